@@ -1,0 +1,1 @@
+"""The execution engine: kernels, models, caches, schedulers and the clocks they run under."""

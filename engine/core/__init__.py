@@ -1,0 +1,1 @@
+"""Config, events, log, run and measures. Nothing here knows torch."""

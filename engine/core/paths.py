@@ -1,0 +1,33 @@
+"""Where the shipped data lies; the only place that knows."""
+
+from pathlib import Path
+
+from engine.core.errors import BadInput
+
+
+def datasets() -> Path:
+    """The folder of shipped data: beside the packages in a checkout, inside the package in a wheel."""
+    here = Path(__file__).resolve().parent
+    checkout = here.parent.parent / "datasets"
+    return checkout if checkout.is_dir() else here / "_datasets"
+
+
+def dataset(name: str) -> Path:
+    """The path of one shipped file or folder, such as `hardware` or `models/stdlib-5m`.
+
+    Raises BadInput where it does not exist or where `name` leads out of the data folder.
+    """
+    return confined(datasets(), name)
+
+
+def confined(root: Path, name: str) -> Path:
+    """`root / name` with links resolved, refused unless it exists and stays inside `root`."""
+    root = root.resolve()
+    if "\0" in name:
+        raise BadInput(f"path {name!r}: holds a NUL character; give a plain name")
+    path = (root / name).resolve()
+    if not path.is_relative_to(root):
+        raise BadInput(f"path {name!r}: leads outside {root.name}/; give a name inside it")
+    if not path.exists():
+        raise BadInput(f"path {name!r}: no such file in {root.name}/")
+    return path

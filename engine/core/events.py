@@ -149,18 +149,7 @@ class Closed(Event, frozen=True, tag="closed"):
 
 
 AnyEvent: TypeAlias = (
-    Opened
-    | Span
-    | Level
-    | Mark
-    | Token
-    | Branch
-    | Page
-    | Move
-    | Route
-    | Blob
-    | Told
-    | Closed
+    Opened | Span | Level | Mark | Token | Branch | Page | Move | Route | Blob | Told | Closed
 )
 KINDS: tuple[type[Event], ...] = (
     Opened,

@@ -6,7 +6,7 @@ from engine.core.errors import BadInput
 
 
 def datasets() -> Path:
-    """The folder of shipped data: beside the packages in a checkout, inside the package in a wheel."""
+    """The folder of shipped data: beside the packages in a checkout, inside them in a wheel."""
     here = Path(__file__).resolve().parent
     checkout = here.parent.parent / "datasets"
     return checkout if checkout.is_dir() else here / "_datasets"

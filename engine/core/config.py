@@ -1,0 +1,232 @@
+"""Config: the frozen, validated value that a run is made from, and the knobs that change it.
+
+A field made with `knob` carries bounds, unit and a one-line description; controls, command-line
+flags, JSON schema and documentation all come from there. A choice between policies is a field of
+type `Choice[Base]`: any concrete subclass of `Base` found in its policies folder, told apart by its
+`kind`.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator, Mapping
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
+from pydantic_core import core_schema
+
+from engine.core.errors import BadInput
+
+
+class Config(BaseModel):
+    """A frozen value with every field bounded and described. Unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Policy(Config):
+    """A Config that also decides something; concrete ones set `kind` and live in `folder`."""
+
+    folder: ClassVar[str] = ""  # dotted package whose modules hold the concrete policies
+    kind: str
+
+
+def knob(
+    default: Any = ...,
+    doc: str = "",
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    unit: str = "",
+    group: str = "",
+    log: bool = False,
+    make: Any = None,
+) -> Any:
+    """A Config field: default (or `make`, a factory), bounds, unit, group and a one-line doc.
+
+    `group` names the fold of the control panel it belongs to ("" shows it at once); `log` asks for
+    a logarithmic slider.
+    """
+    extra: dict[str, Any] = {"unit": unit, "group": group, "log": log}
+    start: dict[str, Any] = {"default_factory": make} if make is not None else {"default": default}
+    return Field(**start, ge=low, le=high, description=doc, json_schema_extra=extra)
+
+
+def kinds(base: type[Policy]) -> dict[str, type[Policy]]:
+    """The concrete policies in `base`'s folder by their kind, found by file name."""
+    package = importlib.import_module(base.folder)
+    for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
+        importlib.import_module(f"{base.folder}.{module}")
+    found = {}
+    for policy in _descendants(base):
+        kind = policy.model_fields["kind"].default
+        if isinstance(kind, str) and not inspect.isabstract(policy):
+            found[kind] = policy
+    return dict(sorted(found.items()))
+
+
+def _descendants(base: type[Policy]) -> Iterator[type[Policy]]:
+    for child in base.__subclasses__():
+        yield child
+        yield from _descendants(child)
+
+
+@dataclasses.dataclass(frozen=True)
+class _ChoiceOf:
+    """Validates a policy, its kind, or a mapping with a kind, into a policy of `base`."""
+
+    base: type[Policy]
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            self.read, serialization=core_schema.plain_serializer_function_ser_schema(to_dict)
+        )
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [policy.model_json_schema() for policy in kinds(self.base).values()]}
+
+    def read(self, value: Any) -> Policy:
+        if isinstance(value, self.base):
+            return value
+        fields = {"kind": value} if isinstance(value, str) else value
+        if not isinstance(fields, Mapping) or not isinstance(fields.get("kind"), str):
+            raise ValueError(f"give one of: {', '.join(kinds(self.base))}")
+        policy = kinds(self.base).get(fields["kind"])
+        if policy is None:
+            raise ValueError(
+                f"no such kind {fields['kind']!r}; one of: {', '.join(kinds(self.base))}"
+            )
+        return policy.model_validate(dict(fields))
+
+
+class Choice:
+    """`Choice[Base]` is the field type of a policy of `Base`, chosen by kind."""
+
+    def __class_getitem__(cls, base: type[Policy]) -> Any:
+        return Annotated[base, _ChoiceOf(base)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Knob:
+    """One thing a person can turn: a dotted path into a Config and what it may be set to."""
+
+    path: str
+    type: Literal["int", "float", "bool", "str", "choice"]
+    value: Any
+    doc: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+    unit: str = ""
+    group: str = ""
+    log: bool = False
+
+
+def knobs(config: Config, under: str = "") -> list[Knob]:
+    """Every knob of `config` in field order; those of nested configs follow their parent."""
+    found: list[Knob] = []
+    for name, field in type(config).model_fields.items():
+        if name == "kind" and isinstance(config, Policy):
+            continue
+        value, path = getattr(config, name), f"{under}{name}"
+        extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+        facts: dict[str, Any] = {"doc": field.description or "", **extra}
+        for bound in field.metadata:
+            if getattr(bound, "ge", None) is not None:
+                facts["low"] = bound.ge
+            if getattr(bound, "le", None) is not None:
+                facts["high"] = bound.le
+        chosen = next((m for m in field.metadata if isinstance(m, _ChoiceOf)), None)
+        if chosen is not None:
+            options = tuple(kinds(chosen.base))
+            found.append(Knob(path, "choice", value.kind, choices=options, **facts))
+        if isinstance(value, Config):
+            found += knobs(value, f"{path}.")
+        elif chosen is None:
+            kind, options = _plain(field.annotation)
+            if kind is not None:
+                found.append(Knob(path, kind, value, choices=options, **facts))
+    return found
+
+
+def _plain(annotation: Any) -> tuple[Any, tuple[str, ...]]:
+    """The knob type of a plain annotation; (None, ()) where a person cannot turn it."""
+    if get_origin(annotation) is Literal:
+        return "choice", tuple(str(option) for option in get_args(annotation))
+    if get_origin(annotation) in (Union, UnionType):
+        inner = [a for a in get_args(annotation) if a is not NoneType]
+        return _plain(inner[0]) if len(inner) == 1 else (None, ())
+    names = {int: "int", float: "float", bool: "bool", str: "str"}
+    return names.get(annotation), ()
+
+
+ConfigT = TypeVar("ConfigT", bound=Config)
+
+
+def update(config: ConfigT, changes: Mapping[str, Any]) -> ConfigT:
+    """A new `config` with dotted paths set, all of it validated again.
+
+    Setting a choice to another kind starts that policy from its defaults. Raises BadInput naming
+    the first path or value that does not fit, and what would.
+    """
+    fields = to_dict(config)
+    for path in sorted(changes, key=lambda p: p.count(".")):
+        _assign(config, fields, path, changes[path])
+    return from_dict(type(config), fields)
+
+
+def _assign(config: Config, fields: dict[str, Any], path: str, value: Any) -> None:
+    *parents, last = path.split(".")
+    place: Any = fields
+    for name in parents:
+        place = place.get(name) if isinstance(place, dict) else None
+        if isinstance(place, str):
+            place = None
+    if not isinstance(place, dict):
+        raise BadInput(f"knob {path!r}: no such knob; one of: {_names(config)}")
+    if not parents and last not in fields:
+        raise BadInput(f"knob {path!r}: no such knob; one of: {_names(config)}")
+    current = place.get(last)
+    if isinstance(current, dict) and "kind" in current and isinstance(value, str):
+        value = current if current["kind"] == value else {"kind": value}
+    place[last] = value
+
+
+def _names(config: Config) -> str:
+    return ", ".join(k.path for k in knobs(config))
+
+
+def to_dict(config: Config) -> dict[str, Any]:
+    """Plain values, policies with their kind; `from_dict` reads it back equal."""
+    plain: dict[str, Any] = {}
+    for name in type(config).model_fields:
+        value = getattr(config, name)
+        if isinstance(value, Config):
+            value = to_dict(value)
+        elif isinstance(value, tuple):
+            value = [to_dict(v) if isinstance(v, Config) else v for v in value]
+        plain[name] = value
+    return plain
+
+
+def from_dict(kind: type[ConfigT], fields: Mapping[str, Any]) -> ConfigT:
+    """A validated config from plain values. Raises BadInput with one line for the first fault."""
+    try:
+        return kind.model_validate(dict(fields))
+    except ValidationError as fault:
+        raise BadInput(_sentence(kind, fault)) from None
+
+
+def _sentence(kind: type[Config], fault: ValidationError) -> str:
+    first = fault.errors()[0]
+    where = ".".join(str(part) for part in first["loc"]) or kind.__name__
+    what = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "extra_forbidden":
+        return f"knob {where!r}: no such knob; one of: {', '.join(kind.model_fields)}"
+    given = first.get("input")
+    shown = "" if isinstance(given, (dict, Config)) else f" (given {str(given)[:60]!r})"
+    return f"knob {where!r}: {what[0].lower()}{what[1:]}{shown}"

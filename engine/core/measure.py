@@ -1,0 +1,152 @@
+"""Measures: pure functions from a log to numbers. Nothing pushes metrics beside the log."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.core.events import Branch, Level, Span, Token
+from engine.core.log import Log
+
+OVER = ("finished", "aborted", "rejected", "pruned", "joined")
+
+
+@dataclass(slots=True)
+class Served:
+    """One request's life, in seconds since the run opened; None where it never got there."""
+
+    thread: str
+    queued: float | None = None
+    started: float | None = None
+    ended: float | None = None
+    outcome: str = ""
+    preemptions: int = 0
+    prefilled: int = 0  # prompt positions computed, recomputation included
+    tokens: list[float] = field(default_factory=list)  # when each accepted token came
+
+    @property
+    def time_to_first_token(self) -> float | None:
+        if self.queued is None or not self.tokens:
+            return None
+        return self.tokens[0] - self.queued
+
+    @property
+    def time_per_output_token(self) -> float | None:
+        if len(self.tokens) < 2:
+            return None
+        return (self.tokens[-1] - self.tokens[0]) / (len(self.tokens) - 1)
+
+    @property
+    def end_to_end(self) -> float | None:
+        if self.queued is None or self.ended is None or self.outcome != "finished":
+            return None
+        return self.ended - self.queued
+
+
+def served(log: Log) -> dict[str, Served]:
+    """Every request (thread) of the log by its id, in order of appearance."""
+    found: dict[str, Served] = {}
+
+    def of(thread: str) -> Served:
+        if thread not in found:
+            found[thread] = Served(thread)
+        return found[thread]
+
+    for event in log:
+        if isinstance(event, Token):
+            if event.accepted:
+                of(event.thread).tokens.append(event.time)
+        elif isinstance(event, Branch):
+            _change(of(event.thread), event)
+        elif isinstance(event, Span) and event.name == "prefill":
+            start, stop = event.tag.split(":")
+            of(event.lane).prefilled += int(stop) - int(start)
+    return found
+
+
+def _change(request: Served, event: Branch) -> None:
+    if event.state == "queued" and request.queued is None:
+        request.queued = event.time
+    elif event.state == "running" and request.started is None:
+        request.started = event.time
+    elif event.state in ("preempted", "swapped"):
+        request.preemptions += 1
+    elif event.state in OVER:
+        request.ended, request.outcome = event.time, event.state
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Quantiles of one latency in seconds."""
+
+    count: int
+    p50: float
+    p90: float
+    p99: float
+    mean: float
+
+
+def latency(values: list[float]) -> Latency:
+    """Quantiles of `values`; zeros where there are none (`count` says so)."""
+    if not values:
+        return Latency(0, 0.0, 0.0, 0.0, 0.0)
+    p50, p90, p99 = np.quantile(values, [0.5, 0.9, 0.99])
+    return Latency(len(values), float(p50), float(p90), float(p99), float(np.mean(values)))
+
+
+@dataclass(frozen=True)
+class Serving:
+    """What a serving run came to. Rates per second; tokens are generated and accepted ones."""
+
+    requests: int
+    finished: int
+    tokens: int
+    prefilled: int
+    makespan: float
+    tokens_per_second: float
+    requests_per_second: float
+    preemptions: int
+    time_to_first_token: Latency
+    time_per_output_token: Latency
+    end_to_end: Latency
+
+
+def serving(log: Log) -> Serving:
+    """The measures of a serving run, from its log alone."""
+    requests = list(served(log).values())
+    tokens = sum(len(r.tokens) for r in requests)
+    begun = min((r.queued for r in requests if r.queued is not None), default=0.0)
+    ended = max((r.ended for r in requests if r.ended is not None), default=log.duration)
+    makespan = max(ended - begun, 1e-12)
+    finished = sum(r.outcome == "finished" for r in requests)
+    return Serving(
+        requests=len(requests),
+        finished=finished,
+        tokens=tokens,
+        prefilled=sum(r.prefilled for r in requests),
+        makespan=makespan,
+        tokens_per_second=tokens / makespan,
+        requests_per_second=finished / makespan,
+        preemptions=sum(r.preemptions for r in requests),
+        time_to_first_token=latency(
+            [t for r in requests if (t := r.time_to_first_token) is not None]
+        ),
+        time_per_output_token=latency(
+            [t for r in requests if (t := r.time_per_output_token) is not None]
+        ),
+        end_to_end=latency([t for r in requests if (t := r.end_to_end) is not None]),
+    )
+
+
+def busy(log: Log, lane: str) -> float:
+    """Seconds in which `lane` had a span open."""
+    spans = sorted((s.start, s.stop) for s in log.of(Span) if s.lane == lane)
+    total, until = 0.0, 0.0
+    for start, stop in spans:
+        total += max(0.0, stop - max(start, until))
+        until = max(until, stop)
+    return total
+
+
+def peak(log: Log, name: str) -> float:
+    """The highest value a level of that name took; 0 where there is none."""
+    return max((level.value for level in log.of(Level) if level.name == name), default=0.0)

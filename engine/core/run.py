@@ -1,0 +1,191 @@
+"""A run: an event log and, while live, the driver that fills it.
+
+A driver is a function `(config, live) -> None`. It opens the log, emits events through `live.emit`
+and calls `live.poll` once a step, where a person's commands reach it. A finished run, a recorded
+one and a live one are the same object to every reader.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.core.clock import Clock
+from engine.core.config import Config, to_dict
+from engine.core.errors import BadInput
+from engine.core.events import Closed, Opened, Told
+from engine.core.log import Log
+
+
+class Stopped(Exception):
+    """Raised inside a driver when a person stopped the run; the run closes as "stopped"."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far long work is: what, how many of how many, and since when (wall seconds)."""
+
+    what: str = ""
+    done: float = 0.0
+    total: float = 0.0
+    since: float = 0.0
+
+    def left(self) -> float | None:
+        """Estimated seconds still to go; None while there is nothing to judge by."""
+        if not self.total or self.done <= 0:
+            return None
+        return (time.monotonic() - self.since) * (self.total - self.done) / self.done
+
+
+class Live:
+    """What a driver sees of its run: where to emit, its seed, and a person's commands."""
+
+    def __init__(self, log: Log, seed: int = 0, study: str = "") -> None:
+        self.log, self.seed, self.study = log, seed, study
+        self.emit = log.emit
+        self.inbox: deque[dict[str, Any]] = deque()
+        self.progress = Progress()
+        self._steps = 0  # steps still allowed while paused
+        self._go = threading.Event()
+        self._go.set()
+        self._stop = False
+
+    def open(self, config: Config, clock: Clock, machine: dict[str, Any], **facts: Any) -> None:
+        """Emit the header. `facts`: what views need and the config only implies."""
+        self.emit(Opened(0.0, to_dict(config), self.study, self.seed, clock.name, machine, facts))
+
+    def report(self, what: str, done: float, total: float) -> None:
+        """Say how far the work is; shown beside the stop button."""
+        if self.progress.what != what:
+            self.progress = Progress(what, done, total, time.monotonic())
+        else:
+            self.progress.done, self.progress.total = done, total
+
+    def poll(self, now: float) -> list[dict[str, Any]]:
+        """Once a step: wait while paused, stop if told to, and take what a person said.
+
+        Every command taken is emitted as `Told` at `now`. Raises Stopped.
+        """
+        if not self._go.is_set() and not self._stop:
+            while not self._go.wait(0.05) and self._steps == 0 and not self._stop:
+                if self.inbox:
+                    break
+            self._steps = max(0, self._steps - 1)
+        if self._stop:
+            raise Stopped
+        taken = []
+        while self.inbox:
+            command = self.inbox.popleft()
+            self.emit(Told(now, command))
+            taken.append(command)
+        return taken
+
+    def pause(self) -> None:
+        self._go.clear()
+
+    def resume(self) -> None:
+        self._go.set()
+
+    def step(self, count: int = 1) -> None:
+        self._go.clear()
+        self._steps += count
+
+    def stop(self) -> None:
+        self._stop = True
+        self._go.set()
+
+    @property
+    def paused(self) -> bool:
+        return not self._go.is_set()
+
+
+Driver = Callable[[Any, Live], None]
+
+
+class Run:
+    """A log with, while live, the thread that fills it."""
+
+    def __init__(self, log: Log, config: Config | None = None, live: Live | None = None) -> None:
+        self.log, self.config, self.live = log, config, live
+        self.thread: threading.Thread | None = None
+        self.failure: BaseException | None = None
+        self.path: Path | None = None
+
+    @classmethod
+    def start(cls, driver: Driver, config: Config, *, seed: int = 0, study: str = "") -> "Run":
+        """Start `driver` on `config` in a thread of its own and return at once."""
+        log = Log()
+        run = cls(log, config, Live(log, seed, study))
+        run.thread = threading.Thread(
+            target=run._drive, args=(driver,), name=f"run {study}", daemon=True
+        )
+        run.thread.start()
+        return run
+
+    @classmethod
+    def execute(cls, driver: Driver, config: Config, *, seed: int = 0, study: str = "") -> "Run":
+        """Run `driver` here and now; raises what it raised."""
+        log = Log()
+        run = cls(log, config, Live(log, seed, study))
+        run._drive(driver)
+        run._raise()
+        return run
+
+    def _drive(self, driver: Driver) -> None:
+        assert self.live is not None
+        reason = "finished"
+        try:
+            driver(self.config, self.live)
+        except Stopped:
+            reason = "stopped"
+        except BadInput as fault:
+            self.failure, reason = fault, str(fault)
+        except BaseException as fault:
+            # The thread ends here whatever happened; `wait` raises it where somebody looks.
+            self.failure, reason = fault, f"failed: {type(fault).__name__}: {fault}"
+        self.log.emit(Closed(self.log.duration, reason))
+
+    def _raise(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    def wait(self, timeout: float | None = None) -> "Run":
+        """Block until the driver has ended; raises what it raised."""
+        if self.thread is not None:
+            self.thread.join(timeout)
+            if not self.thread.is_alive():
+                self._raise()
+        return self
+
+    @property
+    def state(self) -> str:
+        """running, paused or closed."""
+        if self.log.closed is not None or self.live is None:
+            return "closed"
+        return "paused" if self.live.paused else "running"
+
+    def tell(self, **command: Any) -> None:
+        """Put a person's command into the driver's inbox; it comes back as a `Told` event."""
+        if self.live is not None and self.state != "closed":
+            self.live.inbox.append(command)
+
+    def pause(self) -> None:
+        if self.live is not None:
+            self.live.pause()
+
+    def resume(self) -> None:
+        if self.live is not None:
+            self.live.resume()
+
+    def step(self, count: int = 1) -> None:
+        """Let a paused run take `count` more steps."""
+        if self.live is not None:
+            self.live.step(count)
+
+    def stop(self) -> None:
+        """Ask the driver to end at its next step."""
+        if self.live is not None:
+            self.live.stop()

@@ -1,0 +1,63 @@
+"""Folds: a view's state, built from a run's events and nothing else, at any moment of the run."""
+
+import copy
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from typing import Any, Self
+
+from engine.core.events import AnyEvent
+from engine.core.log import Log
+
+KEEP_EVERY = 4096  # events between kept states: what a scrub backwards has to fold again, at most
+
+
+class Fold(ABC):
+    """State built from events one at a time. Pure: no drawing, no browser, no clock.
+
+    `frame` gives plain numbers, strings, lists and numpy arrays, all that the drawing needs.
+    """
+
+    @abstractmethod
+    def add(self, event: AnyEvent) -> None:
+        """Take the next event of the log."""
+
+    @abstractmethod
+    def frame(self) -> dict[str, Any]:
+        """What to draw now."""
+
+    def copy(self) -> Self:
+        """An independent state; override where a deep copy is needlessly slow."""
+        return copy.deepcopy(self)
+
+
+class History:
+    """A fold of `log` that can stand at any moment: forward by folding on, back from kept states."""
+
+    def __init__(self, log: Log, start: Fold) -> None:
+        self.log = log
+        self.cursor = 0  # events folded so far
+        self.state = start
+        self._kept: list[tuple[int, Fold]] = [(0, start.copy())]
+
+    def latest(self) -> Fold:
+        """The state after every event so far."""
+        return self._advance(len(self.log))
+
+    def at(self, time: float) -> Fold:
+        """The state after every event up to and including `time` (seconds)."""
+        return self._advance(bisect_right(self.log.events, time, key=lambda event: event.time))
+
+    def _advance(self, target: int) -> Fold:
+        if target < self.cursor:
+            place = bisect_right(self._kept, target, key=lambda kept: kept[0]) - 1
+            self.cursor, kept = self._kept[place]
+            self.state = kept.copy()
+        while self.cursor < target:
+            last = self._kept[-1][0]
+            stop = min(target, max(self.cursor, last) + KEEP_EVERY)
+            for event in self.log.events[self.cursor : stop]:
+                self.state.add(event)
+            self.cursor = stop
+            if stop - last >= KEEP_EVERY:
+                self._kept.append((stop, self.state.copy()))
+        return self.state

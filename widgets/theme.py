@@ -1,0 +1,111 @@
+"""Colours, fonts and units: the only place that formats a number or picks a hue.
+
+Owners get one of ten colour-blind-safe hues, stable for an id through a run and across views;
+beyond ten owners hues repeat with a second texture. State is lightness and outline. Red is only for
+something wrong; grey is idle, free or rejected.
+"""
+
+import math
+import zlib
+from dataclasses import dataclass
+
+# Ten hues that stay apart for the common kinds of colour blindness, after Okabe and Ito (2008) and
+# Paul Tol's "muted" scheme; no red, which means a fault here.
+HUES = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#B8860B",
+    "#332288",
+    "#88CCEE",
+    "#117733",
+    "#AA4499",
+)
+WRONG = "#C62828"
+FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """The neutral colours of one theme."""
+
+    paper: str
+    ink: str
+    faint: str  # secondary text
+    line: str  # grid and borders
+    idle: str  # idle, free, rejected
+    raised: str  # cards
+
+
+LIGHT = Scheme("#FFFFFF", "#1B1F24", "#59636E", "#DDE2E8", "#C9CFD6", "#F6F8FA")
+DARK = Scheme("#14181D", "#E8ECF0", "#9AA5B1", "#2E363F", "#48525D", "#1C2229")
+
+
+def scheme(dark: bool) -> Scheme:
+    """The neutrals of the dark or light theme."""
+    return DARK if dark else LIGHT
+
+
+def place(owner: str) -> int:
+    """A small stable number for an owner id: its trailing number, or a checksum of its text."""
+    root = owner.split(".")[0]
+    digits = root[len(root.rstrip("0123456789")) :]
+    base = int(digits[-9:]) if digits else zlib.crc32(owner.encode())
+    forks = owner.split(".")[1:]
+    return base + sum(int(f) if f.isdigit() else 1 for f in forks)
+
+
+def hue(owner: str) -> str:
+    """The owner's colour."""
+    return HUES[place(owner) % len(HUES)]
+
+
+def texture(owner: str) -> int:
+    """0 for the first ten owners, then 1, 2 …: drawn as hatching where hues repeat."""
+    return place(owner) // len(HUES)
+
+
+def figure(value: float, unit: str = "") -> str:
+    """At most three significant digits and a unit that fits.
+
+    `unit`: "s", "B", "B/s", "FLOP", "FLOP/s", "W", "J", "%" (value is a share of 1) or any noun.
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    if unit == "%":
+        return f"{_three(value * 100)} %"
+    if unit == "s":
+        return _scaled(value, ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"), (60.0, "min")))
+    if unit == "B":
+        steps = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"), (2.0**40, "TiB"))
+        return _scaled(value, steps)
+    if unit in ("B/s", "FLOP", "FLOP/s"):
+        names = ("", "k", "M", "G", "T", "P", "E")
+        return _scaled(value, tuple((1e3**i, f"{n}{unit}") for i, n in enumerate(names)))
+    if abs(value) >= 1e4:
+        scaled = _scaled(value, ((1e3, "k"), (1e6, "M"), (1e9, "G")))
+        return f"{scaled} {unit}".strip()
+    return f"{_three(value)} {unit}".strip()
+
+
+def _scaled(value: float, steps: tuple[tuple[float, str], ...]) -> str:
+    if value == 0:
+        base = next((name for size, name in steps if size == 1.0), steps[0][1])
+        return f"0 {base}"
+    size, name = steps[0]
+    for size_, name_ in steps:
+        if abs(value) >= size_ * 0.9995:
+            size, name = size_, name_
+    return f"{_three(value / size)} {name}"
+
+
+def _three(value: float) -> str:
+    if value == 0:
+        return "0"
+    if abs(value) >= 100:
+        return f"{value:.0f}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    text = f"{value:.{min(digits, 6)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

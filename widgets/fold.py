@@ -31,7 +31,7 @@ class Fold(ABC):
 
 
 class History:
-    """A fold of `log` that can stand at any moment: forward by folding on, back from kept states."""
+    """A fold of `log` at any moment: forward by folding on, backwards from kept states."""
 
     def __init__(self, log: Log, start: Fold) -> None:
         self.log = log

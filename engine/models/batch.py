@@ -1,0 +1,54 @@
+"""One forward pass over tokens of several sequences, as the arrays the kernels read.
+
+Shape letters: T new tokens, B sequences, P pages of the longest sequence, R wanted logits.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(slots=True)
+class Batch:
+    """New tokens of B sequences laid end to end. All arrays are numpy int32."""
+
+    tokens_T: np.ndarray
+    positions_T: np.ndarray
+    slots_T: np.ndarray  # where each new token's key goes: page * page_size + offset
+    query_start_B1: np.ndarray  # [B + 1] offsets of each sequence's new tokens in T
+    context_B: np.ndarray  # tokens visible to the last new token of each sequence, itself included
+    block_table_BP: np.ndarray  # page numbers, padded with -1
+    logits_at_R: np.ndarray  # indices into T whose logits are wanted
+
+    @property
+    def decode_only(self) -> bool:
+        """Whether every sequence brings exactly one new token."""
+        return len(self.tokens_T) == len(self.context_B)
+
+
+def pack(
+    chunks: list[list[int]], starts: list[int], pages: list[list[int]], page_size: int
+) -> Batch:
+    """A batch that feeds `chunks[b]` at positions `starts[b]…` of a sequence holding `pages[b]`.
+
+    Logits are wanted at the last new token of each sequence.
+    """
+    lengths = np.array([len(chunk) for chunk in chunks], np.int32)
+    starts_B = np.array(starts, np.int32)
+    query_start_B1 = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    table = np.full((len(chunks), max(map(len, pages))), -1, np.int32)
+    for row, held in zip(table, pages, strict=True):
+        row[: len(held)] = held
+    sequence_T = np.repeat(np.arange(len(chunks)), lengths)
+    offsets_T = np.arange(lengths.sum()) - query_start_B1[sequence_T]
+    positions_T = (starts_B[sequence_T] + offsets_T).astype(np.int32)
+    page_T = table[sequence_T, positions_T // page_size]
+    return Batch(
+        tokens_T=np.concatenate([np.asarray(chunk, np.int32) for chunk in chunks]),
+        positions_T=positions_T,
+        slots_T=(page_T * page_size + positions_T % page_size).astype(np.int32),
+        query_start_B1=query_start_B1,
+        context_B=starts_B + lengths,
+        block_table_BP=table,
+        logits_at_R=query_start_B1[1:] - 1,
+    )

@@ -1,0 +1,114 @@
+"""What a model is made of, as one frozen value read from a Hugging Face `config.json`.
+
+Families differ in fields, not in classes: the transformer is assembled from these values alone.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Rotary:
+    """Rotary position embedding (Su et al., arXiv 2104.09864) and the ways to stretch it.
+
+    `dim`: rotated dimensions of a head. `interleaved`: pairs are neighbours (x0, x1), (x2, x3), …
+    instead of halves. `kind`: default, linear, dynamic (NTK by context), llama3, yarn
+    (Peng et al., arXiv 2309.00071). `magnitude` multiplies cosine and sine (yarn's attention
+    factor).
+    """
+
+    dim: int
+    theta: float = 10_000.0
+    interleaved: bool = False
+    kind: Literal["default", "linear", "dynamic", "llama3", "yarn"] = "default"
+    factor: float = 1.0
+    original_positions: int = 0  # positions seen in pretraining, before stretching
+    low_frequency_factor: float = 1.0  # llama3
+    high_frequency_factor: float = 4.0  # llama3
+    beta_fast: float = 32.0  # yarn
+    beta_slow: float = 1.0  # yarn
+    truncate: bool = True  # yarn: whole dimensions at the ends of the ramp
+    magnitude: float = 1.0  # yarn
+
+
+@dataclass(frozen=True, slots=True)
+class Latent:
+    """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1), widths by part.
+
+    `query_rank` is 0 where queries are not compressed. A cached token is `rank + rope` numbers.
+    """
+
+    query_rank: int
+    rank: int
+    nope: int
+    rope: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Experts:
+    """A mixture of experts and how tokens find them.
+
+    `score`: softmax over all experts, or sigmoid of each. `groups` > 1 limits the choice to the
+    experts of the best `top_groups` groups; a group's worth is its best expert (`max`) or the sum of
+    its two best (`top2`). `correction`: a bias that steers the choice but not the weight
+    (DeepSeek-V3, arXiv 2412.19437, section 2.1.2). `shared` is the width of the always-on expert.
+    """
+
+    count: int
+    per_token: int
+    width: int
+    shared: int = 0
+    score: Literal["softmax", "sigmoid"] = "softmax"
+    normalize: bool = True
+    scaling: float = 1.0
+    groups: int = 1
+    top_groups: int = 1
+    group_score: Literal["max", "top2"] = "max"
+    correction: bool = False
+    names: Literal["mlp", "block_sparse_moe"] = "mlp"  # how the checkpoint calls the parts
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """One model's architecture. Widths in numbers, not bytes; `windows[layer]` 0 means unlimited."""
+
+    architecture: str  # as in config.json, such as LlamaForCausalLM
+    family: str  # model_type, such as llama
+    vocab: int
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    width: int  # of the dense feed-forward
+    max_positions: int
+    norm_eps: float
+    attention_scale: float
+    windows: tuple[int, ...]
+    expert_layers: tuple[bool, ...]  # which layers route to experts instead of the dense one
+    rotary: Rotary | None = None  # None: learned positions
+    latent: Latent | None = None
+    experts: Experts | None = None
+    tied: bool = False  # the output head is the embedding
+    activation: Literal["silu", "gelu", "gelu_tanh", "relu"] = "silu"
+    gated: bool = True  # down(act(gate) * up), else down(act(up))
+    norm: Literal["rms", "layer"] = "rms"
+    norm_offset: float = 0.0  # added to the norm's weight (Gemma stores weight - 1)
+    sandwich: bool = False  # norms after attention and feed-forward too (Gemma-2)
+    qk_norm: bool = False  # RMS norm of each query and key head (Qwen3)
+    qkv_bias: bool = False
+    out_bias: bool = False
+    mlp_bias: bool = False
+    embedding_scale: float = 1.0
+    attention_softcap: float = 0.0  # 0: none
+    logit_softcap: float = 0.0  # 0: none
+    scale_by_layer: bool = False  # attention scale divided by layer + 1 (a GPT-2 option)
+    dtype: str = "float32"  # of the checkpoint, where it says
+    bos: tuple[int, ...] = ()
+    eos: tuple[int, ...] = ()
+    raw: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def scale(self, layer: int) -> float:
+        """What attention scores of this layer are multiplied by."""
+        return self.attention_scale / (layer + 1) if self.scale_by_layer else self.attention_scale

@@ -1,0 +1,115 @@
+"""Fields of a `config.json`, each checked as it is read: a wrong one is one line naming it."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from engine.core.errors import BadInput
+
+LARGEST_FILE = 32 << 20  # bytes of JSON: public tokenizers reach 17 MB in their own file, never here
+LARGEST_COUNT = 1 << 24
+
+
+class Fields:
+    """A JSON object with the name of where it came from."""
+
+    def __init__(self, raw: dict[str, Any], where: str) -> None:
+        self.raw = raw
+        self.where = where
+
+    def bad(self, name: str, message: str) -> BadInput:
+        """The error for field `name`."""
+        return BadInput(f"{self.where}: field {name!r} {message}")
+
+    def has(self, name: str) -> bool:
+        """Whether the field is present and not null."""
+        return self.raw.get(name) is not None
+
+    def count(self, name: str, default: int | None = None, low: int = 1) -> int:
+        """A whole number from `low` up to 16,777,216."""
+        value = self.raw.get(name)
+        value = default if value is None else value
+        if value is None:
+            raise self.bad(name, "is missing; a checkpoint of this architecture must state it")
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self.bad(name, f"must be a whole number, not {_short(value)}")
+        if not low <= value <= LARGEST_COUNT:
+            raise self.bad(name, f"is {_short(value)}; it must lie between {low} and {LARGEST_COUNT}")
+        return value
+
+    def number(self, name: str, default: float | None = None, low: float = 0.0) -> float:
+        """A finite number above `low` (and `low` itself where that is 0 by default)."""
+        value = self.raw.get(name)
+        value = default if value is None else value
+        if value is None:
+            raise self.bad(name, "is missing; a checkpoint of this architecture must state it")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.bad(name, f"must be a number, not {_short(value)}")
+        if not (math.isfinite(value) and low <= value <= 1e12):
+            raise self.bad(name, f"is {_short(value)}; it must lie between {low} and 1e12")
+        return float(value)
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        """True or false."""
+        value = self.raw.get(name)
+        value = default if value is None else value
+        if not isinstance(value, bool):
+            raise self.bad(name, f"must be true or false, not {_short(value)}")
+        return value
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A string."""
+        value = self.raw.get(name)
+        value = default if value is None else value
+        if value is None:
+            raise self.bad(name, "is missing; a checkpoint of this architecture must state it")
+        if not isinstance(value, str):
+            raise self.bad(name, f"must be a string, not {_short(value)}")
+        return value
+
+    def choice(self, name: str, default: str, allowed: dict[str, str]) -> str:
+        """One of the keys of `allowed`, translated to our word for it."""
+        value = self.text(name, default)
+        if value not in allowed:
+            raise self.bad(name, f"is {_short(value)}; supported are {', '.join(sorted(allowed))}")
+        return allowed[value]
+
+    def tokens(self, name: str) -> tuple[int, ...]:
+        """A token id or a list of them; absent gives none."""
+        value = self.raw.get(name)
+        ids = value if isinstance(value, list) else [] if value is None else [value]
+        if len(ids) > 64 or any(isinstance(i, bool) or not isinstance(i, int) or i < 0 for i in ids):
+            raise self.bad(name, f"must be a token id or a short list of them, not {_short(value)}")
+        return tuple(ids)
+
+    def inner(self, name: str) -> "Fields | None":
+        """A nested object, or None where absent."""
+        value = self.raw.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise self.bad(name, f"must be an object, not {_short(value)}")
+        return Fields(value, f"{self.where}: {name}")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file. Raises BadInput where there is none."""
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise BadInput(f"{path}: larger than {LARGEST_FILE >> 20} MiB; not a configuration file")
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"{path}: no such file; give a Hugging Face model folder") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: not readable as JSON ({_short(error, str)}); restore it") from None
+    if not isinstance(value, dict):
+        raise BadInput(f"{path}: holds a JSON {type(value).__name__}, not an object; restore it")
+    return value
+
+
+def _short(value: object, form: Any = repr) -> str:
+    text = form(value)
+    return text if len(text) <= 60 else text[:57] + "..."

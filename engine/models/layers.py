@@ -1,0 +1,66 @@
+"""The small functions every path shares: norms, activations, the choice of experts.
+
+Shape letters: T tokens, C hidden size, E experts, K experts for each token, G groups of experts.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.models.config import Experts, ModelConfig
+
+ACTIVATIONS = {
+    "silu": F.silu,
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "relu": F.relu,
+}
+LATENT_NORM_EPS = 1e-6  # DeepSeek's inner norms keep this whatever `rms_norm_eps` says
+
+
+def rms_norm(x_TC: Tensor, weight_C: Tensor, eps: float) -> Tensor:
+    """x / rms(x) · weight over the last axis, computed in float32."""
+    wide = x_TC.float()
+    wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
+    return weight_C * wide.to(x_TC.dtype)
+
+
+def norm(config: ModelConfig, x_TC: Tensor, by_role: dict[str, Tensor], role: str) -> Tensor:
+    """The config's norm with the weights of `role`."""
+    weight = by_role[role]
+    if config.norm == "layer":
+        return F.layer_norm(x_TC, weight.shape, weight, by_role[f"{role}.bias"], config.norm_eps)
+    if config.norm_offset:
+        weight = weight + config.norm_offset
+    return rms_norm(x_TC, weight, config.norm_eps)
+
+
+def softcap(x: Tensor, cap: float) -> Tensor:
+    """cap · tanh(x / cap): near x inside the cap, never beyond it (Gemma-2, arXiv 2408.00118)."""
+    return torch.tanh(x / cap) * cap if cap else x
+
+
+def route(
+    experts: Experts, scores_TE: Tensor, correction_E: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Each token's experts and their weights, (index_TK, weight_TK), from router outputs."""
+    scores_TE = scores_TE.float()
+    scores_TE = scores_TE.softmax(-1) if experts.score == "softmax" else scores_TE.sigmoid()
+    choice_TE = scores_TE if correction_E is None else scores_TE + correction_E.float()
+    if experts.groups > 1:
+        choice_TE = _best_groups(experts, choice_TE)
+    index_TK = choice_TE.topk(experts.per_token, dim=-1).indices
+    weight_TK = scores_TE.gather(-1, index_TK)
+    if experts.normalize:
+        weight_TK = weight_TK / (weight_TK.sum(-1, keepdim=True) + 1e-20)
+    return index_TK, weight_TK * experts.scaling
+
+
+def _best_groups(experts: Experts, choice_TE: Tensor) -> Tensor:
+    """Experts outside the best groups can no longer be chosen."""
+    grouped_TGE = choice_TE.unflatten(-1, (experts.groups, -1))
+    best = 1 if experts.group_score == "max" else 2
+    worth_TG = grouped_TGE.topk(best, dim=-1).values.sum(-1)
+    kept_TG = torch.zeros_like(worth_TG, dtype=torch.bool)
+    kept_TG.scatter_(-1, worth_TG.topk(experts.top_groups, dim=-1).indices, True)
+    return grouped_TGE.masked_fill(~kept_TG[..., None], float("-inf")).flatten(-2)

@@ -1,0 +1,176 @@
+"""Which tensors a checkpoint of each architecture holds: names, shapes and the roles they play.
+
+The transformer asks for weights by role (`query`, `gate`, `experts.3.down` …); only this file knows
+what Hugging Face checkpoints call them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from engine.models.config import ModelConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A tensor of the checkpoint. `roles` share its output rows, in order, where several do.
+
+    `transposed`: stored as [in, out] (GPT-2), so its roles are rows of the transpose.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    roles: tuple[tuple[str, int], ...]
+    transposed: bool = False
+
+
+def one(name: str, role: str, *shape: int) -> Parameter:
+    """A parameter that plays one role."""
+    return Parameter(name, shape, ((role, shape[0]),))
+
+
+def outer_parameters(config: ModelConfig) -> list[Parameter]:
+    """Embeddings, last norm and output head."""
+    gpt2 = config.family == "gpt2"
+    embedding, norm = ("wte", "ln_f") if gpt2 else ("embed_tokens", "norm")
+    root = "transformer" if gpt2 else "model"
+    found = [one(f"{root}.{embedding}.weight", "embedding", config.vocab, config.hidden)]
+    if config.rotary is None:
+        found += [one(f"{root}.wpe.weight", "positions", config.max_positions, config.hidden)]
+    found += _norm(config, f"{root}.{norm}", "norm")
+    if not config.tied:
+        found += [one("lm_head.weight", "head", config.vocab, config.hidden)]
+    return found
+
+
+def layer_parameters(config: ModelConfig, layer: int) -> list[Parameter]:
+    """One layer's tensors."""
+    if config.family == "gpt2":
+        return _gpt2_layer(config, f"transformer.h.{layer}")
+    root = f"model.layers.{layer}"
+    found = _norm(config, f"{root}.input_layernorm", "attention_norm")
+    attend = _latent if config.latent else _attention
+    found += attend(config, f"{root}.self_attn")
+    after = f"{root}.post_attention_layernorm"
+    if config.sandwich:
+        found += _norm(config, after, "attention_post_norm")
+        found += _norm(config, f"{root}.pre_feedforward_layernorm", "mlp_norm")
+        found += _norm(config, f"{root}.post_feedforward_layernorm", "mlp_post_norm")
+    else:
+        found += _norm(config, after, "mlp_norm")
+    if config.expert_layers[layer]:
+        return found + _experts(config, root)
+    return found + _gated(f"{root}.mlp", "", config.hidden, config.width, config.mlp_bias)
+
+
+def all_parameters(config: ModelConfig) -> Iterator[Parameter]:
+    """Every tensor of the checkpoint, outer ones first."""
+    yield from outer_parameters(config)
+    for layer in range(config.layers):
+        yield from layer_parameters(config, layer)
+
+
+def _norm(config: ModelConfig, name: str, role: str) -> list[Parameter]:
+    found = [one(f"{name}.weight", role, config.hidden)]
+    if config.norm == "layer":
+        found += [one(f"{name}.bias", f"{role}.bias", config.hidden)]
+    return found
+
+
+def _linear(name: str, role: str, out: int, into: int, bias: bool) -> list[Parameter]:
+    found = [one(f"{name}.weight", role, out, into)]
+    return found + [one(f"{name}.bias", f"{role}.bias", out)] if bias else found
+
+
+def _attention(config: ModelConfig, root: str) -> list[Parameter]:
+    rows, kv_rows = config.heads * config.head_dim, config.kv_heads * config.head_dim
+    found = _linear(f"{root}.q_proj", "query", rows, config.hidden, config.qkv_bias)
+    found += _linear(f"{root}.k_proj", "key", kv_rows, config.hidden, config.qkv_bias)
+    found += _linear(f"{root}.v_proj", "value", kv_rows, config.hidden, config.qkv_bias)
+    found += _linear(f"{root}.o_proj", "out", config.hidden, rows, config.out_bias)
+    if config.qk_norm:
+        found += [one(f"{root}.q_norm.weight", "query_norm", config.head_dim)]
+        found += [one(f"{root}.k_norm.weight", "key_norm", config.head_dim)]
+    return found
+
+
+def _latent(config: ModelConfig, root: str) -> list[Parameter]:
+    part = config.latent
+    assert part is not None
+    query_rows = config.heads * (part.nope + part.rope)
+    if part.query_rank:
+        found = _linear(
+            f"{root}.q_a_proj", "query_down", part.query_rank, config.hidden, config.qkv_bias
+        )
+        found += [one(f"{root}.q_a_layernorm.weight", "query_norm", part.query_rank)]
+        found += [one(f"{root}.q_b_proj.weight", "query", query_rows, part.query_rank)]
+    else:
+        found = [one(f"{root}.q_proj.weight", "query", query_rows, config.hidden)]
+    rank = part.rank + part.rope
+    kv_rows = config.heads * (part.nope + part.value)
+    found += _linear(
+        f"{root}.kv_a_proj_with_mqa", "latent_down", rank, config.hidden, config.qkv_bias
+    )
+    found += [one(f"{root}.kv_a_layernorm.weight", "latent_norm", part.rank)]
+    found += [one(f"{root}.kv_b_proj.weight", "latent_up", kv_rows, part.rank)]
+    rows = config.heads * part.value
+    return found + _linear(f"{root}.o_proj", "out", config.hidden, rows, config.out_bias)
+
+
+def _gated(root: str, role: str, hidden: int, width: int, bias: bool) -> list[Parameter]:
+    found = _linear(f"{root}.gate_proj", f"{role}gate", width, hidden, bias)
+    found += _linear(f"{root}.up_proj", f"{role}up", width, hidden, bias)
+    return found + _linear(f"{root}.down_proj", f"{role}down", hidden, width, bias)
+
+
+def _experts(config: ModelConfig, layer_root: str) -> list[Parameter]:
+    moe, hidden = config.experts, config.hidden
+    assert moe is not None
+    root = f"{layer_root}.{moe.names}"
+    found = [one(f"{root}.gate.weight", "router", moe.count, hidden)]
+    if moe.correction:
+        found += [one(f"{root}.gate.e_score_correction_bias", "correction", moe.count)]
+    if moe.shared:
+        found += _gated(f"{root}.shared_experts", "shared.", hidden, moe.shared, config.mlp_bias)
+    plain = moe.names == "mlp"
+    gate, up, down = ("gate_proj", "up_proj", "down_proj") if plain else ("w1", "w3", "w2")
+    for expert in range(moe.count):
+        name, role = f"{root}.experts.{expert}", f"experts.{expert}."
+        found += [one(f"{name}.{gate}.weight", f"{role}gate", moe.width, hidden)]
+        found += [one(f"{name}.{up}.weight", f"{role}up", moe.width, hidden)]
+        found += [one(f"{name}.{down}.weight", f"{role}down", hidden, moe.width)]
+    return found
+
+
+def _gpt2_layer(config: ModelConfig, root: str) -> list[Parameter]:
+    hidden, width = config.hidden, config.width
+    thirds = (("query", hidden), ("key", hidden), ("value", hidden))
+    biases = tuple((f"{role}.bias", rows) for role, rows in thirds)
+    found = _norm(config, f"{root}.ln_1", "attention_norm")
+    found += [Parameter(f"{root}.attn.c_attn.weight", (hidden, 3 * hidden), thirds, True)]
+    found += [Parameter(f"{root}.attn.c_attn.bias", (3 * hidden,), biases)]
+    found += _conv(f"{root}.attn.c_proj", "out", hidden, hidden)
+    found += _norm(config, f"{root}.ln_2", "mlp_norm")
+    found += _conv(f"{root}.mlp.c_fc", "up", width, hidden)
+    return found + _conv(f"{root}.mlp.c_proj", "down", hidden, width)
+
+
+def _conv(name: str, role: str, out: int, into: int) -> list[Parameter]:
+    weight = Parameter(f"{name}.weight", (into, out), ((role, out),), True)
+    return [weight, one(f"{name}.bias", f"{role}.bias", out)]
+
+
+def roles(parameters: list[Parameter], weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Views of the checkpoint's tensors by role, each as [out, in]; gradients flow through."""
+    found: dict[str, Tensor] = {}
+    for parameter in parameters:
+        tensor = weights[parameter.name]
+        tensor = tensor.T if parameter.transposed else tensor
+        if len(parameter.roles) == 1:
+            found[parameter.roles[0][0]] = tensor
+            continue
+        sizes = [rows for _, rows in parameter.roles]
+        for (role, _), part in zip(parameter.roles, tensor.split(sizes), strict=True):
+            found[role] = part
+    return found

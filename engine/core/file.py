@@ -111,7 +111,8 @@ def load(path: str | Path) -> Log:
     """Read a run file. Raises BadInput with one line for a file that is not a whole run."""
     path = Path(path)
     try:
-        table = pq.read_table(path)
+        with path.open("rb") as stream:
+            table = pq.read_table(stream)
         head = json.loads((table.schema.metadata or {})[MARKER])
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file; give a run saved with --save") from None

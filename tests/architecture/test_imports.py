@@ -1,0 +1,107 @@
+"""Imports go one way: a room may import those before it, lazily or not, never those after."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.architecture.sources import imports, sources
+
+ROOMS = (
+    "engine.core",
+    "engine.hardware",
+    "engine.kernels",
+    "engine.models",
+    "engine.cache",
+    "engine.distributed",
+    "engine.inference",
+    "engine.reasoning",
+    "engine.training",
+    "engine.cluster",
+    "widgets",
+    "workbench",
+)
+WIDGETS_MAY = ("engine.core", "engine.hardware", "widgets")
+OPTIONAL = ("triton", "ray")  # absent on many machines: imported in leaf files only
+HEAVY = ("torch", "numba", "panel", "bokeh", "triton", "transformers")
+
+
+def room(module: str) -> str | None:
+    for name in ROOMS:
+        if module == name or module.startswith(name + "."):
+            return name
+    return None
+
+
+def crossings(module: str, targets: list[tuple[str, int]]) -> list[str]:
+    """The imports of `module` that go the wrong way."""
+    here = room(module)
+    found = []
+    for target, line in targets:
+        there = room(target)
+        if here is None or there is None or here == there:
+            continue
+        wrong = ROOMS.index(there) > ROOMS.index(here)
+        if here == "widgets":
+            wrong = there not in WIDGETS_MAY
+        if wrong:
+            found.append(f"{module}:{line} imports {target}")
+    return found
+
+
+def test_no_room_imports_a_later_one():
+    wrong = [c for m, tree in sources().items() for c in crossings(m, list(imports(tree)))]
+    assert not wrong, "\n".join(sorted(set(wrong)))
+
+
+def test_the_check_itself_says_no_to_a_widget_that_knows_the_engine():
+    assert crossings("widgets.page_map.fold", [("engine.cache.pages", 3)])
+    assert crossings("engine.core.log", [("engine.inference.engine", 3)])
+    assert not crossings("workbench.cli", [("engine.inference.engine", 3)])
+
+
+def test_no_module_imports_itself_in_a_circle():
+    graph = {
+        module: {t for t, _ in imports(tree) if t in sources() and t != module}
+        for module, tree in sources().items()
+    }
+    state: dict[str, int] = {}
+
+    def visit(module: str, path: tuple[str, ...]) -> None:
+        state[module] = 1
+        for target in graph[module]:
+            # A package's __init__ re-exports its own files; that is no circle.
+            if state.get(target) == 1 and not module.startswith(target + "."):
+                raise AssertionError(" -> ".join((*path, module, target)))
+            if target not in state:
+                visit(target, (*path, module))
+        state[module] = 2
+
+    for module in graph:
+        if module not in state:
+            visit(module, ())
+
+
+def test_optional_packages_are_imported_inside_functions_or_leaf_files_only():
+    leaves = (
+        "engine.kernels.",
+        "engine.distributed.",
+        "engine.hardware.measure",
+        "workbench.benches",
+    )
+    wrong = [
+        f"{module}:{line} imports {name}"
+        for module, tree in sources().items()
+        for name, line in imports(tree)
+        if name.split(".")[0] in OPTIONAL and not module.startswith(leaves)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "package", ["engine", "engine.core.file", "engine.hardware", "widgets", "workbench"]
+)
+def test_importing_the_top_packages_does_not_import_torch(package):
+    code = f"import sys, {package}; print([m for m in {HEAVY!r} if m in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"

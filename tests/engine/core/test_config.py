@@ -1,0 +1,112 @@
+"""Config and knobs: bounds hold, choices are found by folder, faults are one line."""
+
+from typing import ClassVar, Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core.config import (
+    Choice,
+    Config,
+    Policy,
+    from_dict,
+    kinds,
+    knob,
+    knobs,
+    to_dict,
+    update,
+)
+from engine.core.errors import BadInput
+
+
+class Fruit(Policy):
+    """A base whose kinds are defined below; its folder holds no modules of fruit."""
+
+    folder: ClassVar[str] = "engine.core"
+
+
+class Apple(Fruit):
+    kind: Literal["apple"] = "apple"
+    weight: float = knob(0.2, "how heavy", low=0.0, high=2.0, unit="kg")
+
+
+class Pear(Fruit):
+    kind: Literal["pear"] = "pear"
+    ripe: bool = knob(True, "whether it can be eaten")
+
+
+class Inner(Config):
+    depth: int = knob(2, "levels", low=1, high=8)
+
+
+class Basket(Config):
+    count: int = knob(3, "how many", low=1, high=10, unit="pieces")
+    fruit: Choice[Fruit] = knob(make=Apple, doc="what")
+    inner: Inner = knob(make=Inner, doc="nested")
+    limit: float | None = knob(None, "no more than this", low=0.0)
+    mode: Literal["calm", "fast"] = knob("calm", "pace", group="more")
+
+
+def test_kinds_are_found_without_a_list():
+    assert kinds(Fruit) == {"apple": Apple, "pear": Pear}
+
+
+def test_knobs_carry_bounds_unit_and_doc_in_field_order():
+    found = {k.path: k for k in knobs(Basket())}
+    assert list(found) == ["count", "fruit", "fruit.weight", "inner.depth", "limit", "mode"]
+    assert (found["count"].low, found["count"].high, found["count"].unit) == (1, 10, "pieces")
+    assert found["fruit"].choices == ("apple", "pear")
+    assert found["mode"].choices == ("calm", "fast") and found["mode"].group == "more"
+    assert (
+        all(k.doc for k in found.values() if k.path != "fruit.weight") and found["limit"].low == 0
+    )
+
+
+def test_update_sets_nested_values_and_switches_kinds():
+    basket = update(Basket(), {"count": "5", "fruit.weight": 0.5, "inner.depth": 4})
+    assert (basket.count, basket.fruit.weight, basket.inner.depth) == (5, 0.5, 4)
+    assert update(basket, {"fruit": "pear", "fruit.ripe": False}).fruit == Pear(ripe=False)
+    assert update(basket, {"fruit": "apple"}).fruit.weight == 0.5  # same kind keeps its settings
+    assert Basket().count == 3
+
+
+def test_a_choice_survives_being_written_with_its_kind():
+    basket = Basket(fruit=Pear(ripe=False))
+    assert to_dict(basket)["fruit"] == {"kind": "pear", "ripe": False}
+    assert from_dict(Basket, to_dict(basket)) == basket
+    assert Basket.model_validate_json(basket.model_dump_json()) == basket
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"count": 11}, "'count'"),
+        ({"count": "many"}, "'count'"),
+        ({"count.size": 1}, "no such knob"),
+        ({"colour": "red"}, "count, fruit"),
+        ({"fruit": "stone"}, "apple, pear"),
+        ({"fruit": {"kind": "apple", "weight": 9}}, "less than or equal to 2"),
+        ({"fruit.colour": "red"}, "no such knob"),
+        ({"limit": float("nan")}, "'limit'"),
+        ({"mode": "slow"}, "'calm' or 'fast'"),
+    ],
+)
+def test_a_bad_value_is_one_line_that_names_it(changes, says):
+    with pytest.raises(BadInput) as fault:
+        update(Basket(), changes)
+    assert says in str(fault.value) and "\n" not in str(fault.value)
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=12), st.one_of(st.none(), st.text(), st.integers(), st.floats())
+    )
+)
+def test_whatever_is_set_gives_a_config_or_one_line(changes):
+    try:
+        basket = update(Basket(), changes)
+    except BadInput as fault:
+        assert "\n" not in str(fault)
+    else:
+        assert 1 <= basket.count <= 10

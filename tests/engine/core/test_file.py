@@ -1,0 +1,106 @@
+"""Run files: what is saved opens again identical; anything else gives one clear line."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.core import events as e
+from engine.core.errors import BadInput
+from engine.core.file import load, save
+from engine.core.log import Log
+
+text = st.text(max_size=12)
+number = st.floats(allow_nan=False, width=64)
+whole = st.integers(-(2**40), 2**40)
+plain = st.dictionaries(text, st.one_of(st.none(), st.booleans(), whole, text), max_size=3)
+ANY_EVENT = st.one_of(
+    st.builds(e.Opened, number, plain, text, whole, text, plain, plain, st.just(1)),
+    st.builds(e.Span, number, text, text, number, number, number, text),
+    st.builds(e.Level, number, text, text, number),
+    st.builds(e.Mark, number, text, text, text),
+    st.builds(e.Token, number, text, text, number, st.booleans()),
+    st.builds(e.Branch, number, text, text, text, text),
+    st.builds(e.Page, number, whole, text, st.just("take"), whole, whole, whole, text),
+    st.builds(e.Move, number, text, text, number, number, text),
+    st.builds(e.Route, number, text, st.lists(whole, max_size=4)),
+    st.builds(e.Blob, number, text, text, st.lists(whole, max_size=3)),
+    st.builds(e.Told, number, plain),
+    st.builds(e.Closed, number, text),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(ANY_EVENT, min_size=1, max_size=30))
+def test_a_saved_run_opens_again_identical_event_for_event(tmp_path_factory, events):
+    path = tmp_path_factory.mktemp("run") / "x.run"
+    log = Log(events)
+    log.blobs["a"] = np.arange(6, dtype=np.float32).reshape(2, 3)
+    again = load(save(log, path))
+    assert again.events == log.events
+    assert again == log and again.blobs["a"].dtype == np.float32
+
+
+@pytest.fixture
+def saved(tmp_path):
+    log = Log([e.Opened(0.0, {}), *(e.Span(float(i), "a", "b", i - 0.5) for i in range(500))])
+    return save(log, tmp_path / "a.run")
+
+
+def test_every_truncation_gives_one_clear_line(saved, tmp_path):
+    whole = saved.read_bytes()
+    cut = tmp_path / "cut.run"
+    for size in (*range(0, 64, 7), *range(64, len(whole), len(whole) // 40)):
+        cut.write_bytes(whole[:size])
+        with pytest.raises(BadInput, match=r"cut\.run: not a whole run") as fault:
+            load(cut)
+        assert "\n" not in str(fault.value)
+
+
+def test_flipped_bytes_never_crash(saved, tmp_path):
+    whole = bytearray(saved.read_bytes())
+    random = np.random.default_rng(0)
+    bad = tmp_path / "bad.run"
+    refused = 0
+    for _ in range(60):
+        copy = bytearray(whole)
+        copy[int(random.integers(len(copy)))] ^= int(random.integers(1, 256))
+        bad.write_bytes(copy)
+        try:
+            load(bad)
+        except BadInput:
+            refused += 1
+    assert refused > 0
+
+
+def test_foreign_files_are_refused_by_name(tmp_path):
+    other = tmp_path / "other.run"
+    pq.write_table(pa.table({"a": [1]}), other)
+    with pytest.raises(BadInput, match="not a run"):
+        load(other)
+    with pytest.raises(BadInput, match="no such file"):
+        load(tmp_path / "none.run")
+    with pytest.raises(BadInput, match="not a whole run"):
+        load(tmp_path)
+
+
+def test_a_run_of_another_version_is_refused(saved, tmp_path):
+    table = pq.read_table(saved)
+    marked = table.replace_schema_metadata({b"parallel-workbench": b'{"version": 99, "events": 1}'})
+    pq.write_table(marked, tmp_path / "v.run")
+    with pytest.raises(BadInput, match="another version"):
+        load(tmp_path / "v.run")
+
+
+def test_the_file_reads_without_this_project(saved):
+    table = pq.read_table(saved)
+    spans = table.filter(pa.compute.equal(table["event"].cast(pa.string()), "span"))
+    assert spans.num_rows == 500 and {"time", "lane", "name", "start"} <= set(table.column_names)
+
+
+def test_a_failed_write_leaves_no_half_file(tmp_path):
+    with pytest.raises(BadInput, match="cannot write"):
+        save(Log([e.Closed(0.0, "x")]), tmp_path / "no" / "such" / "place.run")
+    assert not list(tmp_path.iterdir())

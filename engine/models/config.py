@@ -50,8 +50,8 @@ class Experts:
     """A mixture of experts and how tokens find them.
 
     `score`: softmax over all experts, or sigmoid of each. `groups` > 1 limits the choice to the
-    experts of the best `top_groups` groups; a group's worth is its best expert (`max`) or the sum of
-    its two best (`top2`). `correction`: a bias that steers the choice but not the weight
+    experts of the best `top_groups` groups; a group's worth is its best expert (`max`) or the sum
+    of its two best (`top2`). `correction`: a bias that steers the choice but not the weight
     (DeepSeek-V3, arXiv 2412.19437, section 2.1.2). `shared` is the width of the always-on expert.
     """
 
@@ -71,7 +71,7 @@ class Experts:
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """One model's architecture. Widths in numbers, not bytes; `windows[layer]` 0 means unlimited."""
+    """One model's architecture. Widths in numbers, not bytes; a window of 0 means unlimited."""
 
     architecture: str  # as in config.json, such as LlamaForCausalLM
     family: str  # model_type, such as llama

@@ -34,9 +34,9 @@ def parse(raw: dict[str, Any], where: str = "config.json") -> ModelConfig:
             "quantization_config",
             "asks for quantised weights, which are not supported; give a float checkpoint",
         )
-    named = raw.get("architectures")
-    by_type = {kind: name for name, (kind, _) in FAMILIES.items()}
-    name = named[0] if isinstance(named, list) and named else by_type.get(str(raw.get("model_type")))
+    named, kind = raw.get("architectures"), str(raw.get("model_type"))
+    by_kind = {family: name for name, (family, _) in FAMILIES.items()}
+    name = named[0] if isinstance(named, list) and named else by_kind.get(kind)
     if not isinstance(name, str) or name not in FAMILIES:
         told = name if isinstance(name, str) else raw.get("model_type")
         raise fields.bad("architectures", f"names {told!r}; supported are {', '.join(FAMILIES)}")

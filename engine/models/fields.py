@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.core.errors import BadInput
 
-LARGEST_FILE = 32 << 20  # bytes of JSON: public tokenizers reach 17 MB in their own file, never here
+LARGEST_FILE = 32 << 20  # bytes of JSON; an index of 100,000 tensors has 10 MB
 LARGEST_COUNT = 1 << 24
 
 
@@ -37,7 +37,8 @@ class Fields:
         if isinstance(value, bool) or not isinstance(value, int):
             raise self.bad(name, f"must be a whole number, not {_short(value)}")
         if not low <= value <= LARGEST_COUNT:
-            raise self.bad(name, f"is {_short(value)}; it must lie between {low} and {LARGEST_COUNT}")
+            bounds = f"between {low} and {LARGEST_COUNT}"
+            raise self.bad(name, f"is {_short(value)}; it must lie {bounds}")
         return value
 
     def number(self, name: str, default: float | None = None, low: float = 0.0) -> float:
@@ -81,7 +82,7 @@ class Fields:
         """A token id or a list of them; absent gives none."""
         value = self.raw.get(name)
         ids = value if isinstance(value, list) else [] if value is None else [value]
-        if len(ids) > 64 or any(isinstance(i, bool) or not isinstance(i, int) or i < 0 for i in ids):
+        if len(ids) > 64 or any(type(i) is not int or i < 0 for i in ids):
             raise self.bad(name, f"must be a token id or a short list of them, not {_short(value)}")
         return tuple(ids)
 
@@ -99,7 +100,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file. Raises BadInput where there is none."""
     try:
         if path.stat().st_size > LARGEST_FILE:
-            raise BadInput(f"{path}: larger than {LARGEST_FILE >> 20} MiB; not a configuration file")
+            raise BadInput(f"{path}: larger than {LARGEST_FILE >> 20} MiB; not a config file")
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file; give a Hugging Face model folder") from None

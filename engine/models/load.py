@@ -1,36 +1,25 @@
-"""Models from a Hugging Face folder, or with random weights from a config alone; and back to disk."""
+"""Models from a Hugging Face folder or with random weights, and weights back into a folder."""
 
 import json
 from pathlib import Path
 
-import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
 from engine.models.config import ModelConfig
+from engine.models.model import Model
 from engine.models.parameters import all_parameters
-
-SPREAD = 0.02  # standard deviation of random weights, as Hugging Face configs have it
+from engine.models.random import RandomWeights
 
 
 def random_weights(config: ModelConfig, seed: int = 0, dtype: str = "float32") -> dict[str, Tensor]:
-    """Untrained weights under their Hugging Face names: normal matrices, neutral norms and biases.
+    """Untrained weights under their Hugging Face names."""
+    return dict(RandomWeights(config, seed, dtype))
 
-    The same seed gives the same numbers on every machine with the same torch.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    kind = getattr(torch, dtype)
-    neutral = 1.0 - config.norm_offset
-    weights = {}
-    for parameter in all_parameters(config):
-        if len(parameter.shape) > 1:
-            wide = torch.empty(parameter.shape).normal_(0, SPREAD, generator=generator)
-            weights[parameter.name] = wide.to(kind)
-        elif parameter.name.endswith("bias"):
-            weights[parameter.name] = torch.zeros(parameter.shape, dtype=kind)
-        else:
-            weights[parameter.name] = torch.full(parameter.shape, neutral, dtype=kind)
-    return weights
+
+def random_model(config: ModelConfig, seed: int = 0, dtype: str = "float32") -> Model:
+    """An untrained model: any public architecture without its weights."""
+    return Model(config, RandomWeights(config, seed, dtype), dtype)
 
 
 def save(path: str | Path, config: ModelConfig, weights: dict[str, Tensor]) -> None:

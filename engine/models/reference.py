@@ -114,9 +114,7 @@ def _attend(config: ModelConfig, layer: int, q: Tensor, k: Tensor, v: Tensor) ->
     return torch.einsum("bhts,bshe->bthe", weights.to(q.dtype), v)
 
 
-def _feed_forward(
-    config: ModelConfig, w: dict[str, Tensor], x: Tensor, prefix: str = ""
-) -> Tensor:
+def _feed_forward(config: ModelConfig, w: dict[str, Tensor], x: Tensor, prefix: str = "") -> Tensor:
     act = ACTIVATIONS[config.activation]
     up = _linear(w, f"{prefix}up", x)
     inner = act(_linear(w, f"{prefix}gate", x)) * up if config.gated else act(up)

@@ -1,0 +1,67 @@
+"""Attention with cached keys and values: grouped heads, windows, soft caps, norms of heads.
+
+Shape letters: T new tokens, C hidden, H query heads, G key/value heads, D head size.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from engine.models.batch import Batch
+from engine.models.config import ModelConfig
+from engine.models.gathered import Gathered
+from engine.models.layers import rms_norm
+from engine.models.paged_attention import paged_attention
+from engine.models.rotary import rotate
+
+
+@dataclass(slots=True)
+class Pass:
+    """What all layers of one forward pass share."""
+
+    batch: Batch
+    slots_T: Tensor  # int64, on the model's device
+    turn: tuple[Tensor, Tensor] | None  # cosine and sine of each token's position
+
+
+class Attention:
+    """One layer's attention. Writes its new keys and values into the cache, then reads from it."""
+
+    def __init__(self, config: ModelConfig, layer: int, weights: Gathered) -> None:
+        self.qkv = weights.linear("query", "key", "value")
+        self.out = weights.linear("out")
+        self.query_norm = weights.take("query_norm") if config.qk_norm else None
+        self.key_norm = weights.take("key_norm") if config.qk_norm else None
+        self.eps = config.norm_eps
+        self.heads = [config.heads, config.kv_heads, config.kv_heads]
+        self.head_dim = config.head_dim
+        self.interleaved = bool(config.rotary and config.rotary.interleaved)
+        self.scale = config.scale(layer)
+        self.window = config.windows[layer]
+        self.softcap = config.attention_softcap
+
+    def __call__(self, x_TC: Tensor, here: Pass, cache: dict[str, Tensor]) -> Tensor:
+        """y_TC for normalised x_TC."""
+        heads_THD = self.qkv(x_TC).view(x_TC.shape[0], -1, self.head_dim)
+        q_THD, k_TGD, v_TGD = heads_THD.split(self.heads, dim=1)
+        if self.query_norm is not None and self.key_norm is not None:
+            q_THD = rms_norm(q_THD, self.query_norm, self.eps)
+            k_TGD = rms_norm(k_TGD, self.key_norm, self.eps)
+        if here.turn is not None:
+            q_THD = rotate(q_THD, *here.turn, self.interleaved)
+            k_TGD = rotate(k_TGD, *here.turn, self.interleaved)
+        k_PSGD, v_PSGD = cache["k"], cache["v"]
+        k_PSGD.flatten(0, 1)[here.slots_T] = k_TGD.to(k_PSGD.dtype)
+        v_PSGD.flatten(0, 1)[here.slots_T] = v_TGD.to(v_PSGD.dtype)
+        o_THD = paged_attention(
+            q_THD,
+            k_PSGD,
+            v_PSGD,
+            here.batch.block_table_BP,
+            here.batch.query_start_B1,
+            here.batch.context_B,
+            scale=self.scale,
+            window=self.window,
+            softcap=self.softcap,
+        )
+        return self.out(o_THD.flatten(1))

@@ -1,0 +1,50 @@
+"""A mixture of experts: the router sends every token to its few experts, outputs are weighed.
+
+Shape letters: T tokens, C hidden, E experts, K experts per token, W expert width.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.models.config import ModelConfig
+from engine.models.feedforward import FeedForward
+from engine.models.gathered import Gathered
+from engine.models.layers import ACTIVATIONS, route
+
+
+class Mixture:
+    """One layer's experts, stacked: reads only the weights of experts that got a token."""
+
+    def __init__(self, config: ModelConfig, weights: Gathered) -> None:
+        moe = config.experts
+        assert moe is not None
+        self.moe = moe
+        self.act = ACTIVATIONS[config.activation]
+        self.router = weights.linear("router")
+        self.correction = weights.take("correction") if moe.correction else None
+        each = [f"experts.{expert}." for expert in range(moe.count)]
+        into = weights.take(*(f"{e}{half}" for e in each for half in ("gate", "up")))
+        self.into_EXC = into.view(moe.count, 2 * moe.width, config.hidden)
+        down = weights.take(*(f"{expert}down" for expert in each))
+        self.down_ECW = down.view(moe.count, config.hidden, moe.width)
+        self.shared = FeedForward(config, weights, "shared.") if moe.shared else None
+
+    def __call__(self, x_TC: Tensor) -> Tensor:
+        """y_TC for normalised x_TC."""
+        index_TK, weight_TK = route(self.moe, self.router(x_TC), self.correction)
+        y_TC = self.shared(x_TC) if self.shared else torch.zeros_like(x_TC)
+        order = index_TK.flatten().argsort(stable=True)
+        token = order // self.moe.per_token
+        weight = weight_TK.flatten()[order, None].to(x_TC.dtype)
+        counts_E = index_TK.flatten().bincount(minlength=self.moe.count).tolist()
+        stop = 0
+        for expert, count in enumerate(counts_E):
+            if not count:
+                continue
+            rows = slice(stop, stop + count)
+            stop += count
+            gate, up = F.linear(x_TC[token[rows]], self.into_EXC[expert]).chunk(2, dim=-1)
+            out = F.linear(self.act(gate) * up, self.down_ECW[expert])
+            y_TC.index_add_(0, token[rows], out * weight[rows])
+        return y_TC

@@ -1,0 +1,67 @@
+"""Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1) over the cached latent.
+
+The up-projections are absorbed: queries go to the latent's space instead of latents to key and
+value heads, so attention reads one shared "head" of rank + rope numbers per token.
+Shape letters: T new tokens, C hidden, H heads, N nope size, R latent rank, Q rope size, V value
+size.
+"""
+
+import torch
+from torch import Tensor
+
+from engine.models.attention import Pass
+from engine.models.config import ModelConfig
+from engine.models.gathered import Gathered
+from engine.models.layers import LATENT_NORM_EPS, rms_norm
+from engine.models.paged_attention import paged_attention
+from engine.models.rotary import rotate
+
+
+class LatentAttention:
+    """One layer's latent attention: caches the normalised latent and the rotated shared key."""
+
+    def __init__(self, config: ModelConfig, layer: int, weights: Gathered) -> None:
+        part = config.latent
+        assert part is not None and config.rotary is not None
+        self.part = part
+        self.heads = config.heads
+        first = "query_down" if part.query_rank else "query"
+        self.down = weights.linear(first, "latent_down")
+        self.query_norm = weights.take("query_norm") if part.query_rank else None
+        self.query_up = weights.linear("query") if part.query_rank else None
+        self.latent_norm = weights.take("latent_norm")
+        up_HXR = weights.take("latent_up").view(config.heads, part.nope + part.value, part.rank)
+        self.key_up_HNR, self.value_up_HVR = up_HXR.split([part.nope, part.value], dim=1)
+        self.out = weights.linear("out")
+        self.interleaved = config.rotary.interleaved
+        self.scale = config.scale(layer)
+
+    def __call__(self, x_TC: Tensor, here: Pass, cache: dict[str, Tensor]) -> Tensor:
+        """y_TC for normalised x_TC."""
+        part, turn = self.part, here.turn
+        assert turn is not None
+        down = self.down(x_TC)
+        query, latent_TR, k_TQ = down.split(
+            [down.shape[1] - part.rank - part.rope, part.rank, part.rope], dim=1
+        )
+        if self.query_up is not None and self.query_norm is not None:
+            query = self.query_up(rms_norm(query, self.query_norm, LATENT_NORM_EPS))
+        q_THX = query.unflatten(1, (self.heads, -1))
+        q_THN, q_THQ = q_THX.split([part.nope, part.rope], dim=-1)
+        latent_TR = rms_norm(latent_TR, self.latent_norm, LATENT_NORM_EPS)
+        k_T1Q = rotate(k_TQ[:, None], *turn, self.interleaved)
+        pages_PS1X = cache["latent"]
+        entry_T1X = torch.cat([latent_TR[:, None], k_T1Q], dim=-1)
+        pages_PS1X.flatten(0, 1)[here.slots_T] = entry_T1X.to(pages_PS1X.dtype)
+        q_THR = torch.einsum("thn,hnr->thr", q_THN, self.key_up_HNR)
+        o_THR = paged_attention(
+            torch.cat([q_THR, rotate(q_THQ, *turn, self.interleaved)], dim=-1),
+            pages_PS1X,
+            pages_PS1X[..., : part.rank],
+            here.batch.block_table_BP,
+            here.batch.query_start_B1,
+            here.batch.context_B,
+            scale=self.scale,
+        )
+        o_THV = torch.einsum("thr,hvr->thv", o_THR, self.value_up_HVR)
+        return self.out(o_THV.flatten(1))

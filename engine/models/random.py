@@ -1,0 +1,39 @@
+"""Untrained weights from a config alone, each tensor drawn on its own from the seed and its name."""
+
+import zlib
+from collections.abc import Iterator, Mapping
+
+import torch
+from torch import Tensor
+
+from engine.models.config import ModelConfig
+from engine.models.parameters import all_parameters
+
+SPREAD = 0.02  # standard deviation, as Hugging Face configs have it
+
+
+class RandomWeights(Mapping[str, Tensor]):
+    """Weights by Hugging Face name, made when asked for: normal matrices, neutral norms and biases.
+
+    The same seed and name give the same numbers, whatever the order of asking.
+    """
+
+    def __init__(self, config: ModelConfig, seed: int = 0, dtype: str = "float32") -> None:
+        self.shapes = {p.name: p.shape for p in all_parameters(config)}
+        self.neutral = 1.0 - config.norm_offset
+        self.seed = seed
+        self.dtype = getattr(torch, dtype)
+
+    def __getitem__(self, name: str) -> Tensor:
+        shape = self.shapes[name]
+        if len(shape) == 1:
+            value = 0.0 if name.endswith("bias") else self.neutral
+            return torch.full(shape, value, dtype=self.dtype)
+        generator = torch.Generator().manual_seed((self.seed << 32) | zlib.crc32(name.encode()))
+        return torch.empty(shape).normal_(0, SPREAD, generator=generator).to(self.dtype)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.shapes)
+
+    def __len__(self) -> int:
+        return len(self.shapes)

@@ -1,0 +1,156 @@
+"""Small configs of every family, as Hugging Face spells them, and weights that say something."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.models.config import ModelConfig
+from engine.models.families import parse
+from engine.models.random import RandomWeights
+
+COMMON: dict[str, Any] = {
+    "vocab_size": 97,
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 48,
+    "max_position_embeddings": 128,
+    "rms_norm_eps": 1e-5,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pad_token_id": 0,
+}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}
+LATENT = {
+    "architectures": ["DeepseekV2ForCausalLM"],
+    "num_key_value_heads": 4,
+    "q_lora_rank": 12,
+    "kv_lora_rank": 16,
+    "qk_nope_head_dim": 8,
+    "qk_rope_head_dim": 4,
+    "v_head_dim": 6,
+    "n_routed_experts": 8,
+    "n_shared_experts": 2,
+    "num_experts_per_tok": 3,
+    "moe_intermediate_size": 20,
+    "first_k_dense_replace": 1,
+}
+V3 = LATENT | {"architectures": ["DeepseekV3ForCausalLM"], "n_group": 4, "topk_group": 2}
+V3 |= {"routed_scaling_factor": 2.5, "norm_topk_prob": True, "num_nextn_predict_layers": 0}
+DEEP_YARN = YARN | {"mscale": 1.0, "mscale_all_dim": 0.7, "beta_fast": 32, "beta_slow": 1}
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+QWEN_MOE = {
+    "num_experts": 6,
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 20,
+    "head_dim": 8,
+    "decoder_sparse_step": 1,
+}
+FAMILIES: dict[str, dict[str, Any]] = {
+    "llama-2": {"architectures": ["LlamaForCausalLM"], "num_key_value_heads": 4},
+    "llama-3": {
+        "architectures": ["LlamaForCausalLM"],
+        "rope_theta": 500000.0,
+        "rope_scaling": LLAMA3,
+    },
+    "llama-tied-biased": {
+        "architectures": ["LlamaForCausalLM"],
+        "tie_word_embeddings": True,
+        "attention_bias": True,
+        "mlp_bias": True,
+        "head_dim": 12,
+    },
+    "llama-linear": {
+        "architectures": ["LlamaForCausalLM"],
+        "rope_scaling": {"type": "linear", "factor": 2.0},
+    },
+    "llama-dynamic": {
+        "architectures": ["LlamaForCausalLM"],
+        "max_position_embeddings": 32,
+        "rope_scaling": {"type": "dynamic", "factor": 2.0},
+    },
+    "llama-yarn": {"architectures": ["LlamaForCausalLM"], "rope_scaling": YARN},
+    "mistral": {"architectures": ["MistralForCausalLM"], "sliding_window": 10},
+    "qwen2": {"architectures": ["Qwen2ForCausalLM"], "tie_word_embeddings": True},
+    "qwen2-windows": {
+        "architectures": ["Qwen2ForCausalLM"],
+        "use_sliding_window": True,
+        "sliding_window": 9,
+        "max_window_layers": 1,
+    },
+    "qwen3": {"architectures": ["Qwen3ForCausalLM"], "head_dim": 12},
+    "qwen3-yarn": {"architectures": ["Qwen3ForCausalLM"], "head_dim": 8, "rope_scaling": YARN},
+    "mixtral": {
+        "architectures": ["MixtralForCausalLM"],
+        "num_local_experts": 4,
+        "num_experts_per_tok": 2,
+    },
+    "qwen3-moe": QWEN_MOE | {"architectures": ["Qwen3MoeForCausalLM"], "norm_topk_prob": True},
+    "qwen3-moe-mixed": QWEN_MOE
+    | {
+        "architectures": ["Qwen3MoeForCausalLM"],
+        "mlp_only_layers": [1],
+        "norm_topk_prob": False,
+        "attention_bias": True,
+        "use_sliding_window": True,
+        "sliding_window": 11,
+    },
+    "gpt2": {
+        "architectures": ["GPT2LMHeadModel"],
+        "n_embd": 32,
+        "n_head": 4,
+        "n_layer": 3,
+        "n_positions": 128,
+    },
+    "gemma-2": {
+        "architectures": ["Gemma2ForCausalLM"],
+        "head_dim": 12,
+        "hidden_activation": "gelu_pytorch_tanh",
+        "query_pre_attn_scalar": 20,
+        "sliding_window": 10,
+        "attn_logit_softcapping": 5.0,
+        "final_logit_softcapping": 3.0,
+    },
+    "deepseek-v2-lite": LATENT | {"q_lora_rank": None, "topk_method": "greedy"},
+    "deepseek-v2": LATENT
+    | {
+        "topk_method": "group_limited_greedy",
+        "n_group": 4,
+        "topk_group": 2,
+        "routed_scaling_factor": 16.0,
+        "attention_bias": True,
+        "rope_scaling": DEEP_YARN,
+    },
+    "deepseek-v3": V3 | {"rope_scaling": DEEP_YARN | {"mscale_all_dim": 1.0}},
+    "deepseek-v3-halves": V3 | {"rope_interleave": False, "q_lora_rank": None},
+}
+
+
+def raw(name: str, **changes: Any) -> dict[str, Any]:
+    """The config.json of one small family."""
+    return COMMON | FAMILIES[name] | changes
+
+
+def config(name: str, **changes: Any) -> ModelConfig:
+    """The same, read."""
+    return parse(raw(name, **changes))
+
+
+def weights(config: ModelConfig, seed: int = 1) -> dict[str, Tensor]:
+    """Weights large enough that attention, routing and norms all matter."""
+    generator = torch.Generator().manual_seed(seed)
+    found = {}
+    for name, tensor in RandomWeights(config, seed).items():
+        if tensor.dim() > 1:
+            found[name] = tensor * (1.0 if "embed" in name or "wte" in name else 8.0)
+        else:
+            found[name] = tensor + 0.1 * torch.randn(tensor.shape, generator=generator)
+    return found

@@ -1,0 +1,104 @@
+"""The catalogue: every system the workbench is about, joined with the studies that exist.
+
+Rows come from `datasets/papers.toml`; a row is built when a file named for its slug lies in
+`workbench/studies/<family>/`. Listing reads no study; only `study(slug)` imports one.
+"""
+
+import difflib
+import importlib
+import tomllib
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from engine.core.errors import BadInput
+from engine.core.paths import dataset
+from workbench.study import Study
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One system: its name, its paper, what runs, the claim that must hold, and whether it is here.
+
+    `module` is the dotted name of its study, "" where it is not built yet; `arxiv` is "" where our
+    sources do not state it.
+    """
+
+    slug: str
+    title: str
+    family: str
+    paper: str
+    about: str
+    claim: str
+    arxiv: str = ""
+    module: str = ""
+
+    @property
+    def built(self) -> bool:
+        return bool(self.module)
+
+    def row(self) -> dict[str, Any]:
+        """What `workbench catalogue --json` prints of it."""
+        plain = asdict(self)
+        del plain["module"]
+        return {**plain, "built": self.built}
+
+
+def study_files(folder: Path | None = None) -> dict[str, str]:
+    """slug -> dotted module name of every study file."""
+    root = folder or Path(__file__).parent / "studies"
+    files = sorted(p for p in root.glob("*/*.py") if not p.name.startswith("_"))
+    return {
+        path.stem.replace("_", "-"): f"workbench.studies.{path.parent.name}.{path.stem}"
+        for path in files
+    }
+
+
+@cache
+def catalogue() -> tuple[Entry, ...]:
+    """Every system, in the catalogue's order."""
+    with dataset("papers.toml").open("rb") as file:
+        facts = tomllib.load(file)
+    built = study_files()
+    return tuple(
+        Entry(slug=slug, module=built.get(slug, ""), **fields) for slug, fields in facts.items()
+    )
+
+
+def families() -> tuple[str, ...]:
+    """The families' names, in the catalogue's order."""
+    return tuple(dict.fromkeys(entry.family for entry in catalogue()))
+
+
+def search(text: str = "", family: str = "", built: bool | None = None) -> list[Entry]:
+    """Entries in which every word of `text` occurs, those with it in slug or title first."""
+    words = text.lower().split()
+    found = []
+    for entry in catalogue():
+        if (family and entry.family != family) or (built is not None and entry.built != built):
+            continue
+        name = f"{entry.slug} {entry.title}".lower()
+        whole = f"{name} {entry.family} {entry.paper} {entry.about} {entry.claim}".lower()
+        if all(word in whole for word in words):
+            found.append((not all(word in name for word in words), entry))
+    return [entry for _, entry in sorted(found, key=lambda pair: pair[0])]
+
+
+def entry(slug: str) -> Entry:
+    """The catalogue's row of that slug. Raises BadInput with the nearest slugs there are."""
+    rows = {entry.slug: entry for entry in catalogue()}
+    if slug in rows:
+        return rows[slug]
+    near = difflib.get_close_matches(slug, rows, n=2, cutoff=0.6)
+    hint = f"did you mean {' or '.join(near)}?" if near else "see `workbench catalogue`"
+    raise BadInput(f"study {slug!r}: no such system; {hint}")
+
+
+def study(slug: str) -> Study:
+    """The study of that slug. Raises BadInput where there is none, or none yet."""
+    found = entry(slug)
+    if not found.built:
+        ready = ", ".join(e.slug for e in catalogue() if e.built) or "none so far"
+        raise BadInput(f"study {slug!r} ({found.title}): not built yet; built: {ready}")
+    return importlib.import_module(found.module).STUDY

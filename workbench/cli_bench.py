@@ -1,0 +1,51 @@
+"""`workbench bench`: measure this machine's engine, with the limits beside each figure."""
+
+import argparse
+import importlib
+import pkgutil
+from pathlib import Path
+from types import ModuleType
+
+from engine.core.errors import BadInput
+from workbench.cli_output import print_json, print_table, say
+
+ABOUT = "measure: run one of the benchmarks and print its table"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="the benchmark (default: list them)"
+    )
+    parser.add_argument("--full", action="store_true", help="the sizes that claims are stated for")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def names() -> list[str]:
+    """Every benchmark there is, by file name."""
+    here = [str(Path(__file__).parent / "benches")]
+    return sorted(m.name for m in pkgutil.iter_modules(here) if not m.name.startswith("_"))
+
+
+def bench(name: str) -> ModuleType:
+    """The module of that benchmark. Raises BadInput listing those there are."""
+    if name.replace("-", "_") not in names():
+        raise BadInput(f"bench {name!r}: no such benchmark; one of: {', '.join(names())}")
+    return importlib.import_module(f"workbench.benches.{name.replace('-', '_')}")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.name is None:
+        found = [(name.replace("_", "-"), bench(name).ABOUT) for name in names()]
+        if args.json:
+            print_json([{"name": name, "about": about} for name, about in found])
+        else:
+            print_table(("bench", "measures"), found)
+        return 0
+    module = bench(args.name)
+    result = module.run(full=args.full, say=say)
+    if args.json:
+        print_json(result)
+    else:
+        head, *rows = module.table(result)
+        print_table(head, rows)
+    return 0

@@ -1,0 +1,47 @@
+"""`workbench check`: do the claims of studies hold here?"""
+
+import argparse
+
+from workbench.catalogue import catalogue, study
+from workbench.cli_output import print_json, say
+from workbench.cli_run import changes
+from workbench.study import Verdict, check
+
+ABOUT = """judge the claims of studies on this machine
+
+Exit code 0: all hold; 1: one does not; 2: bad input."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("slugs", nargs="*", metavar="SLUG", help="studies (default: all built)")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--fast", action="store_true", help="small settings (default)")
+    size.add_argument("--full", action="store_true", help="the settings the claims are stated for")
+    parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
+    parser.add_argument("--seed", type=int, default=0, help="the runs' seed (default 0)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    slugs = args.slugs or [entry.slug for entry in catalogue() if entry.built]
+    studies = [study(slug) for slug in slugs]
+    verdicts: list[Verdict] = []
+    for each in studies:
+        turned = changes(args.set)
+        for verdict in check(each, turned, fast=not args.full, seed=args.seed):
+            verdicts.append(verdict)
+            if not args.json:
+                _print(verdict)
+    if args.json:
+        print_json([verdict.row() for verdict in verdicts])
+    elif not verdicts:
+        say("workbench: nothing to check")
+    return 0 if all(verdict.outcome.holds for verdict in verdicts) else 1
+
+
+def _print(verdict: Verdict) -> None:
+    claim, outcome = verdict.claim, verdict.outcome
+    print(f"{'holds' if outcome.holds else 'NO':5}  {verdict.slug} / {claim.id}  [{claim.grade}]")
+    print(f"       {claim.sentence}")
+    print(f"       expected {outcome.expected}; found {outcome.measured}")
+    print(f"       the paper: {claim.paper}\n", flush=True)

@@ -1,0 +1,24 @@
+"""`workbench compare`: a real run and its modelled twin on this machine, side by side."""
+
+import argparse
+
+from workbench.cli_output import print_json, print_table, say
+
+ABOUT = "lay a real run and its modelled twin side by side and print the model's error"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--full", action="store_true", help="more requests, longer outputs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    from workbench.compare import compare, table
+
+    result = compare(full=args.full, say=say)
+    if args.json:
+        print_json(result)
+    else:
+        head, *rows = table(result)
+        print_table(head, rows)
+    return 0

@@ -1,0 +1,1 @@
+"""Which cached page to give up first."""

@@ -1,0 +1,17 @@
+"""Least recently used goes first."""
+
+from typing import Literal
+
+from engine.cache.eviction import Ages, Eviction
+
+
+class LeastRecentlyUsed(Eviction):
+    """The page that has been idle longest goes first."""
+
+    kind: Literal["lru"] = "lru"
+
+    def worth(self, page: int, ages: Ages) -> float:
+        return float(ages.last_used[page])
+
+    def reason(self, page: int, ages: Ages, step: int) -> str:
+        return f"least recently used, {step - int(ages.last_used[page])} steps idle"

@@ -1,0 +1,69 @@
+"""Everything a serving run is made from."""
+
+from typing import Literal
+
+from engine.cache.eviction import Eviction
+from engine.cache.policies.lru import LeastRecentlyUsed
+from engine.core.config import Choice, Config, knob
+from engine.inference.executor import Execution
+from engine.inference.executors.real import Real
+from engine.inference.policies.decode_first import DecodeFirst
+from engine.inference.policies.fcfs import FirstComeFirstServed
+from engine.inference.policies.greedy import Greedy
+from engine.inference.policies.recompute import Recompute
+from engine.inference.policy import Admission, Batching, Ordering, Preemption
+from engine.inference.request import Sampling
+from engine.inference.workload import Workload
+from engine.inference.workloads.uniform import Uniform
+
+
+class InferenceConfig(Config):
+    """A model, the requests it gets, the memory they share and the policies that decide."""
+
+    model: str = knob("stdlib-5m", "A shipped model, a folder, or a zoo name (random weights)")
+    dtype: Literal["float32", "bfloat16", "float16"] = knob("float32", "Numbers of weights, cache")
+    seed: int = knob(0, "Seed of random weights, workload and sampling", low=0, high=2**31 - 1)
+    workload: Choice[Workload] = knob(make=Uniform, doc="Where requests come from")
+    executor: Choice[Execution] = knob(make=Real, doc="Tensors here, or a described device")
+
+    page_size: int = knob(16, "Tokens in a page", low=1, high=256, unit="tokens", group="cache")
+    pages: int = knob(512, "Pages of the cache", low=1, high=1 << 22, group="cache", log=True)
+    host_pages: int = knob(0, "Pages of the host tier", low=0, high=1 << 22, group="cache")
+    prefix_sharing: bool = knob(True, "Find prefixes computed before", group="cache")
+    eviction: Choice[Eviction] = knob(
+        make=LeastRecentlyUsed, doc="Which cached page goes first", group="cache"
+    )
+
+    max_running: int = knob(
+        64, "Requests in the batch at most", low=1, high=8192, group="scheduler"
+    )
+    step_tokens: int = knob(
+        512, "Tokens a step computes at most", low=1, high=1 << 20, unit="tokens", group="scheduler"
+    )
+    ordering: Choice[Ordering] = knob(
+        make=FirstComeFirstServed, doc="Who is next", group="scheduler"
+    )
+    admission: Choice[Admission] = knob(make=Greedy, doc="Who may enter", group="scheduler")
+    batching: Choice[Batching] = knob(make=DecodeFirst, doc="What a step mixes", group="scheduler")
+    preemption: Choice[Preemption] = knob(
+        make=Recompute, doc="How a request yields its pages", group="scheduler"
+    )
+    patience: int = knob(
+        10_000,
+        "Steps of waiting after which a request goes first, whatever the ordering",
+        low=1,
+        high=1 << 30,
+        unit="steps",
+        group="scheduler",
+    )
+
+    sampling: Sampling = knob(make=Sampling, doc="Unless the request says so", group="sampling")
+    attention_every: int = knob(
+        0, "Sample attention mass every so many steps; 0: never", low=0, high=1 << 20, group="views"
+    )
+    attention_layer: int = knob(
+        -1, "Layer whose attention is sampled; -1: the last", low=-1, high=1023, group="views"
+    )
+    attention_head: int = knob(
+        -1, "Head whose attention is sampled; -1: their mean", low=-1, high=1023, group="views"
+    )

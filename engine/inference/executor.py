@@ -1,0 +1,67 @@
+"""What an executor is: it does the work a step names and says what came of it and how long it took.
+
+`Real` (executor_real.py) runs tensors on the wall clock; `Modelled` (executor_modelled.py) asks the
+hardware model and leaves moving the virtual clock to the engine.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from engine.core.clock import Clock
+from engine.core.config import Policy
+from engine.inference.step import Result, Step
+
+if TYPE_CHECKING:
+    from engine.inference.config import InferenceConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the engine and the header need to know of the model and device under it."""
+
+    model: str
+    device: str
+    vocab: int
+    context: int  # tokens a sequence may have
+    layers: int
+    heads: int
+    bytes_per_page: float
+    eos: tuple[int, ...] = ()
+
+
+class Executor(Protocol):
+    """Does steps, one after another."""
+
+    facts: Facts
+
+    def execute(self, step: Step) -> Result:
+        """Swaps out, copies, swaps in, then the forward pass, then one token for each sample."""
+        ...
+
+
+class Tokens(Protocol):
+    """Text to token numbers and back; engine.models.tokenizer.Tokenizer is one."""
+
+    def encode(self, text: str) -> list[int]: ...
+
+    def decode(self, tokens: list[int]) -> str: ...
+
+
+@dataclass(slots=True)
+class Built:
+    """An executor with the clock it runs under and, where there is one, its tokenizer."""
+
+    executor: Executor
+    clock: Clock
+    tokenizer: Tokens | None = None
+
+
+class Execution(Policy):
+    """The choice of executor."""
+
+    folder = "engine.inference.executors"
+
+    @abstractmethod
+    def build(self, config: "InferenceConfig") -> Built:
+        """The executor this choice stands for, under its clock. Raises BadInput."""

@@ -1,0 +1,1 @@
+"""What does the work a step names: tensors, or a model of a device."""

@@ -1,0 +1,1 @@
+"""Ideas of who is served when: ordering, admission, batching and preemption."""

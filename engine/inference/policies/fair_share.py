@@ -1,0 +1,19 @@
+"""Fair share between users: the one served least goes first (virtual token counter, 2401.00588)."""
+
+from typing import Literal
+
+from engine.inference.policy import Ordering, View
+from engine.inference.request import Request
+
+
+class FairShare(Ordering):
+    """The user for whom the fewest tokens were computed goes first."""
+
+    kind: Literal["fair_share"] = "fair_share"
+
+    @property
+    def moving(self) -> bool:
+        return True
+
+    def key(self, request: Request, view: View) -> tuple[float, ...]:
+        return (view.served.get(request.user, 0.0),)

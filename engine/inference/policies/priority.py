@@ -1,0 +1,20 @@
+"""By the priority that the client gave."""
+
+from typing import Literal
+
+from engine.core.config import knob
+from engine.inference.policy import Ordering, View
+from engine.inference.request import Request
+
+
+class Priority(Ordering):
+    """Higher priority goes first, and may take the place of a running lower one."""
+
+    kind: Literal["priority"] = "priority"
+    displace: bool = knob(True, "A waiting request may displace a running one of lower priority")
+
+    def key(self, request: Request, view: View) -> tuple[float, ...]:
+        return (-float(request.priority),)
+
+    def outranks(self, waiting: Request, running: Request) -> bool:
+        return self.displace and waiting.priority > running.priority

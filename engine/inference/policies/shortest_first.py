@@ -1,0 +1,19 @@
+"""Shortest job first, by the work that is known: the prompt, and the answer where its length is."""
+
+from typing import Literal
+
+from engine.core.config import knob
+from engine.inference.policy import Ordering, View
+from engine.inference.request import Request
+
+
+class ShortestFirst(Ordering):
+    """The request with least work left goes first."""
+
+    kind: Literal["shortest_first"] = "shortest_first"
+    foresight: bool = knob(True, "Count max_tokens as the length of the answer")
+
+    def key(self, request: Request, view: View) -> tuple[float, ...]:
+        known = max(len(request.tokens), len(request.prompt))
+        left = len(request.prompt) + request.sampling.max_tokens - known
+        return (float(known + (left if self.foresight else 0)),)

@@ -1,0 +1,116 @@
+"""What the scheduler asks its policies: who is next, who may enter, what a step mixes, who yields.
+
+Policies are frozen and stateless. What a policy learns from seeing the whole job it writes onto the
+requests (`rank`, `group`, `shared`); what it needs to know of the moment comes as a `View`.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.core.config import Policy
+from engine.inference.request import Request
+from engine.inference.rows import Rows
+
+
+@dataclass(slots=True)
+class View:
+    """The scheduler as a policy sees it at the start of a step. Read, never written."""
+
+    step: int
+    now: float  # seconds
+    rows: Rows
+    running: list[Request | None]  # by row
+    decoding: np.ndarray  # rows that can decode now, int64
+    prefilling: int  # running requests whose prompt is not computed yet
+    waiting: int
+    budget: int  # tokens a step may compute
+    max_running: int
+    page_size: int
+    pages: int  # of the pool
+    pages_free: int  # free, or cached and held by nobody
+    host_free: int
+    served: dict[str, float] = field(default_factory=dict)  # tokens computed for each user
+
+
+@dataclass(slots=True, frozen=True)
+class Mix:
+    """What one step may hold. The first of several that gives any work is taken."""
+
+    decode: np.ndarray | None = None  # rows to decode; None: all that can
+    prefill_tokens: int = 0
+    whole_prompts: bool = False  # never cut a prompt into chunks
+    admit: int = 0  # new requests at most
+    only: int = -1  # prefill only this row's request
+
+
+@dataclass(slots=True, frozen=True)
+class Need:
+    """Pages one request needs: now for its known tokens, and at its end."""
+
+    now: int
+    peak: int
+
+
+class Ordering(Policy):
+    """Who among the waiting is next."""
+
+    folder = "engine.inference.policies"
+
+    @property
+    def moving(self) -> bool:
+        """Whether keys change while a request waits."""
+        return False
+
+    def prepare(self, requests: Sequence[Request], page_size: int) -> None:
+        """See every request known before the start; may write rank, group and shared onto them."""
+
+    @abstractmethod
+    def key(self, request: Request, view: View) -> tuple[float, ...]:
+        """Lowest goes first; the engine breaks ties by arrival."""
+
+    def outranks(self, waiting: Request, running: Request) -> bool:
+        """Whether `waiting` may take the place of `running` when there is no room."""
+        return False
+
+
+class Admission(Policy):
+    """Whether there is room for one more request."""
+
+    folder = "engine.inference.policies"
+
+    @abstractmethod
+    def admits(self, request: Request, need: Need, view: View) -> bool:
+        """Asked of the next request; `need.now` pages are known to be free or can be made so."""
+
+
+class Batching(Policy):
+    """What a step mixes: decodes, prompt chunks, new requests."""
+
+    folder = "engine.inference.policies"
+
+    @property
+    def holds_until_all_end(self) -> bool:
+        """Whether finished requests keep their place, as padding, until their batch has ended."""
+        return False
+
+    @property
+    def fills_holes(self) -> bool:
+        """Whether the last row moves into the place of one that ended (always contiguous rows)."""
+        return True
+
+    @abstractmethod
+    def mixes(self, view: View) -> tuple[Mix, ...]:
+        """What the next step may hold, best first; the first that gives any work is taken."""
+
+
+class Preemption(Policy):
+    """How a running request gives its pages up when there are too few."""
+
+    folder = "engine.inference.policies"
+
+    @abstractmethod
+    def swaps(self, request: Request, pages: int, view: View) -> bool:
+        """Whether its `pages` go to the host (True) or are forgotten and computed again (False)."""

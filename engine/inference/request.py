@@ -1,0 +1,94 @@
+"""A request: a prompt, how to sample from it, and where it stands."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+from pydantic import Field
+
+from engine.core.config import Config, from_dict, knob
+
+TokenId = Annotated[int, Field(ge=0)]
+Bias = tuple[TokenId, Annotated[float, Field(ge=-100.0, le=100.0)]]
+State: TypeAlias = Literal[
+    "queued", "running", "preempted", "swapped", "finished", "aborted", "rejected"
+]
+OVER = ("finished", "aborted", "rejected")
+UNPLANNED = 2**62  # the rank of a request no plan knows
+
+
+class Sampling(Config):
+    """How tokens are drawn. Temperature 0 takes the likeliest token."""
+
+    temperature: float = knob(0.0, "0 takes the likeliest token", low=0.0, high=10.0)
+    top_k: int = knob(0, "Keep the k likeliest tokens; 0 keeps all", low=0, high=1 << 20)
+    top_p: float = knob(1.0, "Keep the likeliest tokens up to this mass", low=1e-9, high=1.0)
+    min_p: float = knob(
+        0.0, "Keep tokens at least this fraction as likely as the likeliest", low=0.0, high=1.0
+    )
+    repetition_penalty: float = knob(
+        1.0, "Divides the logits of tokens seen (prompt included)", low=0.01, high=10.0
+    )
+    presence_penalty: float = knob(
+        0.0, "Taken off the logits of tokens generated", low=-10.0, high=10.0
+    )
+    frequency_penalty: float = knob(
+        0.0, "Taken off the logits for each time a token was generated", low=-10.0, high=10.0
+    )
+    max_tokens: int = knob(64, "Tokens to generate at most", low=1, high=1 << 24, unit="tokens")
+    min_tokens: int = knob(0, "Tokens before an end is allowed", low=0, high=1 << 24, unit="tokens")
+    ignore_eos: bool = knob(False, "Go on after the model's own end token")
+    n: int = knob(1, "Samples of one prompt, forked after it", low=1, high=1024)
+    logprobs: int = knob(0, "How many likeliest tokens to report at each position", low=0, high=64)
+    seed: int | None = knob(
+        None, "Draws depend only on this and the position", low=0, high=2**63 - 1
+    )
+    stop: tuple[str, ...] = knob((), "Texts that end the answer")
+    stop_tokens: tuple[TokenId, ...] = knob((), "Token numbers that end the answer")
+    logit_bias: tuple[Bias, ...] = knob((), "Pairs (token, added to its logit)")
+
+
+def sampling(**fields: Any) -> Sampling:
+    """Sampling from a client's fields. Raises BadInput naming the first field that is wrong."""
+    return from_dict(Sampling, fields)
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One prompt and its continuation. The engine gives it an id ("r0", forks "r0.1")."""
+
+    prompt: np.ndarray  # int32 token numbers
+    sampling: Sampling = field(default_factory=Sampling)
+    arrival: float = 0.0  # seconds since the run opened
+    user: str = ""
+    priority: int = 0  # higher goes first
+    salt: str = ""  # only requests of one salt share prefixes
+    id: str = ""
+    parent: str = ""  # forked from
+    # What a policy that saw the whole job wrote down (Ordering.prepare).
+    rank: int = UNPLANNED  # place in the planned order
+    group: int = -1  # requests with this prefix in common
+    shared: int = 0  # tokens of the prompt they have in common
+    # Where it stands; written by the engine alone.
+    state: State = "queued"
+    number: int = 0  # order of arrival at the engine
+    row: int = -1  # in the persistent batch; -1 outside
+    tokens: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # prompt and answer
+    logprobs: list[float] = field(default_factory=list)
+    tops: list[list[tuple[int, float]]] = field(default_factory=list)  # likeliest (token, logprob)
+    text: str = ""  # the answer; cut before a stop text
+    reason: str = ""  # stop, length, abort, or why it was rejected
+    queued_at: int = 0  # the step in which it last began to wait
+    started: bool = False  # has run before
+    host_pages: np.ndarray | None = None  # where its cache lies while swapped out
+    computed: int = 0  # tokens whose keys and values are cached (while swapped out)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will come."""
+        return self.state in OVER
+
+    @property
+    def generated(self) -> np.ndarray:
+        """Token numbers generated so far (those of a running request reach here when it leaves)."""
+        return self.tokens[len(self.prompt) :]

@@ -1,0 +1,60 @@
+"""One engine step as data: what the scheduler decided and an executor does.
+
+Shape letters: B sequences of this step, S sequences that get a token, T new tokens.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.inference.rows import Rows
+
+NO_PAIRS = np.zeros((0, 2), np.int32)
+
+
+@dataclass(slots=True)
+class Step:
+    """Work for one forward pass, and page movements that come before it, in field order.
+
+    Sequence b computes tokens `starts_B[b] … starts_B[b] + queries_B[b]` of row `rows_B[b]` of the
+    persistent batch (`rows.tokens`, `rows.tables`). A decode is a sequence with one new token.
+    """
+
+    number: int
+    rows: Rows
+    rows_B: np.ndarray
+    starts_B: np.ndarray  # tokens cached before this step
+    queries_B: np.ndarray  # new tokens
+    sample_rows_S: np.ndarray  # rows that get a token …
+    sample_from_S: np.ndarray  # … from the logits after sequence b's last new token
+    decodes: int  # sequences that decode; they come first
+    prefill_tokens: int
+    swap_out: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (page, host page)
+    copies: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (source page, target page)
+    swap_in: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (host page, page)
+    padding: int = 0  # tokens computed for nobody (static batches)
+    sample_attention: bool = False
+
+    @property
+    def contexts_B(self) -> np.ndarray:
+        """Tokens each sequence's last new token sees, itself included."""
+        return self.starts_B + self.queries_B
+
+    @property
+    def tokens(self) -> int:
+        """New tokens of all sequences, padding left out."""
+        return self.prefill_tokens + self.decodes
+
+
+@dataclass(slots=True)
+class Result:
+    """What a step gave. `seconds`: how long it took, or would have on the modelled device."""
+
+    tokens_S: np.ndarray  # int32
+    logprobs_S: np.ndarray  # float32
+    seconds: float
+    tops: dict[int, list[tuple[int, float]]] = field(default_factory=dict)  # s -> likeliest
+    flops: float = 0.0
+    bytes: float = 0.0
+    attention_P: np.ndarray | None = None  # mass each page received, when sampled
+    attention_seconds: float = 0.0

@@ -1,0 +1,1 @@
+"""Kinds of workload: where the requests of a run come from."""

@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
     """The whole command line."""
     top = Parser(
         prog="workbench",
-        description="Run parallel LLM systems for real, watch them work, turn a knob and see it change.",
+        description="Run parallel LLM systems for real, watch them, turn a knob, see it change.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -81,4 +81,5 @@ def _range(knob: Any) -> str:
         return " | ".join(knob.choices)
     if knob.low is None and knob.high is None:
         return ""
-    return f"{'' if knob.low is None else f'{knob.low:g}'} … {'' if knob.high is None else f'{knob.high:g}'}"
+    ends = ("" if end is None else f"{end:g}" for end in (knob.low, knob.high))
+    return " … ".join(ends)

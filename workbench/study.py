@@ -1,7 +1,7 @@
-"""Study: one paper's system as a value (driver, presets, views, claims, what to try) and its check.
+"""Study: one paper's system as a value (driver, presets, views, claims, tries) and its check.
 
-A study lies in `workbench/studies/<family>/<slug with _ for ->.py` as the module's `STUDY`, found by
-file name. A claim's check runs the driver as often as it needs and gives one Outcome, never a print.
+A study lies in `workbench/studies/<family>/<slug with _ for ->.py` as the module's `STUDY`, found
+by file name. A claim's check runs the driver as often as it needs and gives one Outcome.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 
+Activation = Literal["silu", "gelu", "gelu_tanh", "relu"]
+
+
 @dataclass(frozen=True, slots=True)
 class Rotary:
     """Rotary position embedding (Su et al., arXiv 2104.09864) and the ways to stretch it.
@@ -91,7 +94,7 @@ class ModelConfig:
     latent: Latent | None = None
     experts: Experts | None = None
     tied: bool = False  # the output head is the embedding
-    activation: Literal["silu", "gelu", "gelu_tanh", "relu"] = "silu"
+    activation: Activation = "silu"
     gated: bool = True  # down(act(gate) * up), else down(act(up))
     norm: Literal["rms", "layer"] = "rms"
     norm_offset: float = 0.0  # added to the norm's weight (Gemma stores weight - 1)

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from engine.models.config import Experts, Latent, ModelConfig, Rotary
+from engine.models.config import Activation, Experts, Latent, ModelConfig, Rotary
 from engine.models.fields import Fields, read_json
 from engine.models.rope_fields import read_rotary, yarn_magnitude
 
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Activation] = {
     "silu": "silu",
     "swish": "silu",
     "gelu": "gelu",
@@ -110,7 +110,7 @@ def _mistral(fields: Fields, common: dict[str, Any]) -> ModelConfig:
 
 
 def _window(fields: Fields) -> int:
-    return fields.count("sliding_window") if fields.has("sliding_window") else 0
+    return fields.count("sliding_window", 0, low=0)
 
 
 def _qwen_windows(fields: Fields) -> tuple[int, ...]:

@@ -2,11 +2,13 @@
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.core.errors import BadInput
 
+Word = TypeVar("Word", bound=str)
 LARGEST_FILE = 32 << 20  # bytes of JSON; an index of 100,000 tensors has 10 MB
 LARGEST_COUNT = 1 << 24
 
@@ -71,7 +73,7 @@ class Fields:
             raise self.bad(name, f"must be a string, not {_short(value)}")
         return value
 
-    def choice(self, name: str, default: str, allowed: dict[str, str]) -> str:
+    def choice(self, name: str, default: str, allowed: Mapping[str, Word]) -> Word:
         """One of the keys of `allowed`, translated to our word for it."""
         value = self.text(name, default)
         if value not in allowed:

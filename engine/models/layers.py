@@ -3,6 +3,8 @@
 Shape letters: T tokens, C hidden size, E experts, K experts for each token, G groups of experts.
 """
 
+from collections.abc import Callable
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -10,7 +12,7 @@ from torch import Tensor
 from engine.models.config import Experts, ModelConfig
 from engine.models.gathered import Gathered
 
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "silu": F.silu,
     "gelu": F.gelu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),

@@ -6,10 +6,33 @@ from pathlib import Path
 from safetensors.torch import save_file
 from torch import Tensor
 
+from engine.core.errors import BadInput
+from engine.models.checkpoint import PICKLES, Checkpoint, refuse_pickle
 from engine.models.config import ModelConfig
+from engine.models.families import read_config
+from engine.models.footprint import weight_bytes
+from engine.models.memory import require_memory
 from engine.models.model import Model
 from engine.models.parameters import all_parameters
 from engine.models.random import RandomWeights
+
+
+def load(path: str | Path, dtype: str = "float32") -> Model:
+    """The model of a Hugging Face folder: config.json with *.safetensors beside it.
+
+    Checkpoints in float16, bfloat16, float32 or float64 become `dtype`. Weights are read one tensor
+    at a time, so loading takes the model's memory and one tensor more. Raises BadInput naming the
+    file and the field; nothing of the folder is ever executed.
+    """
+    folder = Path(path)
+    if folder.suffix in PICKLES:
+        raise refuse_pickle(folder)
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: no such folder; give a Hugging Face model folder")
+    config = read_config(folder)
+    source = Checkpoint(folder, config)
+    require_memory(weight_bytes(config, dtype), str(folder))
+    return Model(config, source, dtype)
 
 
 def random_weights(config: ModelConfig, seed: int = 0, dtype: str = "float32") -> dict[str, Tensor]:
@@ -19,6 +42,7 @@ def random_weights(config: ModelConfig, seed: int = 0, dtype: str = "float32") -
 
 def random_model(config: ModelConfig, seed: int = 0, dtype: str = "float32") -> Model:
     """An untrained model: any public architecture without its weights."""
+    require_memory(weight_bytes(config, dtype), config.architecture)
     return Model(config, RandomWeights(config, seed, dtype), dtype)
 
 

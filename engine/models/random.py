@@ -1,4 +1,4 @@
-"""Untrained weights from a config alone, each tensor drawn on its own from the seed and its name."""
+"""Untrained weights from a config alone, each tensor drawn from the seed and its own name."""
 
 import zlib
 from collections.abc import Iterator, Mapping

@@ -1,0 +1,10 @@
+"""RMS norm in plain torch (Zhang and Sennrich, arXiv 1910.07467): what the fast ones must equal."""
+
+import torch
+from torch import Tensor
+
+
+def rms_norm(x_TC: Tensor, weight_C: Tensor, eps: float) -> Tensor:
+    """x / √(mean(x²) + eps) · weight, in float32."""
+    wide = x_TC.float()
+    return wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps) * weight_C.float()

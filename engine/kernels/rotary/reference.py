@@ -1,0 +1,14 @@
+"""Rotation of head halves in plain torch (Su et al., arXiv 2104.09864): what the fast ones must equal.
+
+Shape letters: T tokens, H heads, D head size, F = D / 2.
+"""
+
+import torch
+from torch import Tensor
+
+
+def rotate(x_THD: Tensor, cos_TF: Tensor, sin_TF: Tensor) -> Tensor:
+    """Dimension i turns with dimension i + D/2 by the token's angle, in float32."""
+    first, second = x_THD.float().chunk(2, dim=-1)
+    cos, sin = cos_TF[:, None].float(), sin_TF[:, None].float()
+    return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)

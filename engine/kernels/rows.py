@@ -1,0 +1,207 @@
+"""Loops over one row of float32, sixteen at a time: largest, exponentials and their sum, dot products.
+
+Every sum runs in one fixed order of lanes, so zeros beyond a row's end change nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
+from engine.kernels import lanes
+from engine.kernels.lanes import LANES, whole
+
+SIZE = types.int64
+
+
+def _loop(
+    builder: Any, count: Any, start: list[Any], body: Callable[[Any, list[Any]], list[Any]]
+) -> list[Any]:
+    """Run `body(i, carried)` for i in 0 … count - 1; the carried vectors after the last."""
+    before = builder.block
+    loop, done = builder.append_basic_block("lanes"), builder.append_basic_block("done")
+    builder.cbranch(builder.icmp_signed(">", count, whole(0)), loop, done)
+    builder.position_at_end(loop)
+    i = builder.phi(lanes.INT64)
+    carried = [builder.phi(lanes.VECTOR) for _ in start]
+    turned = body(i, carried)
+    following = builder.add(i, whole(1))
+    for phi, first, value in zip([i, *carried], [whole(0), *start], [following, *turned], strict=True):
+        phi.add_incoming(first, before)
+        phi.add_incoming(value, loop)
+    builder.cbranch(builder.icmp_signed("<", following, count), loop, done)
+    builder.position_at_end(done)
+    ended = [builder.phi(lanes.VECTOR) for _ in start]
+    for phi, first, value in zip(ended, start, turned, strict=True):
+        phi.add_incoming(first, before)
+        phi.add_incoming(value, loop)
+    return ended
+
+
+def _vector(builder: Any, start: Any, i: Any) -> Any:
+    return lanes.at(builder, start, builder.mul(i, whole(LANES)))
+
+
+def _read(builder: Any, pointer: Any) -> Any:
+    return lanes.load(builder, builder.bitcast(pointer, lanes.VECTOR.as_pointer()))
+
+
+@intrinsic
+def largest(context, x, x_at, vectors):
+    """The largest of 16 · `vectors` numbers from `x[x_at]`."""
+    signature = types.float32(x, SIZE, SIZE)
+
+    def emit(target, b, signature, args):
+        start = lanes.address(target, b, signature.args[0], args[0], args[1], lanes.FLOAT)
+        low = lanes.same(float("-inf"))
+        [best] = _loop(
+            b,
+            args[2],
+            [low],
+            lambda i, had: [lanes.maximum(b, had[0], _read(b, _vector(b, start, i)))],
+        )
+        return lanes.fold(b, best, lambda one, other: lanes.maximum(b, one, other))
+
+    return signature, emit
+
+
+@intrinsic
+def exponentials(context, x, x_at, vectors, shift):
+    """x = e^(x - shift) over 16 · `vectors` numbers from `x[x_at]`; returns their sum."""
+    signature = types.float32(x, SIZE, SIZE, types.float32)
+
+    def emit(target, b, signature, args):
+        start = lanes.address(target, b, signature.args[0], args[0], args[1], lanes.FLOAT)
+        shift = lanes.splat(b, args[3])
+
+        def body(i, had):
+            pointer = _vector(b, start, i)
+            value = lanes.exp(b, b.fsub(_read(b, pointer), shift))
+            lanes.store(b, value, pointer)
+            return [b.fadd(had[0], value)]
+
+        [sums] = _loop(b, args[2], [lanes.zeros()], body)
+        return lanes.fold(b, sums, b.fadd)
+
+    return signature, emit
+
+
+@intrinsic
+def gate(context, x, x_at, y, y_at, vectors):
+    """x = x · sigmoid(x) · y over 16 · `vectors` numbers (SwiGLU; Shazeer, arXiv 2002.05202)."""
+    signature = types.void(x, SIZE, y, SIZE, SIZE)
+
+    def emit(target, b, signature, args):
+        x_start = lanes.address(target, b, signature.args[0], args[0], args[1], lanes.FLOAT)
+        y_start = lanes.address(target, b, signature.args[2], args[2], args[3], lanes.FLOAT)
+
+        def body(i, had):
+            pointer = _vector(b, x_start, i)
+            x = _read(b, pointer)
+            below = b.fadd(lanes.same(1.0), lanes.exp(b, b.fsub(lanes.zeros(), x)))
+            value = b.fmul(b.fdiv(x, below), _read(b, _vector(b, y_start, i)))
+            lanes.store(b, value, pointer)
+            return []
+
+        _loop(b, args[4], [], body)
+        return target.get_dummy_value()
+
+    return signature, emit
+
+
+@intrinsic
+def squares(context, x, x_at, vectors):
+    """The sum of squares of 16 · `vectors` numbers from `x[x_at]`."""
+    signature = types.float32(x, SIZE, SIZE)
+
+    def emit(target, b, signature, args):
+        start = lanes.address(target, b, signature.args[0], args[0], args[1], lanes.FLOAT)
+
+        def body(i, had):
+            value = _read(b, _vector(b, start, i))
+            return [lanes.fma(b, value, value, had[0])]
+
+        [sums] = _loop(b, args[2], [lanes.zeros()], body)
+        return lanes.fold(b, sums, b.fadd)
+
+    return signature, emit
+
+
+def dots(rows: int) -> Any:
+    """The intrinsic that takes one key against `rows` queries.
+
+    out[out_at + r · out_stride] = Σ q[q_at + r · q_stride + d] · k[k_at + d] over 16 · `vectors` d.
+    `k` is float32 or bfloat16 bits (uint16).
+    """
+
+    @intrinsic
+    def dot(context, q, q_at, q_stride, k, k_at, vectors, out, out_at, out_stride):
+        signature = types.void(q, SIZE, SIZE, k, SIZE, SIZE, out, SIZE, SIZE)
+
+        def emit(target, b, signature, args):
+            q, q_at, q_stride, k, k_at, vectors, out, out_at, out_stride = args
+            kinds = signature.args
+            wide = kinds[3].dtype == types.float32
+            q = lanes.address(target, b, kinds[0], q, q_at, lanes.FLOAT)
+            k = lanes.address(target, b, kinds[3], k, k_at, lanes.FLOAT if wide else lanes.INT16)
+            out = lanes.address(target, b, kinds[6], out, out_at, lanes.FLOAT)
+            starts = [lanes.at(b, q, b.mul(q_stride, whole(r))) for r in range(rows)]
+
+            def body(i, had):
+                pointer = _vector(b, k, i)
+                if wide:
+                    key = _read(b, pointer)
+                else:
+                    shorts = b.bitcast(pointer, lanes.SHORTS.as_pointer())
+                    key = lanes.widen(b, lanes.load(b, shorts, 2))
+                reads = [_read(b, _vector(b, start, i)) for start in starts]
+                return [lanes.fma(b, x, key, h) for x, h in zip(reads, had, strict=True)]
+
+            sums = _loop(b, vectors, [lanes.zeros()] * rows, body)
+            for r, value in enumerate(sums):
+                place = lanes.at(b, out, b.mul(out_stride, whole(r)))
+                b.store(lanes.fold(b, value, b.fadd), place)
+            return target.get_dummy_value()
+
+        return signature, emit
+
+    return dot
+
+
+@intrinsic
+def read(context, x, at):
+    """One number of a float32 or bfloat16 (uint16) array, as float32."""
+    signature = types.float32(x, SIZE)
+
+    def emit(target, b, signature, args):
+        wide = signature.args[0].dtype == types.float32
+        kind = lanes.FLOAT if wide else lanes.INT16
+        value = b.load(lanes.address(target, b, signature.args[0], args[0], args[1], kind))
+        if wide:
+            return value
+        bits = b.shl(b.zext(value, lanes.INT32), lanes.INT32(16))
+        return b.bitcast(bits, lanes.FLOAT)
+
+    return signature, emit
+
+
+@intrinsic
+def write(context, x, at, value):
+    """Store a float32 in a float32 or bfloat16 (uint16) array, rounding to nearest even."""
+    signature = types.void(x, SIZE, types.float32)
+
+    def emit(target, b, signature, args):
+        wide = signature.args[0].dtype == types.float32
+        kind = lanes.FLOAT if wide else lanes.INT16
+        place = lanes.address(target, b, signature.args[0], args[0], args[1], kind)
+        if wide:
+            b.store(args[2], place)
+        else:
+            bits = b.bitcast(args[2], lanes.INT32)
+            odd = b.and_(b.lshr(bits, lanes.INT32(16)), lanes.INT32(1))
+            rounded = b.add(bits, b.add(odd, lanes.INT32(0x7FFF)))
+            b.store(b.trunc(b.lshr(rounded, lanes.INT32(16)), lanes.INT16), place)
+        return target.get_dummy_value()
+
+    return signature, emit

@@ -1,0 +1,148 @@
+"""The frame every page of the app stands in: places to go, theme, knobs left, claims right.
+
+All text from outside passes through `escape` before it becomes HTML. Nothing is fetched from the
+network: fonts are the system's, icons come with the components.
+"""
+
+from collections.abc import Callable
+from dataclasses import fields
+from html import escape
+from typing import Any
+from urllib.parse import urlencode
+
+import panel as pn
+import panel_material_ui as pmui
+from panel_material_ui.template.base import Meta
+
+from widgets.theme import DARK, FONT, LIGHT, Scheme
+
+PLACES = (("", "Live engine"), ("catalogue", "Catalogue"), ("compare", "Compare"), ("runs", "Runs"))
+ACCENT = {"light": "#0067A3", "dark": "#5BB3E8"}
+
+CSS = """
+:host { font-family: var(--wb-font); color: var(--wb-ink); font-size: 14px; line-height: 1.5; }
+a { color: var(--wb-accent); text-decoration: none; } a:hover { text-decoration: underline; }
+a:focus-visible, summary:focus-visible, button:focus-visible {
+  outline: 2px solid var(--wb-accent); outline-offset: 2px; border-radius: 4px; }
+h1 { font-size: 26px; font-weight: 600; letter-spacing: -0.01em; line-height: 1.2; margin: 0; }
+h2 { font-size: 15px; font-weight: 600; margin: 0; } p { margin: 0; max-width: 78ch; }
+.faint { color: var(--wb-faint); } .small { font-size: 12.5px; }
+.num { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; }
+kbd, code { font-family: ui-monospace, 'SF Mono', Menlo, Consolas, monospace; font-size: 12.5px; }
+.nav { display: flex; gap: 4px; align-items: center; height: 100%; }
+.nav a { color: var(--wb-faint); padding: 6px 12px; border-radius: 8px; font-weight: 500; }
+.nav a:hover { color: var(--wb-ink); background: var(--wb-raised); text-decoration: none; }
+.nav a[aria-current] { color: var(--wb-ink); background: var(--wb-raised); }
+"""
+
+
+def colours(scheme: Scheme, name: str) -> dict[str, str]:
+    """A theme's colours as CSS variables, which reach into every component of the page."""
+    neutral = {f"--wb-{field.name}": getattr(scheme, field.name) for field in fields(scheme)}
+    return {**neutral, "--wb-accent": ACCENT[name], "--wb-font": FONT}
+
+
+def html(text: str, css: str = "", **params: Any) -> pn.pane.HTML:
+    """A pane of our own HTML (already escaped) in the page's style."""
+    params.setdefault("sizing_mode", "stretch_width")
+    params.setdefault("margin", 0)
+    return pn.pane.HTML(text, stylesheets=[CSS + css], **params)
+
+
+def address(place: str, dark: bool, **query: Any) -> str:
+    """The address of a page, keeping the theme."""
+    query = {**query, **({"theme": "dark"} if dark else {})}
+    return f"/{place}" + (f"?{urlencode(query)}" if query else "")
+
+
+def asked(name: str, default: str = "") -> str:
+    """One value of the address's query."""
+    values = (pn.state.session_args or {}).get(name, [])
+    return values[0].decode("utf-8", "replace") if values else default
+
+
+def asked_dark() -> bool:
+    return asked("theme") == "dark"
+
+
+class Shell:
+    """A page under construction: put things into it, then serve `page`."""
+
+    def __init__(self, title: str, place: str) -> None:
+        self.place, self.title = place, title
+        self.dark = asked_dark()
+        self._listeners: list[Callable[[bool], None]] = []
+        self._nav = html("", width=420, sizing_mode="fixed", height=36, align="center")
+        self.page = pmui.Page(
+            title="Parallel Workbench",
+            site_url=address("", self.dark),
+            meta=Meta(title=f"{title} · Parallel Workbench"),
+            header=[self._nav],
+            dark_theme=self.dark,
+            theme_config=theme_config(),
+            busy_indicator=None,
+            sx=_sx(),
+            sizing_mode="stretch_both",
+        )
+        self.page.param.watch(self._themed, "dark_theme")
+        self._paint()
+
+    def on_dark(self, tell: Callable[[bool], None]) -> None:
+        """Call `tell` with whether the theme is dark, now and at each change."""
+        self._listeners.append(tell)
+        tell(self.dark)
+
+    def _themed(self, event: Any) -> None:
+        self.dark = bool(event.new)
+        self._paint()
+        for tell in self._listeners:
+            tell(self.dark)
+
+    def _paint(self) -> None:
+        links = [
+            f'<a href="{escape(address(place, self.dark))}"'
+            f"{' aria-current=page' if place == self.place else ''}>{escape(name)}</a>"
+            for place, name in PLACES
+        ]
+        self._nav.object = f'<nav class="nav" aria-label="pages">{"".join(links)}</nav>'
+
+
+def theme_config() -> dict[str, Any]:
+    """Material's theme with our colours and the system's font, for light and dark."""
+    return {
+        name: {
+            "palette": {
+                "primary": {"main": ACCENT[name]},
+                "background": {"default": scheme.paper, "paper": scheme.paper},
+                "text": {"primary": scheme.ink, "secondary": scheme.faint},
+                "divider": scheme.line,
+            },
+            "typography": {"fontFamily": FONT, "fontSize": 13, "button": {"textTransform": "none"}},
+            "shape": {"borderRadius": 8},
+        }
+        for name, scheme in (("light", LIGHT), ("dark", DARK))
+    }
+
+
+def _sx() -> dict[str, Any]:
+    quiet = {"boxShadow": "none", "backgroundImage": "none"}
+    return {
+        "&.mui-light": colours(LIGHT, "light"),
+        "&.mui-dark": colours(DARK, "dark"),
+        "& .header.MuiAppBar-root": {
+            **quiet,
+            "backgroundColor": "var(--wb-paper) !important",
+            "color": "var(--wb-ink) !important",
+            "borderBottom": "1px solid var(--wb-line)",
+        },
+        "& .header .title": {
+            "color": "var(--wb-ink) !important",
+            "fontSize": "16px",
+            "fontWeight": 600,
+            "letterSpacing": "-0.01em",
+            "marginRight": "20px",
+            "whiteSpace": "nowrap",
+        },
+        "& .MuiDrawer-paper": {**quiet, "backgroundColor": "var(--wb-paper)"},
+        "& .main": {"backgroundColor": "var(--wb-paper)"},
+    }

@@ -1,0 +1,130 @@
+"""A session: one person at one study. Knobs become a Config, a Config becomes a Run.
+
+The only place that starts runs for a page. Changes are validated at once and started after a short
+rest, so that dragging a slider starts one run and not fifty; a new run stops the one before it.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from engine.core.config import Config, update
+from engine.core.log import Log
+from engine.core.run import Driver, Run
+
+REST = 0.04  # seconds a knob rests before its run starts
+KEEP = 12  # runs kept for comparing; the oldest go first
+EVENTS = 4_000_000  # events kept in all of a session's runs together
+
+
+class Session:
+    """Starts runs of `driver`, one at a time; keeps the latest ones.
+
+    `run` is the newest run (None before the first). Whoever shows it looks at `run` on its own
+    timer; nothing is called back from the threads of a run.
+    """
+
+    def __init__(self, driver: Driver, config: Config, *, study: str = "", seed: int = 0) -> None:
+        self.driver, self.config, self.study, self.seed = driver, config, study, seed
+        self.start: Config = config  # what `reset` goes back to
+        self.runs: list[Run] = []
+        self._timer: threading.Timer | None = None
+        self._lock = threading.RLock()
+        self._closed = False
+
+    @property
+    def run(self) -> Run | None:
+        """The newest run."""
+        return self.runs[-1] if self.runs else None
+
+    def turn(self, changes: dict[str, Any]) -> Config:
+        """Set knobs; a run starts once they rest. Raises BadInput and changes nothing."""
+        with self._lock:
+            self.config = update(self.config, changes)
+            self._later()
+            return self.config
+
+    def become(self, config: Config) -> None:
+        """Take a whole config at once, as a preset or an address does."""
+        with self._lock:
+            self.config = config
+            self._later()
+
+    def reset(self) -> None:
+        self.become(self.start)
+
+    def _later(self) -> None:
+        self._cancel()
+        if not self._closed:
+            self._timer = threading.Timer(REST, self.begin)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def begin(self) -> Run | None:
+        """Start a run of the present config now, stopping the one before; None when closed."""
+        with self._lock:
+            self._cancel()
+            if self._closed:
+                return None
+            if self.run is not None:
+                self.run.stop()
+            run = Run.start(self.driver, self.config, seed=self.seed, study=self.study)
+            self.keep(run)
+            return run
+
+    def settle(self, timeout: float | None = None) -> Run | None:
+        """Start what is waiting, wait for the newest run to end, and return it."""
+        with self._lock:
+            if self._timer is not None or self.run is None:
+                self.begin()
+            run = self.run
+        return run.wait(timeout) if run is not None else None
+
+    def keep(self, run: Run) -> None:
+        """Put a run (started here or opened from a file) at the end of the list, within limits."""
+        with self._lock:
+            self.runs.append(run)
+            while len(self.runs) > 1 and (len(self.runs) > KEEP or self._events() > EVENTS):
+                self.runs.pop(0).stop()
+
+    def _events(self) -> int:
+        return sum(len(run.log) for run in self.runs)
+
+    def close(self) -> None:
+        """Stop what runs and start nothing more."""
+        with self._lock:
+            self._closed = True
+            self._cancel()
+            for run in self.runs:
+                run.stop()
+
+
+def changed(before: Config, after: Config) -> dict[str, tuple[Any, Any]]:
+    """Dotted knob path -> (value before, value after), for every knob that differs."""
+    from engine.core.config import knobs
+
+    old = {knob.path: knob.value for knob in knobs(before)}
+    new = {knob.path: knob.value for knob in knobs(after)}
+    paths = [*old, *(path for path in new if path not in old)]
+    return {p: (old.get(p), new.get(p)) for p in paths if old.get(p) != new.get(p)}
+
+
+class Shelf:
+    """Recorded runs the app has open, by name; shared by the pages of one app."""
+
+    def __init__(self, load: Callable[[Any], Log]) -> None:
+        self._load = load
+        self.runs: dict[str, Run] = {}
+
+    def open(self, path: Any) -> Run:
+        """Open a run file once. Raises BadInput where it is not one."""
+        name = str(path)
+        if name not in self.runs:
+            run = Run(self._load(path))
+            self.runs[name] = run
+        return self.runs[name]

@@ -23,8 +23,23 @@ HUES = (
     "#117733",
     "#AA4499",
 )
+# The same ten in the same order, lightened until each stands out from the dark paper (6:1 or more).
+DARK_HUES = (
+    "#4BA3E3",
+    "#F0B23C",
+    "#2DBE93",
+    "#E59AC4",
+    "#8CCFF5",
+    "#D3A93A",
+    "#9A8CF0",
+    "#A9DDF2",
+    "#5BB974",
+    "#D584D5",
+)
 WRONG = "#C62828"
-FONT = "Inter, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+DARK_WRONG = "#FF7A70"
+# Inter where a person has it; Roboto comes with the page's components.
+FONT = "Inter, Roboto, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 
 
 @dataclass(frozen=True)
@@ -57,9 +72,19 @@ def place(owner: str) -> int:
     return base + sum(int(f) if f.isdigit() else 1 for f in forks)
 
 
-def hue(owner: str) -> str:
+def hues(dark: bool = False) -> tuple[str, ...]:
+    """The ten owner hues of the dark or light theme, in the same order."""
+    return DARK_HUES if dark else HUES
+
+
+def hue(owner: str, dark: bool = False) -> str:
     """The owner's colour."""
-    return HUES[place(owner) % len(HUES)]
+    return hues(dark)[place(owner) % len(HUES)]
+
+
+def wrong(dark: bool = False) -> str:
+    """The one colour of a fault."""
+    return DARK_WRONG if dark else WRONG
 
 
 def texture(owner: str) -> int:

@@ -1,0 +1,5 @@
+"""The latency view."""
+
+from widgets.latency.draw import VIEW
+
+__all__ = ["VIEW"]

@@ -1,0 +1,33 @@
+"""Drawing of latencies: one quantile curve for each kind, side by side."""
+
+from typing import Any
+
+from widgets.charts import ChartDrawing
+from widgets.latency.fold import LatencyFold
+from widgets.latency.picture import picture, prepare
+from widgets.picture import Picture
+from widgets.view import View
+
+QUESTION = "How long do requests wait, and how long for the slowest?"
+
+
+class LatencyDrawing(ChartDrawing):
+    """Quantile curves with, where a person asks for them, promised latencies."""
+
+    def __init__(self) -> None:
+        self.promises: dict[str, float] = {}
+        super().__init__(QUESTION, prepare, self._picture, height=210)
+
+    def _picture(self, ready: dict[str, Any], cursor: float, chosen: str) -> Picture:
+        return picture(ready, cursor, chosen, self.promises)
+
+    def promise(self, kind: str, seconds: float | None) -> None:
+        """Draw a line at this latency with the share of requests that kept it; None removes it."""
+        self.promises.pop(kind, None)
+        if seconds is not None:
+            self.promises[kind] = seconds
+        if self._frame is not None:
+            self._draw(self._picture(self._ready, self.cursor, self.chosen))
+
+
+VIEW = View("latency", QUESTION, LatencyFold, LatencyDrawing, whole=True)

@@ -1,0 +1,83 @@
+"""Fold of requests' lives into their latencies, each with the moment it became known."""
+
+from array import array
+from typing import Any, Self
+
+import numpy as np
+
+from engine.core.events import AnyEvent, Branch, Opened, Token
+from widgets.fold import Fold
+
+KINDS = ("time_to_first_token", "time_per_output_token", "end_to_end")
+OVER = ("finished", "aborted", "rejected", "pruned", "joined")
+
+
+class LatencyFold(Fold):
+    """Latencies as `engine.core.measure` defines them, in seconds.
+
+    Time per output token is known when a request is over. Frame: for each of `KINDS`
+    (values_N, known_N, owners), plus `waiting` (requests without a first token), `clock`, `stop`.
+    """
+
+    def __init__(self) -> None:
+        self.values = {kind: array("d") for kind in KINDS}
+        self.known = {kind: array("d") for kind in KINDS}
+        self.owners: dict[str, list[str]] = {kind: [] for kind in KINDS}
+        self.queued: dict[str, float] = {}
+        self.spoken: dict[str, tuple[float, float, int]] = {}  # first, latest, count
+        self.clock = "wall"
+        self.stop = 0.0
+
+    def add(self, event: AnyEvent) -> None:
+        self.stop = event.time
+        kind = type(event)
+        if kind is Token:
+            if event.accepted:  # type: ignore[union-attr]
+                self._token(event.thread, event.time)  # type: ignore[union-attr]
+        elif kind is Branch:
+            self._change(event)  # type: ignore[arg-type]
+        elif kind is Opened:
+            self.clock = event.clock  # type: ignore[union-attr]
+
+    def _token(self, thread: str, time: float) -> None:
+        spoken = self.spoken.get(thread)
+        if spoken is None:
+            self.spoken[thread] = (time, time, 1)
+            if thread in self.queued:
+                self._know("time_to_first_token", thread, time - self.queued[thread], time)
+        else:
+            self.spoken[thread] = (spoken[0], time, spoken[2] + 1)
+
+    def _change(self, event: Branch) -> None:
+        thread = event.thread
+        if event.state == "queued":
+            self.queued.setdefault(thread, event.time)
+        elif event.state in OVER:
+            first, last, count = self.spoken.get(thread, (0.0, 0.0, 0))
+            if count > 1:
+                gap = (last - first) / (count - 1)
+                self._know("time_per_output_token", thread, gap, event.time)
+            if event.state == "finished" and thread in self.queued:
+                self._know("end_to_end", thread, event.time - self.queued[thread], event.time)
+
+    def _know(self, kind: str, thread: str, value: float, time: float) -> None:
+        self.values[kind].append(value)
+        self.known[kind].append(time)
+        self.owners[kind].append(thread)
+
+    def frame(self) -> dict[str, Any]:
+        frame: dict[str, Any] = {
+            kind: (np.array(self.values[kind]), np.array(self.known[kind]), self.owners[kind][:])
+            for kind in KINDS
+        }
+        waiting = sum(thread not in self.spoken for thread in self.queued)
+        return {**frame, "waiting": waiting, "clock": self.clock, "stop": self.stop}
+
+    def copy(self) -> Self:
+        other = type(self)()
+        other.values = {kind: column[:] for kind, column in self.values.items()}
+        other.known = {kind: column[:] for kind, column in self.known.items()}
+        other.owners = {kind: column[:] for kind, column in self.owners.items()}
+        other.queued, other.spoken = dict(self.queued), dict(self.spoken)
+        other.clock, other.stop = self.clock, self.stop
+        return other

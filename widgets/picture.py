@@ -1,0 +1,188 @@
+"""Pictures: what a chart shows, as plain values that a browser or an SVG file can draw alike.
+
+A view's `picture` function turns its fold's frame into a `Picture`; `widgets.charts` draws it live
+with Bokeh and `widgets.svg` as a standing file. Times are in seconds, colours are indices of hues.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from widgets import theme
+
+POINTS = 2000  # what a line is reduced to: more than the pixels of a wide screen can show
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line, named at its right end. `x` and `y` are equally long float arrays.
+
+    `hue` is a place in `theme.hues`; None is ink. `step` holds each value until the next.
+    """
+
+    name: str
+    x: np.ndarray
+    y: np.ndarray
+    hue: int | None = 0
+    step: bool = False
+    modelled: bool = False
+    faint: bool = False
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A marked point with its text beside it. `owner` makes it something a person can choose."""
+
+    x: float
+    y: float
+    text: str
+    hue: int | None = None
+    owner: str = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A height that matters, named on the left, with its value on the right and a dot at `x`."""
+
+    x: float
+    y: float
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A straight line across the plot: a capacity (horizontal) or a promise (vertical)."""
+
+    value: float
+    text: str
+    vertical: bool = False
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One pair of axes. `title` says what is counted; units are those of `theme.figure`.
+
+    `timed` plots share the page's time axis and carry its cursor. `top` is the upper end of y.
+    """
+
+    title: str
+    lines: tuple[Line, ...]
+    y_unit: str = ""
+    x_unit: str = "s"
+    right: float = 1.0
+    top: float = 1.0
+    dots: tuple[Dot, ...] = ()
+    readings: tuple[Reading, ...] = ()  # in place of round numbers on the y axis
+    limits: tuple[Limit, ...] = ()
+    timed: bool = True
+    owners: tuple[str, ...] = ()  # one for each point of the first line, where points are owners
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What must stay the same for a drawing to be patched and not made anew."""
+        lines = tuple((line.name, line.step, line.modelled, line.hue) for line in self.lines)
+        return (self.title, self.timed, lines)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Plots under one another (or `across`), the figures that matter and a note on what is left out.
+
+    `figures`: (text, what it is), at most four. `empty` says what to do where nothing is to see.
+    """
+
+    plots: tuple[Plot, ...] = ()
+    figures: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+    empty: str = ""
+    across: bool = False
+
+
+@dataclass
+class Steps:
+    """A quantity over time reduced to what pixels can show: `x` rising, `y` held until the next."""
+
+    x: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    y: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    full_x: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    full_y: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def left_out(self) -> int:
+        """How many points the reduction left out."""
+        return max(0, len(self.full_x) - len(self.x))
+
+    def at(self, time: float) -> float:
+        """The value at `time`; nan before the first."""
+        place = int(np.searchsorted(self.full_x, time, side="right")) - 1
+        return float(self.full_y[place]) if place >= 0 else float("nan")
+
+
+def steps(x: np.ndarray, y: np.ndarray, stop: float, points: int = POINTS) -> Steps:
+    """Step data carried on to `stop`, reduced to the extremes of each of `points // 2` slices."""
+    full_x, full_y = np.asarray(x, float), np.asarray(y, float)
+    if len(full_x) and stop > full_x[-1]:
+        shown_x, shown_y = np.append(full_x, stop), np.append(full_y, full_y[-1])
+    else:
+        shown_x, shown_y = full_x, full_y
+    keep = extremes(shown_y, points)
+    return Steps(shown_x[keep], shown_y[keep], full_x, full_y)
+
+
+def extremes(values: np.ndarray, points: int = POINTS) -> np.ndarray:
+    """Indices of the lowest and highest value of each slice, ends included: at most `points`."""
+    count = len(values)
+    if count <= points:
+        return np.arange(count)
+    slices = points // 2 - 1
+    size = -(-count // slices)
+    padded = np.pad(values, (0, slices * size - count), mode="edge").reshape(slices, size)
+    first = np.arange(slices) * size
+    found = np.concatenate(
+        [[0, count - 1], first + padded.argmin(axis=1), first + padded.argmax(axis=1)]
+    )
+    return np.unique(np.minimum(found, count - 1))
+
+
+def ceiling(value: float) -> float:
+    """The next round number (1, 2, 2.5 or 5 times a power of ten) at or above `value`."""
+    if value <= 0 or not np.isfinite(value):
+        return 1.0
+    power = 10.0 ** np.floor(np.log10(value))
+    for step in (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0):
+        if value <= step * power * 1.0001:
+            return float(step * power)
+    return float(10 * power)
+
+
+def ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """About `count` round numbers between `low` and `high`, both ends where they are round."""
+    if not high > low:
+        return [low]
+    rough = (high - low) / max(count, 1)
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = next((s * power for s in (1, 2, 2.5, 5) if rough <= s * power * 1.0001), 10 * power)
+    first = np.ceil(low / step - 1e-9)
+    return [float(k * step) for k in np.arange(first, np.floor(high / step + 1e-9) + 1)]
+
+
+def spread(heights: list[float], apart: float, low: float, high: float) -> list[float]:
+    """Label heights moved as little as needed so that neighbours stand `apart`, within bounds."""
+    order = sorted(range(len(heights)), key=lambda i: heights[i])
+    placed = [min(max(heights[i], low), high) for i in order]
+    for i in range(1, len(placed)):
+        placed[i] = max(placed[i], placed[i - 1] + apart)
+    over = max(0.0, (placed[-1] - high) if placed else 0.0)
+    for i in reversed(range(len(placed))):
+        ceiling_here = high - (len(placed) - 1 - i) * apart
+        placed[i] = min(placed[i], ceiling_here) if over else placed[i]
+    result = [0.0] * len(heights)
+    for i, value in zip(order, placed, strict=True):
+        result[i] = value
+    return result
+
+
+def colour(hue: int | None, dark: bool) -> str:
+    """A line's colour: a hue by its place, or ink."""
+    return theme.scheme(dark).ink if hue is None else theme.hues(dark)[hue % len(theme.HUES)]

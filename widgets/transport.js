@@ -1,0 +1,183 @@
+// The time bar: play, step, speed and scrub. One row of controls over a model with the traits
+// time, duration, playing, speed, follow, live, paused, modelled, work, is_dark, options; what a
+// person does goes out as `command` {do, …}.
+
+const SIZES = [[1e-9, "ns"], [1e-6, "µs"], [1e-3, "ms"], [1, "s"], [60, "min"]]
+const SPEEDS = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000]
+const ICONS = {
+  play: "M8 5v14l11-7z",
+  pause: "M6 5h4v14H6zm8 0h4v14h-4z",
+  back: "M6 5h2.5v14H6zm13 0v14L9.5 12z",
+  on: "M15.5 5H18v14h-2.5zM5 5v14l9.5-7z",
+  stop: "M6 6h12v12H6z",
+  live: "M12 7a5 5 0 1 0 0 10 5 5 0 0 0 0-10z",
+}
+
+// At most three significant digits and a unit that fits: `theme.figure(value, "s")`.
+export function seconds(value) {
+  if (value === null || !isFinite(value)) return "–"
+  if (value === 0) return "0 s"
+  let [size, name] = SIZES[0]
+  for (const [s, n] of SIZES) if (Math.abs(value) >= s * 0.9995) [size, name] = [s, n]
+  const scaled = value / size
+  if (Math.abs(scaled) >= 100) return `${scaled.toFixed(0)} ${name}`
+  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(scaled))))
+  return `${Number(scaled.toFixed(Math.min(digits, 6)))} ${name}`
+}
+
+function speedName(speed, modelled) {
+  if (speed === 1) return modelled ? "1× the modelled clock" : "real time"
+  return speed > 1 ? `${speed}× faster` : `${Math.round(1 / speed)}× slower`
+}
+
+function button(icon, title, act) {
+  const made = document.createElement("button")
+  made.type = "button"
+  made.innerHTML = `<svg viewBox="0 0 24 24" width="20" height="20"><path/></svg><span></span>`
+  made.addEventListener("click", act)
+  made.look = (name, words) => {
+    made.querySelector("path").setAttribute("d", ICONS[name])
+    made.title = words
+    made.setAttribute("aria-label", words)
+  }
+  made.look(icon, title)
+  return made
+}
+
+const STYLE = `
+.transport { display: flex; align-items: center; gap: 4px 6px; flex-wrap: wrap; font: 13px var(--font);
+  color: var(--ink); background: var(--paper); border-top: 1px solid var(--line); padding: 6px 8px; }
+.transport button { display: inline-flex; align-items: center; gap: 4px; border: 0; padding: 5px;
+  border-radius: 6px; background: transparent; color: inherit; cursor: pointer; font: inherit; }
+.transport button:hover { background: var(--raised); }
+.transport button:focus-visible, .transport select:focus-visible { outline: 2px solid var(--hue); }
+.transport button[hidden] { display: none; }
+.transport path { fill: currentColor; }
+.transport .main { background: var(--raised); }
+.transport .follow span { padding-right: 3px; }
+.transport .follow.on { color: var(--hue); }
+.transport .scrub { flex: 1 1 160px; height: 24px; accent-color: var(--hue); margin: 0 6px; min-width: 120px; cursor: pointer; }
+.transport .clock { font-variant-numeric: tabular-nums; text-align: right; min-width: 134px; white-space: nowrap; }
+.transport .clock i { font-style: normal; color: var(--faint); }
+.transport select { font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--line);
+  border-radius: 6px; padding: 4px; }
+.transport .work { flex: 1 0 100%; display: flex; gap: 10px; align-items: center; color: var(--faint); }
+.transport .work[hidden] { display: none; }
+.transport .bar { flex: 1; height: 4px; border-radius: 2px; background: var(--line); overflow: hidden; }
+.transport .bar div { height: 100%; background: var(--hue); }
+`
+
+function render({ model, el }) {
+  const root = document.createElement("div")
+  root.className = "transport"
+  root.setAttribute("role", "group")
+  root.setAttribute("aria-label", "Time")
+  const style = document.createElement("style")
+  style.textContent = STYLE
+  let count = 0
+  const tell = (command) => {
+    model.set("command", { ...command, count: ++count })
+    model.save_changes()
+  }
+  const back = button("back", "One step back (←)", () => tell({ do: "step", by: -1 }))
+  const main = button("play", "", () => tell({ do: "toggle" }))
+  const on = button("on", "One step on (→)", () => tell({ do: "step", by: 1 }))
+  const stop = button("stop", "Stop the run", () => tell({ do: "stop" }))
+  const follow = button("live", "Follow the newest moment (End)", () => tell({ do: "follow" }))
+  main.classList.add("main")
+  follow.classList.add("follow")
+  follow.querySelector("span").textContent = "live"
+
+  const scrub = document.createElement("input")
+  Object.assign(scrub, { type: "range", min: 0, max: 1, step: "any", className: "scrub" })
+  scrub.setAttribute("aria-label", "Moment of the run")
+  let held = false
+  scrub.addEventListener("pointerdown", () => (held = true))
+  scrub.addEventListener("change", () => (held = false))
+  scrub.addEventListener("input", () => {
+    label(scrub.value * 1)
+    tell({ do: "seek", time: scrub.value * 1 })
+  })
+  const clock = document.createElement("div")
+  clock.className = "clock"
+  const speed = document.createElement("select")
+  speed.title = "How fast the run is played"
+  speed.addEventListener("change", () => tell({ do: "speed", speed: speed.value * 1 }))
+  const work = document.createElement("div")
+  work.className = "work"
+  work.innerHTML = `<span></span><div class="bar"><div></div></div><span></span>`
+  root.append(back, main, on, stop, scrub, clock, speed, follow, work)
+  el.replaceChildren(style, root)
+
+  function label(time) {
+    clock.innerHTML = `${seconds(time)} <i>of ${seconds(model.get("duration"))}</i>`
+  }
+  function moved() {
+    const time = model.get("follow") ? model.get("duration") : model.get("time")
+    scrub.max = model.get("duration") || 1
+    if (held) return
+    scrub.value = time
+    label(time)
+    scrub.setAttribute("aria-valuetext", seconds(time))
+  }
+  function changed() {
+    const live = model.get("live")
+    const going = live && model.get("follow") ? !model.get("paused") : model.get("playing")
+    const what = live && model.get("follow") ? "the run" : ""
+    main.look(going ? "pause" : "play", `${going ? "Pause" : "Play"} ${what} (space)`)
+    stop.hidden = !live
+    follow.hidden = !live
+    follow.classList.toggle("on", model.get("follow"))
+    const now = model.get("speed")
+    const all = SPEEDS.includes(now) ? SPEEDS : [...SPEEDS, now].sort((a, b) => a - b)
+    speed.replaceChildren(...all.map((s) => new Option(speedName(s, model.get("modelled")), s, s === now, s === now)))
+  }
+  function worked() {
+    const doing = model.get("work") || {}
+    work.hidden = !doing.what
+    const [what, left] = work.querySelectorAll("span")
+    what.textContent = doing.what || ""
+    left.textContent = doing.words || ""
+    work.querySelector(".bar div").style.width = `${100 * (doing.share || 0)}%`
+  }
+  function coloured() {
+    const paint = model.get("options")[model.get("is_dark") ? "dark" : "light"] || {}
+    for (const [name, value] of Object.entries(paint)) root.style.setProperty(`--${name}`, value)
+    root.style.colorScheme = model.get("is_dark") ? "dark" : "light"
+  }
+  function key(event) {
+    const at = event.composedPath()[0]
+    if (event.ctrlKey || event.metaKey || event.altKey || !root.isConnected) return
+    if (at.isContentEditable || (/^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName) && at !== scrub)) return
+    if (event.key === " " && at.tagName === "BUTTON") return
+    const by = event.shiftKey ? 10 : 1
+    const commands = {
+      " ": { do: "toggle" },
+      ArrowLeft: { do: "step", by: -by },
+      ArrowRight: { do: "step", by },
+      Home: { do: "seek", time: 0 },
+      End: { do: "follow" },
+    }
+    if (at.getAttribute && /^(slider|tab|option|menuitem|combobox)$/.test(at.getAttribute("role") || "")) return
+    if (!commands[event.key]) return
+    event.preventDefault()
+    tell(commands[event.key])
+  }
+  const watched = [
+    [["time", "duration", "follow"], moved],
+    [["playing", "speed", "follow", "live", "paused", "modelled"], changed],
+    [["work"], worked],
+    [["is_dark", "options"], coloured],
+  ]
+  for (const [names, act] of watched) {
+    for (const name of names) model.on(`change:${name}`, act)
+    act()
+  }
+  document.addEventListener("keydown", key)
+  return () => {
+    document.removeEventListener("keydown", key)
+    for (const [names, act] of watched) for (const name of names) model.off?.(`change:${name}`, act)
+  }
+}
+
+export default { render }

@@ -20,8 +20,6 @@ LINE = 8  # int64 in a cache line
 STRIDE = 2 * LINE  # counters of one phase: claimed, and a line further, done
 PATIENCE = 2000  # pauses before the processor is offered to others
 
-_PAUSE = {"x86_64": "pause", "AMD64": "pause", "aarch64": "yield", "arm64": "yield"}
-
 
 @intrinsic
 def _add(context, counters, at, amount):
@@ -48,10 +46,11 @@ def _read(context, counters, at):
 @intrinsic
 def _pause(context):
     def emit(target, builder, signature, args):
-        text = _PAUSE.get(platform.machine())
-        if text:
+        machine = platform.machine()
+        if machine in ("x86_64", "AMD64"):
             kind = ir.FunctionType(ir.VoidType(), [])
-            builder.asm(kind, text, "", [], True)
+            pause = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse2.pause")
+            builder.call(pause, [])
         return target.get_dummy_value()
 
     return types.void(), emit

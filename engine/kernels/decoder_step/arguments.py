@@ -1,0 +1,74 @@
+"""What the decoder step takes, grouped: numba passes named tuples of arrays whole.
+
+Shape letters: L layers, C hidden, H query heads, G key/value heads, D head size, W feed-forward
+width, V vocabulary, T new tokens, B sequences, R wanted logits. Widths written to by products are
+rounded up to 16 lanes: C', W', V', Q' for (H + 2G)·D. All arrays are flat.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+Array = np.ndarray
+
+
+class Shape(NamedTuple):
+    """Sizes of the model and the cache page, and the constants of its formulas."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    dim: int
+    width: int
+    vocab: int
+    page_size: int
+    qk_norm: bool
+    eps: np.float32
+    scale: np.float32
+    softcap: np.float32
+
+
+class Weights(NamedTuple):
+    """`data` holds every packed matrix; `places` [L·4 + 1] where qkv, out, gate, down of each layer
+    and the head begin (up follows gate); `panels` [4] elements of a panel with C, H·D, C, W inputs.
+    """
+
+    data: Array
+    places: Array
+    panels: Array
+    norms: Array  # float32 [2·L + 1, C]: before attention, before feed-forward …, the last
+    biases: Array  # float32 [L, Q'], zeros where there are none
+    head_norms: Array  # float32 [L, 2, D] for queries and keys; empty without them
+    windows: Array  # int64 [L], 0 unlimited
+
+
+class Inputs(NamedTuple):
+    """One batch: see `engine.models.batch.Batch`; `turn` is float32 [positions, cos D/2 + sin D/2]."""
+
+    positions: Array  # [T]
+    slots: Array  # [T]
+    start: Array  # [B + 1]
+    context: Array  # [B]
+    table: Array  # [B, table_width]
+    table_width: int
+    first_tasks: Array  # int64 [B + 1], of attention
+    logits_at: Array  # [R]
+    turn: Array
+    caches: Array  # int64 [L, 2] addresses of the layers' key and value pages
+    cache_like: Array  # an empty array of the cache's dtype
+    cache_size: int  # elements of one layer's pages
+
+
+class Buffers(NamedTuple):
+    """float32, written by the step; `x` comes in holding the embedded tokens."""
+
+    x: Array  # [T, C'] the residual stream
+    normed: Array  # [max(T, R), C']
+    qkv: Array  # [T, Q']
+    mixed: Array  # [T, H·D] what attention gives
+    gate: Array  # [T, W']
+    up: Array  # [T, W']
+    logits: Array  # [R, V']
+    work: Array  # [threads, work_size]
+    work_size: int

@@ -1,0 +1,265 @@
+"""A dense decoder's whole step in one numba call: threads claim tasks, phase by phase.
+
+Each layer is eight phases (norm, query-key-value, rotate and store, attend, out, norm, gate and up,
+down), then the last norm and the output head. Phases end by counting tasks (`engine.kernels.claims`),
+which costs well under a microsecond, so a step is one parallel region instead of a hundred.
+The sums are those of the single kernels: a row has the same bits alone and in any batch.
+"""
+
+import numpy as np
+from numba import carray, prange, types
+from numba.extending import intrinsic
+
+from engine.kernels import lanes
+from engine.kernels.claims import claim, finish, wait
+from engine.kernels.compiled import inner, kernel
+from engine.kernels.decoder_step.arguments import Buffers, Inputs, Shape, Weights
+from engine.kernels.lanes import LANES
+from engine.kernels.matmul.panels_cpu import TASK, add_product
+from engine.kernels.norm.rows_cpu import normalise
+from engine.kernels.paged_attention.online_cpu import ROWS, attend, sequence_of
+from engine.kernels.rotary.halves_cpu import rotate_head
+from engine.kernels.rows import gate, write
+
+NORM, QKV, STORE, ATTEND, OUT, NORM_AGAIN, GATE, DOWN = range(8)
+KINDS = 8  # phases of a layer
+CHUNK = 4  # tokens of a task that works on rows
+
+
+def phases(layers: int) -> int:
+    """How many phases a step has."""
+    return KINDS * layers + 2
+
+
+@intrinsic
+def _pointer(context, address, like):
+    signature = types.CPointer(like.dtype)(types.int64, like)
+
+    def emit(target, builder, signature, args):
+        kind = target.get_value_type(signature.return_type)
+        return builder.inttoptr(args[0], kind)
+
+    return signature, emit
+
+
+@inner
+def _up(count, unit):
+    return (count + unit - 1) // unit
+
+
+@inner
+def _lanes(count):
+    return _up(count, LANES) * LANES
+
+
+@inner
+def _clear(y, width, rows, first, last):
+    for row in range(rows):
+        part = y[row * width + first : row * width + last]
+        for i in range(last - first):
+            part[i] = np.float32(0)
+
+
+@inner
+def _normalise(task, rows, shape, x, weight, weight_at, eps, y, picked):
+    """A chunk of rows of `x`; `picked` says which ones, or is empty for all in order."""
+    width = _lanes(shape.hidden)
+    for row in range(task * CHUNK, min(task * CHUNK + CHUNK, rows)):
+        source = picked[row] if len(picked) else row
+        normalise(x, source * width, shape.hidden, weight, weight_at, eps, y, row * width)
+
+
+@inner
+def _qkv(task, tokens, layer, shape, weights, buffers):
+    wide = _lanes((shape.heads + 2 * shape.kv_heads) * shape.dim)
+    first, last = task * TASK, min(task * TASK + TASK, wide // LANES)
+    bias = weights.biases[layer * wide : layer * wide + wide]
+    for row in range(tokens):
+        for i in range(first * LANES, last * LANES):
+            buffers.qkv[row * wide + i] = bias[i]
+    add_product(
+        buffers.normed, 0, _lanes(shape.hidden), tokens, weights.data, weights.places[4 * layer],
+        LANES, weights.panels[0], shape.hidden, first, last, buffers.qkv, 0, wide,
+    )  # fmt: skip
+
+
+@inner
+def _store(task, tokens, layer, shape, weights, inputs, buffers, keys, values):
+    """Norm and rotate a chunk's queries and keys; keys and values go to their slots."""
+    H, G, D = shape.heads, shape.kv_heads, shape.dim
+    wide = _lanes((H + 2 * G) * D)
+    qkv = buffers.qkv
+    for token in range(task * CHUNK, min(task * CHUNK + CHUNK, tokens)):
+        turn_at = np.int64(inputs.positions[token]) * D
+        slot = np.int64(inputs.slots[token]) * G * D
+        for head in range(H + G):
+            at = token * wide + head * D
+            if shape.qk_norm:
+                norm_at = (2 * layer + (0 if head < H else 1)) * D
+                normalise(qkv, at, D, weights.head_norms, norm_at, shape.eps, qkv, at)
+            rotate_head(qkv, at, D // 2, inputs.turn, turn_at)
+        key_at = token * wide + H * D
+        for i in range(G * D):
+            write(keys, slot + i, qkv[key_at + i])
+            write(values, slot + i, qkv[key_at + G * D + i])
+
+
+@inner
+def _attend(task, layer, shape, weights, inputs, buffers, keys, values, thread):
+    H, G, D = shape.heads, shape.kv_heads, shape.dim
+    share = H // G
+    chunk, head = task // G, task % G
+    b = sequence_of(inputs.first_tasks, chunk)
+    begin = np.int64(inputs.start[b])
+    new = inputs.start[b + 1] - begin
+    row = (chunk - inputs.first_tasks[b]) * ROWS
+    wide = _lanes((H + 2 * G) * D)
+    attend(
+        buffers.qkv, begin * wide + head * share * D, wide, share, row,
+        min(ROWS, new * share - row), inputs.context[b] - new, keys, values, head, G, D, D,
+        inputs.table, b * inputs.table_width, shape.page_size, shape.scale, weights.windows[layer],
+        shape.softcap, buffers.mixed, (begin * H + head * share) * D, H * D,
+        buffers.work, thread * buffers.work_size,
+    )  # fmt: skip
+
+
+@inner
+def _gate(task, tokens, layer, shape, weights, buffers):
+    wide = _lanes(shape.width)
+    first, last = task * TASK, min(task * TASK + TASK, wide // LANES)
+    _clear(buffers.gate, wide, tokens, first * LANES, last * LANES)
+    _clear(buffers.up, wide, tokens, first * LANES, last * LANES)
+    at, panel, hidden = weights.places[4 * layer + 2], weights.panels[2], _lanes(shape.hidden)
+    add_product(
+        buffers.normed, 0, hidden, tokens, weights.data, at,
+        LANES, panel, shape.hidden, first, last, buffers.gate, 0, wide,
+    )  # fmt: skip
+    add_product(
+        buffers.normed, 0, hidden, tokens, weights.data, at + wide // LANES * panel,
+        LANES, panel, shape.hidden, first, last, buffers.up, 0, wide,
+    )  # fmt: skip
+    for row in range(tokens):
+        part = row * wide + first * LANES
+        gate(buffers.gate, part, buffers.up, part, last - first)
+
+
+@inner
+def _into_x(task, tokens, shape, weights, source, depth, stride, at, panel, x):
+    """x += source · W: the product that returns to the residual stream."""
+    wide = _lanes(shape.hidden)
+    first, last = task * TASK, min(task * TASK + TASK, wide // LANES)
+    add_product(
+        source, 0, stride, tokens, weights.data, at, LANES, panel, depth, first, last, x, 0, wide
+    )
+
+
+@inner
+def _task(kind, task, layer, tokens, shape, weights, inputs, buffers, keys, values, thread):
+    hidden = shape.hidden
+    if kind == NORM or kind == NORM_AGAIN:
+        at = (2 * layer + (0 if kind == NORM else 1)) * hidden
+        _normalise(
+            task, tokens, shape, buffers.x, weights.norms, at, shape.eps, buffers.normed,
+            inputs.logits_at[:0],
+        )  # fmt: skip
+    elif kind == QKV:
+        _qkv(task, tokens, layer, shape, weights, buffers)
+    elif kind == STORE:
+        _store(task, tokens, layer, shape, weights, inputs, buffers, keys, values)
+    elif kind == ATTEND:
+        _attend(task, layer, shape, weights, inputs, buffers, keys, values, thread)
+    elif kind == GATE:
+        _gate(task, tokens, layer, shape, weights, buffers)
+    else:
+        out = kind == OUT
+        mixed = shape.heads * shape.dim
+        _into_x(
+            task, tokens, shape, weights, buffers.mixed if out else buffers.gate,
+            mixed if out else shape.width, mixed if out else _lanes(shape.width),
+            weights.places[4 * layer + (1 if out else 3)], weights.panels[1 if out else 3],
+            buffers.x,
+        )  # fmt: skip
+
+
+@inner
+def _tasks(kind, tokens, shape, inputs):
+    """How many tasks a phase of a layer has."""
+    if kind == NORM or kind == STORE or kind == NORM_AGAIN:
+        return _up(tokens, CHUNK)
+    if kind == ATTEND:
+        return inputs.first_tasks[-1] * shape.kv_heads
+    width = shape.hidden
+    if kind == QKV:
+        width = (shape.heads + 2 * shape.kv_heads) * shape.dim
+    if kind == GATE:
+        width = shape.width
+    return _up(_up(width, LANES), TASK)
+
+
+@inner
+def _logits(shape, weights, inputs, buffers, counters):
+    """The last norm and the output head, at the wanted rows only."""
+    rows, phase = len(inputs.logits_at), KINDS * shape.layers
+    tasks = _up(rows, CHUNK)
+    task = claim(counters, phase)
+    while task < tasks:
+        _normalise(
+            task, rows, shape, buffers.x, weights.norms, 2 * shape.layers * shape.hidden, shape.eps,
+            buffers.normed, inputs.logits_at,
+        )  # fmt: skip
+        finish(counters, phase, 1)
+        task = claim(counters, phase)
+    wait(counters, phase, tasks)
+    wide = _lanes(shape.vocab)
+    tasks = _up(wide // LANES, TASK)
+    task = claim(counters, phase + 1)
+    while task < tasks:
+        first, last = task * TASK, min(task * TASK + TASK, wide // LANES)
+        _clear(buffers.logits, wide, rows, first * LANES, last * LANES)
+        add_product(
+            buffers.normed, 0, _lanes(shape.hidden), rows, weights.data,
+            weights.places[4 * shape.layers], LANES, weights.panels[0], shape.hidden, first, last,
+            buffers.logits, 0, wide,
+        )  # fmt: skip
+        finish(counters, phase + 1, 1)
+        task = claim(counters, phase + 1)
+    wait(counters, phase + 1, tasks)
+
+
+@inner
+def _run(shape, weights, inputs, buffers, counters, thread):
+    """One thread's share of the step."""
+    tokens = len(inputs.positions)
+    for layer in range(shape.layers):
+        like, size = inputs.cache_like, inputs.cache_size
+        keys = carray(_pointer(inputs.caches[2 * layer], like), (size,))
+        values = carray(_pointer(inputs.caches[2 * layer + 1], like), (size,))
+        for kind in range(KINDS):
+            phase = KINDS * layer + kind
+            tasks = _tasks(kind, tokens, shape, inputs)
+            task = claim(counters, phase)
+            while task < tasks:
+                _task(
+                    kind, task, layer, tokens, shape, weights, inputs, buffers, keys, values, thread
+                )
+                finish(counters, phase, 1)
+                task = claim(counters, phase)
+            wait(counters, phase, tasks)
+    _logits(shape, weights, inputs, buffers, counters)
+
+
+@kernel
+def decoder_step(
+    shape: Shape,
+    weights: Weights,
+    inputs: Inputs,
+    buffers: Buffers,
+    counters: np.ndarray,
+    threads: int,
+) -> None:
+    """Run a batch through all layers: fills the cache slots and `buffers.logits`.
+
+    `counters`: int64 zeros, `phases(layers) * claims.STRIDE` of them.
+    """
+    for thread in prange(threads):
+        _run(shape, weights, inputs, buffers, counters, thread)

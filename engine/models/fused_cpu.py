@@ -1,0 +1,199 @@
+"""Dense Llama-like models on the processor, a whole step in one call of a compiled kernel.
+
+`fits` says which models (Llama, Mistral, Qwen2, Qwen3 and their like); `Fused` packs the weights
+once and runs batches, giving the logits the general path gives, float32 error apart.
+"""
+
+import numba
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.kernels.claims import STRIDE
+from engine.kernels.decoder_step import Buffers, Inputs, Shape, Weights, decoder_step, phases
+from engine.kernels.lanes import LANES
+from engine.kernels.matmul.pack import aligned, pack, packed_length
+from engine.kernels.paged_attention.online_cpu import first_tasks, flat, room
+from engine.models.batch import Batch
+from engine.models.config import ModelConfig
+from engine.models.kv import PagedKV
+from engine.models.parameters import layer_parameters, outer_parameters, roles
+from engine.models.rotary import cos_sin, frequencies
+
+
+def fits(config: ModelConfig, dtype: torch.dtype) -> bool:
+    """Whether this architecture, with weights of `dtype`, is one the fused step knows."""
+    plain_rotary = (
+        config.rotary is not None
+        and config.rotary.kind != "dynamic"
+        and not config.rotary.interleaved
+        and config.rotary.dim == config.head_dim
+        and config.head_dim % 2 == 0
+    )
+    same_scale = not config.scale_by_layer
+    llama_like = (
+        config.norm == "rms"
+        and config.gated
+        and config.activation == "silu"
+        and not config.sandwich
+        and config.norm_offset == 0.0
+        and config.embedding_scale == 1.0
+        and config.logit_softcap == 0.0
+        and not (config.out_bias or config.mlp_bias)
+    )
+    dense = config.latent is None and config.experts is None and not any(config.expert_layers)
+    known = dtype in (torch.float32, torch.bfloat16)
+    return plain_rotary and same_scale and llama_like and dense and known
+
+
+def _lanes(width: int) -> int:
+    return -(-width // LANES) * LANES
+
+
+class Fused:
+    """A packed model. `forward` may be called by one thread at a time."""
+
+    def __init__(self, config: ModelConfig, weights: dict[str, Tensor]) -> None:
+        self.config = config
+        outer = roles(outer_parameters(config), weights)
+        self._embedding = outer["embedding"].detach()
+        self._weights = _pack(config, weights, outer)
+        self._turn = np.zeros(0, np.float32)
+        self._buffers: Buffers | None = None
+        self._kv: PagedKV | None = None
+        self._caches = np.zeros(0, np.int64)
+        self._counters = aligned(phases(config.layers) * STRIDE, np.int64)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of weights a step reads, whatever the batch."""
+        small = self._weights.norms, self._weights.biases, self._weights.head_norms
+        return self._weights.data.nbytes + sum(array.nbytes for array in small)
+
+    def forward(self, batch: Batch, kv: PagedKV) -> Tensor:
+        """logits_RV float32; keys and values of the new tokens land in `kv`."""
+        config, tokens, rows = self.config, len(batch.tokens_T), len(batch.logits_at_R)
+        if not tokens:
+            return torch.empty(0, config.vocab)
+        buffers = self._room(tokens, rows)
+        width = _lanes(config.hidden)
+        x = torch.from_numpy(buffers.x[: tokens * width].reshape(tokens, width))
+        x[:, : config.hidden] = self._embedding[torch.from_numpy(batch.tokens_T)]
+        self._counters.fill(0)
+        decoder_step(
+            self._shape(kv), self._weights, self._inputs(batch, kv), buffers, self._counters,
+            numba.get_num_threads(),
+        )  # fmt: skip
+        wide = _lanes(config.vocab)
+        logits = buffers.logits[: rows * wide].reshape(rows, wide)[:, : config.vocab]
+        return torch.from_numpy(logits.copy())
+
+    def _shape(self, kv: PagedKV) -> Shape:
+        c = self.config
+        return Shape(
+            layers=c.layers, hidden=c.hidden, heads=c.heads, kv_heads=c.kv_heads, dim=c.head_dim,
+            width=c.width, vocab=c.vocab, page_size=kv.page_size, qk_norm=c.qk_norm,
+            eps=np.float32(c.norm_eps), scale=np.float32(c.attention_scale),
+            softcap=np.float32(c.attention_softcap),
+        )  # fmt: skip
+
+    def _inputs(self, batch: Batch, kv: PagedKV) -> Inputs:
+        c = self.config
+        if kv is not self._kv:
+            self._kv = kv
+            pairs = [tensors[name].data_ptr() for tensors in kv.tensors for name in ("k", "v")]
+            self._caches = np.array(pairs, np.int64)
+        start = np.ascontiguousarray(batch.query_start_B1)
+        table = np.ascontiguousarray(batch.block_table_BP)
+        pages = flat(kv.tensors[0]["k"])
+        return Inputs(
+            positions=batch.positions_T, slots=batch.slots_T, start=start,
+            context=batch.context_B, table=table.reshape(-1), table_width=table.shape[1],
+            first_tasks=first_tasks(start, c.heads // c.kv_heads),
+            logits_at=batch.logits_at_R, turn=self._turns(int(batch.context_B.max())),
+            caches=self._caches, cache_like=pages[:0], cache_size=pages.size,
+        )  # fmt: skip
+
+    def _turns(self, positions: int) -> np.ndarray:
+        """Cosines and sines up to a position; the table doubles when it is outgrown."""
+        c = self.config
+        assert c.rotary is not None
+        if positions * c.head_dim > self._turn.size:
+            count = max(2 * positions, 1024)
+            table = cos_sin(c.rotary, frequencies(c.rotary), torch.arange(count), torch.float32)
+            self._turn = torch.cat(table, dim=-1).reshape(-1).numpy()
+        return self._turn
+
+    def _room(self, tokens: int, rows: int) -> Buffers:
+        """Buffers for at least this many tokens and logits rows, kept between steps."""
+        c, had = self.config, self._buffers
+        hidden, vocab = _lanes(c.hidden), _lanes(c.vocab)
+        work, threads = _lanes(room(c.head_dim, c.head_dim)), numba.get_num_threads()
+        if (
+            had is not None
+            and had.x.size >= tokens * hidden
+            and had.normed.size >= max(tokens, rows) * hidden
+            and had.logits.size >= rows * vocab
+            and had.work.size >= threads * work
+        ):
+            return had
+        tokens, rows = _power(tokens), _power(rows)
+        widths = {
+            "x": hidden, "normed": hidden, "qkv": _lanes((c.heads + 2 * c.kv_heads) * c.head_dim),
+            "mixed": c.heads * c.head_dim, "gate": _lanes(c.width), "up": _lanes(c.width),
+        }  # fmt: skip
+        arrays = {name: aligned(tokens * width, np.float32) for name, width in widths.items()}
+        arrays["normed"] = aligned(max(tokens, rows) * hidden, np.float32)
+        arrays["logits"] = aligned(rows * vocab, np.float32)
+        arrays["work"] = aligned(threads * work, np.float32)
+        self._buffers = Buffers(**arrays, work_size=work)
+        return self._buffers
+
+
+def _power(count: int) -> int:
+    return 1 << max(count - 1, 0).bit_length()
+
+
+def _pack(config: ModelConfig, weights: dict[str, Tensor], outer: dict[str, Tensor]) -> Weights:
+    """Every matrix laid out in one array, in the order a step reads them."""
+    head = outer.get("head", outer["embedding"])
+    half = head.dtype == torch.bfloat16
+    layers = [roles(layer_parameters(config, layer), weights) for layer in range(config.layers)]
+    matrices: list[list[Tensor]] = []
+    for w in layers:
+        matrices += [[torch.cat([w["query"], w["key"], w["value"]])], [w["out"]]]
+        matrices += [[w["gate"], w["up"]], [w["down"]]]
+    matrices.append([head])
+    sizes = [sum(packed_length(*part.shape, half) for part in parts) for parts in matrices]
+    places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    data = aligned(int(places[-1]), np.uint32 if half else np.float32)
+    for place, parts in zip(places, matrices, strict=False):
+        for part in parts:
+            size = packed_length(*part.shape, half)
+            pack(part, data[place : place + size])
+            place += size
+    inputs = config.hidden, config.heads * config.head_dim, config.hidden, config.width
+    names = "attention_norm", "mlp_norm"
+    return Weights(
+        data=data,
+        places=places,
+        panels=np.array([packed_length(LANES, k, half) for k in inputs], np.int64),
+        norms=_join([w[name] for w in layers for name in names] + [outer["norm"]]),
+        biases=_biases(config, layers),
+        head_norms=_join([w[n] for w in layers for n in ("query_norm", "key_norm") if n in w]),
+        windows=np.array(config.windows, np.int64),
+    )
+
+
+def _join(vectors: list[Tensor]) -> np.ndarray:
+    flat_vectors = [vector.detach().float().reshape(-1).numpy() for vector in vectors]
+    return np.concatenate([np.zeros(0, np.float32), *flat_vectors])
+
+
+def _biases(config: ModelConfig, layers: list[dict[str, Tensor]]) -> np.ndarray:
+    width = (config.heads + 2 * config.kv_heads) * config.head_dim
+    found = np.zeros((config.layers, _lanes(width)), np.float32)
+    if config.qkv_bias:
+        for row, w in zip(found, layers, strict=True):
+            row[:width] = _join([w[f"{role}.bias"] for role in ("query", "key", "value")])
+    return found.reshape(-1)

@@ -3,6 +3,9 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from engine.core.config import Policy
 from engine.inference.request import Request, Sampling
@@ -10,12 +13,18 @@ from engine.inference.request import Request, Sampling
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a workload may draw on: the model's vocabulary and, where there is one, its tokenizer."""
+    """What a workload may draw on: the model's vocabulary and its tokenizer, if it has one."""
 
     vocab: int
     context: int  # tokens a sequence may have
     sampling: Sampling  # what requests use unless the workload says otherwise
     encode: Callable[[str], list[int]] | None = None
+
+    def request(self, prompt: np.ndarray, answer: int, arrival: float, **fields: Any) -> Request:
+        """A request whose answer has exactly `answer` tokens, whatever the model says."""
+        fixed = {"max_tokens": max(1, int(answer)), "ignore_eos": True, "stop": ()}
+        sampling = self.sampling.model_copy(update={**fixed, "stop_tokens": ()})
+        return Request(prompt, sampling, float(arrival), **fields)
 
 
 class Workload(Policy):

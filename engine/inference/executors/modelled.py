@@ -1,8 +1,10 @@
 """Modelled execution: the time a described device would take, on a virtual clock."""
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from engine.core.config import knob
+from engine.hardware.device import Device
 from engine.inference.executor import Built, Execution
 
 if TYPE_CHECKING:
@@ -10,12 +12,37 @@ if TYPE_CHECKING:
 
 
 class Modelled(Execution):
-    """Ask the roofline of a described device how long each step takes; compute no tensors."""
+    """Ask the roofline of a described device how long each step takes; compute no tensors.
+
+    The calibration fields say how far a real engine stays under the roofs of that device. Their
+    defaults are the data sheet's own reached fractions; `workbench compare` measures them here.
+    """
 
     kind: Literal["modelled"] = "modelled"
     device: str = knob("h100-sxm", "Device of datasets/hardware, or this-machine")
+    per_step: float = knob(
+        50e-6, "Scheduling and sampling", low=0.0, high=1.0, unit="s/step", group="calibration"
+    )
+    per_sequence: float = knob(
+        0.0, "Work on one sequence of a step", low=0.0, high=1.0, unit="s", group="calibration"
+    )
+    memory: float = knob(
+        0.0, "Reached share of bandwidth; 0: the sheet's", low=0.0, high=1.25, group="calibration"
+    )
+    arithmetic: float = knob(
+        0.0, "Reached share of the peak; 0: the sheet's", low=0.0, high=1.25, group="calibration"
+    )
 
     def build(self, config: "InferenceConfig") -> Built:
         from engine.inference.executor_modelled import build
 
         return build(config, self)
+
+    def calibrated(self, device: Device) -> Device:
+        """`device` with the reached shares given here in place of its own."""
+        own = dict(device.efficiency)
+        if self.memory:
+            own["bandwidth"] = self.memory
+        if self.arithmetic:
+            own |= dict.fromkeys(device.peaks, self.arithmetic)
+        return device.model_copy(update={"efficiency": MappingProxyType(own)})

@@ -1,0 +1,134 @@
+"""Measures the machine it runs on: how fast it reads, copies, multiplies and starts a kernel.
+
+Out comes a `Device` with grade "measured", the date, and the scatter of every quantity. It is kept
+in a folder of the user's, since measuring takes seconds; torch and numba load only to measure.
+"""
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from engine.core import machine
+from engine.core.errors import BadInput
+from engine.hardware.device import Device, Spread
+
+FOLDER = Path(".cache") / "parallel-workbench"  # under the user's home
+FILE = "machine.json"
+DTYPES = ("float32", "bfloat16")
+SMALLEST = 256 * 2**20  # bytes read by a bandwidth probe: well past any cache of its size
+
+
+def measure(
+    refresh: bool = False,
+    folder: Path | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Device:
+    """This machine, from the file of an earlier measurement in `folder` or measured now.
+
+    `refresh` measures again. A file of another machine, or a damaged one, is measured over. About
+    five seconds; other work on the machine lowers what is found, which `spread` shows.
+    """
+    folder = Path.home() / FOLDER if folder is None else folder
+    kept = None if refresh else _kept(folder / FILE)
+    if kept is not None and kept.name == _name():
+        return kept
+    found = probe(say)
+    _keep(found, folder)
+    return found
+
+
+def probe(say: Callable[[str], None] = lambda text: None, repeats: int = 7) -> Device:
+    """Measure this machine now, `repeats` times each quantity, and keep nothing."""
+    spread = {name: _spread(values) for name, values in _quantities(say, repeats).items()}
+    peaks = {dtype: spread[f"matmul_{dtype}"].high for dtype in DTYPES}
+    peaks["float32"] = max(peaks["float32"], spread["multiply_add"].high)
+    efficiency = {d: spread[f"matmul_{d}"].median / peaks[d] for d in DTYPES}
+    date = time.strftime("%Y-%m-%d %H:%M")
+    return Device(
+        slug="this-machine",
+        name=_name(),
+        kind="cpu",
+        grade="measured",
+        peaks=peaks,
+        bandwidth=spread["read"].median,
+        capacity=machine.describe()["memory"],
+        caches=caches(),
+        launch=spread["parallel_call"].median,
+        efficiency=efficiency,
+        sources=dict.fromkeys(("peaks", "bandwidth", "launch", "efficiency"), f"measured {date}"),
+        measured=date,
+        spread=spread,
+    )
+
+
+def _quantities(say: Callable[[str], None], repeats: int) -> dict[str, list[float]]:
+    """Every measured quantity: bytes per second, flops per second, or seconds a call."""
+    from engine.hardware import probes
+
+    every = probes.threads()
+    size = max(SMALLEST, 4 * int(caches().get("L3", 0)))
+    found = {}
+    say("reading memory")
+    found["read_one_thread"] = probes.read_rates(size, 1, repeats)
+    found["read"] = probes.read_rates(size, every, repeats)
+    say("copying memory")
+    found["copy_one_thread"] = probes.copy_rates(size, 1, repeats)
+    found["copy"] = probes.copy_rates(size, every, repeats)
+    say("multiplying in registers")
+    found["multiply_add_one_thread"] = probes.multiply_add_rates(1, repeats)
+    found["multiply_add"] = probes.multiply_add_rates(every, repeats)
+    for dtype in DTYPES:
+        say(f"multiplying {dtype} matrices")
+        found[f"matmul_{dtype}"] = probes.matmul_rates(dtype, 1536, repeats)
+    say("starting kernels")
+    return found | probes.call_times(repeats)
+
+
+def _spread(values: list[float]) -> Spread:
+    return Spread(
+        low=min(values), median=statistics.median(values), high=max(values), count=len(values)
+    )
+
+
+def _name() -> str:
+    facts = machine.describe()
+    return f"{facts['processor']}, {facts['cores']} cores"
+
+
+def caches(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict[str, float]:
+    """Bytes of data cache by level as the system tells; empty where it does not."""
+    found: dict[str, float] = {}
+    for entry in sorted(root.glob("index*")):
+        try:
+            kind, level, size = (
+                (entry / name).read_text().strip() for name in ("type", "level", "size")
+            )
+        except OSError:
+            continue
+        if kind in ("Data", "Unified") and size.endswith("K") and size[:-1].isdigit():
+            found[f"L{level}"] = int(size[:-1]) * 1024.0
+    return found
+
+
+def _kept(path: Path) -> Device | None:
+    """The device in the file; None where there is none that can be used."""
+    try:
+        return Device.model_validate_json(path.read_text())
+    except (OSError, ValidationError, UnicodeDecodeError):
+        return None
+
+
+def _keep(found: Device, folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        part = folder / f".{FILE}.part"
+        part.write_text(json.dumps(found.model_dump(), indent=1))
+        part.replace(folder / FILE)
+    except OSError as fault:
+        raise BadInput(
+            f"{folder}: cannot keep the measurement ({fault.strerror}); choose another folder"
+        ) from None

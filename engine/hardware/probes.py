@@ -1,0 +1,142 @@
+"""Probe kernels that measure this machine's processor: reading, copying, multiplying, launching.
+
+Only `engine.hardware.measure` imports this, when it measures: numba and torch load here.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES = 16  # float32 numbers in the widest vector register
+CHAINS = 12  # independent multiply-adds in flight: more than two units × four cycles of latency
+
+
+@numba.njit(fastmath=True, cache=True)
+def _sum(x_N: np.ndarray) -> np.float32:
+    """The compiler makes this wide only as a function of its own with a contiguous argument."""
+    total = np.float32(0.0)
+    for i in range(x_N.shape[0]):
+        total += x_N[i]
+    return total
+
+
+@numba.njit(parallel=True, fastmath=True, cache=True)
+def _read(x_PN: np.ndarray) -> float:
+    """Sum of x, each row by one thread: every byte is read once."""
+    total = 0.0
+    for part in numba.prange(x_PN.shape[0]):
+        total += float(_sum(x_PN[part]))
+    return total
+
+
+@numba.njit(parallel=True, cache=True)
+def _copy(x_PN: np.ndarray, y_PN: np.ndarray) -> None:
+    """x into y, each row by one thread: every byte is read once and written once."""
+    for part in numba.prange(x_PN.shape[0]):
+        y_PN[part] = x_PN[part]
+
+
+@intrinsic
+def _chains(typing_context: Any, rounds: Any) -> Any:
+    """`rounds` × CHAINS fused multiply-adds of LANES numbers that stay in registers; their sum."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector = ir.VectorType(ir.FloatType(), LANES)
+        kind = ir.FunctionType(vector, [vector] * 3)
+        fma = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{LANES}f32")
+        shrink = ir.Constant(vector, [0.999] * LANES)
+        places = [cgutils.alloca_once(builder, vector) for _ in range(CHAINS)]
+        for number, place in enumerate(places):
+            builder.store(ir.Constant(vector, [1.0 + number] * LANES), place)
+        with cgutils.for_range(builder, arguments[0]):
+            for place in places:
+                builder.store(builder.call(fma, [builder.load(place), shrink, shrink]), place)
+        total = builder.load(places[0])
+        for place in places[1:]:
+            total = builder.fadd(total, builder.load(place))
+        return builder.extract_element(total, ir.Constant(ir.IntType(32), 0))
+
+    return types.float32(types.int64), emit
+
+
+@numba.njit(parallel=True, cache=True)
+def _multiply_add(rounds: int, y_P: np.ndarray) -> None:
+    """A set of chains for each thread."""
+    for part in numba.prange(y_P.shape[0]):
+        y_P[part] = _chains(rounds)  # type: ignore[call-arg]
+
+
+@numba.njit(cache=True)
+def _nothing(x_N: np.ndarray) -> float:
+    return x_N[0]
+
+
+@numba.njit(parallel=True, cache=True)
+def _fork(x_N: np.ndarray) -> None:
+    for i in numba.prange(x_N.shape[0]):
+        x_N[i] = 1.0
+
+
+def timed(call: Callable[[], object], repeats: int, inner: int = 1) -> list[float]:
+    """Seconds of `call`, `repeats` times after one warm-up, each the mean of `inner` calls."""
+    call()
+    taken = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        for _ in range(inner):
+            call()
+        taken.append((time.perf_counter() - start) / inner)
+    return taken
+
+
+def threads() -> int:
+    """Threads that measuring with all of them uses."""
+    return numba.get_num_threads()
+
+
+def read_rates(size: int, parts: int, repeats: int) -> list[float]:
+    """Bytes per second of reading `size` bytes with `parts` threads."""
+    x_PN = np.ones((parts, size // 4 // parts), np.float32)
+    return [x_PN.nbytes / t for t in timed(lambda: _read(x_PN), repeats)]
+
+
+def copy_rates(size: int, parts: int, repeats: int) -> list[float]:
+    """Bytes per second, read and written counted, of copying `size` bytes with `parts` threads."""
+    x_PN = np.ones((parts, size // 4 // parts), np.float32)
+    y_PN = np.zeros_like(x_PN)
+    return [2 * x_PN.nbytes / t for t in timed(lambda: _copy(x_PN, y_PN), repeats)]
+
+
+def multiply_add_rates(parts: int, repeats: int) -> list[float]:
+    """Flops per second of float32 multiply-adds in registers with `parts` threads."""
+    y_P = np.ones(parts, np.float32)
+    rounds = 1_000_000
+    flops = 2.0 * rounds * CHAINS * LANES * parts
+    return [flops / t for t in timed(lambda: _multiply_add(rounds, y_P), repeats)]
+
+
+def matmul_rates(dtype: str, size: int, repeats: int) -> list[float]:
+    """Flops per second of torch's square matrix product in `dtype`, all threads."""
+    a_MK = torch.ones(size, size, dtype=getattr(torch, dtype))
+    out_MN = torch.empty_like(a_MK)
+    flops = 2.0 * size**3
+    return [flops / t for t in timed(lambda: torch.mm(a_MK, a_MK, out=out_MN), repeats)]
+
+
+def call_times(repeats: int) -> dict[str, list[float]]:
+    """Seconds to call a compiled kernel that does nothing, a parallel one, and one of torch's."""
+    x_N = np.ones(64, np.float32)
+    x = torch.ones(1)
+    return {
+        "call": timed(lambda: _nothing(x_N), repeats, 1000),
+        "parallel_call": timed(lambda: _fork(x_N), repeats, 200),
+        "torch_call": timed(lambda: torch.add(x, x), repeats, 1000),
+    }

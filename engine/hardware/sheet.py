@@ -1,0 +1,43 @@
+"""Reading of a data sheet: one TOML file of facts with their sources becomes one frozen Config."""
+
+import tomllib
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from engine.core.config import Config
+from engine.core.errors import BadInput
+
+SheetT = TypeVar("SheetT", bound=Config)
+
+
+def sheets(folder: Path) -> list[str]:
+    """The names of the data sheets in `folder`, sorted."""
+    return sorted(path.stem for path in folder.glob("*.toml"))
+
+
+def named(kind: type[SheetT], folder: Path, name: str) -> SheetT:
+    """The data sheet `name` of `folder`. Raises BadInput that lists the known ones."""
+    known = sheets(folder)
+    if name not in known:
+        what = kind.__name__.lower()
+        raise BadInput(f"{what} {name!r}: no data sheet; one of: {', '.join(known)}")
+    return read(kind, folder / f"{name}.toml")
+
+
+def read(kind: type[SheetT], path: Path) -> SheetT:
+    """The sheet in the file `path`. Raises BadInput naming the file and the first bad field."""
+    try:
+        facts = tomllib.loads(path.read_text())
+    except OSError as fault:
+        raise BadInput(f"{path}: cannot read ({fault.strerror}); give a TOML file") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+        raise BadInput(f"{path}: not a TOML file ({fault}); mend that line") from None
+    try:
+        return kind.model_validate({"slug": path.stem, **facts})
+    except ValidationError as fault:
+        first = fault.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the sheet"
+        what = first["msg"].removeprefix("Value error, ")
+        raise BadInput(f"{path}: field {where!r}: {what[0].lower()}{what[1:]}") from None

@@ -1,0 +1,107 @@
+"""The modelled executor: no tensors, the time a described device would take for each step.
+
+In comes a step; out come token numbers drawn from (request seed, position) and the seconds that the
+roofline, page movements and calibrated overheads add up to. The engine moves the virtual clock.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.core.clock import VirtualClock
+from engine.core.errors import BadInput
+from engine.hardware.device import Device, device
+from engine.hardware.link import Link, link
+from engine.hardware.measure import measure
+from engine.inference.executor import Built, Facts
+from engine.inference.step import Result, Step
+from engine.inference.step_cost import OpTime, StepCost
+from engine.models.config import ModelConfig
+from engine.models.find import find
+from engine.models.footprint import weight_bytes
+from engine.models.kv import cache_spec
+
+if TYPE_CHECKING:
+    from engine.inference.config import InferenceConfig
+    from engine.inference.executors.modelled import Modelled
+
+THIS_MACHINE = "this-machine"
+
+
+class ModelledExecutor:
+    """Asks the closed form how long each step takes; keeps nothing between steps."""
+
+    def __init__(
+        self, facts: Facts, cost: StepCost, choice: "Modelled", host: Link | None = None
+    ) -> None:
+        self.facts, self.cost, self.choice, self.host = facts, cost, choice, host
+
+    def execute(self, step: Step) -> Result:
+        """Tokens, and how long they would have taken. Log-probabilities are 0: nothing knows."""
+        cost, choice = self.cost, self.choice
+        shape = cost.shape(step.queries_B, step.contexts_B, len(step.sample_rows_S))
+        seconds, flops, moved = cost.total(shape)
+        seconds += choice.per_step + choice.per_sequence * len(step.rows_B)
+        if len(step.swap_out) or len(step.swap_in) or len(step.copies):
+            seconds += self._pages(step)
+        tokens_S = self._tokens(step)
+        return Result(
+            tokens_S, np.zeros(len(tokens_S), np.float32), seconds, flops=flops, bytes=moved
+        )
+
+    def describe(self, step: Step) -> list[OpTime]:
+        """The step's operations with time, work and the roof that binds each."""
+        shape = self.cost.shape(step.queries_B, step.contexts_B, len(step.sample_rows_S))
+        return self.cost.describe(shape)
+
+    def _pages(self, step: Step) -> float:
+        """Seconds of page copies on the device, then of both swap directions over the host link."""
+        size = self.facts.bytes_per_page
+        copied = 2 * len(step.copies) * size / self.cost.memory
+        if self.host is None:  # host memory is the device's own: read there, written here
+            both = len(step.swap_out) + len(step.swap_in)
+            return copied + 2 * both * size / self.cost.memory
+        out, back = (self.host.seconds(len(p) * size) for p in (step.swap_out, step.swap_in))
+        return copied + out + back
+
+    def _tokens(self, step: Step) -> np.ndarray:
+        """One token a sample, from its row's seed and how many tokens it has."""
+        rows_S = step.sample_rows_S
+        mixed = step.rows.seed[rows_S].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed += step.rows.known[rows_S].astype(np.uint64)
+        mixed *= np.uint64(0xD1342543DE82EF95)
+        mixed ^= mixed >> np.uint64(32)
+        mixed *= np.uint64(0xBF58476D1CE4E5B9)
+        return ((mixed >> np.uint64(33)) % np.uint64(self.facts.vocab)).astype(np.int32)
+
+
+def build(config: "InferenceConfig", choice: "Modelled") -> Built:
+    """The executor for a config, under a virtual clock. Raises BadInput."""
+    found = find(config.model)
+    machine = measure() if choice.device == THIS_MACHINE else device(choice.device)
+    model = found.config
+    per_page = config.page_size * cache_spec(model, config.dtype).bytes_per_token()
+    _fits(machine, model, config, per_page)
+    facts = Facts(
+        model=found.name,
+        device=machine.name,
+        vocab=model.vocab,
+        context=model.max_positions,
+        layers=model.layers,
+        heads=model.heads,
+        bytes_per_page=per_page,
+    )
+    host = link(machine.host_link) if machine.host_link else None
+    cost = StepCost(model, choice.calibrated(machine), config.dtype)
+    return Built(ModelledExecutor(facts, cost, choice, host), VirtualClock())
+
+
+def _fits(machine: Device, model: ModelConfig, config: "InferenceConfig", per_page: int) -> None:
+    """Refuse what the device cannot hold."""
+    weights, cache = weight_bytes(model, config.dtype), config.pages * per_page
+    if weights + cache > machine.capacity:
+        raise BadInput(
+            f"device {machine.name}: {weights / 1e9:.3g} GB of weights and {cache / 1e9:.3g} GB "
+            f"of pages do not fit its {machine.capacity / 1e9:.3g} GB; choose fewer pages, a "
+            "narrower dtype, a smaller model or a larger device"
+        )

@@ -1,0 +1,143 @@
+"""How long a forward pass takes on a described device, in closed form.
+
+Same numbers as the roofline over `engine.models.footprint.step_work`, operation by operation, but
+what does not change from step to step is worked out once: most operations cost a constant plus so
+much a token, attention so much a visible pair and cached token, the head so much a row of logits.
+Layers are alike, so each kind of operation is bound once for all of them, plus a launch for each.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.hardware.device import Device
+from engine.models.config import ModelConfig
+from engine.models.footprint import OpWork, step_work, visible_pairs
+
+SINGLE = ("embedding", "head")  # launched once a step; the others once a layer
+
+
+@dataclass(frozen=True, slots=True)
+class OpTime:
+    """One kind of operation of a step. `roof`: "bandwidth", the dtype, or "launch"."""
+
+    name: str
+    seconds: float
+    flops: float
+    bytes: float
+    roof: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """All that a step's cost depends on. Sums over its sequences, and over layers where said."""
+
+    tokens: int
+    rows: int  # of logits
+    pairs: int  # (new token, visible token), summed over layers
+    touched: int  # cached tokens read or written, summed over layers
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """Flops and bytes of one operation: a constant, and so much for each of four counts."""
+
+    name: str
+    flops: tuple[float, float, float, float]  # once, a token, a row of logits, a pair
+    bytes: tuple[float, float, float, float]  # once, a token, a row of logits, a touched token
+    launch: float  # seconds
+
+
+class StepCost:
+    """Costs of steps of one model on one device with weights and cache in `dtype`."""
+
+    def __init__(self, config: ModelConfig, device: Device, dtype: str) -> None:
+        self.config, self.device, self.dtype = config, device, dtype
+        self.compute = device.reached(dtype)
+        self.memory = device.reached("bandwidth")
+        windows = sorted(set(config.windows))
+        self.windows = [(window, config.windows.count(window)) for window in windows]
+        self.operations = self._operations()
+        self.experts: dict[int, float] = {}  # weight bytes read, by tokens of the step
+
+    def shape(self, new_B: np.ndarray, context_B: np.ndarray, rows: int) -> Shape:
+        """What matters of a step: `new_B` tokens a sequence, the last of which sees `context_B`."""
+        tokens, sequences = int(new_B.sum()), len(new_B)
+        pairs = touched = 0
+        for window, layers in self.windows:
+            if window:
+                pairs += layers * int(visible_pairs(new_B, context_B, window).sum())
+                seen = int(np.minimum(context_B, window + new_B - 1).sum())
+            else:
+                seen = int(context_B.sum())
+                if tokens == sequences:
+                    pairs += layers * seen
+                else:
+                    pairs += layers * (int((new_B * (2 * context_B - new_B + 1)).sum()) // 2)
+            touched += layers * (seen + tokens)
+        return Shape(tokens, rows, pairs, touched)
+
+    def total(self, shape: Shape) -> tuple[float, float, float]:
+        """Seconds, flops and bytes of a step of that shape."""
+        seconds = flops = moved = 0.0
+        for op in self.operations:
+            work, size = self._work(op, shape)
+            seconds += max(work / self.compute, size / self.memory) + op.launch
+            flops += work
+            moved += size
+        return seconds, flops, moved
+
+    def describe(self, shape: Shape) -> list[OpTime]:
+        """The same, operation by operation, with the roof that binds each."""
+        found = []
+        for op in self.operations:
+            work, size = self._work(op, shape)
+            compute, memory = work / self.compute, size / self.memory
+            busy, roof = (compute, self.dtype) if compute > memory else (memory, "bandwidth")
+            roof = "launch" if op.launch > busy else roof
+            found.append(OpTime(op.name, busy + op.launch, work, size, roof))
+        return found
+
+    def _work(self, op: _Linear, shape: Shape) -> tuple[float, float]:
+        f, b = op.flops, op.bytes
+        work = f[0] + f[1] * shape.tokens + f[2] * shape.rows + f[3] * shape.pairs
+        size = b[0] + b[1] * shape.tokens + b[2] * shape.rows + b[3] * shape.touched
+        if op.name == "experts":
+            size += self._experts(shape.tokens)
+        return work, size
+
+    def _experts(self, tokens: int) -> float:
+        """Weight bytes of the experts that a step of so many tokens reaches."""
+        if tokens not in self.experts:
+            works = self._ask(tokens, tokens, 1)
+            self.experts[tokens] = works["experts"].weight_bytes
+        return self.experts[tokens]
+
+    def _ask(self, tokens: int, context: int, rows: int) -> dict[str, OpWork]:
+        works = step_work(self.config, [tokens], [context], dtype=self.dtype, logits=rows)
+        return {work.name: work for work in works}
+
+    def _operations(self) -> list[_Linear]:
+        """Coefficients by differences between steps that differ in one count."""
+        one, two, rowless = self._ask(1, 1, 1), self._ask(2, 2, 1), self._ask(1, 1, 0)
+        layers = self.config.layers
+        found = []
+        for name, work in one.items():
+            launch = self.device.launch * (1 if name in SINGLE else layers)
+            if name == "attention":
+                a_pair, a_touch = work.flops / layers, work.cache_bytes / (2 * layers)
+                flops = 0.0, 0.0, 0.0, a_pair
+                size = 0.0, work.activation_bytes, 0.0, a_touch
+            elif name == "head":
+                bare = rowless[name]
+                flops = bare.flops, 0.0, work.flops - bare.flops, 0.0
+                size = bare.bytes, 0.0, work.bytes - bare.bytes, 0.0
+            else:
+                more = two[name]
+                kept = name != "experts"  # what experts read of their weights is no straight line
+                first = work.bytes if kept else work.activation_bytes
+                second = more.bytes if kept else more.activation_bytes
+                flops = 2 * work.flops - more.flops, more.flops - work.flops, 0.0, 0.0
+                size = 2 * first - second, second - first, 0.0, 0.0
+            found.append(_Linear(name, flops, size, launch))
+        return found

@@ -1,0 +1,53 @@
+"""Synthetic traffic: token numbers, lengths and arrivals drawn from a seed.
+
+Token numbers come from a hash of (seed, stream, place), so that prompts which share a prefix in the
+workload share equal tokens, and prompts of different streams share none but by chance.
+"""
+
+import numpy as np
+
+from engine.core.config import Config, knob
+
+LONGEST = 10_000_000  # tokens of one prompt or answer
+
+
+class Lengths(Config):
+    """A log-normal length in tokens, cut at both ends; `spread` 0 makes every one the median."""
+
+    median: int = knob(256, "Half are shorter", low=1, high=LONGEST, unit="tokens", log=True)
+    spread: float = knob(0.0, "Standard deviation of the logarithm", low=0.0, high=4.0)
+    shortest: int = knob(1, "Cut below this", low=1, high=LONGEST, unit="tokens")
+    longest: int = knob(LONGEST, "Cut above this", low=1, high=LONGEST, unit="tokens", log=True)
+
+    def draw(self, random: np.random.Generator, count: int) -> np.ndarray:
+        """`count` lengths, int64."""
+        drawn = self.median * np.exp(self.spread * random.standard_normal(count))
+        return np.clip(np.rint(drawn), self.shortest, max(self.shortest, self.longest)).astype(int)
+
+
+def hashed(seed: int, stream: np.ndarray | int, place: np.ndarray | int) -> np.ndarray:
+    """uint64 hashes of (seed, stream, place), elementwise (the finaliser of splitmix64)."""
+    with np.errstate(over="ignore"):
+        x = np.asarray(stream, np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ np.uint64(seed & (2**64 - 1))) * np.uint64(0xD1342543DE82EF95)
+        x = x + np.asarray(place, np.uint64) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))
+
+
+def tokens(seed: int, stream: np.ndarray | int, place: np.ndarray | int, vocab: int) -> np.ndarray:
+    """Token numbers for places of streams, int32 below `vocab`."""
+    return (hashed(seed, stream, place) % np.uint64(vocab)).astype(np.int32)
+
+
+def split(seed: int, lengths: np.ndarray, vocab: int, streams: np.ndarray) -> list[np.ndarray]:
+    """One prompt for each length: the first `lengths[i]` tokens of stream `streams[i]`."""
+    ends = np.cumsum(lengths)
+    place = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
+    return np.split(tokens(seed, np.repeat(streams, lengths), place, vocab), ends[:-1])
+
+
+def arrivals(random: np.random.Generator, count: int, rate: float) -> np.ndarray:
+    """Seconds of `count` arrivals of a Poisson process; all at 0 where `rate` is 0."""
+    return np.cumsum(random.exponential(1.0 / rate, count)) if rate > 0 else np.zeros(count)

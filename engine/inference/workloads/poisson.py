@@ -1,0 +1,38 @@
+"""Independent people: arrivals of a Poisson process, lengths that scatter, no prefix shared."""
+
+from typing import Literal
+
+import numpy as np
+
+from engine.core.config import knob
+from engine.inference.request import Request
+from engine.inference.synthetic import Lengths, arrivals, split
+from engine.inference.workload import Source, Workload
+
+
+class Poisson(Workload):
+    """`count` requests at `rate`; some urgent, from users of whom the first ask most."""
+
+    kind: Literal["poisson"] = "poisson"
+    count: int = knob(200, "Requests", low=1, high=1_000_000, log=True)
+    rate: float = knob(
+        8.0, "Arrivals; 0 brings all at once", low=0.0, high=1e6, unit="1/s", log=True
+    )
+    prompt: Lengths = knob(Lengths(median=256, spread=0.8, longest=8192), "Prompt lengths")
+    output: Lengths = knob(Lengths(median=96, spread=0.7, longest=4096), "Answer lengths")
+    users: int = knob(4, "Users; the k-th asks 1/k as often as the first", low=1, high=10_000)
+    urgent: float = knob(0.0, "Share of requests with priority 1", low=0.0, high=1.0)
+
+    def requests(self, source: Source, seed: int) -> list[Request]:
+        random = np.random.default_rng([seed, 1])
+        times = arrivals(random, self.count, self.rate)
+        lengths = self.prompt.draw(random, self.count)
+        answers = self.output.draw(random, self.count)
+        share = 1.0 / np.arange(1, self.users + 1)
+        users = random.choice(self.users, self.count, p=share / share.sum())
+        priority = (random.random(self.count) < self.urgent).astype(int).tolist()
+        prompts = split(seed, lengths, source.vocab, np.arange(self.count))
+        return [
+            source.request(p, answers[i], times[i], user=f"u{users[i]}", priority=priority[i])
+            for i, p in enumerate(prompts)
+        ]

@@ -1,0 +1,73 @@
+"""A model card in Hugging Face's form, written from the facts of `recipe.json`."""
+
+from typing import Any
+
+TOP = """\
+---
+license: apache-2.0
+language: code
+library_name: transformers
+tags: [python, llama, parallel-workbench]
+---
+# {name}
+
+{about}: {parameters:,} parameters in float16, trained from nothing by this repository on the
+sources of Python {python}'s own standard library. It is here so that engines, caches and schedulers
+have something real to decode on the first run; it writes plausible Python, not correct Python.
+
+| | |
+|---|---|
+"""
+ROWS = {
+    "Shape": "{layers} layers, width {hidden}, {heads} query and {kv_heads} key/value heads of "
+    "{head_dim}, feed-forward {width}, tied embeddings",
+    "Tokenizer": "byte-level byte pairs, {entries:,} entries",
+    "Context": "{window:,} tokens ({context:,} until the last {decay:,} steps)",
+    "Training text": "{training[files]} files, {training[bytes]:,} bytes, "
+    "{training[tokens]:,} tokens",
+    "Held-out text": "{validation[files]} files, {validation[bytes]:,} bytes, "
+    "{validation[tokens]:,} tokens",
+    "Tokens seen": "{seen:,} in {steps:,} steps",
+    "Validation loss": "**{loss:.4f}** nats per token, {bits:.4f} bits per byte, in windows of "
+    "{window:,}",
+}
+DRAFT_ROWS = {
+    "Drafts for": "{drafts_for}: the same greedy choice at {greedy_agreement:.1%} of held-out "
+    "positions",
+}
+BOTTOM = """
+Losses are of this folder's float16 file, computed in float32. Made again by
+
+```
+{command}
+```
+
+which needs the same Python for the same text (`corpus.digest` in `recipe.json` says which it was);
+another version gives a slightly different model. Greedy completions:
+
+{samples}
+The standard library is © Python Software Foundation and others, under the PSF licence.
+"""
+
+
+def card(facts: dict[str, Any]) -> str:
+    """The README of a model folder."""
+    recipe = facts["recipe"]
+    samples = "".join(
+        f"```python\n{prompt}{completion.rstrip()}\n```\n\n"
+        for prompt, completion in facts["samples"].items()
+    )
+    values = {
+        **{key: value for key, value in recipe.items() if key != "training"},
+        **facts,
+        **{key: facts["corpus"][key] for key in ("training", "validation")},
+        **{key: recipe["training"][key] for key in ("context", "decay")},
+        "seen": facts["tokens_seen"],
+        "loss": facts["validation_loss"],
+        "bits": facts["bits_per_byte"],
+        "window": facts["validation_window"],
+        "samples": samples.rstrip() + "\n",
+    }
+    rows = ROWS | (DRAFT_ROWS if "greedy_agreement" in facts else {})
+    table = "".join(f"| {name} | {row} |\n" for name, row in rows.items())
+    return (TOP + table + BOTTOM).format(**values)

@@ -1,0 +1,58 @@
+"""One call makes a Hugging Face folder; the small setting takes the whole way in seconds."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.core.config import update
+from engine.core.errors import BadInput
+from engine.core.events import AnyEvent, Level
+from engine.training.folder import saved_weights
+from engine.training.recipes import RECIPES, reproduce
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Path:
+    """A small made library: enough files that some are held out."""
+    folder = tmp_path / "library"
+    folder.mkdir()
+    for n in range(80):
+        lines = [f"def function_{n}_{m}(self, value={m}):\n    return value\n" for m in range(20)]
+        (folder / f"module_{n}.py").write_text("\n".join(lines))
+    return folder
+
+
+def test_a_fast_run_writes_a_whole_folder(tmp_path: Path, sources: Path) -> None:
+    events: list[AnyEvent] = []
+    model = reproduce("stdlib-5m", tmp_path / "stdlib-5m", events.append, True, root=sources)
+    draft = reproduce(
+        "stdlib-draft-1m", tmp_path / "stdlib-draft-1m", events.append, True, root=sources
+    )
+    assert sorted(path.name for path in model.iterdir()) == [
+        "README.md",
+        "config.json",
+        "generation_config.json",
+        "model.safetensors",
+        "recipe.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "validation.txt",
+    ]
+    curve = [e.value for e in events if isinstance(e, Level) and e.name == "loss"]
+    assert curve[-1] < curve[0]
+    facts = json.loads((draft / "recipe.json").read_text())
+    assert 0 <= facts["greedy_agreement"] <= 1
+    assert (draft / "tokenizer.json").read_bytes() == (model / "tokenizer.json").read_bytes()
+    config, weights = saved_weights(draft)
+    assert config.hidden == 128 and sum(w.numel() for w in weights.values()) == facts["parameters"]
+
+
+def test_an_unknown_recipe_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="one of: stdlib-5m, stdlib-draft-1m"):
+        reproduce("stdlib-7b", tmp_path, lambda event: None)
+
+
+def test_recipes_are_checked_values() -> None:
+    with pytest.raises(BadInput, match="training.rate"):
+        update(RECIPES["stdlib-5m"], {"training.rate": 0.0})

@@ -6,7 +6,6 @@ Families differ in fields, not in classes: the transformer is assembled from the
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-
 Activation = Literal["silu", "gelu", "gelu_tanh", "relu"]
 
 

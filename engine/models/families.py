@@ -58,7 +58,9 @@ def _checked(config: ModelConfig, fields: Fields) -> ModelConfig:
     moe = config.experts
     if moe and moe.per_token > moe.count:
         raise fields.bad("num_experts_per_tok", f"is {moe.per_token} of {moe.count} experts")
-    if moe and (moe.count % moe.groups or moe.top_groups > moe.groups):
+    if moe and moe.top_groups > moe.groups:
+        raise fields.bad("topk_group", f"is {moe.top_groups} of {moe.groups} groups")
+    if moe and moe.count % moe.groups:
         raise fields.bad("n_group", f"is {moe.groups}; it must divide {moe.count} experts")
     if moe and moe.group_score == "top2" and moe.count // moe.groups < 2:
         raise fields.bad("n_group", f"is {moe.groups}; each group needs two experts or more")

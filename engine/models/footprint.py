@@ -110,7 +110,7 @@ def step_work(
     dtype: str | None = None,
     logits: int | None = None,
 ) -> list[OpWork]:
-    """The operations of one forward pass over B sequences, in the order they run.
+    """The work of one forward pass over B sequences, one entry for each kind of operation.
 
     `new_tokens_B`: tokens each sequence brings; `context_B`: tokens its last new token sees, itself
     included. `logits`: rows of the output head (by default one for each sequence).

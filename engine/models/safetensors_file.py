@@ -53,7 +53,7 @@ class Stored:
         tensor = torch.empty(self.shape, dtype=FLOATS[self.dtype])
         with self.path.open("rb", buffering=0) as file:
             file.seek(self.start)
-            _fill(file, memoryview(tensor.flatten().view(torch.uint8).numpy()), self)
+            _fill(file, tensor.flatten().view(torch.uint8).numpy().data, self)
         return tensor
 
 
@@ -113,12 +113,13 @@ def _stored(path: Path, name: str, entry: Any, start: int, size: int) -> Stored:
 
     if not isinstance(entry, dict):
         raise bad("has no description")
-    dtype, shape, span = (entry.get(key) for key in ("dtype", "shape", "data_offsets"))
+    dtype = entry.get("dtype")
     if not isinstance(dtype, str) or dtype not in WIDTHS:
         raise bad(f"has unknown dtype {str(dtype)[:40]!r}")
-    if not _counts(shape) or len(shape) > LARGEST_RANK:
+    shape, span = _counts(entry.get("shape")), _counts(entry.get("data_offsets"))
+    if shape is None or len(shape) > LARGEST_RANK:
         raise bad("has no valid shape")
-    if not _counts(span) or len(span) != 2 or span[0] > span[1]:
+    if span is None or len(span) != 2 or span[0] > span[1]:
         raise bad("has no valid data_offsets")
     extent = math.prod(shape) * WIDTHS[dtype]
     if extent != span[1] - span[0]:
@@ -131,8 +132,10 @@ def _stored(path: Path, name: str, entry: Any, start: int, size: int) -> Stored:
     return Stored(path, name, dtype, tuple(shape), start + span[0], extent)
 
 
-def _counts(value: Any) -> bool:
-    return isinstance(value, list) and all(type(v) is int and 0 <= v < 1 << 62 for v in value)
+def _counts(value: Any) -> list[int] | None:
+    """A list of whole numbers that fit 62 bits, or None."""
+    known = isinstance(value, list) and all(type(v) is int and 0 <= v < 1 << 62 for v in value)
+    return value if known else None
 
 
 def _check_cover(path: Path, stored: list[Stored], start: int, size: int) -> None:

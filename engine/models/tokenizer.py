@@ -1,0 +1,128 @@
+"""Text to token ids and back, from a folder's `tokenizer.json`; streams keep characters whole."""
+
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer as Rules
+
+from engine.core.errors import BadInput
+from engine.models.fields import Fields, read_json
+
+HELD_BACK = 3  # a UTF-8 character has at most three bytes before its last
+UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+
+
+class Tokenizer:
+    """The rules of a Hugging Face model folder (or of a `tokenizer.json` itself).
+
+    `bos` and `eos`: token ids that open a text and that end an answer, gathered from
+    generation_config.json, config.json and tokenizer_config.json, whichever there are.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        folder = Path(path)
+        file = folder / "tokenizer.json" if folder.is_dir() else folder
+        self.folder = file.parent
+        if not file.is_file():
+            raise BadInput(f"{file}: no such file; give a folder with a tokenizer.json")
+        try:
+            self.rules = Rules.from_file(str(file))
+        except Exception as error:  # the library raises bare Exception for whatever is wrong
+            raise BadInput(f"{file}: not a tokenizer ({str(error)[:100]}); restore it") from None
+        settings = _optional(self.folder / "tokenizer_config.json")
+        configs = [_optional(self.folder / n) for n in ("generation_config.json", "config.json")]
+        self.bos = self._special("bos_token", settings, configs)[:1]
+        self.eos = self._special("eos_token", settings, configs)
+        self.template = _template(settings, self.folder)
+        self.special_texts = {
+            name: text
+            for name in ("bos_token", "eos_token", "unk_token", "pad_token")
+            if (text := _text(settings.raw.get(name))) is not None
+        }
+
+    @property
+    def vocab(self) -> int:
+        """Token ids there are, added ones included."""
+        return self.rules.get_vocab_size(with_added_tokens=True)
+
+    def encode(self, text: str, special: bool = True) -> list[int]:
+        """Token ids; `special` adds what the folder says belongs around a text (such as bos)."""
+        return self.rules.encode(text, add_special_tokens=special).ids
+
+    def decode(self, ids: list[int], special: bool = False) -> str:
+        """Text; `special` keeps special tokens visible."""
+        return self.rules.decode(ids, skip_special_tokens=not special)
+
+    def stream(self) -> "Stream":
+        """A fresh decoder for one growing answer."""
+        return Stream(self)
+
+    def _special(self, name: str, settings: Fields, configs: list[Fields]) -> tuple[int, ...]:
+        """Ids under `name` in the settings (as text) and under `name_id` in the configs."""
+        found: list[int] = []
+        for fields in configs:
+            found += fields.tokens(f"{name}_id")
+        text = _text(settings.raw.get(name))
+        known = self.rules.token_to_id(text) if text is not None else None
+        found += [] if known is None else [known]
+        return tuple(dict.fromkeys(found))
+
+
+class Stream:
+    """Text of a growing list of tokens, piece by piece; the pieces joined are the whole text.
+
+    A piece never ends inside a character: bytes that may yet become one are held back.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.tokenizer = tokenizer
+        self.ids: list[int] = []  # the window still being decoded
+        self.settled = 0  # tokens of the window known to end between characters
+        self.told = 0  # characters of the window's text already given out
+
+    def push(self, token: int) -> str:
+        """The text this token completes; empty while a character is unfinished."""
+        self.ids.append(token)
+        text = self.tokenizer.decode(self.ids)
+        whole = text.rstrip(UNKNOWN)
+        if len(self.ids) - self.settled > HELD_BACK and len(text) - len(whole) > HELD_BACK:
+            whole = text[: len(text) - HELD_BACK]
+        piece, self.told = whole[self.told :], max(self.told, len(whole))
+        if whole == text:
+            self._slide()
+        return piece
+
+    def flush(self) -> str:
+        """What was held back, once no token follows."""
+        text = self.tokenizer.decode(self.ids)
+        piece, self.told = text[self.told :], max(self.told, len(text))
+        return piece
+
+    def _slide(self) -> None:
+        """Forget tokens before the last settled place; a decoder needs only some before it."""
+        if self.settled:
+            del self.ids[: self.settled]
+            self.told = len(self.tokenizer.decode(self.ids))
+        self.settled = len(self.ids)
+
+
+def _optional(path: Path) -> Fields:
+    return Fields(read_json(path) if path.is_file() else {}, str(path))
+
+
+def _text(value: Any) -> str | None:
+    """A special token as Hugging Face writes it: a string, or an object with its content."""
+    value = value.get("content") if isinstance(value, dict) else value
+    return value if isinstance(value, str) else None
+
+
+def _template(settings: Fields, folder: Path) -> str | None:
+    """The chat template: in tokenizer_config.json, or in a file of its own beside it."""
+    own = folder / "chat_template.jinja"
+    if own.is_file():
+        return own.read_text(encoding="utf-8")
+    held = settings.raw.get("chat_template")
+    if isinstance(held, list):  # several, each with a name
+        named = {t.get("name"): t.get("template") for t in held if isinstance(t, dict)}
+        held = named.get("default")
+    return held if isinstance(held, str) else None

@@ -1,7 +1,7 @@
 """The modelled executor: no tensors, the time a described device would take for each step.
 
-In comes a step; out come token numbers drawn from (request seed, position) and the seconds that the
-roofline, page movements and calibrated overheads add up to. The engine moves the virtual clock.
+In comes a step; out come token numbers that depend on the request and the position alone, and the
+seconds that roofline, page movements and stated overheads add up to. The engine moves the clock.
 """
 
 from typing import TYPE_CHECKING
@@ -26,15 +26,23 @@ if TYPE_CHECKING:
     from engine.inference.executors.modelled import Modelled
 
 THIS_MACHINE = "this-machine"
+MIX = tuple(np.array([0x9E3779B97F4A7C15, 0xD1342543DE82EF95, 0xBF58476D1CE4E5B9], np.uint64))
+HALF, MOST = np.uint64(32), np.uint64(33)  # bits
 
 
 class ModelledExecutor:
     """Asks the closed form how long each step takes; keeps nothing between steps."""
 
     def __init__(
-        self, facts: Facts, cost: StepCost, choice: "Modelled", host: Link | None = None
+        self,
+        facts: Facts,
+        cost: StepCost,
+        choice: "Modelled",
+        host: Link | None = None,
+        seed: int = 0,
     ) -> None:
         self.facts, self.cost, self.choice, self.host = facts, cost, choice, host
+        self.vocab, self.seed = np.uint64(facts.vocab), np.uint64(seed)
 
     def execute(self, step: Step) -> Result:
         """Tokens, and how long they would have taken. Log-probabilities are 0: nothing knows."""
@@ -65,14 +73,16 @@ class ModelledExecutor:
         return copied + out + back
 
     def _tokens(self, step: Step) -> np.ndarray:
-        """One token a sample, from its row's seed and how many tokens it has."""
-        rows_S = step.sample_rows_S
-        mixed = step.rows.seed[rows_S].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        mixed += step.rows.known[rows_S].astype(np.uint64)
-        mixed *= np.uint64(0xD1342543DE82EF95)
-        mixed ^= mixed >> np.uint64(32)
-        mixed *= np.uint64(0xBF58476D1CE4E5B9)
-        return ((mixed >> np.uint64(33)) % np.uint64(self.facts.vocab)).astype(np.int32)
+        """One token a sample, from the run's seed, its row's last prompt token and the position."""
+        rows, rows_S = step.rows, step.sample_rows_S
+        mixed = rows.tokens[rows_S, rows.prompt[rows_S] - 1].astype(np.uint64)
+        mixed += self.seed
+        mixed *= MIX[0]
+        mixed += rows.known[rows_S].astype(np.uint64)
+        mixed *= MIX[1]
+        mixed ^= mixed >> HALF
+        mixed *= MIX[2]
+        return ((mixed >> MOST) % self.vocab).astype(np.int32)
 
 
 def build(config: "InferenceConfig", choice: "Modelled") -> Built:
@@ -93,7 +103,7 @@ def build(config: "InferenceConfig", choice: "Modelled") -> Built:
     )
     host = link(machine.host_link) if machine.host_link else None
     cost = StepCost(model, choice.calibrated(machine), config.dtype)
-    return Built(ModelledExecutor(facts, cost, choice, host), VirtualClock())
+    return Built(ModelledExecutor(facts, cost, choice, host, config.seed), VirtualClock())
 
 
 def _fits(machine: Device, model: ModelConfig, config: "InferenceConfig", per_page: int) -> None:

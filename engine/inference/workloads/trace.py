@@ -35,13 +35,13 @@ class FromTrace(Workload):
     lenient: bool = knob(False, "Leave bad lines out instead of refusing the file")
 
     def requests(self, source: Source, seed: int) -> list[Request]:
-        path = Path(self.file)
-        if not path.is_file():
-            path = dataset("workloads") / Path(self.file).name
-        if not path.is_file():
-            shipped = ", ".join(sorted(p.name for p in dataset("workloads").glob("*.[cj]s*")))
-            raise BadInput(f"trace {self.file!r}: no such file; give a path or one of: {shipped}")
-        trace = load(path, self.format, first=self.first, count=self.count, lenient=self.lenient)
+        trace = load(
+            self.path(self.file),
+            self.format,
+            first=self.first,
+            count=self.count,
+            lenient=self.lenient,
+        )
         random = np.random.default_rng([seed, 3])
         times = [request.arrival / self.speed for request in trace.requests]
         if trace.format == "sharegpt":
@@ -51,6 +51,19 @@ class FromTrace(Workload):
             source.request(prompts[i], answers[i], times[i], user=_user(traced))
             for i, traced in enumerate(trace.requests)
         ]
+
+    @staticmethod
+    def path(name: str) -> Path:
+        """A file of the person's own, or a shipped trace. Raises BadInput listing those."""
+        shipped = {path.name: path for path in dataset("workloads").iterdir() if path.is_file()}
+        path = Path(name)
+        if path.is_file():
+            return path
+        if name not in shipped:
+            raise BadInput(
+                f"trace {name!r}: no such file; give a path or one of: {', '.join(sorted(shipped))}"
+            )
+        return shipped[name]
 
     def _prompts(
         self, trace: Trace, source: Source, seed: int

@@ -1,0 +1,98 @@
+"""Measuring this machine: what is found is plausible, kept, and found again."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from engine.core.errors import BadInput
+from engine.hardware import measure as measuring
+from engine.hardware import probes
+from engine.hardware.device import Spread
+from engine.hardware.measure import caches, measure
+
+
+@pytest.fixture(scope="module")
+def found():
+    """A quick measurement: small arrays, two repeats."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measuring, "SMALLEST", 2**24)
+        patch.setattr(measuring, "caches", lambda: {"L3": 2.0**20})
+        return measuring.probe(repeats=2)
+
+
+def test_a_measured_device_says_when_and_how_far_figures_scatter(found):
+    assert found.grade == "measured" and found.measured
+    for spread in found.spread.values():
+        assert 0 < spread.low <= spread.median <= spread.high and spread.count == 2
+
+
+def test_measured_rates_are_those_of_a_computer(found):
+    assert 1e8 < found.bandwidth < 1e13
+    assert 1e8 < found.peak("float32") < 1e15
+    assert 1e-8 < found.launch < 1e-2
+    assert all(0 < share <= 1.0 for share in found.efficiency.values())
+
+
+def test_a_measurement_is_kept_and_read_back_equal(found, tmp_path, monkeypatch):
+    monkeypatch.setattr(measuring, "probe", lambda say: found)
+    first = measure(folder=tmp_path / "deep")
+    monkeypatch.setattr(measuring, "probe", lambda say: pytest.fail("measured again"))
+    assert measure(folder=tmp_path / "deep") == first == found
+
+
+@pytest.mark.parametrize("change", ["refresh", "damaged", "other machine"])
+def test_it_measures_again_when_told_or_when_the_file_is_no_use(
+    found, tmp_path, monkeypatch, change
+):
+    monkeypatch.setattr(measuring, "probe", lambda say: found)
+    measure(folder=tmp_path)
+    path = tmp_path / measuring.FILE
+    if change == "damaged":
+        path.write_text("{")
+    if change == "other machine":
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"name": "another"}))
+    again = found.model_copy(update={"measured": "later"})
+    monkeypatch.setattr(measuring, "probe", lambda say: again)
+    assert measure(change == "refresh", folder=tmp_path).measured == "later"
+
+
+def test_a_folder_that_cannot_be_written_is_one_clear_error(found, tmp_path, monkeypatch):
+    monkeypatch.setattr(measuring, "probe", lambda say: found)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BadInput, match="cannot keep the measurement"):
+        measure(folder=tmp_path / "file")
+
+
+def test_cache_sizes_are_read_where_the_system_tells_them(tmp_path):
+    for index, (kind, level, size) in enumerate(
+        [("Data", "1", "48K"), ("Instruction", "1", "32K"), ("Unified", "3", "32768K")]
+    ):
+        entry = tmp_path / f"index{index}"
+        entry.mkdir()
+        for name, text in (("type", kind), ("level", level), ("size", size)):
+            (entry / name).write_text(text + "\n")
+    assert caches(tmp_path) == {"L1": 48 * 1024, "L3": 32768 * 1024}
+    assert caches(tmp_path / "none") == {}
+
+
+def test_a_probe_reads_every_byte_and_copies_every_byte():
+    import numpy as np
+
+    x_PN = np.arange(2 * 1000, dtype=np.float32).reshape(2, 1000)
+    y_PN = np.zeros_like(x_PN)
+    probes._copy(x_PN, y_PN)
+    assert probes._read(x_PN) == x_PN.sum()
+    assert np.array_equal(x_PN, y_PN)
+
+
+def test_importing_the_hardware_room_brings_neither_torch_nor_numba():
+    code = "import engine.hardware, engine.hardware.measure, sys; " + (
+        "assert not {'torch', 'numba'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_spread_is_a_value():
+    assert Spread(low=1, median=2, high=3, count=4) == Spread(low=1, median=2, high=3, count=4)

@@ -4,7 +4,7 @@ All text from outside passes through `escape` before it becomes HTML. Nothing is
 network: fonts are the system's, icons come with the components.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from html import escape
 from typing import Any
@@ -14,7 +14,7 @@ import panel as pn
 import panel_material_ui as pmui
 from panel_material_ui.template.base import Meta
 
-from widgets.theme import DARK, FONT, LIGHT, Scheme
+from widgets.theme import DARK, FONT, LIGHT, Scheme, wrong
 
 PLACES = (("", "Live engine"), ("catalogue", "Catalogue"), ("compare", "Compare"), ("runs", "Runs"))
 ACCENT = {"light": "#0067A3", "dark": "#5BB3E8"}
@@ -29,6 +29,10 @@ h2 { font-size: 15px; font-weight: 600; margin: 0; } p { margin: 0; max-width: 7
 .faint { color: var(--wb-faint); } .small { font-size: 12.5px; }
 .num { font-variant-numeric: tabular-nums; text-align: right; white-space: nowrap; }
 kbd, code { font-family: ui-monospace, 'SF Mono', Menlo, Consolas, monospace; font-size: 12.5px; }
+table.figures { border-collapse: collapse; font-size: 13px; }
+.figures th { text-align: left; font-weight: 400; color: var(--wb-faint); padding: 3px 28px 3px 0; }
+.figures td { padding: 3px 28px 3px 0; } .figures thead th { font-weight: 600; text-align: right; }
+.figures thead th:first-child { text-align: left; }
 .nav { display: flex; gap: 4px; align-items: center; height: 100%; }
 .nav a { color: var(--wb-faint); padding: 6px 12px; border-radius: 8px; font-weight: 500; }
 .nav a:hover { color: var(--wb-ink); background: var(--wb-raised); text-decoration: none; }
@@ -39,7 +43,8 @@ kbd, code { font-family: ui-monospace, 'SF Mono', Menlo, Consolas, monospace; fo
 def colours(scheme: Scheme, name: str) -> dict[str, str]:
     """A theme's colours as CSS variables, which reach into every component of the page."""
     neutral = {f"--wb-{field.name}": getattr(scheme, field.name) for field in fields(scheme)}
-    return {**neutral, "--wb-accent": ACCENT[name], "--wb-font": FONT}
+    own = {"--wb-accent": ACCENT[name], "--wb-wrong": wrong(name == "dark"), "--wb-font": FONT}
+    return {**neutral, **own}
 
 
 def html(text: str, css: str = "", **params: Any) -> pn.pane.HTML:
@@ -47,6 +52,19 @@ def html(text: str, css: str = "", **params: Any) -> pn.pane.HTML:
     params.setdefault("sizing_mode", "stretch_width")
     params.setdefault("margin", 0)
     return pn.pane.HTML(text, stylesheets=[CSS + css], **params)
+
+
+def figures_table(rows: Sequence[tuple[str, ...]], head: Sequence[str] = ()) -> str:
+    """Names left, values right-aligned, as an escaped HTML table."""
+    cells = "".join(f"<th>{escape(name)}</th>" for name in head)
+    body = "".join(
+        f"<tr><th scope='row'>{escape(name)}</th>"
+        + "".join(f"<td class='num'>{escape(value)}</td>" for value in values)
+        + "</tr>"
+        for name, *values in rows
+    )
+    top = f"<thead><tr>{cells}</tr></thead>" if head else ""
+    return f"<table class='figures'>{top}<tbody>{body}</tbody></table>"
 
 
 def address(place: str, dark: bool, **query: Any) -> str:

@@ -5,11 +5,9 @@ rest, so that dragging a slider starts one run and not fifty; a new run stops th
 """
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
-from engine.core.config import Config, update
-from engine.core.log import Log
+from engine.core.config import Config, knobs, update
 from engine.core.run import Driver, Run
 
 REST = 0.04  # seconds a knob rests before its run starts
@@ -106,25 +104,7 @@ class Session:
 
 def changed(before: Config, after: Config) -> dict[str, tuple[Any, Any]]:
     """Dotted knob path -> (value before, value after), for every knob that differs."""
-    from engine.core.config import knobs
-
     old = {knob.path: knob.value for knob in knobs(before)}
     new = {knob.path: knob.value for knob in knobs(after)}
     paths = [*old, *(path for path in new if path not in old)]
     return {p: (old.get(p), new.get(p)) for p in paths if old.get(p) != new.get(p)}
-
-
-class Shelf:
-    """Recorded runs the app has open, by name; shared by the pages of one app."""
-
-    def __init__(self, load: Callable[[Any], Log]) -> None:
-        self._load = load
-        self.runs: dict[str, Run] = {}
-
-    def open(self, path: Any) -> Run:
-        """Open a run file once. Raises BadInput where it is not one."""
-        name = str(path)
-        if name not in self.runs:
-            run = Run(self._load(path))
-            self.runs[name] = run
-        return self.runs[name]

@@ -1,0 +1,168 @@
+"""The command line: exit codes, one line for bad input, JSON alone on stdout."""
+
+import json
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from engine.core.file import load
+from tests.workbench.toy import TOY
+from workbench import cli, cli_app, cli_bench, cli_check, cli_run
+from workbench.cli import main
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """The toy study in place of any other."""
+    for module in (cli_run, cli_check):
+        monkeypatch.setattr(module, "study", lambda slug: TOY)
+
+
+def fault(capsys) -> str:
+    """The one line a command complained with."""
+    said = capsys.readouterr()
+    lines = [line for line in said.err.splitlines() if line.startswith("workbench: ")]
+    assert len(lines) == 1, said.err
+    assert "Traceback" not in said.err
+    assert said.out == ""
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["run", "no-such-system"], "no such system"),
+        (["check", "no-such-system"], "no such system"),
+        (["open", "missing.run"], "no such file"),
+        (["trace", "missing.run"], "no such file"),
+        (["bench", "no-such-bench"], "no such benchmark"),
+        (["notebook", "missing.ipynb"], "no such file"),
+        (["--port", "99999999"], "not a port"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_two(words, says, capsys):
+    assert main(words) == 2
+    assert says in fault(capsys)
+
+
+@pytest.mark.parametrize("words", [["bogus"], ["run"], ["catalogue", "--bogus"], ["--port", "x"]])
+def test_wrong_arguments_are_one_line_and_exit_code_two(words, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    assert left.value.code == 2
+    fault(capsys)
+
+
+@pytest.mark.parametrize(
+    ("pair", "says"),
+    [
+        ("count=0", "greater than or equal to 1"),
+        ("count=many", "integer"),
+        ("speed=3", "no such knob"),
+        ("count", "--set"),
+    ],
+)
+def test_a_bad_knob_value_is_bad_input(toy, pair, says, capsys):
+    assert main(["run", "flover", "--set", pair]) == 2
+    assert says in fault(capsys)
+
+
+def test_a_port_in_use_is_one_line(capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["--port", str(port), "--no-browser"]) == 2
+    assert f"port {port}" in fault(capsys)
+
+
+def test_a_foreign_file_is_no_run(tmp_path, capsys):
+    path = tmp_path / "foreign.run"
+    path.write_bytes(b"PAR1 and nothing else")
+    assert main(["trace", str(path)]) == 2
+    assert "not a whole run file" in fault(capsys)
+
+
+def test_a_missing_optional_package_names_the_install(monkeypatch, capsys):
+    def absent(args):
+        raise ModuleNotFoundError("No module named 'llama_cpp'", name="llama_cpp")
+
+    monkeypatch.setattr(cli_bench, "run", absent)
+    assert main(["bench"]) == 2
+    assert "pip install llama_cpp" in fault(capsys)
+
+
+def test_a_run_prints_its_figures_as_json(toy, tmp_path, capsys):
+    path = tmp_path / "toy.run"
+    words = ["run", "flover", "--set", "count=7", "--seed", "3", "--json", "--save", str(path)]
+    assert main(words) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["config"] == {"count": 7, "wait": 0.0, "order": "up"}
+    assert found["serving"]["tokens"] == 7
+    assert found["closed"] == "finished"
+    assert found["peaks"]["engine.running"] == 6
+    log = load(path)
+    assert log.opened.seed == 3
+    assert log.opened.study == "flover"
+
+
+def test_a_run_prints_its_figures_for_people(toy, capsys):
+    assert main(["run", "flover", "--preset", "down"]) == 0
+    said = capsys.readouterr().out
+    assert "1 of 1" in said
+    assert "modelled" in said
+
+
+def test_knobs_are_listed(toy, capsys):
+    assert main(["run", "flover", "--knobs", "--json"]) == 0
+    assert [k["path"] for k in json.loads(capsys.readouterr().out)] == ["count", "wait", "order"]
+
+
+def test_check_says_yes_and_no_by_exit_code(toy, capsys):
+    assert main(["check", "flover", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["holds"] is True
+    assert {"slug", "claim", "grade", "expected", "measured", "holds"} <= set(row)
+    assert main(["check", "flover", "--set", "order=down", "--json"]) == 1
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["holds"] is False
+
+
+def test_a_trace_is_written_beside_the_run(toy, tmp_path, capsys):
+    path = tmp_path / "toy.run"
+    main(["run", "flover", "--save", str(path)])
+    assert main(["trace", str(path)]) == 0
+    trace = json.loads((tmp_path / "toy.json").read_text())
+    assert any(event["ph"] == "X" for event in trace["traceEvents"])
+
+
+def test_an_unwritable_place_is_one_line(toy, tmp_path, capsys):
+    path = tmp_path / "no" / "such" / "folder" / "toy.run"
+    assert main(["run", "flover", "--save", str(path)]) == 2
+    assert "cannot write" in fault(capsys)
+
+
+def test_every_command_is_found_and_explains_itself(capsys):
+    found = cli.commands()
+    wanted = "app catalogue run check bench compare notebook open trace train generate serve"
+    assert set(wanted.split()) - {"app"} <= set(found)
+    for name in found:
+        with pytest.raises(SystemExit) as left:
+            main([name, "--help"])
+        assert left.value.code == 0
+        assert "usage: workbench" in capsys.readouterr().out
+
+
+def test_help_shows_examples(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert "workbench run flover" in capsys.readouterr().out
+    assert cli_app.PORT == 5006
+
+
+def test_the_command_line_starts_without_torch_or_panel():
+    code = "import sys, workbench.cli as c; c.parser(); print([m for m in ('torch','panel','numba') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,67 @@
+"""Notebooks headless: parameters go in, a report comes out, a failing cell is named."""
+
+import nbformat
+import pytest
+
+from engine.core.errors import BadInput
+from workbench.cli import main
+from workbench.headless import inject, literal, run_notebook
+
+HTML = 'import IPython.display as d\nd.HTML("<b id=picture>%d</b>" % (n * 2))'
+
+
+@pytest.fixture
+def book(tmp_path):
+    """A notebook with one parameter and one picture."""
+    made = nbformat.v4.new_notebook()
+    made.cells = [
+        nbformat.v4.new_markdown_cell("# A question"),
+        nbformat.v4.new_code_cell("n: int = 3", metadata={"tags": ["parameters"]}),
+        nbformat.v4.new_code_cell(HTML),
+    ]
+    made.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
+    path = tmp_path / "book.ipynb"
+    nbformat.write(made, path)
+    return path
+
+
+def test_a_notebook_runs_with_its_parameter_and_reports(book, tmp_path):
+    out, page = tmp_path / "done.ipynb", tmp_path / "page.html"
+    report = run_notebook(book, {"n": 21}, html=page, out=out, timeout=60)
+    assert report["error"] == ""
+    assert report["cells"] == 3
+    text = page.read_text()
+    assert '<b id="picture">42</b>' in text
+    assert 'src="http' not in text
+    assert nbformat.read(out, 4).cells[2].source == "n = 21"
+
+
+def test_a_failing_cell_is_named_and_the_exit_code_is_one(book, capsys):
+    assert main(["notebook", str(book), "-p", "n=oops"]) == 1
+    assert "cell 4 failed: TypeError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("pair", ["m=3", "n", "1n=3", "=3"])
+def test_a_wrong_parameter_is_bad_input(book, pair, capsys):
+    assert main(["notebook", str(book), "-p", pair]) == 2
+    assert "-p" in capsys.readouterr().err
+
+
+def test_a_notebook_without_the_tag_takes_none():
+    with pytest.raises(BadInput, match="takes no parameters"):
+        inject(nbformat.v4.new_notebook(), {"n": 1})
+
+
+def test_a_file_that_is_no_notebook_is_bad_input(tmp_path):
+    path = tmp_path / "x.ipynb"
+    path.write_text("{}")
+    with pytest.raises(BadInput, match="not a notebook"):
+        run_notebook(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("3", 3), ("2.5", 2.5), ("true", True), ("True", True), ("[1, 2]", [1, 2]), ("fast", "fast")],
+)
+def test_values_are_read_as_people_write_them(text, value):
+    assert literal(text) == value

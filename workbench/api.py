@@ -1,0 +1,163 @@
+"""The OpenAI-compatible HTTP API, as tornado handlers over a live engine.
+
+`/v1/models`, `/v1/completions`, `/v1/chat/completions`, the last two also streamed (SSE). A client
+that goes away aborts its requests. Every fault of a client is a 4xx with one line.
+"""
+
+import asyncio
+import json
+from typing import Any
+
+from tornado.iostream import StreamClosedError
+from tornado.web import Application, HTTPError, RequestHandler
+
+from engine.core.errors import BadInput
+from workbench import api_answers as answers
+from workbench.api_access import Access
+from workbench.api_requests import Asked, chat, completion, read_json
+from workbench.live import LiveEngine, Piece, Ticket
+
+BODY = 4 << 20  # bytes of a request's body, at most
+SHORT = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error"}
+
+
+class Handler(RequestHandler):
+    """What all handlers share: access, JSON errors, no caching."""
+
+    def initialize(self, live: LiveEngine, access: Access) -> None:
+        self.live, self.access = live, access
+
+    def set_default_headers(self) -> None:
+        self.set_header("Content-Type", "application/json")
+        self.set_header("Cache-Control", "no-store")
+        self.set_header("X-Content-Type-Options", "nosniff")
+
+    def prepare(self) -> None:
+        headers = self.request.headers
+        refusal = self.access.refusal(
+            headers.get("Host", ""), headers.get("Origin"), headers.get("Authorization", "")
+        )
+        if refusal is not None:
+            raise HTTPError(refusal[0], reason=None, log_message=refusal[1])
+
+    def write_error(self, status: int, **facts: Any) -> None:
+        fault = facts.get("exc_info", (None, None, None))[1]
+        line = fault.log_message if isinstance(fault, HTTPError) else None
+        self.finish(answers.error(line or self._reason, SHORT.get(status, "error")))
+
+    def log_exception(self, kind: Any, fault: Any, trace: Any) -> None:
+        """A client's fault is the client's to hear; only ours go to the log."""
+        if not isinstance(fault, HTTPError):
+            super().log_exception(kind, fault, trace)
+
+
+class Nothing(Handler):
+    """Any other address."""
+
+    def prepare(self) -> None:
+        super().prepare()
+        raise HTTPError(404, "no such address; there are /v1/models, /v1/completions and chat")
+
+
+class Models(Handler):
+    """`GET /v1/models`."""
+
+    def get(self) -> None:
+        self.write(answers.models(self.live))
+
+
+class Generation(Handler):
+    """What completions and chat share: read, submit, then answer whole or piece by piece."""
+
+    kind = ""
+
+    async def post(self) -> None:
+        asked = self._read()
+        self.answer = answers.Answer(self.kind, self.live.name, asked)
+        pieces: asyncio.Queue[Piece] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        def tell(piece: Piece) -> None:
+            loop.call_soon_threadsafe(pieces.put_nowait, piece)
+
+        try:
+            self.tickets: list[Ticket] = self.live.submit_all(self._prompts(asked), asked, tell)
+        except BadInput as fault:
+            raise HTTPError(400, str(fault)) from None
+        try:
+            await (self._stream(pieces) if asked.stream else self._whole(pieces))
+        except StreamClosedError:
+            pass  # the client has gone; nobody to answer
+        finally:
+            self._abort()
+
+    def _read(self) -> Asked:
+        kind = self.request.headers.get("Content-Type", "").split(";")[0].strip().lower()
+        if kind != "application/json":
+            raise HTTPError(415, "content type: send application/json")
+        try:
+            asked = (chat if self.kind == "chat" else completion)(read_json(self.request.body))
+            self.live.check_name(asked.model)
+        except BadInput as fault:
+            raise HTTPError(400, str(fault)) from None
+        return asked
+
+    def _prompts(self, asked: Asked) -> list[list[int]]:
+        if self.kind == "chat":
+            return [self.live.chat_prompt(asked.messages)]
+        return [self.live.encode(prompt) for prompt in asked.prompts]
+
+    async def _whole(self, pieces: asyncio.Queue[Piece]) -> None:
+        while not self.answer.over:
+            self.answer.take(await pieces.get())
+        refused = self.answer.refused
+        if refused:
+            raise HTTPError(400, refused)
+        self.write(self.answer.whole())
+
+    async def _stream(self, pieces: asyncio.Queue[Piece]) -> None:
+        self.set_header("Content-Type", "text/event-stream; charset=utf-8")
+        self.set_header("X-Accel-Buffering", "no")
+        while not self.answer.over:
+            for chunk in self.answer.chunks(await pieces.get()):
+                self.write(f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n")
+            await self.flush()
+        if self.answer.asked.usage:
+            self.write(f"data: {json.dumps(self.answer.usage_chunk())}\n\n")
+        self.write("data: [DONE]\n\n")
+
+    def on_connection_close(self) -> None:
+        self._abort()
+
+    def _abort(self) -> None:
+        for ticket in getattr(self, "tickets", ()):
+            self.live.abort(ticket)
+
+
+class Completions(Generation):
+    """`POST /v1/completions`."""
+
+    kind = "completion"
+
+
+class Chat(Generation):
+    """`POST /v1/chat/completions`."""
+
+    kind = "chat"
+
+
+def handlers(live: LiveEngine, access: Access) -> list[tuple[str, type[Handler], dict[str, Any]]]:
+    """Routes for a tornado application, of its own or the app's."""
+    shared = {"live": live, "access": access}
+    return [
+        (r"/v1/models", Models, shared),
+        (r"/v1/completions", Completions, shared),
+        (r"/v1/chat/completions", Chat, shared),
+        (r"/v1/.*", Nothing, shared),
+    ]
+
+
+def application(live: LiveEngine, access: Access) -> Application:
+    """The API alone, without pages."""
+    routes = [*handlers(live, access), (r"/.*", Nothing, {"live": live, "access": access})]
+    return Application(routes, log_function=lambda handler: None)

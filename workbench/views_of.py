@@ -1,0 +1,31 @@
+"""Which views can say something about a log: the study's own, else those its events feed."""
+
+from engine.core.errors import BadInput
+from engine.core.events import Branch, Level, Page, Span, Token
+from engine.core.log import Log
+from widgets.view import views
+from workbench.catalogue import study
+
+FEEDS = {  # view -> a kind of event it lives on
+    "page_map": Page,
+    "request_lanes": Branch,
+    "token_river": Token,
+    "levels": Level,
+    "latency": Token,
+}
+MOST = 4
+
+
+def views_of(log: Log) -> tuple[str, ...]:
+    """At most four names of views."""
+    header = log.opened
+    if header is not None and header.study:
+        try:
+            return study(header.study).views[:MOST]
+        except BadInput:
+            pass  # a run of a study this workbench does not have
+    kinds = {type(event) for event in log}
+    found = [name for name, kind in FEEDS.items() if kind in kinds and name in views()]
+    if not found and Span in kinds:
+        found = [name for name in ("levels",) if name in views()]
+    return tuple(found[:MOST])

@@ -3,7 +3,11 @@
 import copy
 from abc import ABC, abstractmethod
 from bisect import bisect_right
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Self
+
+import numpy as np
 
 from engine.core.events import AnyEvent
 from engine.core.log import Log
@@ -15,7 +19,10 @@ class Fold(ABC):
     """State built from events one at a time. Pure: no drawing, no browser, no clock.
 
     `frame` gives plain numbers, strings, lists and numpy arrays, all that the drawing needs.
+    `blobs` are the arrays that `Blob` events name; `History` lends the log's.
     """
+
+    blobs: Mapping[str, np.ndarray] = MappingProxyType({})
 
     @abstractmethod
     def add(self, event: AnyEvent) -> None:
@@ -27,7 +34,7 @@ class Fold(ABC):
 
     def copy(self) -> Self:
         """An independent state; override where a deep copy is needlessly slow."""
-        return copy.deepcopy(self)
+        return copy.deepcopy(self, {id(self.blobs): self.blobs})
 
 
 class History:
@@ -35,6 +42,7 @@ class History:
 
     def __init__(self, log: Log, start: Fold) -> None:
         self.log = log
+        start.blobs = log.blobs
         self.cursor = 0  # events folded so far
         self.state = start
         self._kept: list[tuple[int, Fold]] = [(0, start.copy())]

@@ -1,0 +1,218 @@
+// The cache view: cells on the left, icicle and decisions on the right, levels over time below.
+
+const LAYOUT = `
+.pw-map{display:grid;height:100%;gap:12px 24px;grid-template-columns:minmax(0,1.65fr) minmax(0,1fr);
+ grid-template-rows:minmax(0,1.35fr) minmax(0,1fr) 96px;
+ grid-template-areas:"cells tree" "cells told" "levels levels"}
+.pw-map.narrow{grid-template-columns:minmax(0,1fr);
+ grid-template-rows:minmax(0,1.7fr) minmax(0,1.1fr) minmax(0,.6fr) 96px;
+ grid-template-areas:"cells" "tree" "told" "levels"}
+.pw-cells{grid-area:cells}.pw-tree{grid-area:tree}.pw-levels{grid-area:levels}
+.pw-told{grid-area:told;display:flex;flex-direction:column;min-height:0}
+.pw-told h3{font-size:12px;line-height:16px;font-weight:600;margin:0 0 6px}
+.pw-told ol{list-style:none;margin:0;padding:0;overflow-y:auto;flex:1;font-size:12px;line-height:17px}
+.pw-told li{display:flex;gap:12px;padding:2px 0;color:var(--ink)}
+.pw-told li.pw-text{color:var(--faint)}
+.pw-when{flex:0 0 48px;text-align:right;color:var(--faint)}`;
+
+function render({ model, el }) {
+  const stage = new Stage(el, model, "page-map", "Where does every key and value live, and who uses it?");
+  make("style", "", el, LAYOUT);
+  const map = make("div", "pw-map", stage.body);
+  const areas = Object.fromEntries(["cells", "tree", "levels"].map((n) => [n, make("div", `pw-${n}`, map)]));
+  const told = make("div", "pw-told", map);
+  make("h3", "pw-text", told, "Decisions, newest first");
+  const list = make("ol", "", told);
+  const cells = new Cells(stage), icicle = new Icicle(stage), levels = new Levels(stage);
+  const fitted = new ResizeObserver(() => map.classList.toggle("narrow", stage.body.clientWidth < 640));
+  fitted.observe(stage.body);
+
+  stage.choice(["By memory", "By owner"], 0, (which) => {
+    cells.arrangement = which ? "owner" : "memory";
+  });
+  const attention = stage.choice(["Attention mass"], -1, (which) => { cells.byMass = which === 0; });
+  attention.title = "Shade each page by the attention its keys received in the latest sample";
+  const heads = headChoice(stage);
+  const legend = make("div", "pw-legend", stage.tools);
+  stage.onTheme = () => drawLegend(stage, legend, cells);
+  stage.onFrame = (frame) => {
+    attention.style.display = frame.mass ? "" : "none";
+    heads.offer(frame);
+    showDecisions(list, frame.decisions, frame.time[frame.time.length - 1]);
+  };
+
+  wireCells(stage, areas.cells, cells, icicle, legend);
+  wireTree(stage, areas.tree, cells, icicle);
+  wireLevels(stage, areas.levels, levels);
+  return () => {
+    fitted.disconnect();
+    stage.close();
+  };
+}
+
+function wireCells(stage, area, cells, icicle, legend) {
+  let pinned = "", over = "";
+  const choose = (owner) => { if (owner !== over) stage.set("chosen", (over = owner) || pinned); };
+  const ownerAt = (spot) => {
+    const frame = stage.frame;
+    if (!spot) return "";
+    const number = spot.row !== undefined ? frame.row_owner[spot.row]
+      : spot.page !== undefined ? frame.owner[spot.page] : frame.host_owner[spot.host];
+    return number === NOBODY ? "" : frame.owners[number];
+  };
+  const leave = () => {
+    cells.hovered = null;
+    icicle.hovered = -1;
+    stage.hint(null);
+    choose("");
+    stage.schedule();
+  };
+  const paint = (ctx, width, height, ratio) => {
+    cells.draw(ctx, width, height, ratio);
+    drawLegend(stage, legend, cells);
+    const { layout } = cells, pages = stage.frame.state.length;
+    const few = layout.kind === "owner" && layout.most > 0;
+    stage.say(few ? `showing ${layout.visible.length} of ${layout.rows.length} requests, scroll for more`
+      : `showing all ${grouped(layout.kind === "owner" ? layout.rows.length : pages)} ` +
+        `${layout.kind === "owner" ? "requests" : "pages"}`);
+  };
+  stage.surface(area, paint, {
+    pointermove: (x, y, event) => {
+      const frame = stage.frame, spot = frame && cells.at(x, y);
+      if (!spot) return leave();
+      cells.hovered = spot.page;
+      icicle.hovered = spot.page === undefined ? -1 : blockOf(frame, spot.page);
+      const words = spot.page !== undefined ? pageWords(frame, spot.page, cells.byMass)
+        : spot.host !== undefined ? [`Host page ${spot.host}`, ownerAt({ host: spot.host })
+          ? `holds a swapped-out page of ${ownerAt({ host: spot.host })}` : "empty"]
+          : rowWords(frame, spot.row);
+      stage.hint(words, event);
+      choose(ownerAt(spot));
+      return stage.schedule();
+    },
+    pointerleave: leave,
+    click: (x, y) => {
+      const owner = ownerAt(cells.at(x, y));
+      pinned = pinned === owner ? "" : owner;
+      stage.set("chosen", pinned);
+    },
+    wheel: (x, y, event) => {
+      if (cells.layout?.kind !== "owner" || !cells.layout.most) return;
+      event.preventDefault();
+      cells.scroll = clamp(cells.layout.first + Math.sign(event.deltaY) * 3, 0, cells.layout.most);
+      stage.schedule();
+    },
+  });
+}
+
+function blockOf(frame, page) {
+  const place = frame.tree_pages.indexOf(page);
+  return place < 0 ? -1 : countBelow(frame.tree_offset, place + 1) - 1;
+}
+
+function wireTree(stage, area, cells, icicle) {
+  stage.surface(area, (ctx, width, height) => icicle.draw(ctx, width, height), {
+    pointermove: (x, y, event) => {
+      icicle.hovered = icicle.at(x, y);
+      cells.lit = new Set(icicle.hovered < 0 ? [] : icicle.pages(icicle.hovered));
+      stage.hint(icicle.hovered < 0 ? null : icicle.words(icicle.hovered), event);
+      stage.schedule();
+    },
+    pointerleave: () => {
+      icicle.hovered = -1;
+      cells.lit = new Set();
+      stage.hint(null);
+      stage.schedule();
+    },
+  });
+}
+
+function wireLevels(stage, area, levels) {
+  let dragging = false;
+  const seek = (x) => {
+    const time = levels.moment(x);
+    if (time !== null) stage.set("seek", time);
+  };
+  stage.surface(area, (ctx, width, height) => levels.draw(ctx, width, height), {
+    pointerdown: (x, y, event) => {
+      dragging = true;
+      event.target.setPointerCapture(event.pointerId);
+      seek(x);
+    },
+    pointerup: () => { dragging = false; },
+    pointermove: (x, y, event) => {
+      if (dragging) seek(x);
+      stage.hint(stage.frame && levels.words(x), event);
+    },
+    pointerleave: () => stage.hint(null),
+  });
+}
+
+// Which layer and head the attention mass is of; only where the sample has more than one.
+function headChoice(stage) {
+  const picks = ["layer", "head"].map((name) => {
+    const label = make("label", "", stage.menu, `Attention of ${name}`);
+    const select = make("select", "", label);
+    select.onchange = () => stage.set("window", {
+      layer: Number(picks[0].select.value), head: Number(picks[1].select.value) });
+    return { name, label, select };
+  });
+  return {
+    offer(frame) {
+      for (const { name, label, select } of picks) {
+        const count = frame[`${name}s`] || 1;
+        label.style.display = count > 1 ? "" : "none";
+        if (select.options.length === count + 1) continue;
+        select.replaceChildren(new Option("all", -1));
+        for (let i = 0; i < count; i++) select.add(new Option(i, i));
+      }
+    },
+  };
+}
+
+// Swatches drawn by the same code as the cells, so that the legend cannot lie.
+function drawLegend(stage, legend, cells) {
+  const frame = stage.frame;
+  const key = JSON.stringify([stage.colors, cells.byMass, !!frame?.host_owner.length, frame?.mass_share]);
+  if (!frame || legend.dataset.key === key) return;
+  legend.dataset.key = key;
+  const bright = [shades(stage.colors, stage.colors.hues[0], false)];
+  const swatch = { width: 14, bright, dimmed: bright, mine: new Set() };
+  const painter = Object.assign(Object.create(Cells.prototype), cells, swatch, { byMass: false });
+  const one = { owner: [0], page_size: 1, owner_texture: [0], mass: null };
+  const item = (text, paint, letter = "") => {
+    const canvas = make("canvas", "", null);
+    canvas.width = canvas.height = 14;
+    const ctx = canvas.getContext("2d"), image = ctx.createImageData(14, 14);
+    painter.pixels = new Uint32Array(image.data.buffer);
+    paint();
+    ctx.putImageData(image, 0, 0);
+    ctx.fillStyle = css(textOn(bright[0].color));
+    ctx.font = `600 11px ${stage.colors.font}`;
+    ctx.textAlign = "center";
+    ctx.fillText(letter, 7, 11);
+    const span = make("span", "", legend);
+    span.append(canvas, text);
+  };
+  const page = (facts) => () => painter.page({ ...one, refs: [1], glow: [0], fill: [1], state: [USED], ...facts }, 0, 0, 0, 14, 14);
+  painter.free = pixel(mix(stage.colors.paper, stage.colors.idle, stage.colors.dark ? 0.22 : 0.3));
+  painter.paper = pixel(stage.colors.paper);
+  painter.glow = pixel(stage.colors.ink);
+  legend.replaceChildren();
+  if (cells.byMass) {
+    painter.byMass = true;
+    item("little attention", page({ mass: [10] }));
+    item("much", page({ mass: [255] }));
+    if (frame.mass_share) make("span", "", legend, `sampling costs ${three(frame.mass_share * 100)} % of the time`);
+    return;
+  }
+  item("used", page({}));
+  item("shared", page({ refs: [2] }), "2");
+  item("written now", page({ glow: [1] }));
+  item("part filled", page({ fill: [0.5] }));
+  item("cached, fading with age", page({ state: [CACHED], age: [2] }));
+  if (frame.host_owner.length) item("swapped out", () => painter.hostPage(0, 0, 0, 0, 14, 14));
+  item("free", page({ state: [FREE] }));
+}
+
+export default { render };

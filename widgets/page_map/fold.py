@@ -1,0 +1,270 @@
+"""The cache view's state: pages and their holders, the prefix tree, levels over time, decisions.
+
+In come a run's events; out goes one frame: columns for the pages, rows for the owners, the icicle,
+the series, the latest decisions as sentences and four figures. Needs nothing but `Page` events;
+steps, tokens and marks make it richer.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+
+from engine.core.events import AnyEvent, Blob, Branch, Mark, Opened, Page, Span, Token
+from widgets.fold import Fold
+from widgets.page_map.pool import ACTS, Pool
+from widgets.page_map.prefix import PrefixTree
+from widgets.page_map.series import Series
+from widgets.theme import HUES, figure, place, texture
+
+QUESTION = "Where does every key and value live, and who uses it?"
+EMPTY = "No pages yet. Start a run, or open a recorded one: every page of its cache shows here."
+MASS = "attention_mass"
+OVER = ("finished", "aborted", "rejected", "pruned", "joined")
+DECISIONS = 80  # sentences kept
+SILENT = ("lookup",)  # marks too frequent for the list of decisions
+
+
+class PageMap(Fold):
+    """Folds events into the cache view's frame."""
+
+    def __init__(self) -> None:
+        self.facts: dict[str, Any] = {}
+        self.clock, self.run = "wall", ""
+        self.pool, self.tree = Pool(), PrefixTree()
+        self.series = Series()
+        self.now, self.touched = 0.0, 0.0  # the latest event, and the latest page event
+        self.steps, self.step_stop = 0, -1.0
+        self.length: dict[int, int] = {}  # owner -> positions stored, as far as events say
+        self.fresh: set[int] = set()  # owners whose latest token came from a prefill
+        self.hits, self.computed = 0, 0  # prompt tokens found, and computed
+        self.decisions: tuple[tuple[float, str, str], ...] = ()
+        self.path: tuple[int, ...] = ()  # pages the last lookup found
+        self.lookup: dict[str, Any] = {"text": "", "owner": "", "hit": 0, "miss": 0}
+        self.mass, self.mass_seconds = "", 0.0
+        self._changes, self._framed = 0, -1
+        self._frame: dict[str, Any] = {}
+
+    def add(self, event: AnyEvent) -> None:
+        self._changes += 1
+        self.now = event.time
+        match event:
+            case Page():
+                self._page(event)
+            case Token() if event.accepted:
+                self._token(event)
+            case Span(name="step"):
+                self.steps, self.step_stop = self.steps + 1, event.time
+                self.series.add(event.time, *self._counts())
+            case Span(name="prefill"):
+                self._prefill(event)
+            case Span(name="attention_mass"):
+                self.mass_seconds += event.time - event.start
+            case Mark():
+                self._mark(event)
+            case Branch():
+                self._branch(event)
+            case Blob(name="attention_mass"):
+                self.mass = event.ref
+            case Opened():
+                self._open(event)
+
+    def _open(self, event: Opened) -> None:
+        self.facts, self.clock = event.facts, event.clock
+        self.run = f"{event.study} {event.seed} {len(str(event.config))}"
+        sizes = [int(event.facts.get(k, d)) for k, d in
+                 (("pages", 0), ("page_size", 1), ("host_pages", 0))]  # fmt: skip
+        self.pool = Pool(*sizes)
+
+    @property
+    def step(self) -> int:
+        """The step that what happens now belongs to, from 1."""
+        return self.steps + (self.now > self.step_stop)
+
+    def _page(self, event: Page) -> None:
+        if self.steps == 0 and event.time > self.touched:
+            self.series.add(self.touched, *self._counts())  # a log without steps: by page events
+        self.touched = event.time
+        self.pool.add(event, self.step)
+        if event.state == "index":
+            self.tree.index(event.page, event.parent)
+        elif event.state == "free":
+            self.tree.remove(event.page)
+        elif event.state == "hit":
+            self._hit(event)
+        elif event.state == "take" and event.tokens:
+            who = self.pool.owner(event.owner)
+            self.length[who] = max(self.length.get(who, 0), event.start + event.tokens)
+
+    def _hit(self, event: Page) -> None:
+        tokens = event.tokens or self.pool.page_size
+        if self.lookup["owner"] != event.owner:
+            known = self.lookup["text"] if self.lookup["owner"] == "" else ""
+            self.lookup = {"text": known, "owner": event.owner, "hit": 0, "miss": 0}
+            self.path = ()
+        self.path = (*self.path, event.page)
+        self.lookup = {**self.lookup, "hit": self.lookup["hit"] + tokens}
+        self.hits += tokens
+        who = self.pool.owner(event.owner)
+        self.length[who] = max(self.length.get(who, 0), event.start + tokens)
+
+    def _token(self, event: Token) -> None:
+        who = self.pool.owners.get(event.thread)
+        if who is None or who not in self.pool.rows:
+            return
+        if who in self.fresh:  # sampled from the prompt: its own key is stored in the next step
+            self.fresh.discard(who)
+            return
+        position = self.length.get(who, 0)
+        self.length[who] = position + 1
+        page = self.pool.page_at(who, position)
+        if page is not None:
+            self.pool.wrote[page] = self.pool.touched[page] = self.step
+
+    def _prefill(self, event: Span) -> None:
+        begin, _, stop = event.tag.partition(":")
+        if not (begin.isdigit() and stop.isdigit()):
+            return
+        first, last = int(begin), int(stop)
+        self.computed += last - first
+        who = self.pool.owner(event.lane)
+        self.length[who] = max(last, self.length.get(who, 0) if first else 0)
+        self.fresh.add(who)
+        if self.lookup["owner"] in ("", event.lane):
+            miss = last - self.lookup["hit"]
+            self.lookup = {**self.lookup, "owner": event.lane, "miss": max(0, miss)}
+        pages, starts = self.pool.row(who)
+        inside = pages[(starts + self.pool.page_size > first) & (starts < last) & (pages >= 0)]
+        self.pool.wrote[inside] = self.step
+
+    def _mark(self, event: Mark) -> None:
+        if event.name == "lookup":
+            self.lookup = {"text": event.text, "owner": "", "hit": 0, "miss": 0}
+            self.path = ()
+        elif event.text and event.name not in SILENT:
+            told = (event.time, event.name, event.text)
+            self.decisions = (told, *self.decisions[: DECISIONS - 1])
+
+    def _branch(self, event: Branch) -> None:
+        who = self.pool.owners.get(event.thread)
+        if event.parent:
+            above = self.pool.owners.get(event.parent)
+            if above in self.length and event.state not in OVER:
+                self.length[self.pool.owner(event.thread)] = self.length[above]
+        if who is not None and event.state in OVER:
+            self.pool.forget_host(who)
+        if who is not None and event.state in (*OVER, "preempted"):
+            self.length.pop(who, None)
+
+    def _counts(self) -> tuple[int, int, int, int]:
+        """Used, cached, free and host pages now."""
+        pool = self.pool
+        return pool.used, pool.cached, pool.pages - pool.used - pool.cached, len(pool.host)
+
+    def copy(self) -> Self:
+        other: Any = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.pool, other.tree, other.series = (
+            self.pool.copy(), self.tree.copy(), self.series.copy()
+        )  # fmt: skip
+        other.length, other.fresh = dict(self.length), set(self.fresh)
+        return other
+
+    def frame(self) -> dict[str, Any]:
+        """What to draw; the same object again while nothing has happened."""
+        if self._framed != self._changes:
+            self._framed = self._changes
+            self._frame = self._draw()
+        return self._frame
+
+    def _draw(self) -> dict[str, Any]:
+        pool = self.pool
+        rows = pool.table()
+        fill = self._fill(rows)
+        names, number = self._named(rows)
+        refs = pool.refs.clip(0, 255).astype(np.uint8)
+        return {
+            "question": QUESTION,
+            "empty": "" if pool.pages else EMPTY,
+            "modelled": self.clock == "virtual",
+            "run": self.run,
+            "step": self.step,
+            "page_size": pool.page_size,
+            "owners": names,
+            "owner_hue": np.array([place(n) % len(HUES) for n in names], np.uint8),
+            "owner_texture": np.array([texture(n) for n in names], np.uint8),
+            "acts": list(ACTS),
+            "lookup": self.lookup,
+            "decisions": self.decisions,
+            "figures": self._figures(fill),
+            "mass_share": self.mass_seconds / self.now if self.now > 0 else 0.0,
+            "state": pool.state.copy(),
+            "refs": refs,
+            "owner": number[pool.shown],
+            "age": (self.step - pool.touched).clip(0, 65535).astype(np.uint16),
+            "glow": ((pool.wrote == self.step) & (pool.state == 1)).astype(np.uint8),
+            "fill": fill.astype(np.uint16),
+            "act": pool.act.copy(),
+            "acted": pool.acted.copy(),
+            **self._whys(),
+            "row_owner": number[rows["row_owner"]],
+            "row_offset": rows["row_offset"],
+            "row_page": rows["row_page"],
+            "row_start": rows["row_start"],
+            "host_owner": number[pool.host_owner()],
+            "path": np.array(self.path, np.int32),
+            **self.tree.blocks(pool.refs, pool.page_size),
+            **self.series.columns(self.now, self._counts()),
+            **self._attention(),
+        }
+
+    def _fill(self, rows: dict[str, np.ndarray]) -> np.ndarray:
+        """Positions filled in every page, by the longest of its holders."""
+        size = self.pool.page_size
+        lengths = np.array([self.length.get(int(w), 0) for w in rows["row_owner"]], np.int64)
+        per_cell = np.repeat(lengths, np.diff(rows["row_offset"]))
+        filled = (per_cell - rows["row_start"]).clip(0, size)
+        fill = np.zeros(self.pool.pages, np.int64)
+        here = rows["row_page"] >= 0
+        np.maximum.at(fill, rows["row_page"][here], filled[here])
+        if self.pool.indexed:
+            fill[np.fromiter(self.pool.indexed, np.int64)] = size
+        return fill
+
+    def _named(self, rows: dict[str, np.ndarray]) -> tuple[list[str], np.ndarray]:
+        """Owners that still show somewhere, and the map from owner numbers to places among them.
+
+        The last entry of the map stands for nobody: -1 finds it.
+        """
+        pool = self.pool
+        host = np.fromiter(pool.host.values(), np.int64, len(pool.host))
+        shown = np.unique(np.concatenate([pool.shown, rows["row_owner"], host]))
+        shown = shown[shown >= 0].astype(np.int64)
+        number = np.full(len(pool.owners) + 1, 65535, np.uint16)
+        number[shown] = np.arange(len(shown))
+        names = list(pool.owners)
+        return [names[who] for who in shown], number
+
+    def _whys(self) -> dict[str, Any]:
+        """The reasons that pages carry now, and which of them each page has."""
+        used, place = np.unique(self.pool.why, return_inverse=True)
+        texts = list(self.pool.whys)
+        return {"whys": [texts[w] for w in used], "why": place.astype(np.int32)}
+
+    def _attention(self) -> dict[str, Any]:
+        """The latest sample of attention mass: pages, or layers by heads by pages."""
+        array = self.blobs.get(self.mass) if self.mass else None
+        return {} if array is None else {"mass": np.asarray(array, np.float32)}
+
+    def _figures(self, fill: np.ndarray) -> list[list[str]]:
+        pool = self.pool
+        asked = self.hits + self.computed
+        room = pool.used * pool.page_size
+        held = int(fill[pool.state == 1].sum())
+        each = float(self.facts.get("bytes_per_page", 0))
+        saved = figure(pool.extra * each, "B") if each else figure(pool.extra, "pages")
+        return [
+            ["pages used", f"{pool.used:,} of {pool.pages:,}"],
+            ["hit rate", figure(self.hits / asked if asked else float("nan"), "%")],
+            ["saved by sharing", saved],
+            ["fragmentation", figure(1 - held / room if room else float("nan"), "%")],
+        ]

@@ -1,0 +1,145 @@
+// Used, cached, free and host pages over time, stacked; and the decisions as sentences.
+
+const LEGEND_WIDTH = 104, LEVEL_AXIS = 18;
+
+class Levels {
+  constructor(stage) {
+    this.stage = stage;
+    this.run = "";
+    this.last = 0; // the latest moment seen of this run: scrubbing back keeps the axis
+  }
+
+  tones() {
+    const { paper, ink, idle } = this.stage.colors;
+    return { used: mix(paper, ink, 0.62), cached: mix(paper, ink, 0.26), free: mix(paper, idle, 0.3), host: ink };
+  }
+
+  draw(ctx, width, height) {
+    const { frame, colors, cursor } = this.stage, tones = this.tones();
+    const duration = this.stage.model.get("options").duration || 0;
+    if (frame.run !== this.run) [this.run, this.last] = [frame.run, 0];
+    this.last = Math.max(this.last, duration, cursor, frame.time[frame.time.length - 1]);
+    const right = width - LEGEND_WIDTH, bottom = height - LEVEL_AXIS, top = 4;
+    const pages = Math.max(1, frame.state.length);
+    this.right = right;
+    const x = (t) => (this.last ? t / this.last : 0) * right;
+    const y = (n) => bottom - (n / pages) * (bottom - top);
+    const end = frame.time[frame.time.length - 1];
+    ctx.fillStyle = css(tones.free);
+    ctx.fillRect(0, top, x(end), bottom - top);
+    const both = frame.used.map((n, i) => n + frame.cached[i]);
+    for (const [values, tone] of [[both, tones.cached], [frame.used, tones.used]]) {
+      ctx.beginPath();
+      ctx.moveTo(0, bottom);
+      for (let i = 0; i < values.length; i++) {
+        ctx.lineTo(x(frame.time[i]), y(i ? values[i - 1] : values[0]));
+        ctx.lineTo(x(frame.time[i]), y(values[i]));
+      }
+      ctx.lineTo(x(end), bottom);
+      ctx.fillStyle = css(tone);
+      ctx.fill();
+    }
+    if (frame.modelled) hatch(ctx, 0, top, x(end), bottom - top, mix(colors.paper, colors.ink, 0.2));
+    this.host(ctx, x, y, colors);
+    this.axis(ctx, right, bottom, top);
+    this.legend(ctx, right + 14, tones);
+  }
+
+  host(ctx, x, y, colors) {
+    const { frame } = this.stage;
+    if (!frame.host.some((n) => n)) return;
+    ctx.beginPath();
+    frame.host.forEach((n, i) => {
+      ctx.lineTo(x(frame.time[i]), y(i ? frame.host[i - 1] : n));
+      ctx.lineTo(x(frame.time[i]), y(n));
+    });
+    ctx.lineWidth = 3.5;
+    ctx.strokeStyle = css(colors.paper);
+    ctx.stroke();
+    ctx.lineWidth = 1.5;
+    ctx.setLineDash([5, 3]);
+    ctx.strokeStyle = css(colors.ink);
+    ctx.stroke();
+    ctx.setLineDash([]);
+  }
+
+  axis(ctx, right, bottom, top) {
+    const { colors, cursor } = this.stage;
+    ctx.fillStyle = css(colors.faint);
+    ctx.strokeStyle = css(colors.line);
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    ctx.moveTo(0, bottom + 0.5);
+    ctx.lineTo(right, bottom + 0.5);
+    ctx.stroke();
+    const found = ticks(0, this.last, Math.max(2, right / 110));
+    found.forEach((value, i) => {
+      const at = this.last ? value / this.last * right : 0;
+      ctx.textAlign = i === 0 ? "left" : at > right - 24 ? "right" : "center";
+      ctx.fillText(seconds(value, this.last), at, bottom + 11);
+    });
+    ctx.textAlign = "left";
+    const now = this.last ? Math.min(1, cursor / this.last) * right : 0;
+    ctx.fillStyle = css(colors.ink);
+    ctx.fillRect(Math.round(now) - 1, top - 4, 2, bottom - top + 4);
+    ctx.beginPath();
+    ctx.arc(now, top, 4, 0, 7);
+    ctx.fill();
+  }
+
+  legend(ctx, x, tones) {
+    const { frame, colors } = this.stage, last = frame.time.length - 1;
+    ctx.fillStyle = css(colors.ink);
+    ctx.font = `600 12px ${colors.font}`;
+    ctx.fillText("Pages", x, 8);
+    ctx.font = `12px ${colors.font}`;
+    ["free", "cached", "used", "host"].forEach((name, i) => {
+      const y = 27 + i * 18;
+      if (name === "host" && !frame.host_owner.length) return;
+      ctx.fillStyle = css(tones[name]);
+      if (name === "host") {
+        ctx.fillRect(x, y - 1, 4, 2);
+        ctx.fillRect(x + 7, y - 1, 4, 2);
+      } else ctx.fillRect(x, y - 5, 11, 10);
+      ctx.fillStyle = css(colors.faint);
+      ctx.fillText(name, x + 17, y);
+      ctx.fillStyle = css(colors.ink);
+      ctx.textAlign = "right";
+      ctx.fillText(grouped(frame[name][last]), x + LEGEND_WIDTH - 15, y);
+      ctx.textAlign = "left";
+    });
+  }
+
+  // The moment under the pointer, null outside of the chart.
+  moment(x) {
+    return x <= this.right ? clamp(x / this.right, 0, 1) * this.last : null;
+  }
+
+  words(x) {
+    const time = this.moment(x), { frame } = this.stage;
+    if (time === null || time > frame.time[frame.time.length - 1]) return null;
+    const i = Math.max(0, countBelow(frame.time, time + 1e-12) - 1);
+    return [seconds(time, this.last), `${grouped(frame.used[i])} used`, `${grouped(frame.cached[i])} cached`,
+      `${grouped(frame.free[i])} free`, `${grouped(frame.host[i])} on the host`];
+  }
+}
+
+// Newest first; only what changed is touched.
+function showDecisions(list, decisions, scale) {
+  while (list.children.length > Math.max(1, decisions.length)) list.lastChild.remove();
+  decisions.forEach(([time, , text], i) => {
+    const item = list.children[i] || make("li", "", list);
+    if (!item.children.length) {
+      item.textContent = "";
+      make("span", "pw-text pw-when", item);
+      make("span", "pw-text", item);
+    }
+    const when = seconds(time, scale);
+    if (item.children[0].textContent !== when) item.children[0].textContent = when;
+    if (item.children[1].textContent !== text) item.children[1].textContent = text;
+  });
+  if (!decisions.length) {
+    const item = list.children[0] || make("li", "pw-text", list);
+    item.textContent = "None yet. Evictions, preemptions and rejections are told here.";
+  }
+}

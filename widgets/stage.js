@@ -1,0 +1,274 @@
+// The frame around every canvas view: title, figures, tools, menu, tip, and canvases that redraw
+// once per animation frame. Text from a run only ever goes into textContent or fillText.
+
+const STYLE = `
+.pw{position:relative;display:flex;flex-direction:column;box-sizing:border-box;overflow:hidden;
+ background:var(--paper);color:var(--ink);font:13px/1.4 var(--font);padding:14px 16px 10px;
+ font-variant-numeric:tabular-nums;border-radius:6px}
+.pw *{box-sizing:border-box}
+.pw-head{display:flex;align-items:flex-start;gap:6px 24px;min-height:42px;flex-wrap:wrap;
+ padding-right:36px}
+.pw-title{font-size:16px;line-height:22px;font-weight:600;margin:0;flex:1 1 260px;
+ letter-spacing:-.005em}
+.pw-chip{display:inline-block;font-size:12px;font-weight:500;line-height:18px;padding:0 8px;
+ margin-left:10px;border-radius:9px;border:1px dashed var(--faint);color:var(--faint);
+ vertical-align:1px;letter-spacing:0;white-space:nowrap}
+.pw-figures{display:flex;gap:24px;margin:0 0 0 auto}
+.pw-figures div{display:flex;flex-direction:column-reverse;text-align:right}
+.pw-figures dd{margin:0;font-size:16px;line-height:22px;font-weight:600;white-space:nowrap}
+.pw-figures dt{font-size:12px;line-height:16px;color:var(--faint);white-space:nowrap}
+.pw-menu{position:absolute;right:10px;top:11px}
+.pw .pw-menu>button{width:28px;padding:0;border-color:transparent;color:var(--faint);font-size:16px}
+.pw-list{position:absolute;right:0;top:30px;z-index:5;min-width:190px;padding:6px;
+ background:var(--raised);border:1px solid var(--line);border-radius:6px;
+ box-shadow:0 4px 16px rgba(0,0,0,.18)}
+.pw-list button{display:block;width:100%;text-align:left;border:0}
+.pw-list label{display:flex;justify-content:space-between;align-items:center;gap:12px;
+ padding:3px 8px}
+.pw button,.pw select{font:inherit;height:28px;padding:0 10px;color:var(--ink);
+ background:transparent;border:1px solid var(--line);border-radius:5px;cursor:pointer}
+.pw button:hover{background:var(--raised)}
+.pw button:focus-visible,.pw select:focus-visible,.pw canvas:focus-visible{
+ outline:2px solid var(--ink);outline-offset:1px}
+.pw-tools{display:flex;align-items:center;gap:8px 16px;flex-wrap:wrap;margin:6px 0 10px;
+ min-height:28px}
+.pw-switch{display:flex}
+.pw-switch button{border-radius:0;margin-left:-1px;color:var(--faint)}
+.pw-switch button:first-child{border-radius:5px 0 0 5px;margin-left:0}
+.pw-switch button:last-child{border-radius:0 5px 5px 0}
+.pw-switch button:only-child{border-radius:5px}
+.pw-switch button[aria-pressed=true]{background:var(--raised);color:var(--ink);font-weight:600;
+ border-color:var(--faint);z-index:1}
+.pw-said{margin-left:auto;font-size:12px;color:var(--faint)}
+.pw-legend{display:flex;gap:4px 14px;flex-wrap:wrap;font-size:12px;color:var(--faint);
+ align-items:center}
+.pw-legend span{display:inline-flex;gap:6px;align-items:center;white-space:nowrap}
+.pw-legend canvas{width:14px;height:14px}
+.pw-body{flex:1;min-height:0;position:relative}
+.pw-surface{position:relative;min-width:0;min-height:0;overflow:hidden}
+.pw-surface canvas{position:absolute;left:0;top:0;display:block;touch-action:none}
+.pw-empty{position:absolute;inset:0;display:none;align-items:center;justify-content:center;
+ text-align:center;color:var(--faint);font-size:14px;padding:0 20%;background:var(--paper);z-index:3;
+ border:1px dashed var(--line);border-radius:6px}
+.pw-tip{position:absolute;display:none;z-index:4;pointer-events:none;max-width:360px;
+ background:var(--raised);border:1px solid var(--line);border-radius:5px;padding:7px 10px;
+ font-size:12px;line-height:17px;box-shadow:0 2px 10px rgba(0,0,0,.2);overflow-wrap:anywhere}
+.pw-tip div:first-child{font-weight:600}
+.pw-tip div+div{color:var(--faint)}`;
+
+function make(tag, className, parent, text = "") {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text) node.textContent = text;
+  if (parent) parent.appendChild(node);
+  return node;
+}
+
+class Stage {
+  // `name` names saved pictures. Set `onFrame` and `onTheme`; surfaces redraw by themselves.
+  constructor(el, model, name, title) {
+    this.model = model;
+    this.name = name;
+    this.surfaces = [];
+    this.frame = null;
+    this.onFrame = () => {};
+    this.fresh = true; // the newest frame has not been read yet
+    make("style", "", el, STYLE);
+    this.root = make("section", "pw", el);
+    this.root.setAttribute("aria-label", title);
+    const head = make("header", "pw-head", this.root);
+    this.title = make("h2", "pw-title", head, title);
+    this.chip = make("span", "pw-chip", null, "modelled");
+    this.figures = make("dl", "pw-figures", head);
+    this.menu = this.openMenu(make("div", "pw-menu", head));
+    this.tools = make("div", "pw-tools", this.root);
+    this.body = make("div", "pw-body", this.root);
+    this.empty = make("div", "pw-empty", this.body);
+    this.tip = make("div", "pw-tip", this.root);
+    this.heard = [];
+    this.listen("frame", () => { this.fresh = true; this.schedule(); });
+    for (const name of ["cursor", "chosen"]) this.listen(name, () => this.schedule());
+    for (const name of ["is_dark", "options"]) this.listen(name, () => this.retheme());
+    this.retheme();
+  }
+
+  listen(name, act) {
+    this.model.on(`change:${name}`, act);
+    this.heard.push([name, act]);
+  }
+
+  close() {
+    for (const [name, act] of this.heard) this.model.off?.(`change:${name}`, act);
+    for (const surface of this.surfaces) surface.watch.disconnect();
+    cancelAnimationFrame(this.waiting);
+  }
+
+  get cursor() { return this.model.get("cursor") || 0; }
+  get chosen() { return this.model.get("chosen") || ""; }
+
+  set(name, value) {
+    if (JSON.stringify(this.model.get(name)) === JSON.stringify(value)) return;
+    this.model.set(name, value);
+    this.model.save_changes();
+    this.schedule();
+  }
+
+  // Tell the host what is shown, when it has stayed so for a moment.
+  tellWindow(window) {
+    clearTimeout(this.telling);
+    this.telling = setTimeout(() => this.set("window", window), 120);
+  }
+
+  retheme() {
+    const options = this.model.get("options");
+    this.colors = palette(options, this.model.get("is_dark"));
+    const style = this.root.style;
+    for (const name of ["paper", "ink", "faint", "line", "idle", "raised"]) {
+      style.setProperty(`--${name}`, css(this.colors[name]));
+    }
+    style.setProperty("--font", options.font);
+    style.height = `${options.height || 560}px`;
+    this.onTheme?.();
+    this.schedule();
+  }
+
+  schedule() {
+    if (this.waiting) return;
+    this.waiting = requestAnimationFrame(() => {
+      this.waiting = 0;
+      if (this.fresh) this.read();
+      for (const surface of this.surfaces) surface.paint();
+    });
+  }
+
+  // Only the newest frame is ever read: those that came in between are dropped.
+  read() {
+    this.fresh = false;
+    this.frame = unpack(this.model.get("frame"));
+    const frame = this.frame;
+    const empty = !frame ? "Nothing to show yet. Start a run, or open a recorded one." : frame.empty;
+    this.empty.textContent = empty || "";
+    this.empty.style.display = empty ? "flex" : "none";
+    this.tools.style.visibility = empty ? "hidden" : "visible";
+    if (!frame) return;
+    if (frame.modelled) this.title.appendChild(this.chip); else this.chip.remove();
+    this.showFigures(frame.figures || []);
+    this.onFrame(frame);
+  }
+
+  showFigures(figures) {
+    while (this.figures.children.length > figures.length) this.figures.lastChild.remove();
+    figures.slice(0, 4).forEach(([label, value], i) => {
+      let pair = this.figures.children[i];
+      if (!pair) {
+        pair = make("div", "", this.figures);
+        make("dt", "", pair);
+        make("dd", "", pair);
+      }
+      pair.children[0].textContent = label;
+      pair.children[1].textContent = value;
+    });
+  }
+
+  say(text) {
+    if (!this.said) this.said = make("span", "pw-said", this.tools);
+    this.said.textContent = text;
+  }
+
+  // A row of buttons of which one is down; or, with one choice, a button that is up or down.
+  choice(labels, chosen, act) {
+    const row = make("div", "pw-switch", this.tools);
+    const press = (which) => [...row.children].forEach((b, i) =>
+      b.setAttribute("aria-pressed", String(i === which)));
+    labels.forEach((label, i) => {
+      const button = make("button", "", row, label);
+      button.type = "button";
+      button.onclick = () => {
+        const down = button.getAttribute("aria-pressed") === "true";
+        const which = labels.length === 1 && down ? -1 : i;
+        press(which);
+        act(which);
+        this.schedule();
+      };
+    });
+    press(chosen);
+    return row;
+  }
+
+  openMenu(parent) {
+    const button = make("button", "", parent, "⋯");
+    button.type = "button";
+    button.title = "Export and settings";
+    button.setAttribute("aria-label", "Export and settings");
+    const list = make("div", "pw-list", parent);
+    list.hidden = true;
+    button.onclick = () => { list.hidden = !list.hidden; };
+    parent.addEventListener("focusout", (event) => {
+      if (!parent.contains(event.relatedTarget)) list.hidden = true;
+    });
+    const save = make("button", "", list, "Save picture (PNG)");
+    save.type = "button";
+    save.onclick = () => { list.hidden = true; savePicture(this); };
+    return list;
+  }
+
+  // Show `lines` beside the pointer, the first one bold; no lines hide the tip.
+  hint(lines, event) {
+    this.tip.style.display = lines && lines.length ? "block" : "none";
+    if (!lines || !lines.length) return;
+    this.tip.replaceChildren(...lines.map((line) => make("div", "", null, line)));
+    const box = this.root.getBoundingClientRect();
+    const { offsetWidth: width, offsetHeight: height } = this.tip;
+    const x = event.clientX - box.left, y = event.clientY - box.top;
+    this.tip.style.left = `${Math.max(4, x + 16 + width > box.width ? x - width - 12 : x + 16)}px`;
+    this.tip.style.top = `${clamp(y + 14, 4, box.height - height - 4)}px`;
+  }
+
+  // A canvas filling `parent`. draw(ctx, width, height) in CSS pixels; `acts` are pointer listeners.
+  surface(parent, draw, acts = {}) {
+    const surface = new Surface(this, parent, draw, acts);
+    this.surfaces.push(surface);
+    return surface;
+  }
+}
+
+class Surface {
+  constructor(stage, parent, draw, acts) {
+    this.stage = stage;
+    this.draw = draw;
+    parent.classList.add("pw-surface");
+    this.canvas = make("canvas", "", parent);
+    this.parent = parent;
+    this.watch = new ResizeObserver(() => stage.schedule());
+    this.watch.observe(parent);
+    for (const [name, act] of Object.entries(acts)) {
+      this.canvas.addEventListener(name, (event) => {
+        const box = this.canvas.getBoundingClientRect();
+        act(event.clientX - box.left, event.clientY - box.top, event);
+      }, { passive: false });
+    }
+  }
+
+  paint() {
+    const ratio = Math.min(2, window.devicePixelRatio || 1);
+    const width = Math.floor(this.parent.clientWidth), height = Math.floor(this.parent.clientHeight);
+    if (width < 8 || height < 8 || !this.stage.frame) return;
+    const canvas = this.canvas;
+    if (canvas.width !== width * ratio || canvas.height !== height * ratio) {
+      canvas.width = width * ratio;
+      canvas.height = height * ratio;
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${height}px`;
+    }
+    this.width = width;
+    this.height = height;
+    this.ratio = ratio;
+    const ctx = canvas.getContext("2d");
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ctx.clearRect(0, 0, width, height);
+    ctx.font = `12px ${this.stage.colors.font}`;
+    ctx.textBaseline = "middle";
+    ctx.textAlign = "left";
+    this.draw(ctx, width, height, ratio);
+  }
+}

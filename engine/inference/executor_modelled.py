@@ -1,6 +1,6 @@
 """The modelled executor: no tensors, the time a described device would take for each step.
 
-In comes a step; out come token numbers that depend on the request and the position alone, and the
+In comes a step; out come token numbers that depend on request seed and position alone, and the
 seconds that roofline, page movements and stated overheads add up to. The engine moves the clock.
 """
 
@@ -34,15 +34,10 @@ class ModelledExecutor:
     """Asks the closed form how long each step takes; keeps nothing between steps."""
 
     def __init__(
-        self,
-        facts: Facts,
-        cost: StepCost,
-        choice: "Modelled",
-        host: Link | None = None,
-        seed: int = 0,
+        self, facts: Facts, cost: StepCost, choice: "Modelled", host: Link | None = None
     ) -> None:
         self.facts, self.cost, self.choice, self.host = facts, cost, choice, host
-        self.vocab, self.seed = np.uint64(facts.vocab), np.uint64(seed)
+        self.vocab = np.uint64(facts.vocab)
 
     def execute(self, step: Step) -> Result:
         """Tokens, and how long they would have taken. Log-probabilities are 0: nothing knows."""
@@ -73,12 +68,10 @@ class ModelledExecutor:
         return copied + out + back
 
     def _tokens(self, step: Step) -> np.ndarray:
-        """One token a sample, from the run's seed, its row's last prompt token and the position."""
-        rows, rows_S = step.rows, step.sample_rows_S
-        mixed = rows.tokens[rows_S, rows.prompt[rows_S] - 1].astype(np.uint64)
-        mixed += self.seed
-        mixed *= MIX[0]
-        mixed += rows.known[rows_S].astype(np.uint64)
+        """One token a sample, from its request's seed and how many tokens that has."""
+        rows_S = step.sample_rows_S
+        mixed = step.rows.seed[rows_S] * MIX[0]
+        mixed += step.rows.known[rows_S].astype(np.uint64)
         mixed *= MIX[1]
         mixed ^= mixed >> HALF
         mixed *= MIX[2]
@@ -103,7 +96,7 @@ def build(config: "InferenceConfig", choice: "Modelled") -> Built:
     )
     host = link(machine.host_link) if machine.host_link else None
     cost = StepCost(model, choice.calibrated(machine), config.dtype)
-    return Built(ModelledExecutor(facts, cost, choice, host, config.seed), VirtualClock())
+    return Built(ModelledExecutor(facts, cost, choice, host), VirtualClock())
 
 
 def _fits(machine: Device, model: ModelConfig, config: "InferenceConfig", per_page: int) -> None:

@@ -22,8 +22,8 @@ class View:
     step: int
     now: float  # seconds
     rows: Rows
-    running: list[Request | None]  # by row
-    decoding: np.ndarray  # rows that can decode now, int64
+    running: list[Request]  # by row
+    decoding: np.ndarray  # rows that can decode now, int64, rising
     prefilling: int  # running requests whose prompt is not computed yet
     waiting: int
     budget: int  # tokens a step may compute
@@ -41,7 +41,8 @@ class Mix:
 
     decode: np.ndarray | None = None  # rows to decode; None: all that can
     prefill_tokens: int = 0
-    whole_prompts: bool = False  # never cut a prompt into chunks
+    whole_prompts: bool = False  # never cut a prompt; the last one may exceed the tokens
+    padded: bool = False  # compute prompts as long as the longest, and rows that are over
     admit: int = 0  # new requests at most
     only: int = -1  # prefill only this row's request
 
@@ -71,6 +72,11 @@ class Ordering(Policy):
     def key(self, request: Request, view: View) -> tuple[float, ...]:
         """Lowest goes first; the engine breaks ties by arrival."""
 
+    @property
+    def displaces(self) -> bool:
+        """Whether `outranks` may ever say yes."""
+        return False
+
     def outranks(self, waiting: Request, running: Request) -> bool:
         """Whether `waiting` may take the place of `running` when there is no room."""
         return False
@@ -97,9 +103,9 @@ class Batching(Policy):
         return False
 
     @property
-    def fills_holes(self) -> bool:
-        """Whether the last row moves into the place of one that ended (always contiguous rows)."""
-        return True
+    def tells_moves(self) -> bool:
+        """Whether rows that move into the place of ended ones are worth an event each."""
+        return False
 
     @abstractmethod
     def mixes(self, view: View) -> tuple[Mix, ...]:

@@ -1,5 +1,6 @@
 """A request: a prompt, how to sample from it, and where it stands."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -69,6 +70,8 @@ class Request:
     rank: int = UNPLANNED  # place in the planned order
     group: int = -1  # requests with this prefix in common
     shared: int = 0  # tokens of the prompt they have in common
+    on_token: Callable[["Request", int, str, float], None] | None = None  # token, text, logprob
+    on_end: Callable[["Request"], None] | None = None
     # Where it stands; written by the engine alone.
     state: State = "queued"
     number: int = 0  # order of arrival at the engine
@@ -76,10 +79,15 @@ class Request:
     tokens: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # prompt and answer
     logprobs: list[float] = field(default_factory=list)
     tops: list[list[tuple[int, float]]] = field(default_factory=list)  # likeliest (token, logprob)
+    told: int = 0  # characters of the text given to on_token
     text: str = ""  # the answer; cut before a stop text
     reason: str = ""  # stop, length, abort, or why it was rejected
     queued_at: int = 0  # the step in which it last began to wait
+    urgent: bool = False  # waited longer than the engine's patience
     started: bool = False  # has run before
+    children: int = 0  # forks made of it
+    seed: int = 0  # its draws depend on this and the position
+    keeps: int = 0  # rows kept free for its samples
     host_pages: np.ndarray | None = None  # where its cache lies while swapped out
     computed: int = 0  # tokens whose keys and values are cached (while swapped out)
 

@@ -6,56 +6,54 @@ Python only when its request starts, ends or needs a page.
 
 import numpy as np
 
-COLUMNS = {
-    "cached": np.int32,  # tokens whose keys and values lie in pages
-    "known": np.int32,  # tokens known: prompt and generated
-    "prompt": np.int32,  # tokens of the prompt
-    "limit": np.int32,  # tokens at which it ends for length
-    "floor": np.int32,  # tokens before which it may not end
-    "pages": np.int32,  # pages held
-    "ends": np.bool_,  # the model's end token ends it
-    "watched": np.bool_,  # has stop tokens or texts of its own, or somebody counts its tokens
-    "plain": np.bool_,  # greedy without penalties, biases or floors
-    "padding": np.bool_,  # finished, kept until its batch ends
-    "seed": np.uint64,
-}
+START_TOKENS = 256  # width of a row before any request needs more
 
 
 class Rows:
-    """Columns of the running requests; `width` tokens and pages grow as needed."""
+    """Columns of the running requests. Token and page columns grow as requests need."""
 
     def __init__(self, capacity: int, page_size: int) -> None:
         self.capacity, self.page_size, self.count = capacity, page_size, 0
-        self.cached = np.zeros(capacity, np.int32)
-        self.known = np.zeros(capacity, np.int32)
-        self.prompt = np.zeros(capacity, np.int32)
-        self.limit = np.zeros(capacity, np.int32)
-        self.floor = np.zeros(capacity, np.int32)
-        self.pages = np.zeros(capacity, np.int32)
-        self.ends = np.zeros(capacity, np.bool_)
-        self.watched = np.zeros(capacity, np.bool_)
-        self.plain = np.zeros(capacity, np.bool_)
-        self.padding = np.zeros(capacity, np.bool_)
-        self.seed = np.zeros(capacity, np.uint64)
-        self.tokens = np.zeros((capacity, 64), np.int32)
-        self.tables = np.full((capacity, 64 // page_size + 1), -1, np.int32)
+        self.cached = np.zeros(capacity, np.int32)  # tokens whose keys and values lie in pages
+        self.known = np.zeros(capacity, np.int32)  # tokens known: prompt and generated
+        self.prompt = np.zeros(capacity, np.int32)  # tokens of the prompt
+        self.limit = np.zeros(capacity, np.int32)  # tokens at which it ends for length
+        self.floor = np.zeros(capacity, np.int32)  # tokens up to which it may not end
+        self.pages = np.zeros(capacity, np.int32)  # pages held
+        self.filled = np.zeros(capacity, np.int32)  # tokens the held pages have room for
+        self.indexed = np.zeros(capacity, np.int32)  # leading pages that are in the prefix tree
+        self.user = np.zeros(capacity, np.int32)
+        self.ends = np.zeros(capacity, np.bool_)  # the model's end token ends it
+        self.watched = np.zeros(capacity, np.bool_)  # each of its tokens is looked at
+        self.plain = np.zeros(capacity, np.bool_)  # likeliest token, nothing added or forbidden
+        self.seed = np.zeros(capacity, np.uint64)  # its draws depend on this and the position
+        self.padding = np.zeros(capacity, np.bool_)  # over, kept until its batch ends
+        self.tokens = np.zeros((capacity, START_TOKENS), np.int32)
+        self.tables = np.full((capacity, -(-START_TOKENS // page_size)), -1, np.int32)
 
     def reserve(self, tokens: int) -> None:
         """Make room for rows of `tokens` tokens and their pages."""
-        if tokens > self.tokens.shape[1]:
-            wide = np.zeros((self.capacity, max(tokens, 2 * self.tokens.shape[1])), np.int32)
-            wide[:, : self.tokens.shape[1]] = self.tokens
-            self.tokens = wide
-        pages = -(-self.tokens.shape[1] // self.page_size) + 1
-        if pages > self.tables.shape[1]:
-            wide = np.full((self.capacity, pages), -1, np.int32)
-            wide[:, : self.tables.shape[1]] = self.tables
-            self.tables = wide
+        if tokens <= self.tokens.shape[1]:
+            return
+        width = max(tokens, 2 * self.tokens.shape[1])
+        self.tokens = _widened(self.tokens, width, 0)
+        self.tables = _widened(self.tables, -(-width // self.page_size), -1)
 
     def move(self, source: int, target: int) -> None:
         """Put row `source` in the place of row `target`."""
-        for name in COLUMNS:
-            column = getattr(self, name)
+        for column in self._columns():
             column[target] = column[source]
-        self.tokens[target] = self.tokens[source]
-        self.tables[target] = self.tables[source]
+        self.tables[source] = -1
+
+    def table(self, row: int) -> np.ndarray:
+        """The pages of a row, in order."""
+        return self.tables[row, : self.pages[row]]
+
+    def _columns(self) -> list[np.ndarray]:
+        return [c for c in vars(self).values() if isinstance(c, np.ndarray)]
+
+
+def _widened(old: np.ndarray, width: int, fill: int) -> np.ndarray:
+    wide = np.full((old.shape[0], width), fill, old.dtype)
+    wide[:, : old.shape[1]] = old
+    return wide

@@ -22,7 +22,7 @@ class OneInstance(Batching):
         if not count:
             return (prefill,)
         turn = view.step % count
-        if view.rows.cached[turn] + 1 < view.rows.known[turn]:
+        if turn not in view.decoding:
             return (Mix(NOBODY, view.budget, only=turn), prefill)
         one = Mix(np.array([turn], np.int64))
         return (prefill, one) if count < self.instances and view.waiting else (one, prefill)

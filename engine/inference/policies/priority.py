@@ -16,5 +16,9 @@ class Priority(Ordering):
     def key(self, request: Request, view: View) -> tuple[float, ...]:
         return (-float(request.priority),)
 
+    @property
+    def displaces(self) -> bool:
+        return self.displace
+
     def outranks(self, waiting: Request, running: Request) -> bool:
         return self.displace and waiting.priority > running.priority

@@ -8,6 +8,7 @@ from engine.core.config import knob
 from engine.inference.policy import Batching, Mix, View
 
 NOBODY = np.zeros(0, np.int64)
+ALL = 1 << 30  # a static batch knows no token budget
 
 
 class StaticBatch(Batching):
@@ -22,6 +23,5 @@ class StaticBatch(Batching):
 
     def mixes(self, view: View) -> tuple[Mix, ...]:
         entering = self.size if view.rows.count == 0 else 0
-        if entering or view.prefilling:
-            return (Mix(NOBODY, view.budget, admit=entering), Mix())
-        return (Mix(),)
+        together = Mix(NOBODY, ALL, whole_prompts=True, padded=True, admit=entering)
+        return (together, Mix(padded=True)) if entering or view.prefilling else (Mix(padded=True),)

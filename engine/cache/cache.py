@@ -1,0 +1,225 @@
+"""The paged cache: who holds which page, what the prefix tree remembers, what goes when it is full.
+
+Owners are named by the caller, who keeps each owner's table of pages. Every change is emitted as a
+`Page` event. A page is free, cached (in the prefix tree, held by nobody) or held. Whoever holds a
+page of the tree also holds the pages above it, so every cached page can be reached by evicting
+leaves. Tensors are not known here: copies are returned and done by an executor.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.cache.eviction import FAR, Ages, Eviction
+from engine.cache.idle import Idle
+from engine.cache.pages import Pages
+from engine.cache.prefix import PrefixTree
+from engine.core.events import AnyEvent, Mark, Page, PageState
+
+Emit = Callable[[AnyEvent], None]
+
+
+class Cache:
+    """`pages` pages of `page_size` tokens, shared by prefix under `eviction`, and a host tier."""
+
+    def __init__(
+        self, pages: int, page_size: int, eviction: Eviction, emit: Emit, host_pages: int = 0
+    ) -> None:
+        self.page_size, self.emit = page_size, emit
+        self.pool, self.host = Pages(pages), Pages(host_pages)
+        self.tree = PrefixTree(pages, page_size)
+        self.ages = Ages.of(pages)
+        self.idle = Idle(pages, eviction, self.ages)
+        self.cached = 0  # pages in the tree that nobody holds
+        self.step, self.now = 0, 0.0
+        self._plan_of: dict[int, int] = {}  # page -> group of the plan that will use it
+        self._planned: dict[int, set[int]] = {}  # group -> its pages
+        self._next_use: dict[int, int] = {}  # group -> when the plan needs it next
+
+    @property
+    def available(self) -> int:
+        """Pages that can be taken: free ones and cached ones."""
+        return self.pool.free + self.cached
+
+    @property
+    def held(self) -> int:
+        """Pages that somebody holds."""
+        return self.pool.total - self.pool.free - self.cached
+
+    def take(self, owner: str, count: int, start: int = 0) -> np.ndarray:
+        """`count` pages for `owner`, its tokens from position `start` on; evicts what it must."""
+        taken = self.take_many(count)
+        for offset, page in enumerate(taken.tolist()):
+            at = start + offset * self.page_size
+            self.emit(Page(self.now, page, owner, "take", at))
+        return taken
+
+    def take_many(self, count: int) -> np.ndarray:
+        """`count` pages, whose owners the caller emits."""
+        if count > self.pool.free:
+            self._evict(count)
+        return self.pool.take(count)
+
+    def taken(
+        self, owners: list[str], rows: np.ndarray, pages: np.ndarray, index: np.ndarray
+    ) -> None:
+        """Say that `owners[rows[i]]` took `pages[i]` as its page number `index[i]`."""
+        emit, now, size = self.emit, self.now, self.page_size
+        for row, page, at in zip(rows.tolist(), pages.tolist(), index.tolist(), strict=True):
+            emit(Page(now, page, owners[row], "take", at * size))
+
+    def hit(self, owner: str, pages: list[int], start: int = 0) -> np.ndarray:
+        """`owner` joins pages found in the tree, the first of which holds position `start`."""
+        joined = np.array(pages, np.int32)
+        self._join(owner, joined, "hit", start)
+        self.ages.uses[joined] += 1
+        return joined
+
+    def share(self, owner: str, pages: np.ndarray) -> None:
+        """`owner` joins all pages of the one it forks from."""
+        self._join(owner, pages, "share", 0)
+
+    def copy(self, owner: str, page: int, start: int) -> int:
+        """A private page for `owner` instead of a shared one; the executor copies the contents."""
+        target = int(self.take_many(1)[0])
+        self.emit(Page(self.now, target, owner, "copy", start, parent=page))
+        self.drop(owner, np.array([page], np.int32), start)
+        return target
+
+    def drop(self, owner: str, pages: np.ndarray, start: int = 0) -> None:
+        """`owner` leaves distinct pages that stand in a row from position `start` on."""
+        emit, now, size = self.emit, self.now, self.page_size
+        for offset, page in enumerate(pages.tolist()):
+            emit(Page(now, page, owner, "drop", start + offset * size))
+        self._leave(pages)
+
+    def index(
+        self, owner: str, page: int, parent: int, data: bytes, start: int, group: int = -1
+    ) -> None:
+        """The full `page`, holding `data` (int32 tokens), becomes a child of `parent`.
+
+        `group` of the plan will use it again (`expect`).
+        """
+        self.tree.insert(parent, data, page)
+        self.ages.born[page] = self.step
+        self.ages.uses[page] = 1
+        self.ages.depth[page] = self.tree.depth[page]
+        if group >= 0:
+            self._plan_of[page] = group
+            self._planned.setdefault(group, set()).add(page)
+        self.emit(Page(self.now, page, owner, "index", start, self.page_size, max(parent, -1)))
+
+    def expect(self, group: int, next_use: int = FAR) -> None:
+        """The plan needs the pages of `group` next at `next_use`, or never again."""
+        if self._next_use.get(group, FAR) == next_use:
+            return
+        self._next_use[group] = next_use
+        pages = sorted(self._planned.get(group, ()), key=lambda p: -self.tree.depth[p])
+        for page in pages:
+            self.ages.next_use[page] = next_use
+            if page in self.idle:
+                self.idle.discard(page)
+                self._rest(page)
+
+    def swap_out(self, owner: str, pages: np.ndarray, tokens: int) -> np.ndarray:
+        """`owner`'s `tokens` tokens leave `pages` for host pages, which are returned."""
+        targets = self.host.take(len(pages))
+        size = self.page_size
+        for offset, (page, target) in enumerate(zip(pages.tolist(), targets.tolist(), strict=True)):
+            filled = min(size, tokens - offset * size)
+            event = Page(self.now, page, owner, "swap_out", offset * size, filled, target)
+            self.emit(event)
+        self._leave(pages)
+        return targets
+
+    def swap_in(self, owner: str, host_pages: np.ndarray, cached: list[int]) -> np.ndarray:
+        """`owner`'s contents return; the first `cached` of them still lie in the tree.
+
+        Returns its pages; contents of `host_pages[len(cached):]` have to be copied.
+        """
+        joined = np.array(cached, np.int32)
+        self._hold(joined)
+        fresh = self.take_many(len(host_pages) - len(cached))
+        pages = np.concatenate([joined, fresh])
+        for offset, (page, source) in enumerate(
+            zip(pages.tolist(), host_pages.tolist(), strict=True)
+        ):
+            why = "still cached" if offset < len(cached) else ""
+            start = offset * self.page_size
+            self.emit(Page(self.now, page, owner, "swap_in", start, parent=source, why=why))
+        self._give_host_back(host_pages)
+        return pages
+
+    def drop_host(self, owner: str, host_pages: np.ndarray) -> None:
+        """`owner` gives host pages up: a drop of page -1 whose `parent` is the host page."""
+        for offset, source in enumerate(host_pages.tolist()):
+            start = offset * self.page_size
+            self.emit(Page(self.now, -1, owner, "drop", start, parent=source, why="host page"))
+        self._give_host_back(host_pages)
+
+    def reset(self) -> int:
+        """Forget every cached page that nobody holds; returns how many."""
+        forgotten = self.cached
+        while self.cached:
+            self._rest(self._forget(self.idle.pop(), "reset"))
+        return forgotten
+
+    def _join(self, owner: str, pages: np.ndarray, state: PageState, start: int) -> None:
+        emit, now, size = self.emit, self.now, self.page_size
+        self._hold(pages)
+        for offset, page in enumerate(pages.tolist()):
+            emit(Page(now, page, owner, state, start + offset * size))
+
+    def _hold(self, pages: np.ndarray) -> None:
+        woken = pages[self.pool.references[pages] == 0]
+        for page in woken.tolist():
+            self.idle.discard(page)
+        self.cached -= len(woken)
+        self.pool.hold(pages)
+
+    def _leave(self, pages: np.ndarray) -> None:
+        left = self.pool.leave(pages)
+        self.ages.last_used[left] = self.step
+        kept = [page for page in left.tolist() if page in self.tree]
+        freed = [page for page in left.tolist() if page not in self.tree]
+        for page in freed:
+            self.emit(Page(self.now, page, "", "free"))
+        if freed:
+            self.pool.give_back(np.array(freed, np.int32))
+        self.cached += len(kept)
+        for page in reversed(kept):  # children before their parents
+            self.ages.next_use[page] = self._next_use.get(self._plan_of.get(page, -1), FAR)
+            self._rest(page)
+
+    def _rest(self, page: int) -> None:
+        """A cached page that nobody holds is up for eviction once nothing hangs under it.
+
+        What is not worth keeping is freed at once, and then the page above it may be next.
+        """
+        while page in self.tree and page not in self.idle:
+            if self.pool.references[page] or self.tree.fanout[page] or self.idle.add(page):
+                return
+            page = self._forget(page, self.idle.policy.reason(page, self.ages, self.step))
+
+    def _evict(self, wanted: int) -> None:
+        """Evict until `wanted` pages are free."""
+        while self.pool.free < wanted:
+            page = self.idle.pop()
+            why = self.idle.policy.reason(page, self.ages, self.step)
+            self.emit(Mark(self.now, "cache", "evict", f"evicted page {page}: {why}"))
+            self._rest(self._forget(page, why))
+
+    def _forget(self, page: int, why: str) -> int:
+        """A cached leaf leaves the tree and is free; returns the page above it."""
+        parent = self.tree.remove(page)
+        self.cached -= 1
+        group = self._plan_of.pop(page, -1)
+        if group >= 0:
+            self._planned[group].discard(page)
+        self.emit(Page(self.now, page, "", "free", why=why))
+        self.pool.give_back(np.array([page], np.int32))
+        return parent
+
+    def _give_host_back(self, host_pages: np.ndarray) -> None:
+        self.host.leave(host_pages)
+        self.host.give_back(host_pages)

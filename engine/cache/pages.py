@@ -1,0 +1,41 @@
+"""The page pool: which pages are free and how many hold each of the others."""
+
+import numpy as np
+
+
+class Pages:
+    """`total` pages with reference counts; taking and giving back are single array operations."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.free = total
+        self.references = np.zeros(total, np.int32)
+        self._stack = np.arange(total, dtype=np.int32)[::-1].copy()  # free pages, next one last
+
+    def take(self, count: int) -> np.ndarray:
+        """`count` free pages, each now held once. At most `free` may be asked for."""
+        if count > self.free:
+            raise ValueError(f"{count} pages asked for, {self.free} free")
+        self.free -= count
+        taken = self._stack[self.free : self.free + count][::-1].copy()
+        self.references[taken] = 1
+        return taken
+
+    def hold(self, pages: np.ndarray) -> None:
+        """One more holder for each of these distinct pages."""
+        self.references[pages] += 1
+
+    def leave(self, pages: np.ndarray) -> np.ndarray:
+        """One holder less for each of these distinct pages; returns those that nobody holds now."""
+        self.references[pages] -= 1
+        return pages[self.references[pages] == 0]
+
+    def give_back(self, pages: np.ndarray) -> None:
+        """Distinct pages that nobody holds become free."""
+        count = len(pages)
+        self._stack[self.free : self.free + count] = pages
+        self.free += count
+
+    def free_pages(self) -> np.ndarray:
+        """The numbers of all free pages."""
+        return self._stack[: self.free].copy()

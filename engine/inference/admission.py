@@ -1,0 +1,150 @@
+"""The door: who may enter the batch, with which pages, and what it will never let in."""
+
+import numpy as np
+
+from engine.core.events import Branch, Mark
+from engine.inference.config import InferenceConfig
+from engine.inference.plan import Plan
+from engine.inference.policy import Mix, Need, View
+from engine.inference.prefill import Chunks, Prefill
+from engine.inference.queue import Queue
+from engine.inference.request import Request
+from engine.inference.room import Room
+from engine.inference.running import Running, pages_for
+
+
+class Door:
+    """Admits waiting requests in order while rows, pages and the admission policy allow it."""
+
+    def __init__(
+        self,
+        config: InferenceConfig,
+        running: Running,
+        queue: Queue,
+        plan: Plan,
+        room: Room,
+        context: int,
+    ) -> None:
+        self.config, self.context = config, context
+        self.running, self.queue, self.plan, self.room = running, queue, plan, room
+        self.cache = running.cache
+        self.waiting_forks: dict[str, list[Request]] = {}  # samples that fork after the prompt
+        self.reserved = 0  # rows kept free for them
+
+    def limit(self, request: Request) -> int:
+        """Tokens at which `request` ends for length."""
+        return min(len(request.prompt) + request.sampling.max_tokens, self.context)
+
+    def refusal(self, request: Request) -> str:
+        """Why `request` can never run; empty where it can."""
+        pages = pages_for(self.limit(request), self.config.page_size)
+        if pages > self.config.pages:
+            return (
+                f"needs {pages} pages for {self.limit(request)} tokens, "
+                f"the whole cache has {self.config.pages}"
+            )
+        if request.sampling.n > self.config.max_running:
+            return f"asks for {request.sampling.n} samples, {self.config.max_running} can run"
+        return ""
+
+    def siblings(self, request: Request) -> list[Request]:
+        """The other samples of `request`, whose rows were kept free."""
+        self.unreserve(request)
+        found = self.waiting_forks.pop(request.id, [])
+        for child in found:
+            self.starts(child)
+        return found
+
+    def forget(self, request: Request) -> list[Request]:
+        """Samples that will never fork from `request`, or `request` itself among a parent's."""
+        waiting = self.waiting_forks.get(request.parent, [])
+        if request in waiting:
+            waiting.remove(request)
+        return self.waiting_forks.pop(request.id, [])
+
+    def unreserve(self, request: Request) -> None:
+        """Rows kept for the samples of `request` are free again."""
+        if request.keeps:
+            self.reserved -= request.keeps
+            request.keeps = 0
+
+    def fits(self, request: Request, view: View) -> bool:
+        """Whether there are rows and pages for `request` now."""
+        count = self.running.rows.count + self.reserved + 1 + self._forks(request)
+        need, _ = self._need(request)
+        return count <= self.config.max_running and need.now <= self.cache.available
+
+    def admit(self, mix: Mix, chunks: Chunks, view: View, prefill: Prefill) -> None:
+        """Let requests in until something is short."""
+        rows, entered = self.running.rows, 0
+        while entered < mix.admit and chunks.left > 0:
+            request = self.queue.head(view)
+            if request is None:
+                return
+            rows_needed = rows.count + self.reserved + 1 + self._forks(request)
+            if rows_needed > self.config.max_running:
+                return
+            need, hits = self._need(request)
+            view.pages_free, view.prefilling = self.cache.available, len(prefill)
+            alone = not rows.count
+            if need.now > view.pages_free:
+                return
+            if not alone and not self.config.admission.admits(request, need, view):
+                return
+            if chunks.whole and chunks.rows and len(request.tokens) > chunks.left:
+                return
+            self._enter(request, hits)
+            prefill.enter(request, chunks)
+            entered += 1
+
+    def _forks(self, request: Request) -> int:
+        return len(self.waiting_forks.get(request.id, ()))
+
+    def _need(self, request: Request) -> tuple[Need, list[int]]:
+        """Pages it takes from those available, and the pages of the tree it joins."""
+        size, hits = self.config.page_size, []
+        if self.running.sharing:
+            # The last token is computed in any case: its logits are wanted.
+            limit = (len(request.tokens) - 1) // size
+            if request.host_pages is not None:
+                limit = min(limit, request.computed // size)
+            hits = self.cache.tree.match(request.tokens, request.salt, limit)
+        references = self.cache.pool.references
+        held = int(np.count_nonzero(references[hits])) if hits else 0
+        now = pages_for(len(request.tokens), size) - held
+        return Need(now, pages_for(self.limit(request), size) - held), hits
+
+    def _enter(self, request: Request, hits: list[int]) -> None:
+        cache, size, known = self.cache, self.config.page_size, len(request.tokens)
+        self.queue.remove(request)
+        self.starts(request)
+        if request.host_pages is not None:
+            pages = self._return(request, hits)
+        else:
+            pages = cache.hit(request.id, hits) if hits else np.zeros(0, np.int32)
+            if self.running.sharing:
+                text = f"request {request.id} hit {len(hits) * size} of {known} tokens"
+                cache.emit(Mark(cache.now, "cache", "lookup", text))
+        start = len(pages) * size
+        fresh = cache.take(request.id, pages_for(known, size) - len(pages), start)
+        limit = self.limit(request)
+        self.running.enter(request, limit, np.concatenate([pages, fresh]), len(hits))
+        request.keeps = self._forks(request)
+        self.reserved += request.keeps
+        self.plan.goes(request)
+
+    def _return(self, request: Request, hits: list[int]) -> np.ndarray:
+        """Its contents come back from the host, but for what still lies in the tree."""
+        assert request.host_pages is not None
+        pages = self.cache.swap_in(request.id, request.host_pages, hits)
+        missing = slice(len(hits), None)
+        pairs = np.stack([request.host_pages[missing], pages[missing]], 1)
+        self.room.swap_in.append(pairs.astype(np.int32))
+        request.host_pages = None
+        return pages
+
+    def starts(self, request: Request) -> None:
+        """`request` runs from now on."""
+        request.state, request.started = "running", True
+        now = self.cache.now
+        self.cache.emit(Branch(now, request.id, request.parent, "running"))

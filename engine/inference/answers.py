@@ -1,0 +1,142 @@
+"""What a step's tokens mean: they join their rows, become text and events, and end requests."""
+
+from itertools import repeat
+
+import numpy as np
+
+from engine.core.events import Branch, Token
+from engine.inference.request import Request
+from engine.inference.scheduler import Scheduler
+from engine.inference.step import Result, Step
+from engine.inference.text import Pieces
+
+
+class Answers:
+    """Takes results in. `ends_V` says which tokens end an answer of the model."""
+
+    def __init__(self, scheduler: Scheduler, pieces: Pieces, vocab: int, eos: tuple[int, ...]):
+        self.scheduler, self.pieces = scheduler, pieces
+        self.running, self.rows = scheduler.running, scheduler.rows
+        self.emit = scheduler.cache.emit
+        self.eos = eos
+        self.ends_V = np.zeros(vocab, np.bool_)
+        self.ends_V[[token for token in eos if token < vocab]] = True
+        self.holds = scheduler.config.batching.holds_until_all_end
+
+    def take(self, step: Step, result: Result, now: float) -> None:
+        """Everything a step's result changes, at `now` (seconds)."""
+        special = self.append(step, result)
+        self.scheduler.charge(step)
+        ended = self._tell(step, result, special, now)
+        self.scheduler.cache.now = now
+        for request, reason in ended:
+            self.finish(request, reason, now)
+        if self.scheduler.padded and self.scheduler.padded == self.rows.count:
+            self.scheduler.release_padding()
+
+    def append(self, step: Step, result: Result) -> np.ndarray:
+        """Tokens join their rows; returns which samples need a closer look."""
+        rows, rows_S, tokens_S = self.rows, step.sample_rows_S, result.tokens_S
+        rows.cached[step.rows_B] += step.queries_B
+        known_S = rows.known[rows_S]
+        rows.tokens[rows_S, known_S] = tokens_S
+        special = rows.watched[rows_S]
+        if self.eos:
+            allowed = rows.ends[rows_S] & (known_S >= rows.floor[rows_S])
+            special |= self.ends_V[tokens_S] & allowed
+        known_S += 1
+        rows.known[rows_S] = known_S
+        special |= known_S >= rows.limit[rows_S]
+        return np.flatnonzero(special)
+
+    def finish(self, request: Request, reason: str, now: float) -> None:
+        """`request` has its answer."""
+        rows, row = self.rows, request.row
+        request.tokens = rows.tokens[row, : rows.known[row]].copy()
+        request.state, request.reason = "finished", reason
+        self.pieces.forget(request.id)
+        if not request.sampling.stop:
+            answer = request.generated.tolist()
+            request.text = self.pieces.text(answer[:-1] if reason == "stop" else answer)
+        self.emit(Branch(now, request.id, request.parent, "finished", reason))
+        if self.holds:
+            rows.padding[row] = True
+            self.scheduler.padded += 1
+        else:
+            self.scheduler.room.give_up(request)
+        self.scheduler.over(request)
+
+    def _tell(
+        self, step: Step, result: Result, special: np.ndarray, now: float
+    ) -> list[tuple[Request, str]]:
+        """Token events in the order of rows; returns who has ended and why."""
+        rows_S, tokens_S = step.sample_rows_S.tolist(), result.tokens_S.tolist()
+        names = [self.running.names[row] for row in rows_S]
+        texts = self.pieces.many(names, tokens_S)
+        emit = self.emit
+        for event in map(Token, repeat(now), names, texts, result.logprobs_S.tolist()):
+            emit(event)
+        ended = []
+        for s in special.tolist():
+            request = self.running.requests[rows_S[s]]
+            reason = self._look(request, tokens_S[s], texts[s])
+            if self.rows.watched[request.row]:
+                reason = self._watch(request, s, tokens_S[s], texts[s], result, reason)
+            if reason:
+                ended.append((request, reason))
+        return ended
+
+    def _look(self, request: Request, token: int, text: str) -> str:
+        """Why `request` ends with this token; empty where it goes on."""
+        rows, row = self.rows, request.row
+        if rows.known[row] > rows.floor[row]:
+            if rows.ends[row] and self.ends_V[token]:
+                return "stop"
+            if token in request.sampling.stop_tokens:
+                return "stop"
+        return "length" if rows.known[row] >= rows.limit[row] else ""
+
+    def _watch(
+        self, request: Request, s: int, token: int, text: str, result: Result, reason: str
+    ) -> str:
+        """Stop texts, log-probabilities and listeners of one request; returns why it ends."""
+        wish, logprob = request.sampling, float(result.logprobs_S[s])
+        if wish.logprobs:
+            request.logprobs.append(logprob)
+            request.tops.append(result.tops.get(s, []))
+        shown = text
+        if wish.stop:
+            allowed = self.rows.known[request.row] > self.rows.floor[request.row]
+            reason, shown = self._stop_text(request, text, reason, bool(allowed))
+        elif reason == "stop":
+            shown = ""
+        if request.on_token is not None:
+            request.on_token(request, token, shown, logprob)
+        return reason
+
+    def _stop_text(
+        self, request: Request, text: str, reason: str, allowed: bool
+    ) -> tuple[str, str]:
+        """Why it ends now, and the text that can be shown: never part of a stop text."""
+        stops = request.sampling.stop
+        searched = max(0, len(request.text) - max(map(len, stops)) + 1)
+        if reason != "stop":
+            request.text += text
+        found = [at for stop in stops if (at := request.text.find(stop, searched)) >= 0]
+        if found and allowed:
+            request.text, reason = request.text[: min(found)], "stop"
+        safe = len(request.text)
+        if not reason:
+            safe -= _held_back(request.text, stops)
+        shown = request.text[request.told : safe]
+        request.told = max(request.told, safe)
+        return reason, shown
+
+
+def _held_back(text: str, stops: tuple[str, ...]) -> int:
+    """Characters at the end of `text` that may yet become a stop text."""
+    longest = max(map(len, stops)) - 1
+    for length in range(min(longest, len(text)), 0, -1):
+        if any(stop.startswith(text[-length:]) for stop in stops):
+            return length
+    return 0

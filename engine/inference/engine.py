@@ -1,0 +1,156 @@
+"""The engine: requests in, steps through an executor, tokens and events out.
+
+Any thread may add, abort and fork; what they say waits in an inbox until the next step. Nothing a
+client does can stop the loop: an impossible request is rejected, an unknown one ignored.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.cache.cache import Cache
+from engine.core.clock import Clock
+from engine.core.events import AnyEvent, Blob, Level, Span
+from engine.inference.answers import Answers
+from engine.inference.config import InferenceConfig
+from engine.inference.executor import Executor, Tokens
+from engine.inference.intake import Intake, validate
+from engine.inference.request import Request
+from engine.inference.scheduler import Scheduler
+from engine.inference.step import Result, Step
+from engine.inference.text import Pieces
+
+Emit = Callable[[AnyEvent], None]
+
+
+class Engine:
+    """One model's continuous batch. Call `step` until it returns False, then wait for requests."""
+
+    def __init__(
+        self,
+        config: InferenceConfig,
+        executor: Executor,
+        clock: Clock,
+        emit: Emit,
+        tokenizer: Tokens | None = None,
+        blobs: dict[str, np.ndarray] | None = None,
+    ) -> None:
+        self.config, self.executor, self.clock, self.emit = config, executor, clock, emit
+        self.blobs = blobs if blobs is not None else {}
+        facts = executor.facts
+        self.cache = Cache(config.pages, config.page_size, config.eviction, emit, config.host_pages)
+        self.scheduler = Scheduler(config, self.cache, facts.context)
+        self.pieces = Pieces(tokenizer)
+        self.intake = Intake(config, self.scheduler)
+        self.answers = Answers(self.scheduler, self.pieces, facts.vocab, facts.eos)
+        self.number = 0  # steps done
+        self._inbox: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
+        self._lock = threading.Lock()
+        self._levels: dict[str, float] = {}
+
+    def prepare(self, requests: list[Request]) -> None:
+        """Show the ordering the whole job before any of it is added."""
+        self.config.ordering.prepare(requests, self.config.page_size)
+
+    def add(self, request: Request) -> str:
+        """Take a request in; returns its id. Raises BadInput where it makes no sense at all."""
+        validate(request, self.executor.facts)
+        with self._lock:
+            self.intake.name(request)
+        self._inbox.append((self.intake.add, (request,)))
+        return request.id
+
+    def abort(self, request_id: str, why: str = "") -> None:
+        """End a request at the next step, whatever it is doing; unknown ids are ignored."""
+        self._inbox.append((self.intake.abort, (request_id, why)))
+
+    def fork(self, request_id: str) -> str:
+        """Let a second thread go on from where a request is; returns the new thread's id."""
+        with self._lock:
+            child = self.intake.child_id(request_id)
+        self._inbox.append((self.intake.fork, (request_id, child)))
+        return child
+
+    def reset(self) -> None:
+        """Forget every cached page that nobody holds."""
+        self._inbox.append((self.cache.reset, ()))
+
+    @property
+    def requests(self) -> dict[str, Request]:
+        """Requests that are not over, by id."""
+        return self.intake.requests
+
+    @property
+    def busy(self) -> bool:
+        """Whether a step would find something to do."""
+        return bool(self._inbox) or bool(self.scheduler.rows.count or len(self.scheduler.queue))
+
+    def step(self) -> bool:
+        """One step of the loop; False where there was nothing to do."""
+        start = self.clock.now()
+        self.hear(start)
+        step = self.scheduler.schedule(self.number, start)
+        if step is None:
+            self._tell_levels(start, 0)
+            return False
+        self.number += 1
+        result = self.executor.execute(step)
+        self.clock.wait_until(start + result.seconds)
+        now = self.clock.now()
+        self._tell_step(step, result, start, now)
+        self.answers.take(step, result, now)
+        self._tell_levels(now, step.prefill_tokens + step.decodes)
+        return True
+
+    def hear(self, now: float) -> None:
+        """Do what other threads asked for since the last step."""
+        self.cache.now, self.intake.step = now, self.number
+        while self._inbox:
+            do, arguments = self._inbox.popleft()
+            do(*arguments)
+
+    def run(self) -> None:
+        """Step until nothing is left to do."""
+        while self.busy and self.step():
+            pass
+
+    def _tell_step(self, step: Step, result: Result, start: float, now: float) -> None:
+        emit = self.emit
+        if step.prefill_tokens:
+            names = self.scheduler.running.names
+            chunks = slice(step.decodes, None)
+            for row, first, count in zip(
+                step.rows_B[chunks].tolist(),
+                step.starts_B[chunks].tolist(),
+                step.queries_B[chunks].tolist(),
+                strict=True,
+            ):
+                emit(Span(now, names[row], "prefill", start, tag=f"{first}:{first + count}"))
+        if result.attention_P is not None:
+            ref = f"attention_mass/{step.number}"
+            self.blobs[ref] = result.attention_P
+            emit(Span(now, "engine", "attention sample", now - result.attention_seconds))
+            emit(Blob(now, "attention_mass", ref, list(result.attention_P.shape)))
+        tag = f"decode={step.decodes} prefill={step.prefill_tokens}"
+        if step.padding:
+            tag += f" padding={step.padding}"
+        emit(Span(now, "engine", "step", start, result.flops, result.bytes, tag))
+
+    def _tell_levels(self, now: float, tokens: int) -> None:
+        cache, scheduler, last = self.cache, self.scheduler, self._levels
+        values = (
+            ("running", scheduler.rows.count - scheduler.padded),
+            ("waiting", len(scheduler.queue)),
+            ("pages_used", cache.held),
+            ("pages_cached", cache.cached),
+            ("pages_free", cache.pool.free),
+            ("pages_host", cache.host.total - cache.host.free),
+            ("tokens_step", tokens),
+        )
+        for name, value in values:
+            if last.get(name) != value:
+                last[name] = value
+                self.emit(Level(now, "engine", name, float(value)))

@@ -1,0 +1,109 @@
+"""Taking requests in: what is refused at once, what gets an id and a seed, what forks."""
+
+import numpy as np
+
+from engine.core.errors import BadInput
+from engine.core.events import Branch
+from engine.inference.config import InferenceConfig
+from engine.inference.draws import mix, seed_of
+from engine.inference.executor import Facts
+from engine.inference.policy import View
+from engine.inference.request import Request
+from engine.inference.scheduler import Scheduler
+
+
+def validate(request: Request, facts: Facts) -> None:
+    """Refuse what makes no sense for this model, whoever asks. Raises BadInput."""
+    name = request.id or "request"
+    try:
+        prompt = np.ascontiguousarray(request.prompt, np.int32)
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput(f"{name}: the prompt is no list of token numbers") from None
+    if prompt.ndim != 1 or not len(prompt):
+        raise BadInput(f"{name}: the prompt is empty; give at least one token")
+    if len(prompt) >= facts.context:
+        raise BadInput(
+            f"{name}: the prompt has {len(prompt)} tokens, the model takes {facts.context} "
+            "with the answer; shorten it"
+        )
+    if int(prompt.min()) < 0 or int(prompt.max()) >= facts.vocab:
+        raise BadInput(f"{name}: the prompt has a token outside 0 to {facts.vocab - 1}")
+    request.prompt = request.tokens = prompt
+
+
+class Intake:
+    """The loop's own side of add, abort and fork. Not to be called from other threads."""
+
+    def __init__(self, config: InferenceConfig, scheduler: Scheduler) -> None:
+        self.config, self.scheduler = config, scheduler
+        self.cache = scheduler.cache
+        self.requests: dict[str, Request] = {}  # those that are not over
+        self.step = 0
+        self._arrivals = 0
+        self._forks: dict[str, int] = {}
+        scheduler.over = self._over
+
+    def name(self, request: Request) -> None:
+        """Give `request` its number, and an id where it has none."""
+        request.number = self._arrivals
+        self._arrivals += 1
+        request.id = request.id or f"r{request.number}"
+
+    def child_id(self, parent_id: str) -> str:
+        """An id for one more fork of a request."""
+        self._forks[parent_id] = self._forks.get(parent_id, 0) + 1
+        return f"{parent_id}.{self._forks[parent_id]}"
+
+    def add(self, request: Request) -> None:
+        """`request` begins to wait, or is rejected."""
+        if request.id in self.requests:
+            request.state, request.reason = "rejected", "its id is in use"
+            self.scheduler.over(request)
+            return
+        wish = request.sampling
+        own = seed_of(self.config.seed, request.number)
+        request.seed = own if wish.seed is None else wish.seed
+        self.requests[request.id] = request
+        self.cache.emit(Branch(self.cache.now, request.id, request.parent, "queued"))
+        refusal = self.scheduler.door.refusal(request)
+        if refusal:
+            self.scheduler.reject(request, refusal)
+            return
+        if wish.n > 1:
+            children = [self._child(request, self.child_id(request.id)) for _ in range(1, wish.n)]
+            self.scheduler.door.waiting_forks[request.id] = children
+        self.scheduler.enqueue(request, self._view())
+
+    def abort(self, request_id: str, why: str) -> None:
+        """End a request that is not over; others are ignored."""
+        request = self.requests.get(request_id)
+        if request is not None:
+            self.scheduler.abort(request, why)
+
+    def fork(self, parent_id: str, child_id: str) -> None:
+        """A second thread goes on from where the parent is."""
+        parent = self.requests.get(parent_id)
+        if parent is not None and child_id not in self.requests:
+            self.scheduler.fork(parent, self._child(parent, child_id), self._view())
+
+    def _child(self, parent: Request, child_id: str) -> Request:
+        sampling = parent.sampling.model_copy(update={"n": 1})
+        child = Request(parent.prompt, sampling, parent.arrival, parent.user, parent.priority)
+        child.salt, child.id, child.parent = parent.salt, child_id, parent.id
+        child.on_token, child.on_end = parent.on_token, parent.on_end
+        child.tokens, child.text, child.told = parent.tokens, parent.text, parent.told
+        self.name(child)
+        place = int(child_id.rpartition(".")[2])
+        child.seed = mix(parent.seed ^ (place << 32)) >> 1
+        self.requests[child_id] = child
+        self.cache.emit(Branch(self.cache.now, child_id, parent.id, "queued"))
+        return child
+
+    def _over(self, request: Request) -> None:
+        if self.requests.get(request.id) is request:
+            del self.requests[request.id]
+        if request.on_end is not None:
+            request.on_end(request)
+
+    def _view(self) -> View:
+        return self.scheduler.view(self.step, self.cache.now)

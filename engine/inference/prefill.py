@@ -1,0 +1,67 @@
+"""Prompts being computed, chunk by chunk, within the tokens a step has left for them."""
+
+from dataclasses import dataclass, field
+
+from engine.inference.policy import Mix
+from engine.inference.request import Request
+from engine.inference.running import Running
+
+
+@dataclass(slots=True)
+class Chunks:
+    """Chunks of one step: rows and how many tokens of each; `left` is what still fits."""
+
+    left: int = 0
+    whole: bool = False
+    only: int = -1
+    rows: list[int] = field(default_factory=list)
+    queries: list[int] = field(default_factory=list)
+
+
+class Prefill:
+    """Running requests whose known tokens are not all computed, in order of entering."""
+
+    def __init__(self, running: Running) -> None:
+        self.running = running
+        self.pending: dict[Request, None] = {}
+        self.chunks = Chunks()
+
+    def __len__(self) -> int:
+        return len(self.pending)
+
+    def begin(self, mix: Mix) -> Chunks:
+        """Start a step's chunks."""
+        self.chunks = Chunks(mix.prefill_tokens, mix.whole_prompts, mix.only)
+        return self.chunks
+
+    def go_on(self, chunks: Chunks) -> None:
+        """Chunks for those who have begun."""
+        for request in self.pending:
+            if chunks.left <= 0:
+                return
+            if chunks.only in (-1, request.row):
+                self.running.catch_up(request.row)
+                self.cut(request, chunks)
+
+    def enter(self, request: Request, chunks: Chunks) -> None:
+        """`request` has just been admitted: its first chunk, if there is room."""
+        self.pending[request] = None
+        self.cut(request, chunks)
+
+    def cut(self, request: Request, chunks: Chunks) -> None:
+        """Its next chunk: what is left of the prompt, or of the step, then up to a whole page."""
+        rows, row, size = self.running.rows, request.row, self.running.rows.page_size
+        start = int(rows.cached[row])
+        length = int(rows.known[row]) - start
+        if length > chunks.left and not chunks.whole:
+            stop = start + chunks.left
+            # Chunks end with pages where they can, so that others can join what is computed.
+            length = (stop - stop % size if stop - stop % size > start else stop) - start
+        chunks.left -= length
+        chunks.rows.append(row)
+        chunks.queries.append(length)
+        self.running.index_full(row, start + length)
+
+    def done(self, request: Request) -> None:
+        """Nothing of it is left to compute, or it left."""
+        self.pending.pop(request, None)

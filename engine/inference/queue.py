@@ -1,0 +1,57 @@
+"""Who waits, in the order of the policy; whoever waited longer than the patience goes first."""
+
+import heapq
+
+from engine.inference.policy import Ordering, View
+from engine.inference.request import Request
+
+
+class Queue:
+    """Waiting requests. `head` is the next to enter; it never changes until something does."""
+
+    def __init__(self, ordering: Ordering, patience: int) -> None:
+        self.ordering, self.patience = ordering, patience
+        self._waiting: dict[Request, int] = {}  # in order of beginning to wait -> stamp
+        self._heap: list[tuple[tuple[float, ...], int, int, Request]] = []
+        self._stamp = 0
+
+    def push(self, request: Request, view: View) -> None:
+        """`request` begins to wait."""
+        request.queued_at = view.step
+        self._stamp += 1
+        self._waiting[request] = self._stamp
+        if not self.ordering.moving:
+            key = self.ordering.key(request, view)
+            heapq.heappush(self._heap, (key, request.number, self._stamp, request))
+
+    def remove(self, request: Request) -> None:
+        """`request` waits no more."""
+        self._waiting.pop(request, None)
+        if not self._waiting:
+            self._heap.clear()
+
+    def head(self, view: View) -> Request | None:
+        """The next to enter."""
+        if not self._waiting:
+            return None
+        longest = next(iter(self._waiting))
+        if view.step - longest.queued_at >= self.patience:
+            longest.urgent = True
+            return longest
+        if self.ordering.moving:
+            return min(self._waiting, key=lambda r: self.standing(r, view))
+        while self._waiting.get(self._heap[0][3]) != self._heap[0][2]:
+            heapq.heappop(self._heap)
+        return self._heap[0][3]
+
+    def standing(self, request: Request, view: View) -> tuple[float, ...]:
+        """Lowest goes first: requests out of patience, then by the ordering, then by arrival."""
+        if request.urgent:
+            return (0.0, float(request.number))
+        return (1.0, *self.ordering.key(request, view), float(request.number))
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __contains__(self, request: Request) -> bool:
+        return request in self._waiting

@@ -1,0 +1,125 @@
+"""Making room: pages for the next tokens, and who gives theirs up when there are too few."""
+
+import numpy as np
+
+from engine.core.events import Branch, Mark, Move
+from engine.inference.plan import Plan
+from engine.inference.policy import Preemption, View
+from engine.inference.queue import Queue
+from engine.inference.request import Request
+from engine.inference.running import Running, pages_for
+from engine.inference.step import NO_PAIRS
+
+
+class Room:
+    """Takes pages for rows that need them; preempts. Page movements gather for the next step."""
+
+    def __init__(
+        self,
+        running: Running,
+        queue: Queue,
+        plan: Plan,
+        preemption: Preemption,
+        tells_moves: bool = False,
+    ) -> None:
+        self.running, self.queue, self.plan = running, queue, plan
+        self.cache, self.rows = running.cache, running.rows
+        self.preemption, self.tells_moves = preemption, tells_moves
+        self.swap_out: list[np.ndarray] = []
+        self.swap_in: list[np.ndarray] = []
+        self.copies: list[tuple[int, int]] = []
+
+    def missing(self, decode: np.ndarray) -> int:
+        """Pages that are missing before the rows `decode` can each write one more token."""
+        rows = self.rows
+        wanted = int(np.count_nonzero(rows.filled[decode] == rows.cached[decode]))
+        if self.running.forked:
+            wanted += self._copies_needed(decode)
+        return wanted - self.cache.available
+
+    def grow(self, decode: np.ndarray) -> None:
+        """Give each of the rows `decode` a place for one more token; there must be room."""
+        rows, cache = self.rows, self.cache
+        if self.running.forked:
+            self._copy_tails(decode)
+        full = decode[rows.filled[decode] == rows.cached[decode]]
+        if not len(full):
+            return
+        for row in full.tolist():
+            self.running.index_full(row, int(rows.cached[row]))
+        at = rows.pages[full]
+        pages = cache.take_many(len(full))
+        rows.tables[full, at] = pages
+        rows.pages[full] = at + 1
+        rows.filled[full] += rows.page_size
+        cache.taken(self.running.names, full, pages, at)
+
+    def preempt(self, request: Request, view: View, why: str) -> None:
+        """`request` gives its pages up, to the host or for good, and waits again."""
+        rows, cache, row = self.rows, self.cache, request.row
+        cached = int(rows.cached[row])
+        self.running.index_full(row, cached)
+        table = rows.table(row).copy()
+        filled = pages_for(cached, rows.page_size)
+        view.host_free = cache.host.free
+        swaps = filled > 0 and self.preemption.swaps(request, filled, view)
+        if swaps and filled <= cache.host.free:
+            cache.drop(request.id, table[filled:], filled * rows.page_size)
+            request.host_pages = cache.swap_out(request.id, table[:filled], cached)
+            self.swap_out.append(np.stack([table[:filled], request.host_pages], 1))
+            request.computed, request.state = cached, "swapped"
+        else:
+            cache.drop(request.id, table)
+            request.computed, request.state = 0, "preempted"
+        self.running.leave(request)
+        cache.emit(Branch(cache.now, request.id, request.parent, request.state, why))
+        text = f"request {request.id} {request.state}: {why}"
+        cache.emit(Mark(cache.now, "scheduler", "preempt", text))
+        self.queue.push(request, view)
+        self.plan.waits(request)
+
+    def give_up(self, request: Request) -> None:
+        """`request` is over: its row and pages are free."""
+        self.running.index_full(request.row, int(self.rows.cached[request.row]))
+        self.cache.drop(request.id, self.rows.table(request.row).copy())
+        self._tell_move(request.row, self.running.leave(request))
+
+    def _tell_move(self, row: int, last: int) -> None:
+        """The last row went into the place of `row`; say so where the policy is about that."""
+        if self.tells_moves and row != last:
+            rows, now = self.rows, self.cache.now
+            moved = float(rows.tokens.itemsize * (rows.known[row] + rows.pages[row]))
+            self.cache.emit(Move(now, f"row {last}", f"row {row}", moved, now, "compact"))
+
+    def movements(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(page, host page), (source, target) and (host page, page) pairs since the last call."""
+        if not (self.swap_out or self.copies or self.swap_in):
+            return NO_PAIRS, NO_PAIRS, NO_PAIRS
+        out = np.concatenate(self.swap_out) if self.swap_out else NO_PAIRS
+        copies = np.array(self.copies, np.int32) if self.copies else NO_PAIRS
+        back = np.concatenate(self.swap_in) if self.swap_in else NO_PAIRS
+        self.swap_out, self.copies, self.swap_in = [], [], []
+        return out, copies, back
+
+    def _shared_tails(self, decode: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of `decode` whose next token would be written into a shared page, and the pages."""
+        rows = self.rows
+        inside = decode[rows.filled[decode] != rows.cached[decode]]
+        tails = rows.tables[inside, rows.cached[inside] // rows.page_size]
+        shared = self.cache.pool.references[tails] > 1
+        return inside[shared], tails[shared]
+
+    def _copies_needed(self, decode: np.ndarray) -> int:
+        _, tails = self._shared_tails(decode)
+        pages, writers = np.unique(tails, return_counts=True)
+        # The last of a page's holders to write may keep it.
+        return int((writers - (self.cache.pool.references[pages] == writers)).sum())
+
+    def _copy_tails(self, decode: np.ndarray) -> None:
+        rows, size = self.rows, self.rows.page_size
+        for row, tail in zip(*map(np.ndarray.tolist, self._shared_tails(decode)), strict=True):
+            if self.cache.pool.references[tail] > 1:
+                index = int(rows.cached[row]) // size
+                page = self.cache.copy(self.running.names[row], tail, index * size)
+                rows.tables[row, index] = page
+                self.copies.append((tail, page))

@@ -1,0 +1,142 @@
+"""The requests that run: their rows in the persistent batch and their pages in the cache."""
+
+import numpy as np
+
+from engine.cache.cache import Cache
+from engine.inference.request import Request
+from engine.inference.rows import Rows
+
+
+def pages_for(tokens: int, page_size: int) -> int:
+    """Pages that hold `tokens` tokens."""
+    return -(-tokens // page_size)
+
+
+class Running:
+    """Rows, who sits in each, and the page operations a row needs now and then."""
+
+    def __init__(self, cache: Cache, capacity: int, sharing: bool) -> None:
+        self.cache, self.sharing = cache, sharing
+        self.rows = Rows(capacity, cache.page_size)
+        self.requests: list[Request] = []  # by row
+        self.names: list[str] = []  # their ids, by row
+        self.users: dict[str, int] = {}
+        self.forked = 0  # forks made of running requests; 0: no page can need a copy
+
+    def enter(self, request: Request, limit: int, pages: np.ndarray, hits: int) -> int:
+        """`request` takes a row with `pages`, of which the first `hits` are of the prefix tree."""
+        rows, row, known = self.rows, self.rows.count, len(request.tokens)
+        rows.reserve(limit)
+        rows.count += 1
+        rows.tokens[row, :known] = request.tokens
+        rows.known[row], rows.prompt[row], rows.limit[row] = known, len(request.prompt), limit
+        rows.cached[row] = max(request.computed, hits * rows.page_size)
+        rows.indexed[row] = hits
+        rows.padding[row] = False
+        self._describe(row, request)
+        self._set_pages(row, pages)
+        self.requests.append(request)
+        self.names.append(request.id)
+        request.row = row
+        return row
+
+    def leave(self, request: Request) -> int:
+        """Take `request` out of its row, its pages already given up; returns the row moved in."""
+        rows, row = self.rows, request.row
+        request.tokens = rows.tokens[row, : rows.known[row]].copy()
+        rows.count -= 1
+        last = rows.count
+        moved = self.requests.pop()
+        self.names.pop()
+        if row != last:
+            rows.move(last, row)
+            self.requests[row], self.names[row] = moved, moved.id
+            moved.row = row
+        request.row = -1
+        return last
+
+    def fork(self, parent: Request, child: Request, cached: int) -> int:
+        """`child` takes a row that shares every page of `parent`, `cached` tokens filled."""
+        rows, source = self.rows, parent.row
+        pages = rows.table(source).copy()
+        child.tokens = rows.tokens[source, : rows.known[source]].copy()
+        self.cache.share(child.id, pages)
+        row = self.enter(child, int(rows.limit[source]), pages, 0)
+        rows.cached[row], rows.indexed[row] = cached, rows.indexed[source]
+        self.forked += 1
+        return row
+
+    def index_full(self, row: int, coming: int) -> None:
+        """Put full pages of `row` into the prefix tree, `coming` tokens counting as cached.
+
+        Where the tree already has a page with the same contents, the row joins that one instead;
+        a page still to be written in this step waits for that until it has been.
+        """
+        rows, size = self.rows, self.rows.page_size
+        if not self.sharing:
+            return
+        request, tree = self.requests[row], self.cache.tree
+        index, done, cached = int(rows.indexed[row]), coming // size, int(rows.cached[row])
+        parent = int(rows.tables[row, index - 1]) if index else tree.root(request.salt)
+        while index < done:
+            start = index * size
+            data = rows.tokens[row, start : start + size].tobytes()
+            page, twin = int(rows.tables[row, index]), tree.child(parent, data)
+            if twin < 0:
+                group = request.group if start + size <= request.shared else -1
+                self.cache.index(request.id, page, parent, data, start, group)
+            elif twin != page:
+                if start + size > cached:
+                    break
+                self._adopt(row, index, twin)
+            parent = page if twin < 0 else twin
+            index += 1
+        rows.indexed[row] = index
+
+    def catch_up(self, row: int) -> None:
+        """Join pages that others have computed since `row` was admitted, instead of computing."""
+        rows, size = self.rows, self.rows.page_size
+        index = int(rows.indexed[row])
+        if not self.sharing or index * size != rows.cached[row]:
+            return
+        request, tree = self.requests[row], self.cache.tree
+        parent = int(rows.tables[row, index - 1]) if index else tree.root(request.salt)
+        while (index + 1) * size < rows.known[row]:
+            data = rows.tokens[row, index * size : (index + 1) * size].tobytes()
+            twin = tree.child(parent, data)
+            if twin < 0:
+                break
+            self._adopt(row, index, twin)
+            parent, index = twin, index + 1
+        rows.indexed[row], rows.cached[row] = index, index * size
+
+    def _adopt(self, row: int, index: int, twin: int) -> None:
+        """Row's page at `index` gives way to the tree's page with the same contents."""
+        rows, owner, start = self.rows, self.names[row], index * self.rows.page_size
+        own = rows.tables[row, index : index + 1].copy()
+        self.cache.hit(owner, [twin], start)
+        self.cache.drop(owner, own, start)
+        rows.tables[row, index] = twin
+
+    def _set_pages(self, row: int, pages: np.ndarray) -> None:
+        rows = self.rows
+        rows.tables[row] = -1
+        rows.tables[row, : len(pages)] = pages
+        rows.pages[row] = len(pages)
+        rows.filled[row] = len(pages) * rows.page_size
+
+    def _describe(self, row: int, request: Request) -> None:
+        rows, wish = self.rows, request.sampling
+        rows.floor[row] = len(request.prompt) + wish.min_tokens
+        rows.seed[row] = request.seed
+        rows.user[row] = self.users.setdefault(request.user, len(self.users))
+        rows.ends[row] = not wish.ignore_eos
+        rows.watched[row] = bool(
+            wish.stop or wish.stop_tokens or wish.logprobs or request.on_token is not None
+        )
+        rows.plain[row] = (
+            wish.temperature == 0
+            and wish.repetition_penalty == 1
+            and not (wish.presence_penalty or wish.frequency_penalty)
+            and not (wish.logit_bias or wish.min_tokens or wish.logprobs)
+        )

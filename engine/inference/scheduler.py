@@ -1,0 +1,257 @@
+"""The scheduler: from who waits and who runs to the next step. One loop for every executor.
+
+A step decodes the rows the batching policy names, computes chunks of prompts within what is left of
+the token budget, and admits who is next while there is room. Rows short of pages make others yield.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.cache.cache import Cache
+from engine.core.events import Branch, Mark
+from engine.inference.admission import Door
+from engine.inference.config import InferenceConfig
+from engine.inference.plan import Plan
+from engine.inference.policy import Mix, View
+from engine.inference.prefill import Prefill
+from engine.inference.queue import Queue
+from engine.inference.request import Request
+from engine.inference.room import Room
+from engine.inference.running import Running
+from engine.inference.step import Step
+
+
+class Scheduler:
+    """Decides steps. What it decides about is in `queue`, `running` and `cache`."""
+
+    def __init__(self, config: InferenceConfig, cache: Cache, context: int) -> None:
+        self.config, self.cache = config, cache
+        self.queue = Queue(config.ordering, config.patience)
+        self.running = Running(cache, config.max_running, config.prefix_sharing)
+        self.rows = self.running.rows
+        self.plan = Plan(cache)
+        moves = config.batching.tells_moves
+        self.room = Room(self.running, self.queue, self.plan, config.preemption, moves)
+        self.prefill = Prefill(self.running)
+        self.door = Door(config, self.running, self.queue, self.plan, self.room, context)
+        self.over: Callable[[Request], None] = lambda request: None
+        self.served: dict[str, float] = {}
+        self.every_row = np.arange(config.max_running)
+        self.padded = 0  # rows that are over and kept as padding
+        self.preempted = 0  # in this step
+
+    def view(self, number: int, now: float) -> View:
+        """The moment, as policies see it."""
+        config, cache = self.config, self.cache
+        return View(
+            step=number,
+            now=now,
+            rows=self.rows,
+            running=self.running.requests,
+            decoding=self._decoding(),
+            prefilling=len(self.prefill),
+            waiting=len(self.queue),
+            budget=config.step_tokens,
+            max_running=config.max_running,
+            page_size=config.page_size,
+            pages=config.pages,
+            pages_free=cache.available,
+            host_free=cache.host.free,
+            served=self.served,
+        )
+
+    def schedule(self, number: int, now: float) -> Step | None:
+        """The next step; None where there is nothing to do."""
+        self.cache.step, self.cache.now, self.preempted = number, now, 0
+        if not self.rows.count and not len(self.queue):
+            return None
+        view = self.view(number, now)
+        if self.config.ordering.displaces and len(self.queue):
+            self._displace(view)
+            view = self.view(number, now)
+        tried = 0
+        mixes = self.config.batching.mixes(view)
+        while tried < len(mixes):
+            mix = mixes[tried]
+            decode = self._decode_rows(mix, view)
+            missing = self.room.missing(decode) if len(decode) else 0
+            if missing > 0:
+                self._yield(view, missing)
+                view = self.view(number, now)
+                mixes, tried = self.config.batching.mixes(view), 0
+                continue
+            step = self._compose(mix, decode, view)
+            if step is not None:
+                return step
+            tried += 1
+        return None
+
+    def _decoding(self) -> np.ndarray:
+        count = self.rows.count
+        if not len(self.prefill) and not self.padded:
+            return self.every_row[:count]
+        can = ~self.rows.padding[:count]
+        can[[request.row for request in self.prefill.pending]] = False
+        return np.flatnonzero(can)
+
+    def _decode_rows(self, mix: Mix, view: View) -> np.ndarray:
+        decode = view.decoding if mix.decode is None else mix.decode
+        if len(decode) > view.budget and not mix.padded:
+            # Rows take turns when a step cannot hold them all.
+            first = view.step * view.budget % len(decode)
+            decode = np.roll(decode, -first)[: view.budget]
+        return decode
+
+    def _compose(self, mix: Mix, decode: np.ndarray, view: View) -> Step | None:
+        if len(decode):
+            self.room.grow(decode)
+        chunks = self.prefill.begin(mix)
+        self.prefill.go_on(chunks)
+        if mix.admit and len(self.queue) and not self.preempted:
+            self.door.admit(mix, chunks, view, self.prefill)
+        if not len(decode) and not chunks.rows:
+            return None
+        return self._step(mix, decode, view)
+
+    def _step(self, mix: Mix, decode: np.ndarray, view: View) -> Step:
+        rows, chunks, count = self.rows, self.prefill.chunks, len(decode)
+        rows_B, queries_B, sample_rows, sample_from = decode, np.ones(count, np.int32), decode, None
+        if chunks.rows:
+            rows_B = np.concatenate([decode, np.array(chunks.rows, np.int64)])
+            queries_B = np.concatenate([queries_B, np.array(chunks.queries, np.int32)])
+        starts_B = rows.cached[rows_B]
+        if chunks.rows:
+            rows_S, from_S = self._samples(chunks.rows, count, rows_B, starts_B + queries_B)
+            sample_rows = np.concatenate([decode, np.array(rows_S, np.int64)])
+            sample_from = np.concatenate([self.every_row[:count], np.array(from_S, np.int64)])
+        swap_out, copies, swap_in = self.room.movements()
+        return Step(
+            number=view.step,
+            rows=rows,
+            rows_B=rows_B,
+            starts_B=starts_B,
+            queries_B=queries_B,
+            sample_rows_S=sample_rows,
+            sample_from_S=self.every_row[:count] if sample_from is None else sample_from,
+            decodes=count,
+            prefill_tokens=sum(chunks.queries),
+            swap_out=swap_out,
+            copies=copies,
+            swap_in=swap_in,
+            padding=self._padding(mix, count) if mix.padded else 0,
+            sample_attention=bool(self.config.attention_every)
+            and view.step % self.config.attention_every == 0,
+        )
+
+    def _samples(
+        self, prefilled: list[int], decodes: int, rows_B: np.ndarray, after_B: np.ndarray
+    ) -> tuple[list[int], list[int]]:
+        """Rows whose prompt is complete after this step, and forks that share its first logits."""
+        rows_S, from_S = [], []
+        for b, row in enumerate(prefilled, decodes):
+            if after_B[b] < self.rows.known[row]:
+                continue
+            request = self.running.requests[row]
+            self.prefill.done(request)
+            rows_S.append(row)
+            from_S.append(b)
+            for child in self.door.siblings(request):
+                rows_S.append(self.running.fork(request, child, int(after_B[b])))
+                from_S.append(b)
+        return rows_S, from_S
+
+    def _padding(self, mix: Mix, decodes: int) -> int:
+        queries = self.prefill.chunks.queries
+        short = max(queries) * len(queries) - sum(queries) if queries else 0
+        return short + (self.padded if decodes else 0)
+
+    def _worst(self, view: View) -> Request:
+        return max(self.running.requests, key=lambda r: self.queue.standing(r, view))
+
+    def _yield(self, view: View, missing: int) -> None:
+        """One running request makes room: one that is over already, or the last in the order."""
+        if self.padded:
+            self.release_padding()
+            return
+        worst = self._worst(view)
+        self._preempt(worst, view, f"{missing} page{'s' * (missing > 1)} short")
+
+    def _preempt(self, request: Request, view: View, why: str) -> None:
+        self.preempted += 1
+        self.prefill.done(request)
+        self.door.unreserve(request)
+        self.room.preempt(request, view, why)
+
+    def _displace(self, view: View) -> None:
+        """Running requests yield to a waiting one that outranks them while it has no room."""
+        head = self.queue.head(view)
+        while head is not None and self.rows.count and not self.door.fits(head, view):
+            worst = self._worst(view)
+            if not self.config.ordering.outranks(head, worst):
+                return
+            self._preempt(worst, view, f"request {head.id} outranks it")
+            view.pages_free = self.cache.available
+            self.preempted = 0  # the room is for the one that outranks: let it in at once
+
+    def release_padding(self) -> None:
+        """Requests that are over leave a static batch."""
+        for request in [r for r in self.running.requests if self.rows.padding[r.row]]:
+            self.room.give_up(request)
+        self.padded = 0
+
+    def enqueue(self, request: Request, view: View) -> None:
+        """`request` waits from now on."""
+        if self.config.ordering.moving and request.user not in self.served:
+            # A newcomer starts level with whoever was served least, not with a head start.
+            self.served[request.user] = min(self.served.values(), default=0.0)
+        self.queue.push(request, view)
+        self.plan.waits(request)
+
+    def charge(self, step: Step) -> None:
+        """Count the step's tokens to their users, where the ordering looks at that."""
+        if self.config.ordering.moving:
+            counts = np.bincount(self.rows.user[step.rows_B], weights=step.queries_B)
+            for user, number in self.running.users.items():
+                if number < len(counts):
+                    self.served[user] = self.served.get(user, 0.0) + float(counts[number])
+
+    def abort(self, request: Request, why: str) -> None:
+        """`request` ends now, whatever it was doing; one that is over stays as it is."""
+        if request.over:
+            return
+        for child in self.door.forget(request):
+            self.abort(child, f"its prompt {request.id} was aborted")
+        if request.row >= 0:
+            self.prefill.done(request)
+            self.door.unreserve(request)
+            self.room.give_up(request)
+        else:
+            self.queue.remove(request)
+            self.plan.goes(request)
+            if request.host_pages is not None:
+                self.cache.drop_host(request.id, request.host_pages)
+                request.host_pages = None
+        request.state, request.reason = "aborted", "abort"
+        self.cache.emit(Branch(self.cache.now, request.id, request.parent, "aborted", why))
+        self.over(request)
+
+    def reject(self, request: Request, why: str) -> None:
+        """`request` can never run."""
+        request.state, request.reason = "rejected", why
+        emit, now = self.cache.emit, self.cache.now
+        emit(Branch(now, request.id, request.parent, "rejected", why))
+        emit(Mark(now, "scheduler", "reject", f"request {request.id} rejected: {why}"))
+        self.over(request)
+
+    def fork(self, parent: Request, child: Request, view: View) -> None:
+        """`child` goes on from where `parent` is: in the batch if it can, else it waits."""
+        rows, row = self.rows, parent.row
+        room = rows.count + self.door.reserved < self.config.max_running
+        if row >= 0 and room and parent not in self.prefill.pending:
+            self.door.starts(child)
+            self.running.fork(parent, child, int(rows.cached[row]))
+            return
+        tokens = parent.tokens if row < 0 else rows.tokens[row, : rows.known[row]]
+        child.tokens = tokens.copy()
+        self.enqueue(child, view)

@@ -1,4 +1,4 @@
-"""The modelled executor: tokens from request and position alone, time from the roofline."""
+"""The modelled executor: tokens from seed and position alone, time from the roofline."""
 
 import numpy as np
 import pytest
@@ -29,12 +29,12 @@ def decode(rows: Rows, count: int, context: int = 100, **fields) -> Step:
 @pytest.fixture
 def rows():
     found = Rows(64, 16)
-    found.tokens[:, 49] = np.arange(64) + 7
-    found.prompt[:], found.known[:] = 50, 100
+    found.seed[:] = np.arange(64) + 7
+    found.known[:] = 100
     return found
 
 
-def test_tokens_depend_on_request_and_position_and_nothing_else(rows):
+def test_tokens_depend_on_seed_and_position_and_nothing_else(rows):
     executor = built().executor
     first = executor.execute(decode(rows, 8)).tokens_S
     assert np.array_equal(first, executor.execute(decode(rows, 32)).tokens_S[:8])

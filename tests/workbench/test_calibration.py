@@ -1,0 +1,84 @@
+"""The calibration finds overheads and shares that were put in, and says what error is left."""
+
+import numpy as np
+import pytest
+
+from engine.hardware.device import device
+from engine.inference.executors.modelled import Modelled
+from engine.inference.rows import Rows
+from engine.inference.step import Result, Step
+from engine.inference.step_cost import StepCost
+from engine.models.find import find
+from workbench.calibration import SHARES, Recorder, Taken, errors, fit
+
+CONFIG = find("qwen3-0.6b").config
+MACHINE = device("h100-sxm").at_best().model_copy(update={"launch": 0.0})
+
+
+def steps(truth: Modelled, noise: float = 0.0) -> list[Taken]:
+    """Steps of all sizes that last exactly as `truth` says, give or take `noise`."""
+    random = np.random.default_rng(0)
+    cost = StepCost(CONFIG, truth.calibrated(MACHINE), "bfloat16")
+    found = []
+    for number in range(60):
+        size = int(random.integers(1, 40))
+        new_B = np.ones(size, np.int32)
+        if number % 3 == 0:
+            new_B[0] = random.integers(2, 3000)
+        context_B = new_B + random.integers(0, 3000, size).astype(np.int32)
+        seconds, _, _ = cost.total(cost.shape(new_B, context_B, size))
+        seconds += truth.per_step + truth.per_sequence * size
+        seconds *= float(np.exp(noise * random.standard_normal()))
+        found.append(Taken(new_B, context_B, size, size, 0.0, seconds))
+    return found
+
+
+@pytest.mark.parametrize(
+    "truth",
+    [
+        Modelled(per_step=3e-3, per_sequence=2e-5, memory=SHARES[20], arithmetic=SHARES[15]),
+        Modelled(per_step=0.0, per_sequence=1e-3, memory=SHARES[25], arithmetic=SHARES[25]),
+        Modelled(per_step=1e-4, per_sequence=0.0, memory=SHARES[22], arithmetic=SHARES[10]),
+    ],
+)
+def test_what_was_put_in_is_found_again(truth):
+    found = fit(steps(truth), StepCost(CONFIG, MACHINE, "bfloat16"))
+    assert found.left < 1e-6 and found.steps == 60
+    for name, value in found.knobs.items():
+        assert value == pytest.approx(getattr(truth, name), rel=1e-3, abs=1e-9), name
+
+
+def test_noise_stays_as_error_and_is_said():
+    truth = Modelled(per_step=3e-3, per_sequence=2e-5, memory=0.5, arithmetic=0.3)
+    found = fit(steps(truth, noise=0.2), StepCost(CONFIG, MACHINE, "bfloat16"))
+    assert 0.05 < found.left < 0.3
+
+
+def test_errors_are_relative_to_the_real_step_and_signed():
+    truth = Modelled(per_step=1e-3, memory=0.5, arithmetic=0.5)
+    taken = steps(truth)
+    cost = StepCost(CONFIG, truth.calibrated(MACHINE), "bfloat16")
+    assert np.abs(errors(taken, cost, truth)).max() < 1e-9
+    slower = truth.model_copy(update={"per_step": 1e-3 + 0.5})
+    assert (errors(taken, cost, slower) > 1).all()
+
+
+def test_the_recorder_passes_steps_on_and_times_them_from_start_to_start():
+    class Inside:
+        facts = "facts"
+
+        def execute(self, step: Step) -> Result:
+            return Result(np.zeros(2, np.int32), np.zeros(2, np.float32), 0.0)
+
+        def describe(self) -> str:
+            return "inside"
+
+    recorder = Recorder(Inside())
+    at = np.arange(2)
+    step = Step(0, Rows(4, 16), at, np.array([5, 6]), np.ones(2, np.int32), at, at, 2, 0)
+    for _ in range(3):
+        assert len(recorder.execute(step).tokens_S) == 2
+    assert recorder.facts == "facts" and recorder.describe() == "inside"
+    first, second = recorder.steps()
+    assert first.started + first.seconds == second.started and first.seconds > 0
+    assert first.context_B.tolist() == [6, 7] and first.rows == 2

@@ -63,6 +63,12 @@ class Engine:
         self._inbox.append((self.intake.add, (request,)))
         return request.id
 
+    def refuse(self, request: Request, why: str) -> None:
+        """Take a request in only to say that it cannot run."""
+        with self._lock:
+            self.intake.name(request)
+        self._inbox.append((self.intake.refuse, (request, why)))
+
     def abort(self, request_id: str, why: str = "") -> None:
         """End a request at the next step, whatever it is doing; unknown ids are ignored."""
         self._inbox.append((self.intake.abort, (request_id, why)))

@@ -74,6 +74,11 @@ class Intake:
             self.scheduler.door.waiting_forks[request.id] = children
         self.scheduler.enqueue(request, self._view())
 
+    def refuse(self, request: Request, why: str) -> None:
+        """`request` was no request at all; it counts as rejected."""
+        self.cache.emit(Branch(self.cache.now, request.id, request.parent, "queued"))
+        self.scheduler.reject(request, why)
+
     def abort(self, request_id: str, why: str) -> None:
         """End a request that is not over; others are ignored."""
         request = self.requests.get(request_id)

@@ -129,6 +129,7 @@ class Scheduler:
         return Step(
             number=view.step,
             rows=rows,
+            requests=self.running.requests,
             rows_B=rows_B,
             starts_B=starts_B,
             queries_B=queries_B,

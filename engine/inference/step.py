@@ -3,10 +3,12 @@
 Shape letters: B sequences of this step, S sequences that get a token, T new tokens.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from engine.inference.request import Request
 from engine.inference.rows import Rows
 
 NO_PAIRS = np.zeros((0, 2), np.int32)
@@ -22,6 +24,7 @@ class Step:
 
     number: int
     rows: Rows
+    requests: Sequence[Request]  # by row
     rows_B: np.ndarray
     starts_B: np.ndarray  # tokens cached before this step
     queries_B: np.ndarray  # new tokens

@@ -1,0 +1,102 @@
+"""The real executor: tensors on this machine, under the wall clock.
+
+In comes a step; page movements are done, the model runs over the paged cache, tokens are sampled.
+"""
+
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from engine.cache.tensors import Storage
+from engine.core.clock import WallClock
+from engine.core.errors import BadInput
+from engine.inference.attention_mass import AttentionProbe
+from engine.inference.executor import Built, Facts
+from engine.inference.forward_work import ForwardWork
+from engine.inference.gather import gather
+from engine.inference.sampling import sample
+from engine.inference.step import Result, Step
+from engine.models.find import find
+from engine.models.memory import require_memory
+from engine.models.model import Model
+from engine.models.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from engine.inference.config import InferenceConfig
+
+
+class RealExecutor:
+    """A model over its paged cache."""
+
+    def __init__(
+        self, model: Model, storage: Storage, facts: Facts, probe: AttentionProbe | None = None
+    ) -> None:
+        self.model, self.storage, self.facts, self.probe = model, storage, facts, probe
+        self.work = ForwardWork(model.config, str(model.dtype).removeprefix("torch."))
+
+    def execute(self, step: Step) -> Result:
+        """Swaps out, copies, swaps in, then the forward pass, then one token for each sample."""
+        began = perf_counter()
+        storage = self.storage
+        storage.swap_out(step.swap_out)
+        storage.copy(step.copies)
+        storage.swap_in(step.swap_in)
+        batch, from_S = gather(step, storage.scratch)
+        logits_RV = self.model.forward(batch, storage.kv)
+        tokens_S, logprobs_S, tops = sample(logits_RV, from_S, step, step.requests, self.facts.eos)
+        flops, moved = self.work.of(step.queries_B, step.contexts_B, len(logits_RV))
+        result = Result(tokens_S, logprobs_S, 0.0, tops, flops, moved)
+        if step.sample_attention and self.probe is not None:
+            asked = perf_counter()
+            result.attention_P = self.probe.mass(step, storage.kv, storage.scratch)
+            result.attention_seconds = perf_counter() - asked
+        result.seconds = perf_counter() - began
+        return result
+
+
+def build(config: "InferenceConfig") -> Built:
+    """The model of a config over a cache of its size, with its tokenizer. Raises BadInput."""
+    found = find(config.model)
+    model = found.open(config.dtype, random=found.folder is None, seed=config.seed)
+    tokenizer = _tokenizer(found.folder)
+    eos = found.config.eos + (tokenizer.eos if tokenizer else ())
+    executor = executor_for(config, model, found.name, tuple(dict.fromkeys(eos)))
+    return Built(executor, WallClock(), tokenizer)
+
+
+def executor_for(
+    config: "InferenceConfig", model: Model, name: str, eos: tuple[int, ...] = ()
+) -> RealExecutor:
+    """An executor of `model` with the cache that `config` asks for."""
+    size = config.page_size * model.spec.bytes_per_token()
+    require_memory((config.pages + 1 + config.host_pages) * size, f"{config.pages} pages")
+    facts = Facts(
+        model=name,
+        device=model.device,
+        vocab=model.config.vocab,
+        context=model.config.max_positions,
+        layers=model.config.layers,
+        heads=model.config.heads,
+        bytes_per_page=float(size),
+        eos=eos,
+    )
+    storage = Storage(model.spec, config.pages, config.page_size, config.host_pages, model.device)
+    return RealExecutor(model, storage, facts, _probe(config, model))
+
+
+def _probe(config: "InferenceConfig", model: Model) -> AttentionProbe | None:
+    if not config.attention_every:
+        return None
+    layers, heads = model.config.layers, model.config.heads
+    if config.attention_layer >= layers or config.attention_head >= heads:
+        raise BadInput(
+            f"attention_layer {config.attention_layer}, attention_head {config.attention_head}: "
+            f"the model has {layers} layers of {heads} heads"
+        )
+    return AttentionProbe(model, config.attention_layer, config.attention_head)
+
+
+def _tokenizer(folder: Path | None) -> Tokenizer | None:
+    if folder is None or not (folder / "tokenizer.json").is_file():
+        return None
+    return Tokenizer(folder)

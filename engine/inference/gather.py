@@ -1,0 +1,77 @@
+"""From a step to the arrays of one forward pass.
+
+Shape letters: T new tokens, B sequences, S samples, R rows of logits, P pages.
+"""
+
+import numpy as np
+
+from engine.inference.step import Step
+from engine.models.batch import Batch
+
+
+def gather(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
+    """The batch, and for each sample the row of logits it is drawn from.
+
+    Padding becomes sequences of one token that write into page `scratch`; they come last.
+    """
+    rows, size = step.rows, step.rows.page_size
+    context_B = step.starts_B + step.queries_B
+    pages = -(-int(context_B.max()) // size)
+    table_BP = rows.tables[step.rows_B, :pages]
+    if step.decodes == len(step.rows_B):
+        row_T, positions_T = step.rows_B, step.starts_B
+        page_T = rows.tables[row_T, positions_T // size]
+        start_B1 = np.arange(len(row_T) + 1, dtype=np.int32)
+        logits_at_R, from_S = start_B1[step.sample_from_S], np.arange(len(step.sample_from_S))
+    else:
+        start_B1 = np.zeros(len(step.rows_B) + 1, np.int32)
+        np.cumsum(step.queries_B, out=start_B1[1:])
+        row_T = np.repeat(step.rows_B, step.queries_B)
+        shift_B = step.starts_B - start_B1[:-1]
+        positions_T = np.arange(start_B1[-1], dtype=np.int32)
+        positions_T += np.repeat(shift_B, step.queries_B).astype(np.int32)
+        page_T = rows.tables[row_T, positions_T // size]
+        wanted, from_S = np.unique(step.sample_from_S, return_inverse=True)
+        logits_at_R = start_B1[wanted + 1] - 1
+    batch = Batch(
+        tokens_T=rows.tokens[row_T, positions_T],
+        positions_T=positions_T,
+        slots_T=page_T * size + positions_T % size,
+        query_start_B1=start_B1,
+        context_B=context_B,
+        block_table_BP=table_BP,
+        logits_at_R=logits_at_R,
+    )
+    if step.padding:
+        pad(batch, step.padding, scratch, size)
+    return batch, from_S
+
+
+def pad(batch: Batch, count: int, scratch: int, page_size: int) -> None:
+    """Add `count` one-token sequences that nobody reads."""
+    zeros, last = np.zeros(count, np.int32), batch.query_start_B1[-1]
+    table_CP = np.full((count, batch.block_table_BP.shape[1]), -1, np.int32)
+    table_CP[:, 0] = scratch
+    batch.tokens_T = np.concatenate([batch.tokens_T, zeros])
+    batch.positions_T = np.concatenate([batch.positions_T, zeros])
+    batch.slots_T = np.concatenate([batch.slots_T, zeros + scratch * page_size])
+    starts = last + np.arange(1, count + 1, dtype=np.int32)
+    batch.query_start_B1 = np.concatenate([batch.query_start_B1, starts])
+    batch.context_B = np.concatenate([batch.context_B, zeros + 1])
+    batch.block_table_BP = np.concatenate([batch.block_table_BP, table_CP])
+
+
+def last_tokens(step: Step, scratch: int) -> Batch:
+    """A decode of each sequence's last new token again, writing where nobody reads."""
+    rows, size, count = step.rows, step.rows.page_size, len(step.rows_B)
+    context_B = step.starts_B + step.queries_B
+    positions_B = context_B - 1
+    return Batch(
+        tokens_T=rows.tokens[step.rows_B, positions_B],
+        positions_T=positions_B,
+        slots_T=np.full(count, scratch * size, np.int32),
+        query_start_B1=np.arange(count + 1, dtype=np.int32),
+        context_B=context_B,
+        block_table_BP=rows.tables[step.rows_B, : -(-int(context_B.max()) // size)],
+        logits_at_R=np.zeros(0, np.int32),
+    )

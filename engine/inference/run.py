@@ -1,0 +1,96 @@
+"""The driver of serving runs: builds the workload and the engine, then steps until all is served.
+
+Commands while it runs: `abort=id`, `fork=id`, `prompt=text` (or `tokens=[…]`) and `reset=True`.
+"""
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from engine.core.errors import BadInput
+from engine.core.machine import describe
+from engine.core.run import Live
+from engine.inference.config import InferenceConfig
+from engine.inference.engine import Engine
+from engine.inference.executor import Built
+from engine.inference.request import Request, sampling
+from engine.inference.workload import Source
+
+PATIENCE = 0.02  # seconds between looks at the inbox while nothing runs
+
+
+def run(config: InferenceConfig, live: Live) -> None:
+    """Serve the workload of `config`; `live` is where events go and commands come from."""
+    live.report("opening the model", 0, 0)
+    built = config.executor.build(config)
+    facts = built.executor.facts
+    source = Source(
+        facts.vocab,
+        facts.context,
+        config.sampling,
+        built.tokenizer.encode if built.tokenizer else None,
+    )
+    requests = config.workload.requests(source, config.seed)
+    live.open(
+        config,
+        built.clock,
+        describe(),
+        pages=config.pages,
+        page_size=config.page_size,
+        host_pages=config.host_pages,
+        layers=facts.layers,
+        heads=facts.heads,
+        model=facts.model,
+        device=facts.device,
+        bytes_per_page=facts.bytes_per_page,
+        requests=len(requests),
+    )
+    engine = Engine(config, built.executor, built.clock, live.emit, built.tokenizer, live.log.blobs)
+    engine.prepare(requests)
+    serve(engine, built, requests, live)
+
+
+def serve(engine: Engine, built: Built, requests: list[Request], live: Live) -> None:
+    """Add `requests` as they arrive and step until every one of them is over."""
+    clock, total = built.clock, len(requests)
+    arriving = deque(sorted(requests, key=lambda r: r.arrival))
+    while arriving or engine.busy:
+        now = clock.now()
+        while arriving and arriving[0].arrival <= now:
+            _offer(engine, arriving.popleft())
+        for command in live.poll(now):
+            obey(engine, built, command)
+        if not engine.step() and not engine.busy and arriving:
+            wake = arriving[0].arrival
+            clock.wait_until(wake if clock.name == "virtual" else min(wake, now + PATIENCE))
+        live.report("serving requests", total - len(arriving) - len(engine.requests), total)
+
+
+def obey(engine: Engine, built: Built, command: dict[str, Any]) -> None:
+    """Do what a person said; a command that makes no sense is ignored (it stays in the log)."""
+    if "abort" in command:
+        engine.abort(str(command["abort"]), "a person said so")
+    elif "fork" in command:
+        engine.fork(str(command["fork"]))
+    elif "reset" in command:
+        engine.reset()
+    elif "prompt" in command or "tokens" in command:
+        tokens = command.get("tokens")
+        if tokens is None:
+            tokens = built.tokenizer.encode(str(command["prompt"])) if built.tokenizer else []
+        fields = command.get("sampling") or {}
+        try:
+            wish = sampling(**fields) if fields else engine.config.sampling
+            request = Request(np.asarray(tokens, np.int32), wish, arrival=built.clock.now())
+            engine.add(request)
+        except (BadInput, TypeError, ValueError, OverflowError):
+            return
+
+
+def _offer(engine: Engine, request: Request) -> None:
+    """Add a request of the workload; one that makes no sense is rejected, the rest go on."""
+    try:
+        engine.add(request)
+    except BadInput as fault:
+        engine.refuse(request, str(fault))

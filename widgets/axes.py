@@ -69,8 +69,7 @@ class Axes:
         self.figure.add_layout(self.cursor)
         self.sources = [ColumnDataSource({"x": [], "y": []}) for _ in plot.lines]
         self.glyphs = [
-            self._line(source, line)
-            for source, line in zip(self.sources, plot.lines, strict=True)
+            self._line(source, line) for source, line in zip(self.sources, plot.lines, strict=True)
         ]
         self.names = [self._name(line) for line in plot.lines] if plot.timed else []
         self.dots = ColumnDataSource({"x": [], "y": [], "text": [], "dx": [], "align": []})
@@ -115,7 +114,9 @@ class Axes:
         for place, (line, hit) in enumerate(zip(self.plot.lines, hits, strict=True)):
             tips = [(line.name, "@y{0,0.[0]}")] if self.plot.timed else [("", "@owner @x{0.000} s")]
             mode = "vline" if self.plot.timed else "mouse"
-            hover = HoverTool(renderers=[hit], tooltips=tips, mode=mode, point_policy="snap_to_data")
+            hover = HoverTool(
+                renderers=[hit], tooltips=tips, mode=mode, point_policy="snap_to_data"
+            )
             if not self.plot.timed and place == 0:
                 hover.callback = CustomJS(
                     args={"source": self.sources[0], "pick": self.pick},
@@ -192,7 +193,10 @@ if (owner !== pick.data.owner[0]) pick.data = {owner: [owner]}""",
         exact = [r.y for r in plot.readings]
         shown = [h * plot.top for h in spread(heights, LABEL_GAP / inner, 0, 1 + HEADROOM)]
         left, right = self.figure.yaxis[0], self.figure.yaxis[1]
-        for axis, texts in ((left, [r.name for r in plot.readings]), (right, [r.value for r in plot.readings])):
+        for axis, texts in (
+            (left, [r.name for r in plot.readings]),
+            (right, [r.value for r in plot.readings]),
+        ):
             axis.ticker = FixedTicker(ticks=shown)
             axis.major_label_overrides = dict(zip(shown, texts, strict=True))
         if getattr(self.figure.ygrid[0].ticker, "ticks", None) != exact:
@@ -282,8 +286,10 @@ def _patch(source: ColumnDataSource, line: Line, owners: tuple[str, ...]) -> Non
     old = len(x)
     grew = not owners and 1 < old <= len(line.x) and "owner" not in source.data
     # The last point only carries the latest value on, so it moves: patch it, then add what is new.
-    if grew and np.array_equal(x[: old - 1], line.x[: old - 1]) and np.array_equal(
-        y[: old - 1], line.y[: old - 1]
+    if (
+        grew
+        and np.array_equal(x[: old - 1], line.x[: old - 1])
+        and np.array_equal(y[: old - 1], line.y[: old - 1])
     ):
         source.patch({"x": [(old - 1, line.x[old - 1])], "y": [(old - 1, line.y[old - 1])]})
         if len(line.x) > old:

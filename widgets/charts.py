@@ -6,6 +6,7 @@ cursor) and shows the title, the figures and the plots; it is the `Drawing` of e
 
 import html
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import panel as pn
@@ -15,7 +16,7 @@ from bokeh.models import Row as BokehRow
 
 from widgets import theme
 from widgets.axes import Axes
-from widgets.picture import Picture
+from widgets.picture import Picture, Scales
 
 Prepare = Callable[[dict[str, Any]], dict[str, Any]]
 Paint = Callable[[dict[str, Any], float, str], Picture]
@@ -28,6 +29,7 @@ class ChartDrawing:
         self.question, self.prepare, self.picture, self.height = question, prepare, picture, height
         self.axes: list[Axes] = []
         self.shown: Picture = Picture(empty="Nothing to show yet.")
+        self.scales: Scales | None = None  # shared with the drawings this one is compared with
         self.is_dark, self.chosen, self.cursor = False, "", 0.0
         self._frame: dict[str, Any] | None = None
         self._ready: dict[str, Any] = {}
@@ -50,6 +52,9 @@ class ChartDrawing:
         self._draw(self.picture(self._ready, cursor, self.chosen))
 
     def _draw(self, picture: Picture) -> None:
+        if self.scales is not None:
+            fitted = tuple(self.scales.fit(id(self), plot) for plot in picture.plots)
+            picture = replace(picture, plots=fitted)
         if [a.plot.shape for a in self.axes] != [p.shape for p in picture.plots]:
             self._make(picture)
         for axes, plot in zip(self.axes, picture.plots, strict=True):

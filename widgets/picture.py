@@ -4,7 +4,7 @@ A view's `picture` function turns its fold's frame into a `Picture`; `widgets.ch
 with Bokeh and `widgets.svg` as a standing file. Times are in seconds, colours are indices of hues.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -87,7 +87,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Picture:
-    """Plots under one another (or `across`), the figures that matter and a note on what is left out.
+    """Plots under one another (or `across`), the figures that matter and a note on what is left.
 
     `figures`: (text, what it is), at most four. `empty` says what to do where nothing is to see.
     """
@@ -143,6 +143,24 @@ def extremes(values: np.ndarray, points: int = POINTS) -> np.ndarray:
         [[0, count - 1], first + padded.argmin(axis=1), first + padded.argmax(axis=1)]
     )
     return np.unique(np.minimum(found, count - 1))
+
+
+class Scales:
+    """The ends of the axes of several drawings of one view, so that they can be compared by eye."""
+
+    def __init__(self) -> None:
+        self.ends: dict[str, dict[int, tuple[float, float]]] = {}
+
+    def forget(self) -> None:
+        """A run was exchanged: start anew."""
+        self.ends.clear()
+
+    def fit(self, who: int, plot: Plot) -> Plot:
+        """`plot` of drawing number `who` with axes as long as the longest of its like."""
+        ends = self.ends.setdefault(plot.title, {})
+        ends[who] = (plot.right, plot.top)
+        right, top = (max(side) for side in zip(*ends.values(), strict=True))
+        return replace(plot, right=right, top=top)
 
 
 def ceiling(value: float) -> float:

@@ -1,7 +1,7 @@
 """Transport: the page's one time cursor and the bar that moves it, for live and recorded runs.
 
-On a live run that is followed, play, pause, step and stop act on the run itself; otherwise they move
-the cursor through what has been recorded.
+On a live run that is followed, play, pause, step and stop act on the run itself; otherwise they
+move the cursor through what has been recorded.
 """
 
 import math
@@ -184,7 +184,7 @@ class Transport:
 
 
 def stepped(steps: Sequence[float], now: float, by: int, stop: float) -> float:
-    """The time `by` steps away from `now`: the start before the first step, `stop` after the last."""
+    """The time `by` steps from `now`: the start before the first, `stop` after the last."""
     if by > 0:
         place = bisect_right(steps, now) + by - 1
         return steps[place] if place < len(steps) else stop

@@ -101,7 +101,6 @@ def _plot(
         (line,),
         "%",
         "s",
-        
         right,
         1.0,
         tuple(dots),

@@ -55,7 +55,9 @@ def picture(ready: dict[str, Any], cursor: float, chosen: str) -> Picture:
     others = [name for name in levels if name not in grouped][:MORE]
     groups = (*GROUPS, *((name.replace("_", " "), "", ((name, name, 0),)) for name in others))
     plots = tuple(
-        plot for title, unit, rows in groups if (plot := _plot(ready, title, unit, rows)) is not None
+        plot
+        for title, unit, rows in groups
+        if (plot := _plot(ready, title, unit, rows)) is not None
     )
     left_out = sum(s.left_out for lanes in levels.values() for s in lanes.values())
     whole = sum(len(s.full_x) for lanes in levels.values() for s in lanes.values())
@@ -74,9 +76,7 @@ def _plot(
             continue  # a quantity that stays at nought all along is no line
         for place, (lane, data) in enumerate(lanes.items()):
             named = label if len(lanes) == 1 else f"{label} {lane}"
-            lines.append(
-                Line(named, data.x, data.y, hue + place, True, modelled, faint=place > 0)
-            )
+            lines.append(Line(named, data.x, data.y, hue + place, True, modelled, faint=place > 0))
     if not lines:
         return None
     top = max(float(line.y.max(initial=0.0)) for line in lines)

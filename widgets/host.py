@@ -1,0 +1,260 @@
+"""The stage: views of one run (or of several, to compare) under one cursor, fed by one timer.
+
+In goes a run; every tick folds for a bounded time, then sends one batch with what changed. Another
+run takes the place of the first without a new drawing.
+"""
+
+import html
+from array import array
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import panel as pn
+import param
+from panel.io import hold
+
+from engine.core.events import AnyEvent, Span
+from engine.core.log import Log
+from engine.core.run import Run
+from widgets import theme
+from widgets.feed import Feed
+from widgets.fold import Fold
+from widgets.picture import Scales
+from widgets.transport import Cursor, Transport
+from widgets.view import View, view
+
+PERIOD = 50  # milliseconds between ticks
+QUICK = 10  # the same while a run that has just begun may end at any moment
+BUDGET = 0.03  # seconds a tick may fold
+GRACE = 0.15  # seconds a new run may take before its beginnings are shown
+PATIENCE = 0.6  # seconds after which work is shown as long
+
+
+class StepsFold(Fold):
+    """When each scheduler step ended."""
+
+    def __init__(self) -> None:
+        self.times: array[float] = array("d")
+
+    def add(self, event: AnyEvent) -> None:
+        if type(event) is Span and event.name == "step":
+            self.times.append(event.time)
+
+    def frame(self) -> dict[str, Any]:
+        return {"times": self.times}
+
+
+class _Unseen:
+    """The drawing of a feed that only folds."""
+
+    def show(self, frame: dict[str, Any], cursor: float) -> None:
+        return
+
+    def choose(self, owner: str) -> None:
+        return
+
+    def on_choose(self, tell: Any) -> None:
+        return
+
+    def dark(self, on: bool) -> None:
+        return
+
+    def __panel__(self) -> Any:
+        return None
+
+
+STEPS = View("steps", "When did each step end?", StepsFold, _Unseen, whole=True)
+
+
+class Track:
+    """One run on a stage, with a feed for each view."""
+
+    def __init__(self, views: Sequence[View]) -> None:
+        self.run: Run | None = None
+        self.opened = 0.0  # perf_counter
+        self.feeds = [Feed(v) for v in views]
+        self.steps = Feed(STEPS, _Unseen())
+
+    def open(self, run: Run | None) -> None:
+        self.run, self.opened = run, perf_counter()
+        for feed in (*self.feeds, self.steps):
+            feed.open(run.log if run is not None else Log())
+
+    @property
+    def is_fresh(self) -> bool:
+        """A run that has just begun and may end at once: better to wait than to draw twice."""
+        if self.run is None or self.run.state == "closed":
+            return False
+        return perf_counter() - self.opened < GRACE
+
+
+class Stage(param.Parameterized):
+    """Views on a page. `tracks`: how many runs stand beside one another (1, or more to compare)."""
+
+    chosen = param.String(default="", doc="the owner lit up in every view; empty for none")
+    is_dark = param.Boolean(default=False)
+
+    def __init__(self, names: Sequence[str], tracks: int = 1) -> None:
+        super().__init__()
+        self.views = [view(name) for name in names]
+        self.tracks = [Track(self.views) for _ in range(tracks)]
+        self.cursor = Cursor()
+        self.transport = Transport(self.cursor, self._steps)
+        self._last = perf_counter()
+        self._turn = 0
+        self._again = False
+        self._timer: Any = None
+        self._scales: dict[str, Scales] = {}
+        self._notes = {feed: pn.pane.HTML("", visible=False, margin=0) for feed in self.feeds}
+        for feed in self.feeds:
+            self._listen(feed)
+
+    def _steps(self) -> Sequence[float]:
+        return self.tracks[0].steps.state.frame()["times"]
+
+    @property
+    def feeds(self) -> list[Feed]:
+        """Every feed, view by view, the tracks of one view side by side."""
+        return [t.feeds[place] for place in range(len(self.views)) for t in self.tracks]
+
+    def _listen(self, feed: Feed) -> None:
+        feed.drawing.on_choose(self.choose)
+        if hasattr(feed.drawing, "on_seek"):
+            feed.drawing.on_seek(self.cursor.seek)
+        if len(self.tracks) > 1 and hasattr(feed.drawing, "scales"):
+            feed.drawing.scales = self._scales.setdefault(feed.view.name, Scales())
+
+    def open(self, run: Run | None, track: int = 0) -> None:
+        """Show `run`, live or recorded, from now on."""
+        self.tracks[track].open(run)
+        for scales in self._scales.values():
+            scales.forget()
+        if track == 0:
+            self.transport.attach(run)
+        duration = self._duration()
+        at = min(self.cursor.time, duration)
+        self.cursor.param.update(duration=duration, time=at, playing=False)
+        if run is not None and run.state == "closed":
+            self.cursor.fit()
+        self._hurry()
+
+    def _duration(self) -> float:
+        return max((t.run.log.duration for t in self.tracks if t.run is not None), default=0.0)
+
+    def choose(self, owner: str) -> None:
+        """Light up one owner in all views."""
+        if owner != self.chosen:
+            self.chosen = owner
+            for feed in self.feeds:
+                feed.drawing.choose(owner)
+
+    def dark(self, on: bool) -> None:
+        """Follow the page's theme."""
+        self.is_dark = on
+        self.transport.dark(on)
+        for feed in self.feeds:
+            feed.drawing.dark(on)
+
+    def tick(self) -> bool:
+        """Fold for a bounded time and send one batch; True where all is folded and shown."""
+        now = perf_counter()
+        wall, self._last = min(now - self._last, 0.5), now
+        with hold():
+            duration = self._duration()
+            if duration != self.cursor.duration:
+                self.cursor.duration = duration
+            self.cursor.tick(wall)
+            behind = self._fold(now + BUDGET)
+            if not any(track.is_fresh for track in self.tracks):
+                self._show(behind)
+            self.transport.refresh(self._work(behind))
+        return not behind and not self._again
+
+    def _fold(self, deadline: float) -> list[Feed]:
+        """Fold every feed towards the cursor; those that are not there yet."""
+        feeds = [*self.feeds, *(track.steps for track in self.tracks)]
+        self._turn = (self._turn + 1) % len(feeds)  # so that no view is always the last in line
+        behind = []
+        for feed in feeds[self._turn :] + feeds[: self._turn]:
+            if not feed.advance(self.cursor.now, self.cursor.follow, deadline):
+                behind.append(feed)
+        return behind
+
+    def _show(self, behind: list[Feed]) -> None:
+        again, self._again = self._again, False
+        for feed in self.feeds:
+            hurry = feed not in behind and not self.cursor.playing and self._is_still(feed)
+            stale = feed.is_stale
+            if feed.show(self.cursor.now, hurry, again) and stale and len(self.tracks) > 1:
+                self._again = True  # the others' axes may have to follow
+            note = self._notes[feed]
+            if note.visible != bool(feed.failure):
+                note.param.update(object=_fault(feed.failure, self.is_dark), visible=True)
+
+    def _is_still(self, feed: Feed) -> bool:
+        """Whether no more events are to come: then the last state is drawn without a rest."""
+        return feed.log.closed is not None
+
+    def _work(self, behind: list[Feed]) -> dict[str, Any]:
+        """What the progress bar says: the run's own report, or how far reading a long log is."""
+        run = self.tracks[0].run
+        if run is None or perf_counter() - self.tracks[0].opened < PATIENCE:
+            return {}
+        progress = run.live.progress if run.live is not None and run.state != "closed" else None
+        if progress is not None and progress.what:
+            share = progress.done / progress.total if progress.total else 0.0
+            left = progress.left()
+            words = f"{theme.figure(progress.done)} of {theme.figure(progress.total)}"
+            words += f" · {theme.figure(left, 's')} left" if left is not None else ""
+            return {"what": progress.what, "share": round(share, 3), "words": words}
+        far = [feed for feed in behind if len(feed.log) - feed.folded > 20_000]
+        if not far or run.state != "closed":
+            return {}
+        done = min(feed.folded for feed in far)
+        words = f"{theme.figure(done)} of {theme.figure(len(run.log))} events"
+        return {"what": "Reading the run", "share": round(done / len(run.log), 3), "words": words}
+
+    def start(self) -> None:
+        """Tick from now on, in the page (or notebook) this is called from."""
+        if self._timer is None:
+            self._timer = pn.state.add_periodic_callback(self.tick, PERIOD)
+
+    def stop(self) -> None:
+        """Tick no more."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def _hurry(self) -> None:
+        """After a change: tick soon and often until the new run is on the screen."""
+        document = pn.state.curdoc
+        if self._timer is None or document is None:
+            return
+        until = perf_counter() + GRACE + 1.0
+
+        def soon() -> None:
+            if not self.tick() and perf_counter() < until:
+                document.add_timeout_callback(soon, QUICK)
+
+        document.add_timeout_callback(soon, 1)
+
+    def card(self, feed: Feed) -> pn.Column:
+        """One view in its frame."""
+        return pn.Column(
+            feed.drawing.__panel__(), self._notes[feed], sizing_mode="stretch_width",
+            css_classes=["pw-card"], stylesheets=[CARD], margin=(0, 0, 12, 0),
+        )  # fmt: skip
+
+    def __panel__(self) -> Any:
+        self.tick()  # so that the page arrives with a picture in it
+        cards = [self.card(feed) for feed in self.feeds]
+        return pn.Column(*cards, self.transport.bar, sizing_mode="stretch_width", margin=0)
+
+
+def _fault(text: str, dark: bool) -> str:
+    colour = theme.wrong(dark)
+    return f'<p style="font:13px {theme.FONT};color:{colour};margin:4px 0">{html.escape(text)}</p>'
+
+
+CARD = ":host(.pw-card) { padding: 0 0 4px; }"

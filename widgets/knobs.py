@@ -1,0 +1,252 @@
+"""The control panel of a Config: controls by group, policies with their own knobs beneath them.
+
+In goes a frozen Config, out comes a new one for every valid turn, through one callback. A
+combination that does not fit is answered in one line.
+"""
+
+import html
+import random
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+import panel as pn
+import panel_material_ui as material
+
+from engine.core.config import Config, Knob, knobs, to_dict, update
+from engine.core.errors import BadInput
+from widgets import theme
+from widgets.controls import Control
+from widgets.copy_text import CopyText
+
+DEBOUNCE = 40  # milliseconds: turns closer together become one config
+TRIES = 30  # random settings tried until one is valid
+FOLD = {
+    "& .MuiAccordionSummary-root": {"minHeight": "36px", "padding": "0 4px"},
+    "& .MuiAccordionSummary-content": {"margin": "6px 0"},
+    "& .MuiAccordionSummary-content *": {"fontSize": "14px", "fontWeight": 600},
+    "& .MuiAccordionDetails-root": {"padding": "0 4px 8px"},
+    "& .MuiPaper-root": {"background": "transparent", "boxShadow": "none"},
+}
+INDENT = 14  # pixels, for the knobs that lie beneath a policy
+
+
+class Knobs:
+    """Controls for `config`; `tell` gets every new valid one. `slug`: the study, for the CLI."""
+
+    def __init__(
+        self, config: Config, tell: Callable[[Config], None], *, slug: str = "SLUG"
+    ) -> None:
+        self.start, self.config, self.tell, self.slug = config, config, tell, slug
+        self.message = ""
+        self.is_dark = False
+        self._edits: dict[str, Any] = {}  # turned, but not part of a valid config yet
+        self._waiting = False
+        self._controls: dict[tuple[Any, ...], Control] = {}
+        self._rows = pn.Column(sizing_mode="stretch_width", margin=0)
+        self._says = pn.pane.HTML("", visible=False, sizing_mode="stretch_width", margin=(6, 0))
+        self._cli, self._python = CopyText(label="Copy as CLI"), CopyText(label="Copy as Python")
+        reset = _button("Reset", "restart_alt", self.reset)
+        randomise = _button("Randomise", "shuffle", self.randomise)
+        self.panel = pn.Column(
+            self._rows,
+            self._says,
+            pn.Row(reset, randomise, margin=(10, 0, 4, 0)),
+            pn.Row(self._cli, self._python, margin=0, styles={"gap": "8px"}),
+            sizing_mode="stretch_width",
+            margin=0,
+        )
+        self._lay_out()
+
+    def turn(self, path: str, value: Any) -> None:
+        """A person turned a knob: soon a new config, or a line that says why not."""
+        self._edits[path] = value
+        document = pn.state.curdoc
+        if document is None or document.session_context is None:
+            self.apply()
+        elif not self._waiting:
+            self._waiting = True
+            document.add_timeout_callback(self.apply, DEBOUNCE)
+
+    def apply(self) -> None:
+        """Make a config of what was turned; what does not fit yet is kept for the next turn."""
+        self._waiting = False
+        edits = {path: value for path, value in self._edits.items() if self._has(path)}
+        try:
+            config = update(self.config, edits)
+        except BadInput as fault:
+            self._say(str(fault))
+            return
+        self._edits = {}
+        self.set(config, tell=True)
+
+    def _has(self, path: str) -> bool:
+        """Whether a turned knob still exists: its policy may have been exchanged meanwhile."""
+        parents = [k.path for k in knobs(self.config) if k.type == "choice"]
+        mine = [p for p in parents if path.startswith(f"{p}.")]
+        return not any(p in self._edits for p in mine)
+
+    def set(self, config: Config, *, tell: bool = False) -> None:
+        """Show `config`, from a preset or an address; `tell` passes it on."""
+        changed, self.config = config != self.config, config
+        self._edits = {}
+        self._say("")
+        self._lay_out()
+        if tell and changed:
+            self.tell(config)
+
+    def reset(self) -> None:
+        """Back to the config it began with."""
+        self.set(self.start, tell=True)
+
+    def randomise(self, dice: random.Random | None = None) -> None:
+        """A valid config with every bounded knob anywhere in its bounds."""
+        dice = dice or random.Random()
+        for _ in range(TRIES):
+            try:
+                # Choices first: another policy brings other knobs.
+                choices = [k for k in knobs(self.config) if k.type == "choice"]
+                config = update(self.config, {k.path: dice.choice(k.choices) for k in choices})
+                drawn = {k.path: _by_chance(k, dice) for k in knobs(config)}
+                config = update(config, {k: v for k, v in drawn.items() if v is not None})
+            except BadInput:
+                continue
+            self.set(config, tell=True)
+            return
+        self._say("No valid setting found by chance: turn the knobs one at a time.")
+
+    def _say(self, message: str) -> None:
+        self.message = message
+        colour = theme.wrong(self.is_dark)
+        shown = (
+            f'<p style="margin:0;font:13px {theme.FONT};color:{colour}">{html.escape(message)}</p>'
+        )
+        self._says.param.update(object=shown, visible=bool(message))
+
+    def _lay_out(self) -> None:
+        """Controls for the knobs there are now: old ones stay, rows move only where they must."""
+        now = knobs(self.config)
+        groups: dict[str, list[Any]] = {}
+        for knob in now:
+            control = self._control(knob)
+            parent = knob.path.rsplit(".", 1)[0] if "." in knob.path else ""
+            group = next((k.group for k in now if k.path == parent.split(".")[0]), knob.group)
+            control.panel.styles = {"paddingLeft": f"{INDENT * knob.path.count('.')}px"}
+            groups.setdefault(group if parent else knob.group, []).append(control.panel)
+        rows = list(groups.pop("", []))
+        old = {row.name: row for row in self._rows if isinstance(row, material.Accordion)}
+        for group, panels in groups.items():
+            rows.append(_folded(old.get(group), group, panels))
+        if [id(row) for row in rows] != [id(row) for row in self._rows]:
+            self._rows.objects = rows
+        self._cli.text = as_cli(self.config, self.slug)
+        self._python.text = as_python(self.config)
+
+    def _control(self, knob: Knob) -> Control:
+        """The control of a knob, kept for as long as it is the same knob but for its value."""
+        key = (knob.path, knob.type, knob.low, knob.high, knob.choices, knob.doc)
+        key = (*key, knob.value is None)
+        if key not in self._controls:
+            self._controls[key] = Control(knob, self.turn)
+        control = self._controls[key]
+        control.set(str(knob.value) if knob.type == "choice" else knob.value)
+        return control
+
+    def dark(self, on: bool) -> None:
+        """Follow the page's theme."""
+        self.is_dark = on
+        self._cli.dark(on)
+        self._python.dark(on)
+        self._say(self.message)
+
+    def __panel__(self) -> Any:
+        return self.panel
+
+
+def _button(text: str, icon: str, act: Callable[[], None]) -> Any:
+    made = material.Button(
+        label=text, icon=icon, variant="text", size="small", color="default", margin=(0, 6, 0, 0)
+    )
+    made.on_click(lambda event: act())
+    return made
+
+
+def _folded(old: Any, group: str, panels: list[Any]) -> Any:
+    """A closed fold with a group's controls, or the one there is with its controls exchanged."""
+    if old is None:
+        inner = pn.Column(*panels, sizing_mode="stretch_width", margin=0)
+        title = group[:1].upper() + group[1:]
+        return material.Accordion(
+            (title, inner), name=group, sizing_mode="stretch_width", margin=(6, 0, 0, 0),
+            elevation=0, sx=FOLD,
+        )  # fmt: skip
+    if [id(p) for p in old[0]] != [id(p) for p in panels]:
+        old[0].objects = panels
+    return old
+
+
+def _by_chance(knob: Knob, dice: random.Random) -> Any:
+    """A value anywhere in a knob's bounds; None for a choice or where there are none."""
+    if knob.type == "bool":
+        return dice.random() < 0.5
+    control_less = knob.type not in ("int", "float") or knob.value is None
+    if control_less or knob.low is None or knob.high is None:
+        return None
+    low, high = float(knob.low), float(knob.high)
+    if knob.log and low > 0:
+        value = low * (high / low) ** dice.random()
+    else:
+        value = dice.uniform(low, high)
+    value = float(f"{value:.3g}")
+    return round(min(max(value, low), high)) if knob.type == "int" else min(max(value, low), high)
+
+
+def changes(config: Config) -> dict[str, Any]:
+    """Dotted path -> value of every knob that is not at its type's default.
+
+    A policy's kind comes before its own knobs, so that `update` on the defaults gives `config`.
+    """
+    return _differing(config, "")
+
+
+def _differing(config: Config, under: str, default: Config | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, field in type(config).model_fields.items():
+        value, path = getattr(config, name), f"{under}{name}"
+        if default is not None:
+            start = getattr(default, name)
+        else:
+            start = None if field.is_required() else field.get_default(call_default_factory=True)
+        if name == "kind" or value == start:
+            continue
+        if isinstance(value, Config):
+            same = type(value) is type(start)
+            if not same and "kind" in type(value).model_fields:
+                found[path] = getattr(value, "kind", "")
+            found.update(_differing(value, f"{path}.", start if same else None))
+        else:
+            found[path] = list(value) if isinstance(value, tuple) else value
+    return found
+
+
+def as_cli(config: Config, slug: str) -> str:
+    """The command that runs this config."""
+    sets = [
+        f"--set {shlex.quote(f'{path}={_shown(value)}')}" for path, value in changes(config).items()
+    ]
+    return " ".join(["workbench run", slug, *sets])
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value is None else str(value)
+
+
+def as_python(config: Config) -> str:
+    """Lines of Python that make this config."""
+    kind, whole = type(config), to_dict(config)
+    names = list(dict.fromkeys(path.split(".")[0] for path in changes(config)))
+    fields = "".join(f"    {name}={whole[name]!r},\n" for name in names)
+    made = f"{kind.__name__}(\n{fields})" if fields else f"{kind.__name__}()"
+    return f"from {kind.__module__} import {kind.__name__}\n\nconfig = {made}\n"

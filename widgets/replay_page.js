@@ -1,0 +1,57 @@
+// The one time bar of a self-contained page: moves every chart's cursor line and, through an event
+// on the document, every canvas view.
+function timeBar(duration) {
+  const slider = document.querySelector("#time"), play = document.querySelector("#play")
+  const clock = document.querySelector("#clock"), lines = document.querySelectorAll("line.cursor")
+  let now = 0, started = null
+  const show = (time, tell) => {
+    now = Math.min(Math.max(0, time), duration)
+    slider.value = now
+    clock.textContent = `${seconds(now)} of ${seconds(duration)}`
+    for (const line of lines) {
+      const at = Math.min(line.dataset.left * 1 + now * line.dataset.scale, line.dataset.right * 1)
+      line.setAttribute("x1", at)
+      line.setAttribute("x2", at)
+      line.removeAttribute("visibility")
+    }
+    if (tell) document.dispatchEvent(new CustomEvent("workbench-cursor", { detail: now }))
+  }
+  const stop = () => {
+    started = null
+    play.textContent = "Play"
+  }
+  const frame = (at) => {
+    if (!started) return
+    const time = started.from + ((at - started.at) / 12000) * duration
+    show(time, true)
+    if (time >= duration) return stop()
+    requestAnimationFrame(frame)
+  }
+  const toggle = () => {
+    if (started) return stop()
+    started = { at: performance.now(), from: now >= duration ? 0 : now }
+    play.textContent = "Pause"
+    requestAnimationFrame(frame)
+  }
+  slider.max = duration || 1
+  slider.addEventListener("input", () => {
+    stop()
+    show(slider.value * 1, true)
+  })
+  play.addEventListener("click", toggle)
+  document.addEventListener("workbench-cursor", (event) => show(event.detail, false))
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== " " || /^(INPUT|BUTTON|SELECT|TEXTAREA)$/.test(event.target.tagName)) return
+    event.preventDefault()
+    toggle()
+  })
+  for (const chart of document.querySelectorAll(".chart svg")) {
+    chart.addEventListener("click", (event) => {
+      const line = chart.querySelector("line.cursor")
+      if (!line) return
+      const x = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse()).x
+      show((x - line.dataset.left) / line.dataset.scale, true)
+    })
+  }
+  show(duration, false)
+}

@@ -1,0 +1,45 @@
+"""Global prefix sharing: the whole job's common prefixes, group by group, decode-heavy ones first.
+
+BatchLLM (arXiv 2412.03594), sections 4.1 and 4.2: prefixes are identified over all prompts before
+the start, requests of one prefix are scheduled together so that its cache lives as short as it can,
+and groups with more decoding for their prompt tokens go first, so that their decodes mix with the
+prompt chunks of those that follow.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from engine.core.config import knob
+from engine.inference.policy import Ordering, View
+from engine.inference.prefix_groups import Group, groups
+from engine.inference.request import Request
+
+
+class GlobalPrefix(Ordering):
+    """The planned order; requests that no plan knows come after it, by arrival."""
+
+    kind: Literal["global_prefix"] = "global_prefix"
+    decode_heavy_first: bool = knob(True, "Groups with more decoding for their prompt go first")
+
+    def prepare(self, requests: Sequence[Request], page_size: int) -> None:
+        planned = groups([request.prompt for request in requests], page_size)
+        if self.decode_heavy_first:
+            planned.sort(key=lambda group: -_decode_ratio(group, requests))
+        rank = 0
+        for number, group in enumerate(planned):
+            for member in group.members:
+                request = requests[member]
+                request.rank, request.shared = rank, group.shared
+                request.group = number if group.shared else -1
+                rank += 1
+
+    def key(self, request: Request, view: View) -> tuple[float, ...]:
+        return (request.rank,)
+
+
+def _decode_ratio(group: Group, requests: Sequence[Request]) -> float:
+    """Tokens to generate for each prompt token to compute, the shared prefix counted once."""
+    members = [requests[member] for member in group.members]
+    decode = sum(request.sampling.max_tokens for request in members)
+    prompt = sum(len(request.prompt) - group.shared for request in members) + group.shared
+    return decode / max(prompt, 1)

@@ -1,0 +1,24 @@
+"""Temporal fusion: generation of every request fused into one step, joined at any token.
+
+Flover (arXiv 2305.13484): a request's prompt is processed whole on arrival, its first token joins
+the fused batch at once, and when a request ends the last row of the batch moves into its place, so
+the buffers stay dense and the ended request's memory is free at that step.
+"""
+
+from typing import Literal
+
+from engine.inference.policy import Batching, Mix, View
+
+
+class TemporalFusion(Batching):
+    """Each step generates one token for every request and computes whole prompts beside them."""
+
+    kind: Literal["temporal_fusion"] = "temporal_fusion"
+
+    @property
+    def tells_moves(self) -> bool:
+        return True
+
+    def mixes(self, view: View) -> tuple[Mix, ...]:
+        left = max(0, view.budget - len(view.decoding))
+        return (Mix(None, left, whole_prompts=True, admit=view.max_running),)

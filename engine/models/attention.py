@@ -10,9 +10,6 @@ from torch import Tensor
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
-from engine.models.layers import rms_norm
-from engine.models.paged_attention import paged_attention
-from engine.models.rotary import rotate
 
 
 @dataclass(slots=True)
@@ -28,6 +25,7 @@ class Attention:
     """One layer's attention. Writes its new keys and values into the cache, then reads from it."""
 
     def __init__(self, config: ModelConfig, layer: int, weights: Gathered) -> None:
+        self.ops = weights.ops
         self.qkv = weights.linear("query", "key", "value")
         self.out = weights.linear("out")
         self.query_norm = weights.take("query_norm") if config.qk_norm else None
@@ -45,15 +43,15 @@ class Attention:
         heads_THD = self.qkv(x_TC).view(x_TC.shape[0], -1, self.head_dim)
         q_THD, k_TGD, v_TGD = heads_THD.split(self.heads, dim=1)
         if self.query_norm is not None and self.key_norm is not None:
-            q_THD = rms_norm(q_THD, self.query_norm, self.eps)
-            k_TGD = rms_norm(k_TGD, self.key_norm, self.eps)
+            q_THD = self.ops.rms_norm(q_THD, self.query_norm, self.eps)
+            k_TGD = self.ops.rms_norm(k_TGD, self.key_norm, self.eps)
         if here.turn is not None:
-            q_THD = rotate(q_THD, *here.turn, self.interleaved)
-            k_TGD = rotate(k_TGD, *here.turn, self.interleaved)
+            q_THD = self.ops.rotate(q_THD, *here.turn, self.interleaved)
+            k_TGD = self.ops.rotate(k_TGD, *here.turn, self.interleaved)
         k_PSGD, v_PSGD = cache["k"], cache["v"]
         k_PSGD.flatten(0, 1)[here.slots_T] = k_TGD.to(k_PSGD.dtype)
         v_PSGD.flatten(0, 1)[here.slots_T] = v_TGD.to(v_PSGD.dtype)
-        o_THD = paged_attention(
+        o_THD = self.ops.paged_attention(
             q_THD,
             k_PSGD,
             v_PSGD,

@@ -4,7 +4,6 @@ Shape letters: T tokens, C hidden, E experts, K experts per token, W expert widt
 """
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.config import ModelConfig
@@ -14,7 +13,7 @@ from engine.models.layers import ACTIVATIONS, route
 
 
 class Mixture:
-    """One layer's experts, stacked: reads only the weights of experts that got a token."""
+    """One layer's experts: reads only the weights of experts that got a token."""
 
     def __init__(self, config: ModelConfig, weights: Gathered) -> None:
         moe = config.experts
@@ -24,10 +23,8 @@ class Mixture:
         self.router = weights.linear("router")
         self.correction = weights.take("correction") if moe.correction else None
         each = [f"experts.{expert}." for expert in range(moe.count)]
-        into = weights.take(*(f"{e}{half}" for e in each for half in ("gate", "up")))
-        self.into_EXC = into.view(moe.count, 2 * moe.width, config.hidden)
-        down = weights.take(*(f"{expert}down" for expert in each))
-        self.down_ECW = down.view(moe.count, config.hidden, moe.width)
+        self.into = [weights.linear(f"{expert}gate", f"{expert}up") for expert in each]
+        self.down = [weights.linear(f"{expert}down") for expert in each]
         self.shared = FeedForward(config, weights, "shared.") if moe.shared else None
 
     def __call__(self, x_TC: Tensor) -> Tensor:
@@ -44,7 +41,7 @@ class Mixture:
                 continue
             rows = slice(stop, stop + count)
             stop += count
-            gate, up = F.linear(x_TC[token[rows]], self.into_EXC[expert]).chunk(2, dim=-1)
-            out = F.linear(self.act(gate) * up, self.down_ECW[expert])
+            gate, up = self.into[expert](x_TC[token[rows]]).chunk(2, dim=-1)
+            out = self.down[expert](self.act(gate) * up)
             y_TC.index_add_(0, token[rows], out * weight[rows])
         return y_TC

@@ -1,65 +1,75 @@
-"""Weights laid out for speed while the Hugging Face names stay views of the same memory."""
+"""A checkpoint's tensors by role, stacked and prepared for the operations that use them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch import Tensor
 
-from engine.models.linear import Linear
+from engine.models.ops import Linear, Ops
 from engine.models.parameters import Parameter
 
 
-class Gathered:
-    """Takes a checkpoint's tensors by role, several roles stacked into one where asked.
+class Cast(Mapping[str, Tensor]):
+    """A mapping's tensors in another type, each its own copy, made when asked for."""
 
-    `named` receives each tensor under its Hugging Face name, as a view of what was stacked: the
-    model holds every weight once. `source` may read lazily; each tensor is asked for once, copied
-    and let go.
-    """
+    def __init__(self, source: Mapping[str, Tensor], dtype: torch.dtype) -> None:
+        self.source = source
+        self.dtype = dtype
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.source[name].detach().to(self.dtype, copy=True)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.source)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+class Gathered:
+    """Tensors of one layer (or the outer ones), each read once, copied to `dtype` and let go."""
 
     def __init__(
         self,
         parameters: list[Parameter],
         source: Mapping[str, Tensor],
-        named: dict[str, Tensor],
+        ops: Ops,
         dtype: torch.dtype,
+        device: str,
     ) -> None:
         self.by_role = {p.roles[0][0]: p for p in parameters}
         self.source = source
-        self.named = named
+        self.ops = ops
         self.dtype = dtype
+        self.device = device
 
     def __contains__(self, role: str) -> bool:
         return role in self.by_role
 
     @torch.no_grad()
     def take(self, *roles: str) -> Tensor:
-        """The roles' rows stacked: [rows, in] (or [rows]); a role inside another's is skipped."""
+        """The roles' rows stacked, [rows, in] or [rows]; a role inside another's is skipped."""
         parameters = [self.by_role[role] for role in roles if role in self.by_role]
         rows = [sum(count for _, count in p.roles) for p in parameters]
         first = parameters[0]
         inner = (first.shape[0],) if first.transposed else first.shape[1:]
-        stacked = torch.empty(sum(rows), *inner, dtype=self.dtype)
+        stacked = torch.empty(sum(rows), *inner, dtype=self.dtype, device=self.device)
         for parameter, part in zip(parameters, stacked.split(rows), strict=True):
             view = part.T if parameter.transposed else part
             view.copy_(self.source[parameter.name])
-            self.named[parameter.name] = view
         return stacked
 
     def linear(self, *roles: str) -> Linear:
-        """A projection to the roles' outputs side by side, with biases where they have them.
+        """A projection to the roles' outputs side by side; a missing bias beside others is zero."""
+        return self.ops.linear(self.take(*roles), self._bias(roles))
 
-        Where only some of the roles have a bias the others' is zero.
-        """
-        weight_NK = self.take(*roles)
-        if not any(f"{role}.bias" in self for role in roles):
-            return Linear(weight_NK)
-        if all(f"{role}.bias" in self for role in roles if role in self):
-            return Linear(weight_NK, self.take(*(f"{role}.bias" for role in roles)))
+    def _bias(self, roles: tuple[str, ...]) -> Tensor | None:
+        held = [role for role in roles if role in self]
+        if not any(f"{role}.bias" in self for role in held):
+            return None
         parts = []
-        for role in roles:
+        for role in held:
             rows = sum(count for _, count in self.by_role[role].roles)
-            known = f"{role}.bias" in self
-            none = torch.zeros(rows, dtype=self.dtype)
-            parts.append(self.take(f"{role}.bias") if known else none)
-        return Linear(weight_NK, torch.cat(parts))
+            none = torch.zeros(rows, dtype=self.dtype, device=self.device)
+            parts.append(self.take(f"{role}.bias") if f"{role}.bias" in self else none)
+        return torch.cat(parts)

@@ -12,9 +12,8 @@ from torch import Tensor
 from engine.models.attention import Pass
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
-from engine.models.layers import LATENT_NORM_EPS, rms_norm
-from engine.models.paged_attention import paged_attention
-from engine.models.rotary import rotate
+from engine.models.layers import LATENT_NORM_EPS
+from engine.models.ops import Linear
 
 
 class LatentAttention:
@@ -23,6 +22,7 @@ class LatentAttention:
     def __init__(self, config: ModelConfig, layer: int, weights: Gathered) -> None:
         part = config.latent
         assert part is not None and config.rotary is not None
+        self.ops = weights.ops
         self.part = part
         self.heads = config.heads
         first = "query_down" if part.query_rank else "query"
@@ -30,8 +30,10 @@ class LatentAttention:
         self.query_norm = weights.take("query_norm") if part.query_rank else None
         self.query_up = weights.linear("query") if part.query_rank else None
         self.latent_norm = weights.take("latent_norm")
-        up_HXR = weights.take("latent_up").view(config.heads, part.nope + part.value, part.rank)
-        self.key_up_HNR, self.value_up_HVR = up_HXR.split([part.nope, part.value], dim=1)
+        up_HXR = weights.take("latent_up").unflatten(0, (config.heads, part.nope + part.value))
+        key_up_HNR, value_up_HVR = up_HXR.split([part.nope, part.value], dim=1)
+        self.key_up = [weights.ops.linear(up_NR.T, None) for up_NR in key_up_HNR]
+        self.value_up = [weights.ops.linear(up_VR, None) for up_VR in value_up_HVR]
         self.out = weights.linear("out")
         self.interleaved = config.rotary.interleaved
         self.scale = config.scale(layer)
@@ -45,23 +47,32 @@ class LatentAttention:
             [down.shape[1] - part.rank - part.rope, part.rank, part.rope], dim=1
         )
         if self.query_up is not None and self.query_norm is not None:
-            query = self.query_up(rms_norm(query, self.query_norm, LATENT_NORM_EPS))
+            query = self.query_up(self.ops.rms_norm(query, self.query_norm, LATENT_NORM_EPS))
         q_THX = query.unflatten(1, (self.heads, -1))
         q_THN, q_THQ = q_THX.split([part.nope, part.rope], dim=-1)
-        latent_TR = rms_norm(latent_TR, self.latent_norm, LATENT_NORM_EPS)
-        k_T1Q = rotate(k_TQ[:, None], *turn, self.interleaved)
-        pages_PS1X = cache["latent"]
-        entry_T1X = torch.cat([latent_TR[:, None], k_T1Q], dim=-1)
-        pages_PS1X.flatten(0, 1)[here.slots_T] = entry_T1X.to(pages_PS1X.dtype)
-        q_THR = torch.einsum("thn,hnr->thr", q_THN, self.key_up_HNR)
-        o_THR = paged_attention(
-            torch.cat([q_THR, rotate(q_THQ, *turn, self.interleaved)], dim=-1),
-            pages_PS1X,
-            pages_PS1X[..., : part.rank],
+        self._write(latent_TR, self.ops.rotate(k_TQ[:, None], *turn, self.interleaved), here, cache)
+        q_THR = each_head(self.key_up, q_THN)
+        # The latent is key and value at once; what attention makes of the rope part is dropped.
+        o_THX = self.ops.paged_attention(
+            torch.cat([q_THR, self.ops.rotate(q_THQ, *turn, self.interleaved)], dim=-1),
+            cache["latent"],
+            cache["latent"],
             here.batch.block_table_BP,
             here.batch.query_start_B1,
             here.batch.context_B,
             scale=self.scale,
         )
-        o_THV = torch.einsum("thr,hvr->thv", o_THR, self.value_up_HVR)
-        return self.out(o_THV.flatten(1))
+        return self.out(each_head(self.value_up, o_THX[..., : part.rank]).flatten(1))
+
+    def _write(
+        self, latent_TR: Tensor, k_T1Q: Tensor, here: Pass, cache: dict[str, Tensor]
+    ) -> None:
+        latent_TR = self.ops.rms_norm(latent_TR, self.latent_norm, LATENT_NORM_EPS)
+        entry_T1X = torch.cat([latent_TR[:, None], k_T1Q], dim=-1)
+        pages_PS1X = cache["latent"]
+        pages_PS1X.flatten(0, 1)[here.slots_T] = entry_T1X.to(pages_PS1X.dtype)
+
+
+def each_head(linears: list[Linear], x_THA: Tensor) -> Tensor:
+    """y_THB: every head through its own projection."""
+    return torch.stack([f(x_THA[:, head]) for head, f in enumerate(linears)], dim=1)

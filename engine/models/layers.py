@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.config import Experts, ModelConfig
-from engine.models.gathered import Gathered
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "silu": F.silu,
@@ -36,23 +35,6 @@ def norm(config: ModelConfig, x_TC: Tensor, by_role: dict[str, Tensor], role: st
     if config.norm_offset:
         weight = weight.float() + config.norm_offset
     return rms_norm(x_TC, weight, config.norm_eps)
-
-
-class Norm:
-    """A norm with its weight prepared (offset added once)."""
-
-    def __init__(self, config: ModelConfig, weights: Gathered, role: str) -> None:
-        self.weight_C = weights.take(role)
-        if config.norm_offset:  # in float32: 1 + a small weight would not survive bfloat16
-            self.weight_C = self.weight_C.float() + config.norm_offset
-        self.bias_C = weights.take(f"{role}.bias") if config.norm == "layer" else None
-        self.eps = config.norm_eps
-
-    def __call__(self, x_TC: Tensor) -> Tensor:
-        """The normalised x_TC."""
-        if self.bias_C is not None:
-            return F.layer_norm(x_TC, self.weight_C.shape, self.weight_C, self.bias_C, self.eps)
-        return rms_norm(x_TC, self.weight_C, self.eps)
 
 
 def softcap(x: Tensor, cap: float) -> Tensor:

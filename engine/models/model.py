@@ -6,29 +6,32 @@ Shape letters: T new tokens, C hidden, R wanted logits, V vocabulary.
 from collections.abc import Mapping
 from typing import Protocol
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.core.errors import BadInput
+from engine.models import fused_cpu
 from engine.models.attention import Attention, Pass
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
 from engine.models.experts import Mixture
 from engine.models.feedforward import FeedForward
-from engine.models.gathered import Gathered
+from engine.models.gathered import Cast, Gathered
 from engine.models.kv import CacheSpec, PagedKV, cache_spec
 from engine.models.latent_attention import LatentAttention
-from engine.models.layers import Norm, softcap
-from engine.models.linear import Linear
+from engine.models.layers import softcap
+from engine.models.norm import Norm
+from engine.models.ops import Linear, Ops, kernel_ops, plain_ops
 from engine.models.parameters import layer_parameters, outer_parameters
 from engine.models.rotary import cos_sin, frequencies
 
+DTYPES = ("float32", "bfloat16", "float16")
+
 
 class Fused(Protocol):
-    """A whole forward pass in one call, for the batches it can do."""
-
-    def fits(self, batch: Batch, kv: PagedKV) -> bool:
-        """Whether this batch can go through it."""
+    """A whole forward pass in one call."""
 
     def forward(self, batch: Batch, kv: PagedKV) -> Tensor:
         """logits_RV, equal to the general path's within rounding."""
@@ -57,40 +60,63 @@ class Block:
 
 
 class Model:
-    """A model ready to run. `weights` are views, by Hugging Face name, of the laid-out memory."""
+    """A model ready to run.
+
+    `weights` is where they came from, by Hugging Face name: a checkpoint reads them again when
+    asked (the model itself holds them once, laid out for its kernels). `plain` keeps to torch
+    operations, which is what devices other than the processor get.
+    """
 
     def __init__(
-        self, config: ModelConfig, source: Mapping[str, Tensor], dtype: str = "float32"
+        self,
+        config: ModelConfig,
+        source: Mapping[str, Tensor],
+        dtype: str = "float32",
+        *,
+        device: str = "cpu",
+        plain: bool = False,
     ) -> None:
+        if dtype not in DTYPES:
+            raise BadInput(f"dtype {dtype!r}: supported are {', '.join(DTYPES)}")
         self.config = config
+        self.weights = source
         self.dtype = getattr(torch, dtype)
+        self.device = device
         self.spec: CacheSpec = cache_spec(config, dtype)
-        self.weights: dict[str, Tensor] = {}
-        outer = Gathered(outer_parameters(config), source, self.weights, self.dtype)
+        compiled = not plain and device == "cpu" and dtype != "float16"
+        self.fused: Fused | None = None
+        if compiled and fused_cpu.fits(config, self.dtype):
+            self.fused = fused_cpu.Fused(config, Cast(source, self.dtype))
+        else:
+            self._assemble(kernel_ops() if compiled else plain_ops())
+
+    def _assemble(self, ops: Ops) -> None:
+        """The general path's parts."""
+        config, like = self.config, (self.weights, ops, self.dtype, self.device)
+        outer = Gathered(outer_parameters(config), *like)
         self.embedding_VC = outer.take("embedding")
         self.positions_PC = outer.take("positions") if config.rotary is None else None
         self.norm = Norm(config, outer, "norm")
-        self.head = Linear(self.embedding_VC) if config.tied else outer.linear("head")
-        self.blocks = [self._block(layer, source) for layer in range(config.layers)]
+        tied = ops.linear(self.embedding_VC, None) if config.tied else None
+        self.head: Linear = tied or outer.linear("head")
+        self.blocks = [
+            Block(config, layer, Gathered(layer_parameters(config, layer), *like))
+            for layer in range(config.layers)
+        ]
         self.frequencies_F = frequencies(config.rotary) if config.rotary else None
-        self.fused: Fused | None = None
-
-    def _block(self, layer: int, source: Mapping[str, Tensor]) -> Block:
-        parameters = layer_parameters(self.config, layer)
-        return Block(self.config, layer, Gathered(parameters, source, self.weights, self.dtype))
 
     @torch.inference_mode()
     def forward(self, batch: Batch, kv: PagedKV) -> Tensor:
         """logits_RV in float32 at `batch.logits_at_R`; new keys and values are written to `kv`."""
-        if self.fused is not None and self.fused.fits(batch, kv):
+        if self.fused is not None:
             return self.fused.forward(batch, kv)
-        positions_T = torch.from_numpy(batch.positions_T)
-        x_TC = self._embed(torch.from_numpy(batch.tokens_T), positions_T)
-        slots_T = torch.from_numpy(batch.slots_T).long()
+        positions_T = self._tensor(batch.positions_T)
+        x_TC = self._embed(self._tensor(batch.tokens_T), positions_T)
+        slots_T = self._tensor(batch.slots_T).long()
         here = Pass(batch, slots_T, self._turn(batch, positions_T))
         for block, cache in zip(self.blocks, kv.tensors, strict=True):
             x_TC = block(x_TC, here, cache)
-        x_RC = self.norm(x_TC[torch.from_numpy(batch.logits_at_R).long()])
+        x_RC = self.norm(x_TC[self._tensor(batch.logits_at_R).long()])
         return softcap(self.head(x_RC).float(), self.config.logit_softcap)
 
     def _embed(self, tokens_T: Tensor, positions_T: Tensor) -> Tensor:
@@ -108,7 +134,10 @@ class Model:
             return None
         angles = self.frequencies_F
         if rotary.kind == "dynamic":
-            lengths = torch.from_numpy(batch.query_start_B1).diff()
-            context_T = torch.from_numpy(batch.context_B).repeat_interleave(lengths)
+            lengths = self._tensor(batch.query_start_B1).diff()
+            context_T = self._tensor(batch.context_B).repeat_interleave(lengths)
             angles = frequencies(rotary, context_T)
         return cos_sin(rotary, angles, positions_T, self.dtype)
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        return torch.from_numpy(array).to(self.device)

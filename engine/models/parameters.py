@@ -4,7 +4,7 @@ The transformer asks for weights by role (`query`, `gate`, `experts.3.down` …)
 what Hugging Face checkpoints call them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -161,7 +161,7 @@ def _conv(name: str, role: str, out: int, into: int) -> list[Parameter]:
     return [weight, one(f"{name}.bias", f"{role}.bias", out)]
 
 
-def roles(parameters: list[Parameter], weights: dict[str, Tensor]) -> dict[str, Tensor]:
+def roles(parameters: list[Parameter], weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Views of the checkpoint's tensors by role, each as [out, in]; gradients flow through."""
     found: dict[str, Tensor] = {}
     for parameter in parameters:

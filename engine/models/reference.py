@@ -5,6 +5,8 @@ compared with it. Shape letters: B sequences, T tokens, C hidden, H query heads,
 D head size, V vocabulary, R latent rank.
 """
 
+from collections.abc import Mapping
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -22,7 +24,7 @@ from engine.models.parameters import layer_parameters, outer_parameters, roles
 from engine.models.rotary import cos_sin, frequencies, rotate
 
 
-def dense(config: ModelConfig, weights: dict[str, Tensor], tokens_BT: Tensor) -> Tensor:
+def dense(config: ModelConfig, weights: Mapping[str, Tensor], tokens_BT: Tensor) -> Tensor:
     """logits_BTV in the weights' dtype for token ids of shape [B, T]."""
     outer = roles(outer_parameters(config), weights)
     B, T = tokens_BT.shape

@@ -60,9 +60,10 @@ def test_dense_logits_equal_transformers(pair) -> None:
         assert (ours - logits_of(model, tokens)).abs().max() < TOLERANCE
 
 
-def test_prefill_and_decode_through_pages_equal_transformers(pair) -> None:
+@pytest.mark.parametrize("plain", [False, True], ids=["kernels", "plain"])
+def test_prefill_and_decode_through_pages_equal_transformers(pair, plain: bool) -> None:
     config, weights, model = pair
-    ours = Model(config, weights)
+    ours = Model(config, weights, plain=plain)
     kv = PagedKV(ours.spec, 64, PAGE)
     sequences, pages = prompts(config.vocab), scattered_pages(3, 40)
     caches = [transformers.DynamicCache(config=model.config) for _ in sequences]

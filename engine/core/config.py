@@ -6,6 +6,7 @@ type `Choice[Base]`: any concrete subclass of `Base` found in its policies folde
 `kind`.
 """
 
+import contextlib
 import dataclasses
 import importlib
 import inspect
@@ -174,8 +175,13 @@ def update(config: ConfigT, changes: Mapping[str, Any]) -> ConfigT:
     the first path or value that does not fit, and what would.
     """
     fields = to_dict(config)
-    for path in sorted(changes, key=lambda p: p.count(".")):
-        _assign(config, fields, path, changes[path])
+    for depth in sorted({path.count(".") for path in changes}):
+        for path in changes:
+            if path.count(".") == depth:
+                _assign(config, fields, path, changes[path])
+        # A newly chosen policy's defaults have to be there before something inside it is set.
+        with contextlib.suppress(BadInput):
+            fields = to_dict(from_dict(type(config), fields))
     return from_dict(type(config), fields)
 
 

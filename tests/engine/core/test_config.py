@@ -31,13 +31,15 @@ class Apple(Fruit):
     weight: float = knob(0.2, "how heavy", low=0.0, high=2.0, unit="kg")
 
 
+class Inner(Config):
+    depth: int = knob(2, "levels", low=1, high=8)
+    width: int = knob(1, "columns", low=1, high=8)
+
+
 class Pear(Fruit):
     kind: Literal["pear"] = "pear"
     ripe: bool = knob(True, "whether it can be eaten")
-
-
-class Inner(Config):
-    depth: int = knob(2, "levels", low=1, high=8)
+    seeds: Inner = knob(Inner(depth=3, width=5), "how they lie")
 
 
 class Basket(Config):
@@ -54,7 +56,8 @@ def test_kinds_are_found_without_a_list():
 
 def test_knobs_carry_bounds_unit_and_doc_in_field_order():
     found = {k.path: k for k in knobs(Basket())}
-    assert list(found) == ["count", "fruit", "fruit.weight", "inner.depth", "limit", "mode"]
+    assert list(found)[:3] == ["count", "fruit", "fruit.weight"]
+    assert list(found)[3:] == ["inner.depth", "inner.width", "limit", "mode"]
     assert (found["count"].low, found["count"].high, found["count"].unit) == (1, 10, "pieces")
     assert found["fruit"].choices == ("apple", "pear")
     assert found["mode"].choices == ("calm", "fast") and found["mode"].group == "more"
@@ -69,6 +72,11 @@ def test_update_sets_nested_values_and_switches_kinds():
     assert update(basket, {"fruit": "pear", "fruit.ripe": False}).fruit == Pear(ripe=False)
     assert update(basket, {"fruit": "apple"}).fruit.weight == 0.5  # same kind keeps its settings
     assert Basket().count == 3
+
+
+def test_a_new_kind_can_be_chosen_and_set_deeply_at_once():
+    fruit = update(Basket(), {"fruit.seeds.depth": 8, "fruit": "pear"}).fruit
+    assert fruit.seeds == Inner(depth=8, width=5)  # the field's own defaults, not the class's
 
 
 def test_a_choice_survives_being_written_with_its_kind():

@@ -81,7 +81,8 @@ def test_a_new_kind_can_be_chosen_and_set_deeply_at_once():
 
 def test_a_choice_survives_being_written_with_its_kind():
     basket = Basket(fruit=Pear(ripe=False))
-    assert to_dict(basket)["fruit"] == {"kind": "pear", "ripe": False}
+    written = to_dict(basket)["fruit"]
+    assert (written["kind"], written["ripe"], written["seeds"]["depth"]) == ("pear", False, 3)
     assert from_dict(Basket, to_dict(basket)) == basket
     assert Basket.model_validate_json(basket.model_dump_json()) == basket
 

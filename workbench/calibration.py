@@ -1,60 +1,20 @@
 """How far the engine stays under this machine's roofs, fitted to steps it has really taken.
 
-In come recorded steps (what each did, how long it lasted); out come the four calibration knobs of
-the modelled executor: reached shares of bandwidth and peak, and time a step and a sequence cost.
+In come steps read from a real run's log; out come the four calibration knobs of the modelled
+executor: reached shares of bandwidth and peak, and what a step and a sequence cost beside them.
 """
 
-import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
 from engine.hardware.device import Device
-from engine.inference.executor import Executor
 from engine.inference.executors.modelled import Modelled
-from engine.inference.step import Result, Step
 from engine.inference.step_cost import Shape, StepCost
+from workbench.steps_taken import Taken
 
 SHARES = np.geomspace(0.02, 1.25, 29)  # reached shares that are tried
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """One step that was taken. `seconds`: from its beginning to the next one's."""
-
-    new_B: np.ndarray
-    context_B: np.ndarray
-    rows: int  # tokens sampled
-    decodes: int
-    started: float
-    seconds: float = 0.0
-
-
-class Recorder:
-    """An executor that writes down what the one inside it is asked to do, and when."""
-
-    def __init__(self, inside: Executor) -> None:
-        self.inside, self.facts = inside, inside.facts
-        self.taken: list[Taken] = []
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.inside, name)
-
-    def execute(self, step: Step) -> Result:
-        """What the executor inside gives."""
-        new_B, context_B = step.queries_B.copy(), step.contexts_B.copy()
-        rows, now = len(step.sample_rows_S), time.perf_counter()
-        self.taken.append(Taken(new_B, context_B, rows, step.decodes, now))
-        return self.inside.execute(step)
-
-    def steps(self) -> list[Taken]:
-        """The steps with how long each lasted; the last one, which nothing follows, left out.
-
-        What lies between two steps (the scheduler, the tokens' text, events) is in the first's.
-        """
-        pairs = zip(self.taken, self.taken[1:], strict=False)
-        return [replace(one, seconds=after.started - one.started) for one, after in pairs]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ In comes a step; out come token numbers that depend on request seed and position
 seconds that roofline, page movements and stated overheads add up to. The engine moves the clock.
 """
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,19 +16,20 @@ from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
 from engine.inference.executor import Built, Facts
 from engine.inference.step import Result, Step
-from engine.inference.step_cost import OpTime, StepCost
+from engine.inference.step_cost import OpTime, Shape, StepCost
 from engine.models.config import ModelConfig
 from engine.models.find import find
 from engine.models.footprint import weight_bytes
 from engine.models.kv import cache_spec
+from engine.models.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from engine.inference.config import InferenceConfig
     from engine.inference.executors.modelled import Modelled
 
 THIS_MACHINE = "this-machine"
-MIX = tuple(np.array([0x9E3779B97F4A7C15, 0xD1342543DE82EF95, 0xBF58476D1CE4E5B9], np.uint64))
-HALF, MOST = np.uint64(32), np.uint64(33)  # bits
+SPREAD, GOLDEN = np.array([0xD1342543DE82EF95, 0x9E3779B97F4A7C15], np.uint64)
+UPPER = np.uint64(33)  # bits shifted out: the lower ones of a product are poorly mixed
 
 
 class ModelledExecutor:
@@ -42,7 +44,7 @@ class ModelledExecutor:
     def execute(self, step: Step) -> Result:
         """Tokens, and how long they would have taken. Log-probabilities are 0: nothing knows."""
         cost, choice = self.cost, self.choice
-        shape = cost.shape(step.queries_B, step.contexts_B, len(step.sample_rows_S))
+        shape = self._shape(step)
         seconds, flops, moved = cost.total(shape)
         seconds += choice.per_step + choice.per_sequence * len(step.rows_B)
         if len(step.swap_out) or len(step.swap_in) or len(step.copies):
@@ -54,8 +56,13 @@ class ModelledExecutor:
 
     def describe(self, step: Step) -> list[OpTime]:
         """The step's operations with time, work and the roof that binds each."""
-        shape = self.cost.shape(step.queries_B, step.contexts_B, len(step.sample_rows_S))
-        return self.cost.describe(shape)
+        return self.cost.describe(self._shape(step))
+
+    def _shape(self, step: Step) -> Shape:
+        rows = len(step.sample_rows_S)
+        if step.decodes == len(step.rows_B):
+            return self.cost.decode_shape(step.starts_B, rows)
+        return self.cost.shape(step.queries_B, step.contexts_B, rows)
 
     def _pages(self, step: Step) -> float:
         """Seconds of page copies on the device, then of both swap directions over the host link."""
@@ -70,12 +77,11 @@ class ModelledExecutor:
     def _tokens(self, step: Step) -> np.ndarray:
         """One token a sample, from its request's seed and how many tokens that has."""
         rows_S = step.sample_rows_S
-        mixed = step.rows.seed[rows_S] * MIX[0]
-        mixed += step.rows.known[rows_S].astype(np.uint64)
-        mixed *= MIX[1]
-        mixed ^= mixed >> HALF
-        mixed *= MIX[2]
-        return ((mixed >> MOST) % self.vocab).astype(np.int32)
+        mixed = step.rows.seed[rows_S] * SPREAD
+        mixed += step.rows.known[rows_S].astype(np.uint64) * GOLDEN
+        mixed >>= UPPER
+        mixed %= self.vocab
+        return mixed.astype(np.int32)
 
 
 def build(config: "InferenceConfig", choice: "Modelled") -> Built:
@@ -96,7 +102,30 @@ def build(config: "InferenceConfig", choice: "Modelled") -> Built:
     )
     host = link(machine.host_link) if machine.host_link else None
     cost = StepCost(model, choice.calibrated(machine), config.dtype)
-    return Built(ModelledExecutor(facts, cost, choice, host), VirtualClock())
+    executor = ModelledExecutor(facts, cost, choice, host)
+    return Built(executor, VirtualClock(), _reader(config, found.folder))
+
+
+class Reader:
+    """A tokenizer that reads prompts but gives modelled tokens no text, for they mean nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.inside = Tokenizer(folder)
+
+    def encode(self, text: str) -> list[int]:
+        """Token numbers of a text."""
+        return self.inside.encode(text)
+
+    def decode(self, tokens: list[int]) -> str:
+        """A dot for each token."""
+        return "·" * len(tokens)
+
+
+def _reader(config: "InferenceConfig", folder: Path | None) -> Reader | None:
+    """The model's tokenizer, loaded only for a workload that needs it."""
+    if not config.workload.speaks or folder is None:
+        return None
+    return Reader(folder) if (folder / "tokenizer.json").is_file() else None
 
 
 def _fits(machine: Device, model: ModelConfig, config: "InferenceConfig", per_page: int) -> None:

@@ -7,6 +7,7 @@ Layers are alike, so each kind of operation is bound once for all of them, plus 
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,8 +29,7 @@ class OpTime:
     roof: str
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """All that a step's cost depends on. Sums over its sequences, and over layers where said."""
 
     tokens: int
@@ -38,8 +38,7 @@ class Shape:
     touched: int  # cached tokens read or written, summed over layers
 
 
-@dataclass(frozen=True, slots=True)
-class _Linear:
+class _Linear(NamedTuple):
     """Flops and bytes of one operation: a constant, and so much for each of four counts."""
 
     name: str
@@ -58,6 +57,8 @@ class StepCost:
         windows = sorted(set(config.windows))
         self.windows = [(window, config.windows.count(window)) for window in windows]
         self.operations = self._operations()
+        names = [op.name for op in self.operations]
+        self.routes = names.index("experts") if "experts" in names else None
         self.experts: dict[int, float] = {}  # weight bytes read, by tokens of the step
 
     def shape(self, new_B: np.ndarray, context_B: np.ndarray, rows: int) -> Shape:
@@ -77,12 +78,20 @@ class StepCost:
             touched += layers * (seen + tokens)
         return Shape(tokens, rows, pairs, touched)
 
+    def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
+        """`shape` of a step in which every sequence decodes after `starts_B` cached tokens."""
+        tokens = len(starts_B)
+        if self.windows[-1][0]:
+            return self.shape(np.ones_like(starts_B), starts_B + 1, rows)
+        seen = (int(starts_B.sum()) + tokens) * self.config.layers
+        return Shape(tokens, rows, seen, seen + tokens * self.config.layers)
+
     def total(self, shape: Shape) -> tuple[float, float, float]:
         """Seconds, flops and bytes of a step of that shape."""
         seconds = flops = moved = 0.0
-        for op in self.operations:
-            work, size = self._work(op, shape)
-            seconds += max(work / self.compute, size / self.memory) + op.launch
+        for _, work, size, launch in self._works(shape):
+            compute, memory = work / self.compute, size / self.memory
+            seconds += (compute if compute > memory else memory) + launch
             flops += work
             moved += size
         return seconds, flops, moved
@@ -90,21 +99,34 @@ class StepCost:
     def describe(self, shape: Shape) -> list[OpTime]:
         """The same, operation by operation, with the roof that binds each."""
         found = []
-        for op in self.operations:
-            work, size = self._work(op, shape)
+        for name, work, size, launch in self._works(shape):
             compute, memory = work / self.compute, size / self.memory
             busy, roof = (compute, self.dtype) if compute > memory else (memory, "bandwidth")
-            roof = "launch" if op.launch > busy else roof
-            found.append(OpTime(op.name, busy + op.launch, work, size, roof))
+            roof = "launch" if launch > busy else roof
+            found.append(OpTime(name, busy + launch, work, size, roof))
         return found
 
-    def _work(self, op: _Linear, shape: Shape) -> tuple[float, float]:
-        f, b = op.flops, op.bytes
-        work = f[0] + f[1] * shape.tokens + f[2] * shape.rows + f[3] * shape.pairs
-        size = b[0] + b[1] * shape.tokens + b[2] * shape.rows + b[3] * shape.touched
-        if op.name == "experts":
-            size += self._experts(shape.tokens)
-        return work, size
+    def _works(self, shape: Shape) -> list[tuple[str, float, float, float]]:
+        """Name, flops, bytes and launch seconds of each operation."""
+        tokens, rows, pairs, touched = shape.tokens, shape.rows, shape.pairs, shape.touched
+        found = [
+            (
+                name,
+                f_once + f_token * tokens + f_row * rows + f_pair * pairs,
+                b_once + b_token * tokens + b_row * rows + b_touch * touched,
+                launch,
+            )
+            for (
+                name,
+                (f_once, f_token, f_row, f_pair),
+                (b_once, b_token, b_row, b_touch),
+                launch,
+            ) in self.operations
+        ]
+        if self.routes is not None:
+            name, work, size, launch = found[self.routes]
+            found[self.routes] = name, work, size + self._experts(tokens), launch
+        return found
 
     def _experts(self, tokens: int) -> float:
         """Weight bytes of the experts that a step of so many tokens reaches."""

@@ -32,6 +32,11 @@ class Workload(Policy):
 
     folder = "engine.inference.workloads"
 
+    @property
+    def speaks(self) -> bool:
+        """Whether it needs the model's tokenizer."""
+        return False
+
     @abstractmethod
     def requests(self, source: Source, seed: int) -> list[Request]:
         """All requests of the run by arrival time (seconds). Raises BadInput."""

@@ -5,11 +5,10 @@ import pytest
 
 from engine.hardware.device import device
 from engine.inference.executors.modelled import Modelled
-from engine.inference.rows import Rows
-from engine.inference.step import Result, Step
 from engine.inference.step_cost import StepCost
 from engine.models.find import find
-from workbench.calibration import SHARES, Recorder, Taken, errors, fit
+from workbench.calibration import SHARES, errors, fit
+from workbench.steps_taken import Taken
 
 CONFIG = find("qwen3-0.6b").config
 MACHINE = device("h100-sxm").at_best().model_copy(update={"launch": 0.0})
@@ -29,7 +28,7 @@ def steps(truth: Modelled, noise: float = 0.0) -> list[Taken]:
         seconds, _, _ = cost.total(cost.shape(new_B, context_B, size))
         seconds += truth.per_step + truth.per_sequence * size
         seconds *= float(np.exp(noise * random.standard_normal()))
-        found.append(Taken(new_B, context_B, size, size, 0.0, seconds))
+        found.append(Taken(new_B, context_B, size, seconds))
     return found
 
 
@@ -61,24 +60,3 @@ def test_errors_are_relative_to_the_real_step_and_signed():
     assert np.abs(errors(taken, cost, truth)).max() < 1e-9
     slower = truth.model_copy(update={"per_step": 1e-3 + 0.5})
     assert (errors(taken, cost, slower) > 1).all()
-
-
-def test_the_recorder_passes_steps_on_and_times_them_from_start_to_start():
-    class Inside:
-        facts = "facts"
-
-        def execute(self, step: Step) -> Result:
-            return Result(np.zeros(2, np.int32), np.zeros(2, np.float32), 0.0)
-
-        def describe(self) -> str:
-            return "inside"
-
-    recorder = Recorder(Inside())
-    at = np.arange(2)
-    step = Step(0, Rows(4, 16), at, np.array([5, 6]), np.ones(2, np.int32), at, at, 2, 0)
-    for _ in range(3):
-        assert len(recorder.execute(step).tokens_S) == 2
-    assert recorder.facts == "facts" and recorder.describe() == "inside"
-    first, second = recorder.steps()
-    assert first.started + first.seconds == second.started and first.seconds > 0
-    assert first.context_B.tolist() == [6, 7] and first.rows == 2

@@ -27,6 +27,10 @@ class Prompts(Workload):
     repeat: int = knob(1, "Times each text is asked", low=1, high=100_000)
     gap: float = knob(0.0, "Between arrivals", low=0.0, high=3600.0, unit="s")
 
+    @property
+    def speaks(self) -> bool:
+        return True
+
     def requests(self, source: Source, seed: int) -> list[Request]:
         if source.encode is None:
             raise BadInput("workload prompts: the model has no tokenizer; choose another workload")

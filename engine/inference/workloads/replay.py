@@ -1,11 +1,13 @@
 """Requests of an earlier run once more: the same prompts, arrivals and answer lengths."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from engine.core.config import Config, knob
+from engine.core.errors import BadInput
 from engine.inference.request import Request, TokenId
 from engine.inference.synthetic import LONGEST
 from engine.inference.workload import Source, Workload
@@ -44,22 +46,23 @@ class Replay(Workload):
         ]
 
 
-def replay(requests: list[Request], answers: list[int]) -> Replay:
-    """The workload that asks `requests` again, to be answered with `answers` tokens each.
+def replay(requests: list[Request], answers: Mapping[int, int]) -> Replay:
+    """The workload that asks `requests` again, each answered with `answers[its place]` tokens.
 
     Requests without an answer are left out.
     """
-    return Replay(
-        asked=tuple(
-            Asked(
-                prompt=tuple(request.prompt.tolist()),
-                output=answer,
-                arrival=request.arrival,
-                user=request.user,
-                priority=request.priority,
-                salt=request.salt,
-            )
-            for request, answer in zip(requests, answers, strict=True)
-            if answer > 0
+    asked = tuple(
+        Asked(
+            prompt=tuple(request.prompt.tolist()),
+            output=answers[place],
+            arrival=request.arrival,
+            user=request.user,
+            priority=request.priority,
+            salt=request.salt,
         )
+        for place, request in enumerate(requests)
+        if answers.get(place)
     )
+    if not asked:
+        raise BadInput("replay: no request was answered; there is nothing to ask again")
+    return Replay(asked=asked)

@@ -22,8 +22,19 @@ def built(**choice):
 
 def decode(rows: Rows, count: int, context: int = 100, **fields) -> Step:
     at = np.arange(count)
-    starts = np.full(count, context - 1, np.int32)
-    return Step(0, rows, at, starts, np.ones(count, np.int32), at, at, count, 0, **fields)
+    return Step(
+        number=0,
+        rows=rows,
+        requests=[],
+        rows_B=at,
+        starts_B=np.full(count, context - 1, np.int32),
+        queries_B=np.ones(count, np.int32),
+        sample_rows_S=at,
+        sample_from_S=at,
+        decodes=count,
+        prefill_tokens=0,
+        **fields,
+    )
 
 
 @pytest.fixture

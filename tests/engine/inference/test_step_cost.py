@@ -46,6 +46,8 @@ def test_the_closed_form_is_the_sum_of_the_operations(name):
         shape = cost.shape(new, context, rows)
         seconds, flops, moved, parts = op_by_op(config, sheet, new, context, rows, "bfloat16")
         assert cost.total(shape) == pytest.approx((seconds, flops, moved), rel=1e-12)
+        if (new == 1).all():
+            assert cost.decode_shape(context - 1, rows) == shape
         for told, (op, took) in zip(cost.describe(shape), parts, strict=True):
             assert told.name == op and told.seconds == pytest.approx(took, rel=1e-12)
 

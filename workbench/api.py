@@ -6,6 +6,7 @@ that goes away aborts its requests. Every fault of a client is a 4xx with one li
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 from tornado.iostream import StreamClosedError
@@ -81,8 +82,9 @@ class Generation(Handler):
             loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
         try:
-            self.tickets: list[Ticket] = self.live.submit_all(self._prompts(asked), asked, tell)
+            self._ask(asked, tell)
         except BadInput as fault:
+            self._abort()
             raise HTTPError(400, str(fault)) from None
         try:
             await (self._stream(pieces) if asked.stream else self._whole(pieces))
@@ -97,10 +99,19 @@ class Generation(Handler):
             raise HTTPError(415, "content type: send application/json")
         try:
             asked = (chat if self.kind == "chat" else completion)(read_json(self.request.body))
-            self.live.check_name(asked.model)
         except BadInput as fault:
             raise HTTPError(400, str(fault)) from None
+        if asked.model != self.live.name:
+            raise HTTPError(404, f"model {asked.model[:80]!r}: not served; ask {self.live.name!r}")
         return asked
+
+    def _ask(self, asked: Asked, tell: Callable[[Piece], None]) -> None:
+        """Hand in every prompt, or raise BadInput for the first that cannot be."""
+        self.tickets: list[Ticket] = []
+        for place, prompt in enumerate(self._prompts(asked)):
+            base = place * asked.sampling.n
+            ticket = self.live.ask(prompt, asked.sampling, tell, user=asked.user, base=base)
+            self.tickets.append(ticket)
 
     def _prompts(self, asked: Asked) -> list[list[int]]:
         if self.kind == "chat":

@@ -1,50 +1,93 @@
-"""The web app: one server on loopback, a route for each page."""
+"""The web app: one server on loopback, a page for each place, one live engine under them all."""
 
-import socket
+import logging
 from collections.abc import Callable
 from typing import Any
 
 import panel as pn
 
 from engine.core.errors import BadInput
+from engine.inference.config import InferenceConfig
+from workbench.api import handlers
+from workbench.api_access import Access, access
+from workbench.live import LiveEngine
 from workbench.pages_catalogue import catalogue_page
+from workbench.pages_compare import ComparePage
+from workbench.pages_live import LivePage
+from workbench.pages_runs import RunsPage
+from workbench.pages_shell import message_page
+from workbench.pages_study import StudyPage
+from workbench.server import HOST
+from workbench.shelf import Shelf
 
-HOST = "127.0.0.1"
+Page = Callable[[], Any]
 
 
-def check_port(port: int) -> None:
-    """Raises BadInput where the port cannot be served on."""
-    if not 1 <= port <= 65535:
-        raise BadInput(f"port {port}: not a port; give one from 1 to 65535")
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def pages(live: LiveEngine, shelf: Shelf) -> dict[str, Page]:
+    """What is served at each place."""
+    found: dict[str, Page] = {
+        "/": lambda: LivePage(live, shelf).page(),
+        "catalogue": catalogue_page,
+        "study": lambda: StudyPage(shelf).page(),
+        "compare": lambda: ComparePage(shelf).page(),
+        "runs": lambda: RunsPage(shelf).page(),
+        "run": lambda: RunsPage(shelf).page(),
+    }
+    return {place: _or_fault(page) for place, page in found.items()}
+
+
+def _or_fault(page: Page) -> Page:
+    """A page, or one line that says why there is none. (Panel serves functions only.)"""
+
+    def shown() -> Any:
         try:
-            probe.bind((HOST, port))
-        except OSError as fault:
-            raise BadInput(
-                f"port {port}: {fault.strerror.lower()}; free it or choose another with --port"
-            ) from None
+            return page()
+        except BadInput as fault:
+            return message_page("This page cannot be shown", str(fault))
+
+    return shown
 
 
-def routes() -> dict[str, Callable[[], Any]]:
-    """Page function by place."""
-    return {"": catalogue_page, "catalogue": catalogue_page}
+def serve(
+    port: int,
+    ready: Callable[[str], None],
+    *,
+    model: str = "stdlib-5m",
+    runs: tuple[str, ...] = (),
+    live: LiveEngine | None = None,
+    rules: Access | None = None,
+) -> None:
+    """Serve the app until interrupted; `ready` is told its address once it answers.
+
+    `runs`: run files to have on the shelf. `live`: an engine already started (then `model` is not
+    read). The API answers on the same port. Raises BadInput for a bad model or run file.
+    """
+    shelf = Shelf()
+    for path in runs:
+        shelf.open(path)
+    live = live or LiveEngine(InferenceConfig(model=model)).start()
+    server = make_server(port, live, shelf, rules)
+    try:
+        server.io_loop.add_callback(ready, f"http://{HOST}:{port}")
+        server.start()
+        server.io_loop.start()
+    finally:
+        live.close()
+        server.stop()
 
 
-def serve(port: int, ready: Callable[[str], None], runs: tuple[str, ...] = ()) -> None:
-    """Serve the app until interrupted; `ready` is told its address once it answers."""
-    check_port(port)
+def make_server(port: int, live: LiveEngine, shelf: Shelf, rules: Access | None = None) -> Any:
+    """The server, not started."""
+    logging.getLogger("bokeh").setLevel(logging.WARNING)
     pn.extension()
-    origins = [f"{host}:{port}" for host in (HOST, "localhost")]
-    server = pn.serve(
-        {name or "/": page for name, page in routes().items()},
+    return pn.serve(
+        pages(live, shelf),
         address=HOST,
         port=port,
-        websocket_origin=origins,
+        websocket_origin=[f"{host}:{port}" for host in (HOST, "localhost")],
+        extra_patterns=handlers(live, rules or access(HOST, port)),
         show=False,
         start=False,
+        verbose=False,
         title="Parallel Workbench",
     )
-    server.io_loop.add_callback(ready, f"http://{HOST}:{port}")
-    server.start()
-    server.io_loop.start()

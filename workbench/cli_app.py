@@ -2,6 +2,7 @@
 
 import argparse
 import webbrowser
+from typing import Any
 
 from workbench.cli_output import say
 
@@ -11,14 +12,20 @@ PORT = 5006
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=PORT, help=f"the app's port (default {PORT})")
     parser.add_argument("--no-browser", action="store_true", help="do not open a browser")
+    parser.add_argument(
+        "--model", default="stdlib-5m", metavar="NAME", help="the live page's model (or its folder)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    return serve_app(args.port, not args.no_browser)
+    return serve_app(args.port, not args.no_browser, model=args.model)
 
 
-def serve_app(port: int, browser: bool, page: str = "", runs: tuple[str, ...] = ()) -> int:
-    """Serve the app on loopback until interrupted; `runs` are run files to have open in it."""
+def serve_app(port: int, browser: bool, page: str = "", **options: Any) -> int:
+    """Serve the app on loopback until interrupted; `options` are those of `workbench.app.serve`."""
+    from workbench.server import check_port
+
+    check_port(port)  # before the second that importing the app takes
     from workbench.app import serve
 
     def ready(address: str) -> None:
@@ -26,5 +33,5 @@ def serve_app(port: int, browser: bool, page: str = "", runs: tuple[str, ...] = 
         if browser:
             webbrowser.open(f"{address}{page}")
 
-    serve(port, ready, runs=runs)
+    serve(port, ready, **options)
     return 0

@@ -20,4 +20,4 @@ def run(args: argparse.Namespace) -> int:
     for file in args.files:
         load(file)  # a bad file is said before the browser opens
     page = f"/run?file={quote(args.files[0])}"
-    return serve_app(args.port, not args.no_browser, page, tuple(args.files))
+    return serve_app(args.port, not args.no_browser, page, runs=tuple(args.files))

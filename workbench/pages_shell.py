@@ -98,7 +98,6 @@ class Shell:
             header=[self._nav],
             dark_theme=self.dark,
             theme_config=theme_config(),
-            busy_indicator=None,
             sx=_sx(),
             sizing_mode="stretch_both",
         )
@@ -163,4 +162,14 @@ def _sx() -> dict[str, Any]:
         },
         "& .MuiDrawer-paper": {**quiet, "backgroundColor": "var(--wb-paper)"},
         "& .main": {"backgroundColor": "var(--wb-paper)"},
+        "& .header .MuiLinearProgress-root": {"display": "none"},  # views tick: it never rests
     }
+
+
+def message_page(title: str, line: str) -> Any:
+    """A page that says one thing."""
+    shell = Shell(title, "")
+    text = f"<h1>{escape(title)}</h1><p>{escape(line)}</p>"
+    back = f"<p><a href='{escape(address('catalogue', shell.dark))}'>To the catalogue</a></p>"
+    shell.page.main = [html(text + back, margin=(60, 40))]
+    return shell.page

@@ -22,8 +22,11 @@ class Session:
     timer; nothing is called back from the threads of a run.
     """
 
-    def __init__(self, driver: Driver, config: Config, *, study: str = "", seed: int = 0) -> None:
+    def __init__(
+        self, driver: Driver, config: Config, *, study: str = "", seed: int = 0, rest: float = REST
+    ) -> None:
         self.driver, self.config, self.study, self.seed = driver, config, study, seed
+        self.rest = rest  # seconds; 0 where whoever turns the knobs waits already
         self.start: Config = config  # what `reset` goes back to
         self.runs: list[Run] = []
         self._timer: threading.Timer | None = None
@@ -53,8 +56,10 @@ class Session:
 
     def _later(self) -> None:
         self._cancel()
-        if not self._closed:
-            self._timer = threading.Timer(REST, self.begin)
+        if not self.rest:
+            self.begin()
+        elif not self._closed:
+            self._timer = threading.Timer(self.rest, self.begin)
             self._timer.daemon = True
             self._timer.start()
 

@@ -1,0 +1,35 @@
+"""Addresses that carry every knob: a query of dotted paths, and back."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from engine.core.config import Config, update
+from engine.core.errors import BadInput
+from workbench.session import changed
+
+OWN = ("slug", "seed", "theme", "file", "name", "preset")  # of the page, not of the study
+MOST = 64  # knobs in one address
+
+
+def query_of(start: Config, config: Config) -> dict[str, str]:
+    """What must be set on `start` to get `config`, as text by dotted path."""
+    differing = changed(start, config)
+    return {path: spelled(after) for path, (_, after) in differing.items() if after is not None}
+
+
+def spelled(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def config_of(start: Config, query: Mapping[str, str] | Iterable[tuple[str, str]]) -> Config:
+    """`start` with the knobs of an address set. Raises BadInput for one that does not fit."""
+    wanted = {path: value for path, value in dict(query).items() if path not in OWN}
+    if len(wanted) > MOST:
+        raise BadInput(f"address: {len(wanted)} knobs; at most {MOST}")
+    return update(start, wanted)
+
+
+def study_address(slug: str, start: Config, config: Config) -> str:
+    """The address of a study page with every knob that differs from the study's own config."""
+    return f"/study?{urlencode({'slug': slug, **query_of(start, config)})}"

@@ -1,0 +1,1 @@
+"""Studies of the decoding family, found by file name."""

@@ -1,0 +1,1 @@
+"""Studies of the serving family, found by file name."""

@@ -1,1 +1,300 @@
-// placeholder
+// Lanes over time: an axis below, names on the left, wheel zooms, drag pans, the time cursor.
+// A view gives `head` (pixels above the lanes), `pitch` (least and most lane height) and draws.
+
+const NAMES = 84, TIME_AXIS = 24, GAP = 8;
+
+class Timeline {
+  // `view`: {head, foot, pitch: [least, most], draw(ctx, timeline), hover(spot, event), click(spot)}
+  constructor(stage, area, view) {
+    Object.assign(this, { stage, view, run: "", end: 0, first: 0, held: false, zoom: null });
+    this.surface = stage.surface(area, (ctx, w, h) => this.draw(ctx, w, h), {
+      wheel: (x, y, event) => this.wheel(x, y, event),
+      pointerdown: (x, y, event) => this.press(x, y, event),
+      pointermove: (x, y, event) => this.move(x, y, event),
+      pointerup: (x, y, event) => this.release(x, y, event),
+      pointerleave: (x, y, event) => {
+        if (!this.drag) view.hover(null, event);
+      },
+      dblclick: () => this.reset(),
+    });
+    this.surface.canvas.tabIndex = 0;
+    this.surface.canvas.setAttribute("aria-label", "Arrow keys pan, plus and minus zoom, 0 shows all");
+    this.surface.canvas.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  get frame() { return this.stage.frame; }
+  get from() { return this.zoom ? this.zoom[0] : 0; }
+  get to() { return this.zoom ? this.zoom[1] : this.end; }
+
+  // A button that shows everything again; there while something is out of sight by choice.
+  offerReset() {
+    const row = make("div", "pw-switch", this.stage.tools);
+    this.button = make("button", "", row, "Show all");
+    this.button.type = "button";
+    this.button.onclick = () => this.reset();
+  }
+
+  reset() {
+    this.zoom = null;
+    this.held = false;
+    this.stage.schedule();
+  }
+
+  x(time) { return NAMES + (time - this.from) / (this.to - this.from || 1) * (this.width - NAMES - GAP); }
+  time(x) { return this.from + (x - NAMES) / (this.width - NAMES - GAP) * (this.to - this.from); }
+  y(lane) { return this.top + (lane - this.first) * this.pitch; }
+  lane(y) {
+    const lane = Math.floor((y - this.top) / this.pitch + this.first);
+    return y >= this.top && y < this.bottom && lane >= 0 && lane < this.frame.lanes ? lane : -1;
+  }
+
+  // What one lane's columns are at: frames carry lanes from `lane0` on.
+  at(lane) { return lane - this.frame.lane0; }
+  known(lane) { return lane >= this.frame.lane0 && lane < this.frame.lane0 + this.frame.names.length; }
+
+  color(lane) {
+    const { colors, chosen } = this.stage, place = this.at(lane);
+    const hue = colors.hues[this.frame.hue[place]];
+    return chosen && this.frame.names[place] !== chosen && this.frame.names.includes(chosen)
+      ? mix(hue, colors.paper, 0.7) : hue;
+  }
+
+  // Lanes that show, of those whose columns are here.
+  *visible() {
+    const last = Math.min(this.frame.lanes, Math.ceil(this.first + this.fits));
+    for (let lane = Math.max(0, Math.floor(this.first)); lane < last; lane++) {
+      if (this.known(lane)) yield lane;
+    }
+  }
+
+  measure(width, height) {
+    const { frame, view } = this, options = this.stage.model.get("options");
+    if (frame.run !== this.run) Object.assign(this, { run: frame.run, end: 0, zoom: null, held: false });
+    this.end = Math.max(this.end, frame.now, options.duration || 0, 1e-9);
+    Object.assign(this, { width, top: view.head, bottom: height - TIME_AXIS - (view.foot || 0) });
+    const room = Math.max(1, this.bottom - this.top);
+    this.pitch = clamp(room / Math.max(1, frame.lanes), ...view.pitch);
+    this.fits = Math.max(1, Math.floor(room / this.pitch + 1e-6));
+    if (frame.lanes > this.fits) this.pitch = room / this.fits; // no lane is cut in half
+    this.most = Math.max(0, frame.lanes - this.fits);
+    if (!this.held) this.follow();
+    this.first = clamp(this.first, 0, this.most);
+  }
+
+  // Unless a person has scrolled: keep in view the lanes alive at the cursor.
+  follow() {
+    const { born, ended, lane0 } = this.frame, now = this.stage.cursor;
+    let first = -1, last = -1;
+    for (let i = 0; i < born.length; i++) {
+      if (born[i] > now || (ended[i] < now && !(ended[i] === this.frame.now))) continue;
+      if (first < 0) first = lane0 + i;
+      last = lane0 + i;
+    }
+    if (first < 0) return;
+    const wanted = last - this.fits + 1;
+    if (this.first > first) this.first = Math.max(0, first - 1);
+    else if (this.first < wanted) this.first = Math.min(wanted, Math.max(first - 1, 0));
+  }
+
+  tell() {
+    this.stage.tellWindow({
+      start: this.from, stop: this.to, first: Math.floor(this.first),
+      last: Math.ceil(this.first + this.fits), ...(this.view.window?.() || {}),
+    });
+  }
+
+  draw(ctx, width, height) {
+    this.measure(width, height);
+    const { colors, cursor } = this.stage;
+    this.stripes(ctx);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(NAMES - 1, 0, width - NAMES - GAP + 6, this.bottom);
+    ctx.clip();
+    this.view.draw(ctx, this);
+    const now = this.x(cursor);
+    if (cursor < this.frame.now) { // what comes after the cursor is faint
+      ctx.fillStyle = css(colors.paper, 0.72);
+      ctx.fillRect(now, 0, width - now, this.bottom);
+    }
+    ctx.restore();
+    this.nameLanes(ctx);
+    this.axis(ctx, now);
+    this.view.below?.(ctx, this.bottom + TIME_AXIS + 4);
+    const scope = this.fits < this.frame.lanes - 0.5 || this.zoom;
+    this.stage.say(this.view.said(this, scope));
+    if (this.button) this.button.parentNode.style.display = this.zoom || this.held ? "" : "none";
+    this.tell();
+  }
+
+  stripes(ctx) {
+    const { colors } = this.stage;
+    ctx.strokeStyle = css(colors.line);
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    for (const lane of this.visible()) {
+      const y = Math.round(this.y(lane) + this.pitch) - 0.5;
+      if (y < this.top || y > this.bottom || this.pitch < 9) continue;
+      ctx.moveTo(NAMES, y);
+      ctx.lineTo(this.width - GAP, y);
+    }
+    ctx.stroke();
+  }
+
+  // Names of lanes; above them what stands in the head, in two lines.
+  nameLanes(ctx) {
+    const { colors, chosen } = this.stage, every = Math.ceil(14 / this.pitch);
+    ctx.font = `600 12px ${colors.font}`;
+    ctx.fillStyle = css(colors.ink);
+    const [title, below] = this.heading || ["", ""];
+    ctx.fillText(title, 0, 14);
+    ctx.font = `12px ${colors.font}`;
+    ctx.fillStyle = css(colors.faint);
+    ctx.fillText(fit(ctx, below, NAMES - 6), 0, 32);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(0, this.top, NAMES, this.bottom - this.top);
+    ctx.clip();
+    for (const lane of this.visible()) {
+      const place = this.at(lane), name = this.frame.names[place], picked = name === chosen;
+      if (lane % every && !picked) continue;
+      const y = this.y(lane) + this.pitch / 2;
+      const hue = colors.hues[this.frame.hue[place]];
+      ctx.fillStyle = textured(ctx, hue, this.frame.texture[place], colors.paper);
+      ctx.fillRect(0, y - 5, 10, 10);
+      ctx.font = `${picked ? 600 : 400} 12px ${colors.font}`;
+      ctx.fillStyle = css(colors.ink);
+      ctx.fillText(fit(ctx, name, NAMES - 24), 16, y + 0.5);
+    }
+    ctx.restore();
+    ctx.font = `12px ${colors.font}`;
+  }
+
+  axis(ctx, now) {
+    const { colors, cursor } = this.stage, y = this.bottom, right = this.width - GAP;
+    ctx.strokeStyle = css(colors.idle);
+    ctx.fillStyle = css(colors.faint);
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    ctx.moveTo(NAMES, y + 0.5);
+    ctx.lineTo(right, y + 0.5);
+    const found = ticks(this.from, this.to, Math.max(2, (right - NAMES) / 110));
+    const label = `${seconds(cursor, this.to)}`, half = ctx.measureText(label).width / 2 + 6;
+    const at = clamp(now, NAMES + half - 6, right - half + 6);
+    for (const value of found) {
+      const x = this.x(value);
+      ctx.moveTo(Math.round(x) + 0.5, y);
+      ctx.lineTo(Math.round(x) + 0.5, y + 4);
+      const text = seconds(value, this.to), wide = ctx.measureText(text).width / 2;
+      const middle = clamp(x, NAMES + wide, right - wide);
+      if (now < NAMES || now > right || Math.abs(middle - at) > wide + half) {
+        ctx.textAlign = "center";
+        ctx.fillText(text, middle, y + 14);
+      }
+    }
+    ctx.stroke();
+    if (now >= NAMES - 1 && now <= right + 1) {
+      ctx.fillStyle = css(colors.ink);
+      ctx.fillRect(Math.round(now) - 1, 0, 2, y + 5);
+      ctx.beginPath();
+      ctx.roundRect(at - half, y + 5, 2 * half, 18, 4);
+      ctx.fill();
+      ctx.fillStyle = css(colors.paper);
+      ctx.textAlign = "center";
+      ctx.fillText(label, at, y + 14.5);
+    }
+    ctx.textAlign = "left";
+  }
+
+  // --- pointer and keys ---------------------------------------------------------------------------
+
+  wheel(x, y, event) {
+    event.preventDefault();
+    if (x < NAMES || event.shiftKey) {
+      this.held = true;
+      this.first = clamp(this.first + Math.sign(event.deltaY || event.deltaX) * 3, 0, this.most);
+    } else this.zoomAt(x, Math.exp(clamp(event.deltaY, -300, 300) * 0.002));
+    this.stage.schedule();
+  }
+
+  // Show `factor` times the time, with what lies under `x` staying there; never beyond the run.
+  zoomAt(x, factor) {
+    const time = this.time(x), span = Math.max(this.end * 1e-6, (this.to - this.from) * factor);
+    if (span >= this.end) this.zoom = null;
+    else {
+      const share = (time - this.from) / (this.to - this.from);
+      this.pan(time - share * span, span);
+    }
+  }
+
+  pan(from, span) {
+    const start = clamp(from, 0, Math.max(0, this.end - span));
+    this.zoom = [start, start + span];
+  }
+
+  press(x, y, event) {
+    this.drag = { x, y, from: this.from, first: this.first, moved: false, axis: y > this.bottom
+      && y < this.bottom + TIME_AXIS };
+    event.target.setPointerCapture(event.pointerId);
+    if (this.drag.axis) this.seek(x);
+  }
+
+  seek(x) { this.stage.set("seek", clamp(this.time(x), 0, this.end)); }
+
+  move(x, y, event) {
+    const drag = this.drag;
+    if (!drag) return this.view.hover({ x, y, lane: this.lane(y), time: this.time(x) }, event);
+    if (drag.axis) return this.seek(x);
+    drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > 4;
+    if (!drag.moved) return undefined;
+    const span = this.to - this.from;
+    if (this.zoom) this.pan(drag.from - (x - drag.x) / (this.width - NAMES - GAP) * span, span);
+    if (this.most > 0) {
+      this.held = true;
+      this.first = clamp(drag.first - (y - drag.y) / this.pitch, 0, this.most);
+    }
+    return this.stage.schedule();
+  }
+
+  release(x, y, event) {
+    const drag = this.drag;
+    this.drag = null;
+    if (drag && !drag.moved && !drag.axis) {
+      this.view.click({ x, y, lane: this.lane(y), time: this.time(x) }, event);
+    }
+  }
+
+  key(event) {
+    const middle = (NAMES + this.width) / 2, span = this.to - this.from;
+    const acts = {
+      "+": () => this.zoomAt(middle, 0.7), "=": () => this.zoomAt(middle, 0.7),
+      "-": () => this.zoomAt(middle, 1 / 0.7), 0: () => this.reset(),
+      ArrowLeft: () => this.zoom && this.pan(this.from - span / 5, span),
+      ArrowRight: () => this.zoom && this.pan(this.from + span / 5, span),
+      ArrowUp: () => { this.held = true; this.first -= 3; },
+      ArrowDown: () => { this.held = true; this.first += 3; },
+    };
+    if (!acts[event.key]) return;
+    event.preventDefault();
+    acts[event.key]();
+    this.stage.schedule();
+  }
+}
+
+// Hovering a lane lights its owner up everywhere; a click pins it.
+function laneChooser(stage, timeline) {
+  let pinned = "", over = "";
+  const nameOf = (lane) => (lane >= 0 && timeline().known(lane) ? stage.frame.names[timeline().at(lane)] : "");
+  return {
+    hover(lane) {
+      const name = nameOf(lane);
+      if (name !== over) stage.set("chosen", (over = name) || pinned);
+    },
+    pin(lane) {
+      const name = nameOf(lane);
+      pinned = pinned === name ? "" : name;
+      stage.set("chosen", pinned);
+    },
+    nameOf,
+  };
+}

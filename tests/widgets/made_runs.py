@@ -293,7 +293,7 @@ class MadeEngine:
         ref = f"mass{self.steps}"
         self.log.blobs[ref] = mass / max(mass.sum(), 1e-9)
         self.emit(Blob, "attention_mass", ref, [self.pages])
-        self.emit(Span, "engine", "attention_mass", self.now - 0.0003)
+        self.emit(Span, "engine", "attention sample", self.now - 0.0003)
 
 
 def serving(

@@ -13,7 +13,7 @@ from engine.core.events import AnyEvent, Blob, Branch, Mark, Opened, Page, Span,
 from widgets.fold import Fold
 from widgets.page_map.pool import ACTS, Pool
 from widgets.page_map.prefix import PrefixTree
-from widgets.page_map.series import Series
+from widgets.page_map.series import series, shown
 from widgets.theme import HUES, figure, place, texture
 
 QUESTION = "Where does every key and value live, and who uses it?"
@@ -31,15 +31,16 @@ class PageMap(Fold):
         self.facts: dict[str, Any] = {}
         self.clock, self.run = "wall", ""
         self.pool, self.tree = Pool(), PrefixTree()
-        self.series = Series()
+        self.series = series()
         self.now, self.touched = 0.0, 0.0  # the latest event, and the latest page event
         self.steps, self.step_stop = 0, -1.0
         self.length: dict[int, int] = {}  # owner -> positions stored, as far as events say
+        self.parents: dict[str, str] = {}
         self.fresh: set[int] = set()  # owners whose latest token came from a prefill
         self.hits, self.computed = 0, 0  # prompt tokens found, and computed
         self.decisions: tuple[tuple[float, str, str], ...] = ()
         self.path: tuple[int, ...] = ()  # pages the last lookup found
-        self.lookup: dict[str, Any] = {"text": "", "owner": "", "hit": 0, "miss": 0}
+        self.lookup: dict[str, Any] = {"text": "", "owner": "", "hit": 0, "miss": 0, "last": -1}
         self.mass, self.mass_seconds = "", 0.0
         self._changes, self._framed = 0, -1
         self._frame: dict[str, Any] = {}
@@ -54,10 +55,10 @@ class PageMap(Fold):
                 self._token(event)
             case Span(name="step"):
                 self.steps, self.step_stop = self.steps + 1, event.time
-                self.series.add(event.time, *self._counts())
+                self.series.append(event.time, *self._counts())
             case Span(name="prefill"):
                 self._prefill(event)
-            case Span(name="attention_mass"):
+            case Span(name="attention sample"):
                 self.mass_seconds += event.time - event.start
             case Mark():
                 self._mark(event)
@@ -82,7 +83,7 @@ class PageMap(Fold):
 
     def _page(self, event: Page) -> None:
         if self.steps == 0 and event.time > self.touched:
-            self.series.add(self.touched, *self._counts())  # a log without steps: by page events
+            self.series.append(self.touched, *self._counts())  # a log without steps: by page events
         self.touched = event.time
         self.pool.add(event, self.step)
         if event.state == "index":
@@ -91,21 +92,29 @@ class PageMap(Fold):
             self.tree.remove(event.page)
         elif event.state == "hit":
             self._hit(event)
-        elif event.state == "take" and event.tokens:
-            who = self.pool.owner(event.owner)
-            self.length[who] = max(self.length.get(who, 0), event.start + event.tokens)
+        elif event.state == "take":
+            if self.lookup["text"] and not self.lookup["owner"]:  # it found nothing for this one
+                self.lookup = {**self.lookup, "owner": event.owner}
+        elif event.state == "share" and event.start == 0:
+            above = self.pool.owners.get(self.parents.get(event.owner, ""), -1)
+            self.length[self.pool.owner(event.owner)] = self.length.get(above, 0)
 
     def _hit(self, event: Page) -> None:
         tokens = event.tokens or self.pool.page_size
-        if self.lookup["owner"] != event.owner:
-            known = self.lookup["text"] if self.lookup["owner"] == "" else ""
-            self.lookup = {"text": known, "owner": event.owner, "hit": 0, "miss": 0}
-            self.path = ()
+        if self.lookup["owner"] != event.owner or event.start <= self.lookup["last"]:
+            unnamed = self.lookup["text"] if not self.lookup["owner"] else ""
+            self._look(event.owner, unnamed)
         self.path = (*self.path, event.page)
-        self.lookup = {**self.lookup, "hit": self.lookup["hit"] + tokens}
+        hit = self.lookup["hit"] + tokens
+        self.lookup = {**self.lookup, "hit": hit, "last": event.start}
         self.hits += tokens
         who = self.pool.owner(event.owner)
         self.length[who] = max(self.length.get(who, 0), event.start + tokens)
+
+    def _look(self, owner: str, text: str) -> None:
+        """A new lookup; its hits, and its mark, may come in either order."""
+        self.path = ()
+        self.lookup = {"text": text, "owner": owner, "hit": 0, "miss": 0, "last": -1}
 
     def _token(self, event: Token) -> None:
         who = self.pool.owners.get(event.thread)
@@ -114,6 +123,7 @@ class PageMap(Fold):
         if who in self.fresh:  # sampled from the prompt: its own key is stored in the next step
             self.fresh.discard(who)
             return
+        # One more position: the token before this one.
         position = self.length.get(who, 0)
         self.length[who] = position + 1
         page = self.pool.page_at(who, position)
@@ -129,17 +139,18 @@ class PageMap(Fold):
         who = self.pool.owner(event.lane)
         self.length[who] = max(last, self.length.get(who, 0) if first else 0)
         self.fresh.add(who)
-        if self.lookup["owner"] in ("", event.lane):
-            miss = last - self.lookup["hit"]
-            self.lookup = {**self.lookup, "owner": event.lane, "miss": max(0, miss)}
+        if self.lookup["owner"] == event.lane:
+            self.lookup = {**self.lookup, "miss": max(0, last - self.lookup["hit"])}
         pages, starts = self.pool.row(who)
         inside = pages[(starts + self.pool.page_size > first) & (starts < last) & (pages >= 0)]
         self.pool.wrote[inside] = self.step
 
     def _mark(self, event: Mark) -> None:
         if event.name == "lookup":
-            self.lookup = {"text": event.text, "owner": "", "hit": 0, "miss": 0}
-            self.path = ()
+            if self.lookup["owner"] and not self.lookup["text"]:
+                self.lookup = {**self.lookup, "text": event.text}
+            else:
+                self._look("", event.text)
         elif event.text and event.name not in SILENT:
             told = (event.time, event.name, event.text)
             self.decisions = (told, *self.decisions[: DECISIONS - 1])
@@ -147,9 +158,7 @@ class PageMap(Fold):
     def _branch(self, event: Branch) -> None:
         who = self.pool.owners.get(event.thread)
         if event.parent:
-            above = self.pool.owners.get(event.parent)
-            if above in self.length and event.state not in OVER:
-                self.length[self.pool.owner(event.thread)] = self.length[above]
+            self.parents[event.thread] = event.parent
         if who is not None and event.state in OVER:
             self.pool.forget_host(who)
         if who is not None and event.state in (*OVER, "preempted"):
@@ -167,6 +176,7 @@ class PageMap(Fold):
             self.pool.copy(), self.tree.copy(), self.series.copy()
         )  # fmt: skip
         other.length, other.fresh = dict(self.length), set(self.fresh)
+        other.parents = dict(self.parents)
         return other
 
     def frame(self) -> dict[str, Any]:
@@ -213,7 +223,7 @@ class PageMap(Fold):
             "host_owner": number[pool.host_owner()],
             "path": np.array(self.path, np.int32),
             **self.tree.blocks(pool.refs, pool.page_size),
-            **self.series.columns(self.now, self._counts()),
+            **shown(self.series, self.now, self._counts()),
             **self._attention(),
         }
 

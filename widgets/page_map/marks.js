@@ -18,10 +18,14 @@ function drawCounts(cells, ctx) {
   ctx.font = `600 ${tall >= 24 ? 13 : 12}px ${colors.font}`;
   for (const [page, x, y] of sharedCells(cells, frame)) {
     const text = frame.refs[page] > 99 ? "99+" : String(frame.refs[page]);
-    if (ctx.measureText(text).width > wide - 4) continue;
+    const size = ctx.measureText(text).width + 4;
+    if (size > wide) continue;
     const { color } = cells.shade(page, frame.owner[page]);
-    const share = cells.byMass && frame.mass ? 0.08 + 0.92 * frame.mass[page] / 255 : 1;
-    ctx.fillStyle = css(textOn(mix(colors.paper, color, share)));
+    const share = cells.byMass && frame.mass ? 0.08 + 0.92 * (frame.mass[page] >> 3) / 31 : 1;
+    const plate = mix(colors.paper, color, share); // hides the texture behind the number
+    ctx.fillStyle = css(plate);
+    ctx.fillRect(x - size / 2, y - 5, size, 10);
+    ctx.fillStyle = css(textOn(plate));
     ctx.fillText(text, x, y + 0.5);
   }
 }
@@ -92,11 +96,7 @@ function drawLit(cells, ctx) {
     ctx.strokeStyle = css(colors.ink);
     ctx.lineWidth = 2;
     ctx.beginPath();
-    spots.forEach(([x, y], i) => {
-      if (!i) return ctx.moveTo(x, y);
-      const [px, py] = spots[i - 1];
-      return ctx.bezierCurveTo(px + half + 6, py + high, x + half + 6, y - high, x, y);
-    });
+    for (const [x, y] of spots) ctx.lineTo(x + half, y);
     ctx.stroke();
   }
   spots.forEach(([x, y]) => outline(x, y));

@@ -32,7 +32,9 @@ class Pool:
         self.host_pages = host_pages
         self.used, self.cached, self.extra = 0, 0, 0  # extra: references beyond each page's first
         self.state = np.zeros(0, np.uint8)
-        self.shown = np.zeros(0, np.int32)  # owner whose hue the page has: the first that is still there
+        self.shown = np.zeros(
+            0, np.int32
+        )  # owner whose hue the page has: the first that is still there
         self.refs = np.zeros(0, np.int32)
         self.touched = np.zeros(0, np.int32)  # step it was last used in
         self.wrote = np.zeros(0, np.int32)  # step it was last written in, from 1
@@ -61,12 +63,15 @@ class Pool:
     def add(self, event: Page, step: int) -> None:
         """Take one page event in scheduler step `step` (from 1)."""
         page, state = event.page, event.state
+        if page < 0:  # no device page: only what lies on the host is given up
+            self._leave_host(event.parent, self.owner(event.owner))
+            return
         if page >= self.pages:
             self.grow(max(page + 1, 2 * self.pages))
         who = self.owner(event.owner) if event.owner else NOBODY
         if state in ("take", "hit", "share", "copy", "swap_in"):
             self._join(page, who, event.start, step)
-            if state in ("take", "copy", "swap_in"):
+            if state in ("copy", "swap_in") and not event.why:
                 self.wrote[page] = step
             if state == "swap_in":
                 self._leave_host(event.parent, who)

@@ -1,0 +1,70 @@
+// The token river: what each request says in its lane, token by token at its time.
+
+function render({ model, el }) {
+  const stage = new Stage(el, model, "token-river", "What does each request say, and how sure is it of each token?");
+  const area = make("div", "", stage.body);
+  area.style.height = "100%";
+  const legend = make("div", "pw-legend", stage.tools);
+  let timeline = null, tokens = null, hovered = -1, reading = -1;
+  const choose = laneChooser(stage, () => timeline);
+  const view = {
+    head: 4,
+    foot: READ_HEAD + LINE * LINES + 10,
+    pitch: [18, 28],
+    draw(ctx) {
+      if (hovered >= stage.frame.token_lane.length) hovered = -1;
+      drawRiver(ctx, timeline, tokens, hovered);
+    },
+    below(ctx, top) { reading = drawReading(ctx, timeline, tokens, hovered, top); },
+    window: () => ({ reading, until: stage.cursor }),
+    said: (t) => riverSaid(t),
+    hover(spot, event) {
+      hovered = spot && spot.lane >= 0 ? tokenAt(timeline, tokens, spot) : -1;
+      choose.hover(spot ? spot.lane : -1);
+      stage.hint(hovered >= 0 ? tokenWords(timeline, hovered) : null, event);
+      stage.schedule();
+    },
+    click(spot) {
+      choose.pin(spot.lane);
+    },
+  };
+  timeline = new Timeline(stage, area, view);
+  timeline.offerReset();
+  stage.onTheme = () => riverLegend(stage, legend);
+  stage.onFrame = (frame) => {
+    tokens = new Tokens(frame);
+    riverLegend(stage, legend);
+  };
+  return () => stage.close();
+}
+
+function riverSaid(timeline) {
+  const { frame } = timeline, parts = [];
+  const fits = Math.min(frame.lanes, Math.max(1, Math.floor(timeline.fits)));
+  if (fits < frame.lanes) parts.push(`showing ${grouped(fits)} of ${grouped(frame.lanes)} requests`);
+  if (frame.thinned) parts.push(`${grouped(frame.token_lane.length)} of ${grouped(frame.tokens)} tokens`);
+  parts.push(timeline.readable ? "drag pans, double-click shows all" : "zoom in with the wheel to read");
+  return parts.join(" · ");
+}
+
+function riverLegend(stage, legend) {
+  const key = JSON.stringify(stage.colors);
+  if (legend.dataset.key === key) return;
+  legend.dataset.key = key;
+  legend.replaceChildren();
+  const { colors } = stage, hue = colors.hues[0];
+  const item = (text, color, height) => {
+    const span = make("span", "", legend), canvas = make("canvas", "", span);
+    span.append(text);
+    canvas.width = canvas.height = 14;
+    const ctx = canvas.getContext("2d");
+    ctx.fillStyle = css(color);
+    ctx.fillRect(4, 14 - height, 6, height);
+  };
+  item("sure", mix(colors.paper, hue, surety(0)), 14);
+  item("even odds", mix(colors.paper, hue, surety(-0.69)), 14);
+  item("unlikely", mix(colors.paper, hue, surety(-5)), 14);
+  item("refused draft", colors.idle, 7);
+}
+
+export default { render };

@@ -1,0 +1,127 @@
+// The lanes of the token river: ticks where tokens are close, their text where there is room.
+
+const DECODER = new TextDecoder();
+
+// Texts, and the time of each token's follower in its lane, of one frame.
+class Tokens {
+  constructor(frame) {
+    this.frame = frame;
+    this.texts = new Array(frame.token_lane.length);
+    this.next = new Float64Array(frame.token_lane.length).fill(Infinity);
+    this.byLane = new Map();
+    for (let i = 0; i < this.next.length; i++) {
+      const lane = frame.token_lane[i];
+      let list = this.byLane.get(lane);
+      if (!list) this.byLane.set(lane, list = []);
+      if (list.length) this.next[list[list.length - 1]] = frame.token_time[i];
+      list.push(i);
+    }
+  }
+
+  text(i) {
+    const { frame } = this;
+    return this.texts[i] ??= DECODER.decode(
+      frame.text.subarray(i ? frame.token_stop[i - 1] : 0, frame.token_stop[i]));
+  }
+
+  // What fits in one line: line breaks and tabs as signs, control characters as dots.
+  sign(i) {
+    return this.text(i).replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/\p{Cc}/gu, "·");
+  }
+}
+
+// How strongly a token is coloured: its probability.
+function surety(logprob) {
+  return 0.16 + 0.84 * Math.exp(Math.min(0, logprob)) ** 0.7;
+}
+
+function tokenColor(timeline, i) {
+  const { frame, stage } = timeline, { colors } = stage;
+  if (!frame.token_accepted[i]) return colors.idle;
+  return mix(colors.paper, timeline.color(frame.token_lane[i]), surety(frame.token_logprob[i]));
+}
+
+function drawRiver(ctx, timeline, tokens, hovered) {
+  const { frame } = timeline;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(0, timeline.top, timeline.width, timeline.bottom - timeline.top);
+  ctx.clip();
+  timeline.readable = 0;
+  for (const lane of timeline.visible()) {
+    const list = tokens.byLane.get(lane) || [];
+    let place = 0, high = list.length;
+    while (place < high) { // the first token that may still reach into the window
+      const middle = (place + high) >> 1;
+      if (tokens.next[list[middle]] < timeline.from) place = middle + 1; else high = middle;
+    }
+    let last = -Infinity;
+    for (; place < list.length && frame.token_time[list[place]] <= timeline.to; place++) {
+      last = drawToken(ctx, timeline, tokens, list[place], last, hovered);
+    }
+  }
+  ctx.restore();
+}
+
+// One token as text or tick; returns the pixel its tick took, so that the next can skip it.
+function drawToken(ctx, timeline, tokens, i, last, hovered) {
+  const { frame, stage } = timeline, { colors } = stage;
+  const x = timeline.x(frame.token_time[i]), slot = timeline.x(tokens.next[i]) - x;
+  const y = timeline.y(frame.token_lane[i]) + timeline.pitch / 2;
+  const high = Math.min(20, timeline.pitch - 4), refused = !frame.token_accepted[i];
+  const color = tokenColor(timeline, i);
+  ctx.fillStyle = css(color);
+  if (slot > 13 && high >= 14) {
+    const text = tokens.sign(i), wide = ctx.measureText(text).width;
+    if (wide + 6 <= slot || slot > 44) {
+      const width = Math.min(slot - 1, Math.max(wide + 8, 10));
+      ctx.fillRect(x, y - high / 2, width, high);
+      ctx.fillStyle = css(textOn(color));
+      const shown = fit(ctx, text, width - 5);
+      ctx.fillText(shown, x + 3, y + 0.5);
+      if (refused) ctx.fillRect(x + 2, y, Math.min(wide + 2, width - 4), 1);
+      if (frame.modelled) hatch(ctx, x, y + high / 2 - 3, width, 3, colors.paper);
+      if (i === hovered) outlineToken(ctx, colors, x, y, width, high);
+      timeline.readable += 1;
+      return x;
+    }
+  }
+  const width = clamp(slot * 0.4, 1.4, 5);
+  if (x - last < 0.7) return last;
+  if (refused) ctx.fillRect(x, y, width, high / 2);
+  else if (frame.modelled) { // modelled ticks are dashed
+    ctx.fillRect(x, y - high / 2, width, high * 0.4);
+    ctx.fillRect(x, y + high * 0.1, width, high * 0.4);
+  } else ctx.fillRect(x, y - high / 2, width, high);
+  if (i === hovered) outlineToken(ctx, colors, x, y, width, high);
+  return x;
+}
+
+function outlineToken(ctx, colors, x, y, width, high) {
+  ctx.strokeStyle = css(colors.ink);
+  ctx.lineWidth = 2;
+  ctx.strokeRect(x - 1.5, y - high / 2 - 1.5, width + 3, high + 3);
+}
+
+// The token whose slot the pointer is in, -1 where there is none.
+function tokenAt(timeline, tokens, spot) {
+  const list = tokens.byLane.get(spot.lane) || [];
+  let low = 0, high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (timeline.frame.token_time[list[middle]] <= spot.time) low = middle + 1; else high = middle;
+  }
+  const i = list[low - 1];
+  if (i === undefined) return -1;
+  const next = Math.min(tokens.next[i], timeline.frame.token_time[i] + 30 / timeline.width * timeline.to);
+  return spot.time < next ? i : -1;
+}
+
+function tokenWords(timeline, i) {
+  const { frame } = timeline, likely = frame.token_logprob[i];
+  const name = frame.names[timeline.at(frame.token_lane[i])];
+  const share = Math.exp(likely) * 100;
+  return [`${name} at ${seconds(frame.token_time[i], timeline.to)}`,
+    `probability ${three(share)} % (log ${three(likely).replace("-", "−")})`,
+    ...(frame.token_accepted[i] ? [] : ["a draft that verification refused"])];
+}

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import numba
+from numba import types
 from numba.core.caching import FunctionCache
+from numba.extending import intrinsic
 
 numba.config.THREADING_LAYER = "omp"
 
-# Sums may be reordered and fused where the loop says so, but infinities and NaN keep their meaning:
-# masks are minus infinity.
-FAST = {"reassoc", "contract", "nsz", "arcp"}
+# Products may fuse with sums, but sums keep their order (a reordered sum would depend on how many
+# keys a batch shows it) and infinities their meaning (masks are minus infinity).
+FAST = {"contract", "nsz", "arcp"}
 
 
 def _stamp() -> str:
@@ -45,11 +47,43 @@ def kernel(function: Callable[..., Any]) -> Any:
     return _cached(compiled)
 
 
+def body(function: Callable[..., Any]) -> Any:
+    """Compile what a thread of an entry point runs, to be called by address (`address`, `call`).
+
+    Numba optimises a callee again inside each caller; a call by address is compiled once.
+    """
+    return _cached(numba.njit(nogil=True, fastmath=FAST, error_model="numpy")(function))
+
+
 def inner(function: Callable[..., Any]) -> Any:
-    """Compile a part that kernels call; it is compiled into them, not by itself."""
+    """Compile a part that kernels call; it is linked into them."""
     return numba.njit(nogil=True, fastmath=FAST, error_model="numpy")(function)
 
 
-def inlined(function: Callable[..., Any]) -> Any:
-    """Like `inner`, pasted into the caller before types are known, so constants stay constants."""
+def pasted(function: Callable[..., Any]) -> Any:
+    """A part pasted into its caller before types are known: cheaper to compile if called once."""
     return numba.njit(nogil=True, fastmath=FAST, error_model="numpy", inline="always")(function)
+
+
+def address(function: Any, *arguments: Any) -> int:
+    """Where the machine code of a `body` for arguments like these begins; compiles it if new."""
+    kinds = tuple(numba.typeof(argument) for argument in arguments)
+    function.compile(kinds)
+    result = function.overloads[kinds]
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+
+
+@intrinsic
+def call(context, place, arguments):
+    """Call the `body` at an address with a tuple of arguments; it returns nothing."""
+    signature = types.void(types.int64, arguments)
+
+    def emit(target, builder, signature, args):
+        kinds = list(signature.args[1].types)
+        kind = target.call_conv.get_function_type(types.none, kinds)
+        function = builder.inttoptr(args[0], kind.as_pointer())
+        values = [builder.extract_value(args[1], i) for i in range(len(kinds))]
+        target.call_conv.call_function(builder, function, types.none, kinds, values)
+        return target.get_dummy_value()
+
+    return signature, emit

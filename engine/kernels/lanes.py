@@ -76,8 +76,9 @@ def splat(builder: Any, scalar: Any) -> Any:
 
 
 def _call(builder: Any, name: str, *operands: Any) -> Any:
-    kind = ir.FunctionType(VECTOR, [VECTOR] * len(operands))
-    function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v16f32")
+    kind = ir.FunctionType(operands[0].type, [operands[0].type] * len(operands))
+    name = f"llvm.{name}.v{operands[0].type.count}f32"
+    function = cgutils.get_or_insert_function(builder.module, kind, name)
     return builder.call(function, operands)
 
 
@@ -117,11 +118,16 @@ def exp(builder: Any, x: Any) -> Any:
 
 
 def fold(builder: Any, vector: Any, combine: Callable[[Any, Any], Any]) -> Any:
-    """The lanes combined to one float, halves first: always in the same order."""
+    """The lanes combined to one float, upper half onto lower half until one is left."""
     width = LANES
     while width > 1:
         width //= 2
-        lower = [(lane + width) % LANES for lane in range(LANES)]
-        moved = builder.shuffle_vector(vector, vector, ir.Constant(INTS, lower))
-        vector = combine(vector, moved)
+        lower, upper = (
+            ir.Constant(ir.VectorType(INT32, width), list(range(start, start + width)))
+            for start in (0, width)
+        )
+        vector = combine(
+            builder.shuffle_vector(vector, vector, lower),
+            builder.shuffle_vector(vector, vector, upper),
+        )
     return builder.extract_element(vector, ir.Constant(INT32, 0))

@@ -6,7 +6,9 @@ Every sum runs in one fixed order of lanes, so zeros beyond a row's end change n
 from collections.abc import Callable
 from typing import Any
 
+from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from engine.kernels import lanes
@@ -202,6 +204,22 @@ def write(context, x, at, value):
             odd = b.and_(b.lshr(bits, lanes.INT32(16)), lanes.INT32(1))
             rounded = b.add(bits, b.add(odd, lanes.INT32(0x7FFF)))
             b.store(b.trunc(b.lshr(rounded, lanes.INT32(16)), lanes.INT16), place)
+        return target.get_dummy_value()
+
+    return signature, emit
+
+
+@intrinsic
+def fetch(context, x, at):
+    """Ask for the cache line of `x[at]` ahead of its use."""
+    signature = types.void(x, SIZE)
+
+    def emit(target, b, signature, args):
+        byte = ir.IntType(8)
+        place = lanes.address(target, b, signature.args[0], args[0], args[1], byte)
+        kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), *[lanes.INT32] * 3])
+        prefetch = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
+        b.call(prefetch, [place, *(lanes.INT32(choice) for choice in (0, 2, 1))])
         return target.get_dummy_value()
 
     return signature, emit

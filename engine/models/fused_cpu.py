@@ -13,7 +13,8 @@ from engine.kernels.claims import STRIDE
 from engine.kernels.decoder_step import Buffers, Inputs, Shape, Weights, decoder_step, phases
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.pack import aligned, pack, packed_length
-from engine.kernels.paged_attention.online_cpu import first_tasks, flat, room
+from engine.kernels.paged_attention.online_cpu import room
+from engine.kernels.paged_attention.tasks_cpu import flat, split
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
 from engine.models.kv import PagedKV
@@ -79,10 +80,8 @@ class Fused:
         width = _lanes(config.hidden)
         x = torch.from_numpy(buffers.x[: tokens * width].reshape(tokens, width))
         x[:, : config.hidden] = self._embedding[torch.from_numpy(batch.tokens_T)]
-        self._counters.fill(0)
         decoder_step(
-            self._shape(kv), self._weights, self._inputs(batch, kv), buffers, self._counters,
-            numba.get_num_threads(),
+            self._shape(kv), self._weights, self._inputs(batch, kv), buffers, self._counters
         )  # fmt: skip
         wide = _lanes(config.vocab)
         logits = buffers.logits[: rows * wide].reshape(rows, wide)[:, : config.vocab]
@@ -94,7 +93,7 @@ class Fused:
             layers=c.layers, hidden=c.hidden, heads=c.heads, kv_heads=c.kv_heads, dim=c.head_dim,
             width=c.width, vocab=c.vocab, page_size=kv.page_size, qk_norm=c.qk_norm,
             eps=np.float32(c.norm_eps), scale=np.float32(c.attention_scale),
-            softcap=np.float32(c.attention_softcap),
+            softcap=np.float32(c.attention_softcap), threads=numba.get_num_threads(),
         )  # fmt: skip
 
     def _inputs(self, batch: Batch, kv: PagedKV) -> Inputs:
@@ -105,11 +104,12 @@ class Fused:
             self._caches = np.array(pairs, np.int64)
         start = np.ascontiguousarray(batch.query_start_B1)
         table = np.ascontiguousarray(batch.block_table_BP)
+        tasks = split(start, c.heads // c.kv_heads, c.kv_heads, numba.get_num_threads())
         pages = flat(kv.tensors[0]["k"])
         return Inputs(
             positions=batch.positions_T, slots=batch.slots_T, start=start,
             context=batch.context_B, table=table.reshape(-1), table_width=table.shape[1],
-            first_tasks=first_tasks(start, c.heads // c.kv_heads),
+            first_tasks=tasks.first, task_heads=tasks.heads,
             logits_at=batch.logits_at_R, turn=self._turns(int(batch.context_B.max())),
             caches=self._caches, cache_like=pages[:0], cache_size=pages.size,
         )  # fmt: skip

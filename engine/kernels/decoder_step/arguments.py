@@ -13,7 +13,8 @@ Array = np.ndarray
 
 
 class Shape(NamedTuple):
-    """Sizes of the model and the cache page, and the constants of its formulas."""
+    """Sizes of the model and the cache page, and the constants of its formulas, and the
+    threads that share a step."""
 
     layers: int
     hidden: int
@@ -27,6 +28,7 @@ class Shape(NamedTuple):
     eps: np.float32
     scale: np.float32
     softcap: np.float32
+    threads: int
 
 
 class Weights(NamedTuple):
@@ -52,7 +54,8 @@ class Inputs(NamedTuple):
     context: Array  # [B]
     table: Array  # [B, table_width]
     table_width: int
-    first_tasks: Array  # int64 [B + 1], of attention
+    first_tasks: Array  # int64 [B + 1] and
+    task_heads: Array  # int64 [B]: attention's `Split`
     logits_at: Array  # [R]
     turn: Array
     caches: Array  # int64 [L, 2] addresses of the layers' key and value pages

@@ -12,12 +12,12 @@ from numba.extending import intrinsic
 
 from engine.kernels import lanes
 from engine.kernels.claims import claim, finish, wait
-from engine.kernels.compiled import inner, kernel
+from engine.kernels.compiled import address, body, call, inner, kernel, pasted
 from engine.kernels.decoder_step.arguments import Buffers, Inputs, Shape, Weights
 from engine.kernels.lanes import LANES
-from engine.kernels.matmul.panels_cpu import TASK, add_product
+from engine.kernels.matmul.panels_cpu import add_product, task_panels
 from engine.kernels.norm.rows_cpu import normalise
-from engine.kernels.paged_attention.online_cpu import ROWS, attend, sequence_of
+from engine.kernels.paged_attention.tasks_cpu import attend_task
 from engine.kernels.rotary.halves_cpu import rotate_head
 from engine.kernels.rows import gate, write
 
@@ -52,7 +52,7 @@ def _lanes(count):
     return _up(count, LANES) * LANES
 
 
-@inner
+@pasted
 def _clear(y, width, rows, first, last):
     for row in range(rows):
         part = y[row * width + first : row * width + last]
@@ -60,7 +60,7 @@ def _clear(y, width, rows, first, last):
             part[i] = np.float32(0)
 
 
-@inner
+@pasted
 def _normalise(task, rows, shape, x, weight, weight_at, eps, y, picked):
     """A chunk of rows of `x`; `picked` says which ones, or is empty for all in order."""
     width = _lanes(shape.hidden)
@@ -69,10 +69,11 @@ def _normalise(task, rows, shape, x, weight, weight_at, eps, y, picked):
         normalise(x, source * width, shape.hidden, weight, weight_at, eps, y, row * width)
 
 
-@inner
+@pasted
 def _qkv(task, tokens, layer, shape, weights, buffers):
     wide = _lanes((shape.heads + 2 * shape.kv_heads) * shape.dim)
-    first, last = task * TASK, min(task * TASK + TASK, wide // LANES)
+    unit = task_panels(tokens, wide // LANES, shape.threads)
+    first, last = task * unit, min(task * unit + unit, wide // LANES)
     bias = weights.biases[layer * wide : layer * wide + wide]
     for row in range(tokens):
         for i in range(first * LANES, last * LANES):
@@ -83,7 +84,7 @@ def _qkv(task, tokens, layer, shape, weights, buffers):
     )  # fmt: skip
 
 
-@inner
+@pasted
 def _store(task, tokens, layer, shape, weights, inputs, buffers, keys, values):
     """Norm and rotate a chunk's queries and keys; keys and values go to their slots."""
     H, G, D = shape.heads, shape.kv_heads, shape.dim
@@ -104,29 +105,22 @@ def _store(task, tokens, layer, shape, weights, inputs, buffers, keys, values):
             write(values, slot + i, qkv[key_at + G * D + i])
 
 
-@inner
+@pasted
 def _attend(task, layer, shape, weights, inputs, buffers, keys, values, thread):
     H, G, D = shape.heads, shape.kv_heads, shape.dim
-    share = H // G
-    chunk, head = task // G, task % G
-    b = sequence_of(inputs.first_tasks, chunk)
-    begin = np.int64(inputs.start[b])
-    new = inputs.start[b + 1] - begin
-    row = (chunk - inputs.first_tasks[b]) * ROWS
-    wide = _lanes((H + 2 * G) * D)
-    attend(
-        buffers.qkv, begin * wide + head * share * D, wide, share, row,
-        min(ROWS, new * share - row), inputs.context[b] - new, keys, values, head, G, D, D,
-        inputs.table, b * inputs.table_width, shape.page_size, shape.scale, weights.windows[layer],
-        shape.softcap, buffers.mixed, (begin * H + head * share) * D, H * D,
+    attend_task(
+        task, inputs.first_tasks, inputs.task_heads, buffers.qkv, _lanes((H + 2 * G) * D), H, keys, values, G, D, D,
+        shape.page_size, inputs.table, inputs.table_width, inputs.start, inputs.context,
+        shape.scale, weights.windows[layer], shape.softcap, buffers.mixed, H * D,
         buffers.work, thread * buffers.work_size,
     )  # fmt: skip
 
 
-@inner
+@pasted
 def _gate(task, tokens, layer, shape, weights, buffers):
     wide = _lanes(shape.width)
-    first, last = task * TASK, min(task * TASK + TASK, wide // LANES)
+    unit = task_panels(tokens, wide // LANES, shape.threads)
+    first, last = task * unit, min(task * unit + unit, wide // LANES)
     _clear(buffers.gate, wide, tokens, first * LANES, last * LANES)
     _clear(buffers.up, wide, tokens, first * LANES, last * LANES)
     at, panel, hidden = weights.places[4 * layer + 2], weights.panels[2], _lanes(shape.hidden)
@@ -143,17 +137,18 @@ def _gate(task, tokens, layer, shape, weights, buffers):
         gate(buffers.gate, part, buffers.up, part, last - first)
 
 
-@inner
+@pasted
 def _into_x(task, tokens, shape, weights, source, depth, stride, at, panel, x):
     """x += source · W: the product that returns to the residual stream."""
     wide = _lanes(shape.hidden)
-    first, last = task * TASK, min(task * TASK + TASK, wide // LANES)
+    unit = task_panels(tokens, wide // LANES, shape.threads)
+    first, last = task * unit, min(task * unit + unit, wide // LANES)
     add_product(
         source, 0, stride, tokens, weights.data, at, LANES, panel, depth, first, last, x, 0, wide
     )
 
 
-@inner
+@pasted
 def _task(kind, task, layer, tokens, shape, weights, inputs, buffers, keys, values, thread):
     hidden = shape.hidden
     if kind == NORM or kind == NORM_AGAIN:
@@ -181,22 +176,23 @@ def _task(kind, task, layer, tokens, shape, weights, inputs, buffers, keys, valu
         )  # fmt: skip
 
 
-@inner
+@pasted
 def _tasks(kind, tokens, shape, inputs):
     """How many tasks a phase of a layer has."""
     if kind == NORM or kind == STORE or kind == NORM_AGAIN:
         return _up(tokens, CHUNK)
     if kind == ATTEND:
-        return inputs.first_tasks[-1] * shape.kv_heads
+        return inputs.first_tasks[-1]
     width = shape.hidden
     if kind == QKV:
         width = (shape.heads + 2 * shape.kv_heads) * shape.dim
     if kind == GATE:
         width = shape.width
-    return _up(_up(width, LANES), TASK)
+    panels = _up(width, LANES)
+    return _up(panels, task_panels(tokens, panels, shape.threads))
 
 
-@inner
+@pasted
 def _logits(shape, weights, inputs, buffers, counters):
     """The last norm and the output head, at the wanted rows only."""
     rows, phase = len(inputs.logits_at), KINDS * shape.layers
@@ -211,10 +207,11 @@ def _logits(shape, weights, inputs, buffers, counters):
         task = claim(counters, phase)
     wait(counters, phase, tasks)
     wide = _lanes(shape.vocab)
-    tasks = _up(wide // LANES, TASK)
+    unit = task_panels(rows, wide // LANES, shape.threads)
+    tasks = _up(wide // LANES, unit)
     task = claim(counters, phase + 1)
     while task < tasks:
-        first, last = task * TASK, min(task * TASK + TASK, wide // LANES)
+        first, last = task * unit, min(task * unit + unit, wide // LANES)
         _clear(buffers.logits, wide, rows, first * LANES, last * LANES)
         add_product(
             buffers.normed, 0, _lanes(shape.hidden), rows, weights.data,
@@ -226,8 +223,8 @@ def _logits(shape, weights, inputs, buffers, counters):
     wait(counters, phase + 1, tasks)
 
 
-@inner
-def _run(shape, weights, inputs, buffers, counters, thread):
+@body
+def run(shape, weights, inputs, buffers, counters, thread):
     """One thread's share of the step."""
     tokens = len(inputs.positions)
     for layer in range(shape.layers):
@@ -249,17 +246,22 @@ def _run(shape, weights, inputs, buffers, counters, thread):
 
 
 @kernel
+def _spread(place, shape, weights, inputs, buffers, counters):
+    for thread in prange(shape.threads):
+        call(place, (shape, weights, inputs, buffers, counters, np.int64(thread)))
+
+
 def decoder_step(
     shape: Shape,
     weights: Weights,
     inputs: Inputs,
     buffers: Buffers,
     counters: np.ndarray,
-    threads: int,
 ) -> None:
     """Run a batch through all layers: fills the cache slots and `buffers.logits`.
 
-    `counters`: int64 zeros, `phases(layers) * claims.STRIDE` of them.
+    `counters`: int64, `phases(layers) * claims.STRIDE` of them; set to zero here.
     """
-    for thread in prange(threads):
-        _run(shape, weights, inputs, buffers, counters, thread)
+    counters.fill(0)
+    place = address(run, shape, weights, inputs, buffers, counters, 0)
+    _spread(place, shape, weights, inputs, buffers, counters)

@@ -18,9 +18,9 @@ from engine.kernels.tile import tile
 
 # Registers bound the tile: 32 of 16 floats with AVX-512; elsewhere 16 of 8, or 32 of 4.
 GROUP = 4 if llvm.get_host_cpu_features().get("avx512f") else 1
-TASK = 4  # panels a thread claims at once: a multiple of GROUP
+TASK = 4  # panels a thread claims at once: a multiple of GROUP; twice that for a single row
 
-_one, _one_panel = tile(1, GROUP), tile(1, 1)
+_one, _one_panel, _one_row = tile(1, GROUP), tile(1, 1), tile(1, 2 * GROUP)
 _two, _two_panel = tile(2, GROUP), tile(2, 1)
 _four, _four_panel = tile(4, GROUP), tile(4, 1)
 
@@ -35,6 +35,10 @@ def add_product(
     `w_step` elements between k (ignored for pairs) and `panel` between panels.
     """
     column = first
+    while rows == 1 and last - column >= 2 * GROUP:  # more streams from memory at once
+        here, there = w_at + column * panel, y_at + column * LANES
+        _one_row(x, x_at, x_stride, 1, w, here, w_step, panel, depth, y, there, y_stride)
+        column += 2 * GROUP
     while column < last:
         wide = last - column >= GROUP
         here, there = w_at + column * panel, y_at + column * LANES
@@ -59,10 +63,17 @@ def add_product(
         column += GROUP if wide else 1
 
 
+@inner
+def task_panels(rows, panels, threads):
+    """How many panels a task takes: few, so that threads finish together."""
+    return 2 * TASK if rows == 1 and panels % (2 * TASK * threads) == 0 else TASK
+
+
 @kernel
 def _matmul(x, rows, w, panel, depth, y, panels):
     width = panels * LANES
-    for task in prange((panels + TASK - 1) // TASK):
+    for index in prange((panels + TASK - 1) // TASK):
+        task = np.int64(index)
         first, last = task * TASK, min(task * TASK + TASK, panels)
         for row in range(rows):
             y[row * width + first * LANES : row * width + last * LANES] = np.float32(0)

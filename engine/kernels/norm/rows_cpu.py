@@ -27,7 +27,8 @@ def normalise(x, x_at, width, weight, weight_at, eps, y, y_at):
 
 @kernel
 def _rms_norm(x, rows, width, weight, eps, y):
-    for row in prange(rows):
+    for index in prange(rows):
+        row = np.int64(index)
         normalise(x, row * width, width, weight, 0, eps, y, row * width)
 
 

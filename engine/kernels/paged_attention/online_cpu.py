@@ -1,7 +1,7 @@
 """Paged attention on the processor (numba): online softmax over blocks of keys.
 
-A task is up to 16 query rows that share a key/value head; it walks the visible keys in blocks that
-start at multiples of 256 positions: scores, softmax of the block, weighted values, then the block is
+A task is a few query rows of a few key/value heads; it walks the visible keys in blocks that start
+at multiples of 256 positions: scores, softmax of the block, weighted values, then the block is
 merged into the running result (Milakov and Gimelshein, arXiv 1805.02867). Blocks and lanes sit at
 fixed positions, so a query's bits depend neither on the batch nor on how its prompt was chunked.
 """
@@ -9,21 +9,17 @@ fixed positions, so a query's bits depend neither on the batch nor on how its pr
 import math
 
 import numpy as np
-import torch
-from numba import get_num_threads, get_thread_id, prange
-from torch import Tensor
 
-from engine.kernels.compiled import inner, kernel
+from engine.kernels.compiled import inner, pasted
 from engine.kernels.lanes import LANES
-from engine.kernels.matmul.pack import aligned
 from engine.kernels.matmul.panels_cpu import add_product
-from engine.kernels.rows import dots, exponentials, largest, read
+from engine.kernels.rows import dots, exponentials, fetch, largest, read
 
-ROWS = 16  # query rows of a task
+ROWS = 32  # query rows of a task, over all its heads
 BLOCK = 256  # keys between merges
 NOTHING = np.float32(-np.inf)
 
-_dot_one, _dot_two, _dot_four = dots(1), dots(2), dots(4)
+_dot_one, _dot_two, _dot_three, _dot_four = dots(1), dots(2), dots(3), dots(4)
 
 
 def room(dim: int, value_dim: int) -> int:
@@ -35,37 +31,42 @@ def _up(dim: int) -> int:
     return -(-dim // LANES) * LANES
 
 
-@inner
-def _scores(q, q_width, rows, k, k_at, step, dim, count, out, out_at):
-    """out[r, j] = q_r · k_j for `count` keys that lie `step` numbers apart."""
+@pasted
+def _fetch(x, at, numbers, line):
+    """Ask for `numbers` numbers that follow each other, `line` numbers a cache line."""
+    for d in range(0, numbers, line):
+        fetch(x, at + d)
+
+
+@pasted
+def _score(q, q_at, q_width, rows, k, at, dim, out, out_at):
+    """out[r · BLOCK] = q_r · k for one key."""
     vectors = dim // LANES
-    for j in range(count):
-        at = k_at + j * step
-        row = 0
-        while row < rows:
-            q_at, to = row * q_width, out_at + row * BLOCK + j
-            if rows - row >= 3:
-                _dot_four(q, q_at, q_width, k, at, vectors, out, to, BLOCK)
-            elif rows - row == 2:
-                _dot_two(q, q_at, q_width, k, at, vectors, out, to, BLOCK)
-            else:
-                _dot_one(q, q_at, q_width, k, at, vectors, out, to, BLOCK)
-            row += 4
-        if vectors * LANES < dim:
-            for row in range(rows):
-                rest = np.float32(0)
-                for d in range(vectors * LANES, dim):
-                    rest += q[row * q_width + d] * read(k, at + d)
-                out[out_at + row * BLOCK + j] += rest
+    row = 0
+    while row < rows:
+        from_, to = q_at + row * q_width, out_at + row * BLOCK
+        if rows - row >= 4:
+            _dot_four(q, from_, q_width, k, at, vectors, out, to, BLOCK)
+        elif rows - row == 3:
+            _dot_three(q, from_, q_width, k, at, vectors, out, to, BLOCK)
+        elif rows - row == 2:
+            _dot_two(q, from_, q_width, k, at, vectors, out, to, BLOCK)
+        else:
+            _dot_one(q, from_, q_width, k, at, vectors, out, to, BLOCK)
+        row += 4
+    if vectors * LANES < dim:
+        for row in range(rows):
+            rest = np.float32(0)
+            for d in range(vectors * LANES, dim):
+                rest += q[q_at + row * q_width + d] * read(k, at + d)
+            out[out_at + row * BLOCK] += rest
 
 
 @inner
 def _weigh(p, p_at, rows, v, v_at, step, dim, count, out, out_at, width):
     """out[r] += Σ_j p[r, j] · v_j for `count` values that lie `step` numbers apart."""
     whole = dim // LANES
-    add_product(
-        p, p_at, BLOCK, rows, v, v_at, step, LANES, count, 0, whole, out, out_at, width
-    )
+    add_product(p, p_at, BLOCK, rows, v, v_at, step, LANES, count, 0, whole, out, out_at, width)
     for row in range(rows):
         for d in range(whole * LANES, dim):
             total = out[out_at + row * width + d]
@@ -79,7 +80,7 @@ def _slot(table, table_at, page_size, key):
     return np.int64(table[table_at + key // page_size]) * page_size + key % page_size
 
 
-@inner
+@pasted
 def _soften(scores, row, lanes, first, last, softcap, best, below):
     """Softmax weights of one row of a block, not yet divided by their sum, which goes to `below`.
 
@@ -99,7 +100,7 @@ def _soften(scores, row, lanes, first, last, softcap, best, below):
         below[row] = exponentials(scores, row * BLOCK, lanes // LANES, best[row])
 
 
-@inner
+@pasted
 def _merge(best, below, block_best, block_below, row, result, part, width):
     """Fold a block's weighted values into the running ones; the larger maximum rules."""
     highest = max(best[row], block_best[row])
@@ -114,13 +115,14 @@ def _merge(best, below, block_best, block_below, row, result, part, width):
 @inner
 def attend(
     q, q_at, q_step, share, first_row, rows, start,
-    k, v, head, heads, dim, value_dim, table, table_at, page_size,
+    k, v, head, members, heads, dim, value_dim, table, table_at, page_size,
     scale, window, softcap, out, out_at, out_step, work, work_at,
 ):  # fmt: skip
-    """Rows `first_row` … of a sequence and key/value head; row i is token i // share, head i % share.
+    """`members` key/value heads from `head` on, for rows `first_row` … of one sequence.
 
-    Token 0 stands at position `start`; `q_at` and `out_at` point at token 0's first head of the
-    group, `_step` leads to the next token. `work` needs `room(dim, value_dim)` floats.
+    Row i of a head is token i // share, query head i % share of its group. Token 0 stands at
+    position `start`; `q_at` and `out_at` point at its first head of the first group, `_step` leads
+    to the next token. `members · rows` is at most ROWS; `work` needs `room(dim, value_dim)` floats.
     """
     width, value_width = (dim + 15) // 16 * 16, (value_dim + 15) // 16 * 16
     at = work_at + ROWS * width
@@ -130,123 +132,49 @@ def attend(
     at += 2 * ROWS * value_width
     best, below = work[at:], work[at + ROWS :]
     block_best, block_below = work[at + 2 * ROWS :], work[at + 3 * ROWS :]
-    for row in range(rows):
-        token, member = (first_row + row) // share, (first_row + row) % share
-        query = q[q_at + token * q_step + member * dim :]
+    slots, line = members * rows, 64 // k.itemsize
+    for slot in range(slots):
+        row = first_row + slot % rows
+        query = q[q_at + row // share * q_step + (slot // rows * share + row % share) * dim :]
         for d in range(dim):
-            queries[row * width + d] = query[d] * scale
-        best[row], below[row] = NOTHING, np.float32(0)
-    result[: rows * value_width] = np.float32(0)
+            queries[slot * width + d] = query[d] * scale
+        best[slot], below[slot] = NOTHING, np.float32(0)
+    result[: slots * value_width] = np.float32(0)
     top = start + (first_row + rows - 1) // share + 1
     low = max(0, start + first_row // share - window + 1) if window > 0 else 0
     for block in range(low // BLOCK * BLOCK, top, BLOCK):
         end, begin = min(block + BLOCK, top), max(block, low)
-        key = begin
-        while key < end:
-            count = min(page_size - key % page_size, end - key)
-            at = (_slot(table, table_at, page_size, key) * heads + head) * dim
-            _scores(queries, width, rows, k, at, heads * dim, dim, count, scores, key - block)
-            key += count
+        for key in range(begin, end):
+            at = _slot(table, table_at, page_size, key) * heads + head
+            _fetch(v, at * value_dim, members * value_dim, line)
+            for m in range(members):
+                _score(
+                    queries, m * rows * width, width, rows, k, (at + m) * dim, dim,
+                    scores, m * rows * BLOCK + key - block,
+                )  # fmt: skip
         lanes = (end - block + LANES - 1) // LANES * LANES
-        for row in range(rows):
-            position = start + (first_row + row) // share
+        for slot in range(slots):
+            position = start + (first_row + slot % rows) // share
             first = max(begin, position - window + 1) if window > 0 else begin
             last = max(min(end, position + 1), first)
             first, last = min(first - block, lanes), min(last - block, lanes)
-            _soften(scores, row, lanes, first, last, softcap, block_best, block_below)
-        part[: rows * value_width] = np.float32(0)
+            _soften(scores, slot, lanes, first, last, softcap, block_best, block_below)
+        part[: slots * value_width] = np.float32(0)
         key = begin
         while key < end:
             count = min(page_size - key % page_size, end - key)
             at = (_slot(table, table_at, page_size, key) * heads + head) * value_dim
-            step = heads * value_dim
-            _weigh(scores, key - block, rows, v, at, step, value_dim, count, part, 0, value_width)
+            for m in range(members):
+                _weigh(
+                    scores, m * rows * BLOCK + key - block, rows, v, at + m * value_dim,
+                    heads * value_dim, value_dim, count, part, m * rows * value_width, value_width,
+                )  # fmt: skip
             key += count
-        for row in range(rows):
-            if block_below[row] > 0:
-                _merge(best, below, block_best, block_below, row, result, part, value_width)
-    for row in range(rows):
-        token, member = (first_row + row) // share, (first_row + row) % share
-        to = out_at + token * out_step + member * value_dim
+        for slot in range(slots):
+            if block_below[slot] > 0:
+                _merge(best, below, block_best, block_below, slot, result, part, value_width)
+    for slot in range(slots):
+        row = first_row + slot % rows
+        to = out_at + row // share * out_step + (slot // rows * share + row % share) * value_dim
         for d in range(value_dim):
-            out[to + d] = result[row * value_width + d] / below[row]
-
-
-@inner
-def sequence_of(task_start, task):
-    """Which sequence a task belongs to: the last whose first task is not after it."""
-    low, high = 0, len(task_start) - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if task_start[middle] <= task:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@kernel
-def _attention(
-    q, H, k, v, G, D, E, page_size, table, table_width, start, context, task_start,
-    scale, window, softcap, out, work, room,
-):  # fmt: skip
-    share = H // G
-    tasks = task_start[-1] * G
-    for task in prange(tasks):
-        chunk, head = task // G, task % G
-        b = sequence_of(task_start, chunk)
-        new = start[b + 1] - start[b]
-        row = (chunk - task_start[b]) * ROWS
-        attend(
-            q, (start[b] * H + head * share) * D, H * D, share, row, min(ROWS, new * share - row),
-            context[b] - new, k, v, head, G, D, E, table, b * table_width, page_size,
-            scale, window, softcap, out, (start[b] * H + head * share) * E, H * E,
-            work, get_thread_id() * room,
-        )  # fmt: skip
-
-
-def first_tasks(query_start_B1: np.ndarray, share: int) -> np.ndarray:
-    """Per sequence, how many tasks of one key/value head come before its own; then their total."""
-    rows_B = np.diff(query_start_B1).astype(np.int64) * share
-    return np.concatenate([[0], np.cumsum(-(-rows_B // ROWS))]).astype(np.int64)
-
-
-def paged_attention(
-    q_THD: Tensor,
-    k_PSGD: Tensor,
-    v_PSGE: Tensor,
-    block_table_BP: Tensor | np.ndarray,
-    query_start_B1: Tensor | np.ndarray,
-    context_B: Tensor | np.ndarray,
-    *,
-    scale: float,
-    window: int = 0,
-    softcap: float = 0.0,
-) -> Tensor:
-    """o_THE in float32: each new token attends to its sequence up to itself.
-
-    `context_B` counts a sequence's tokens with the new ones, which are its last. Pages are float32 or
-    bfloat16, contiguous. `window` limits how many tokens a query sees (0: all), `softcap` bounds
-    scores to ±softcap (0: none).
-    """
-    (T, H, D), (_, S, G, E) = q_THD.shape, v_PSGE.shape
-    q = np.ascontiguousarray(q_THD.detach().float().numpy()).reshape(-1)
-    table, start, context = (
-        np.ascontiguousarray(a, np.int32) for a in (block_table_BP, query_start_B1, context_B)
-    )
-    out = np.empty(T * H * E, np.float32)
-    if T:
-        size = room(D, E)
-        _attention(
-            q, H, flat(k_PSGD), flat(v_PSGE), G, D, E, S, table.reshape(-1), table.shape[1],
-            start, context, first_tasks(start, H // G), np.float32(scale), window,
-            np.float32(softcap), out, aligned(size * get_num_threads(), np.float32), size,
-        )  # fmt: skip
-    return torch.from_numpy(out.reshape(T, H, E))
-
-
-def flat(pages: Tensor) -> np.ndarray:
-    """A cache tensor's memory as float32, or bfloat16's bits as uint16; not a copy."""
-    if pages.dtype == torch.bfloat16:
-        return pages.detach().view(torch.int16).view(-1).numpy().view(np.uint16)
-    return pages.detach().view(-1).numpy()
+            out[to + d] = result[slot * value_width + d] / below[slot]

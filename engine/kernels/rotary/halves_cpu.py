@@ -21,7 +21,8 @@ def rotate_head(x, x_at, half, turn, turn_at):
 
 @kernel
 def _rotate(x, tokens, heads, half, turn):
-    for token in prange(tokens):
+    for index in prange(tokens):
+        token = np.int64(index)
         for head in range(heads):
             rotate_head(x, (token * heads + head) * 2 * half, half, turn, token * 2 * half)
 

@@ -15,7 +15,7 @@ SLICE = 256  # vectors a task works on
 @kernel
 def _swiglu(x, y, vectors):
     for part in prange((vectors + SLICE - 1) // SLICE):
-        first = part * SLICE
+        first = np.int64(part) * SLICE
         gate(x, first * LANES, y, first * LANES, min(SLICE, vectors - first))
 
 

@@ -1,0 +1,119 @@
+"""How paged attention is split into tasks, and the call from Python.
+
+Shape letters: T new tokens, H query heads, G key/value heads, D key size, E value size, B sequences,
+P pages of the longest sequence, S tokens of a page.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numba import get_num_threads, get_thread_id, prange
+from torch import Tensor
+
+from engine.kernels.compiled import inner, kernel
+from engine.kernels.matmul.pack import aligned
+from engine.kernels.paged_attention.online_cpu import ROWS, attend, room
+
+
+class Split(NamedTuple):
+    """Per sequence: the number of its first task (and, at the end, of all), and heads a task takes."""
+
+    first: np.ndarray  # int64 [B + 1]
+    heads: np.ndarray  # int64 [B]
+
+
+def split(query_start_B1: np.ndarray, share: int, kv_heads: int, threads: int) -> Split:
+    """Few rows: heads go together, as their keys lie together; many rows or few tasks: one by one.
+
+    How it is split changes no bit of the result.
+    """
+    rows_B = np.diff(query_start_B1).astype(np.int64) * share
+    chunks_B = -(-rows_B // ROWS)
+    together_B = np.clip(ROWS // np.maximum(rows_B, 1), 1, kv_heads)
+    enough = -(-4 * threads // max(int(chunks_B.sum()), 1))  # tasks wanted of each chunk
+    together_B = np.minimum(together_B, max(1, kv_heads // enough))
+    tasks_B = chunks_B * -(-kv_heads // together_B)
+    first = np.concatenate([[0], np.cumsum(tasks_B)]).astype(np.int64)
+    return Split(first, together_B.astype(np.int64))
+
+
+@inner
+def attend_task(
+    task, first_tasks, task_heads, q, q_step, H, k, v, G, D, E, page_size, table, table_width, start, context,
+    scale, window, softcap, out, out_step, work, work_at,
+):  # fmt: skip
+    """One task: find its sequence, rows and heads, and attend."""
+    low, high = 0, len(task_heads)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if first_tasks[middle] <= task:
+            low = middle
+        else:
+            high = middle
+    share, members = H // G, task_heads[low]
+    groups = (G + members - 1) // members
+    within = task - first_tasks[low]
+    head, row = within % groups * members, within // groups * ROWS
+    begin = np.int64(start[low])
+    new = start[low + 1] - begin
+    attend(
+        q, begin * q_step + head * share * D, q_step, share, row, min(ROWS, new * share - row),
+        context[low] - new, k, v, head, min(members, G - head), G, D, E,
+        table, low * table_width, page_size, scale, window, softcap,
+        out, begin * out_step + head * share * E, out_step, work, work_at,
+    )  # fmt: skip
+
+
+@kernel
+def _attention(
+    split, q, H, k, v, G, D, E, page_size, table, table_width, start, context,
+    scale, window, softcap, out, work, room,
+):  # fmt: skip
+    for index in prange(split.first[-1]):
+        attend_task(
+            np.int64(index), split.first, split.heads, q, H * D, H, k, v, G, D, E, page_size, table, table_width,
+            start, context, scale, window, softcap, out, H * E, work,
+            np.int64(get_thread_id()) * room,
+        )  # fmt: skip
+
+
+def paged_attention(
+    q_THD: Tensor,
+    k_PSGD: Tensor,
+    v_PSGE: Tensor,
+    block_table_BP: Tensor | np.ndarray,
+    query_start_B1: Tensor | np.ndarray,
+    context_B: Tensor | np.ndarray,
+    *,
+    scale: float,
+    window: int = 0,
+    softcap: float = 0.0,
+) -> Tensor:
+    """o_THE in float32: each new token attends to its sequence up to itself.
+
+    `context_B` counts a sequence's tokens with the new ones, which are its last. Pages are float32 or
+    bfloat16, contiguous. `window` limits how many tokens a query sees (0: all), `softcap` bounds
+    scores to ±softcap (0: none).
+    """
+    (T, H, D), (_, S, G, E) = q_THD.shape, v_PSGE.shape
+    q = np.ascontiguousarray(q_THD.detach().float().numpy()).reshape(-1)
+    table, start, context = (
+        np.ascontiguousarray(a, np.int32) for a in (block_table_BP, query_start_B1, context_B)
+    )
+    out = np.empty(T * H * E, np.float32)
+    if T:
+        size, threads = room(D, E), get_num_threads()
+        _attention(
+            split(start, H // G, G, threads), q, H, flat(k_PSGD), flat(v_PSGE), G, D, E, S,
+            table.reshape(-1), table.shape[1], start, context, np.float32(scale), window,
+            np.float32(softcap), out, aligned(size * threads, np.float32), size,
+        )  # fmt: skip
+    return torch.from_numpy(out.reshape(T, H, E))
+
+
+def flat(pages: Tensor) -> np.ndarray:
+    """A cache tensor's memory as float32, or bfloat16's bits as uint16; not a copy."""
+    if pages.dtype == torch.bfloat16:
+        return pages.detach().view(torch.int16).view(-1).numpy().view(np.uint16)
+    return pages.detach().view(-1).numpy()

@@ -41,15 +41,15 @@ class Found:
 
 def find(name: str) -> Found:
     """A model by shipped name, by path of a folder, or by the name of a public architecture."""
-    path = Path(name).expanduser()
-    if path.suffix in PICKLES:
-        raise refuse_pickle(path)
-    if path.exists():
-        folder = path.parent if path.is_file() else path
-        return Found(folder.name, read_config(folder), folder)
     if name in shipped():
         folder = dataset(f"models/{name}")
         return Found(name, read_config(folder), folder)
+    path = Path(name).expanduser()
+    if path.suffix in PICKLES:
+        raise refuse_pickle(path)
+    if name and path.exists():
+        folder = path.parent if path.is_file() else path
+        return Found(folder.resolve().name, read_config(folder), folder)
     known = public()
     if name.lower() in known:
         facts = known[name.lower()]

@@ -13,7 +13,6 @@ from engine.models.attention import Pass
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
 from engine.models.layers import LATENT_NORM_EPS
-from engine.models.ops import Linear
 
 
 class LatentAttention:
@@ -31,9 +30,9 @@ class LatentAttention:
         self.query_up = weights.linear("query") if part.query_rank else None
         self.latent_norm = weights.take("latent_norm")
         up_HXR = weights.take("latent_up").unflatten(0, (config.heads, part.nope + part.value))
-        key_up_HNR, value_up_HVR = up_HXR.split([part.nope, part.value], dim=1)
-        self.key_up = [weights.ops.linear(up_NR.T, None) for up_NR in key_up_HNR]
-        self.value_up = [weights.ops.linear(up_VR, None) for up_VR in value_up_HVR]
+        if weights.ops.wide:
+            up_HXR = up_HXR.float()
+        self.key_up_HNR, self.value_up_HVR = up_HXR.split([part.nope, part.value], dim=1)
         self.out = weights.linear("out")
         self.interleaved = config.rotary.interleaved
         self.scale = config.scale(layer)
@@ -51,7 +50,7 @@ class LatentAttention:
         q_THX = query.unflatten(1, (self.heads, -1))
         q_THN, q_THQ = q_THX.split([part.nope, part.rope], dim=-1)
         self._write(latent_TR, self.ops.rotate(k_TQ[:, None], *turn, self.interleaved), here, cache)
-        q_THR = each_head(self.key_up, q_THN)
+        q_THR = torch.einsum("thn,hnr->thr", q_THN, self.key_up_HNR)
         # The latent is key and value at once; what attention makes of the rope part is dropped.
         o_THX = self.ops.paged_attention(
             torch.cat([q_THR, self.ops.rotate(q_THQ, *turn, self.interleaved)], dim=-1),
@@ -62,7 +61,8 @@ class LatentAttention:
             here.batch.context_B,
             scale=self.scale,
         )
-        return self.out(each_head(self.value_up, o_THX[..., : part.rank]).flatten(1))
+        o_THV = torch.einsum("thr,hvr->thv", o_THX[..., : part.rank], self.value_up_HVR)
+        return self.out(o_THV.flatten(1))
 
     def _write(
         self, latent_TR: Tensor, k_T1Q: Tensor, here: Pass, cache: dict[str, Tensor]
@@ -71,8 +71,3 @@ class LatentAttention:
         entry_T1X = torch.cat([latent_TR[:, None], k_T1Q], dim=-1)
         pages_PS1X = cache["latent"]
         pages_PS1X.flatten(0, 1)[here.slots_T] = entry_T1X.to(pages_PS1X.dtype)
-
-
-def each_head(linears: list[Linear], x_THA: Tensor) -> Tensor:
-    """y_THB: every head through its own projection."""
-    return torch.stack([f(x_THA[:, head]) for head, f in enumerate(linears)], dim=1)

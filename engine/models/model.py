@@ -103,7 +103,7 @@ class Model:
             Block(config, layer, Gathered(layer_parameters(config, layer), *like))
             for layer in range(config.layers)
         ]
-        self.frequencies_F = frequencies(config.rotary) if config.rotary else None
+        self.frequencies_F = frequencies(config.rotary).to(self.device) if config.rotary else None
 
     @torch.inference_mode()
     def forward(self, batch: Batch, kv: PagedKV) -> Tensor:

@@ -19,22 +19,26 @@ Linear: TypeAlias = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Ops:
-    """One way to compute; both ways agree within rounding of the activations' type."""
+    """One way to compute; both ways agree within rounding of the activations' type.
+
+    `wide`: activations are float32 whatever the weights are.
+    """
 
     linear: Callable[[Tensor, Tensor | None], Linear]
     rms_norm: Callable[[Tensor, Tensor, float], Tensor]
     rotate: Callable[[Tensor, Tensor, Tensor, bool], Tensor]
     paged_attention: Callable[..., Tensor]
+    wide: bool
 
 
 def plain_ops() -> Ops:
     """Torch alone: any device, activations in the weights' type."""
-    return Ops(PlainLinear, rms_norm, rotate, paged_attention)
+    return Ops(PlainLinear, rms_norm, rotate, paged_attention, wide=False)
 
 
 def kernel_ops() -> Ops:
     """Compiled kernels on the processor: activations in float32, weights float32 or bfloat16."""
-    return Ops(PackedLinear, rms_norm_kernel, _rotate, paged_attention_kernel)
+    return Ops(PackedLinear, rms_norm_kernel, _rotate, paged_attention_kernel, wide=True)
 
 
 def _rotate(x_THD: Tensor, cos_T1F: Tensor, sin_T1F: Tensor, interleaved: bool) -> Tensor:

@@ -17,7 +17,8 @@ def frequencies(rotary: Rotary, context: Tensor | None = None) -> Tensor:
     Only `dynamic` looks at the context: the base grows with it, so a key keeps the rotation it got
     when it was computed.
     """
-    exponent = torch.arange(0, rotary.dim, 2, dtype=torch.int64).float() / rotary.dim
+    device = None if context is None else context.device
+    exponent = torch.arange(0, rotary.dim, 2, device=device).float() / rotary.dim
     if rotary.kind == "dynamic" and context is not None:
         return 1.0 / _dynamic_base(rotary, context.float())[:, None] ** exponent
     plain = 1.0 / rotary.theta**exponent

@@ -13,7 +13,7 @@ import numpy as np
 from engine.cache.eviction import FAR, Ages, Eviction
 from engine.cache.idle import Idle
 from engine.cache.pages import Pages
-from engine.cache.prefix import PrefixTree
+from engine.cache.prefix import TOKEN_BYTES, PrefixTree
 from engine.core.events import AnyEvent, Mark, Page, PageState
 
 Emit = Callable[[AnyEvent], None]
@@ -61,12 +61,12 @@ class Cache:
         return self.pool.take(count)
 
     def taken(
-        self, owners: list[str], rows: np.ndarray, pages: np.ndarray, index: np.ndarray
+        self, owners: list[str], rows: list[int], pages: np.ndarray, starts: list[int]
     ) -> None:
-        """Say that `owners[rows[i]]` took `pages[i]` as its page number `index[i]`."""
-        emit, now, size = self.emit, self.now, self.page_size
-        for row, page, at in zip(rows.tolist(), pages.tolist(), index.tolist(), strict=True):
-            emit(Page(now, page, owners[row], "take", at * size))
+        """Say that `owners[rows[i]]` took `pages[i]` for its tokens from `starts[i]` on."""
+        emit, now = self.emit, self.now
+        for row, page, start in zip(rows, pages.tolist(), starts, strict=True):
+            emit(Page(now, page, owners[row], "take", start))
 
     def hit(self, owner: str, pages: list[int], start: int = 0) -> np.ndarray:
         """`owner` joins pages found in the tree, the first of which holds position `start`."""
@@ -102,21 +102,44 @@ class Cache:
         """
         self.tree.insert(parent, data, page)
         self.ages.born[page] = self.step
-        self.ages.uses[page] = 1
-        self.ages.depth[page] = self.tree.depth[page]
         if group >= 0:
             self._plan_of[page] = group
             self._planned.setdefault(group, set()).add(page)
         self.emit(Page(self.now, page, owner, "index", start, self.page_size, max(parent, -1)))
+
+    def index_each(
+        self, owners: list[str], rows: list[int], pages: np.ndarray, parents: np.ndarray,
+        data: bytes, starts: list[int],
+    ) -> list[int]:  # fmt: skip
+        """`index` for one page of each of several owners, their tokens end to end in `data`.
+
+        Returns which of them were left out, as the tree already has a page with those contents.
+        """
+        emit, now, size, tree = self.emit, self.now, self.page_size, self.tree
+        children, keys, fanout = tree.children, tree.keys, tree.fanout
+        width, left_out, at = size * TOKEN_BYTES, [], 0
+        self.ages.born[pages] = self.step
+        each = zip(rows, pages.tolist(), parents.tolist(), starts, strict=True)
+        for row, page, parent, start in each:
+            key = parent, data[at : at + width]
+            at += width
+            if key in children:
+                left_out.append(at // width - 1)
+                continue
+            children[key] = page
+            keys[page] = key
+            fanout[parent] += 1
+            emit(Page(now, page, owners[row], "index", start, size, parent))
+        return left_out
 
     def expect(self, group: int, next_use: int = FAR) -> None:
         """The plan needs the pages of `group` next at `next_use`, or never again."""
         if self._next_use.get(group, FAR) == next_use:
             return
         self._next_use[group] = next_use
-        pages = sorted(self._planned.get(group, ()), key=lambda p: -self.tree.depth[p])
+        pages = list(self._planned.get(group, ()))
+        self.ages.next_use[pages] = next_use
         for page in pages:
-            self.ages.next_use[page] = next_use
             if page in self.idle:
                 self.idle.discard(page)
                 self._rest(page)
@@ -213,11 +236,12 @@ class Cache:
         """A cached leaf leaves the tree and is free; returns the page above it."""
         parent = self.tree.remove(page)
         self.cached -= 1
+        self.ages.uses[page] = 0
         group = self._plan_of.pop(page, -1)
         if group >= 0:
             self._planned[group].discard(page)
         self.emit(Page(self.now, page, "", "free", why=why))
-        self.pool.give_back(np.array([page], np.int32))
+        self.pool.give_back_one(page)
         return parent
 
     def _give_host_back(self, host_pages: np.ndarray) -> None:

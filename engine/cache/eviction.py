@@ -18,7 +18,6 @@ class Ages:
     born: np.ndarray  # int64, the step in which it was filled
     uses: np.ndarray  # int64, how often somebody joined it
     next_use: np.ndarray  # int64, when the plan needs it next: lower is sooner, FAR is never
-    depth: np.ndarray  # int32, pages above it in the prefix tree
 
     @classmethod
     def of(cls, pages: int) -> "Ages":
@@ -28,7 +27,6 @@ class Ages:
             born=np.zeros(pages, np.int64),
             uses=np.zeros(pages, np.int64),
             next_use=np.full(pages, FAR, np.int64),
-            depth=np.zeros(pages, np.int32),
         )
 
 

@@ -36,6 +36,11 @@ class Pages:
         self._stack[self.free : self.free + count] = pages
         self.free += count
 
+    def give_back_one(self, page: int) -> None:
+        """`give_back` of a single page, without an array."""
+        self._stack[self.free] = page
+        self.free += 1
+
     def free_pages(self) -> np.ndarray:
         """The numbers of all free pages."""
         return self._stack[: self.free].copy()

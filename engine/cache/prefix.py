@@ -17,7 +17,6 @@ class PrefixTree:
         self.children: dict[tuple[int, bytes], int] = {}
         self.keys: list[tuple[int, bytes] | None] = [None] * pages
         self.fanout: list[int] = [0] * pages  # children of each page
-        self.depth: list[int] = [0] * pages  # pages above it
         self._roots: dict[str, int] = {}
 
     def root(self, salt: str = "") -> int:
@@ -50,11 +49,8 @@ class PrefixTree:
         key = (parent, data)
         self.children[key] = page
         self.keys[page] = key
-        self.fanout[page] = 0
-        self.depth[page] = 0
         if parent >= 0:
             self.fanout[parent] += 1
-            self.depth[page] = self.depth[parent] + 1
 
     def remove(self, page: int) -> int:
         """Take a leaf out; returns its parent."""

@@ -27,7 +27,7 @@ class Answers:
         """Everything a step's result changes, at `now` (seconds)."""
         special = self.append(step, result)
         self.scheduler.charge(step)
-        ended = self._tell(step, result, special, now)
+        ended = self.tell(step, result, special, now)
         self.scheduler.cache.now = now
         for request, reason in ended:
             self.finish(request, reason, now)
@@ -36,17 +36,24 @@ class Answers:
 
     def append(self, step: Step, result: Result) -> np.ndarray:
         """Tokens join their rows; returns which samples need a closer look."""
-        rows, rows_S, tokens_S = self.rows, step.sample_rows_S, result.tokens_S
-        rows.cached[step.rows_B] += step.queries_B
-        known_S = rows.known[rows_S]
-        rows.tokens[rows_S, known_S] = tokens_S
-        special = rows.watched[rows_S]
-        if self.eos:
-            allowed = rows.ends[rows_S] & (known_S >= rows.floor[rows_S])
-            special |= self.ends_V[tokens_S] & allowed
-        known_S += 1
-        rows.known[rows_S] = known_S
-        special |= known_S >= rows.limit[rows_S]
+        rows, tokens_S, rows_S = self.rows, result.tokens_S, step.sample_rows_S
+        flat, width = rows.tokens.ravel(), rows.tokens.shape[1]
+        if step.whole:  # slices of columns are views: no gathering by row numbers
+            rows.cached[: rows.count] += 1
+            known_S = rows.known[: rows.count]
+            flat[rows_S * width + known_S] = tokens_S
+            known_S += 1
+            special = known_S >= rows.due[: rows.count]
+        else:
+            rows.cached[step.rows_B] += step.queries_B
+            known_S = rows.known[rows_S]
+            flat[rows_S * width + known_S] = tokens_S
+            known_S += 1
+            rows.known[rows_S] = known_S
+            special = known_S >= rows.due[rows_S]
+        ends = self.ends_V[tokens_S]
+        if ends.any():
+            special |= ends & rows.ends[rows_S] & (known_S > rows.floor[rows_S])
         return np.flatnonzero(special)
 
     def finish(self, request: Request, reason: str, now: float) -> None:
@@ -66,7 +73,7 @@ class Answers:
             self.scheduler.room.give_up(request)
         self.scheduler.over(request)
 
-    def _tell(
+    def tell(
         self, step: Step, result: Result, special: np.ndarray, now: float
     ) -> list[tuple[Request, str]]:
         """Token events in the order of rows; returns who has ended and why."""
@@ -80,7 +87,7 @@ class Answers:
         for s in special.tolist():
             request = self.running.requests[rows_S[s]]
             reason = self._look(request, tokens_S[s], texts[s])
-            if self.rows.watched[request.row]:
+            if request.watched:
                 reason = self._watch(request, s, tokens_S[s], texts[s], result, reason)
             if reason:
                 ended.append((request, reason))

@@ -100,15 +100,15 @@ class Engine:
         self.hear(start)
         step = self.scheduler.schedule(self.number, start)
         if step is None:
-            self._tell_levels(start, 0)
+            self.tell_levels(start, 0)
             return False
         self.number += 1
         result = self.executor.execute(step)
         self.clock.wait_until(start + result.seconds)
         now = self.clock.now()
-        self._tell_step(step, result, start, now)
+        self.tell_step(step, result, start, now)
         self.answers.take(step, result, now)
-        self._tell_levels(now, step.prefill_tokens + step.decodes)
+        self.tell_levels(now, step.prefill_tokens + step.decodes)
         return True
 
     def hear(self, now: float) -> None:
@@ -123,7 +123,7 @@ class Engine:
         while self.busy and self.step():
             pass
 
-    def _tell_step(self, step: Step, result: Result, start: float, now: float) -> None:
+    def tell_step(self, step: Step, result: Result, start: float, now: float) -> None:
         emit = self.emit
         if step.prefill_tokens:
             names = self.scheduler.running.names
@@ -145,7 +145,7 @@ class Engine:
             tag += f" padding={step.padding}"
         emit(Span(now, "engine", "step", start, result.flops, result.bytes, tag))
 
-    def _tell_levels(self, now: float, tokens: int) -> None:
+    def tell_levels(self, now: float, tokens: int) -> None:
         cache, scheduler, last = self.cache, self.scheduler, self._levels
         values = (
             ("running", scheduler.rows.count - scheduler.padded),

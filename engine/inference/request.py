@@ -92,6 +92,13 @@ class Request:
     computed: int = 0  # tokens whose keys and values are cached (while swapped out)
 
     @property
+    def watched(self) -> bool:
+        """Whether each of its tokens has to be looked at."""
+        wish = self.sampling
+        own = wish.stop or wish.stop_tokens or wish.logprobs
+        return bool(own) or self.on_token is not None
+
+    @property
     def over(self) -> bool:
         """Whether nothing more will come."""
         return self.state in OVER

@@ -25,34 +25,40 @@ class Room:
         self.running, self.queue, self.plan = running, queue, plan
         self.cache, self.rows = running.cache, running.rows
         self.preemption, self.tells_moves = preemption, tells_moves
+        self.full = np.zeros(0, np.int64)  # rows that need a page, of those last asked about
         self.swap_out: list[np.ndarray] = []
         self.swap_in: list[np.ndarray] = []
         self.copies: list[tuple[int, int]] = []
 
-    def missing(self, decode: np.ndarray) -> int:
-        """Pages that are missing before the rows `decode` can each write one more token."""
+    def missing(self, decode: np.ndarray, whole: bool = False) -> int:
+        """Pages that are missing before the rows `decode` can each write one more token.
+
+        `whole`: these are all rows, in order.
+        """
         rows = self.rows
-        wanted = int(np.count_nonzero(rows.filled[decode] == rows.cached[decode]))
+        if whole:
+            count = rows.count
+            self.full = np.flatnonzero(rows.filled[:count] == rows.cached[:count])
+        else:
+            self.full = decode[rows.filled[decode] == rows.cached[decode]]
+        wanted = len(self.full)
         if self.running.forked:
             wanted += self._copies_needed(decode)
         return wanted - self.cache.available
 
     def grow(self, decode: np.ndarray) -> None:
-        """Give each of the rows `decode` a place for one more token; there must be room."""
-        rows, cache = self.rows, self.cache
+        """Give the rows `decode`, just asked about, a place for one more token each."""
+        rows, cache, full = self.rows, self.cache, self.full
         if self.running.forked:
             self._copy_tails(decode)
-        full = decode[rows.filled[decode] == rows.cached[decode]]
         if not len(full):
             return
-        for row in full.tolist():
-            self.running.index_full(row, int(rows.cached[row]))
-        at = rows.pages[full]
+        at, starts = rows.pages[full], rows.filled[full]
         pages = cache.take_many(len(full))
         rows.tables[full, at] = pages
         rows.pages[full] = at + 1
-        rows.filled[full] += rows.page_size
-        cache.taken(self.running.names, full, pages, at)
+        rows.filled[full] = starts + rows.page_size
+        cache.taken(self.running.names, full.tolist(), pages, starts.tolist())
 
     def preempt(self, request: Request, view: View, why: str) -> None:
         """`request` gives its pages up, to the host or for good, and waits again."""

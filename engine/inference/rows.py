@@ -24,7 +24,7 @@ class Rows:
         self.indexed = np.zeros(capacity, np.int32)  # leading pages that are in the prefix tree
         self.user = np.zeros(capacity, np.int32)
         self.ends = np.zeros(capacity, np.bool_)  # the model's end token ends it
-        self.watched = np.zeros(capacity, np.bool_)  # each of its tokens is looked at
+        self.due = np.zeros(capacity, np.int32)  # tokens at which to look at it: its limit, or 0
         self.plain = np.zeros(capacity, np.bool_)  # likeliest token, nothing added or forbidden
         self.seed = np.zeros(capacity, np.uint64)  # its draws depend on this and the position
         self.padding = np.zeros(capacity, np.bool_)  # over, kept until its batch ends

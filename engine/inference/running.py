@@ -20,6 +20,7 @@ class Running:
         self.rows = Rows(capacity, cache.page_size)
         self.requests: list[Request] = []  # by row
         self.names: list[str] = []  # their ids, by row
+        self.in_page = np.arange(cache.page_size)
         self.users: dict[str, int] = {}
         self.forked = 0  # forks made of running requests; 0: no page can need a copy
 
@@ -93,6 +94,30 @@ class Running:
             index += 1
         rows.indexed[row] = index
 
+    def index_generated(self) -> None:
+        """Full pages of answers join the tree, for all rows at once; called now and then."""
+        rows, count = self.rows, self.rows.count
+        if not self.sharing:
+            return
+        behind = np.flatnonzero(rows.cached[:count] // rows.page_size > rows.indexed[:count])
+        ready = behind[rows.indexed[behind] > 0]
+        if len(ready):
+            self._index_each(ready)
+        for row in behind[rows.cached[behind] // rows.page_size > rows.indexed[behind]].tolist():
+            self.index_full(row, int(rows.cached[row]))
+
+    def _index_each(self, behind: np.ndarray) -> None:
+        """The next page of each row joins the tree, unless the tree has it already."""
+        rows, size, index = self.rows, self.rows.page_size, self.rows.indexed[behind]
+        starts = index * size
+        tokens = rows.tokens[behind[:, None], starts[:, None] + self.in_page]
+        pages, parents = rows.tables[behind, index], rows.tables[behind, index - 1]
+        twins = self.cache.index_each(
+            self.names, behind.tolist(), pages, parents, tokens.tobytes(), starts.tolist()
+        )
+        rows.indexed[behind] = index + 1
+        rows.indexed[behind[twins]] -= 1
+
     def catch_up(self, row: int) -> None:
         """Join pages that others have computed since `row` was admitted, instead of computing."""
         rows, size = self.rows, self.rows.page_size
@@ -131,9 +156,7 @@ class Running:
         rows.seed[row] = request.seed
         rows.user[row] = self.users.setdefault(request.user, len(self.users))
         rows.ends[row] = not wish.ignore_eos
-        rows.watched[row] = bool(
-            wish.stop or wish.stop_tokens or wish.logprobs or request.on_token is not None
-        )
+        rows.due[row] = 0 if request.watched else rows.limit[row]
         rows.plain[row] = (
             wish.temperature == 0
             and wish.repetition_penalty == 1

@@ -38,6 +38,7 @@ class Scheduler:
         self.over: Callable[[Request], None] = lambda request: None
         self.served: dict[str, float] = {}
         self.every_row = np.arange(config.max_running)
+        self.ones = np.ones(config.max_running, np.int32)
         self.padded = 0  # rows that are over and kept as padding
         self.preempted = 0  # in this step
 
@@ -66,6 +67,8 @@ class Scheduler:
         self.cache.step, self.cache.now, self.preempted = number, now, 0
         if not self.rows.count and not len(self.queue):
             return None
+        if number % self.rows.page_size == 0:
+            self.running.index_generated()
         view = self.view(number, now)
         if self.config.ordering.displaces and len(self.queue):
             self._displace(view)
@@ -75,7 +78,8 @@ class Scheduler:
         while tried < len(mixes):
             mix = mixes[tried]
             decode = self._decode_rows(mix, view)
-            missing = self.room.missing(decode) if len(decode) else 0
+            whole = decode is view.decoding and len(decode) == self.rows.count
+            missing = self.room.missing(decode, whole) if len(decode) else 0
             if missing > 0:
                 self._yield(view, missing)
                 view = self.view(number, now)
@@ -116,11 +120,11 @@ class Scheduler:
 
     def _step(self, mix: Mix, decode: np.ndarray, view: View) -> Step:
         rows, chunks, count = self.rows, self.prefill.chunks, len(decode)
-        rows_B, queries_B, sample_rows, sample_from = decode, np.ones(count, np.int32), decode, None
+        rows_B, queries_B, sample_rows, sample_from = decode, self.ones[:count], decode, None
         if chunks.rows:
             rows_B = np.concatenate([decode, np.array(chunks.rows, np.int64)])
             queries_B = np.concatenate([queries_B, np.array(chunks.queries, np.int32)])
-        starts_B = rows.cached[rows_B]
+        starts_B = rows.cached[rows_B]  # a copy: the column moves on
         if chunks.rows:
             rows_S, from_S = self._samples(chunks.rows, count, rows_B, starts_B + queries_B)
             sample_rows = np.concatenate([decode, np.array(rows_S, np.int64)])
@@ -129,6 +133,7 @@ class Scheduler:
         return Step(
             number=view.step,
             rows=rows,
+            whole=rows_B is view.decoding and count == rows.count,
             requests=self.running.requests,
             rows_B=rows_B,
             starts_B=starts_B,
@@ -176,9 +181,10 @@ class Scheduler:
             self.release_padding()
             return
         worst = self._worst(view)
-        self._preempt(worst, view, f"{missing} page{'s' * (missing > 1)} short")
+        self.preempt(worst, view, f"{missing} page{'s' * (missing > 1)} short")
 
-    def _preempt(self, request: Request, view: View, why: str) -> None:
+    def preempt(self, request: Request, view: View, why: str) -> None:
+        """`request` yields its pages and waits again."""
         self.preempted += 1
         self.prefill.done(request)
         self.door.unreserve(request)
@@ -191,7 +197,7 @@ class Scheduler:
             worst = self._worst(view)
             if not self.config.ordering.outranks(head, worst):
                 return
-            self._preempt(worst, view, f"request {head.id} outranks it")
+            self.preempt(worst, view, f"request {head.id} outranks it")
             view.pages_free = self.cache.available
             self.preempted = 0  # the room is for the one that outranks: let it in at once
 

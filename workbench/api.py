@@ -43,7 +43,8 @@ class Handler(RequestHandler):
 
     def write_error(self, status: int, **facts: Any) -> None:
         fault = facts.get("exc_info", (None, None, None))[1]
-        line = fault.log_message if isinstance(fault, HTTPError) else None
+        line = (fault.log_message or "") if isinstance(fault, HTTPError) else ""
+        line = line.replace("%%", "%")  # tornado doubles it, for a formatting that is not ours
         self.finish(answers.error(line or self._reason, SHORT.get(status, "error")))
 
     def log_exception(self, kind: Any, fault: Any, trace: Any) -> None:

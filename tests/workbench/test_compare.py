@@ -12,7 +12,7 @@ from engine.inference.config import InferenceConfig
 from engine.inference.executors.modelled import Modelled
 from engine.inference.run import run
 from engine.inference.workloads.replay import Replay, replay
-from workbench import compare
+from workbench import compare, compare_rows
 
 SMALL = {
     "model": "gpt2",
@@ -56,10 +56,10 @@ def test_a_request_that_was_never_answered_is_left_out_of_the_twin():
 def test_errors_are_modelled_over_real_less_one():
     _, slow = log_of(per_step=4e-3)
     _, quick = log_of(per_step=1e-3)
-    rows = {row["measure"]: row for row in compare.figures(slow, quick, slow)}
+    rows = {row["measure"]: row for row in compare_rows.figures(slow, slow, quick, slow)}
     span = rows["makespan"]
     assert span["error"] == pytest.approx(span["modelled"] / span["real"] - 1)
-    assert span["error"] < -0.5 and span["roofs_error"] == 0.0
+    assert span["error"] < -0.5 and span["roofs_error"] == span["repeat"] == 0.0
     assert rows["steps"]["error"] == 0.0 and rows["preemptions"]["error"] == 0.0
     assert rows["generated tokens"]["error"] > 1.0
 
@@ -70,9 +70,9 @@ def test_step_errors_are_those_of_the_very_steps_of_the_real_run():
     machine = device("h100-sxm")
     right = Modelled(per_step=1e-3)
     wrong = Modelled(per_step=2e-3)
-    median, tail = compare.step_errors(config, machine, log, right, wrong)
+    median, tail = compare_rows.step_errors(config, machine, (log, log), right, wrong)
     assert median["error"] == pytest.approx(0.0, abs=1e-9) and tail["error"] < 1e-9
-    assert 0.1 < median["roofs_error"] < 1.0
+    assert 0.1 < median["roofs_error"] < 1.0 and median["repeat"] == 0.0
 
 
 def test_a_calibration_on_one_run_carries_over_to_another():
@@ -83,8 +83,8 @@ def test_a_calibration_on_one_run_carries_over_to_another():
     other = compare.calibrating(config)
     assert other.seed != config.seed and other.workload != config.workload
     unseen = Run.execute(run, other).log
-    rows = compare.step_errors(
-        config, machine, unseen, Modelled(**found.knobs), Modelled(per_step=0.0)
+    rows = compare_rows.step_errors(
+        config, machine, (unseen, log), Modelled(**found.knobs), Modelled(per_step=0.0)
     )
     assert rows[0]["error"] < 0.02 < rows[0]["roofs_error"]
 
@@ -128,7 +128,7 @@ def test_a_real_run_and_its_twin_on_this_machine_take_the_same_steps(machine, ro
     assert rows["makespan"]["real"] > 0 and np.isfinite(rows["makespan"]["error"])
     assert rows["error of a step's time, median"]["error"] >= 0
     assert rows["steps calibrated on"]["real"] >= 8
-    assert len(said) == 4 and said[0] == "measuring this machine"
+    assert len(said) == 5 and said[0] == "measuring this machine"
     assert {t.text for t in found.modelled.of(Token)} != {t.text for t in found.real.of(Token)}
     head, *lines = compare.table(found.rows)
     assert len(lines) == len(found.rows) and all(len(line) == len(head) for line in lines)

@@ -59,7 +59,9 @@ def test_a_modelled_runs_steps_cost_what_its_model_said(changes):
     config = InferenceConfig(
         model="gpt2",
         executor=choice,
-        workload=Poisson(count=25, rate=200.0, prompt={"median": 60, "spread": 0.7, "longest": 400}),
+        workload=Poisson(
+            count=25, rate=200.0, prompt={"median": 60, "spread": 0.7, "longest": 400}
+        ),
         **changes,
     )
     log = Run.execute(run, config).log

@@ -1,0 +1,215 @@
+"""The HTTP API over a toy engine: answers in the OpenAI shape, every wrong request a 4xx."""
+
+import asyncio
+import http.client
+import json
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+from tornado.httpserver import HTTPServer
+
+from engine.core.errors import BadInput
+from engine.core.events import Branch
+from tests.workbench.toy_engine import toy_live
+from workbench.api import BODY, application
+from workbench.api_access import access
+
+TOKEN = "a token of many letters"
+TEXT = {"model": "toy", "prompt": "abc", "max_tokens": 4, "temperature": 0}
+TALK = {"model": "toy", "messages": [{"role": "user", "content": "abc"}], "max_tokens": 3}
+
+
+@contextmanager
+def served(live, token=""):
+    """The API over `live` on a free port of loopback; gives the port."""
+    loop, ready, found = asyncio.new_event_loop(), threading.Event(), []
+
+    async def serve():
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        rules = access("127.0.0.1", port, token)
+        server = HTTPServer(application(live, rules), max_body_size=BODY)
+        server.listen(port, "127.0.0.1")
+        found.append(port)
+        ready.set()
+        await stop.wait()
+        server.stop()
+        await server.close_all_connections()
+
+    stop = asyncio.Event()
+    thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
+    thread.start()
+    ready.wait(5)
+    try:
+        yield found[0]
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(5)
+        loop.close()
+        live.close()
+
+
+@pytest.fixture(scope="module")
+def port():
+    with served(toy_live()) as found:
+        yield found
+
+
+def ask(port, path, body=None, headers=None, method=None):
+    """(status, body) of one request; `body` is sent as JSON unless it is bytes."""
+    sent = body if isinstance(body, bytes | type(None)) else json.dumps(body).encode()
+    kind = {"Content-Type": "application/json"} if sent is not None else {}
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    link.request(
+        method or ("GET" if sent is None else "POST"), path, sent, {**kind, **(headers or {})}
+    )
+    answer = link.getresponse()
+    text = answer.read().decode()
+    link.close()
+    return answer.status, text
+
+
+def test_models_are_listed(port):
+    status, text = ask(port, "/v1/models")
+    assert status == 200
+    assert json.loads(text)["data"][0]["id"] == "toy"
+
+
+def test_a_completion_is_answered(port):
+    status, text = ask(port, "/v1/completions", {**TEXT, "logprobs": 1})
+    answer = json.loads(text)
+    assert status == 200
+    assert answer["object"] == "text_completion"
+    (choice,) = answer["choices"]
+    assert (choice["text"], choice["finish_reason"]) == ("defg", "length")
+    assert choice["logprobs"]["tokens"] == list("defg")
+    assert choice["logprobs"]["token_logprobs"] == [-0.25] * 4
+    assert answer["usage"] == {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+
+
+def test_prompts_and_samples_have_their_indices(port):
+    status, text = ask(port, "/v1/completions", {**TEXT, "prompt": ["a", "x"], "n": 2})
+    choices = json.loads(text)["choices"]
+    assert [choice["text"] for choice in choices] == ["bcde", "bcde", "yzab", "yzab"]
+    assert [choice["index"] for choice in choices] == [0, 1, 2, 3]
+
+
+def test_a_chat_is_answered(port):
+    status, text = ask(port, "/v1/chat/completions", TALK)
+    answer = json.loads(text)
+    assert status == 200
+    assert answer["choices"][0]["message"] == {"role": "assistant", "content": "def"}
+
+
+def chunks(text):
+    lines = [line.removeprefix("data: ") for line in text.split("\n") if line]
+    assert lines[-1] == "[DONE]"
+    return [json.loads(line) for line in lines[:-1]]
+
+
+def test_a_completion_is_streamed(port):
+    options = {"stream": True, "stream_options": {"include_usage": True}}
+    status, text = ask(port, "/v1/completions", {**TEXT, **options})
+    *found, last = chunks(text)
+    assert status == 200
+    assert "".join(chunk["choices"][0]["text"] for chunk in found) == "defg"
+    assert found[-1]["choices"][0]["finish_reason"] == "length"
+    assert last["usage"]["completion_tokens"] == 4
+
+
+def test_a_chat_is_streamed_with_its_role_first(port):
+    found = chunks(ask(port, "/v1/chat/completions", {**TALK, "stream": True})[1])
+    deltas = [chunk["choices"][0]["delta"] for chunk in found]
+    assert deltas[0]["role"] == "assistant"
+    assert all("role" not in delta for delta in deltas[1:])
+    assert "".join(delta.get("content", "") for delta in deltas) == "def"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "says"),
+    [
+        (b"{", 400, "not JSON"),
+        ({**TEXT, "model": "other"}, 404, "other"),
+        ({**TEXT, "temperature": -1}, 400, "temperature"),
+        ({**TEXT, "bogus": 1}, 400, "bogus"),
+        ({**TEXT, "prompt": [99999]}, 400, "token outside"),
+        ({**TEXT, "prompt": "a" * 300}, 400, "300 tokens"),
+    ],
+)
+def test_a_wrong_request_gets_one_line(port, body, status, says):
+    got, text = ask(port, "/v1/completions", body)
+    assert got == status
+    assert says in json.loads(text)["error"]["message"]
+
+
+def test_other_addresses_and_methods_are_refused(port):
+    assert ask(port, "/v1/embeddings", TEXT)[0] == 404
+    assert ask(port, "/")[0] == 404
+    assert ask(port, "/v1/completions")[0] == 405
+    assert ask(port, "/v1/completions", TEXT, {"Content-Type": "text/plain"})[0] == 415
+
+
+def test_a_body_too_large_is_refused(port):
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    link.putrequest("POST", "/v1/completions")
+    link.putheader("Content-Type", "application/json")
+    link.putheader("Content-Length", str(BODY + 1))
+    link.endheaders()
+    assert 400 <= link.getresponse().status < 500
+    link.close()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "evil.example"},
+        {"Host": "127.0.0.1:1"},
+        {"Host": "localhost.evil.example"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+    ],
+)
+def test_foreign_hosts_and_origins_are_refused(port, headers):
+    assert ask(port, "/v1/models", headers=headers)[0] == 403
+
+
+def test_its_own_origin_is_allowed(port):
+    assert ask(port, "/v1/models", headers={"Origin": f"http://localhost:{port}"})[0] == 200
+
+
+def test_a_token_is_asked_for_where_one_is_set():
+    with served(toy_live(), TOKEN) as port:
+        assert ask(port, "/v1/models")[0] == 401
+        assert ask(port, "/v1/models", headers={"Authorization": "Bearer wrong"})[0] == 401
+        assert ask(port, "/v1/models", headers={"Authorization": f"Bearer {TOKEN}"})[0] == 200
+
+
+def test_beyond_loopback_a_token_is_required():
+    with pytest.raises(BadInput, match="token is required"):
+        access("0.0.0.0", 8000)
+    with pytest.raises(BadInput, match="at least 16"):
+        access("0.0.0.0", 8000, "short")
+    assert access("0.0.0.0", 8000, TOKEN, ("box:8000",)).hosts >= {"box:8000", "localhost:8000"}
+
+
+def test_a_client_that_goes_away_aborts_its_request():
+    live = toy_live(seconds=0.02)
+    with served(live) as port:
+        link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        body = json.dumps({**TEXT, "max_tokens": 200, "stream": True})
+        link.request("POST", "/v1/completions", body, {"Content-Type": "application/json"})
+        link.getresponse().read(20)
+        link.sock.shutdown(socket.SHUT_RDWR)
+        link.close()
+        until = time.monotonic() + 5
+        while time.monotonic() < until:
+            states = [branch.state for branch in live.run.log.of(Branch)]
+            if "aborted" in states:
+                break
+            time.sleep(0.02)
+        assert "aborted" in states

@@ -1,0 +1,121 @@
+"""The live engine: answers come piece by piece, aborts free everything, trouble is told."""
+
+import queue
+
+import pytest
+
+from engine.core.errors import BadInput
+from engine.core.events import Branch, Token
+from engine.inference.config import InferenceConfig
+from engine.inference.request import sampling
+from tests.workbench.toy_engine import toy_live
+from workbench import live as live_module
+from workbench.live import LiveEngine
+
+
+@pytest.fixture
+def live():
+    made = toy_live()
+    yield made
+    made.close()
+
+
+def answers(live, prompt, **wish):
+    """Ask and wait: text and reason of each answer."""
+    pieces = queue.SimpleQueue()
+    live.ask(live.encode(prompt), sampling(**wish), pieces.put)
+    texts, reasons = {}, {}
+    while len(reasons) < wish.get("n", 1):
+        piece = pieces.get(timeout=10)
+        texts[piece.index] = texts.get(piece.index, "") + piece.text
+        if piece.reason:
+            reasons[piece.index] = piece.refused or piece.reason
+    return [(texts[i], reasons[i]) for i in sorted(texts)]
+
+
+def test_an_answer_comes_in_pieces(live):
+    assert answers(live, "abc", max_tokens=4) == [("defg", "length")]
+
+
+def test_a_stop_text_ends_it(live):
+    assert answers(live, "a", max_tokens=20, stop=["fg"]) == [("bcde", "stop")]
+
+
+def test_samples_have_their_own_places(live):
+    assert answers(live, "xa", max_tokens=3, n=3) == [("bcd", "length")] * 3
+
+
+def test_every_step_is_in_the_run_s_log(live):
+    answers(live, "abc", max_tokens=4)
+    log = live.run.log
+    assert log.opened.facts["pages"] == 64
+    assert log.opened.facts["model"] == "toy"
+    assert [event.text for event in log.of(Token)] == list("defg")
+    assert log.of(Branch)[-1].state == "finished"
+
+
+def test_an_impossible_prompt_is_refused_and_the_engine_goes_on(live):
+    ((_, reason),) = answers(live, "a" * 300, max_tokens=4)
+    assert "300 tokens" in reason
+    ((_, reason),) = answers(live, "", max_tokens=4)
+    assert "empty" in reason
+    assert answers(live, "a", max_tokens=1) == [("b", "length")]
+
+
+def test_an_abort_ends_the_answer():
+    live = toy_live(seconds=0.02)
+    pieces = queue.SimpleQueue()
+    ticket = live.ask(live.encode("abc"), sampling(max_tokens=200), pieces.put)
+    pieces.get(timeout=10)
+    live.abort(ticket)
+    piece = pieces.get(timeout=10)
+    while not piece.reason:
+        piece = pieces.get(timeout=10)
+    assert piece.reason == "abort"
+    live.abort(ticket)  # once more does no harm
+    assert live.run.log.of(Branch)[-1].state == "aborted"
+    live.close()
+
+
+def test_closing_ends_every_answer():
+    live = toy_live(seconds=0.02)
+    pieces = queue.SimpleQueue()
+    live.ask(live.encode("abc"), sampling(max_tokens=200, n=2), pieces.put)
+    pieces.get(timeout=10)
+    live.close()
+    reasons = set()
+    while len(reasons) < 2:
+        piece = pieces.get(timeout=10)
+        if piece.reason:
+            reasons.add(piece.index)
+    with pytest.raises(BadInput, match="closed"):
+        live.ask([1], sampling(), pieces.put)
+
+
+def test_a_model_that_cannot_be_read_is_told_to_whoever_waits():
+    live = LiveEngine(InferenceConfig(model="no-such-model")).start()
+    with pytest.raises(BadInput, match="no-such-model"):
+        live.wait(30)
+    with pytest.raises(BadInput, match="no-such-model"):
+        live.ask([1], sampling(), print)
+
+
+def test_a_long_run_gives_way_to_a_fresh_one(monkeypatch):
+    monkeypatch.setattr(live_module, "LONG", 50)
+    live = toy_live()
+    first = live.wait().run
+    answers(live, "abc", max_tokens=100)
+    assert answers(live, "abc", max_tokens=2) == [("de", "length")]
+    assert live.run is not first
+    assert first.wait(5).log.closed.reason == "finished"
+    live.close()
+
+
+def test_no_more_than_so_many_wait(monkeypatch):
+    monkeypatch.setattr(live_module, "WAITING", 2)
+    live = toy_live(seconds=0.02)
+    for _ in range(2):
+        live.ask([1], sampling(max_tokens=200), lambda piece: None)
+    with pytest.raises(BadInput, match="try again later"):
+        live.ask([1], sampling(), print)
+    live.close()

@@ -10,6 +10,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
 from engine.kernels import lanes
 from engine.kernels.lanes import LANES, whole
@@ -221,5 +222,28 @@ def fetch(context, x, at):
         prefetch = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
         b.call(prefetch, [place, *(lanes.INT32(choice) for choice in (0, 2, 1))])
         return target.get_dummy_value()
+
+    return signature, emit
+
+
+@intrinsic
+def part(context, x, at):
+    """The flat array that begins at `x[at]`: a pointer, none of a slice's checks and counts."""
+    signature = types.Array(x.dtype, 1, "C")(x, SIZE)
+
+    def emit(target, b, signature, args):
+        kind, result = signature.args[0], signature.return_type
+        whole_array = target.make_array(kind)(target, b, args[0])
+        found = target.make_array(result)(target, b)
+        size = b.sub(whole_array.nitems, args[1])
+        populate_array(
+            found,
+            data=b.gep(whole_array.data, [args[1]], inbounds=True),
+            shape=cgutils.pack_array(b, [size]),
+            strides=cgutils.pack_array(b, [whole_array.itemsize]),
+            itemsize=whole_array.itemsize,
+            meminfo=None,
+        )
+        return found._getvalue()
 
     return signature, emit

@@ -19,7 +19,7 @@ from engine.kernels.matmul.panels_cpu import add_product, task_panels
 from engine.kernels.norm.rows_cpu import normalise
 from engine.kernels.paged_attention.tasks_cpu import attend_task
 from engine.kernels.rotary.halves_cpu import rotate_head
-from engine.kernels.rows import gate, write
+from engine.kernels.rows import gate, part, write
 
 NORM, QKV, STORE, ATTEND, OUT, NORM_AGAIN, GATE, DOWN = range(8)
 KINDS = 8  # phases of a layer
@@ -55,17 +55,17 @@ def _lanes(count):
 @pasted
 def _clear(y, width, rows, first, last):
     for row in range(rows):
-        part = y[row * width + first : row * width + last]
-        for i in range(last - first):
-            part[i] = np.float32(0)
+        here = part(y, row * width)
+        for i in range(first, last):
+            here[i] = np.float32(0)
 
 
 @pasted
-def _normalise(task, rows, shape, x, weight, weight_at, eps, y, picked):
-    """A chunk of rows of `x`; `picked` says which ones, or is empty for all in order."""
+def _normalise(task, rows, shape, x, weight, weight_at, eps, y, all_rows, picked):
+    """A chunk of rows of `x`: those `picked`, or all in order where `all_rows`."""
     width = _lanes(shape.hidden)
     for row in range(task * CHUNK, min(task * CHUNK + CHUNK, rows)):
-        source = picked[row] if len(picked) else row
+        source = row if all_rows else np.int64(picked[row])
         normalise(x, source * width, shape.hidden, weight, weight_at, eps, y, row * width)
 
 
@@ -74,10 +74,11 @@ def _qkv(task, tokens, layer, shape, weights, buffers):
     wide = _lanes((shape.heads + 2 * shape.kv_heads) * shape.dim)
     unit = task_panels(tokens, wide // LANES, shape.threads)
     first, last = task * unit, min(task * unit + unit, wide // LANES)
-    bias = weights.biases[layer * wide : layer * wide + wide]
+    bias = part(weights.biases, layer * wide)
     for row in range(tokens):
+        here = part(buffers.qkv, row * wide)
         for i in range(first * LANES, last * LANES):
-            buffers.qkv[row * wide + i] = bias[i]
+            here[i] = bias[i]
     add_product(
         buffers.normed, 0, _lanes(shape.hidden), tokens, weights.data, weights.places[4 * layer],
         LANES, weights.panels[0], shape.hidden, first, last, buffers.qkv, 0, wide,
@@ -133,8 +134,8 @@ def _gate(task, tokens, layer, shape, weights, buffers):
         LANES, panel, shape.hidden, first, last, buffers.up, 0, wide,
     )  # fmt: skip
     for row in range(tokens):
-        part = row * wide + first * LANES
-        gate(buffers.gate, part, buffers.up, part, last - first)
+        at = row * wide + first * LANES
+        gate(buffers.gate, at, buffers.up, at, last - first)
 
 
 @pasted
@@ -155,7 +156,7 @@ def _task(kind, task, layer, tokens, shape, weights, inputs, buffers, keys, valu
         at = (2 * layer + (0 if kind == NORM else 1)) * hidden
         _normalise(
             task, tokens, shape, buffers.x, weights.norms, at, shape.eps, buffers.normed,
-            inputs.logits_at[:0],
+            True, inputs.logits_at,
         )  # fmt: skip
     elif kind == QKV:
         _qkv(task, tokens, layer, shape, weights, buffers)
@@ -201,7 +202,7 @@ def _logits(shape, weights, inputs, buffers, counters):
     while task < tasks:
         _normalise(
             task, rows, shape, buffers.x, weights.norms, 2 * shape.layers * shape.hidden, shape.eps,
-            buffers.normed, inputs.logits_at,
+            buffers.normed, False, inputs.logits_at,
         )  # fmt: skip
         finish(counters, phase, 1)
         task = claim(counters, phase)

@@ -76,7 +76,8 @@ def _matmul(x, rows, w, panel, depth, y, panels):
         task = np.int64(index)
         first, last = task * TASK, min(task * TASK + TASK, panels)
         for row in range(rows):
-            y[row * width + first * LANES : row * width + last * LANES] = np.float32(0)
+            for i in range(row * width + first * LANES, row * width + last * LANES):
+                y[i] = np.float32(0)
         add_product(x, 0, depth, rows, w, 0, LANES, panel, depth, first, last, y, 0, width)
 
 

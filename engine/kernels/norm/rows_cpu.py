@@ -9,7 +9,7 @@ from torch import Tensor
 
 from engine.kernels.compiled import inner, kernel
 from engine.kernels.lanes import LANES
-from engine.kernels.rows import squares
+from engine.kernels.rows import part, squares
 
 
 @inner
@@ -20,7 +20,7 @@ def normalise(x, x_at, width, weight, weight_at, eps, y, y_at):
     for i in range(vectors * LANES, width):
         total += x[x_at + i] * x[x_at + i]
     scale = np.float32(1.0) / np.float32(math.sqrt(total / np.float32(width) + eps))
-    row, by, out = x[x_at : x_at + width], weight[weight_at : weight_at + width], y[y_at : y_at + width]
+    row, by, out = part(x, x_at), part(weight, weight_at), part(y, y_at)
     for i in range(width):
         out[i] = row[i] * scale * by[i]
 

@@ -13,7 +13,7 @@ import numpy as np
 from engine.kernels.compiled import inner, pasted
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.panels_cpu import add_product
-from engine.kernels.rows import dots, exponentials, fetch, largest, read
+from engine.kernels.rows import dots, exponentials, fetch, largest, part, read
 
 ROWS = 32  # query rows of a task, over all its heads
 BLOCK = 256  # keys between merges
@@ -80,28 +80,34 @@ def _slot(table, table_at, page_size, key):
     return np.int64(table[table_at + key // page_size]) * page_size + key % page_size
 
 
+@inner
+def _fill(x, first, last, value):
+    for i in range(first, last):
+        x[i] = value
+
+
 @pasted
 def _soften(scores, row, lanes, first, last, softcap, best, below):
     """Softmax weights of one row of a block, not yet divided by their sum, which goes to `below`.
 
     Keys outside `first` … `last` (positions in the block) weigh nothing.
     """
-    s = scores[row * BLOCK : row * BLOCK + lanes]
+    s = part(scores, row * BLOCK)
     if softcap > 0:
         for j in range(first, last):
             s[j] = np.float32(math.tanh(s[j] / softcap)) * softcap
-    s[:first] = NOTHING
-    s[last:] = NOTHING
+    _fill(s, 0, first, NOTHING)
+    _fill(s, last, lanes, NOTHING)
     best[row] = largest(scores, row * BLOCK, lanes // LANES)
     if best[row] == NOTHING:
-        s[:] = np.float32(0)
+        _fill(s, 0, lanes, np.float32(0))
         below[row] = np.float32(0)
     else:
         below[row] = exponentials(scores, row * BLOCK, lanes // LANES, best[row])
 
 
 @pasted
-def _merge(best, below, block_best, block_below, row, result, part, width):
+def _merge(best, below, block_best, block_below, row, result, here, width):
     """Fold a block's weighted values into the running ones; the larger maximum rules."""
     highest = max(best[row], block_best[row])
     old = np.float32(math.exp(best[row] - highest))
@@ -109,7 +115,7 @@ def _merge(best, below, block_best, block_below, row, result, part, width):
     below[row] = below[row] * old + block_below[row] * new
     best[row] = highest
     for d in range(row * width, row * width + width):
-        result[d] = result[d] * old + part[d] * new
+        result[d] = result[d] * old + here[d] * new
 
 
 @inner
@@ -125,21 +131,21 @@ def attend(
     to the next token. `members · rows` is at most ROWS; `work` needs `room(dim, value_dim)` floats.
     """
     width, value_width = (dim + 15) // 16 * 16, (value_dim + 15) // 16 * 16
-    at = work_at + ROWS * width
-    queries, scores = work[work_at:at], work[at : at + ROWS * BLOCK]
-    at += ROWS * BLOCK
-    part, result = work[at : at + ROWS * value_width], work[at + ROWS * value_width :]
+    queries, scores = part(work, work_at), part(work, work_at + ROWS * width)
+    at = work_at + ROWS * (width + BLOCK)
+    here, result = part(work, at), part(work, at + ROWS * value_width)
     at += 2 * ROWS * value_width
-    best, below = work[at:], work[at + ROWS :]
-    block_best, block_below = work[at + 2 * ROWS :], work[at + 3 * ROWS :]
+    best, below = part(work, at), part(work, at + ROWS)
+    block_best, block_below = part(work, at + 2 * ROWS), part(work, at + 3 * ROWS)
     slots, line = members * rows, 64 // k.itemsize
     for slot in range(slots):
         row = first_row + slot % rows
-        query = q[q_at + row // share * q_step + (slot // rows * share + row % share) * dim :]
+        from_ = q_at + row // share * q_step + (slot // rows * share + row % share) * dim
+        query = part(q, from_)
         for d in range(dim):
             queries[slot * width + d] = query[d] * scale
         best[slot], below[slot] = NOTHING, np.float32(0)
-    result[: slots * value_width] = np.float32(0)
+    _fill(result, 0, slots * value_width, np.float32(0))
     top = start + (first_row + rows - 1) // share + 1
     low = max(0, start + first_row // share - window + 1) if window > 0 else 0
     for block in range(low // BLOCK * BLOCK, top, BLOCK):
@@ -159,7 +165,7 @@ def attend(
             last = max(min(end, position + 1), first)
             first, last = min(first - block, lanes), min(last - block, lanes)
             _soften(scores, slot, lanes, first, last, softcap, block_best, block_below)
-        part[: slots * value_width] = np.float32(0)
+        _fill(here, 0, slots * value_width, np.float32(0))
         key = begin
         while key < end:
             count = min(page_size - key % page_size, end - key)
@@ -167,12 +173,12 @@ def attend(
             for m in range(members):
                 _weigh(
                     scores, m * rows * BLOCK + key - block, rows, v, at + m * value_dim,
-                    heads * value_dim, value_dim, count, part, m * rows * value_width, value_width,
+                    heads * value_dim, value_dim, count, here, m * rows * value_width, value_width,
                 )  # fmt: skip
             key += count
         for slot in range(slots):
             if block_below[slot] > 0:
-                _merge(best, below, block_best, block_below, slot, result, part, value_width)
+                _merge(best, below, block_best, block_below, slot, result, here, value_width)
     for slot in range(slots):
         row = first_row + slot % rows
         to = out_at + row // share * out_step + (slot // rows * share + row % share) * value_dim

@@ -6,13 +6,14 @@ from numba import prange
 from torch import Tensor
 
 from engine.kernels.compiled import inner, kernel
+from engine.kernels.rows import part
 
 
 @inner
 def rotate_head(x, x_at, half, turn, turn_at):
     """Rotate one head of 2 · `half` numbers in place; `turn` holds its cosines, then its sines."""
-    first, second = x[x_at : x_at + half], x[x_at + half : x_at + 2 * half]
-    cos, sin = turn[turn_at : turn_at + half], turn[turn_at + half : turn_at + 2 * half]
+    first, second = part(x, x_at), part(x, x_at + half)
+    cos, sin = part(turn, turn_at), part(turn, turn_at + half)
     for i in range(half):
         a, b = first[i], second[i]
         first[i] = a * cos[i] - b * sin[i]

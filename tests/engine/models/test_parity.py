@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from engine.models.batch import pack
+from engine.models.checkpoint import Checkpoint
+from engine.models.families import read_config
 from engine.models.kv import PagedKV
 from engine.models.load import save
 from engine.models.model import Model
@@ -76,6 +78,29 @@ def test_prefill_and_decode_through_pages_equal_transformers(pair, plain: bool) 
             assert (got[row] - want).abs().max() < TOLERANCE, f"step {step}, sequence {row}"
         starts = [start + len(chunk) for start, chunk in zip(starts, chunks, strict=True)]
         chunks = [[(7 * step + 11 * row) % config.vocab] for row in range(len(chunks))]
+
+
+def test_a_folder_transformers_wrote_holds_the_same_model(pair, tmp_path: Path) -> None:
+    config, weights, model = pair
+    model.save_pretrained(tmp_path, max_shard_size="20KB")
+    read = read_config(tmp_path)
+    fields = ("rotary", "latent", "experts", "windows", "attention_scale", "eos", "tied")
+    assert [getattr(read, field) for field in fields] == [getattr(config, f) for f in fields]
+    held = Checkpoint(tmp_path, read)
+    assert all(torch.equal(held[name], tensor) for name, tensor in weights.items())
+
+
+def test_the_same_request_gets_the_same_bits_alone_and_in_any_batch() -> None:
+    """The bits, not only the tokens, where every operation is a kernel."""
+    for name in ("llama-3", "gemma-2", "mixtral", "gpt2"):
+        config = small.config(name)
+        ours = Model(config, small.weights(config))
+        sequences, pages = prompts(config.vocab, (9, 30, 1, 17)), scattered_pages(4, 32)
+        kv = PagedKV(ours.spec, 40, PAGE)
+        together = ours.forward(pack(sequences, [0] * 4, pages, PAGE), kv)
+        for row, (tokens, own) in enumerate(zip(sequences, pages, strict=True)):
+            alone = ours.forward(pack([tokens], [0], [own], PAGE), kv)
+            assert torch.equal(alone[0], together[row]), name
 
 
 def test_chunked_prefill_equals_whole_prefill(pair) -> None:

@@ -13,6 +13,7 @@ from panel import Row
 from engine.core.config import Knob
 
 WIDE = 200.0  # a range that spans more than this factor, from above nought, gets a log slider
+HUGE = 1e8  # a range wider than this is typed: seeds, counts without an end
 STEPS = 200  # positions of a slider over real numbers
 FIELD = 84  # pixels of a number's field
 LABEL = {
@@ -142,7 +143,7 @@ class Control:
         knob = self.knob
         if knob.type not in ("int", "float") or knob.low is None or knob.high is None:
             return False
-        return knob.high > knob.low and knob.value is not None
+        return 0 < knob.high - knob.low <= HUGE and knob.value is not None
 
     @property
     def _is_log(self) -> bool:
@@ -156,7 +157,7 @@ class Control:
         low, high = float(self.knob.low or 0), float(self.knob.high or 0)
         if low > 0:
             return low
-        return min(1.0, high / 1000) if self.knob.type == "int" else high * 1e-4
+        return 1.0 if self.knob.type == "int" else min(1.0, high * 1e-4)
 
     def _place(self, value: Any) -> Any:
         """Where on the slider a value is."""

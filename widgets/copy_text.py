@@ -12,6 +12,7 @@ class CopyText(AnyWidgetComponent):
     """Puts `text` on the clipboard of whoever presses it."""
 
     _esm = Path(__file__).with_suffix(".js").read_text()
+    _react_version = "18.3.1"  # the one panel-material-ui brings: two of them warn about each other
 
     label = param.String(default="Copy")
     text = param.String(default="")

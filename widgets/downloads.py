@@ -55,6 +55,6 @@ def _svg(log: Callable[[], Log], name: str, is_dark: Callable[[], bool]) -> Call
 
 def _button(text: str, filename: str, make: Callable[[], bytes]) -> Any:
     return material.FileDownload(
-        callback=lambda: io.BytesIO(make()), filename=filename, label=text, variant="outlined",
+        callback=lambda: io.BytesIO(make()), filename=filename, label=text, variant="text",
         size="small", color="default", margin=0,
     )  # fmt: skip

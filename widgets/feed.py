@@ -31,6 +31,7 @@ class Feed:
         self.folded = 0  # events the state stands for
         self.history: History | None = None if self.view.whole else History(log, self.view.fold())
         self.state: Fold = self.view.fold() if self.history is None else self.history.state
+        self.state.blobs = log.blobs
         self.failure = ""
         self._frame: dict[str, Any] | None = None
         self._framed = -1  # events the frame stands for

@@ -7,12 +7,13 @@ run takes the place of the first without a new drawing.
 import html
 from array import array
 from collections.abc import Sequence
+from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
 
 import panel as pn
 import param
-from panel.io import hold
+from panel.io import PeriodicCallback, hold
 
 from engine.core.events import AnyEvent, Span
 from engine.core.log import Log
@@ -160,7 +161,8 @@ class Stage(param.Parameterized):
         """Fold for a bounded time and send one batch; True where all is folded and shown."""
         now = perf_counter()
         wall, self._last = min(now - self._last, 0.5), now
-        with hold():
+        # Before a page has loaded, `hold` drops what it collects: the page would stay behind.
+        with hold() if pn.state.loaded else nullcontext():
             duration = self._duration()
             if duration != self.cursor.duration:
                 self.cursor.duration = duration
@@ -218,7 +220,9 @@ class Stage(param.Parameterized):
     def start(self) -> None:
         """Tick from now on, in the page (or notebook) this is called from."""
         if self._timer is None:
-            self._timer = pn.state.add_periodic_callback(self.tick, PERIOD)
+            # In the background: else every tick would turn the page's busy sign on and off.
+            self._timer = PeriodicCallback(callback=self.tick, period=PERIOD, background=True)
+            self._timer.start()
 
     def stop(self) -> None:
         """Tick no more."""

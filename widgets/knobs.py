@@ -43,6 +43,7 @@ class Knobs:
         self._edits: dict[str, Any] = {}  # turned, but not part of a valid config yet
         self._waiting = False
         self._controls: dict[tuple[Any, ...], Control] = {}
+        self._folds: dict[str, Any] = {}
         self._rows = pn.Column(sizing_mode="stretch_width", margin=0)
         self._says = pn.pane.HTML("", visible=False, sizing_mode="stretch_width", margin=(6, 0))
         self._cli, self._python = CopyText(label="Copy as CLI"), CopyText(label="Copy as Python")
@@ -126,21 +127,31 @@ class Knobs:
     def _lay_out(self) -> None:
         """Controls for the knobs there are now: old ones stay, rows move only where they must."""
         now = knobs(self.config)
-        groups: dict[str, list[Any]] = {}
+        groups: dict[str, list[Knob]] = {"": []}
         for knob in now:
-            control = self._control(knob)
-            parent = knob.path.rsplit(".", 1)[0] if "." in knob.path else ""
-            group = next((k.group for k in now if k.path == parent.split(".")[0]), knob.group)
-            control.panel.styles = {"paddingLeft": f"{INDENT * knob.path.count('.')}px"}
-            groups.setdefault(group if parent else knob.group, []).append(control.panel)
-        rows = list(groups.pop("", []))
-        old = {row.name: row for row in self._rows if isinstance(row, material.Accordion)}
-        for group, panels in groups.items():
-            rows.append(_folded(old.get(group), group, panels))
+            groups.setdefault(_group(self.config, knob, now), []).append(knob)
+        rows = [self._row(knob, now) for knob in groups.pop("")]
+        for group, inside in groups.items():
+            if group not in self._folds:
+                self._folds[group] = _fold(group, self._lay_out)
+            fold = self._folds[group]
+            rows.append(fold)
+            if fold.active:  # what nobody looks at costs the browser nothing
+                panels = [self._row(knob, now) for knob in inside]
+                if [id(panel) for panel in fold[0]] != [id(panel) for panel in panels]:
+                    fold[0].objects = panels
         if [id(row) for row in rows] != [id(row) for row in self._rows]:
             self._rows.objects = rows
         self._cli.text = as_cli(self.config, self.slug)
         self._python.text = as_python(self.config)
+
+    def _row(self, knob: Knob, among: list[Knob]) -> Any:
+        """A knob's control, indented under its policies."""
+        panel = self._control(knob).panel
+        styles = {"paddingLeft": f"{INDENT * _depth(knob, among)}px"}
+        if panel.styles != styles:
+            panel.styles = styles
+        return panel
 
     def _control(self, knob: Knob) -> Control:
         """The control of a knob, kept for as long as it is the same knob but for its value."""
@@ -163,6 +174,26 @@ class Knobs:
         return self.panel
 
 
+def _depth(knob: Knob, among: list[Knob]) -> int:
+    """Under how many policies a knob lies."""
+    parents = {k.path for k in among if k.type == "choice"}
+    parts = knob.path.split(".")
+    return sum(".".join(parts[:i]) in parents for i in range(1, len(parts)))
+
+
+def _group(config: Config, knob: Knob, among: list[Knob]) -> str:
+    """The fold a knob belongs to: its own, else that of the field it lies under.
+
+    The knobs of a plain nested config that names no fold are folded under its own name.
+    """
+    root = knob.path.split(".")[0]
+    if knob.group or root == knob.path:
+        return knob.group
+    extra = type(config).model_fields[root].json_schema_extra
+    group = str(extra.get("group", "")) if isinstance(extra, dict) else ""
+    return group or ("" if any(k.path == root for k in among) else root.replace("_", " "))
+
+
 def _button(text: str, icon: str, act: Callable[[], None]) -> Any:
     made = material.Button(
         label=text, icon=icon, variant="text", size="small", color="default", margin=(0, 6, 0, 0)
@@ -171,18 +202,15 @@ def _button(text: str, icon: str, act: Callable[[], None]) -> Any:
     return made
 
 
-def _folded(old: Any, group: str, panels: list[Any]) -> Any:
-    """A closed fold with a group's controls, or the one there is with its controls exchanged."""
-    if old is None:
-        inner = pn.Column(*panels, sizing_mode="stretch_width", margin=0)
-        title = group[:1].upper() + group[1:]
-        return material.Accordion(
-            (title, inner), name=group, sizing_mode="stretch_width", margin=(6, 0, 0, 0),
-            elevation=0, sx=FOLD,
-        )  # fmt: skip
-    if [id(p) for p in old[0]] != [id(p) for p in panels]:
-        old[0].objects = panels
-    return old
+def _fold(group: str, opened: Callable[[], None]) -> Any:
+    """A closed fold for a group's controls; `opened` is called when it is opened (or closed)."""
+    inner = pn.Column(sizing_mode="stretch_width", margin=0)
+    made = material.Accordion(
+        (group[:1].upper() + group[1:], inner), sizing_mode="stretch_width", margin=(6, 0, 0, 0),
+        elevation=0, sx=FOLD,
+    )  # fmt: skip
+    made.param.watch(lambda event: opened(), "active")
+    return made
 
 
 def _by_chance(knob: Knob, dice: random.Random) -> Any:

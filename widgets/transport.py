@@ -80,6 +80,7 @@ class TransportBar(AnyWidgetComponent):
     """The bar in the browser. Knows nothing; `command` says what a person did."""
 
     _esm = script()
+    _react_version = "18.3.1"  # the one panel-material-ui brings: two of them warn about each other
 
     time = param.Number(default=0.0)
     duration = param.Number(default=0.0)

@@ -73,6 +73,14 @@ def address(function: Any, *arguments: Any) -> int:
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
 
 
+def is_cached(function: Any, *arguments: Any) -> bool:
+    """Whether a `body`'s machine code for arguments like these is at hand or on disk."""
+    kinds = tuple(numba.typeof(argument) for argument in arguments)
+    if kinds in function.overloads:
+        return True
+    return function._cache.load_overload(kinds, function.targetctx) is not None
+
+
 @intrinsic
 def call(context, place, arguments):
     """Call the `body` at an address with a tuple of arguments; it returns nothing."""

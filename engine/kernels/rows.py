@@ -91,6 +91,25 @@ def exponentials(context, x, x_at, vectors, shift):
 
 
 @intrinsic
+def exponential_sum(context, x, x_at, vectors, shift):
+    """Σ e^(x - shift) over 16 · `vectors` numbers from `x[x_at]`, which stay as they are."""
+    signature = types.float32(x, SIZE, SIZE, types.float32)
+
+    def emit(target, b, signature, args):
+        start = lanes.address(target, b, signature.args[0], args[0], args[1], lanes.FLOAT)
+        shift = lanes.splat(b, args[3])
+
+        def body(i, had):
+            value = b.fsub(_read(b, _vector(b, start, i)), shift)
+            return [b.fadd(had[0], lanes.exp(b, value))]
+
+        [sums] = _loop(b, args[2], [lanes.zeros()], body)
+        return lanes.fold(b, sums, b.fadd)
+
+    return signature, emit
+
+
+@intrinsic
 def gate(context, x, x_at, y, y_at, vectors):
     """x = x · sigmoid(x) · y over 16 · `vectors` numbers (SwiGLU; Shazeer, arXiv 2002.05202)."""
     signature = types.void(x, SIZE, y, SIZE, SIZE)

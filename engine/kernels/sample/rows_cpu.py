@@ -1,0 +1,176 @@
+"""Sampling, a row a task (numba): what a row draws depends on its seed and position alone.
+
+Shape letters: R rows, V vocabulary.
+"""
+
+import math
+
+import numpy as np
+from numba import prange
+
+from engine.kernels.compiled import inner, kernel
+from engine.kernels.lanes import LANES
+from engine.kernels.rows import exponential_sum, largest, part
+from engine.kernels.sample.reference import FIRST, GOLDEN, SECOND
+
+ONE = 0x3FF0000000000000  # the bits of 1.0
+
+
+@inner
+def _best(logits, at, V):
+    """The likeliest token of a row and its logit."""
+    whole = V // LANES
+    top = largest(logits, at, whole)
+    row = part(logits, at)
+    for i in range(whole * LANES, V):
+        top = max(top, row[i])
+    for i in range(V):
+        if row[i] == top:
+            return i, top
+    return 0, top  # every logit is NaN
+
+
+@kernel
+def _greedy(logits, R, V, tokens, logprobs):
+    for index in prange(R):
+        r = np.int64(index)
+        token, top = _best(logits, r * V, V)
+        whole = V // LANES
+        total = exponential_sum(logits, r * V, whole, top)
+        for i in range(whole * LANES, V):
+            total += np.float32(math.exp(logits[r * V + i] - top))
+        tokens[r], logprobs[r] = token, -np.float32(math.log(total))
+
+
+@inner
+def _mix(value):
+    value = value + np.uint64(GOLDEN)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(FIRST)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(SECOND)
+    return value ^ (value >> np.uint64(31))
+
+
+@inner
+def _uniform(seed, position):
+    bits = _mix(_mix(np.uint64(seed)) ^ np.uint64(position)) >> np.uint64(11)
+    return np.float64(bits) * 2.0**-53
+
+
+@inner
+def _least(weights, bits, count, mass):
+    """The largest value that at least `count` weights, of at least `mass` together, reach.
+
+    As bits: numbers that are not negative are ordered as their bits are, so halving ends exactly.
+    """
+    low, high = 0, ONE + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        found, total = 0, 0.0
+        for i in range(len(bits)):
+            if bits[i] >= middle:
+                found += 1
+                total += weights[i]
+        if found >= count and total >= mass:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inner
+def _cut(weights, top_k, top_p, min_p):
+    """Zero what top-k, then top-p, then min-p leave out; the largest weight is 1."""
+    V, bits = len(weights), weights.view(np.int64)
+    if 0 < top_k < V:
+        least = _least(weights, bits, top_k, 0.0)
+        for i in range(V):
+            if bits[i] < least:
+                weights[i] = 0.0
+    if top_p < 1.0:
+        total = 0.0
+        for i in range(V):
+            total += weights[i]
+        least = _least(weights, bits, 1, top_p * total)
+        before = 0.0
+        for i in range(V):
+            if bits[i] > least:
+                before += weights[i]
+        for i in range(V):  # of equal weights the first ones stay
+            if bits[i] == least and before < top_p * total:
+                before += weights[i]
+            elif bits[i] <= least:
+                weights[i] = 0.0
+    if min_p > 0.0:
+        for i in range(V):
+            if weights[i] < min_p:
+                weights[i] = 0.0
+
+
+@inner
+def _draw(logits, at, V, temperature, top_k, top_p, min_p, seed, position):
+    row, top = part(logits, at), _best(logits, at, V)[1]
+    weights = np.empty(V, np.float64)
+    for i in range(V):
+        weights[i] = math.exp((np.float64(row[i]) - top) / temperature)
+    _cut(weights, top_k, top_p, min_p)
+    total = 0.0
+    for i in range(V):
+        total += weights[i]
+    wanted, passed, last = _uniform(seed, position) * total, 0.0, 0
+    for i in range(V):
+        passed += weights[i]
+        if weights[i] > 0.0:
+            last = i
+            if passed > wanted:
+                return i
+    return last
+
+
+@kernel
+def _sample(logits, R, V, temperature, top_k, top_p, min_p, seed, position, tokens):
+    for index in prange(R):
+        r = np.int64(index)
+        if temperature[r] > 0.0:
+            tokens[r] = _draw(
+                logits, r * V, V, temperature[r], top_k[r], top_p[r], min_p[r], seed[r], position[r]
+            )
+        else:
+            tokens[r] = _best(logits, r * V, V)[0]
+
+
+def greedy(logits_RV: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The likeliest token of each row (the lowest among equals) and its log-probability.
+
+    int32 and float32 of shape [R]. A row of NaN gives token 0.
+    """
+    R, V = logits_RV.shape
+    tokens, logprobs = np.empty(R, np.int32), np.empty(R, np.float32)
+    if R:
+        flat = np.ascontiguousarray(logits_RV, np.float32).reshape(-1)
+        _greedy(flat, R, V, tokens, logprobs)
+    return tokens, logprobs
+
+
+def sample(
+    logits_RV: np.ndarray,
+    temperature_R: np.ndarray,
+    top_k_R: np.ndarray,
+    top_p_R: np.ndarray,
+    min_p_R: np.ndarray,
+    seed_R: np.ndarray,
+    position_R: np.ndarray,
+) -> np.ndarray:
+    """One token a row, int32: softmax at the temperature, cut by top-k, then top-p, then min-p.
+
+    Temperature 0 takes the likeliest; top_k 0, top_p 1 and min_p 0 cut nothing. The draw depends on
+    a row's seed and position only.
+    """
+    R, V = logits_RV.shape
+    tokens = np.empty(R, np.int32)
+    if R:
+        flat = np.ascontiguousarray(logits_RV, np.float32).reshape(-1)
+        kinds = np.float64, np.int64, np.float64, np.float64, np.int64, np.int64
+        wishes = temperature_R, top_k_R, top_p_R, min_p_R, seed_R, position_R
+        columns = [np.ascontiguousarray(w, kind) for w, kind in zip(wishes, kinds, strict=True)]
+        _sample(flat, R, V, *columns, tokens)
+    return tokens

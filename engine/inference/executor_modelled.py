@@ -5,7 +5,7 @@ seconds that roofline, page movements and stated overheads add up to. The engine
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -25,18 +25,29 @@ from engine.models.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from engine.inference.config import InferenceConfig
-    from engine.inference.executors.modelled import Modelled
 
 THIS_MACHINE = "this-machine"
 SPREAD, GOLDEN = np.array([0xD1342543DE82EF95, 0x9E3779B97F4A7C15], np.uint64)
 UPPER = np.uint64(33)  # bits shifted out: the lower ones of a product are poorly mixed
 
 
+class Choice(Protocol):
+    """What `engine.inference.executors.modelled.Modelled` says: the device and the overheads."""
+
+    device: str
+    per_step: float
+    per_sequence: float
+
+    def calibrated(self, device: Device) -> Device:
+        """`device` with the shares of its roofs that are reached."""
+        ...
+
+
 class ModelledExecutor:
     """Asks the closed form how long each step takes; keeps nothing between steps."""
 
     def __init__(
-        self, facts: Facts, cost: StepCost, choice: "Modelled", host: Link | None = None
+        self, facts: Facts, cost: StepCost, choice: Choice, host: Link | None = None
     ) -> None:
         self.facts, self.cost, self.choice, self.host = facts, cost, choice, host
         self.vocab = np.uint64(facts.vocab)
@@ -84,7 +95,7 @@ class ModelledExecutor:
         return mixed.astype(np.int32)
 
 
-def build(config: "InferenceConfig", choice: "Modelled") -> Built:
+def build(config: "InferenceConfig", choice: Choice) -> Built:
     """The executor for a config, under a virtual clock. Raises BadInput."""
     found = find(config.model)
     machine = measure() if choice.device == THIS_MACHINE else device(choice.device)

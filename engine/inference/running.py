@@ -59,6 +59,7 @@ class Running:
     def fork(self, parent: Request, child: Request, cached: int) -> int:
         """`child` takes a row that shares every page of `parent`, `cached` tokens filled."""
         rows, source = self.rows, parent.row
+        self.index_full(source, int(rows.cached[source]))
         pages = rows.table(source).copy()
         child.tokens = rows.tokens[source, : rows.known[source]].copy()
         self.cache.share(child.id, pages)
@@ -77,6 +78,7 @@ class Running:
         if not self.sharing:
             return
         request, tree = self.requests[row], self.cache.tree
+        references = self.cache.pool.references
         index, done, cached = int(rows.indexed[row]), coming // size, int(rows.cached[row])
         parent = int(rows.tables[row, index - 1]) if index else tree.root(request.salt)
         while index < done:
@@ -84,6 +86,8 @@ class Running:
             data = rows.tokens[row, start : start + size].tobytes()
             page, twin = int(rows.tables[row, index]), tree.child(parent, data)
             if twin < 0:
+                if references[page] > 1:
+                    break  # a fork holds it too, perhaps with other pages above it
                 group = request.group if start + size <= request.shared else -1
                 self.cache.index(request.id, page, parent, data, start, group)
             elif twin != page:
@@ -100,7 +104,9 @@ class Running:
         if not self.sharing:
             return
         behind = np.flatnonzero(rows.cached[:count] // rows.page_size > rows.indexed[:count])
-        ready = behind[rows.indexed[behind] > 0]
+        index = rows.indexed[behind]
+        alone = self.cache.pool.references[rows.tables[behind, index]] == 1
+        ready = behind[(index > 0) & alone]
         if len(ready):
             self._index_each(ready)
         for row in behind[rows.cached[behind] // rows.page_size > rows.indexed[behind]].tolist():

@@ -65,8 +65,10 @@ class Scheduler:
     def schedule(self, number: int, now: float) -> Step | None:
         """The next step; None where there is nothing to do."""
         self.cache.step, self.cache.now, self.preempted = number, now, 0
-        if not self.rows.count and not len(self.queue):
-            return None
+        if self.padded == self.rows.count:
+            self.release_padding()  # the rest of the batch was aborted or yielded
+            if not len(self.queue):
+                return None
         if number % self.rows.page_size == 0:
             self.running.index_generated()
         view = self.view(number, now)
@@ -194,6 +196,9 @@ class Scheduler:
         """Running requests yield to a waiting one that outranks them while it has no room."""
         head = self.queue.head(view)
         while head is not None and self.rows.count and not self.door.fits(head, view):
+            if self.padded:
+                self.release_padding()
+                continue
             worst = self._worst(view)
             if not self.config.ordering.outranks(head, worst):
                 return
@@ -202,7 +207,9 @@ class Scheduler:
             self.preempted = 0  # the room is for the one that outranks: let it in at once
 
     def release_padding(self) -> None:
-        """Requests that are over leave a static batch."""
+        """Requests that are over leave their static batch."""
+        if not self.padded:
+            return
         for request in [r for r in self.running.requests if self.rows.padding[r.row]]:
             self.room.give_up(request)
         self.padded = 0

@@ -30,7 +30,6 @@ class Step:
     queries_B: np.ndarray  # new tokens
     sample_rows_S: np.ndarray  # rows that get a token …
     sample_from_S: np.ndarray  # … from the logits after sequence b's last new token
-    whole: bool  # every row decodes, in order, and nothing else happens
     decodes: int  # sequences that decode; they come first
     prefill_tokens: int
     swap_out: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (page, host page)
@@ -38,6 +37,7 @@ class Step:
     swap_in: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (host page, page)
     padding: int = 0  # tokens computed for nobody (static batches)
     sample_attention: bool = False
+    whole: bool = False  # every row decodes, in order, and nothing else happens
 
     @property
     def contexts_B(self) -> np.ndarray:

@@ -1,0 +1,59 @@
+"""An executor whose pages hold a running hash of what was computed, so a wrong page is seen.
+
+Position i of a sequence writes a number that depends on tokens 0 … i. Before a token is given out,
+every position that its attention would read must hold exactly that number.
+"""
+
+import numpy as np
+
+from engine.inference.executor import Facts
+from engine.inference.step import Result, Step
+
+VOCAB = 50
+
+
+def chain(tokens: np.ndarray) -> np.ndarray:
+    """For each position a number that depends on all tokens up to it."""
+    powers = np.cumprod(np.full(len(tokens), 0x9E3779B97F4A7C15 | 1, np.uint64))
+    return np.cumsum((tokens.astype(np.uint64) + np.uint64(7)) * powers)
+
+
+class PageMemory:
+    """Does a step's page movements and writes on numbers instead of tensors, and checks reads."""
+
+    def __init__(self, pages: int, host_pages: int, page_size: int, eos: tuple[int, ...] = ()):
+        self.facts = Facts("memory", "none", VOCAB, 4096, 1, 1, 1.0, eos)
+        self.pages = np.zeros((pages, page_size), np.uint64)
+        self.host = np.zeros((host_pages, page_size), np.uint64)
+        self.steps = 0
+
+    def execute(self, step: Step) -> Result:
+        self.steps += 1
+        for page, host in step.swap_out:
+            self.host[host] = self.pages[page]
+        for source, target in step.copies:
+            self.pages[target] = self.pages[source]
+        for host, page in step.swap_in:
+            self.pages[page] = self.host[host]
+        rows, size = step.rows, step.rows.page_size
+        sums = []
+        for row, start, count in zip(step.rows_B, step.starts_B, step.queries_B, strict=True):
+            assert count > 0
+            expected = chain(rows.tokens[row, : start + count])
+            for at in range(start, start + count):
+                self.pages[rows.tables[row, at // size], at % size] = expected[at]
+            sums.append(expected)
+        for row, expected in zip(step.rows_B, sums, strict=True):
+            table = rows.tables[row, : -(-len(expected) // size)]
+            assert (table >= 0).all()
+            read = self.pages[table].ravel()[: len(expected)]
+            assert (read == expected).all(), f"row {row} would read wrong pages"
+        last = [int(sums[b][-1]) for b in step.sample_from_S]
+        seeds = [int(rows.seed[row]) if self.draws(step, row) else 0 for row in step.sample_rows_S]
+        tokens = [((x ^ s * 0xD1342543DE82EF95) >> 33) % VOCAB for x, s in zip(last, seeds)]
+        logprobs = np.full(len(tokens), -1.0, np.float32)
+        return Result(np.array(tokens, np.int32), logprobs, 0.01)
+
+    @staticmethod
+    def draws(step: Step, row: int) -> bool:
+        return step.requests[row].sampling.temperature > 0

@@ -1,0 +1,61 @@
+"""Fields most families spell alike: widths, positions, windows."""
+
+from typing import Any
+
+from engine.models.config import Activation
+from engine.models.fields import Fields
+from engine.models.rope_fields import read_rotary
+
+ACTIVATIONS: dict[str, Activation] = {
+    "silu": "silu",
+    "swish": "silu",
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+}
+DTYPES = ("float32", "float16", "bfloat16", "float64")
+
+
+def common_fields(fields: Fields, **own: Any) -> dict[str, Any]:
+    """What all families but GPT-2 spell alike."""
+    layers = fields.count("num_hidden_layers")
+    heads = fields.count("num_attention_heads")
+    hidden = fields.count("hidden_size")
+    head_dim = own.pop("head_dim", None) or fields.count("head_dim", hidden // heads or None)
+    dtype = fields.text("dtype", fields.text("torch_dtype", "float32")).removeprefix("torch.")
+    return {
+        "vocab": fields.count("vocab_size"),
+        "hidden": hidden,
+        "layers": layers,
+        "heads": heads,
+        "kv_heads": fields.count("num_key_value_heads", heads),
+        "head_dim": head_dim,
+        "width": fields.count("intermediate_size"),
+        "max_positions": fields.count("max_position_embeddings", 2048),
+        "norm_eps": fields.number("rms_norm_eps", 1e-6),
+        "attention_scale": head_dim**-0.5,
+        "windows": (0,) * layers,
+        "expert_layers": (False,) * layers,
+        "rotary": read_rotary(fields, head_dim),
+        "tied": fields.flag("tie_word_embeddings"),
+        "activation": fields.choice("hidden_act", "silu", ACTIVATIONS),
+        "dtype": dtype if dtype in DTYPES else "float32",
+        "bos": fields.tokens("bos_token_id"),
+        "eos": fields.tokens("eos_token_id"),
+    } | own
+
+
+def window_size(fields: Fields) -> int:
+    """The sliding window; absent, null or 0 means none."""
+    return fields.count("sliding_window", 0, low=0)
+
+
+def windows_by_type(fields: Fields, kinds: Any, layers: int, window: int) -> tuple[int, ...]:
+    """Each layer's window from the list of layer types newer configs carry."""
+    known = {"sliding_attention": window, "full_attention": 0}
+    if not isinstance(kinds, list) or len(kinds) != layers or any(k not in known for k in kinds):
+        raise fields.bad(
+            "layer_types", f"must list sliding_attention or full_attention for {layers} layers"
+        )
+    return tuple(known[kind] for kind in kinds)

@@ -1,0 +1,73 @@
+"""From a Hugging Face `config.json` to a ModelConfig, by the architecture it names."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from engine.models.config import ModelConfig
+from engine.models.families.deepseek import deepseek_v2, deepseek_v3
+from engine.models.families.dense import gemma2, gpt2, llama, mistral, qwen2, qwen3
+from engine.models.families.mixtures import mixtral, qwen3_moe
+from engine.models.fields import Fields, read_json
+
+FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]] = {
+    "LlamaForCausalLM": ("llama", llama),
+    "MistralForCausalLM": ("mistral", mistral),
+    "Qwen2ForCausalLM": ("qwen2", qwen2),
+    "Qwen3ForCausalLM": ("qwen3", qwen3),
+    "MixtralForCausalLM": ("mixtral", mixtral),
+    "Qwen3MoeForCausalLM": ("qwen3_moe", qwen3_moe),
+    "GPT2LMHeadModel": ("gpt2", gpt2),
+    "Gemma2ForCausalLM": ("gemma2", gemma2),
+    "DeepseekV2ForCausalLM": ("deepseek_v2", deepseek_v2),
+    "DeepseekV3ForCausalLM": ("deepseek_v3", deepseek_v3),
+}
+
+
+def read_config(path: Path) -> ModelConfig:
+    """The config of a model folder (or of a `config.json` itself)."""
+    path = path / "config.json" if path.is_dir() else path
+    return parse(read_json(path), str(path))
+
+
+def parse(raw: dict[str, Any], where: str = "config.json") -> ModelConfig:
+    """A ModelConfig from the fields of a Hugging Face config. Raises BadInput naming the field."""
+    fields = Fields(raw, where)
+    if fields.has("quantization_config"):
+        raise fields.bad(
+            "quantization_config",
+            "asks for quantised weights, which are not supported; give a float checkpoint",
+        )
+    named, kind = raw.get("architectures"), str(raw.get("model_type"))
+    by_kind = {family: name for name, (family, _) in FAMILIES.items()}
+    name = named[0] if isinstance(named, list) and named else by_kind.get(kind)
+    if not isinstance(name, str) or name not in FAMILIES:
+        told = name if isinstance(name, str) else raw.get("model_type")
+        raise fields.bad("architectures", f"names {told!r}; supported are {', '.join(FAMILIES)}")
+    family, build = FAMILIES[name]
+    kept = {key: value for key, value in raw.items() if key != "auto_map"}
+    kept |= {"architectures": [name], "model_type": family}
+    common = {"architecture": name, "family": family, "raw": kept}
+    return _checked(build(fields, common), fields)
+
+
+def _checked(config: ModelConfig, fields: Fields) -> ModelConfig:
+    """Refuse what cannot work together."""
+    if config.heads % config.kv_heads:
+        raise fields.bad(
+            "num_key_value_heads", f"is {config.kv_heads}; it must divide {config.heads} heads"
+        )
+    if config.rotary and config.rotary.dim % 2:
+        raise fields.bad("head_dim", f"is {config.rotary.dim}; rotary heads must have an even size")
+    moe = config.experts
+    if moe and moe.per_token > moe.count:
+        raise fields.bad("num_experts_per_tok", f"is {moe.per_token} of {moe.count} experts")
+    if moe and moe.top_groups > moe.groups:
+        raise fields.bad("topk_group", f"is {moe.top_groups} of {moe.groups} groups")
+    if moe and moe.count % moe.groups:
+        raise fields.bad("n_group", f"is {moe.groups}; it must divide {moe.count} experts")
+    if moe and moe.group_score == "top2" and moe.count // moe.groups < 2:
+        raise fields.bad("n_group", f"is {moe.groups}; each group needs two experts or more")
+    if moe and moe.per_token > moe.count // moe.groups * moe.top_groups:
+        raise fields.bad("topk_group", f"is {moe.top_groups}; too few experts left to choose from")
+    return config

@@ -5,16 +5,15 @@ executor: reached shares of bandwidth and peak, and what a step and a sequence c
 """
 
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
-from engine.hardware.device import Device
 from engine.inference.executors.modelled import Modelled
 from engine.inference.step_cost import Shape, StepCost
 from workbench.steps_taken import Taken
 
 SHARES = np.geomspace(0.02, 1.25, 29)  # reached shares that are tried
+ROUNDS = 4  # of reweighting
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +28,9 @@ class Fit:
 def fit(taken: list[Taken], cost: StepCost) -> Fit:
     """Reached shares and overheads that bring modelled step times nearest to real ones.
 
-    Every pair of shares is tried; for each, the two overheads follow by least squares on relative
-    errors, neither below 0. The pair with the smallest mean absolute relative error is taken.
+    A real time is taken to scatter in proportion to the modelled one (the gamma family), so that
+    the model aims at the mean and sums of steps come out right. Every pair of shares is tried; for
+    each, the two overheads follow by reweighted least squares, neither below 0.
     """
     shapes = [cost.shape(one.new_B, one.context_B, one.rows) for one in taken]
     real_S = np.array([one.seconds for one in taken])
@@ -42,13 +42,13 @@ def fit(taken: list[Taken], cost: StepCost) -> Fit:
         for arithmetic in SHARES:
             roofs_SO = np.maximum(work_SO / (arithmetic * peak), moved_SO / (memory * bandwidth))
             base_S = roofs_SO.sum(1) + launch
-            per_step, per_sequence = _overheads(real_S - base_S, sequences_S, real_S)
-            error_S = (base_S + per_step + per_sequence * sequences_S) / real_S - 1
-            size = float(np.abs(error_S).mean())
-            if best is None or size < best[0]:
+            per_step, per_sequence = _overheads(base_S, sequences_S, real_S)
+            ratio_S = real_S / (base_S + per_step + per_sequence * sequences_S)
+            deviance = float((ratio_S - 1 - np.log(ratio_S)).mean())
+            if best is None or deviance < best[0]:
                 knobs = {"per_step": per_step, "per_sequence": per_sequence}
                 knobs |= {"memory": float(memory), "arithmetic": float(arithmetic)}
-                best = size, knobs, error_S
+                best = deviance, knobs, 1 / ratio_S - 1
     assert best is not None
     return Fit(best[1], len(taken), float(np.median(np.abs(best[2]))))
 
@@ -61,16 +61,28 @@ def _parts(cost: StepCost, shapes: list[Shape]) -> tuple[np.ndarray, np.ndarray,
     return work_SO, moved_SO, sum(op.launch for op in cost.operations)
 
 
-def _overheads(rest_S: np.ndarray, sequences_S: np.ndarray, real_S: np.ndarray) -> tuple:
-    """Seconds a step and a sequence that best make up `rest_S`, weighing relative errors."""
-    columns = np.stack([np.ones_like(real_S), sequences_S], 1) / real_S[:, None]
-    target = rest_S / real_S
-    both, *_ = np.linalg.lstsq(columns, target, rcond=None)
+def _overheads(
+    base_S: np.ndarray, sequences_S: np.ndarray, real_S: np.ndarray
+) -> tuple[float, float]:
+    """Seconds a step and a sequence that best make up what `base_S` lacks of `real_S`."""
+    both = np.zeros(2)
+    weight_S = 1 / np.maximum(base_S, real_S.mean())
+    for _ in range(ROUNDS):
+        columns_S2 = np.stack([weight_S, weight_S * sequences_S], 1)
+        both = _least_squares(columns_S2, (real_S - base_S) * weight_S)
+        weight_S = 1 / (base_S + both[0] + both[1] * sequences_S)
+    return float(both[0]), float(both[1])
+
+
+def _least_squares(columns_S2: np.ndarray, target_S: np.ndarray) -> np.ndarray:
+    """Two coefficients, neither below 0."""
+    both, *_ = np.linalg.lstsq(columns_S2, target_S, rcond=None)
     if both.min() >= 0:
-        return float(both[0]), float(both[1])
-    alone = [max(0.0, float(c @ target / (c @ c))) for c in columns.T]
-    left = [float(((target - a * c) ** 2).sum()) for a, c in zip(alone, columns.T, strict=True)]
-    return (alone[0], 0.0) if left[0] <= left[1] else (0.0, alone[1])
+        return both
+    alone = np.maximum(0.0, columns_S2.T @ target_S / (columns_S2**2).sum(0))
+    left = ((target_S[:, None] - alone * columns_S2) ** 2).sum(0)
+    kept = int(left.argmin())
+    return np.where(np.arange(2) == kept, alone, 0.0)
 
 
 def errors(taken: list[Taken], cost: StepCost, choice: Modelled) -> np.ndarray:
@@ -81,8 +93,3 @@ def errors(taken: list[Taken], cost: StepCost, choice: Modelled) -> np.ndarray:
         seconds += choice.per_step + choice.per_sequence * len(one.new_B)
         found.append(seconds / one.seconds - 1)
     return np.array(found)
-
-
-def bare(device: Device) -> Device:
-    """The device at its measured roofs, every one reached in full."""
-    return device.model_copy(update={"efficiency": MappingProxyType({})})

@@ -101,7 +101,8 @@ class CanvasDrawing:
     """
 
     def __init__(self, view: str, reduce: Reduce | None = None, height: int = HEIGHT) -> None:
-        self.view, self.reduce = view, reduce or (lambda frame, window: frame)
+        self.view, self.height = view, height
+        self.reduce = reduce or (lambda frame, window: frame)
         self._state: dict[str, Any] = {
             "frame": b"",
             "cursor": 0.0,
@@ -138,7 +139,7 @@ class CanvasDrawing:
 
     def __panel__(self) -> Any:
         host = panel_class(self.view)(
-            **self._state, height=self._state["options"]["height"], sizing_mode="stretch_width"
+            **self._state, height=self.height, sizing_mode="stretch_width"
         )
         host.param.watch(lambda e: self._heard(e.name, e.new), ["chosen", "window", "seek"])
         self._hosts.append(host)
@@ -153,7 +154,8 @@ class CanvasDrawing:
 
     def html(self) -> str:
         """What is shown now as an HTML fragment that needs nothing else."""
-        return static_html(self.view, [self._state["frame"]], [self._state["cursor"]])
+        frame, cursor = self._state["frame"], self._state["cursor"]
+        return static_html(self.view, [frame], [cursor], height=self.height)
 
     def _set(self, changes: dict[str, Any]) -> None:
         changed = {k: v for k, v in changes.items() if self._state[k] != v}
@@ -188,11 +190,13 @@ def static_html(
     duration: float | None = None,
     height: int = HEIGHT,
     is_dark: bool | None = None,
+    bar: bool = True,
 ) -> str:
     """An HTML fragment with the view, its frames and a slider over `times` (seconds).
 
     Self-contained: no server, no network. Several fragments on one page share the time cursor and
-    the chosen owner. `is_dark=None` follows the reader's system.
+    the chosen owner (events `workbench-cursor` and `workbench-chosen` on the document); `bar=False`
+    leaves the slider to the page. `is_dark=None` follows the reader's system.
     """
     bodies = [body(frame) for frame in frames]
     data = gzip.compress(_differences(frames, bodies), 6, mtime=0)
@@ -205,6 +209,7 @@ def static_html(
         "duration": times[-1] if duration is None else duration,
         "options": settings(height),
         "dark": is_dark,
+        "bar": bar,
     }
     place = f"view-{view}-{zlib.crc32(data):08x}"
     script = source(view).replace(EXPORT, "const drawing =")
@@ -226,7 +231,14 @@ def _differences(frames: list[bytes], bodies: list[int]) -> bytes:
     return b"".join(parts)
 
 
-def static_view(view: View, log: Log, *, height: int = HEIGHT, is_dark: bool | None = None) -> str:
+def static_view(
+    view: View,
+    log: Log,
+    *,
+    height: int | None = None,
+    is_dark: bool | None = None,
+    bar: bool = True,
+) -> str:
     """`view` of a finished run as an HTML fragment that replays it with a slider.
 
     A view that holds its whole history is one frame; any other keeps up to 200 moments, fewer where
@@ -248,7 +260,15 @@ def static_view(view: View, log: Log, *, height: int = HEIGHT, is_dark: bool | N
         count = max(2, min(KEYFRAMES, STATIC_BYTES // max(len(last), 1)))
         times = moments(log, count)
         frames = [packed(time) for time in times]
-    return static_html(drawing.view, frames, times, duration=end, height=height, is_dark=is_dark)
+    return static_html(
+        drawing.view,
+        frames,
+        times,
+        duration=end,
+        height=drawing.height if height is None else height,
+        is_dark=is_dark,
+        bar=bar,
+    )
 
 
 def moments(log: Log, count: int) -> list[float]:

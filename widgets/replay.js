@@ -57,7 +57,7 @@ async function replay(drawing, place, payload) {
   if (payload.dark === null) {
     preferred.addEventListener("change", () => model.set("is_dark", preferred.matches));
   }
-  const bar = openBar(host, model, end, (time) => tell("cursor", time));
+  const bar = payload.bar ? openBar(host, model, end, (time) => tell("cursor", time)) : () => {};
   bar(end);
   document.addEventListener("workbench-cursor", ({ detail }) => {
     const time = clamp(detail, 0, end), frame = frames[at(time)];

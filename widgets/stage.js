@@ -8,6 +8,8 @@ const STYLE = `
 .pw *{box-sizing:border-box}
 .pw-head{display:flex;align-items:flex-start;gap:6px 24px;min-height:42px;flex-wrap:wrap;
  padding-right:36px}
+.pw.narrow .pw-head{padding-right:0}
+.pw.narrow .pw-title{flex-basis:100%;padding-right:36px}
 .pw-title{font-size:16px;line-height:22px;font-weight:600;margin:0;flex:1 1 260px;
  letter-spacing:-.005em}
 .pw-chip{display:inline-block;font-size:12px;font-weight:500;line-height:18px;padding:0 8px;
@@ -85,6 +87,10 @@ class Stage {
     this.body = make("div", "pw-body", this.root);
     this.empty = make("div", "pw-empty", this.body);
     this.tip = make("div", "pw-tip", this.root);
+    this.fitted = new ResizeObserver(() => {
+      this.root.classList.toggle("narrow", this.root.clientWidth < 760);
+    });
+    this.fitted.observe(this.root);
     this.heard = [];
     this.listen("frame", () => { this.fresh = true; this.schedule(); });
     for (const name of ["cursor", "chosen"]) this.listen(name, () => this.schedule());
@@ -100,6 +106,7 @@ class Stage {
   close() {
     for (const [name, act] of this.heard) this.model.off?.(`change:${name}`, act);
     for (const surface of this.surfaces) surface.watch.disconnect();
+    this.fitted.disconnect();
     cancelAnimationFrame(this.waiting);
   }
 

@@ -180,11 +180,10 @@ class MadeEngine:
         self.waiting.insert(0, seq)
 
     def back(self, seq: Sequence) -> bool:
-        if len(self.free) + len(self.idle) < len(seq.host) + 2:
-            return False
+        while len(self.free) < len(seq.host) + 2:
+            if not self.evict():
+                return False
         for place, host in enumerate(seq.host):
-            if not self.free:
-                self.evict()
             page = self.free.pop(0)
             self.holders[page] = [seq.name]
             start = place * self.page_size

@@ -11,10 +11,11 @@ import numpy as np
 
 from engine.core.events import AnyEvent, Blob, Branch, Mark, Opened, Page, Span, Token
 from widgets.fold import Fold
+from widgets.looks import look
 from widgets.page_map.pool import ACTS, Pool
 from widgets.page_map.prefix import PrefixTree
 from widgets.page_map.series import series, shown
-from widgets.theme import HUES, figure, place, texture
+from widgets.theme import figure
 
 QUESTION = "Where does every key and value live, and who uses it?"
 EMPTY = "No pages yet. Start a run, or open a recorded one: every page of its cache shows here."
@@ -192,6 +193,7 @@ class PageMap(Fold):
         fill = self._fill(rows)
         names, number = self._named(rows)
         refs = pool.refs.clip(0, 255).astype(np.uint8)
+        looks = np.array([look(name) for name in names], np.uint8).reshape(-1, 2)
         return {
             "question": QUESTION,
             "empty": "" if pool.pages else EMPTY,
@@ -200,8 +202,8 @@ class PageMap(Fold):
             "step": self.step,
             "page_size": pool.page_size,
             "owners": names,
-            "owner_hue": np.array([place(n) % len(HUES) for n in names], np.uint8),
-            "owner_texture": np.array([texture(n) for n in names], np.uint8),
+            "owner_hue": looks[:, 0],
+            "owner_texture": looks[:, 1],
             "acts": list(ACTS),
             "lookup": self.lookup,
             "decisions": self.decisions,

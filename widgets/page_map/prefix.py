@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-MOST_BLOCKS = 600  # more do not fit the picture; small ones are drawn as one
+MOST_LEAVES = 300  # more do not fit the picture's height
 ROOT = -1
 
 
@@ -49,35 +49,61 @@ class PrefixTree:
 
     def blocks(self, refs: np.ndarray, page_size: int) -> dict[str, np.ndarray]:
         """The icicle: per block x and width in tokens, top and height as shares of 1, the highest
-        reference count, the pages it stands for, and the first of them.
+        reference count, the pages it stands for (`tree_offset` into `tree_pages`).
 
-        Beyond 600 blocks the children with the fewest leaves are gathered in one block (`gathered`
-        counts them). Blocks come in an order in which a parent is before its children.
+        Of more than 300 leaves those least in use are gathered, under each parent in one block;
+        `tree_gathered` counts its branches. A parent's block comes before its children's.
         """
-        leaves = self._leaves()
+        kept, weight = self._choose(refs)
         rows: list[tuple[float, ...]] = []
         members: list[list[int]] = []
-        total = leaves.get(ROOT, 0)
-        work = [(ROOT, 0, 0.0, 1.0)] if total else []
-        least = total / MOST_BLOCKS  # a block lower than this is gathered
+        work = [(ROOT, 0, 0.0, 1.0)] if self.parent else []
         while work:
             page, depth, top, height = work.pop()
-            kids = sorted(self.children.get(page, ()), key=lambda c: -leaves[c])
-            small = [c for c in kids if leaves[c] < least and len(kids) > 1]
-            for child in kids if not small else kids[: len(kids) - len(small)]:
-                share = height * leaves[child] / leaves[page]
-                chain = self._chain(child)
-                most = max((int(refs[p]) for p in chain), default=0)
-                rows.append((depth, len(chain), top, share, most, 0))
-                members.append(chain)
-                work.append((chain[-1], depth + len(chain), top, share))
+            for branch in kept[page]:
+                share = height * (1 if len(branch) > 1 else weight[branch[0]]) / weight[page]
+                if len(branch) > 1:
+                    pages, gathered, tokens = self._below(branch), len(branch), 1
+                else:
+                    pages = self._chain(branch[0])
+                    gathered, tokens = 0, len(pages)
+                    work.append((pages[-1], depth + tokens, top, share))
+                most = max(int(refs[p]) for p in pages)
+                rows.append((depth, tokens, top, share, most, gathered))
+                members.append(pages)
                 top += share
-            if small:
-                share = height * sum(leaves[c] for c in small) / leaves[page]
-                most = max(int(refs[c]) for c in small)
-                rows.append((depth, 1, top, share, most, len(small)))
-                members.append(small)
         return _columns(rows, members, page_size)
+
+    def _choose(self, refs: np.ndarray) -> tuple[dict[int, list[list[int]]], dict[int, int]]:
+        """For each node its branches as they are drawn, one child each or many gathered; and how
+        many leaves are then drawn under it."""
+        leaves = self._leaves()
+        kept: dict[int, list[list[int]]] = {}
+        order, work = [], [(ROOT, MOST_LEAVES)]
+        while work:
+            page, room = work.pop()
+            order.append(page)
+            kids = sorted(self.children.get(page, ()), key=lambda c: (-refs[c], -leaves[c]))
+            fits = len(kids) if len(kids) <= room else max(1, room - 1)
+            kept[page] = [[child] for child in kids[:fits]]
+            if len(kids) > fits:
+                kept[page].append(kids[fits:])
+            under = sum(leaves[c] for c in kids[:fits])
+            work += [(c, max(1, room * leaves[c] // under)) for c in kids[:fits]]
+        weight: dict[int, int] = {}
+        for page in reversed(order):
+            drawn = (1 if len(b) > 1 else weight[b[0]] for b in kept[page])
+            weight[page] = max(1, sum(drawn))
+        return kept, weight
+
+    def _below(self, pages: list[int]) -> list[int]:
+        """`pages` and all that hangs under them."""
+        found, work = [], list(pages)
+        while work:
+            page = work.pop()
+            found.append(page)
+            work.extend(self.children.get(page, ()))
+        return found
 
     def _chain(self, page: int) -> list[int]:
         """`page` and what follows it for as long as each has one child."""

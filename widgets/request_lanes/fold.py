@@ -11,7 +11,8 @@ import numpy as np
 from engine.core.events import AnyEvent, Branch, Opened, Span, Token
 from widgets.columns import Columns
 from widgets.fold import Fold
-from widgets.theme import HUES, figure, place, texture
+from widgets.looks import look
+from widgets.theme import figure
 
 QUESTION = "What happened to each request, and when?"
 EMPTY = "No requests yet. Start a run, or open a recorded one: each request gets a lane here."
@@ -60,7 +61,7 @@ class RequestLanes(Fold):
         lane = self.lanes.get(name)
         if lane is None:
             lane = self.lanes[name] = len(self.lanes)
-            self.looks.append(place(name) % len(HUES), texture(name), self.now)
+            self.looks.append(*look(name), self.now)
         return lane
 
     def _branch(self, event: Branch) -> None:

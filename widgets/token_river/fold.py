@@ -11,7 +11,8 @@ import numpy as np
 from engine.core.events import AnyEvent, Branch, Opened, Token
 from widgets.columns import Columns
 from widgets.fold import Fold
-from widgets.theme import HUES, figure, place, texture
+from widgets.looks import look
+from widgets.theme import figure
 
 QUESTION = "What does each request say, and how sure is it of each token?"
 EMPTY = "No tokens yet. Start a run, or open a recorded one: every token flows in here."
@@ -50,7 +51,7 @@ class TokenRiver(Fold):
         lane = self.lanes.get(event.thread)
         if lane is None:
             lane = self.lanes[event.thread] = len(self.lanes)
-            self.looks.append(place(event.thread) % len(HUES), texture(event.thread), event.time)
+            self.looks.append(*look(event.thread), event.time)
         raw = event.text.encode("utf-8", "replace")
         if len(raw) > LONGEST:
             raw = raw[:LONGEST].decode("utf-8", "ignore").encode()

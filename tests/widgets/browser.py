@@ -1,0 +1,84 @@
+"""A headless chromium for tests: pages without a network, which count what they asked for."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu"]
+
+
+@contextmanager
+def chromium() -> Iterator:
+    """A browser. Skips the test, saying why, where there is none."""
+    path = shutil.which("chromium")
+    if path is None:
+        pytest.skip("no chromium on this machine")
+    sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Seen:
+    """What a page did that it should not have: requests, errors, dialogs."""
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+        self.errors: list[str] = []
+
+
+def open_page(browser, html: str, width: int = 1280, height: int = 800):
+    """A page showing `html`, with every request blocked and noted."""
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page, seen = context.new_page(), Seen()
+
+    def block(route) -> None:
+        seen.requests.append(route.request.url)
+        route.abort()
+
+    context.route("**/*", block)
+    page.on("pageerror", lambda error: seen.errors.append(str(error)))
+    page.on("console", lambda m: seen.errors.append(m.text) if m.type == "error" else None)
+    page.on("dialog", lambda dialog: (seen.errors.append(dialog.message), dialog.dismiss()))
+    page.set_content(f"<!doctype html><meta charset=utf-8>{html}")
+    page.wait_for_selector(".pw canvas")
+    settle(page)
+    return page, seen
+
+
+def settle(page) -> None:
+    """Two animation frames later, when what was asked for has been drawn."""
+    page.evaluate("new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+    page.wait_for_timeout(60)
+
+
+def colours(page, selector: str) -> int:
+    """How many different pixels a canvas shows."""
+    return page.evaluate(
+        """(selector) => {
+            const canvas = document.querySelector(selector);
+            const size = [canvas.width, canvas.height];
+            const data = canvas.getContext("2d").getImageData(0, 0, ...size).data;
+            return new Set(new Uint32Array(data.buffer)).size;
+        }""",
+        selector,
+    )
+
+
+def pixel(page, selector: str, x: float, y: float) -> list[int]:
+    """The colour at a point of a canvas, in CSS pixels of a page without scaling."""
+    return page.evaluate(
+        """([selector, x, y]) => [...document.querySelector(selector).getContext("2d")
+            .getImageData(x, y, 1, 1).data].slice(0, 3)""",
+        [selector, x, y],
+    )
+
+
+def move(page, selector: str, x: float, y: float) -> None:
+    """The pointer to a point of a canvas."""
+    box = page.locator(selector).first.bounding_box()
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    settle(page)

@@ -1,0 +1,205 @@
+"""The canvas views in a real browser, each in a page of its own without server or network."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from engine.core.events import Blob, Branch, Mark, Opened, Page, Span, Token
+from engine.core.log import Log
+from tests.widgets.browser import chromium, colours, move, open_page, pixel, settle
+from tests.widgets.made_runs import serving
+from widgets.canvas import CanvasDrawing, static_html, static_view
+from widgets.packing import pack
+from widgets.theme import HUES
+from widgets.view import view
+
+pytestmark = pytest.mark.ui
+NAMES = ("page_map", "request_lanes", "token_river")
+ATTACK = "<img src=x onerror=alert(1)><script>alert(2)</script>"
+CELLS, TREE, LEVELS = ".pw-cells canvas", ".pw-tree canvas", ".pw-levels canvas"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    with chromium() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def log() -> Log:
+    return serving(1, pages=128, requests=24, arrive=0.8)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_view_draws_and_asks_for_nothing_outside(browser, log, name, dark):
+    page, seen = open_page(browser, static_view(view(name), log, is_dark=dark))
+    assert colours(page, ".pw-surface canvas") > 20
+    assert page.locator(".pw-title").first.text_content().startswith(view(name).question)
+    figures = page.locator(".pw-figures").first
+    assert 1 <= figures.locator("dd").count() <= 4 and "NaN" not in figures.inner_text()
+    assert seen.requests == [] and seen.errors == []
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_written_smaller_than_twelve_pixels(browser, log, name):
+    page, _ = open_page(browser, static_view(view(name), log))
+    sizes = page.evaluate(
+        """() => [...document.querySelectorAll(".pw *")].filter((n) => n.innerText)
+            .map((n) => parseFloat(getComputedStyle(n).fontSize))"""
+    )
+    assert min(sizes) >= 12
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_view_says_what_to_do(browser, name):
+    page, seen = open_page(browser, static_html(name, [pack(view(name).fold().frame())], [0.0]))
+    shown = page.locator(".pw-empty")
+    assert shown.is_visible() and "Start a run" in shown.text_content()
+    assert seen.errors == []
+    page.context.close()
+
+
+def test_a_cell_has_its_owners_hue_and_says_everything_about_its_page(browser):
+    facts = {"pages": 12, "page_size": 4}
+    log = Log([
+        Opened(0.0, {}, facts=facts),
+        Page(0.1, 0, "r2", "take", 0, 4), Page(0.1, 1, "r2", "take", 4),
+        Span(0.2, "r2", "prefill", 0.1, tag="0:8"), Span(0.2, "engine", "step", 0.1),
+        Page(0.3, 0, "r3", "share", 0),
+        Span(0.3, "engine", "step", 0.2), Span(0.4, "engine", "step", 0.3),
+    ])  # fmt: skip
+    html = static_view(view("page_map"), log, is_dark=False, bar=False)
+    page, _ = open_page(browser, html)
+    wanted = [int(HUES[2][i : i + 2], 16) for i in (1, 3, 5)]
+    assert pixel(page, CELLS, 60, 10) == wanted  # page 1, r2 alone
+    move(page, CELLS, 20, 20)
+    words = page.locator(".pw-tip").inner_text()
+    assert "Page 0: shared by 2" in words and "r2, r3" in words
+    assert "positions 0–3 of r2" in words and "shared by a fork" in words
+    move(page, CELLS, 60, 20)
+    assert "Page 1: held by r2" in page.locator(".pw-tip").inner_text()
+    move(page, CELLS, 220, 20)
+    assert "Page 5: free" in page.locator(".pw-tip").inner_text()
+    page.context.close()
+
+
+def test_by_owner_a_row_names_its_request_and_its_shared_pages(browser, log):
+    page, seen = open_page(browser, static_view(view("page_map"), log))
+    page.evaluate("document.dispatchEvent(new CustomEvent('workbench-cursor', {detail: 0.2}))")
+    page.get_by_text("By owner").click()
+    settle(page)
+    move(page, CELLS, 30, 8)
+    assert "pages" in page.locator(".pw-tip").inner_text()
+    assert "requests" in page.locator(".pw-said").inner_text()
+    assert seen.errors == []
+    page.context.close()
+
+
+def test_the_slider_moves_every_view_on_the_page(browser, log):
+    both = "".join(static_view(view(n), log) for n in ("page_map", "request_lanes"))
+    page, seen = open_page(browser, both)
+    before = page.locator(".pw-figures").first.inner_text()
+    strip = page.evaluate("document.querySelectorAll('.pw-surface canvas')[3].toDataURL()")
+    page.locator("input[type=range]").first.fill("300")
+    settle(page)
+    assert page.locator(".pw-figures").first.inner_text() != before
+    assert page.evaluate("document.querySelectorAll('.pw-surface canvas')[3].toDataURL()") != strip
+    values = [r.input_value() for r in page.locator("input[type=range]").all()]
+    assert len(set(values)) == 1 and seen.errors == []
+    page.context.close()
+
+
+def test_hovering_a_request_lights_it_up_in_the_other_view(browser, log):
+    both = "".join(static_view(view(n), log) for n in ("request_lanes", "token_river"))
+    page, _ = open_page(browser, both, height=1400)
+    chosen = []
+    page.expose_function("heard", chosen.append)
+    page.evaluate("document.addEventListener('workbench-chosen', (e) => heard(e.detail))")
+    move(page, ".pw-surface canvas", 400, 90)
+    assert chosen and chosen[-1].startswith("r")
+    page.context.close()
+
+
+def test_a_click_on_a_step_moves_the_cursor_to_it_and_lights_its_batch(browser, log):
+    page, _ = open_page(browser, static_view(view("request_lanes"), log))
+    box = page.locator(".pw-surface canvas").bounding_box()
+    page.mouse.click(box["x"] + 300, box["y"] + 20)
+    settle(page)
+    shown = float(page.locator("input[type=range]").input_value()) / 1000 * log.duration
+    ends = [s.stop for s in log.of(Span) if s.name == "step"]
+    assert min(abs(shown - end) for end in ends) < log.duration / 500
+    assert "Step" in page.locator(".pw-tip").inner_text()
+    page.context.close()
+
+
+def test_the_wheel_zooms_and_a_double_click_shows_all_again(browser, log):
+    page, _ = open_page(browser, static_view(view("token_river"), log))
+    button = page.get_by_text("Show all")
+    assert not button.is_visible()
+    whole = page.evaluate("document.querySelector('.pw-surface canvas').toDataURL()")
+    move(page, ".pw-surface canvas", 500, 100)
+    for _ in range(6):
+        page.mouse.wheel(0, -300)
+    settle(page)
+    assert button.is_visible()
+    button.click()
+    page.mouse.move(5, 5)
+    settle(page)
+    assert page.evaluate("document.querySelector('.pw-surface canvas').toDataURL()") == whole
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_text_of_a_run_stays_text(browser, name):
+    log = Log([
+        Opened(0.0, {}, facts={"pages": 4, "page_size": 4}),
+        Branch(0.1, ATTACK, state="queued"), Branch(0.1, ATTACK, state="running"),
+        Page(0.1, 0, ATTACK, "take", 0, why=ATTACK), Mark(0.1, "cache", "evict", ATTACK),
+        Mark(0.1, "cache", "lookup", ATTACK), Page(0.15, 1, ATTACK, "hit", 4),
+        Span(0.2, ATTACK, "prefill", 0.1, tag="0:4"), Token(0.2, ATTACK, ATTACK, -0.5),
+        Span(0.2, "engine", "step", 0.1, tag=ATTACK), Blob(0.2, ATTACK, "none", [1]),
+        Branch(0.3, ATTACK, state="aborted", why=ATTACK),
+    ])  # fmt: skip
+    page, seen = open_page(browser, static_view(view(name), log))
+    page.evaluate("document.dispatchEvent(new CustomEvent('workbench-cursor', {detail: 0.2}))")
+    for x, y in ((20, 20), (100, 12), (150, 90), (300, 100)):
+        move(page, ".pw-surface canvas", x, y)
+    page.wait_for_timeout(100)
+    assert page.locator(".pw img, .pw script").count() == 0
+    assert seen.errors == [] and seen.requests == []
+    page.context.close()
+
+
+def test_a_picture_can_be_saved(browser, log):
+    page, _ = open_page(browser, static_view(view("page_map"), log))
+    page.get_by_label("Export and settings").click()
+    with page.expect_download() as download:
+        page.get_by_text("Save picture (PNG)").click()
+    assert download.value.suggested_filename == "page-map.png"
+    with open(download.value.path(), "rb") as file:
+        assert file.read(8) == b"\x89PNG\r\n\x1a\n"
+    page.context.close()
+
+
+def test_the_layer_and_head_of_attention_can_be_chosen_where_the_sample_has_them(browser):
+    frame = {**view("page_map").fold().frame(), "empty": ""}
+    log = Log([Opened(0.0, {}, facts={"pages": 4, "page_size": 4}), Page(0.1, 0, "r0", "take")])
+    fold = view("page_map").fold()
+    for event in log:
+        fold.add(event)
+    import numpy as np
+
+    frame = {**fold.frame(), "mass": np.ones((2, 3, 4), np.float32)}
+    drawing = view("page_map").draw()
+    assert isinstance(drawing, CanvasDrawing)
+    drawing.show(frame, 0.1)
+    page, seen = open_page(browser, drawing.html())
+    assert page.get_by_text("Attention mass").is_visible()
+    page.get_by_label("Export and settings").click()
+    assert page.locator(".pw-list select").first.locator("option").count() == 3
+    assert page.locator(".pw-list select").last.locator("option").count() == 4
+    assert seen.errors == []
+    page.context.close()

@@ -1,0 +1,11 @@
+"""How a canvas marks an owner: numbers into the theme's hues and into three textures."""
+
+from widgets.theme import HUES, place, texture
+
+TEXTURES = 3  # lines up, lines down, dots; 0 is plain
+
+
+def look(owner: str) -> tuple[int, int]:
+    """The owner's hue, 0 to 9, and texture, 0 for the first ten owners and 1 to 3 beyond."""
+    beyond = texture(owner)
+    return place(owner) % len(HUES), (beyond - 1) % TEXTURES + 1 if beyond else 0

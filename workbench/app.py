@@ -16,7 +16,7 @@ from workbench.pages_compare import ComparePage
 from workbench.pages_live import LivePage
 from workbench.pages_runs import RunsPage
 from workbench.pages_shell import message_page
-from workbench.pages_study import StudyPage
+from workbench.pages_study import StudyPage, asked_study
 from workbench.server import HOST
 from workbench.shelf import Shelf
 
@@ -28,7 +28,7 @@ def pages(live: LiveEngine, shelf: Shelf) -> dict[str, Page]:
     found: dict[str, Page] = {
         "/": lambda: LivePage(live, shelf).page(),
         "catalogue": catalogue_page,
-        "study": lambda: StudyPage(shelf).page(),
+        "study": lambda: StudyPage(asked_study(), shelf).page(),
         "compare": lambda: ComparePage(shelf).page(),
         "runs": lambda: RunsPage(shelf).page(),
         "run": lambda: RunsPage(shelf).page(),
@@ -65,7 +65,7 @@ def serve(
     shelf = Shelf()
     for path in runs:
         shelf.open(path)
-    live = live or LiveEngine(InferenceConfig(model=model)).start()
+    live = live or LiveEngine(live_config(model)).start()
     server = make_server(port, live, shelf, rules)
     try:
         server.io_loop.add_callback(ready, f"http://{HOST}:{port}")
@@ -74,6 +74,11 @@ def serve(
     finally:
         live.close()
         server.stop()
+
+
+def live_config(model: str) -> InferenceConfig:
+    """The live page's engine: a cache small enough to see it fill, share and evict."""
+    return InferenceConfig(model=model, pages=240, max_running=24, attention_every=8)
 
 
 def make_server(port: int, live: LiveEngine, shelf: Shelf, rules: Access | None = None) -> Any:

@@ -69,9 +69,9 @@ class Claims:
         check.on_click(lambda _: verdicts.ask(config()))
         full = pmui.Button(label="Full size", size="small", variant="text")
         full.on_click(lambda _: verdicts.ask(config(), fast=False))
-        head = html("<h2>Does it hold?</h2>", CSS, sizing_mode="stretch_width")
+        head = html("<h2>Does it hold?</h2>", CSS, align="center")
         self.panel = pn.Column(
-            pn.Row(head, check, full, align="center", sizing_mode="stretch_width"),
+            pn.Row(head, check, full, sizing_mode="stretch_width"),
             *[self._with_button(claim.id) for claim in study.claims],
             html(
                 '<div class="claim"><h2>Where the model stops being true</h2>'

@@ -15,10 +15,11 @@ from workbench.conversations import Conversation, Conversations
 from workbench.live import LiveEngine
 from workbench.pages_shell import Shell, html
 from workbench.shelf import Shelf
+from workbench.study_panel import views
 
 VIEWS = ("page_map", "token_river", "request_lanes", "levels")
 LOOK = 100  # milliseconds between looks at the engine
-BUSY = 3  # requests the page keeps going by itself
+BUSY = 5  # requests the page keeps going by itself
 ANSWERS = 8  # answers shown
 TAIL = 420  # characters shown of each
 PACES = {"slow": 10, "easy": 30, "full speed": 0}  # steps a second at most; 0: as fast as it goes
@@ -211,7 +212,7 @@ class LivePage:
         ]
         shell.page.main = [
             pn.Column(
-                head, self.now, self.stage.__panel__(), sizing_mode="stretch_width", margin=(24, 28)
+                head, self.now, *views(self.stage), sizing_mode="stretch_width", margin=(24, 28)
             )
         ]
         pn.state.onload(self.start)

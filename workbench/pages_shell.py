@@ -84,9 +84,12 @@ def asked_dark() -> bool:
 
 
 class Shell:
-    """A page under construction: put things into it, then serve `page`."""
+    """A page under construction: put things into it, then serve `page`.
 
-    def __init__(self, title: str, place: str) -> None:
+    `bare`: without places to go, for a page alone in a notebook's cell.
+    """
+
+    def __init__(self, title: str, place: str, *, bare: bool = False) -> None:
         self.place, self.title = place, title
         self.dark = asked_dark()
         self._listeners: list[Callable[[bool], None]] = []
@@ -95,7 +98,7 @@ class Shell:
             title="Parallel Workbench",
             site_url=address("", self.dark),
             meta=Meta(title=f"{title} · Parallel Workbench"),
-            header=[self._nav],
+            header=[] if bare else [self._nav],
             dark_theme=self.dark,
             theme_config=theme_config(),
             sx=_sx(),

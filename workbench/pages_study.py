@@ -1,7 +1,7 @@
 """A study's page: knobs left, views in the middle, claims right, the address carrying it all."""
 
-from html import escape
 from typing import Any
+from urllib.parse import urlencode
 
 import panel as pn
 import panel_material_ui as pmui
@@ -9,123 +9,38 @@ import panel_material_ui as pmui
 from engine.core.config import Config
 from engine.core.errors import BadInput
 from widgets.downloads import downloads
-from widgets.host import Stage
-from widgets.knobs import Knobs
 from workbench.addresses import config_of, query_of
-from workbench.catalogue import Entry, entry, study
-from workbench.pages_claims import Claims
-from workbench.pages_shell import Shell, asked, html
-from workbench.session import Session, changed
+from workbench.catalogue import entry, study
+from workbench.pages_shell import Shell, address, asked, html
+from workbench.session import changed, study_session
 from workbench.shelf import Shelf
-from workbench.study import Study
-from workbench.verdicts import Verdicts
-
-LOOK = 25  # milliseconds between looks at what runs
-CSS = """
-.top { display: grid; gap: 6px; } .top p { font-size: 14px; }
-.paper { font-size: 13px; color: var(--wb-faint); }
-"""
+from workbench.study_panel import StudyPanel, views
 
 
-class StudyPanel:
-    """A study as a person uses it, in the app or a notebook: `knobs`, `views`, `claims`."""
-
-    def __init__(self, chosen: Study, config: Config, seed: int = 0) -> None:
-        self.study = chosen
-        self.session = Session(chosen.driver, chosen.config, study=chosen.slug, seed=seed, rest=0)
-        self.session.config = config
-        self.verdicts = Verdicts(chosen, seed)
-        self.knobs = Knobs(config, self._turned, slug=chosen.slug)
-        self.knobs.start = chosen.config
-        self.stage = Stage(chosen.views)
-        self.claims = Claims(chosen, self.verdicts, lambda: self.session.config)
-        self.fault = html("", visible=False, margin=(0, 0, 12, 0))
-        self._shown: Any = None
-        self._timer: Any = None
-        self._judged = False
-
-    def begin(self) -> None:
-        """Run the study; before the page is sent, so that it arrives with a picture."""
-        self.session.begin()
-        self._look()
-
-    def start(self) -> None:
-        """Follow the run from now on, in the page this is called from."""
-        self.stage.start()
-        self._timer = pn.state.add_periodic_callback(self._look, LOOK)
-
-    def close(self, *_: Any) -> None:
-        """Stop what runs; the page has gone."""
-        self.session.close()
-        self.verdicts.close()
-
-    def turn(self, changes: Any) -> None:
-        """Set knobs from outside the control panel: a try, a preset."""
-        self.knobs.set(self.study.configured(changes), tell=True)
-
-    def _turned(self, config: Config) -> None:
-        self.session.become(config)
-        self._look()
-        self.on_turned(config)
-
-    def on_turned(self, config: Config) -> None:
-        """Whoever hosts the panel may listen to every new config."""
-
-    def _look(self) -> None:
-        run = self.session.run
-        if run is not self._shown:
-            self._shown = run
-            self.stage.open(run)
-        if run is not None and run.state == "closed":
-            if not self._judged:  # once, when the first picture stands
-                self._judged = True
-                self.verdicts.ask(self.session.config)
-            failure = str(run.failure) if run.failure is not None else ""
-            if self.fault.visible != bool(failure):
-                text = f'<p style="color:var(--wb-wrong)">{escape(failure)}</p>'
-                self.fault.param.update(object=text, visible=bool(failure))
-        self.claims.refresh()
-
-    def tries(self) -> list[Any]:
-        """The three buttons that set the knobs to an interesting place."""
-        found = []
-        for label, changes in self.study.tries:
-            button = pmui.Button(label=label, variant="outlined", size="small", margin=(0, 8, 0, 0))
-            button.on_click(lambda _, changes=changes: self.turn(changes))
-            found.append(button)
-        return found
-
-    def heading(self, row: Entry) -> Any:
-        """Name, paper, what happens."""
-        arxiv = f" · arXiv {escape(row.arxiv)}" if row.arxiv else ""
-        text = (
-            f'<div class="top"><h1>{escape(self.study.title or row.title)}</h1>'
-            f'<div class="paper">{escape(row.paper)}{arxiv}</div>'
-            f"<p>{escape(self.study.about)}</p></div>"
-        )
-        return html(text, CSS, margin=(0, 0, 12, 0))
-
-    def dark(self, on: bool) -> None:
-        self.stage.dark(on)
-        self.knobs.dark(on)
+def asked_study() -> StudyPanel:
+    """The study the address names, with the knobs it carries. Raises BadInput."""
+    slug = asked("slug")
+    if not slug:
+        raise BadInput("study: none named; choose one from the catalogue")
+    chosen = study(slug)
+    query = {
+        name: values[0].decode("utf-8", "replace")
+        for name, values in (pn.state.session_args or {}).items()
+    }
+    session = study_session(chosen, config_of(chosen.configured({}, asked("preset")), query))
+    return StudyPanel(chosen, session)
 
 
 class StudyPage:
-    """The panel in the app's frame, with its address kept up to date."""
+    """A study's panel in the app's frame. `embedded`: alone in a notebook's cell."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        slug = asked("slug")
-        if not slug:
-            raise BadInput("study: none named; choose one from the catalogue")
-        self.row, chosen, self.shelf = entry(slug), study(slug), shelf
-        asked_for = {
-            name: values[0].decode("utf-8", "replace")
-            for name, values in (pn.state.session_args or {}).items()
-        }
-        config = config_of(chosen.configured({}, asked("preset")), asked_for)
-        self.panel = StudyPanel(chosen, config)
-        self.panel.on_turned = self._address  # type: ignore[method-assign]
-        self.shell = Shell(self.row.title, "study")
+    def __init__(self, panel: StudyPanel, shelf: Shelf, *, embedded: bool = False) -> None:
+        self.panel, self.shelf, self.embedded = panel, shelf, embedded
+        self.row = entry(panel.study.slug)
+        self.shell = Shell(self.row.title, "study", bare=embedded)
+        self.said = html("", align="center", width=260, sizing_mode=None)
+        if not embedded:
+            panel.on_turned = self._address
 
     def _address(self, config: Config) -> None:
         """Put every knob that differs into the address."""
@@ -133,58 +48,61 @@ class StudyPage:
         if location is not None:
             theme = {"theme": "dark"} if self.shell.dark else {}
             query = {"slug": self.row.slug, **query_of(self.panel.study.config, config), **theme}
-            location.search = "?" + "&".join(f"{k}={v}" for k, v in _quoted(query))
+            location.search = "?" + urlencode(query)
 
     def _keep(self, _: Any) -> None:
         run = self.panel.session.run
         if run is not None:
             differing = changed(self.panel.study.config, self.panel.session.config)
             words = ", ".join(f"{path}={after}" for path, (_, after) in differing.items())
-            name = self.shelf.keep(run, f"{self.row.slug}: {words}" if words else self.row.slug)
-            pn.state.notifications and pn.state.notifications.info(f"kept as {name}")
+            self.shelf.keep(run, f"{self.row.slug}: {words}" if words else self.row.slug)
+            link = f'<a href="{address("compare", self.shell.dark)}">compare runs</a>'
+            self.said.object = f"<p class='small faint'>kept · {link}</p>"
+
+    def _actions(self) -> Any:
+        keep = pmui.Button(label="Keep for comparing", size="small", variant="text")
+        keep.on_click(self._keep)
+        more = [] if self.embedded else [keep, self.said]
+        return pn.FlexBox(
+            *self.panel.tries(), *more, sizing_mode="stretch_width", margin=(0, 0, 16, 0)
+        )
+
+    def _downloads(self) -> Any:
+        run = self.panel.session
+        return downloads(
+            lambda: run.runs[-1].log,
+            self.panel.study.views,
+            title=self.row.slug,
+            is_dark=lambda: self.shell.dark,
+        )
 
     def page(self) -> Any:
         panel, shell = self.panel, self.shell
-        keep = pmui.Button(label="Keep for comparing", size="small", variant="text")
-        keep.on_click(self._keep)
-        actions = pn.FlexBox(
-            *panel.tries(), keep, sizing_mode="stretch_width", margin=(0, 0, 16, 0)
-        )
-        saved = downloads(
-            lambda: panel.session.run.log,  # type: ignore[union-attr]
-            panel.study.views,
-            title=self.row.slug,
-            is_dark=lambda: shell.dark,
-        )
-        panel.begin()
+        if panel.session.run is None:
+            panel.session.begin()
+        panel.look()
         shell.on_dark(panel.dark)
         shell.page.param.update(
             sidebar_width=300,
             contextbar_width=340,
-            contextbar_open=True,
+            contextbar_open=not self.embedded,
             contextbar_variant="persistent",
         )
-        shell.page.sidebar = [
-            pn.Column(panel.knobs.panel, margin=(12, 16), sizing_mode="stretch_width")
-        ]
+        knobs = pn.Column(panel.knobs.panel, margin=(12, 16), sizing_mode="stretch_width")
+        shell.page.sidebar = [knobs]
         shell.page.contextbar = [panel.claims.panel]
         shell.page.main = [
             pn.Column(
                 panel.heading(self.row),
-                actions,
+                self._actions(),
                 panel.fault,
-                panel.stage.__panel__(),
-                saved,
+                *views(panel.stage),
+                self._downloads(),
                 sizing_mode="stretch_width",
                 margin=(24, 28),
             )
         ]
         pn.state.onload(panel.start)
-        pn.state.on_session_destroyed(panel.close)
+        if not self.embedded:
+            pn.state.on_session_destroyed(panel.close)
         return shell.page
-
-
-def _quoted(query: dict[str, Any]) -> list[tuple[str, str]]:
-    from urllib.parse import quote
-
-    return [(quote(str(k)), quote(str(v))) for k, v in query.items()]

@@ -32,6 +32,13 @@ def check_port(port: int, host: str = HOST) -> None:
             ) from None
 
 
+def free_port() -> int:
+    """A port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
 def serve_api(
     live: LiveEngine, access: Access, host: str, port: int, ready: Callable[[], None]
 ) -> None:

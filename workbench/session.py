@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.core.config import Config, knobs, update
 from engine.core.run import Driver, Run
+from workbench.study import Study
 
 REST = 0.04  # seconds a knob rests before its run starts
 KEEP = 12  # runs kept for comparing; the oldest go first
@@ -105,6 +106,13 @@ class Session:
             self._cancel()
             for run in self.runs:
                 run.stop()
+
+
+def study_session(study: Study, config: Config, seed: int = 0) -> Session:
+    """A session of a study whose knobs rest elsewhere; `reset` goes back to the study's config."""
+    session = Session(study.driver, study.config, study=study.slug, seed=seed, rest=0.0)
+    session.config = config
+    return session
 
 
 def changed(before: Config, after: Config) -> dict[str, tuple[Any, Any]]:

@@ -164,6 +164,7 @@ def test_help_shows_examples(capsys):
 
 def test_the_command_line_starts_without_torch_or_panel():
     heavy = "('torch', 'panel', 'numba', 'bokeh', 'triton')"
-    code = f"import sys, workbench.cli as c; c.parser(); print([m for m in {heavy} if m in sys.modules])"
+    code = "import sys, workbench.cli as c; c.parser(); "
+    code += f"print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,0 +1,155 @@
+"""Studies in notebooks: `open_study("flover")` shows the app's study page as a cell's output.
+
+In a notebook under a Jupyter server the page is live: the kernel serves it on loopback, so nothing
+comes from any other network. Elsewhere (headless runs, reports) it is a page that replays the
+finished run by itself.
+"""
+
+import os
+import secrets
+from functools import cache
+from html import escape
+from typing import Any
+
+import panel as pn
+
+from engine.core.run import Run
+from widgets.export import page
+from workbench.catalogue import study
+from workbench.pages_shell import asked, message_page
+from workbench.pages_study import StudyPage
+from workbench.server import HOST, free_port
+from workbench.session import Session
+from workbench.shelf import Shelf
+from workbench.study import Study, Verdict, check
+from workbench.study_panel import StudyPanel
+from workbench.summary import summary
+
+HEIGHT = 900  # pixels of the cell's output
+WAIT = 600.0  # seconds a replay waits for its run to end
+
+
+class OpenStudy(pn.viewable.Viewer):
+    """A study in a notebook: shown by itself, turned and asked from code.
+
+    `turn(**knobs)` runs it with other knobs; `run` and `log` are the newest run and its events;
+    `figures()` what it came to; `check()` the verdicts of its claims.
+    """
+
+    def __init__(self, study: Study, session: Session, live: bool, height: int) -> None:
+        super().__init__()
+        self.study, self.session, self.live, self.height = study, session, live, height
+
+    @property
+    def run(self) -> Run:
+        """The newest run; started where there is none yet."""
+        run = self.session.run or self.session.begin()
+        assert run is not None
+        return run
+
+    @property
+    def log(self) -> Any:
+        """The newest run's events, once it has ended."""
+        return self.run.wait(WAIT).log
+
+    def turn(self, **knobs: Any) -> "OpenStudy":
+        """Run with these knobs set; a dot in a knob's path is written as two underscores."""
+        self.session.turn(dotted(knobs))
+        return self
+
+    def figures(self) -> dict[str, Any]:
+        """What the newest run came to, as plain numbers."""
+        return summary(self.log)
+
+    def check(self, *, fast: bool = True) -> list[Verdict]:
+        """Judge the claims for the study's own config."""
+        return list(check(self.study, fast=fast))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        return {"text/html": self._html(), "text/plain": repr(self)}, {}
+
+    def __repr__(self) -> str:
+        return f"<study {self.study.slug}, {len(self.session.runs)} runs>"
+
+    def __panel__(self) -> Any:
+        return pn.pane.HTML(self._html(), height=self.height, sizing_mode="stretch_width")
+
+    def _html(self) -> str:
+        """An inline frame: the live page, or one that replays the finished run."""
+        slug = self.study.slug
+        if self.live:
+            inside = f'src="{escape(kernel_pages().address(self))}"'
+        else:
+            inside = f'srcdoc="{escape(page(self.log, self.study.views, title=slug))}"'
+        style = f"width:100%;height:{self.height}px;border:1px solid #8884;border-radius:8px"
+        return f'<iframe {inside} style="{style}" title="{escape(slug)}"></iframe>'
+
+
+def open_study(
+    slug: str,
+    *,
+    preset: str = "",
+    seed: int = 0,
+    live: bool | None = None,
+    height: int = HEIGHT,
+    **knobs: Any,
+) -> OpenStudy:
+    """Open a study with these knobs set (a dot in a knob's path is written as two underscores).
+
+    `live`: True serves the page from this kernel, False shows a replay, None decides by whether a
+    Jupyter server runs the kernel. Raises BadInput for an unknown slug, preset, knob or value.
+    """
+    chosen = study(slug)
+    return OpenStudy(
+        StudyPanel(chosen, chosen.configured(dotted(knobs), preset), seed), live, height
+    )
+
+
+def dotted(knobs: dict[str, Any]) -> dict[str, Any]:
+    return {path.replace("__", "."): value for path, value in knobs.items()}
+
+
+def under_jupyter() -> bool:
+    """Whether a running Jupyter server started this kernel, so that a browser is at hand."""
+    from jupyter_server.serverapp import list_running_servers
+
+    return any(server.get("pid") == os.getppid() for server in list_running_servers())
+
+
+class KernelPages:
+    """The pages this kernel serves: one loopback server, a page for each secret name."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, OpenStudy] = {}
+        self.port = free_port()
+        self.server: Any = None
+
+    def address(self, shown: OpenStudy) -> str:
+        """Where `shown` is served; the server starts with the first."""
+        known = next((name for name, kept in self.open.items() if kept is shown), None)
+        name = known or secrets.token_urlsafe(16)
+        self.open[name] = shown
+        if self.server is None:
+            pn.extension()
+            self.server = pn.serve(
+                {"study": self._page},
+                address=HOST,
+                port=self.port,
+                websocket_origin=[f"{HOST}:{self.port}"],
+                show=False,
+                threaded=True,
+                verbose=False,
+            )
+        return f"http://{HOST}:{self.port}/study?name={name}"
+
+    def _page(self) -> Any:
+        shown = self.open.get(asked("name"))
+        if shown is None:
+            return message_page("This page has gone", "Run the notebook's cell again.")
+        return StudyPage(StudyPanel(shown.study, shown.session), Shelf(), embedded=True).page()
+
+
+@cache
+def kernel_pages() -> KernelPages:
+    """The one server of this process."""
+    return KernelPages()

@@ -40,10 +40,10 @@ def label(knob: Knob) -> str:
 
 
 def spell(value: Any) -> str:
-    """A number as a person would type it; nothing for None."""
+    """A value as a person would type it; nothing for None."""
     if value is None:
         return ""
-    return str(value) if isinstance(value, int) else f"{value:.12g}"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 class Control:

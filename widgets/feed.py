@@ -76,6 +76,11 @@ class Feed:
         """Whether the drawing shows fewer or other events than are folded."""
         return self._framed != self.folded
 
+    def is_shown(self, cursor: float) -> bool:
+        """Whether the drawing shows all that is folded, at this cursor (or has nothing to show)."""
+        nothing = self.failure != "" or not self.folded
+        return nothing or self._shown == (self.folded, cursor)
+
     def show(self, cursor: float, hurry: bool = True, again: bool = False) -> bool:
         """Draw the state where it or the cursor changed; `hurry`: without waiting for a rest."""
         if self.failure or not self.folded or (perf_counter() < self._rest_until and not hurry):

@@ -6,7 +6,7 @@ run takes the place of the first without a new drawing.
 
 import html
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
@@ -171,7 +171,8 @@ class Stage(param.Parameterized):
             if not any(track.is_fresh for track in self.tracks):
                 self._show(behind)
             self.transport.refresh(self._work(behind))
-        return not behind and not self._again
+            shown = all(feed.is_shown(self.cursor.now) for feed in self.feeds)
+        return shown and not behind and not self._again
 
     def _fold(self, deadline: float) -> list[Feed]:
         """Fold every feed towards the cursor; those that are not there yet."""
@@ -220,9 +221,7 @@ class Stage(param.Parameterized):
     def start(self) -> None:
         """Tick from now on, in the page (or notebook) this is called from."""
         if self._timer is None:
-            # In the background: else every tick would turn the page's busy sign on and off.
-            self._timer = PeriodicCallback(callback=self.tick, period=PERIOD, background=True)
-            self._timer.start()
+            self._timer = every(PERIOD, self.tick)
 
     def stop(self) -> None:
         """Tick no more."""
@@ -254,6 +253,17 @@ class Stage(param.Parameterized):
         self.tick()  # so that the page arrives with a picture in it
         cards = [self.card(feed) for feed in self.feeds]
         return pn.Column(*cards, self.transport.bar, sizing_mode="stretch_width", margin=0)
+
+
+def every(milliseconds: int, act: Callable[[], Any]) -> PeriodicCallback:
+    """Call `act` again and again in the page this is called from.
+
+    In the background: `pn.state.add_periodic_callback` turns the page's busy sign on and off for
+    every call, which at this pace leaves the server no time for anything else.
+    """
+    made = PeriodicCallback(callback=act, period=milliseconds, background=True, log=False)
+    made.start()
+    return made
 
 
 def _fault(text: str, dark: bool) -> str:

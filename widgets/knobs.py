@@ -7,7 +7,7 @@ combination that does not fit is answered in one line.
 import html
 import random
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import panel as pn
@@ -28,15 +28,25 @@ FOLD = {
     "& .MuiAccordionDetails-root": {"padding": "0 4px 8px"},
     "& .MuiPaper-root": {"background": "transparent", "boxShadow": "none"},
 }
+NEAR = 8.0  # chance stays within this factor where a range is wider
 INDENT = 14  # pixels, for the knobs that lie beneath a policy
 
 
 class Knobs:
-    """Controls for `config`; `tell` gets every new valid one. `slug`: the study, for the CLI."""
+    """Controls for `config`; `tell` gets every new valid one. `slug`: the study, for the CLI.
+
+    `keep`: choices that chance leaves alone, such as where requests come from.
+    """
 
     def __init__(
-        self, config: Config, tell: Callable[[Config], None], *, slug: str = "SLUG"
+        self,
+        config: Config,
+        tell: Callable[[Config], None],
+        *,
+        slug: str = "SLUG",
+        keep: Sequence[str] = ("executor", "workload"),
     ) -> None:
+        self.keep = tuple(keep)
         self.start, self.config, self.tell, self.slug = config, config, tell, slug
         self.message = ""
         self.is_dark = False
@@ -101,13 +111,14 @@ class Knobs:
         self.set(self.start, tell=True)
 
     def randomise(self, dice: random.Random | None = None) -> None:
-        """A valid config with every bounded knob anywhere in its bounds."""
+        """A valid config by chance: other policies, numbers near where they started."""
         dice = dice or random.Random()
         for _ in range(TRIES):
             try:
                 # Choices first: another policy brings other knobs.
-                choices = [k for k in knobs(self.config) if k.type == "choice"]
-                config = update(self.config, {k.path: dice.choice(k.choices) for k in choices})
+                choices = [k for k in knobs(self.start) if k.type == "choice"]
+                kept = [k for k in choices if k.path not in self.keep]
+                config = update(self.start, {k.path: dice.choice(k.choices) for k in kept})
                 drawn = {k.path: _by_chance(k, dice) for k in knobs(config)}
                 config = update(config, {k: v for k, v in drawn.items() if v is not None})
             except BadInput:
@@ -214,15 +225,17 @@ def _fold(group: str, opened: Callable[[], None]) -> Any:
 
 
 def _by_chance(knob: Knob, dice: random.Random) -> Any:
-    """A value anywhere in a knob's bounds; None for a choice or where there are none."""
+    """A value in a knob's bounds; None for a choice or where there are none."""
     if knob.type == "bool":
         return dice.random() < 0.5
     control_less = knob.type not in ("int", "float") or knob.value is None
     if control_less or knob.low is None or knob.high is None:
         return None
     low, high = float(knob.low), float(knob.high)
-    if knob.log and low > 0:
-        value = low * (high / low) ** dice.random()
+    if high - low > NEAR * max(abs(low), abs(knob.value), 1.0):
+        value = knob.value * NEAR ** dice.uniform(
+            -0.5, 0.5
+        )  # the far ends of a wide range take ages
     else:
         value = dice.uniform(low, high)
     value = float(f"{value:.3g}")

@@ -1,0 +1,1 @@
+"""Policies for the control panel's tests."""

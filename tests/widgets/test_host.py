@@ -1,0 +1,262 @@
+"""The stage: what it shows equals a plain fold, whatever the cursor, the log or the run."""
+
+import numpy as np
+import pytest
+
+from engine.core.clock import VirtualClock
+from engine.core.config import Config
+from engine.core.events import Branch, Level, Opened, Span
+from engine.core.log import Log
+from engine.core.run import Run
+from tests.widgets.made_runs import serving
+from widgets.compare import Compare
+from widgets.feed import Feed
+from widgets.figures import compared, differing
+from widgets.fold import Fold
+from widgets.host import Stage
+from widgets.levels.fold import LevelsFold
+from widgets.view import View
+
+
+class Seen(Fold):
+    """Remembers every event, so that nothing folded twice or left out goes unseen."""
+
+    def __init__(self):
+        self.events = []
+
+    def add(self, event):
+        self.events.append(event)
+
+    def frame(self):
+        return {"events": list(self.events)}
+
+    def copy(self):
+        other = Seen()
+        other.events = self.events[:]
+        return other
+
+
+class Drawn:
+    """A drawing that only remembers."""
+
+    def __init__(self):
+        self.shown, self.chosen, self.is_dark = [], [], None
+
+    def show(self, frame, cursor):
+        self.shown.append((frame["events"], cursor))
+
+    def choose(self, owner):
+        self.chosen.append(owner)
+
+    def on_choose(self, tell):
+        self.tell = tell
+
+    def on_seek(self, tell):
+        self.seek = tell
+
+    def dark(self, on):
+        self.is_dark = on
+
+    def __panel__(self):
+        return None
+
+
+STATE = View("state", "What is now?", Seen, Drawn)
+WHOLE = View("whole", "What was ever?", Seen, Drawn, whole=True)
+
+
+def stage(run, *views, tracks=1):
+    made = Stage([], tracks=tracks)
+    made.views = list(views)
+    for track in made.tracks:
+        track.feeds = [Feed(view) for view in views]
+    made._notes = {feed: next(iter(Stage(["levels"])._notes.values())) for feed in made.feeds}
+    for feed in made.feeds:
+        made._listen(feed)
+    if run is not None:
+        made.open(run)
+    return made
+
+
+def settle(made):
+    for _ in range(1000):
+        if made.tick():
+            return made.feeds
+    raise AssertionError("the stage never settled")
+
+
+@pytest.fixture(scope="module")
+def run():
+    return Run(serving(requests=12))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_scrub_anywhere_shows_what_a_plain_fold_would(run, seed):
+    made = stage(run, STATE, WHOLE)
+    dice = np.random.default_rng(seed)
+    for time in [*dice.uniform(0, run.log.duration, 12), run.log.duration, 0.0]:
+        made.cursor.seek(float(time))
+        state, whole = settle(made)
+        expected = [event for event in run.log if event.time <= made.cursor.now]
+        assert state.drawing.shown[-1] == (expected, made.cursor.now)
+        assert whole.drawing.shown[-1] == (run.log.events, made.cursor.now)
+
+
+def test_a_long_log_is_folded_in_slices_that_never_exceed_the_budget_by_much(monkeypatch):
+    log = Log([Level(i * 1e-6, "engine", "running", 1.0) for i in range(50_000)])
+    monkeypatch.setattr("widgets.host.BUDGET", 0.0)
+    made = stage(Run(log), STATE)
+    folded = []
+    while not made.tick():
+        folded.append(made.feeds[0].folded)
+        assert len(folded) < 1000
+    steps = np.diff([0, *folded])
+    assert len(folded) > 20 and steps.max() <= 512
+    assert made.feeds[0].drawing.shown[-1][0] == log.events
+
+
+def test_what_did_not_change_is_not_drawn_again(run):
+    made = stage(run, STATE)
+    settle(made)
+    count = len(made.feeds[0].drawing.shown)
+    for _ in range(5):
+        made.tick()
+    assert len(made.feeds[0].drawing.shown) == count
+
+
+def test_a_whole_view_keeps_its_frame_while_the_cursor_moves(run):
+    frames = []
+
+    class Kept(Drawn):
+        def show(self, frame, cursor):
+            frames.append(frame)
+
+    made = stage(run, View("kept", "?", Seen, Kept, whole=True))
+    settle(made)
+    for time in (0.1, 0.3, 0.2):
+        made.cursor.seek(time)
+        settle(made)
+    assert len({id(frame) for frame in frames}) == 1 and len(frames) == 4
+
+
+def test_another_run_takes_the_place_of_the_first_in_the_same_drawing(run):
+    made = stage(run, STATE, WHOLE)
+    drawings = [feed.drawing for feed in settle(made)]
+    other = Run(serving(seed=5, requests=4))
+    made.open(other)
+    settle(made)
+    assert [feed.drawing for feed in made.feeds] == drawings
+    assert all(drawing.shown[-1][0] == other.log.events for drawing in drawings)
+    assert made.cursor.duration == other.log.duration
+
+
+def test_a_live_run_is_followed_until_a_person_scrubs_and_again_when_told(run):
+    log = Log(run.log.events[:200])
+    made = stage(Run(log), STATE)
+    made.tick()
+    assert made.feeds[0].drawing.shown[-1][0] == log.events
+    made.cursor.seek(log.duration / 2)
+    made.tick()
+    for event in run.log.events[200:]:
+        log.emit(event)
+    settle(made)
+    shown, at = made.feeds[0].drawing.shown[-1]
+    assert shown == [e for e in log if e.time <= at] and len(shown) < 200
+    made.transport.told({"do": "follow"})
+    settle(made)
+    assert made.feeds[0].drawing.shown[-1][0] == log.events
+
+
+def test_a_choice_in_one_view_lights_up_in_all(run):
+    made = stage(run, STATE, WHOLE)
+    made.feeds[0].drawing.tell("r3")
+    assert [feed.drawing.chosen for feed in made.feeds] == [["r3"], ["r3"]]
+    made.feeds[1].drawing.tell("r3")
+    assert [feed.drawing.chosen for feed in made.feeds] == [["r3"], ["r3"]]
+    made.feeds[1].drawing.seek(0.2)
+    assert made.cursor.now == 0.2
+    made.dark(True)
+    assert all(feed.drawing.is_dark for feed in made.feeds) and made.transport.bar.is_dark
+
+
+def test_a_view_that_fails_says_so_and_the_others_go_on(run):
+    class Broken(Seen):
+        def add(self, event):
+            if isinstance(event, Branch):
+                raise KeyError("no such <request>")
+
+    made = stage(run, View("broken", "?", Broken, Drawn), STATE)
+    broken, fine = settle(made)
+    assert "KeyError" in broken.failure and not broken.drawing.shown
+    assert "&lt;request&gt;" in made._notes[broken].object
+    assert fine.drawing.shown[-1][0] == run.log.events
+    made.open(Run(Log([Opened(0.0, {})])))
+    settle(made)
+    assert broken.failure == ""
+
+
+def test_a_run_that_has_just_begun_is_not_drawn_before_it_had_its_chance():
+    def driver(config, live):
+        live.open(config, VirtualClock(), {})
+        live.emit(Span(1.0, "engine", "step", 0.0))
+
+    made = stage(None, STATE)
+    running = Run.start(driver, Config())
+    running.wait()
+    made.open(running)
+    settle(made)
+    assert [len(events) for events, _ in made.feeds[0].drawing.shown] == [3]
+    assert list(made.tracks[0].steps.state.times) == [1.0]
+
+
+def test_long_work_says_what_how_far_and_how_long_still():
+    from engine.core.run import Live
+
+    log = Log()
+    live = Live(log)
+    live.open(Config(), VirtualClock(), {})
+    live.report("Replaying", 10, 40)
+    live.progress.since -= 5.0
+    made = stage(Run(log, Config(), live), STATE)
+    made.tick()
+    assert made.transport.bar.work == {}
+    made.tracks[0].opened -= 10
+    made.tick()
+    work = made.transport.bar.work
+    assert work["what"] == "Replaying" and work["share"] == 0.25
+    assert work["words"].startswith("10 of 40 · 15")
+
+
+def test_the_real_levels_view_on_a_stage_equals_its_fold(run):
+    made = Stage(["levels"])
+    made.open(run)
+    settle(made)
+    fold = LevelsFold()
+    for event in run.log:
+        fold.add(event)
+    np.testing.assert_equal(made.feeds[0]._frame, fold.frame())
+
+
+def test_compared_runs_share_the_axis_and_say_what_differs():
+    first, second = serving(requests=6), serving(seed=3, requests=18)
+    made = Compare([Run(first), Run(second)], ["levels", "latency"])
+    settle(made.stage)
+    longest = max(first.duration, second.duration)
+    ends = {feed.drawing.axes[0].range.end for feed in made.stage.feeds if feed.view.whole}
+    levels = [feed for feed in made.stage.feeds if feed.view.name == "levels"]
+    assert len({feed.drawing.axes[0].range.end for feed in levels}) == 1
+    assert levels[0].drawing.shown.plots[0].right == pytest.approx(longest)
+    assert len(ends) == 2  # the levels' time axis and the latencies' own
+    assert made.stage.cursor.duration == longest
+    named = dict(differing([first, second]))
+    assert named["seed"] == ("0", "3")
+    rows = {name: (values, ratios) for name, values, ratios in compared([first, second])}
+    assert rows["duration"][1] == (f"{second.duration / first.duration:.3g}×",)
+    table = made._table.object
+    assert "seed" in table and "<th>B / A</th>" in table
+
+
+def test_text_of_a_log_is_escaped_in_the_comparison():
+    logs = [Log([Opened(0.0, {"name": name})]) for name in ("<script>", "b")]
+    made = Compare([Run(log) for log in logs], ["levels"])
+    assert "<script>" not in made._table.object and "&lt;script&gt;" in made._table.object

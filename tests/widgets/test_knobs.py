@@ -1,0 +1,166 @@
+"""The control panel: every type of knob, bounds, policies, chance, and what is copied from it."""
+
+import random
+import shlex
+
+import pytest
+
+from engine.core.config import from_dict, knobs, to_dict, update
+from engine.core.errors import BadInput
+from tests.widgets.made_config import Made
+from tests.widgets.orders.weighted import Weighted
+from widgets.controls import Control
+from widgets.knobs import Knobs, as_cli, as_python, changes
+
+
+def panel(config=None, **more):
+    told = []
+    return Knobs(config or Made(), told.append, **more), told
+
+
+def control(made, path):
+    return next(c for c in made._controls.values() if c.knob.path == path)
+
+
+TURNS = [
+    ("workers", "7", 7),
+    ("rate", "0.25", 0.25),
+    ("pages", "1,000", 1000),
+    ("share", "1", 1.0),
+    ("chunked", False, False),
+    ("mode", "slow", "slow"),
+    ("name", "other", "other"),
+    ("deadline", "2.5", 2.5),
+]
+
+
+@pytest.mark.parametrize(("path", "left_at", "value"), TURNS)
+def test_what_a_person_leaves_a_control_at_is_what_the_config_holds(path, left_at, value):
+    made, told = panel()
+    control(made, path).field.value = left_at
+    assert to_dict(told[-1])[path] == value
+    assert to_dict(told[-1]) == {**to_dict(Made()), path: value}
+    assert made.message == ""
+
+
+@pytest.mark.parametrize("knob", [k for k in knobs(Made()) if k.type in ("int", "float")])
+def test_a_slider_reaches_both_bounds_and_never_leaves_them(knob):
+    heard = []
+    made = Control(knob, lambda path, value: heard.append(value))
+    if made.slider is None:
+        return
+    made.slider.value = made.slider.end
+    made.slider.value = made.slider.start
+    assert heard == [knob.high, knob.low]
+    for part in range(1, 20):
+        reach = made.slider.end - made.slider.start
+        place = made.slider.start + reach * part / 20
+        made.slider.value = round(place) if knob.type == "int" and not made._is_log else place
+    assert all(knob.low <= value <= knob.high for value in heard)
+    assert all(type(value) is (int if knob.type == "int" else float) for value in heard[2:])
+
+
+def test_a_slider_and_its_field_show_the_same_value():
+    made, told = panel()
+    turned = control(made, "workers")
+    turned.slider.value = 9
+    assert turned.field.value == "9"
+    turned.field.value = "3"
+    assert turned.slider.value == 3
+    assert [config.workers for config in told] == [9, 3]
+
+
+@pytest.mark.parametrize("left_at", ["17", "0", "two", "", "1.5"])
+def test_a_value_that_does_not_fit_is_answered_in_one_line_and_the_last_config_stays(left_at):
+    made, told = panel()
+    control(made, "workers").field.value = left_at
+    assert told == []
+    assert made.config == Made()
+    assert "workers" in made.message and "\n" not in made.message
+    control(made, "workers").field.value = "5"
+    assert made.message == ""
+    assert told[-1].workers == 5
+
+
+def test_an_emptied_optional_number_is_none_again():
+    made, told = panel(update(Made(), {"deadline": 3.0}))
+    control(made, "deadline").field.value = ""
+    assert told[-1].deadline is None
+
+
+def test_choosing_a_policy_shows_its_own_knobs_beneath_it():
+    made, told = panel()
+    shown = {c.knob.path for c in made._controls.values()}
+    assert "order.weight" not in shown
+    control(made, "order").field.value = "weighted"
+    assert told[-1].order == Weighted()
+    control(made, "order.weight").field.value = "0.75"
+    assert told[-1].order == Weighted(weight=0.75)
+    rows = list(made._rows)
+    places = [rows.index(control(made, path).panel) for path in ("order", "order.weight")]
+    assert places[1] == places[0] + 1
+
+
+def test_few_knobs_are_visible_and_a_fold_is_filled_when_it_is_opened():
+    made, _ = panel()
+    assert "seed" not in {c.knob.path for c in made._controls.values()}
+    made._folds["workload"].active = [0]
+    assert "seed" in {c.knob.path for c in made._controls.values()}
+    assert set(made._folds) == {"workload", "nested"}
+
+
+def test_reset_goes_back_and_setting_a_config_tells_nobody():
+    made, told = panel()
+    other = update(Made(), {"workers": 9})
+    made.set(other)
+    assert told == [] and control(made, "workers").field.value == "9"
+    made.reset()
+    assert told == [Made()]
+
+
+def test_a_setting_by_chance_is_valid_and_keeps_what_it_is_told_to_keep():
+    made, told = panel(keep=("order",))
+    for seed in range(50):
+        made.randomise(random.Random(seed))
+    assert len({config.workers for config in told}) > 5
+    assert {config.mode for config in told} == {"fast", "slow"}
+    assert all(config.order == Made().order for config in told)
+    assert all(from_dict(Made, to_dict(config)) == config for config in told)
+
+
+@pytest.mark.parametrize(
+    "turned",
+    [{}, {"workers": 2}, {"order": "weighted"}, {"order": {"kind": "weighted", "weight": 0.1}},
+     {"nested": {"depth": 5}, "deadline": 4.0, "name": "a b'c"}],
+)  # fmt: skip
+def test_changes_on_the_defaults_give_the_config_back(turned):
+    config = update(Made(), turned)
+    assert update(Made(), changes(config)) == config
+
+
+def test_the_command_line_quotes_what_a_shell_would_take_apart():
+    config = update(Made(), {"name": "a b'c; rm", "chunked": False, "deadline": 4.0})
+    words = shlex.split(as_cli(config, "flover"))
+    assert words[:3] == ["workbench", "run", "flover"]
+    sets = dict(word.split("=", 1) for word in words[4::2])
+    assert sets == {"name": "a b'c; rm", "chunked": "false", "deadline": "4.0"}
+
+
+def test_the_copied_python_makes_the_same_config():
+    config = update(Made(), {"order": {"kind": "weighted", "weight": 0.1}, "rate": 3.0})
+    text = as_python(config)
+    assert text.startswith("from tests.widgets.made_config import Made\n")
+    assert "rate=3.0" in text and "{'kind': 'weighted', 'weight': 0.1}" in text
+    compile(text, "copied", "exec")
+
+
+def test_a_stale_knob_of_a_policy_that_was_exchanged_does_not_block_the_rest():
+    made, told = panel(update(Made(), {"order": {"kind": "weighted", "weight": 0.1}}))
+    made._edits["order.weight"] = 7.0
+    control(made, "order").field.value = "plain"
+    assert told[-1].order.kind == "plain"
+
+
+def test_an_unknown_kind_is_bad_input():
+    with pytest.raises(BadInput, match="order"):
+        update(Made(), {"order": "nobody"})

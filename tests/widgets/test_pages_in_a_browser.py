@@ -1,0 +1,142 @@
+"""A real browser: the page that replays, the bar's own figures, and a stage with knobs, offline."""
+
+import shutil
+import socket
+import time
+
+import pytest
+
+from engine.core.run import Run
+from tests.widgets.made_config import Made
+from tests.widgets.made_runs import serving
+from widgets import theme
+from widgets.export import page
+from widgets.transport import script
+from widgets.view import views
+
+pytestmark = pytest.mark.ui
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+if CHROMIUM is None:
+    pytest.skip("no chromium installed", allow_module_level=True)
+playwright = pytest.importorskip("playwright.sync_api")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        flags = ["--no-sandbox", "--disable-gpu"]
+        made = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=flags)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def tab(browser):
+    """A tab that refuses every request that leaves this machine, and remembers faults."""
+    made = browser.new_page(viewport={"width": 1280, "height": 900})
+    made.outside, made.faults = [], []
+
+    def gate(route):
+        url = route.request.url
+        if url.startswith(("http://localhost", "http://127.", "file:", "data:", "blob:")):
+            route.continue_()
+        else:
+            made.outside.append(url)
+            route.abort()
+
+    made.route("**/*", gate)
+    made.on("pageerror", lambda fault: made.faults.append(str(fault)))
+    yield made
+    made.close()
+
+
+def test_the_page_replays_without_a_server(tab, tmp_path):
+    log = serving(requests=8)
+    path = tmp_path / "run.html"
+    path.write_text(page(log, list(views()), title="A <b>run</b>"))
+    tab.goto(path.as_uri())
+    tab.wait_for_selector("line.cursor[x1]", state="attached")
+    assert tab.title() == "A <b>run</b>"
+    before = tab.get_attribute("line.cursor >> nth=0", "x1")
+    tab.evaluate(
+        "t => document.dispatchEvent(new CustomEvent('workbench-cursor', {detail: t}))",
+        log.duration / 2,
+    )
+    middle = tab.get_attribute("line.cursor >> nth=0", "x1")
+    assert float(middle) < float(before)
+    assert tab.inner_text("#clock").startswith(theme.figure(log.duration / 2, "s"))
+    tab.fill("#time", "0")
+    assert float(tab.get_attribute("line.cursor >> nth=0", "x1")) < float(middle)
+    tab.click("#play")
+    tab.wait_for_function("document.querySelector('#time').value > 0")
+    assert tab.outside == [] and tab.faults == []
+
+
+def test_the_bar_writes_seconds_as_the_theme_does(tab):
+    values = [0, 1e-9, 4.2e-7, 0.00123, 0.0994, 0.9996, 0.99949, 1, 12.345, 59.97, 60, 754.3, 1e5]
+    code = script().split("function speedName", 1)[0].replace("export function", "function")
+    written = tab.evaluate(f"values => {{ {code}; return values.map(seconds) }}", values)
+    assert written == [theme.figure(value, "s") for value in values]
+
+
+def serve(app):
+    """The app on a free port of this machine; a function that stops it again."""
+    import panel as pn
+
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    server = pn.serve({"/": app}, port=port, show=False, threaded=True)
+    for _ in range(200):
+        with socket.socket() as probe:
+            if probe.connect_ex(("localhost", port)) == 0:
+                break
+        time.sleep(0.1)
+    return f"http://localhost:{port}/", server.stop
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_turned_knob_and_a_scrub_change_the_picture(tab):
+    import panel as pn
+
+    from widgets.host import Stage
+    from widgets.knobs import Knobs
+
+    stages, configs = [], []
+
+    def app():
+        stage = Stage(["levels", "latency"])
+        stages.append(stage)
+
+        def turned(config):
+            configs.append(config)
+            stage.open(Run(serving(seed=config.workers, requests=config.workers)))
+
+        knobs = Knobs(Made(), turned)
+        stage.open(Run(serving(requests=6)))
+        stage.start()
+        return pn.Row(pn.Column(knobs.panel, width=320), stage.__panel__())
+
+    address, stop = serve(app)
+    try:
+        tab.goto(address)
+        tab.get_by_text("How full is the engine").wait_for(timeout=60_000)
+        figure = tab.locator(".clock")
+        figure.wait_for()
+        tab.wait_for_function("window.Bokeh && Bokeh.documents[0]?.is_idle", timeout=60_000)
+        first = figure.inner_text()
+        field = tab.locator("input[type=text], input:not([type])").first
+        field.fill("12")
+        field.press("Enter")
+        playwright.expect(figure).not_to_have_text(first, timeout=30_000)
+        assert configs[-1].workers == 12
+        second = figure.inner_text()
+        tab.locator(".transport").click(position={"x": 2, "y": 2})
+        tab.keyboard.press("Home")
+        playwright.expect(figure).not_to_have_text(second)
+        tab.keyboard.press("ArrowRight")
+        playwright.expect(figure).not_to_contain_text("0 s of")
+        assert 0 < stages[-1].cursor.now < stages[-1].cursor.duration
+        assert tab.outside == [] and tab.faults == []
+    finally:
+        stop()

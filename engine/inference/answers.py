@@ -11,6 +11,9 @@ from engine.inference.step import Result, Step
 from engine.inference.text import Pieces
 
 
+DEAF = "its listener failed"
+
+
 class Answers:
     """Takes results in. `ends_V` says which tokens end an answer of the model."""
 
@@ -30,7 +33,10 @@ class Answers:
         ended = self.tell(step, result, special, now)
         self.scheduler.cache.now = now
         for request, reason in ended:
-            self.finish(request, reason, now)
+            if reason == DEAF:
+                self.scheduler.abort(request, DEAF)
+            else:
+                self.finish(request, reason, now)
         if self.scheduler.padded and self.scheduler.padded == self.rows.count:
             self.scheduler.release_padding()
 
@@ -118,7 +124,11 @@ class Answers:
         elif reason == "stop":
             shown = ""
         if request.on_token is not None:
-            request.on_token(request, token, shown, logprob)
+            try:
+                request.on_token(request, token, shown, logprob)
+            except Exception:  # whatever a listener does wrong ends its own request, not the loop
+                request.on_token = request.on_end = None
+                return DEAF
         return reason
 
     def _stop_text(

@@ -1,5 +1,7 @@
 """Taking requests in: what is refused at once, what gets an id and a seed, what forks."""
 
+from contextlib import suppress
+
 import numpy as np
 
 from engine.core.errors import BadInput
@@ -108,7 +110,8 @@ class Intake:
         if self.requests.get(request.id) is request:
             del self.requests[request.id]
         if request.on_end is not None:
-            request.on_end(request)
+            with suppress(Exception):  # a listener's fault is its own
+                request.on_end(request)
 
     def _view(self) -> View:
         return self.scheduler.view(self.step, self.cache.now)

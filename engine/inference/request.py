@@ -85,7 +85,6 @@ class Request:
     queued_at: int = 0  # the step in which it last began to wait
     urgent: bool = False  # waited longer than the engine's patience
     started: bool = False  # has run before
-    children: int = 0  # forks made of it
     seed: int = 0  # its draws depend on this and the position
     keeps: int = 0  # rows kept free for its samples
     host_pages: np.ndarray | None = None  # where its cache lies while swapped out

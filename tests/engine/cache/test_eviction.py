@@ -1,0 +1,121 @@
+"""Who goes when the cache is full, under each policy, and what is said about it."""
+
+import numpy as np
+import pytest
+
+from engine.cache.cache import Cache
+from engine.cache.eviction import Ages, Eviction
+from engine.core.config import kinds
+from engine.core.events import Mark, Page
+
+
+def cache(kind: str, pages: int = 4) -> tuple[Cache, list]:
+    events: list = []
+    return Cache(pages, 1, kinds(Eviction)[kind](), events.append), events
+
+
+def remember(cache: Cache, value: int, group: int = -1) -> int:
+    """One page with one token, indexed and left by its owner."""
+    pages = cache.take("a", 1)
+    data = np.array([value], np.int32).tobytes()
+    cache.index("a", int(pages[0]), cache.tree.root(), data, 0, group)
+    cache.drop("a", pages)
+    return int(pages[0])
+
+
+def use(cache: Cache, page: int) -> None:
+    cache.drop("b", cache.hit("b", [page]))
+
+
+def evicted(events: list) -> list[int]:
+    return [e.page for e in events if isinstance(e, Page) and e.state == "free" and e.why]
+
+
+@pytest.mark.parametrize(
+    ("kind", "order"),
+    [
+        ("lru", [2, 0, 1]),  # idle since steps 2, 4, 6
+        ("fifo", [0, 1, 2]),  # filled in steps 0, 1, 2
+        ("least_frequent", [2, 1, 0]),  # joined 0, 1 and 2 times
+    ],
+)
+def test_each_policy_has_its_own_victims(kind, order):
+    held, events = cache(kind, 3)
+    for step in range(3):
+        held.step = step
+        assert remember(held, step) == step
+    for step, page in ((3, 0), (4, 0), (6, 1)):
+        held.step = step
+        use(held, page)
+    for _ in range(3):
+        held.take("c", 1)
+    assert evicted(events) == order
+
+
+def test_an_eviction_is_told_as_a_sentence():
+    held, events = cache("lru", 1)
+    held.step = 3
+    remember(held, 7)
+    held.step = 41
+    held.take("b", 1)
+    marks = [e.text for e in events if isinstance(e, Mark)]
+    assert marks == ["evicted page 0: least recently used, 38 steps idle"]
+
+
+def test_children_go_before_their_parents():
+    held, events = cache("lru")
+    pages = held.take("a", 3)
+    parent = held.tree.root()
+    for at, page in enumerate(pages.tolist()):
+        held.index("a", page, parent, np.array([at], np.int32).tobytes(), at)
+        parent = page
+    held.drop("a", pages)
+    held.take("b", 4)
+    assert evicted(events) == pages.tolist()[::-1]
+
+
+def test_what_the_plan_never_needs_again_is_freed_at_once():
+    held, events = cache("next_use")
+    held.expect(0, 5)
+    page = remember(held, 1, group=0)
+    assert held.cached == 1
+    loose = remember(held, 2)
+    assert held.cached == 1 and evicted(events) == [loose]
+    held.expect(0)
+    assert held.cached == 0 and evicted(events) == [loose, page]
+
+
+def test_the_plan_keeps_what_it_needs_soonest():
+    held, events = cache("next_use", 2)
+    held.expect(0, 9)
+    held.expect(1, 4)
+    late, soon = remember(held, 1, group=0), remember(held, 2, group=1)
+    held.take("b", 1)
+    assert evicted(events) == [late] and soon in held.tree
+
+
+def test_reset_forgets_every_page_nobody_holds():
+    held, _ = cache("fifo")
+    for value in range(3):
+        remember(held, value)
+    kept = held.hit("b", [1])
+    assert held.reset() == 2
+    assert held.pool.free == 3 and 1 in held.tree
+    held.drop("b", kept)
+    assert held.cached == 1
+
+
+def test_every_policy_answers_for_any_page():
+    for policy in kinds(Eviction).values():
+        ages = Ages.of(3)
+        assert isinstance(policy().worth(1, ages), float)
+        assert policy().reason(1, ages, 5)
+
+
+def test_the_heap_does_not_grow_with_use():
+    held, _ = cache("lru")
+    page = remember(held, 1)
+    for step in range(2000):
+        held.step = step
+        use(held, page)
+    assert len(held.idle._heap) <= 4 * 4 + 65

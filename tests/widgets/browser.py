@@ -44,7 +44,7 @@ def open_page(browser, html: str, width: int = 1280, height: int = 800):
     page.on("console", lambda m: seen.errors.append(m.text) if m.type == "error" else None)
     page.on("dialog", lambda dialog: (seen.errors.append(dialog.message), dialog.dismiss()))
     page.set_content(f"<!doctype html><meta charset=utf-8>{html}")
-    page.wait_for_selector(".pw canvas")
+    page.wait_for_selector(".pw-surface canvas", state="attached")
     settle(page)
     return page, seen
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from engine.core.events import Blob, Branch, Mark, Opened, Page, Span, Token
@@ -116,7 +117,7 @@ def test_hovering_a_request_lights_it_up_in_the_other_view(browser, log):
     both = "".join(static_view(view(n), log) for n in ("request_lanes", "token_river"))
     page, _ = open_page(browser, both, height=1400)
     chosen = []
-    page.expose_function("heard", chosen.append)
+    page.expose_function("heard", lambda owner: chosen.append(owner))
     page.evaluate("document.addEventListener('workbench-chosen', (e) => heard(e.detail))")
     move(page, ".pw-surface canvas", 400, 90)
     assert chosen and chosen[-1].startswith("r")
@@ -185,13 +186,10 @@ def test_a_picture_can_be_saved(browser, log):
 
 
 def test_the_layer_and_head_of_attention_can_be_chosen_where_the_sample_has_them(browser):
-    frame = {**view("page_map").fold().frame(), "empty": ""}
     log = Log([Opened(0.0, {}, facts={"pages": 4, "page_size": 4}), Page(0.1, 0, "r0", "take")])
     fold = view("page_map").fold()
     for event in log:
         fold.add(event)
-    import numpy as np
-
     frame = {**fold.frame(), "mass": np.ones((2, 3, 4), np.float32)}
     drawing = view("page_map").draw()
     assert isinstance(drawing, CanvasDrawing)

@@ -13,13 +13,17 @@ function gridLayout(frame, width, height, ratio) {
   let cell = Math.floor(40 * ratio);
   while (cell > 1 && rows(Math.floor(width / cell)) * cell + extra > height) cell -= 1;
   const columns = Math.max(1, Math.floor(width / cell));
-  const above = Math.ceil(pages / columns) * cell;
-  return { kind: "memory", wide: cell, tall: cell, gap: gapOf(cell), columns, above,
+  // What height is left over makes the cells a little taller than wide.
+  const spare = Math.floor((height - extra) / Math.max(1, rows(columns)));
+  const tall = clamp(spare, cell, Math.floor(cell * 1.34));
+  const above = Math.ceil(pages / columns) * tall;
+  return { kind: "memory", wide: cell, tall, gap: gapOf(cell), columns, above,
     hostTop: above + extra };
 }
 
+// Cells of up to 6 pixels touch: a paler edge parts them, as a gap would eat half their colour.
 function gapOf(cell) {
-  return cell < 4 ? 0 : cell < 12 ? 1 : cell < 26 ? 2 : 3;
+  return cell <= 6 ? 0 : cell < 12 ? 1 : cell < 26 ? 2 : 3;
 }
 
 // Rows next to each other share a prefix: they are sorted by their first pages, swapped ones last.
@@ -62,6 +66,7 @@ function shades(colors, hue, dim) {
   return {
     color: full,
     full: pixel(full),
+    edge: pixel(mix(full, paper, 0.5)),
     mark: pixel(mix(full, paper, 0.4)),
     part: pixel(mix(full, paper, 0.66)), // positions of the page not yet filled
     rim: pixel(mix(full, dark ? [255, 255, 255] : [0, 0, 0], 0.5)),
@@ -136,6 +141,12 @@ class Cells {
 
   page(frame, page, x, y, w, h) {
     const state = frame.state[page], owner = frame.owner[page];
+    const parted = w > 2 && Math.min(w, h) <= 6 ? 1 : 0;
+    if (parted && state === USED && owner !== NOBODY && !this.byMass) {
+      this.box(x, y, w, h, this.shade(page, owner).edge);
+    }
+    w -= parted;
+    h -= parted;
     if (state === FREE || owner === NOBODY) return this.box(x, y, w, h, this.free);
     const shade = this.shade(page, owner), side = Math.min(w, h);
     if (this.byMass && frame.mass) {
@@ -188,14 +199,14 @@ class Cells {
   }
 
   paintGrid(frame) {
-    const { wide, gap, columns, hostTop } = this.layout, side = wide - gap;
+    const { wide, tall, gap, columns, hostTop } = this.layout;
     for (let page = 0; page < frame.state.length; page++) {
-      const x = (page % columns) * wide, y = Math.floor(page / columns) * wide;
-      this.page(frame, page, x, y, side, side);
+      const x = (page % columns) * wide, y = Math.floor(page / columns) * tall;
+      this.page(frame, page, x, y, wide - gap, tall - gap);
     }
     frame.host_owner.forEach((owner, i) => {
-      const x = (i % columns) * wide, y = hostTop + Math.floor(i / columns) * wide;
-      this.hostPage(i, owner, x, y, side, side);
+      const x = (i % columns) * wide, y = hostTop + Math.floor(i / columns) * tall;
+      this.hostPage(i, owner, x, y, wide - gap, tall - gap);
     });
   }
 
@@ -222,9 +233,9 @@ class Cells {
     if (layout.kind === "memory") {
       const column = Math.floor(px / layout.wide);
       if (column >= layout.columns || column < 0) return null;
-      const page = Math.floor(py / layout.wide) * layout.columns + column;
+      const page = Math.floor(py / layout.tall) * layout.columns + column;
       if (py < layout.above) return page < frame.state.length ? { page } : null;
-      const host = Math.floor((py - layout.hostTop) / layout.wide) * layout.columns + column;
+      const host = Math.floor((py - layout.hostTop) / layout.tall) * layout.columns + column;
       return py >= layout.hostTop && host < frame.host_owner.length ? { host } : null;
     }
     const row = layout.visible[Math.floor(py / layout.pitch)];
@@ -240,9 +251,9 @@ class Cells {
   places(page) {
     const { layout, ratio } = this, frame = this.stage.frame;
     if (layout.kind === "memory") {
-      const middle = (layout.wide - layout.gap) / 2;
-      const x = (page % layout.columns) * layout.wide + middle;
-      return [[x / ratio, (Math.floor(page / layout.columns) * layout.wide + middle) / ratio]];
+      const { wide, tall, gap, columns } = layout;
+      const x = (page % columns) * wide + (wide - gap) / 2;
+      return [[x / ratio, (Math.floor(page / columns) * tall + (tall - gap) / 2) / ratio]];
     }
     const found = [];
     layout.visible.forEach((row, line) => {

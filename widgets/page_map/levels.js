@@ -24,7 +24,7 @@ class Levels {
     this.right = right;
     const x = (t) => (this.last ? t / this.last : 0) * right;
     const y = (n) => bottom - (n / pages) * (bottom - top);
-    const end = frame.time[frame.time.length - 1];
+    const end = Math.max(cursor, frame.time[frame.time.length - 1]); // nothing happened since
     ctx.fillStyle = css(tones.free);
     ctx.fillRect(0, top, x(end), bottom - top);
     const both = frame.used.map((n, i) => n + frame.cached[i]);
@@ -35,24 +35,26 @@ class Levels {
         ctx.lineTo(x(frame.time[i]), y(i ? values[i - 1] : values[0]));
         ctx.lineTo(x(frame.time[i]), y(values[i]));
       }
+      ctx.lineTo(x(end), y(values[values.length - 1]));
       ctx.lineTo(x(end), bottom);
       ctx.fillStyle = css(tone);
       ctx.fill();
     }
     if (frame.modelled) hatch(ctx, 0, top, x(end), bottom - top, mix(colors.paper, colors.ink, 0.2));
-    this.host(ctx, x, y, colors);
+    this.host(ctx, x, y, end);
     this.axis(ctx, right, bottom, top);
     this.legend(ctx, right + 14, tones);
   }
 
-  host(ctx, x, y, colors) {
-    const { frame } = this.stage;
+  host(ctx, x, y, end) {
+    const { frame, colors } = this.stage;
     if (!frame.host.some((n) => n)) return;
     ctx.beginPath();
     frame.host.forEach((n, i) => {
       ctx.lineTo(x(frame.time[i]), y(i ? frame.host[i - 1] : n));
       ctx.lineTo(x(frame.time[i]), y(n));
     });
+    ctx.lineTo(x(end), y(frame.host[frame.host.length - 1]));
     ctx.lineWidth = 3.5;
     ctx.strokeStyle = css(colors.paper);
     ctx.stroke();
@@ -117,7 +119,7 @@ class Levels {
 
   words(x) {
     const time = this.moment(x), { frame } = this.stage;
-    if (time === null || time > frame.time[frame.time.length - 1]) return null;
+    if (time === null || time > Math.max(this.stage.cursor, frame.time[frame.time.length - 1])) return null;
     const i = Math.max(0, countBelow(frame.time, time + 1e-12) - 1);
     return [seconds(time, this.last), `${grouped(frame.used[i])} used`, `${grouped(frame.cached[i])} cached`,
       `${grouped(frame.free[i])} free`, `${grouped(frame.host[i])} on the host`];

@@ -37,7 +37,7 @@ class Icicle {
 
   shade(refs) {
     const { paper, ink } = this.stage.colors;
-    const share = refs ? 0.16 + 0.5 * Math.log2(1 + refs) / Math.log2(1 + this.most) : 0.06;
+    const share = refs ? 0.16 + 0.5 * Math.log2(1 + refs) / Math.log2(1 + this.most) : 0.1;
     return mix(paper, ink, share);
   }
 
@@ -119,7 +119,7 @@ class Icicle {
     const height = 14, [x, y] = end ? [end[0], end[1] + Math.max(0, end[2] / 2 - height / 2)]
       : [0, this.bottom - height - 4];
     const w = Math.min(width - x, miss * this.scale);
-    ctx.fillStyle = css(colors.paper, 0.8);
+    ctx.fillStyle = css(colors.paper, 0.92);
     ctx.fillRect(x, y, w, height);
     ctx.setLineDash([4, 3]);
     ctx.strokeRect(x + 1, y, Math.max(2, w - 2), height);

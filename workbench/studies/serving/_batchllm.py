@@ -1,0 +1,197 @@
+"""BatchLLM's claims: settings they are checked under and what each check runs."""
+
+from itertools import chain, combinations
+
+import numpy as np
+
+from engine.core.config import update
+from engine.core.events import Level, Page, Span
+from engine.core.log import Log
+from engine.core.measure import Serving, serving
+from engine.inference.config import InferenceConfig
+from engine.inference.prefix_groups import groups, saved
+from engine.inference.request import Request, Sampling
+from engine.inference.workload import Source
+from workbench.study import Changes, Outcome, RunConfig
+
+# Streaming practice: first come first served, least recently used prefixes, requests counted.
+STREAMING: Changes = {
+    "ordering": "fcfs",
+    "eviction": "lru",
+    "admission": "greedy",
+    "max_running": 8,
+}
+DESCRIBED: Changes = {
+    "executor": "modelled",
+    "executor.device": "a100-sxm-80gb",
+    "model": "llama-3.1-8b",
+    "dtype": "bfloat16",
+    "pages": 2600,
+    "step_tokens": 2048,
+    "max_running": 512,
+    "workload.groups": 24,
+    "workload.per_group": 16,
+    "workload.prefix": {"median": 1500, "longest": 1500},
+    "workload.suffix": {"median": 200, "longest": 200},
+    "workload.output": {"median": 100, "longest": 100},
+}
+# The same device under a recorded kind of load: conversations with shared prefixes, all known.
+TRACED: Changes = {
+    **{knob: value for knob, value in DESCRIBED.items() if not knob.startswith("workload.")},
+    "executor.device": "h200-sxm",
+    "pages": 8000,
+    "workload": "trace",
+    "workload.file": "mooncake-like.jsonl",
+    "workload.speed": 1e6,
+}
+
+
+def prompts_of(config: InferenceConfig) -> list[np.ndarray]:
+    """The job's prompts as the engine will see them."""
+    source = Source(vocab=1 << 15, context=1 << 20, sampling=config.sampling)
+    return [request.prompt for request in config.workload.requests(source, config.seed)]
+
+
+def best_saving(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The dynamic programme against every set of prefixes, on small random jobs."""
+    random = np.random.default_rng(config.seed)
+    rounds, equal = (40 if fast else 400), 0
+    for _ in range(rounds):
+        job = [random.integers(0, 2, random.integers(2, 7)) for _ in range(6)]
+        equal += _planned_saving(config, job) == _brute_force(job)
+    return Outcome(
+        f"tokens saved equal the best of all prefix sets in {rounds} random jobs",
+        f"equal in {equal}",
+        equal == rounds,
+    )
+
+
+def _planned_saving(config: InferenceConfig, job: list[np.ndarray]) -> int:
+    """Tokens the ordering's plan for this job saves, page by page of one token."""
+    requests = [Request(prompt.astype(np.int32), Sampling()) for prompt in job]
+    config.ordering.prepare(requests, 1)
+    planned = [r for r in requests if r.group >= 0]
+    first = {r.group: r.shared for r in planned}
+    return sum(r.shared for r in planned) - sum(first.values())
+
+
+def _brute_force(job: list[np.ndarray]) -> int:
+    """Most tokens any set of prefixes can save, each prompt using its longest one."""
+    texts = [tuple(prompt.tolist()) for prompt in job]
+    heads = {text[:n] for text in texts for n in range(1, len(text))}
+    shared = [head for head in heads if sum(_begins(text, head) for text in texts) > 1]
+    best = 0
+    for chosen in chain.from_iterable(combinations(shared, n) for n in range(5)):
+        used = [max((len(h) for h in chosen if _begins(t, h)), default=0) for t in texts]
+        best = max(best, sum(used) - sum(map(len, chosen)))
+    return best
+
+
+def _begins(text: tuple[int, ...], head: tuple[int, ...]) -> bool:
+    return len(text) > len(head) and text[: len(head)] == head
+
+
+def pair(config: InferenceConfig, run_config: RunConfig) -> tuple[Log, Log]:
+    """The log under `config` and the one under streaming practice, same job and memory."""
+    return run_config(config), run_config(update(config, STREAMING))
+
+
+def less_recomputed(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Prompt tokens really computed here, against the fewest possible and against LRU."""
+    ours, streaming = (serving(log).prefilled for log in pair(config, run_config))
+    job = prompts_of(config)
+    total = sum(map(len, job))
+    fewest = total - saved(groups(job, config.page_size))
+    return Outcome(
+        "fewer than with LRU, within 5% of the fewest possible",
+        f"saved {1 - ours / total:.1%} of prompt tokens, LRU {1 - streaming / total:.1%}, "
+        f"the most possible {1 - fewest / total:.1%}",
+        ours < streaming and ours <= 1.05 * fewest,
+    )
+
+
+def throughput(ours: Serving, streaming: Serving, least: float) -> Outcome:
+    ratio = ours.tokens_per_second / streaming.tokens_per_second
+    return Outcome(f"at least {least:g}×", f"{ratio:.2f}×", ratio >= least)
+
+
+def faster_here(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Really run, on this machine: the job's tokens per second against streaming practice."""
+    logs = [pair(config, run_config) for _ in range(1 if fast else 3)]
+    ours, streaming = max(logs, key=lambda p: serving(p[0]).tokens_per_second)
+    return throughput(serving(ours), serving(streaming), 1.1)
+
+
+def faster_described(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same scheduler on the virtual clock: Llama-3.1-8B on an A100."""
+    described = update(config, DESCRIBED)
+    ours = run_config(described)
+    streaming = run_config(update(described, {**STREAMING, "max_running": 256}))
+    return throughput(serving(ours), serving(streaming), 1.1)
+
+
+def faster_on_trace(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Conversations of the shipped trace as one offline job, Llama-3.1-8B on an A100."""
+    own = config.workload.kind == "trace"  # a person's own trace in place of the shipped one
+    changes = {**TRACED, "workload.count": 200 if fast else 400}
+    if own:
+        changes["workload.file"] = config.workload.file
+    traced = update(config, changes)
+    ours = run_config(traced)
+    streaming = run_config(update(traced, {**STREAMING, "max_running": 256}))
+    return throughput(serving(ours), serving(streaming), 1.05)
+
+
+def larger_batches(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Mean requests decoded together when memory, not a count of requests, is the limit."""
+    ours, streaming = (_mean(log, "running") for log in pair(config, run_config))
+    return Outcome(
+        "at least 1.2× the requests in a step of count-limited batches",
+        f"{ours:.1f} against {streaming:.1f}",
+        ours >= 1.2 * streaming,
+    )
+
+
+def shorter_lives(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """How long pages that others join stay, from entering the prefix tree to being freed."""
+    ours, streaming = (_page_life(log) for log in pair(config, run_config))
+    return Outcome(
+        "joined pages stay in memory for a smaller share of the steps than with LRU",
+        f"{ours:.1%} of the steps against {streaming:.1%}",
+        ours < streaming,
+    )
+
+
+def _mean(log: Log, name: str) -> float:
+    """Time-weighted mean of a level while anything ran."""
+    levels = [level for level in log.of(Level) if level.name == name]
+    total = weight = 0.0
+    for level, after in zip(levels, [*levels[1:], None], strict=True):
+        lasted = (after.time if after else log.duration) - level.time
+        if level.value > 0:
+            total, weight = total + level.value * lasted, weight + lasted
+    return total / weight if weight else 0.0
+
+
+def _page_life(log: Log) -> float:
+    """Mean share of the run's steps for which a page that was joined stayed in the prefix tree."""
+    since: dict[int, int] = {}
+    joined: set[int] = set()
+    lives: list[int] = []
+    step = 0
+    for event in log:
+        if isinstance(event, Span) and event.lane == "engine":
+            step += 1
+        elif not isinstance(event, Page):
+            continue
+        elif event.state == "index":
+            since[event.page] = step
+        elif event.state == "hit":
+            joined.add(event.page)
+        elif event.state == "free" and event.page in since:
+            began = since.pop(event.page)
+            if event.page in joined:
+                lives.append(step - began)
+                joined.discard(event.page)
+    lives += [step - began for page, began in since.items() if page in joined]
+    return float(np.mean(lives)) / step if lives else 0.0

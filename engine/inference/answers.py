@@ -10,7 +10,6 @@ from engine.inference.scheduler import Scheduler
 from engine.inference.step import Result, Step
 from engine.inference.text import Pieces
 
-
 DEAF = "its listener failed"
 
 
@@ -43,7 +42,7 @@ class Answers:
     def append(self, step: Step, result: Result) -> np.ndarray:
         """Tokens join their rows; returns which samples need a closer look."""
         rows, tokens_S, rows_S = self.rows, result.tokens_S, step.sample_rows_S
-        flat, width = rows.tokens.ravel(), rows.tokens.shape[1]
+        flat, width = rows.flat, rows.tokens.shape[1]
         if step.whole:  # slices of columns are views: no gathering by row numbers
             rows.cached[: rows.count] += 1
             known_S = rows.known[: rows.count]
@@ -60,7 +59,7 @@ class Answers:
         ends = self.ends_V[tokens_S]
         if ends.any():
             special |= ends & rows.ends[rows_S] & (known_S > rows.floor[rows_S])
-        return np.flatnonzero(special)
+        return special.nonzero()[0]
 
     def finish(self, request: Request, reason: str, now: float) -> None:
         """`request` has its answer."""

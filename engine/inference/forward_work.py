@@ -17,9 +17,12 @@ class ForwardWork:
         self.head = next(op for op in one if op.name == "head")
         self.attention = next(op for op in one if op.name == "attention")
         rest = [op for op in one if op.name not in ("head", "attention")]
-        self.weights = sum(op.weight_bytes for op in one)
+        # Of the embedding only the tokens' own rows are read: weights that cost by the token.
+        embedding = next(op for op in one if op.name == "embedding").weight_bytes
+        self.weights = sum(op.weight_bytes for op in one) - embedding
         self.flops = sum(op.flops for op in rest)
         self.bytes = sum(op.activation_bytes for op in rest) + self.attention.activation_bytes
+        self.bytes += embedding
         self.windows = [(w, config.windows.count(w)) for w in sorted(set(config.windows))]
         self.layers = config.layers
 

@@ -38,7 +38,7 @@ class Room:
         rows = self.rows
         if whole:
             count = rows.count
-            self.full = np.flatnonzero(rows.filled[:count] == rows.cached[:count])
+            self.full = (rows.filled[:count] == rows.cached[:count]).nonzero()[0]
         else:
             self.full = decode[rows.filled[decode] == rows.cached[decode]]
         wanted = len(self.full)

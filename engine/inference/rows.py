@@ -29,6 +29,7 @@ class Rows:
         self.seed = np.zeros(capacity, np.uint64)  # its draws depend on this and the position
         self.padding = np.zeros(capacity, np.bool_)  # over, kept until its batch ends
         self.tokens = np.zeros((capacity, START_TOKENS), np.int32)
+        self.flat = self.tokens.reshape(-1)  # the same memory
         self.tables = np.full((capacity, -(-START_TOKENS // page_size)), -1, np.int32)
 
     def reserve(self, tokens: int) -> None:
@@ -37,11 +38,12 @@ class Rows:
             return
         width = max(tokens, 2 * self.tokens.shape[1])
         self.tokens = _widened(self.tokens, width, 0)
+        self.flat = self.tokens.reshape(-1)
         self.tables = _widened(self.tables, -(-width // self.page_size), -1)
 
     def move(self, source: int, target: int) -> None:
         """Put row `source` in the place of row `target`."""
-        for column in self._columns():
+        for column in self._columns:
             column[target] = column[source]
         self.tables[source] = -1
 
@@ -49,8 +51,10 @@ class Rows:
         """The pages of a row, in order."""
         return self.tables[row, : self.pages[row]]
 
+    @property
     def _columns(self) -> list[np.ndarray]:
-        return [c for c in vars(self).values() if isinstance(c, np.ndarray)]
+        found = [c for c in vars(self).values() if isinstance(c, np.ndarray)]
+        return [column for column in found if column is not self.flat]
 
 
 def _widened(old: np.ndarray, width: int, fill: int) -> np.ndarray:

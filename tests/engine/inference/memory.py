@@ -50,7 +50,9 @@ class PageMemory:
             assert (read == expected).all(), f"row {row} would read wrong pages"
         last = [int(sums[b][-1]) for b in step.sample_from_S]
         seeds = [int(rows.seed[row]) if self.draws(step, row) else 0 for row in step.sample_rows_S]
-        tokens = [((x ^ s * 0xD1342543DE82EF95) >> 33) % VOCAB for x, s in zip(last, seeds, strict=True)]
+        tokens = [
+            ((x ^ s * 0xD1342543DE82EF95) >> 33) % VOCAB for x, s in zip(last, seeds, strict=True)
+        ]
         logprobs = np.full(len(tokens), -1.0, np.float32)
         return Result(np.array(tokens, np.int32), logprobs, 0.01)
 

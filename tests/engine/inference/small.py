@@ -60,7 +60,9 @@ def tiny_model() -> Model:
 def real_engine(model: Model, **fields: Any) -> tuple[Engine, list]:
     """An engine over a real model; the clock is virtual so that runs repeat."""
     chosen, events = config(**fields), []
-    return Engine(chosen, executor_for(chosen, model, "tiny"), VirtualClock(), events.append), events
+    return Engine(
+        chosen, executor_for(chosen, model, "tiny"), VirtualClock(), events.append
+    ), events
 
 
 def request(length: int = 10, draw: int = 0, vocab: int = VOCAB, **wish: Any) -> Request:

@@ -31,10 +31,7 @@ def job(**wish) -> list[Request]:
 @pytest.fixture(scope="module")
 def alone(model):
     """Every request of the job by itself, on a cache without sharing."""
-    return [
-        serve(real_engine(model, prefix_sharing=False)[0], [one])[0]
-        for one in job()
-    ]
+    return [serve(real_engine(model, prefix_sharing=False)[0], [one])[0] for one in job()]
 
 
 @pytest.mark.parametrize(

@@ -69,15 +69,15 @@ def test_no_request_waits_longer_than_its_patience_and_the_work_before_it(orderi
         # Stated bound: out of patience it is behind only those who ran out of theirs before it,
         # which are the arrivals of the steps before its own, and behind who runs already.
         before = [one for when, one in arrivals if when <= came + PATIENCE]
-        bound = PATIENCE + sum(served_alone(one, 16) for one in before) + 2 * served_alone(victim, 16)
+        bound = (
+            PATIENCE + sum(served_alone(one, 16) for one in before) + 2 * served_alone(victim, 16)
+        )
         assert done is not None and done - came <= bound
         assert all(one.over for _, one in arrivals)
 
 
 def test_without_patience_the_same_arrivals_do_starve():
-    held, _ = engine(
-        ordering="priority", patience=10_000, pages=18, max_running=2, step_tokens=16
-    )
+    held, _ = engine(ordering="priority", patience=10_000, pages=18, max_running=2, step_tokens=16)
     victim, arrivals = adversary("urgent", np.random.default_rng(0))
     held.add(victim)
     for step in range(400):

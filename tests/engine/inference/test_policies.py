@@ -166,9 +166,7 @@ def computed(events: list) -> int:
 def test_a_plan_of_the_whole_job_computes_each_prefix_once_where_lru_cannot():
     lru, lru_events = engine(pages=30, max_running=2)
     serve(lru, job_of_groups(6, 5))
-    planned, events = engine(
-        pages=30, max_running=2, ordering="global_prefix", eviction="next_use"
-    )
+    planned, events = engine(pages=30, max_running=2, ordering="global_prefix", eviction="next_use")
     job = job_of_groups(6, 5)
     planned.prepare(job)
     serve(planned, job)

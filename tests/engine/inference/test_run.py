@@ -6,7 +6,7 @@ import pytest
 
 from engine.core.config import from_dict
 from engine.core.errors import BadInput
-from engine.core.events import Blob, Branch, Opened, Span, Told, Token
+from engine.core.events import Blob, Branch, Opened, Span, Token, Told
 from engine.core.file import load, save
 from engine.core.measure import serving
 from engine.core.paths import datasets

@@ -1,6 +1,5 @@
 """One pair of Bokeh axes for one `Plot`: made once, then only patched."""
 
-import numpy as np
 from bokeh.core.enums import Dimensions
 from bokeh.core.properties import value
 from bokeh.models import (
@@ -23,6 +22,7 @@ from bokeh.plotting import figure as bokeh_figure
 
 from widgets import theme
 from widgets.picture import Line, Plot, colour, spread, ticks
+from widgets.sources import patch
 
 TEXT = "12px"
 DASH = [6, 3]
@@ -160,7 +160,7 @@ if (owner !== pick.data.owner[0]) pick.data = {owner: [owner]}""",
             self.figure.y_range.update(start=start, end=end, reset_start=start, reset_end=end)
         self._ticks(plot)
         for source, line in zip(self.sources, plot.lines, strict=True):
-            _patch(source, line, plot.owners if not plot.timed else ())
+            patch(source, line, plot.owners if not plot.timed else ())
         self._place_names(plot)
         if plot.dots != self.plot.dots or len(self.dots.data["x"]) != len(plot.dots):
             self._show_dots(plot)
@@ -273,26 +273,3 @@ if (owner !== pick.data.owner[0]) pick.data = {owner: [owner]}""",
         self.words.glyph.background_fill_color = paint.paper
         for span, label in self._limits:
             span.line_color = label.text_color = paint.faint
-
-
-def _patch(source: ColumnDataSource, line: Line, owners: tuple[str, ...]) -> None:
-    """Send what changed: nothing, the new tail, or the whole column."""
-    x, y = source.data["x"], source.data["y"]
-    if len(x) == len(line.x) and np.array_equal(x, line.x) and np.array_equal(y, line.y):
-        return
-    data = {"x": line.x, "y": line.y}
-    if owners and len(owners) == len(line.x):
-        data["owner"] = list(owners)
-    old = len(x)
-    grew = not owners and 1 < old <= len(line.x) and "owner" not in source.data
-    # The last point only carries the latest value on, so it moves: patch it, then add what is new.
-    if (
-        grew
-        and np.array_equal(x[: old - 1], line.x[: old - 1])
-        and np.array_equal(y[: old - 1], line.y[: old - 1])
-    ):
-        source.patch({"x": [(old - 1, line.x[old - 1])], "y": [(old - 1, line.y[old - 1])]})
-        if len(line.x) > old:
-            source.stream({"x": line.x[old:], "y": line.y[old:]})
-        return
-    source.data = data

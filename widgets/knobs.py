@@ -6,16 +6,16 @@ combination that does not fit is answered in one line.
 
 import html
 import random
-import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import panel as pn
 import panel_material_ui as material
 
-from engine.core.config import Config, Knob, knobs, to_dict, update
+from engine.core.config import Config, Knob, knobs, update
 from engine.core.errors import BadInput
 from widgets import theme
+from widgets.config_text import as_cli, as_python
 from widgets.controls import Control
 from widgets.copy_text import CopyText
 
@@ -240,54 +240,3 @@ def _by_chance(knob: Knob, dice: random.Random) -> Any:
         value = dice.uniform(low, high)
     value = float(f"{value:.3g}")
     return round(min(max(value, low), high)) if knob.type == "int" else min(max(value, low), high)
-
-
-def changes(config: Config) -> dict[str, Any]:
-    """Dotted path -> value of every knob that is not at its type's default.
-
-    A policy's kind comes before its own knobs, so that `update` on the defaults gives `config`.
-    """
-    return _differing(config, "")
-
-
-def _differing(config: Config, under: str, default: Config | None = None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, field in type(config).model_fields.items():
-        value, path = getattr(config, name), f"{under}{name}"
-        if default is not None:
-            start = getattr(default, name)
-        else:
-            start = None if field.is_required() else field.get_default(call_default_factory=True)
-        if name == "kind" or value == start:
-            continue
-        if isinstance(value, Config):
-            same = type(value) is type(start)
-            if not same and "kind" in type(value).model_fields:
-                found[path] = getattr(value, "kind", "")
-            found.update(_differing(value, f"{path}.", start if same else None))
-        else:
-            found[path] = list(value) if isinstance(value, tuple) else value
-    return found
-
-
-def as_cli(config: Config, slug: str) -> str:
-    """The command that runs this config."""
-    sets = [
-        f"--set {shlex.quote(f'{path}={_shown(value)}')}" for path, value in changes(config).items()
-    ]
-    return " ".join(["workbench run", slug, *sets])
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "none" if value is None else str(value)
-
-
-def as_python(config: Config) -> str:
-    """Lines of Python that make this config."""
-    kind, whole = type(config), to_dict(config)
-    names = list(dict.fromkeys(path.split(".")[0] for path in changes(config)))
-    fields = "".join(f"    {name}={whole[name]!r},\n" for name in names)
-    made = f"{kind.__name__}(\n{fields})" if fields else f"{kind.__name__}()"
-    return f"from {kind.__module__} import {kind.__name__}\n\nconfig = {made}\n"

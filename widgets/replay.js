@@ -74,6 +74,7 @@ async function replay(drawing, place, payload) {
 
 // Play button, slider and time under a view; returns what shows a moment on it.
 function openBar(host, model, end, seek) {
+  host.querySelector(".pw").style.borderRadius = "6px 6px 0 0";
   const bar = make("div", "pw", host);
   bar.style.cssText = "flex-direction:row;gap:12px;align-items:center;padding:0 16px 12px;border-radius:0 0 6px 6px";
   const paint = () => {

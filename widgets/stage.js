@@ -16,9 +16,9 @@ const STYLE = `
  margin-left:10px;border-radius:9px;border:1px dashed var(--faint);color:var(--faint);
  vertical-align:1px;letter-spacing:0;white-space:nowrap}
 .pw-figures{display:flex;gap:24px;margin:0 0 0 auto}
-.pw-figures div{display:flex;flex-direction:column-reverse;text-align:right}
-.pw-figures dd{margin:0;font-size:16px;line-height:22px;font-weight:600;white-space:nowrap}
-.pw-figures dt{font-size:12px;line-height:16px;color:var(--faint);white-space:nowrap}
+.pw-figures>div{display:flex;flex-direction:column-reverse;text-align:right}
+.pw-value{font-size:16px;line-height:22px;font-weight:600;white-space:nowrap}
+.pw-label{font-size:12px;line-height:16px;color:var(--faint);white-space:nowrap}
 .pw-menu{position:absolute;right:10px;top:11px}
 .pw .pw-menu>button{width:28px;padding:0;border-color:transparent;color:var(--faint);font-size:16px}
 .pw-list{position:absolute;right:0;top:30px;z-index:5;min-width:190px;padding:6px;
@@ -81,7 +81,7 @@ class Stage {
     const head = make("header", "pw-head", this.root);
     this.title = make("h2", "pw-title", head, title);
     this.chip = make("span", "pw-chip", null, "modelled");
-    this.figures = make("dl", "pw-figures", head);
+    this.figures = make("div", "pw-figures", head);
     this.menu = this.openMenu(make("div", "pw-menu", head));
     this.tools = make("div", "pw-tools", this.root);
     this.body = make("div", "pw-body", this.root);
@@ -169,8 +169,8 @@ class Stage {
       let pair = this.figures.children[i];
       if (!pair) {
         pair = make("div", "", this.figures);
-        make("dt", "", pair);
-        make("dd", "", pair);
+        make("span", "pw-label", pair);
+        make("span", "pw-value", pair);
       }
       pair.children[0].textContent = label;
       pair.children[1].textContent = value;
@@ -256,8 +256,7 @@ class Surface {
     }
   }
 
-  paint() {
-    const ratio = Math.min(2, window.devicePixelRatio || 1);
+  paint(ratio = Math.min(2, window.devicePixelRatio || 1)) {
     const width = Math.floor(this.parent.clientWidth), height = Math.floor(this.parent.clientHeight);
     if (width < 8 || height < 8 || !this.stage.frame) return;
     const canvas = this.canvas;

@@ -38,7 +38,7 @@ def test_a_view_draws_and_asks_for_nothing_outside(browser, log, name, dark):
     assert colours(page, ".pw-surface canvas") > 20
     assert page.locator(".pw-title").first.text_content().startswith(view(name).question)
     figures = page.locator(".pw-figures").first
-    assert 1 <= figures.locator("dd").count() <= 4 and "NaN" not in figures.inner_text()
+    assert 1 <= figures.locator(".pw-value").count() <= 4 and "NaN" not in figures.inner_text()
     assert seen.requests == [] and seen.errors == []
     page.context.close()
 

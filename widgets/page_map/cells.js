@@ -17,13 +17,14 @@ function gridLayout(frame, width, height, ratio) {
   const spare = Math.floor((height - extra) / Math.max(1, rows(columns)));
   const tall = clamp(spare, cell, Math.floor(cell * 1.34));
   const above = Math.ceil(pages / columns) * tall;
-  return { kind: "memory", wide: cell, tall, gap: gapOf(cell), columns, above,
+  return { kind: "memory", wide: cell, tall, gap: gapOf(cell, ratio), columns, above,
     hostTop: above + extra };
 }
 
 // Cells of up to 6 pixels touch: a paler edge parts them, as a gap would eat half their colour.
-function gapOf(cell) {
-  return cell <= 6 ? 0 : cell < 12 ? 1 : cell < 26 ? 2 : 3;
+function gapOf(cell, ratio) {
+  const side = cell / ratio;
+  return side <= 6 ? 0 : Math.round((side < 12 ? 1 : side < 26 ? 2 : 3) * ratio);
 }
 
 // Rows next to each other share a prefix: they are sorted by their first pages, swapped ones last.
@@ -54,7 +55,7 @@ function rowsLayout(frame, width, height, ratio, scroll) {
   const tall = Math.min(pitch - ratio, 3 * wide);
   const fits = Math.max(1, Math.floor(height / pitch)), most = Math.max(0, rows.length - fits);
   const first = clamp(Math.round(scroll), 0, most);
-  return { kind: "owner", wide, tall, gap: gapOf(Math.min(wide, tall)), pitch, gutter, rows, first,
+  return { kind: "owner", wide, tall, gap: gapOf(Math.min(wide, tall), ratio), pitch, gutter, rows, first,
     most, visible: rows.slice(first, first + fits), columns: Math.max(1, Math.floor(room / wide)) };
 }
 
@@ -131,7 +132,7 @@ class Cells {
   }
 
   texture(x, y, w, h, kind, color) {
-    const { pixels, width } = this, period = Math.min(w, h) < 9 ? 4 : 6;
+    const { pixels, width, unit } = this, period = (Math.min(w, h) < 9 * unit ? 4 : 6) * unit;
     for (let row = 1; row < h - 1; row++) {
       for (let column = 1; column < w - 1; column++) {
         if (marked(kind, column, row, period)) pixels[(y + row) * width + x + column] = color;
@@ -141,14 +142,14 @@ class Cells {
 
   page(frame, page, x, y, w, h) {
     const state = frame.state[page], owner = frame.owner[page];
-    const parted = w > 2 && Math.min(w, h) <= 6 ? 1 : 0;
+    const { unit } = this, parted = w > 2 && Math.min(w, h) <= 6 * unit ? unit : 0;
     if (parted && state === USED && owner !== NOBODY && !this.byMass) {
       this.box(x, y, w, h, this.shade(page, owner).edge);
     }
     w -= parted;
     h -= parted;
     if (state === FREE || owner === NOBODY) return this.box(x, y, w, h, this.free);
-    const shade = this.shade(page, owner), side = Math.min(w, h);
+    const shade = this.shade(page, owner), side = Math.min(w, h) / unit;
     if (this.byMass && frame.mass) {
       return this.box(x, y, w, h, shade.mass[frame.mass[page] >> 3]);
     }
@@ -161,22 +162,26 @@ class Cells {
     if (texture && side >= 4) this.texture(x, y, w, h, texture, shade.mark);
     const filled = frame.fill[page] / frame.page_size;
     if (filled < 1 && side >= 6) {
-      const from = Math.round(w * filled), cut = side >= 7 ? 1 : 0;
-      for (let row = cut; row < h - cut; row++) {
-        const start = (y + row) * this.width + x;
-        this.pixels.fill(shade.part, start + from, start + w);
+      const from = Math.round(w * filled);
+      for (let row = 0; row < h; row++) {
+        const cut = row === 0 || row === h - 1 ? 1 : 0, start = (y + row) * this.width + x;
+        this.pixels.fill(shade.part, start + Math.max(from, cut), start + w - cut);
       }
     }
     if (frame.glow[page]) {
-      if (side >= 8) this.ring(x, y, w, h, side < 14 ? 2 : 4, this.paper);
-      this.ring(x, y, w, h, side < 14 ? 1 : 2, this.glow);
-    } else if (frame.refs[page] > 1 && side >= 4) this.ring(x, y, w, h, side < 14 ? 1 : 2, shade.rim);
+      const thick = (side < 14 ? 1 : 2) * unit;
+      if (side >= 8) this.ring(x, y, w, h, 2 * thick, this.paper);
+      this.ring(x, y, w, h, thick, this.glow);
+    } else if (frame.refs[page] > 1 && side >= 4) {
+      this.ring(x, y, w, h, (side < 14 ? 1 : 2) * unit, shade.rim);
+    }
   }
 
   hostPage(page, owner, x, y, w, h) {
     if (owner === NOBODY) return this.box(x, y, w, h, this.free);
     this.box(x, y, w, h, this.paper);
-    this.ring(x, y, w, h, Math.min(w, h) < 12 ? 1 : 2, this.shade(-1 - page, owner).full);
+    const thick = (Math.min(w, h) < 12 * this.unit ? 1 : 2) * this.unit;
+    this.ring(x, y, w, h, thick, this.shade(-1 - page, owner).full);
   }
 
   draw(ctx, width, height, ratio) {
@@ -188,6 +193,7 @@ class Cells {
     }
     this.width = w;
     this.ratio = ratio;
+    this.unit = Math.max(1, Math.round(ratio)); // a thin line, in device pixels
     this.prepare(frame);
     this.pixels.fill(this.paper);
     const grid = this.arrangement === "memory";

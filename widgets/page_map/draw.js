@@ -177,7 +177,7 @@ function drawLegend(stage, legend, cells) {
   if (!frame || legend.dataset.key === key) return;
   legend.dataset.key = key;
   const bright = [shades(stage.colors, stage.colors.hues[0], false)];
-  const swatch = { width: 14, bright, dimmed: bright, mine: new Set() };
+  const swatch = { width: 14, unit: 1, bright, dimmed: bright, mine: new Set() };
   const painter = Object.assign(Object.create(Cells.prototype), cells, swatch, { byMass: false });
   const one = { owner: [0], page_size: 1, owner_texture: [0], mass: null };
   const item = (text, paint, letter = "") => {

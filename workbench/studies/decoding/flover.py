@@ -144,6 +144,7 @@ STUDY = Study(
             sentence="On this machine fusion outruns separate instances and static batches.",
             paper="over 11× on GPT and 16× on LLaMA against FasterTransformer (abstract)",
             grade="measured",
+            timed=True,
             check=gain_here,
             broken={"batching": "one_instance"},
         ),

@@ -92,6 +92,7 @@ STUDY = Study(
             sentence="On this machine the job is done sooner than with streaming practice.",
             paper="1.1× to 2× over vLLM (abstract)",
             grade="measured",
+            timed=True,
             check=faster_here,
             broken=STREAMING,
         ),

@@ -1,0 +1,108 @@
+"""Every study, found by folder: it is told, runs, is seen, and its claims can come out false."""
+
+import pytest
+
+from engine.core.config import from_dict, knobs, to_dict, update
+from engine.core.events import Closed, Opened
+from engine.core.run import Run
+from widgets.fold import History
+from widgets.view import views
+from workbench.catalogue import catalogue, entry, study, study_files
+from workbench.study import GRADES, Claim, Study
+
+SLUGS = sorted(study_files())
+CLAIMS = [(slug, claim.id) for slug in SLUGS for claim in study(slug).claims]
+
+
+@pytest.fixture(scope="module", params=SLUGS)
+def chosen(request) -> Study:
+    return study(request.param)
+
+
+@pytest.fixture(scope="module")
+def log(chosen):
+    """One run of the study as it stands."""
+    return Run.execute(chosen.driver, chosen.config, study=chosen.slug).log
+
+
+def test_it_is_a_row_of_the_catalogue_under_its_own_name(chosen):
+    row = entry(chosen.slug)
+    assert row.built
+    assert row.module.split(".")[-2] == row.family
+    assert row.module.split(".")[-1] == chosen.slug.replace("-", "_")
+
+
+def test_it_is_told(chosen):
+    assert len(chosen.about) > 100
+    assert len(chosen.limits) > 50
+    assert len(chosen.tries) == 3
+    assert 1 <= len(chosen.views) <= 4
+    assert chosen.claims
+    assert len({claim.id for claim in chosen.claims}) == len(chosen.claims)
+
+
+def test_its_config_reads_back_and_every_knob_says_what_it_is(chosen):
+    assert from_dict(type(chosen.config), to_dict(chosen.config)) == chosen.config
+    assert all(knob.doc for knob in knobs(chosen.config))
+
+
+def test_presets_and_tries_change_something(chosen):
+    changes = [*chosen.presets.values(), *(changed for _, changed in chosen.tries)]
+    for turned in changes:
+        assert chosen.configured(turned) != chosen.config
+    for name in chosen.presets:
+        assert chosen.configured({}, name) == update(chosen.config, chosen.presets[name])
+
+
+def test_its_views_exist_and_fold_its_run(chosen, log):
+    assert isinstance(log[0], Opened)
+    assert isinstance(log[-1], Closed)
+    assert log.closed.reason == "finished"
+    for name in chosen.views:
+        history = History(log, views()[name].fold())
+        whole = history.latest().frame()
+        assert whole
+        history.at(log.duration / 2).frame()
+
+
+def test_its_run_never_goes_back_in_time(log):
+    times = [event.time for event in log]
+    assert times == sorted(times)
+
+
+def test_no_claim_is_known_by_another_grade(chosen):
+    for claim in chosen.claims:
+        assert claim.grade in GRADES
+        assert claim.sentence.endswith(".")
+        assert claim.paper
+        assert claim.broken, "a claim that nothing can break says nothing"
+        assert update(chosen.config, claim.broken) is not None
+
+
+def outcome(slug: str, claim: Claim, broken: bool, full: bool):
+    chosen = study(slug)
+    config = update(chosen.config, claim.broken) if broken else chosen.config
+    return claim.check(config, chosen.run_config(), not full)
+
+
+@pytest.mark.parametrize(("slug", "id"), CLAIMS)
+def test_the_claim_holds(slug, id, full):
+    claim = study(slug).claim(id)
+    if claim.timed and not full:
+        pytest.skip("a speed of this machine: told by `workbench check`, asserted with --full")
+    found = outcome(slug, claim, False, full)
+    assert found.holds, f"expected {found.expected}; found {found.measured}"
+
+
+@pytest.mark.parametrize(("slug", "id"), CLAIMS)
+def test_the_same_check_says_no_where_the_mechanism_is_broken(slug, id, full):
+    claim = study(slug).claim(id)
+    if claim.timed and not full:
+        pytest.skip("a speed of this machine: told by `workbench check`, asserted with --full")
+    found = outcome(slug, claim, True, full)
+    assert not found.holds, f"under {dict(claim.broken)}: {found.measured}"
+
+
+def test_there_are_studies_and_the_catalogue_knows_them():
+    assert {row.slug for row in catalogue() if row.built} == set(SLUGS)
+    assert {"flover", "batchllm"} <= set(SLUGS)

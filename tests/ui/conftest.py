@@ -1,0 +1,128 @@
+"""A served app and a browser that may talk to nobody else."""
+
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+BROWSERS = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
+WAIT = 120.0  # seconds the app may take to start on a busy machine
+LOCAL = re.compile(r"^(https?|wss?)://(127\.0\.0\.1|localhost)[:/]|^(data|blob|about):")
+START = "import sys; from workbench.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless chromium; the test is skipped where there is none."""
+    path = next((path for path in BROWSERS if Path(path).exists()), None)
+    if path is None:
+        pytest.skip("no chromium on this machine: apt-get install chromium")
+    api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    with api.sync_playwright() as play:
+        made = play.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="session")
+def app(tmp_path_factory):
+    """The app in a process of its own; gives its address."""
+    said = tmp_path_factory.mktemp("app") / "said.txt"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [sys.executable, "-c", START, "--port", str(port), "--no-browser"]
+    with said.open("w") as file:
+        process = subprocess.Popen(words, stderr=file, stdout=file)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        _answers(address, process, said)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _answers(address, process, said):
+    until = time.monotonic() + WAIT
+    while time.monotonic() < until:
+        if process.poll() is not None:
+            raise RuntimeError(f"the app ended: {said.read_text()}")
+        try:
+            urllib.request.urlopen(f"{address}/v1/models", timeout=5).read()
+            return
+        except OSError:
+            time.sleep(0.2)
+    raise RuntimeError("the app did not answer")
+
+
+class Visit:
+    """A page with what it asked of the outside and what went wrong in it."""
+
+    def __init__(self, browser, address, width=1280, height=900):
+        self.outside, self.faults = [], []
+        self.context = browser.new_context(viewport={"width": width, "height": height})
+        self.context.route("**/*", self._route)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(40_000)
+        self.page.on("pageerror", lambda fault: self.faults.append(str(fault)))
+        self.page.on("websocket", lambda socket: self._see(socket.url))
+        self.address = address
+
+    def _route(self, route):
+        if self._see(route.request.url):
+            route.continue_()
+        else:
+            route.abort()
+
+    def _see(self, url):
+        local = bool(LOCAL.match(url))
+        if not local:
+            self.outside.append(url)
+        return local
+
+    def open(self, place):
+        self.page.goto(f"{self.address}{place}")
+        return self.page
+
+    def picture(self):
+        """What the canvases show, as one text of their pixels."""
+        drawn = "all => all.map(c => c.width && c.height ? c.toDataURL() : '').join()"
+        return self.page.locator("canvas").evaluate_all(drawn)
+
+    def changed(self, before, seconds=30):
+        """The picture, once it differs from `before`."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            now = self.picture()
+            if now != before:
+                return now
+            self.page.wait_for_timeout(50)
+        raise AssertionError("the picture did not change")
+
+    def settled(self, still=5):
+        """The picture, once it has stayed the same a while."""
+        last, same = self.picture(), 0
+        while same < still:
+            self.page.wait_for_timeout(200)
+            now = self.picture()
+            same, last = (same + 1 if now == last else 0), now
+        return last
+
+
+@pytest.fixture
+def visit(browser, app):
+    made = []
+
+    def go(**size):
+        made.append(Visit(browser, app, **size))
+        return made[-1]
+
+    yield go
+    for one in made:
+        one.context.close()

@@ -1,0 +1,95 @@
+"""The app in a real browser: run, turn, see, scrub; nothing is asked of any other machine."""
+
+import pytest
+
+pytestmark = pytest.mark.ui
+STUDY = "/study?slug=flover&executor=modelled&model=llama-2-7b&dtype=float16&pages=600"
+
+
+def test_the_first_page_shows_a_model_decoding(visit, tmp_path):
+    seen = visit(width=1920, height=1080)
+    page = seen.open("/")
+    page.get_by_text("What it writes").wait_for()
+    page.get_by_text("writing", exact=True).first.wait_for()
+    first = seen.picture()
+    seen.changed(first)
+    page.screenshot(path=tmp_path / "live.png")
+    assert seen.outside == []
+    assert seen.faults == []
+
+
+def test_asking_on_the_first_page_answers(visit):
+    seen = visit()
+    page = seen.open("/")
+    page.get_by_text("writing", exact=True).first.wait_for()
+    page.get_by_label("Prompt").fill("class Fountain:\n    def __init__(self):\n")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_text("class Fountain:").last.wait_for()
+
+
+def test_a_knob_changes_the_picture_and_the_address_and_time_goes_back(visit, tmp_path):
+    seen = visit()
+    page = seen.open(STUDY)
+    page.get_by_role("heading", name="Flover").wait_for()
+    page.locator("canvas").first.wait_for()
+    first = seen.settled()
+    page.get_by_role("button", name="Static batches of eight").click()
+    turned = seen.changed(first)
+    page.wait_for_url("**batching=static_batch**")
+    page.screenshot(path=tmp_path / "study.png")
+    slider = page.locator("input[type=range][aria-label]").last
+    slider.focus()
+    seen.settled()
+    slider.press("Home")
+    back = seen.changed(turned)
+    assert back != first
+    assert seen.outside == []
+    assert seen.faults == []
+
+
+def test_an_address_carries_its_knobs(visit):
+    page = visit().open("/study?slug=flover&batching=static_batch&workload.count=7")
+    page.get_by_label("Batching").wait_for()
+    assert "static_batch" in page.get_by_label("Batching").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("/study?slug=nope", "no such system"),
+        ("/study?slug=hogwild", "not built yet"),
+        ("/study?slug=flover&pages=zero", "valid integer"),
+        ("/study", "choose one from the catalogue"),
+    ],
+)
+def test_a_wrong_address_says_what_is_wrong(visit, place, says):
+    visit().open(place).get_by_text(says).first.wait_for()
+
+
+def test_the_catalogue_is_searched_as_one_types(visit, tmp_path):
+    seen = visit()
+    page = seen.open("/catalogue")
+    page.get_by_text("157 systems").wait_for()
+    page.get_by_label("Search").press_sequentially("hogwild")
+    page.get_by_text("FlashAttention-2", exact=True).wait_for(state="detached")
+    assert page.get_by_text("Hogwild! Inference", exact=True).count() == 1
+    page.screenshot(path=tmp_path / "catalogue.png")
+    assert seen.outside == []
+
+
+def test_the_theme_turns_dark(visit):
+    page = visit().open("/catalogue")
+    page.get_by_text("157 systems").wait_for()
+    light = page.locator(".main").evaluate("e => getComputedStyle(e).backgroundColor")
+    page.get_by_label("Toggle theme").click()
+    page.locator(".mui-dark").wait_for()
+    assert page.locator(".main").evaluate("e => getComputedStyle(e).backgroundColor") != light
+    assert "theme=dark" in page.get_by_role("link", name="Runs").get_attribute("href")
+
+
+def test_two_runs_are_compared(visit):
+    seen = visit(width=1920, height=1080)
+    page = seen.open("/compare")
+    page.get_by_role("heading", name="Compare").wait_for()
+    page.get_by_role("heading", name="Runs").count()
+    assert seen.outside == []

@@ -11,17 +11,16 @@ import sys
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
 from engine.kernels import lanes
-from engine.kernels.compiled import inner
+from engine.kernels.compiled import emitted, inner
 
 LINE = 8  # int64 in a cache line
 STRIDE = 2 * LINE  # counters of one phase: claimed, and a line further, done
 PATIENCE = 2000  # pauses before the processor is offered to others
 
 
-@intrinsic
+@emitted
 def _add(context, counters, at, amount):
     signature = types.int64(counters, types.int64, types.int64)
 
@@ -32,7 +31,7 @@ def _add(context, counters, at, amount):
     return signature, emit
 
 
-@intrinsic
+@emitted
 def _read(context, counters, at):
     signature = types.int64(counters, types.int64)
 
@@ -43,7 +42,7 @@ def _read(context, counters, at):
     return signature, emit
 
 
-@intrinsic
+@emitted
 def _pause(context):
     def emit(target, builder, signature, args):
         machine = platform.machine()
@@ -56,7 +55,7 @@ def _pause(context):
     return types.void(), emit
 
 
-@intrinsic
+@emitted
 def _yield(context):
     def emit(target, builder, signature, args):
         if sys.platform != "win32":

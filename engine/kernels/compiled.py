@@ -15,7 +15,7 @@ from numba import types
 from numba.core.caching import FunctionCache
 from numba.extending import intrinsic
 
-numba.config.THREADING_LAYER = "omp"
+numba.config.THREADING_LAYER = "omp"  # type: ignore[attr-defined]
 
 # Products may fuse with sums, but sums keep their order (a reordered sum would depend on how many
 # keys a batch shows it) and infinities their meaning (masks are minus infinity).
@@ -39,6 +39,11 @@ def _cached(dispatcher: Any) -> Any:
     cache._cache_file._source_stamp = (stamp, _STAMP)
     dispatcher._cache = cache
     return dispatcher
+
+
+def emitted(function: Callable[..., Any]) -> Any:
+    """A function kernels may call whose body is LLVM code that the function builds."""
+    return intrinsic(function)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -81,7 +86,7 @@ def is_cached(function: Any, *arguments: Any) -> bool:
     return function._cache.load_overload(kinds, function.targetctx) is not None
 
 
-@intrinsic
+@emitted
 def call(context, place, arguments):
     """Call the `body` at an address with a tuple of arguments; it returns nothing."""
     signature = types.void(types.int64, arguments)

@@ -35,7 +35,7 @@ def _nothing(weights: str, cache: str) -> tuple[Shape, Weights, Inputs, Buffers,
     packed = Weights(data, longs, np.zeros(4, np.int64), floats, floats, floats, longs)
     none, like = ints[:0], np.zeros(0, CACHE[cache])
     inputs = Inputs(none, none, ints, none, none, 1, longs, longs[:0], none, floats, longs, like, 0)
-    buffers = Buffers(*[floats] * 8, 1)
+    buffers = Buffers(floats, floats, floats, floats, floats, floats, floats, floats, 1)
     return shape, packed, inputs, buffers, np.zeros(phases(0) * STRIDE, np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Loops over one row of float32, sixteen at a time: largest, exponentials and their sum, dot products.
+"""Loops over one row of float32, sixteen at a time: largest, exponentials, sums, dot products.
 
 Every sum runs in one fixed order of lanes, so zeros beyond a row's end change nothing.
 """
@@ -9,10 +9,10 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 from engine.kernels import lanes
+from engine.kernels.compiled import emitted
 from engine.kernels.lanes import LANES, whole
 
 SIZE = types.int64
@@ -30,7 +30,9 @@ def _loop(
     carried = [builder.phi(lanes.VECTOR) for _ in start]
     turned = body(i, carried)
     following = builder.add(i, whole(1))
-    for phi, first, value in zip([i, *carried], [whole(0), *start], [following, *turned], strict=True):
+    for phi, first, value in zip(
+        [i, *carried], [whole(0), *start], [following, *turned], strict=True
+    ):
         phi.add_incoming(first, before)
         phi.add_incoming(value, loop)
     builder.cbranch(builder.icmp_signed("<", following, count), loop, done)
@@ -50,7 +52,7 @@ def _read(builder: Any, pointer: Any) -> Any:
     return lanes.load(builder, builder.bitcast(pointer, lanes.VECTOR.as_pointer()))
 
 
-@intrinsic
+@emitted
 def largest(context, x, x_at, vectors):
     """The largest of 16 · `vectors` numbers from `x[x_at]`."""
     signature = types.float32(x, SIZE, SIZE)
@@ -69,7 +71,7 @@ def largest(context, x, x_at, vectors):
     return signature, emit
 
 
-@intrinsic
+@emitted
 def exponentials(context, x, x_at, vectors, shift):
     """x = e^(x - shift) over 16 · `vectors` numbers from `x[x_at]`; returns their sum."""
     signature = types.float32(x, SIZE, SIZE, types.float32)
@@ -90,7 +92,7 @@ def exponentials(context, x, x_at, vectors, shift):
     return signature, emit
 
 
-@intrinsic
+@emitted
 def exponential_sum(context, x, x_at, vectors, shift):
     """Σ e^(x - shift) over 16 · `vectors` numbers from `x[x_at]`, which stay as they are."""
     signature = types.float32(x, SIZE, SIZE, types.float32)
@@ -109,7 +111,7 @@ def exponential_sum(context, x, x_at, vectors, shift):
     return signature, emit
 
 
-@intrinsic
+@emitted
 def gate(context, x, x_at, y, y_at, vectors):
     """x = x · sigmoid(x) · y over 16 · `vectors` numbers (SwiGLU; Shazeer, arXiv 2002.05202)."""
     signature = types.void(x, SIZE, y, SIZE, SIZE)
@@ -132,7 +134,7 @@ def gate(context, x, x_at, y, y_at, vectors):
     return signature, emit
 
 
-@intrinsic
+@emitted
 def squares(context, x, x_at, vectors):
     """The sum of squares of 16 · `vectors` numbers from `x[x_at]`."""
     signature = types.float32(x, SIZE, SIZE)
@@ -157,7 +159,7 @@ def dots(rows: int) -> Any:
     `k` is float32 or bfloat16 bits (uint16).
     """
 
-    @intrinsic
+    @emitted
     def dot(context, q, q_at, q_stride, k, k_at, vectors, out, out_at, out_stride):
         signature = types.void(q, SIZE, SIZE, k, SIZE, SIZE, out, SIZE, SIZE)
 
@@ -191,7 +193,7 @@ def dots(rows: int) -> Any:
     return dot
 
 
-@intrinsic
+@emitted
 def read(context, x, at):
     """One number of a float32 or bfloat16 (uint16) array, as float32."""
     signature = types.float32(x, SIZE)
@@ -208,7 +210,7 @@ def read(context, x, at):
     return signature, emit
 
 
-@intrinsic
+@emitted
 def write(context, x, at, value):
     """Store a float32 in a float32 or bfloat16 (uint16) array, rounding to nearest even."""
     signature = types.void(x, SIZE, types.float32)
@@ -229,7 +231,7 @@ def write(context, x, at, value):
     return signature, emit
 
 
-@intrinsic
+@emitted
 def fetch(context, x, at):
     """Ask for the cache line of `x[at]` ahead of its use."""
     signature = types.void(x, SIZE)
@@ -245,7 +247,7 @@ def fetch(context, x, at):
     return signature, emit
 
 
-@intrinsic
+@emitted
 def part(context, x, at):
     """The flat array that begins at `x[at]`: a pointer, none of a slice's checks and counts."""
     signature = types.Array(x.dtype, 1, "C")(x, SIZE)

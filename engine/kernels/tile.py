@@ -11,9 +11,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from engine.kernels import lanes
+from engine.kernels.compiled import emitted
 from engine.kernels.lanes import INTS, LANES, whole
 
 
@@ -123,7 +123,7 @@ def tile(rows: int, panels: int) -> Any:
     elements into flat or C-contiguous arrays; panel p of y starts 16·p columns on.
     """
 
-    @intrinsic
+    @emitted
     def multiply_add(
         context, x, x_at, x_stride, valid, w, w_at, w_step, w_panel, depth, y, y_at, y_stride
     ):
@@ -139,15 +139,15 @@ def tile(rows: int, panels: int) -> Any:
             w = lanes.address(target, b, kinds[4], w, w_at, stored[weight.bitwidth // 8])
             y = lanes.address(target, b, kinds[9], y, y_at, lanes.FLOAT)
             last = b.sub(valid, whole(1))
-            row = [b.select(b.icmp_signed("<", whole(r), last), whole(r), last) for r in range(rows)]
+            row = [
+                b.select(b.icmp_signed("<", whole(r), last), whole(r), last) for r in range(rows)
+            ]
             outputs = [
                 lanes.at(b, y, b.add(b.mul(r, y_stride), whole(LANES * p)))
                 for r in row
                 for p in range(panels)
             ]
-            sums = [
-                lanes.load(b, b.bitcast(out, lanes.VECTOR.as_pointer())) for out in outputs
-            ]
+            sums = [lanes.load(b, b.bitcast(out, lanes.VECTOR.as_pointer())) for out in outputs]
             emitter = _Emitter(
                 b,
                 [lanes.at(b, x, b.mul(r, x_stride)) for r in row],

@@ -164,12 +164,12 @@ def _pack(config: ModelConfig, weights: dict[str, Tensor], outer: dict[str, Tens
         matrices += [[torch.cat([w["query"], w["key"], w["value"]])], [w["out"]]]
         matrices += [[w["gate"], w["up"]], [w["down"]]]
     matrices.append([head])
-    sizes = [sum(packed_length(*part.shape, half) for part in parts) for parts in matrices]
+    sizes = [sum(_length(part, half) for part in parts) for parts in matrices]
     places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     data = aligned(int(places[-1]), np.uint32 if half else np.float32)
     for place, parts in zip(places, matrices, strict=False):
         for part in parts:
-            size = packed_length(*part.shape, half)
+            size = _length(part, half)
             pack(part, data[place : place + size])
             place += size
     inputs = config.hidden, config.heads * config.head_dim, config.hidden, config.width
@@ -183,6 +183,10 @@ def _pack(config: ModelConfig, weights: dict[str, Tensor], outer: dict[str, Tens
         head_norms=_join([w[n] for w in layers for n in ("query_norm", "key_norm") if n in w]),
         windows=np.array(config.windows, np.int64),
     )
+
+
+def _length(matrix: Tensor, half: bool) -> int:
+    return packed_length(matrix.shape[0], matrix.shape[1], half)
 
 
 def _join(vectors: list[Tensor]) -> np.ndarray:

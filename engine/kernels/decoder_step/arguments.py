@@ -46,7 +46,7 @@ class Weights(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """One batch: see `engine.models.batch.Batch`; `turn` is float32 [positions, cos D/2 + sin D/2]."""
+    """One batch: see `engine.models.batch.Batch`; `turn` is [positions, cosines then sines]."""
 
     positions: Array  # [T]
     slots: Array  # [T]

@@ -1,18 +1,16 @@
 """A dense decoder's whole step in one numba call: threads claim tasks, phase by phase.
 
 Each layer is eight phases (norm, query-key-value, rotate and store, attend, out, norm, gate and up,
-down), then the last norm and the output head. Phases end by counting tasks (`engine.kernels.claims`),
-which costs well under a microsecond, so a step is one parallel region instead of a hundred.
+down), then the last norm and the output head. Phases end by counting tasks (see
+`engine.kernels.claims`), so a step is one parallel region instead of a hundred.
 The sums are those of the single kernels: a row has the same bits alone and in any batch.
 """
 
 import numpy as np
 from numba import carray, prange, types
-from numba.extending import intrinsic
 
-from engine.kernels import lanes
 from engine.kernels.claims import claim, finish, wait
-from engine.kernels.compiled import address, body, call, inner, kernel, pasted
+from engine.kernels.compiled import address, body, call, emitted, inner, kernel, pasted
 from engine.kernels.decoder_step.arguments import Buffers, Inputs, Shape, Weights
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.panels_cpu import add_product, task_panels
@@ -31,7 +29,7 @@ def phases(layers: int) -> int:
     return KINDS * layers + 2
 
 
-@intrinsic
+@emitted
 def _pointer(context, address, like):
     signature = types.CPointer(like.dtype)(types.int64, like)
 
@@ -110,7 +108,8 @@ def _store(task, tokens, layer, shape, weights, inputs, buffers, keys, values):
 def _attend(task, layer, shape, weights, inputs, buffers, keys, values, thread):
     H, G, D = shape.heads, shape.kv_heads, shape.dim
     attend_task(
-        task, inputs.first_tasks, inputs.task_heads, buffers.qkv, _lanes((H + 2 * G) * D), H, keys, values, G, D, D,
+        task, inputs.first_tasks, inputs.task_heads, buffers.qkv, _lanes((H + 2 * G) * D), H,
+        keys, values, G, D, D,
         shape.page_size, inputs.table, inputs.table_width, inputs.start, inputs.context,
         shape.scale, weights.windows[layer], shape.softcap, buffers.mixed, H * D,
         buffers.work, thread * buffers.work_size,
@@ -152,7 +151,7 @@ def _into_x(task, tokens, shape, weights, source, depth, stride, at, panel, x):
 @pasted
 def _task(kind, task, layer, tokens, shape, weights, inputs, buffers, keys, values, thread):
     hidden = shape.hidden
-    if kind == NORM or kind == NORM_AGAIN:
+    if kind in (NORM, NORM_AGAIN):
         at = (2 * layer + (0 if kind == NORM else 1)) * hidden
         _normalise(
             task, tokens, shape, buffers.x, weights.norms, at, shape.eps, buffers.normed,
@@ -180,7 +179,7 @@ def _task(kind, task, layer, tokens, shape, weights, inputs, buffers, keys, valu
 @pasted
 def _tasks(kind, tokens, shape, inputs):
     """How many tasks a phase of a layer has."""
-    if kind == NORM or kind == STORE or kind == NORM_AGAIN:
+    if kind in (NORM, STORE, NORM_AGAIN):
         return _up(tokens, CHUNK)
     if kind == ATTEND:
         return inputs.first_tasks[-1]

@@ -1,7 +1,7 @@
 """Paged attention in plain torch: what the fast ones must equal.
 
-Shape letters: T new tokens, H query heads, G key/value heads, D key size, E value size, B sequences,
-P pages of the longest sequence, S tokens of a page, N visible tokens.
+Shape letters: T new tokens, H query heads, G key/value heads, D key size, E value size,
+B sequences, P pages of the longest sequence, S tokens of a page, N visible tokens.
 """
 
 import torch
@@ -22,8 +22,8 @@ def paged_attention(
 ) -> Tensor:
     """o_THE in float32: each new token attends to its sequence up to itself.
 
-    `context_B` counts a sequence's tokens with the new ones, which are its last. `window` limits how
-    many tokens a query sees (0: all), `softcap` bounds scores to ±softcap (0: none).
+    `context_B` counts a sequence's tokens with the new ones, which are its last. `window` limits
+    how many tokens a query sees (0: all), `softcap` bounds scores to ±softcap (0: none).
     """
     T, H, _ = q_THD.shape
     out_THE = q_THD.new_zeros(T, H, v_PSGE.shape[-1], dtype=torch.float32)

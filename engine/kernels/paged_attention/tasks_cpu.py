@@ -1,7 +1,7 @@
 """How paged attention is split into tasks, and the call from Python.
 
-Shape letters: T new tokens, H query heads, G key/value heads, D key size, E value size, B sequences,
-P pages of the longest sequence, S tokens of a page.
+Shape letters: T new tokens, H query heads, G key/value heads, D key size, E value size,
+B sequences, P pages of the longest sequence, S tokens of a page.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from engine.kernels.paged_attention.online_cpu import ROWS, attend, room
 
 
 class Split(NamedTuple):
-    """Per sequence: the number of its first task (and, at the end, of all), and heads a task takes."""
+    """Per sequence: the number of its first task (at the end, of all) and the heads of a task."""
 
     first: np.ndarray  # int64 [B + 1]
     heads: np.ndarray  # int64 [B]
@@ -40,8 +40,8 @@ def split(query_start_B1: np.ndarray, share: int, kv_heads: int, threads: int) -
 
 @inner
 def attend_task(
-    task, first_tasks, task_heads, q, q_step, H, k, v, G, D, E, page_size, table, table_width, start, context,
-    scale, window, softcap, out, out_step, work, work_at,
+    task, first_tasks, task_heads, q, q_step, H, k, v, G, D, E, page_size, table, table_width,
+    start, context, scale, window, softcap, out, out_step, work, work_at,
 ):  # fmt: skip
     """One task: find its sequence, rows and heads, and attend."""
     low, high = 0, len(task_heads)
@@ -72,8 +72,8 @@ def _attention(
 ):  # fmt: skip
     for index in prange(split.first[-1]):
         attend_task(
-            np.int64(index), split.first, split.heads, q, H * D, H, k, v, G, D, E, page_size, table, table_width,
-            start, context, scale, window, softcap, out, H * E, work,
+            np.int64(index), split.first, split.heads, q, H * D, H, k, v, G, D, E, page_size,
+            table, table_width, start, context, scale, window, softcap, out, H * E, work,
             np.int64(get_thread_id()) * room,
         )  # fmt: skip
 
@@ -92,8 +92,8 @@ def paged_attention(
 ) -> Tensor:
     """o_THE in float32: each new token attends to its sequence up to itself.
 
-    `context_B` counts a sequence's tokens with the new ones, which are its last. Pages are float32 or
-    bfloat16, contiguous. `window` limits how many tokens a query sees (0: all), `softcap` bounds
+    `context_B` counts a sequence's tokens with the new ones, which are its last. Pages are
+    float32 or bfloat16, contiguous. `window` limits how many tokens a query sees (0: all), `softcap` bounds
     scores to ±softcap (0: none).
     """
     (T, H, D), (_, S, G, E) = q_THD.shape, v_PSGE.shape

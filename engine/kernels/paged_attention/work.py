@@ -9,14 +9,21 @@ def visible(new: int, context: int, window: int = 0) -> int:
     return sum(min(keys, window) if window else keys for keys in seen)
 
 
-def flops(news: Sequence[int], contexts: Sequence[int], heads: int, dim: int, window: int = 0) -> int:
+def flops(
+    news: Sequence[int], contexts: Sequence[int], heads: int, dim: int, window: int = 0
+) -> int:
     """Scores and weighted values of every visible pair, for all sequences."""
     pairs = sum(visible(n, c, window) for n, c in zip(news, contexts, strict=True))
     return 4 * pairs * heads * dim
 
 
 def bytes(
-    news: Sequence[int], contexts: Sequence[int], heads: int, kv_heads: int, dim: int, cache: int = 4
+    news: Sequence[int],
+    contexts: Sequence[int],
+    heads: int,
+    kv_heads: int,
+    dim: int,
+    cache: int = 4,
 ) -> int:
-    """Read each sequence's keys and values once (`cache` bytes a number), queries and outputs once."""
+    """Read keys and values once (`cache` bytes a number), queries once; write outputs once."""
     return 2 * sum(contexts) * kv_heads * dim * cache + 2 * sum(news) * heads * dim * 4

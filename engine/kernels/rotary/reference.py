@@ -1,4 +1,4 @@
-"""Rotation of head halves in plain torch (Su et al., arXiv 2104.09864): what the fast ones must equal.
+"""Rotation of head halves in plain torch (Su et al., arXiv 2104.09864): the truth.
 
 Shape letters: T tokens, H heads, D head size, F = D / 2.
 """

@@ -78,7 +78,9 @@ def test_a_token_has_the_same_bits_alone_in_a_batch_and_in_any_chunk(case, choic
 
 def test_attention_over_a_half_precision_cache():
     case = Case(6, 2, 64, [3, 1], [40, 270], values=80, half=True)
-    torch.testing.assert_close(case.all(window=200), case.all(plain, window=200), rtol=1e-5, atol=2e-6)
+    torch.testing.assert_close(
+        case.all(window=200), case.all(plain, window=200), rtol=1e-5, atol=2e-6
+    )
 
 
 def test_huge_scores_do_not_overflow():

@@ -55,7 +55,9 @@ def test_draws_follow_the_distribution():
     ones = np.ones(rows)
     drawn = sample(x, ones, 0 * ones, ones, 0 * ones, np.arange(rows), 7 * ones)
     counts = np.bincount(drawn, minlength=3)
-    chi = ((counts - rows * np.array([0.5, 0.3, 0.2])) ** 2 / (rows * np.array([0.5, 0.3, 0.2]))).sum()
+    chi = (
+        (counts - rows * np.array([0.5, 0.3, 0.2])) ** 2 / (rows * np.array([0.5, 0.3, 0.2]))
+    ).sum()
     assert chi < 13.8  # 0.999 quantile with 2 degrees of freedom
 
 

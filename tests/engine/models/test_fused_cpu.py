@@ -67,7 +67,9 @@ def everywhere(batch: Batch) -> Batch:
 
 def texts(config, lengths):
     draw = torch.Generator().manual_seed(1)
-    return [torch.randint(0, config.vocab, (length,), generator=draw).tolist() for length in lengths]
+    return [
+        torch.randint(0, config.vocab, (length,), generator=draw).tolist() for length in lengths
+    ]
 
 
 @pytest.mark.parametrize("name", CONFIGS)

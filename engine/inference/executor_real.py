@@ -42,7 +42,7 @@ class RealExecutor:
         storage.copy(step.copies)
         storage.swap_in(step.swap_in)
         batch, from_S = gather(step, storage.scratch)
-        logits_RV = self.model.forward(batch, storage.kv)
+        logits_RV = self.model.forward(batch, storage.kv).cpu().numpy()
         tokens_S, logprobs_S, tops = sample(logits_RV, from_S, step, step.requests, self.facts.eos)
         flops, moved = self.work.of(step.queries_B, step.contexts_B, len(logits_RV))
         result = Result(tokens_S, logprobs_S, 0.0, tops, flops, moved)

@@ -7,24 +7,29 @@ logits, S samples, V vocabulary.
 from collections.abc import Sequence
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from engine.inference.draws import choose
 from engine.inference.request import Request, Sampling
 from engine.inference.step import Step
 
 
-def likeliest(logits_RV: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """The likeliest token of each row (the lowest number among equals) and its log-probability."""
+def likeliest(logits_RV: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The likeliest token of each row (the lowest number among equals) and its log-probability.
+
+    In numpy, one row after another: a second pool of threads would take the kernels' cores.
+    """
     best_R = logits_RV.argmax(-1)
-    top_R = logits_RV.gather(-1, best_R[:, None])[:, 0]
-    logprob_R = top_R - logits_RV.logsumexp(-1)
-    return best_R.to(torch.int32).cpu().numpy(), logprob_R.cpu().numpy()
+    top_R = logits_RV[np.arange(len(best_R)), best_R]
+    logprob_R = np.empty(len(best_R), np.float32)
+    room_V = np.empty(logits_RV.shape[-1], logits_RV.dtype)
+    for r, (logits_V, top) in enumerate(zip(logits_RV, top_R, strict=True)):
+        np.exp(np.subtract(logits_V, top, out=room_V), out=room_V)
+        logprob_R[r] = -np.log(room_V.sum())
+    return best_R.astype(np.int32), logprob_R
 
 
 def sample(
-    logits_RV: Tensor,
+    logits_RV: np.ndarray,
     from_S: np.ndarray,
     step: Step,
     requests: Sequence[Request],
@@ -40,7 +45,7 @@ def sample(
     rows = step.rows
     for s in np.flatnonzero(~rows.plain[step.sample_rows_S]).tolist():
         row = int(step.sample_rows_S[s])
-        logits_V = logits_RV[int(from_S[s])].cpu().numpy()
+        logits_V = logits_RV[from_S[s]]
         request, known = requests[row], int(rows.known[row])
         seen = rows.tokens[row, :known]
         token = pick(logits_V, request.sampling, seen, int(rows.prompt[row]), request.seed, eos)

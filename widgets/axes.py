@@ -1,5 +1,7 @@
 """One pair of Bokeh axes for one `Plot`: made once, then only patched."""
 
+import html
+
 from bokeh.core.enums import Dimensions
 from bokeh.core.properties import value
 from bokeh.models import (
@@ -29,6 +31,7 @@ DASH = [6, 3]
 MARGIN_LEFT, MARGIN_RIGHT = 52, 66  # pixels kept for tick labels and for readings
 PAD = 1.09  # the time axis goes on a little: that is where the names of lines stand
 HEADROOM = 0.05  # of the height, so that lines at nought and at the top are whole
+FONT = theme.FONT.replace("'", "")  # as a style attribute takes it
 LABEL_GAP = 15  # pixels between neighbouring names
 # What `theme.figure` does, for ticks that zooming makes; seconds and plain numbers only.
 TICKS = """
@@ -112,10 +115,13 @@ class Axes:
             for source in self.sources
         ]
         for place, (line, hit) in enumerate(zip(self.plot.lines, hits, strict=True)):
-            tips = [(line.name, "@y{0,0.[0]}")] if self.plot.timed else [("", "@owner @x{0.000} s")]
-            mode = "vline" if self.plot.timed else "mouse"
+            name = html.escape(line.name).replace("@", "&#64;").replace("$", "&#36;")
+            read = f"@y{{0,0.[0]}} {name}" if self.plot.timed else "@owner, @x{0.0000} s"
             hover = HoverTool(
-                renderers=[hit], tooltips=tips, mode=mode, point_policy="snap_to_data"
+                renderers=[hit],
+                tooltips=f'<span style="font:{TEXT} {FONT}">{read}</span>',
+                mode="vline" if self.plot.timed else "mouse",
+                attachment=("above", "below", "left", "right")[place % 4],
             )
             if not self.plot.timed and place == 0:
                 hover.callback = CustomJS(

@@ -11,8 +11,7 @@ from typing import Any
 
 import panel as pn
 from bokeh.events import Tap
-from bokeh.models import Column as BokehColumn
-from bokeh.models import Row as BokehRow
+from bokeh.layouts import gridplot
 
 from widgets import theme
 from widgets.axes import Axes
@@ -41,7 +40,7 @@ class ChartDrawing:
         self._foot = pn.pane.HTML("", sizing_mode="stretch_width", margin=0, visible=False)
         self._pane = pn.pane.Bokeh(None, sizing_mode="stretch_width", margin=0)
         self._panel = pn.Column(
-            self._head, self._pane, self._foot, sizing_mode="stretch_width", margin=0
+            self._head, self._pane, self._foot, sizing_mode="stretch_width", margin=(8, 16)
         )
         self._words()
 
@@ -76,9 +75,17 @@ class ChartDrawing:
                 axes.figure.on_event(Tap, self._tapped)
             self.axes.append(axes)
         figures = [axes.figure for axes in self.axes]
-        layout = BokehRow if picture.across else BokehColumn
+        # A grid has one toolbar for all, which saves all as one picture.
         self._pane.object = (
-            layout(children=figures, sizing_mode="stretch_width", spacing=0) if figures else None
+            figures
+            and gridplot(
+                figures,
+                ncols=len(figures) if picture.across else 1,
+                sizing_mode="stretch_width",
+                toolbar_location="right",
+                toolbar_options={"autohide": True, "logo": None},
+            )
+            or None
         )
 
     def _picked(self, attr: str, old: Any, new: Any) -> None:

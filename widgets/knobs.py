@@ -7,6 +7,7 @@ combination that does not fit is answered in one line.
 import html
 import random
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any
 
 import panel as pn
@@ -19,7 +20,7 @@ from widgets.config_text import as_cli, as_python
 from widgets.controls import Control
 from widgets.copy_text import CopyText
 
-DEBOUNCE = 40  # milliseconds: turns closer together become one config
+DEBOUNCE = 60  # milliseconds: turns closer together become one config
 TRIES = 30  # random settings tried until one is valid
 FOLD = {
     "& .MuiAccordionSummary-root": {"minHeight": "36px", "padding": "0 4px"},
@@ -52,6 +53,7 @@ class Knobs:
         self.is_dark = False
         self._edits: dict[str, Any] = {}  # turned, but not part of a valid config yet
         self._waiting = False
+        self._applied = 0.0  # perf_counter
         self._controls: dict[tuple[Any, ...], Control] = {}
         self._folds: dict[str, Any] = {}
         self._rows = pn.Column(sizing_mode="stretch_width", margin=0)
@@ -73,15 +75,16 @@ class Knobs:
         """A person turned a knob: soon a new config, or a line that says why not."""
         self._edits[path] = value
         document = pn.state.curdoc
-        if document is None or document.session_context is None:
-            self.apply()
+        paged = document is not None and document.session_context is not None
+        if not paged or perf_counter() - self._applied > DEBOUNCE / 1000:
+            self.apply()  # the first turn at once
         elif not self._waiting:
             self._waiting = True
             document.add_timeout_callback(self.apply, DEBOUNCE)
 
     def apply(self) -> None:
         """Make a config of what was turned; what does not fit yet is kept for the next turn."""
-        self._waiting = False
+        self._waiting, self._applied = False, perf_counter()
         edits = {path: value for path, value in self._edits.items() if self._has(path)}
         try:
             config = update(self.config, edits)

@@ -19,6 +19,7 @@ from engine.core.run import Run
 from widgets import theme
 
 SPEEDS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+AT_FOOT = {"position": "sticky", "bottom": "0", "z-index": "5"}  # in sight however long the page
 SHOWN_IN = 12.0  # seconds a whole run takes at the speed it is given at first
 
 
@@ -103,7 +104,7 @@ class Transport:
         self.cursor, self.steps = cursor, steps
         self.run: Run | None = None
         self.bar = TransportBar(
-            options=colours(), sizing_mode="stretch_width", margin=0, min_height=44
+            options=colours(), sizing_mode="stretch_width", margin=0, min_height=44, styles=AT_FOOT
         )
         self.bar.param.watch(lambda event: self.told(event.new), "command")
         shared = ["time", "duration", "playing", "speed", "follow"]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from bokeh.document import Document
+from bokeh.models import HoverTool
 
 from engine.core.events import Branch, Level, Opened, Token
 from engine.core.measure import serving
@@ -150,6 +151,16 @@ def test_an_unchanged_frame_sends_nothing_and_a_longer_one_only_its_tail():
     expected = steps(*folded(LevelsFold(), levels(55))["levels"]["running"]["engine"], 0.55)
     np.testing.assert_array_equal(source.data["x"], expected.x)
     np.testing.assert_array_equal(source.data["y"], expected.y)
+
+
+def test_the_name_of_a_level_is_text_in_the_reading_under_the_pointer():
+    drawing = LEVELS.draw()
+    evil = [Level(float(i), "engine", "<img src=x onerror=alert(1)>@y", float(i)) for i in range(3)]
+    drawing.show(folded(LevelsFold(), evil), 0.0)
+    tools = drawing.axes[0].figure.select({"type": HoverTool})
+    assert [tool for tool in tools if "<img" in tool.tooltips] == []
+    assert "&lt;img" in tools[0].tooltips and "@y{0,0.[0]} " in tools[0].tooltips
+    assert "&#64;y" in tools[0].tooltips
 
 
 def test_an_empty_log_says_what_to_do():

@@ -32,8 +32,8 @@ ROWS = {
     "{window:,}",
 }
 DRAFT_ROWS = {
-    "Drafts for": "{drafts_for}: the same greedy choice at {greedy_agreement:.1%} of held-out "
-    "positions",
+    "Grown from": "{draft}, as the same function with room to learn more",
+    "Drafted by": "{draft}: the same greedy choice at {greedy_agreement:.1%} of held-out positions",
 }
 BOTTOM = """
 Losses are of this folder's float16 file, computed in float32. Made again by

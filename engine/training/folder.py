@@ -26,7 +26,7 @@ from engine.training.recipe import Recipe
 from engine.training.tokenizer import save_tokenizer
 
 SLICE = 48_000  # characters of held-out text that travel with a model
-PROMPTS = ("def parse_args(", "import os\nimport sys\n", "class Queue:\n")
+PROMPTS = ("def parse_args(", "class Queue:\n    def __init__(self", "    try:\n        import ")
 COMPLETION = 48  # tokens of the card's samples
 
 
@@ -44,14 +44,14 @@ class Trained:
 
 
 def write_folder(folder: Path, trained: Trained) -> None:
-    """Weights, configs, tokenizer, `recipe.json`, the card, and held-out text with a main model."""
+    """Weights, configs, tokenizer, `recipe.json`, card; held-out text where there is a draft."""
     recipe, config = trained.recipe, trained.config
     folder.mkdir(parents=True, exist_ok=True)
     save(folder, config, {name: weight.half() for name, weight in trained.weights.items()})
     generation = {"bos_token_id": 0, "eos_token_id": 1, "do_sample": False}
     _write_json(folder / "generation_config.json", generation)
     save_tokenizer(trained.tokenizer, folder, config.max_positions)
-    if not recipe.drafts_for:
+    if recipe.draft:
         (folder / "validation.txt").write_bytes(held_out_text(trained.corpus).encode())
     facts = _facts(folder, trained)
     _write_json(folder / "recipe.json", facts)
@@ -108,10 +108,10 @@ def _facts(folder: Path, trained: Trained) -> dict[str, Any]:
         },
         "recipe": to_dict(recipe),
     }
-    model = folder.parent / recipe.drafts_for
-    if recipe.drafts_for and model.is_dir():
-        drafted = agreement((config, weights), saved_weights(model), trained.validation, length)
-        facts |= {"drafts_for": recipe.drafts_for, "greedy_agreement": drafted}
+    if recipe.draft:
+        draft = saved_weights(folder.parent / recipe.draft)
+        drafted = agreement(draft, (config, weights), trained.validation, length)
+        facts |= {"draft": recipe.draft, "greedy_agreement": drafted}
     return facts
 
 

@@ -42,7 +42,7 @@ class Training(Config):
     rate: float = knob(2e-3, "Peak learning rate", low=1e-6, high=1.0, log=True)
     tokens: int = knob(4096, "Tokens in a step", low=8, high=1 << 20, unit="tokens")
     context: int = knob(512, "Window until the decay", low=8, high=8192, unit="tokens")
-    long_context: int = knob(512, "Window in the decay", low=8, high=8192, unit="tokens")
+    long_context: int = knob(1024, "Window in the decay", low=8, high=8192, unit="tokens")
     weight_decay: float = knob(0.1, "AdamW's decay of matrices", low=0.0, high=1.0)
     beta2: float = knob(0.95, "AdamW's memory of squared gradients", low=0.5, high=0.9999)
     clip: float = knob(1.0, "Largest gradient norm", low=1e-3, high=1e3)
@@ -85,37 +85,39 @@ def train(
     emit: Emit,
     clock: Clock,
     checkpoint: Path | None = None,
+    start: dict[str, Tensor] | None = None,
 ) -> dict[str, Tensor]:
-    """The trained weights. Resumes from `checkpoint` where that exists, and keeps it up to date.
+    """The trained weights, from `start` or else fresh ones.
 
+    Resumes from `checkpoint` where that exists, and keeps it up to date.
     Emits a Span for each stretch between reports, Levels loss, rate, gradient_norm and
     tokens_per_second at each report, validation_loss at each validation, and a Mark at each
     checkpoint.
     """
-    weights, step = fresh_weights(config, recipe.seed), 0
+    weights, step = start or fresh_weights(config, recipe.seed), 0
     optimizer = adamw(weights, recipe)
     if checkpoint is not None and checkpoint.exists():
         step = load_checkpoint(checkpoint, weights, optimizer)
         emit(Mark(clock.now(), LANE, "resume", f"from step {step} of {checkpoint.name}"))
-    start, since, seen = clock.now(), step, 0
+    began, since, seen = clock.now(), step, 0
     while step < recipe.steps:
         loss, norm = _step(config, recipe, step, weights, optimizer, training)
         seen += recipe.rows(step) * recipe.window(step)
         step += 1
         if step % recipe.report == 0 or step == recipe.steps:
             now = clock.now()
-            emit(Span(now, LANE, "steps", start, tag=f"{since}:{step}"))
+            emit(Span(now, LANE, "steps", began, tag=f"{since}:{step}"))
             levels = {"loss": loss, "rate": optimizer.param_groups[0]["lr"], "gradient_norm": norm}
-            levels["tokens_per_second"] = seen / max(now - start, 1e-9)
+            levels["tokens_per_second"] = seen / max(now - began, 1e-9)
             for name, value in levels.items():
                 emit(Level(now, LANE, name, value))
-            start, since, seen = now, step, 0
-        if step % recipe.evaluate == 0 or step == recipe.steps:
-            held = score(config, weights, validation, recipe.window(step)).loss
-            emit(Level(clock.now(), LANE, "validation_loss", held))
+            began, since, seen = now, step, 0
         if checkpoint is not None and (step % recipe.checkpoint == 0 or step == recipe.steps):
             save_checkpoint(checkpoint, step, weights, optimizer, recipe)
             emit(Mark(clock.now(), LANE, "checkpoint", f"step {step}"))
+        if step % recipe.evaluate == 0 or step == recipe.steps:
+            held = score(config, weights, validation, recipe.window(step)).loss
+            emit(Level(clock.now(), LANE, "validation_loss", held))
     return {name: weight.detach() for name, weight in weights.items()}
 
 

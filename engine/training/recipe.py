@@ -11,13 +11,13 @@ class Recipe(Config):
 
     name: str = knob(doc="Name of the model and its folder")
     about: str = knob("", "What it is for, one line")
-    drafts_for: str = knob("", "The model whose tokens it guesses, if any")
+    draft: str = knob("", "The smaller model it grows from, which then drafts for it")
     entries: int = knob(4096, "Tokenizer entries", low=258, high=65_536)
     hidden: int = knob(256, "Residual width", low=8, high=8192)
     layers: int = knob(6, "Transformer layers", low=1, high=128)
-    heads: int = knob(4, "Query heads", low=1, high=128)
-    kv_heads: int = knob(2, "Key/value heads", low=1, high=128)
-    head_dim: int = knob(64, "Width of a head", low=2, high=512)
+    heads: int = knob(8, "Query heads", low=1, high=128)
+    kv_heads: int = knob(4, "Key/value heads", low=1, high=128)
+    head_dim: int = knob(32, "Width of a head", low=2, high=512)
     width: int = knob(704, "Feed-forward width", low=8, high=32_768)
     training: Training = knob(Training(), "How it learns")
 

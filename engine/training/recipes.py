@@ -6,33 +6,44 @@ and `recipe.json` with everything measured on the way.
 
 from pathlib import Path
 
+from tokenizers import Tokenizer
+from torch import Tensor
+
 from engine.core.clock import Clock, WallClock
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.training.corpus import gather, standard_library
-from engine.training.folder import Trained, write_folder
-from engine.training.language import Emit, Training, train
+from engine.training.folder import Trained, saved_weights, write_folder
+from engine.training.grow import grow
+from engine.training.language import Emit, Training, fresh_weights, train
 from engine.training.recipe import Recipe
 from engine.training.stream import token_stream
 from engine.training.tokenizer import train_tokenizer
 
-MAIN = Recipe(
-    name="stdlib-5m",
-    about="A small Llama that writes Python",
-    training=Training(steps=2000, warmup=100, decay=400, rate=2e-3, long_context=1024),
-)
 DRAFT = Recipe(
     name="stdlib-draft-1m",
-    about="A smaller one that drafts for it",
-    drafts_for="stdlib-5m",
+    about="A very small Llama that drafts for stdlib-5m",
     hidden=128,
     layers=2,
     heads=4,
-    head_dim=32,
+    kv_heads=2,
     width=384,
-    training=Training(steps=3000, warmup=100, decay=600, rate=4e-3, long_context=1024),
+    training=Training(steps=2000, warmup=100, decay=600, rate=4e-3),
 )
-RECIPES = {recipe.name: recipe for recipe in (MAIN, DRAFT)}
+MAIN = Recipe(
+    name="stdlib-5m",
+    about="A small Llama that writes Python",
+    draft="stdlib-draft-1m",
+    hidden=256,
+    layers=6,
+    heads=8,
+    kv_heads=4,
+    width=704,
+    training=Training(
+        steps=425, warmup=50, decay=75, rate=1e-3, tokens=1024, context=256, beta2=0.98
+    ),
+)
+RECIPES = {recipe.name: recipe for recipe in (DRAFT, MAIN)}
 # Minutes become seconds: enough to see the loss fall, far from a useful model.
 FAST = {
     "training.steps": 20,
@@ -57,14 +68,17 @@ def reproduce(
     """Train the recipe `name` into the folder `out`; the folder.
 
     Works on the running Python's standard library unless `root` names another. An interrupted run
-    goes on from `checkpoint.safetensors` in `out`, which is gone at the end. `fast` runs a few
-    small steps. A draft is compared with its model where that lies beside `out`. Raises BadInput
-    for an unknown name.
+    goes on from `checkpoint.safetensors` in `out`, which is gone at the end. The draft a model
+    grows from lies beside `out` or is trained there first. `fast` runs a few small steps. Raises
+    BadInput for an unknown name.
     """
     if name not in RECIPES:
         raise BadInput(f"recipe {name!r}: no such recipe; one of: {', '.join(RECIPES)}")
     recipe = update(RECIPES[name], FAST) if fast else RECIPES[name]
-    return make(recipe, out, emit, root or standard_library(), clock or WallClock())
+    root, clock = root or standard_library(), clock or WallClock()
+    if recipe.draft and not (out.parent / recipe.draft / "recipe.json").exists():
+        reproduce(recipe.draft, out.parent / recipe.draft, emit, fast, root=root, clock=clock)
+    return make(recipe, out, emit, root, clock)
 
 
 def make(recipe: Recipe, out: Path, emit: Emit, root: Path, clock: Clock) -> Path:
@@ -84,8 +98,21 @@ def make(recipe: Recipe, out: Path, emit: Emit, root: Path, clock: Clock) -> Pat
         emit=emit,
         clock=clock,
         checkpoint=checkpoint,
+        start=grown(recipe, out.parent / recipe.draft, tokenizer) if recipe.draft else None,
     )
     trained = Trained(recipe, config, weights, tokenizer, corpus, len(training), validation)
     write_folder(out, trained)
     checkpoint.unlink()
     return out
+
+
+def grown(recipe: Recipe, draft: Path, tokenizer: Tokenizer) -> dict[str, Tensor]:
+    """First weights of a recipe that grows from the model in the folder `draft`.
+
+    Raises BadInput where that model speaks other tokens.
+    """
+    if Tokenizer.from_file(str(draft / "tokenizer.json")).to_str() != tokenizer.to_str():
+        raise BadInput(f"{draft}: trained on another text than this Python's; delete it")
+    small, weights = saved_weights(draft)
+    config = recipe.model()
+    return grow(small, weights, config, fresh_weights(config, recipe.training.seed))

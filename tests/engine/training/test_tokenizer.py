@@ -12,7 +12,7 @@ from engine.training.tokenizer import BOS, EOS, save_tokenizer, train_tokenizer
 
 CODE = "def parse_args(self, args):\n    return self.parser.parse_args(args)\n" * 20
 TINY = train_tokenizer([CODE], 400)
-SHIPPED = Tokenizer.from_file(str(dataset("models/stdlib-5m/tokenizer.json")))
+SHIPPED = Tokenizer.from_file(str(dataset("models/stdlib-draft-1m/tokenizer.json")))
 
 
 @pytest.mark.parametrize("tokenizer", [TINY, SHIPPED], ids=["tiny", "shipped"])

@@ -144,7 +144,7 @@ class PageMap(Fold):
             self.lookup = {**self.lookup, "miss": max(0, last - self.lookup["hit"])}
         pages, starts = self.pool.row(who)
         inside = pages[(starts + self.pool.page_size > first) & (starts < last) & (pages >= 0)]
-        self.pool.wrote[inside] = self.step
+        self.pool.column("wrote")[inside] = self.step
 
     def _mark(self, event: Mark) -> None:
         if event.name == "lookup":
@@ -192,7 +192,7 @@ class PageMap(Fold):
         rows = pool.table()
         fill = self._fill(rows)
         names, number = self._named(rows)
-        refs = pool.refs.clip(0, 255).astype(np.uint8)
+        state, refs = pool.column("state").copy(), pool.column("refs")
         looks = np.array([look(name) for name in names], np.uint8).reshape(-1, 2)
         return {
             "question": QUESTION,
@@ -209,14 +209,14 @@ class PageMap(Fold):
             "decisions": self.decisions,
             "figures": self._figures(fill),
             "mass_share": self.mass_seconds / self.now if self.now > 0 else 0.0,
-            "state": pool.state.copy(),
-            "refs": refs,
-            "owner": number[pool.shown],
-            "age": (self.step - pool.touched).clip(0, 65535).astype(np.uint16),
-            "glow": ((pool.wrote == self.step) & (pool.state == 1)).astype(np.uint8),
+            "state": state,
+            "refs": refs.clip(0, 255).astype(np.uint8),
+            "owner": number[pool.column("shown")],
+            "age": (self.step - pool.column("touched")).clip(0, 65535).astype(np.uint16),
+            "glow": ((pool.column("wrote") == self.step) & (state == 1)).astype(np.uint8),
             "fill": fill.astype(np.uint16),
-            "act": pool.act.copy(),
-            "acted": pool.acted.copy(),
+            "act": pool.column("act").copy(),
+            "acted": pool.column("acted").copy(),
             **self._whys(),
             "row_owner": number[rows["row_owner"]],
             "row_offset": rows["row_offset"],
@@ -224,7 +224,7 @@ class PageMap(Fold):
             "row_start": rows["row_start"],
             "host_owner": number[pool.host_owner()],
             "path": np.array(self.path, np.int32),
-            **self.tree.blocks(pool.refs, pool.page_size),
+            **self.tree.blocks(refs, pool.page_size),
             **shown(self.series, self.now, self._counts()),
             **self._attention(),
         }
@@ -249,7 +249,7 @@ class PageMap(Fold):
         """
         pool = self.pool
         host = np.fromiter(pool.host.values(), np.int64, len(pool.host))
-        shown = np.unique(np.concatenate([pool.shown, rows["row_owner"], host]))
+        shown = np.unique(np.concatenate([pool.column("shown"), rows["row_owner"], host]))
         shown = shown[shown >= 0].astype(np.int64)
         number = np.full(len(pool.owners) + 1, 65535, np.uint16)
         number[shown] = np.arange(len(shown))
@@ -258,7 +258,7 @@ class PageMap(Fold):
 
     def _whys(self) -> dict[str, Any]:
         """The reasons that pages carry now, and which of them each page has."""
-        used, place = np.unique(self.pool.why, return_inverse=True)
+        used, place = np.unique(self.pool.column("why"), return_inverse=True)
         texts = list(self.pool.whys)
         return {"whys": [texts[w] for w in used], "why": place.astype(np.int32)}
 
@@ -271,7 +271,7 @@ class PageMap(Fold):
         pool = self.pool
         asked = self.hits + self.computed
         room = pool.used * pool.page_size
-        held = int(fill[pool.state == 1].sum())
+        held = int(fill[pool.column("state") == 1].sum())
         each = float(self.facts.get("bytes_per_page", 0))
         saved = figure(pool.extra * each, "B") if each else figure(pool.extra, "pages")
         return [

@@ -1,9 +1,10 @@
 """Who holds which page: the part of the cache view's state that `Page` events move.
 
-Pages and host pages are numbers; owners are numbered in order of appearance. Everything the browser
-gets of a page lies in numpy columns, so that a frame of 20,000 pages is a few copies.
+Pages and host pages are numbers; owners are numbered in order of appearance. What the browser gets
+of a page lies in plain arrays, fast to change one by one and, as numpy columns, to read at once.
 """
 
+from array import array
 from typing import Any, Self
 
 import numpy as np
@@ -15,11 +16,29 @@ ACTS = ("", "taken", "found in the cache", "shared by a fork", "copied on write"
         "evicted", "swapped out", "swapped in")  # fmt: skip
 ACT = {"take": 1, "hit": 2, "share": 3, "copy": 4, "drop": 5, "swap_out": 8, "swap_in": 9}
 NOBODY = -1
-COLUMNS = ("state", "shown", "refs", "touched", "wrote", "act", "acted", "why")
+COLUMNS = {
+    "state": "B",
+    "shown": "i",  # owner whose hue the page has: the first that is still there
+    "refs": "i",
+    "touched": "i",  # step it was last used in
+    "wrote": "i",  # step it was last written in, from 1
+    "act": "B",
+    "acted": "i",
+    "why": "i",
+}
 
 
 class Pool:
-    """Holders and history of every page. `steps` are scheduler steps so far."""
+    """Holders and history of every page; its columns are those of COLUMNS."""
+
+    state: array
+    shown: array
+    refs: array
+    touched: array
+    wrote: array
+    act: array
+    acted: array
+    why: array
 
     def __init__(self, pages: int = 0, page_size: int = 1, host_pages: int = 0) -> None:
         self.page_size = max(1, page_size)
@@ -31,17 +50,10 @@ class Pool:
         self.host: dict[int, int] = {}  # host page -> owner
         self.host_pages = host_pages
         self.used, self.cached, self.extra = 0, 0, 0  # extra: references beyond each page's first
-        self.state = np.zeros(0, np.uint8)
-        self.shown = np.zeros(
-            0, np.int32
-        )  # owner whose hue the page has: the first that is still there
-        self.refs = np.zeros(0, np.int32)
-        self.touched = np.zeros(0, np.int32)  # step it was last used in
-        self.wrote = np.zeros(0, np.int32)  # step it was last written in, from 1
-        self.act = np.zeros(0, np.uint8)
-        self.acted = np.zeros(0, np.int32)
-        self.why = np.zeros(0, np.int32)
+        for name, kind in COLUMNS.items():
+            setattr(self, name, array(kind))
         self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # rows as arrays, by start
+        self._tail: dict[int, tuple[int, int]] = {}  # owner -> page asked for last, its start
         self.grow(pages)
 
     @property
@@ -52,10 +64,13 @@ class Pool:
         """Make room for page numbers below `pages` (a log whose header does not say how many)."""
         more = pages - self.pages
         if more > 0:
-            for name in COLUMNS:
-                old = getattr(self, name)
-                fill = np.full(more, NOBODY if name == "shown" else 0, old.dtype)
-                setattr(self, name, np.concatenate([old, fill]))
+            for name, kind in COLUMNS.items():
+                fill = array(kind, [NOBODY if name == "shown" else 0]) * more
+                setattr(self, name, getattr(self, name) + fill)
+
+    def column(self, name: str) -> np.ndarray:
+        """One value a page, as a view that changes with the pool."""
+        return np.asarray(getattr(self, name))
 
     def owner(self, name: str) -> int:
         return self.owners.setdefault(name, len(self.owners))
@@ -97,6 +112,7 @@ class Pool:
 
     def _row(self, who: int) -> dict[int, int]:
         self._sorted.pop(who, None)
+        self._tail.pop(who, None)
         return self.rows.setdefault(who, {})
 
     def _join(self, page: int, who: int, start: int, step: int) -> None:
@@ -145,7 +161,7 @@ class Pool:
         """Put the page's columns and the counts in line with its holders."""
         held = len(self.holders.get(page, ()))
         now = USED if held else CACHED if page in self.indexed else FREE
-        before = int(self.state[page])
+        before = self.state[page]
         self.used += (now == USED) - (before == USED)
         self.cached += (now == CACHED) - (before == CACHED)
         self.state[page], self.refs[page] = now, held
@@ -159,11 +175,15 @@ class Pool:
 
     def page_at(self, who: int, position: int) -> int | None:
         """The device page that holds `position` of an owner, None where it has none."""
+        page, start = self._tail.get(who, (NOBODY, 0))
+        if page >= 0 and start <= position < start + self.page_size:
+            return page
         pages, starts = self.row(who)
         place = int(np.searchsorted(starts, position, "right")) - 1
         if place < 0 or position >= starts[place] + self.page_size or pages[place] < 0:
             return None
-        return int(pages[place])
+        self._tail[who] = int(pages[place]), int(starts[place])
+        return self._tail[who][0]
 
     def row(self, who: int) -> tuple[np.ndarray, np.ndarray]:
         """An owner's pages in logical order, and the position each starts at."""
@@ -200,8 +220,8 @@ class Pool:
         other: Any = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         for name in COLUMNS:
-            setattr(other, name, getattr(self, name).copy())
-        for name in ("owners", "whys", "holders", "indexed", "host", "_sorted"):
+            setattr(other, name, getattr(self, name)[:])
+        for name in ("owners", "whys", "holders", "indexed", "host", "_sorted", "_tail"):
             setattr(other, name, getattr(self, name).copy())
         other.rows = {who: dict(row) for who, row in self.rows.items()}
         return other

@@ -1,6 +1,6 @@
 """How fluid the cache view is: frames a second in headless chromium while every frame is new.
 
-    python tests/bench/page_map_fps.py [PAGES] [SECONDS]
+    python -m tests.bench.page_map_fps [PAGES] [SECONDS]
 
 A page gets a new packed frame of PAGES cells (20,000) at every animation frame, each with other
 ages, glows and owners, and unpacks and paints it whole: what a live run costs the browser at most.
@@ -16,8 +16,8 @@ from engine.core.events import Opened, Page, Span, Token
 from engine.core.log import Log
 from tests.widgets.browser import chromium, open_page
 from widgets.canvas import EXPORT, settings, source
-from widgets.page_map import VIEW, PageMap
 from widgets.packing import pack
+from widgets.page_map import VIEW, PageMap
 
 FRAMES = 24  # different frames, shown in turn
 OWNERS = 160
@@ -33,11 +33,15 @@ FEED = """
 const frames = DATA.map((text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
 const heard = {}, values = {frame: frames[0], cursor: 1, chosen: "", window: {}, seek: -1,
   is_dark: false, options: OPTIONS};
-const model = {get: (n) => values[n], set(n, v) { values[n] = v; (heard["change:" + n] || []).forEach((f) => f()); },
+const model = {get: (n) => values[n],
+  set(n, v) { values[n] = v; (heard["change:" + n] || []).forEach((f) => f()); },
   on(e, f) { (heard[e] ||= []).push(f); }, off() {}, save_changes() {}};
 drawing.render({model, el: document.querySelector("#here")});
 let turn = 0;
-const feed = () => { model.set("frame", frames[turn++ % frames.length]); requestAnimationFrame(feed); };
+const feed = () => {
+  model.set("frame", frames[turn++ % frames.length]);
+  requestAnimationFrame(feed);
+};
 requestAnimationFrame(feed);
 """
 
@@ -56,7 +60,8 @@ def filled(pages: int, page_size: int = 16) -> tuple[PageMap, Log]:
             log.emit(Page(0.02, page, f"r{owner}", "hit", page * page_size, page_size))
         for i in range(each):
             log.emit(Page(0.02, owner * each + i, f"r{owner}", "take", (8 + i) * page_size))
-        log.emit(Span(0.03, f"r{owner}", "prefill", 0.02, tag=f"128:{(8 + each) * page_size - 200}"))
+        last = (8 + each) * page_size - 200
+        log.emit(Span(0.03, f"r{owner}", "prefill", 0.02, tag=f"128:{last}"))
     for event in log:
         fold.add(event)
     return fold, log

@@ -82,10 +82,9 @@ class Axes:
         self.dark(False)
 
     def _line(self, source: ColumnDataSource, line: Line):
-        dash = DASH if line.modelled else "solid"
         draw = self.figure.step if line.step else self.figure.line
         more = {"mode": "after"} if line.step else {}
-        return draw("x", "y", source=source, line_width=1.6, line_dash=dash, **more)
+        return draw("x", "y", source=source, line_width=1.6, **more)
 
     def _name(self, line: Line) -> Label:
         label = Label(
@@ -165,7 +164,10 @@ if (owner !== pick.data.owner[0]) pick.data = {owner: [owner]}""",
             start = -plot.top * HEADROOM
             self.figure.y_range.update(start=start, end=end, reset_start=start, reset_end=end)
         self._ticks(plot)
-        for source, line in zip(self.sources, plot.lines, strict=True):
+        for glyph, source, line in zip(self.glyphs, self.sources, plot.lines, strict=True):
+            dash = DASH if line.modelled else []
+            if glyph.glyph.line_dash != dash:
+                glyph.glyph.line_dash = dash
             patch(source, line, plot.owners if not plot.timed else ())
         self._place_names(plot)
         if plot.dots != self.plot.dots or len(self.dots.data["x"]) != len(plot.dots):
@@ -220,8 +222,9 @@ if (owner !== pick.data.owner[0]) pick.data = {owner: [owner]}""",
             height = at / inner * plot.top
             if abs(label.y - height) > plot.top * 0.01:
                 label.y = height
-            if label.text != line.name:
-                label.text = line.name
+            text = line.name if len(line.x) else ""
+            if label.text != text:
+                label.text = text
 
     def _show_dots(self, plot: Plot) -> None:
         far = [dot.x > 0.58 * plot.right for dot in plot.dots]

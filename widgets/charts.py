@@ -54,10 +54,13 @@ class ChartDrawing:
         if self.scales is not None:
             fitted = tuple(self.scales.fit(id(self), plot) for plot in picture.plots)
             picture = replace(picture, plots=fitted)
-        if [a.plot.shape for a in self.axes] != [p.shape for p in picture.plots]:
-            self._make(picture)
-        for axes, plot in zip(self.axes, picture.plots, strict=True):
-            axes.show(plot, self.cursor)
+        if self._pane.visible != bool(picture.plots):
+            self._pane.visible = bool(picture.plots)
+        if picture.plots:  # without any, the axes wait unseen for the next ones
+            if [a.plot.shape for a in self.axes] != [p.shape for p in picture.plots]:
+                self._make(picture)
+            for axes, plot in zip(self.axes, picture.plots, strict=True):
+                axes.show(plot, self.cursor)
         self.shown = picture
         self._words()
 

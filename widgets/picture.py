@@ -81,7 +81,7 @@ class Plot:
     @property
     def shape(self) -> tuple[object, ...]:
         """What must stay the same for a drawing to be patched and not made anew."""
-        lines = tuple((line.name, line.step, line.modelled, line.hue) for line in self.lines)
+        lines = tuple((line.name, line.step, line.hue) for line in self.lines)
         return (self.title, self.timed, lines)
 
 

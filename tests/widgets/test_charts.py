@@ -15,6 +15,7 @@ from widgets.levels.fold import LevelsFold
 from widgets.levels.picture import picture, prepare
 from widgets.picture import ceiling, extremes, spread, steps, ticks
 from widgets.svg import svg
+from widgets.view import view
 
 
 def folded(fold, events):
@@ -74,7 +75,7 @@ def test_a_long_line_keeps_every_extreme_and_says_what_it_left_out():
 def test_the_sum_of_many_lanes_is_what_they_hold_together():
     events = [Level(0.1 * lane, f"engine{lane}", "running", 2.0) for lane in range(9)]
     shown = picture(prepare(folded(LevelsFold(), events)), 1.0, "")
-    assert [line.name for line in shown.plots[0].lines] == ["running"]
+    assert [line.name for line in shown.plots[0].lines if len(line.x)] == ["running"]
     assert shown.plots[0].lines[0].y.tolist()[-1] == 18.0
 
 
@@ -151,6 +152,28 @@ def test_an_unchanged_frame_sends_nothing_and_a_longer_one_only_its_tail():
     expected = steps(*folded(LevelsFold(), levels(55))["levels"]["running"]["engine"], 0.55)
     np.testing.assert_array_equal(source.data["x"], expected.x)
     np.testing.assert_array_equal(source.data["y"], expected.y)
+
+
+@pytest.mark.parametrize("name", ["levels", "latency"])
+def test_the_axes_are_made_once_for_a_run_that_grows_and_for_the_next_one(name):
+    drawing, fold = view(name).draw(), view(name).fold()
+    log = made_serving(requests=10, pages=64)
+    made = None
+    for place, event in enumerate(log):
+        fold.add(event)
+        if place % 97 == 30 or place == len(log) - 1:
+            drawing.show(fold.frame(), event.time)
+            made = made or list(drawing.axes) or None
+    for clock in ("virtual", "wall"):
+        fold = view(name).fold()
+        for event in made_serving(seed=4, requests=5, clock=clock):
+            fold.add(event)
+            if event.time == 0:
+                drawing.show(fold.frame(), 0.0)
+        drawing.show(fold.frame(), 9.0)
+        dash = drawing.axes[0].glyphs[0].glyph.line_dash
+        assert bool(dash) == (clock == "virtual")
+    assert drawing.axes == made
 
 
 def test_the_name_of_a_level_is_text_in_the_reading_under_the_pointer():

@@ -22,6 +22,7 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str, int], ...]], ...] = (
     ("Tokens each step", "", (("tokens_step", "tokens", 8),)),
 )
 HIDDEN = ("pages_free",)  # the rest of the limit: says nothing that the used pages do not
+EMPTY = np.zeros(0)
 LANES = 6  # lines of one quantity shown for as many lanes; more are summed up by their total
 MORE = 3  # further quantities shown, each in a plot of its own
 
@@ -72,12 +73,16 @@ def _plot(
     lines = []
     for name, label, hue in rows:
         lanes = levels.get(name, {})
-        if name != rows[0][0] and not any(np.any(s.y) for s in lanes.values()):
-            continue  # a quantity that stays at nought all along is no line
+        if not any(np.any(s.y) for s in lanes.values()):
+            lanes = {}
+        if not lanes:
+            # A quantity that stays at nought is no line to look at, but its place is kept: it may
+            # come any moment, and the axes are not to be made anew for that.
+            lines.append(Line(label, EMPTY, EMPTY, hue, True, modelled))
         for place, (lane, data) in enumerate(lanes.items()):
             named = label if len(lanes) == 1 else f"{label} {lane}"
             lines.append(Line(named, data.x, data.y, hue + place, True, modelled, faint=place > 0))
-    if not lines:
+    if not any(name in levels for name, _, _ in rows):
         return None
     top = max(float(line.y.max(initial=0.0)) for line in lines)
     limits: tuple[Limit, ...] = ()

@@ -6,14 +6,12 @@ hardware model and leaves moving the virtual clock to the engine.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from engine.core.clock import Clock
 from engine.core.config import Policy
+from engine.inference.settings import Settings
 from engine.inference.step import Result, Step
-
-if TYPE_CHECKING:
-    from engine.inference.config import InferenceConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,5 +61,5 @@ class Execution(Policy):
     folder = "engine.inference.executors"
 
     @abstractmethod
-    def build(self, config: "InferenceConfig") -> Built:
+    def build(self, config: Settings) -> Built:
         """The executor this choice stands for, under its clock. Raises BadInput."""

@@ -5,7 +5,7 @@ seconds that roofline, page movements and stated overheads add up to. The engine
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from engine.hardware.device import Device, device
 from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
 from engine.inference.executor import Built, Facts
+from engine.inference.settings import Settings
 from engine.inference.step import Result, Step
 from engine.inference.step_cost import OpTime, Shape, StepCost
 from engine.models.config import ModelConfig
@@ -22,9 +23,6 @@ from engine.models.find import find
 from engine.models.footprint import weight_bytes
 from engine.models.kv import cache_spec
 from engine.models.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from engine.inference.config import InferenceConfig
 
 THIS_MACHINE = "this-machine"
 SPREAD, GOLDEN = np.array([0xD1342543DE82EF95, 0x9E3779B97F4A7C15], np.uint64)
@@ -95,7 +93,7 @@ class ModelledExecutor:
         return mixed.astype(np.int32)
 
 
-def build(config: "InferenceConfig", choice: Choice) -> Built:
+def build(config: Settings, choice: Choice) -> Built:
     """The executor for a config, under a virtual clock. Raises BadInput."""
     found = find(config.model)
     machine = measure() if choice.device == THIS_MACHINE else device(choice.device)
@@ -132,14 +130,14 @@ class Reader:
         return "·" * len(tokens)
 
 
-def _reader(config: "InferenceConfig", folder: Path | None) -> Reader | None:
+def _reader(config: Settings, folder: Path | None) -> Reader | None:
     """The model's tokenizer, loaded only for a workload that needs it."""
     if not config.workload.speaks or folder is None:
         return None
     return Reader(folder) if (folder / "tokenizer.json").is_file() else None
 
 
-def _fits(machine: Device, model: ModelConfig, config: "InferenceConfig", per_page: int) -> None:
+def _fits(machine: Device, model: ModelConfig, config: Settings, per_page: int) -> None:
     """Refuse what the device cannot hold."""
     weights, cache = weight_bytes(model, config.dtype), config.pages * per_page
     if weights + cache > machine.capacity:

@@ -5,7 +5,6 @@ In comes a step; page movements are done, the model runs over the paged cache, t
 
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from engine.cache.tensors import Storage
 from engine.core.clock import WallClock
@@ -15,14 +14,12 @@ from engine.inference.executor import Built, Facts
 from engine.inference.forward_work import ForwardWork
 from engine.inference.gather import gather
 from engine.inference.sampling import sample
+from engine.inference.settings import Settings
 from engine.inference.step import Result, Step
 from engine.models.find import find
 from engine.models.memory import require_memory
 from engine.models.model import Model
 from engine.models.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from engine.inference.config import InferenceConfig
 
 
 class RealExecutor:
@@ -54,7 +51,7 @@ class RealExecutor:
         return result
 
 
-def build(config: "InferenceConfig") -> Built:
+def build(config: Settings) -> Built:
     """The model of a config over a cache of its size, with its tokenizer. Raises BadInput."""
     found = find(config.model)
     model = found.open(config.dtype, random=found.folder is None, seed=config.seed)
@@ -65,7 +62,7 @@ def build(config: "InferenceConfig") -> Built:
 
 
 def executor_for(
-    config: "InferenceConfig", model: Model, name: str, eos: tuple[int, ...] = ()
+    config: Settings, model: Model, name: str, eos: tuple[int, ...] = ()
 ) -> RealExecutor:
     """An executor of `model` with the cache that `config` asks for."""
     size = config.page_size * model.spec.bytes_per_token()
@@ -84,7 +81,7 @@ def executor_for(
     return RealExecutor(model, storage, facts, _probe(config, model))
 
 
-def _probe(config: "InferenceConfig", model: Model) -> AttentionProbe | None:
+def _probe(config: Settings, model: Model) -> AttentionProbe | None:
     if not config.attention_every:
         return None
     layers, heads = model.config.layers, model.config.heads

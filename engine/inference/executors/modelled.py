@@ -1,14 +1,12 @@
 """Modelled execution: the time a described device would take, on a virtual clock."""
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from engine.core.config import knob
 from engine.hardware.device import Device
 from engine.inference.executor import Built, Execution
-
-if TYPE_CHECKING:
-    from engine.inference.config import InferenceConfig
+from engine.inference.settings import Settings
 
 
 class Modelled(Execution):
@@ -33,7 +31,7 @@ class Modelled(Execution):
         0.0, "Reached share of the peak; 0: the sheet's", low=0.0, high=1.25, group="calibration"
     )
 
-    def build(self, config: "InferenceConfig") -> Built:
+    def build(self, config: Settings) -> Built:
         from engine.inference.executor_modelled import build
 
         return build(config, self)

@@ -1,11 +1,9 @@
 """Real execution: tensors on this machine, wall clock."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from engine.inference.executor import Built, Execution
-
-if TYPE_CHECKING:
-    from engine.inference.config import InferenceConfig
+from engine.inference.settings import Settings
 
 
 class Real(Execution):
@@ -13,7 +11,7 @@ class Real(Execution):
 
     kind: Literal["real"] = "real"
 
-    def build(self, config: "InferenceConfig") -> Built:
+    def build(self, config: Settings) -> Built:
         from engine.inference.executor_real import build  # brings torch
 
         return build(config)

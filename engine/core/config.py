@@ -13,7 +13,18 @@ import inspect
 import pkgutil
 from collections.abc import Iterator, Mapping
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
 from pydantic_core import core_schema
@@ -32,6 +43,9 @@ class Policy(Config):
 
     folder: ClassVar[str] = ""  # dotted package whose modules hold the concrete policies
     kind: str
+
+
+PolicyT = TypeVar("PolicyT", bound=Policy)
 
 
 def knob(
@@ -104,11 +118,15 @@ class _ChoiceOf:
         return policy.model_validate(dict(fields))
 
 
-class Choice:
-    """`Choice[Base]` is the field type of a policy of `Base`, chosen by kind."""
+if TYPE_CHECKING:
+    Choice: TypeAlias = Annotated[PolicyT, "chosen by kind"]
+else:
 
-    def __class_getitem__(cls, base: type[Policy]) -> Any:
-        return Annotated[base, _ChoiceOf(base)]
+    class Choice:
+        """`Choice[Base]` is the field type of a policy of `Base`, chosen by kind."""
+
+        def __class_getitem__(cls, base: type[Policy]) -> Any:
+            return Annotated[base, _ChoiceOf(base)]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -43,6 +43,15 @@ def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
             yield name.value, node.lineno  # type: ignore[attr-defined]
 
 
+def run_on_import(tree: ast.Module) -> Iterator[ast.stmt]:
+    """The statements that importing the module runs: not function bodies, not type-only blocks."""
+    for node in tree.body:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from node.orelse
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node
+
+
 def _imports_by_name(node: ast.AST) -> bool:
     """A call of importlib.import_module or __import__ with a literal name."""
     if not isinstance(node, ast.Call) or not node.args:

@@ -17,9 +17,11 @@ from numba.extending import intrinsic
 
 numba.config.THREADING_LAYER = "omp"  # type: ignore[attr-defined]
 
-# Products may fuse with sums, but sums keep their order (a reordered sum would depend on how many
-# keys a batch shows it) and infinities their meaning (masks are minus infinity).
-FAST = {"contract", "nsz", "arcp"}
+# Only the sign of zero is free. Anything more (reordered sums, fused products, reciprocals) lets
+# LLVM round differently in a loop's wide and narrow versions, and which one runs depends on
+# addresses and lengths: a row would get other bits in another batch. Fused steps are asked for by
+# name.
+FAST = {"nsz"}
 
 
 def _stamp() -> str:

@@ -76,6 +76,12 @@ def _weigh(p, p_at, rows, v, v_at, step, dim, count, out, out_at, width):
 
 
 @inner
+def _place(row, member, share, step, dim):
+    """Where a row of the group's `member`-th head lies after the first."""
+    return row // share * step + (member * share + row % share) * dim
+
+
+@inner
 def _slot(table, table_at, page_size, key):
     return np.int64(table[table_at + key // page_size]) * page_size + key % page_size
 
@@ -127,20 +133,18 @@ def attend(
     """`members` key/value heads from `head` on, for rows `first_row` … of one sequence.
 
     Row i of a head is token i // share, query head i % share of its group. Token 0 stands at
-    position `start`; `q_at` and `out_at` point at its first head of the first group, `_step` leads
-    to the next token. `members · rows` is at most ROWS; `work` needs `room(dim, value_dim)` floats.
+    `start`; `q_at` and `out_at` point at its first head, `_step` leads to the next token.
+    `members · rows` is at most ROWS; `work` needs `room(dim, value_dim)` floats.
     """
     width, value_width = (dim + 15) // 16 * 16, (value_dim + 15) // 16 * 16
     queries, scores = part(work, work_at), part(work, work_at + ROWS * width)
     at = work_at + ROWS * (width + BLOCK)
     here, result = part(work, at), part(work, at + ROWS * value_width)
-    at += 2 * ROWS * value_width
-    best, below = part(work, at), part(work, at + ROWS)
-    block_best, block_below = part(work, at + 2 * ROWS), part(work, at + 3 * ROWS)
+    best = part(work, at + 2 * ROWS * value_width)
+    below, block_best, block_below = part(best, ROWS), part(best, 2 * ROWS), part(best, 3 * ROWS)
     slots, line = members * rows, 64 // k.itemsize
     for slot in range(slots):
-        row = first_row + slot % rows
-        from_ = q_at + row // share * q_step + (slot // rows * share + row % share) * dim
+        from_ = q_at + _place(first_row + slot % rows, slot // rows, share, q_step, dim)
         query = part(q, from_)
         for d in range(dim):
             queries[slot * width + d] = query[d] * scale
@@ -162,8 +166,8 @@ def attend(
         for slot in range(slots):
             position = start + (first_row + slot % rows) // share
             first = max(begin, position - window + 1) if window > 0 else begin
-            last = max(min(end, position + 1), first)
-            first, last = min(first - block, lanes), min(last - block, lanes)
+            first, last = min(first, end) - block, min(end, position + 1) - block
+            last = max(first, last)
             _soften(scores, slot, lanes, first, last, softcap, block_best, block_below)
         _fill(here, 0, slots * value_width, np.float32(0))
         key = begin
@@ -180,7 +184,6 @@ def attend(
             if block_below[slot] > 0:
                 _merge(best, below, block_best, block_below, slot, result, here, value_width)
     for slot in range(slots):
-        row = first_row + slot % rows
-        to = out_at + row // share * out_step + (slot // rows * share + row % share) * value_dim
+        to = out_at + _place(first_row + slot % rows, slot // rows, share, out_step, value_dim)
         for d in range(value_dim):
             out[to + d] = result[slot * value_width + d] / below[slot]

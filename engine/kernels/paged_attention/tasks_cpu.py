@@ -93,8 +93,8 @@ def paged_attention(
     """o_THE in float32: each new token attends to its sequence up to itself.
 
     `context_B` counts a sequence's tokens with the new ones, which are its last. Pages are
-    float32 or bfloat16, contiguous. `window` limits how many tokens a query sees (0: all), `softcap` bounds
-    scores to ±softcap (0: none).
+    float32 or bfloat16, contiguous. `window` limits how many tokens a query sees (0: all),
+    `softcap` bounds scores to ±softcap (0: none).
     """
     (T, H, D), (_, S, G, E) = q_THD.shape, v_PSGE.shape
     q = np.ascontiguousarray(q_THD.detach().float().numpy()).reshape(-1)

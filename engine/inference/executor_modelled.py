@@ -69,6 +69,10 @@ class ModelledExecutor:
 
     def _shape(self, step: Step) -> Shape:
         rows = len(step.sample_rows_S)
+        if step.padding:  # tokens for nobody: sequences of one token, without an answer
+            alone = np.ones(step.padding, np.int32)
+            new_B = np.concatenate([step.queries_B, alone])
+            return self.cost.shape(new_B, np.concatenate([step.contexts_B, alone]), rows)
         if step.decodes == len(step.rows_B):
             return self.cost.decode_shape(step.starts_B, rows)
         return self.cost.shape(step.queries_B, step.contexts_B, rows)

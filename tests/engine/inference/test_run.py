@@ -1,6 +1,7 @@
 """The driver: from a config to a closed log, and what a person can tell it meanwhile."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -12,8 +13,10 @@ from engine.core.measure import serving
 from engine.core.paths import datasets
 from engine.core.run import Run
 from engine.inference.config import InferenceConfig
+from engine.inference.engine import Engine
 from engine.inference.run import run
 from tests.engine.inference.audit import Reader
+from tests.engine.inference.small import request, serve
 
 SHIPPED = datasets() / "models" / "stdlib-5m" / "config.json"
 needs_model = pytest.mark.skipif(not SHIPPED.is_file(), reason="the shipped model is not there")
@@ -34,6 +37,28 @@ def test_a_modelled_run_serves_its_workload_and_explains_itself():
     assert from_dict(InferenceConfig, header.config) == modelled()
     assert serving(log).finished == header.facts["requests"] == 12
     assert log.closed is not None and log.closed.reason == "finished"
+
+
+@needs_model
+def test_padding_costs_time_in_a_modelled_step():
+    config = modelled(batching="static_batch", max_running=8)
+    built = config.executor.build(config)
+    seen = []
+
+    class Watched:
+        facts = built.executor.facts
+
+        def execute(self, step):
+            result = built.executor.execute(step)
+            if step.padding:
+                bare = built.executor.execute(replace(step, padding=0))
+                seen.append((result.flops, bare.flops, result.seconds, bare.seconds))
+            return result
+
+    held = Engine(config, Watched(), built.clock, [].append)
+    serve(held, [request(8 + 5 * n, n, max_tokens=4 + n) for n in range(6)])
+    assert seen and all(flops > bare for flops, bare, _, _ in seen)
+    assert all(seconds >= bare for _, _, seconds, bare in seen)
 
 
 @needs_model

@@ -12,7 +12,8 @@ import numpy as np
 from engine.core.events import AnyEvent
 from engine.core.log import Log
 
-KEEP_EVERY = 4096  # events between kept states: what a scrub backwards has to fold again, at most
+KEEP_EVERY = 4096  # events between kept states, at first: what a scrub back has to fold again
+KEEP_MOST = 48  # kept states
 
 
 class Fold(ABC):
@@ -45,6 +46,7 @@ class History:
         start.blobs = log.blobs
         self.cursor = 0  # events folded so far
         self.state = start
+        self._every = KEEP_EVERY
         self._kept: list[tuple[int, Fold]] = [(0, start.copy())]
 
     def latest(self) -> Fold:
@@ -56,16 +58,21 @@ class History:
         return self._advance(bisect_right(self.log.events, time, key=lambda event: event.time))
 
     def _advance(self, target: int) -> Fold:
-        if target < self.cursor:
-            place = bisect_right(self._kept, target, key=lambda kept: kept[0]) - 1
-            self.cursor, kept = self._kept[place]
-            self.state = kept.copy()
+        at, kept = self._kept[bisect_right(self._kept, target, key=lambda kept: kept[0]) - 1]
+        if target < self.cursor or at > self.cursor:
+            self.cursor, self.state = at, kept.copy()
         while self.cursor < target:
             last = self._kept[-1][0]
-            stop = min(target, max(self.cursor, last) + KEEP_EVERY)
+            stop = min(target, max(self.cursor, last) + self._every)
             for event in self.log.events[self.cursor : stop]:
                 self.state.add(event)
             self.cursor = stop
-            if stop - last >= KEEP_EVERY:
-                self._kept.append((stop, self.state.copy()))
+            if stop - last >= self._every:
+                self._keep(stop)
         return self.state
+
+    def _keep(self, position: int) -> None:
+        self._kept.append((position, self.state.copy()))
+        if len(self._kept) > KEEP_MOST:
+            # Half as many, twice as far apart: memory stays bounded however long the log.
+            self._kept, self._every = self._kept[::2], 2 * self._every

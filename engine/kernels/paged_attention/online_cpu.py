@@ -125,6 +125,12 @@ def _merge(best, below, block_best, block_below, row, result, here, width):
 
 
 @inner
+def _give(result, at, dim, below, out, to):
+    for d in range(dim):
+        out[to + d] = result[at + d] / below
+
+
+@inner
 def attend(
     q, q_at, q_step, share, first_row, rows, start,
     k, v, head, members, heads, dim, value_dim, table, table_at, page_size,
@@ -185,5 +191,4 @@ def attend(
                 _merge(best, below, block_best, block_below, slot, result, here, value_width)
     for slot in range(slots):
         to = out_at + _place(first_row + slot % rows, slot // rows, share, out_step, value_dim)
-        for d in range(value_dim):
-            out[to + d] = result[slot * value_width + d] / below[slot]
+        _give(result, slot * value_width, value_dim, below[slot], out, to)

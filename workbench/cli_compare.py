@@ -3,19 +3,24 @@
 import argparse
 
 from workbench.cli_output import print_json, print_table, say
+from workbench.cli_run import changes
 
-ABOUT = "lay a real run and its modelled twin side by side and print the model's error"
+ABOUT = """lay a real run and its modelled twin side by side and print the model's error
+
+  workbench compare --set workload.count=32 --set pages=128"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
     parser.add_argument("--full", action="store_true", help="more requests, longer outputs")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    from workbench.compare import compare, table
+    from engine.core.config import update
+    from workbench.compare import compare, table, usual
 
-    result = compare(full=args.full, say=say)
+    result = compare(update(usual(args.full), changes(args.set)), say=say)
     if args.json:
         print_json(result)
     else:

@@ -50,11 +50,9 @@ class Comparison:
     bare: Log
 
 
-def compare(
-    config: InferenceConfig | None = None, full: bool = False, say: Say = lambda text: None
-) -> list[dict[str, Any]]:
+def compare(config: InferenceConfig, say: Say = lambda text: None) -> list[dict[str, Any]]:
     """Rows of `lay`, as the command line prints them."""
-    return lay(config or usual(full), say).rows
+    return lay(config, say).rows
 
 
 def usual(full: bool = False) -> InferenceConfig:

@@ -24,7 +24,7 @@ from bokeh.plotting import figure as bokeh_figure
 
 from widgets import theme
 from widgets.picture import Line, Plot, colour, spread, ticks
-from widgets.sources import patch
+from widgets.sources import mark, patch
 
 TEXT = "12px"
 DASH = [6, 3]
@@ -152,6 +152,12 @@ if (owner !== pick.data.owner[0]) pick.data = {owner: [owner]}""",
             axis.major_tick_line_color = None
             axis.axis_label_standoff = 2
         f.xgrid.grid_line_color = None
+        self.formatter = CustomJSTickFormatter(code=TICKS)
+        f.xaxis.formatter = self.formatter
+        self.lines_across = FixedTicker()
+        f.ygrid.ticker = self.lines_across
+        for axis in f.yaxis:
+            axis.ticker = FixedTicker()
 
     def show(self, plot: Plot, cursor: float) -> None:
         """Patch what differs from the plot shown before; same shape, or make new axes."""
@@ -179,18 +185,17 @@ if (owner !== pick.data.owner[0]) pick.data = {owner: [owner]}""",
         self.plot = plot
 
     def _ticks(self, plot: Plot) -> None:
+        # Changed in place: a new model would make Bokeh walk through all of the page's.
         args = {"unit": plot.x_unit, "reach": plot.right}
-        if getattr(self.figure.xaxis[0].formatter, "args", None) != args:
-            self.figure.xaxis.formatter = CustomJSTickFormatter(args=args, code=TICKS)
+        if self.formatter.args != args:
+            self.formatter.args = args
         if plot.readings:
             self._read(plot)
             return
         wanted = ticks(0, plot.top, 2 if plot.timed else 4)
-        if getattr(self.figure.yaxis[0].ticker, "ticks", None) != wanted:
-            self.figure.yaxis.ticker = FixedTicker(ticks=wanted)
-            self.figure.yaxis.major_label_overrides = {
-                tick: theme.figure(tick, plot.y_unit) for tick in wanted
-            }
+        mark(self.figure.yaxis[0], wanted, [theme.figure(tick, plot.y_unit) for tick in wanted])
+        if self.lines_across.ticks != wanted:
+            self.lines_across.ticks = wanted
 
     def _read(self, plot: Plot) -> None:
         """Names of the readings on the left axis, their values on the right one, dots between."""
@@ -200,15 +205,10 @@ if (owner !== pick.data.owner[0]) pick.data = {owner: [owner]}""",
         heights = [r.y / plot.top for r in plot.readings]
         exact = [r.y for r in plot.readings]
         shown = [h * plot.top for h in spread(heights, LABEL_GAP / inner, 0, 1 + HEADROOM)]
-        left, right = self.figure.yaxis[0], self.figure.yaxis[1]
-        for axis, texts in (
-            (left, [r.name for r in plot.readings]),
-            (right, [r.value for r in plot.readings]),
-        ):
-            axis.ticker = FixedTicker(ticks=shown)
-            axis.major_label_overrides = dict(zip(shown, texts, strict=True))
-        if getattr(self.figure.ygrid[0].ticker, "ticks", None) != exact:
-            self.figure.ygrid.ticker = FixedTicker(ticks=exact)
+        mark(self.figure.yaxis[0], shown, [r.name for r in plot.readings])
+        mark(self.figure.yaxis[1], shown, [r.value for r in plot.readings])
+        if self.lines_across.ticks != exact:
+            self.lines_across.ticks = exact
         self.readings.data = {"x": [r.x for r in plot.readings], "y": exact}
 
     def _place_names(self, plot: Plot) -> None:
@@ -237,6 +237,14 @@ if (owner !== pick.data.owner[0]) pick.data = {owner: [owner]}""",
         }
 
     def _show_limits(self, plot: Plot) -> None:
+        same = [limit.vertical for limit in plot.limits] == [
+            span.dimension == "height" for span, _ in self._limits
+        ]
+        if same:
+            for limit, (span, label) in zip(plot.limits, self._limits, strict=True):
+                span.location, label.text = limit.value, limit.text
+                label.update(**({"x": limit.value} if limit.vertical else {"y": limit.value}))
+            return
         for span, label in self._limits:
             self.figure.center.remove(span)
             self.figure.center.remove(label)

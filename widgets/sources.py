@@ -1,7 +1,7 @@
-"""Bokeh data sources that are told only what changed."""
+"""Bokeh models that are told only what changed: data sources and the marks of an axis."""
 
 import numpy as np
-from bokeh.models import ColumnDataSource
+from bokeh.models import ColumnDataSource, LinearAxis
 
 from widgets.picture import Line
 
@@ -27,3 +27,12 @@ def patch(source: ColumnDataSource, line: Line, owners: tuple[str, ...]) -> None
             source.stream({"x": line.x[old:], "y": line.y[old:]})
         return
     source.data = data
+
+
+def mark(axis: LinearAxis, heights: list[float], texts: list[str]) -> None:
+    """Put these texts at these heights of an axis."""
+    overrides = dict(zip(heights, texts, strict=True))
+    if axis.ticker.ticks != heights:
+        axis.ticker.ticks = heights
+    if axis.major_label_overrides != overrides:
+        axis.major_label_overrides = overrides

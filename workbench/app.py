@@ -65,7 +65,7 @@ def serve(
     shelf = Shelf()
     for path in runs:
         shelf.open(path)
-    live = live or LiveEngine(live_config(model)).start()
+    live = live or LiveEngine(live_config(model), at_once=True).start()
     server = make_server(port, live, shelf, rules)
     try:
         server.io_loop.add_callback(ready, f"http://{HOST}:{port}")

@@ -5,6 +5,7 @@ step becomes events of the present run. A run that has grown long gives way to a
 as the engine is idle, so that a server's memory stays bounded.
 """
 
+import subprocess
 import threading
 import time
 from collections import deque
@@ -62,14 +63,17 @@ class LiveEngine:
     """Runs an engine in a thread of its own, from `start` to `close`.
 
     `name`: what clients call the model. `run` is the present run; readers look at it on their own
-    timers. `failure` is one line once the engine could not be built or has broken.
+    timers. `failure` is one line once the engine could not be built or has broken. `at_once`: do
+    not wait for kernels to compile; plain torch answers until they are, then a fresh run begins.
     """
 
-    def __init__(self, config: InferenceConfig, name: str = "") -> None:
+    def __init__(self, config: InferenceConfig, name: str = "", *, at_once: bool = False) -> None:
         self.config, self.name = config, name or config.model.rstrip("/").rsplit("/", 1)[-1]
         self.created = int(time.time())
         self.run: Run | None = None
         self.failure = ""
+        self.at_once = at_once
+        self._compiling: subprocess.Popen[bytes] | None = None
         self.pace = 0.0  # steps a second at most, so that a person can follow; 0: no limit
         self.built: Built | None = None
         self._ready = threading.Event()
@@ -96,6 +100,8 @@ class LiveEngine:
 
     def close(self) -> None:
         """Stop the engine and end every answer."""
+        if self._compiling is not None and self._compiling.poll() is None:
+            self._compiling.terminate()
         if self.run is not None:
             self.run.stop()
 
@@ -154,12 +160,12 @@ class LiveEngine:
         """The driver: build once, then step until stopped or until the run has grown long."""
         try:
             if self.built is None:
-                self.built = config.executor.build(config)
+                self.built = self._build(config)
             engine = self._begin(config, live)
             self._ready.set()
-            while engine.busy or len(live.log) < LONG:
+            while engine.busy or not self._must_begin_anew(live):
                 self._obey(engine, live.poll(engine.clock.now()))
-                self._take(engine, len(live.log) < LONG)
+                self._take(engine, not self._must_begin_anew(live))
                 begun = engine.clock.now()
                 if not engine.step():
                     time.sleep(IDLE)
@@ -168,7 +174,27 @@ class LiveEngine:
         except BaseException as fault:
             self._fail(fault)
             raise
+        if self._compiled:
+            self._compiling, self.built = None, config.executor.build(config)
         self.start()
+
+    def _build(self, config: Any) -> Built:
+        """The executor; a plain one where the kernels must be compiled first."""
+        if self.at_once:
+            from workbench.first_steps import compile_beside, must_compile, plain_build
+
+            if must_compile(config):
+                self._compiling = compile_beside()
+                return plain_build(config)
+        return config.executor.build(config)
+
+    def _must_begin_anew(self, live: Live) -> bool:
+        """Whether this run should end: it has grown long, or compiled kernels stand ready."""
+        return self._compiled or len(live.log) >= LONG
+
+    @property
+    def _compiled(self) -> bool:
+        return self._compiling is not None and self._compiling.poll() == 0
 
     def _begin(self, config: Any, live: Live) -> Engine:
         built = self.built

@@ -13,6 +13,7 @@ from typing import Any
 
 import panel as pn
 
+from engine.core.config import update
 from engine.core.run import Run
 from widgets.export import page
 from workbench.catalogue import study
@@ -100,9 +101,9 @@ def open_study(
     Jupyter server runs the kernel. Raises BadInput for an unknown slug, preset, knob or value.
     """
     chosen = study(slug)
-    return OpenStudy(
-        StudyPanel(chosen, chosen.configured(dotted(knobs), preset), seed), live, height
-    )
+    session = study_session(chosen, chosen.configured({}, preset), seed)
+    session.config = update(session.config, dotted(knobs))
+    return OpenStudy(chosen, session, under_jupyter() if live is None else live, height)
 
 
 def dotted(knobs: dict[str, Any]) -> dict[str, Any]:

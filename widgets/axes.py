@@ -284,8 +284,8 @@ if (owner !== pick.data.owner[0]) pick.data = {owner: [owner]}""",
             glyph.glyph.line_color = ink
             if self.names:
                 self.names[place].update(text_color=ink, background_fill_color=paint.paper)
-        for mark in self.marks:
-            mark.glyph.fill_color, mark.glyph.line_color = paint.ink, paint.paper
+        for dot in self.marks:
+            dot.glyph.fill_color, dot.glyph.line_color = paint.ink, paint.paper
         self.words.glyph.text_color = paint.ink
         self.words.glyph.background_fill_color = paint.paper
         for span, label in self._limits:

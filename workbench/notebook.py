@@ -20,7 +20,7 @@ from workbench.catalogue import study
 from workbench.pages_shell import asked, message_page
 from workbench.pages_study import StudyPage
 from workbench.server import HOST, free_port
-from workbench.session import Session
+from workbench.session import Session, study_session
 from workbench.shelf import Shelf
 from workbench.study import Study, Verdict, check
 from workbench.study_panel import StudyPanel

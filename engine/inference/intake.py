@@ -53,8 +53,11 @@ class Intake:
 
     def child_id(self, parent_id: str) -> str:
         """An id for one more fork of a request."""
-        self._forks[parent_id] = self._forks.get(parent_id, 0) + 1
-        return f"{parent_id}.{self._forks[parent_id]}"
+        place = self._forks.get(parent_id, 0) + 1
+        while f"{parent_id}.{place}" in self.requests:
+            place += 1
+        self._forks[parent_id] = place
+        return f"{parent_id}.{place}"
 
     def add(self, request: Request) -> None:
         """`request` begins to wait, or is rejected."""
@@ -90,7 +93,9 @@ class Intake:
     def fork(self, parent_id: str, child_id: str) -> None:
         """A second thread goes on from where the parent is."""
         parent = self.requests.get(parent_id)
-        if parent is not None and child_id not in self.requests:
+        if parent is None:
+            self._forks.pop(parent_id, None)
+        elif child_id not in self.requests:
             self.scheduler.fork(parent, self._child(parent, child_id), self._view())
 
     def _child(self, parent: Request, child_id: str) -> Request:
@@ -109,6 +114,7 @@ class Intake:
     def _over(self, request: Request) -> None:
         if self.requests.get(request.id) is request:
             del self.requests[request.id]
+            self._forks.pop(request.id, None)
         if request.on_end is not None:
             with suppress(Exception):  # a listener's fault is its own
                 request.on_end(request)

@@ -58,6 +58,9 @@ class Rows:
 
 
 def _widened(old: np.ndarray, width: int, fill: int) -> np.ndarray:
-    wide = np.full((old.shape[0], width), fill, old.dtype)
+    # Zeros are not touched before they are written: wide rows cost memory only where used.
+    wide = np.zeros((old.shape[0], width), old.dtype)
+    if fill:
+        wide[:] = fill
     wide[:, : old.shape[1]] = old
     return wide

@@ -15,13 +15,13 @@ def pages_for(tokens: int, page_size: int) -> int:
 class Running:
     """Rows, who sits in each, and the page operations a row needs now and then."""
 
-    def __init__(self, cache: Cache, capacity: int, sharing: bool) -> None:
-        self.cache, self.sharing = cache, sharing
+    def __init__(self, cache: Cache, capacity: int, sharing: bool, accounts: bool = False) -> None:
+        self.cache, self.sharing, self.accounts = cache, sharing, accounts
         self.rows = Rows(capacity, cache.page_size)
         self.requests: list[Request] = []  # by row
         self.names: list[str] = []  # their ids, by row
         self.in_page = np.arange(cache.page_size)
-        self.users: dict[str, int] = {}
+        self.users: dict[str, int] = {}  # numbers of users, where accounts are kept
         self.forked = 0  # forks made of running requests; 0: no page can need a copy
 
     def enter(self, request: Request, limit: int, pages: np.ndarray, hits: int) -> int:
@@ -160,7 +160,8 @@ class Running:
         rows, wish = self.rows, request.sampling
         rows.floor[row] = len(request.prompt) + wish.min_tokens
         rows.seed[row] = request.seed
-        rows.user[row] = self.users.setdefault(request.user, len(self.users))
+        if self.accounts:
+            rows.user[row] = self.users.setdefault(request.user, len(self.users))
         rows.ends[row] = not wish.ignore_eos
         rows.due[row] = 0 if request.watched else rows.limit[row]
         rows.plain[row] = (

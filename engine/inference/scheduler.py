@@ -28,7 +28,8 @@ class Scheduler:
     def __init__(self, config: InferenceConfig, cache: Cache, context: int) -> None:
         self.config, self.cache = config, cache
         self.queue = Queue(config.ordering, config.patience)
-        self.running = Running(cache, config.max_running, config.prefix_sharing)
+        sharing, accounts = config.prefix_sharing, config.ordering.moving
+        self.running = Running(cache, config.max_running, sharing, accounts)
         self.rows = self.running.rows
         self.plan = Plan(cache)
         moves = config.batching.tells_moves

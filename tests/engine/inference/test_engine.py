@@ -160,6 +160,28 @@ def test_an_id_in_use_is_rejected_and_the_first_goes_on():
     assert (one.state, two.state) == ("finished", "rejected")
 
 
+def test_an_id_can_be_used_again_while_an_earlier_sample_still_runs():
+    held, events = engine(pages=200)
+    for _ in range(2):
+        one = request(9, 1, n=2, max_tokens=6)
+        one.id = "mine"
+        held.add(one)
+        while not one.over:
+            held.step()
+        forked = held.fork("mine")
+        assert forked not in held.requests
+    held.run()
+    ends = [e.thread for e in events if isinstance(e, Branch) and e.state == "finished"]
+    assert sorted(ends) == ["mine", "mine", "mine.1", "mine.1"]
+
+
+def test_an_engine_that_has_served_forgets_its_clients():
+    held, _ = engine(pages=200)
+    serve(held, [request(8, n, max_tokens=3, n=2) for n in range(30)])
+    assert not held.requests and not held.intake._forks
+    assert not held.scheduler.door.waiting_forks and not held.pieces.held
+
+
 def test_answers_end_at_the_models_end_token_unless_told_to_go_on():
     held, _ = engine(eos=tuple(range(0, VOCAB, 4)))
     plain, deaf = request(9, 1, max_tokens=40), request(9, 1, max_tokens=40, ignore_eos=True)

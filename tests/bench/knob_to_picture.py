@@ -1,9 +1,9 @@
 """Knob to picture: how long after a knob turns the browser shows another picture.
 
-A modelled run of 200 requests on the study page; the knob is turned through the page's own controls
-(a try button), the picture is the canvases' pixels. Run it by hand on a quiet machine:
+A modelled run of 200 requests on the study page; the knob is turned through the page's own control,
+the picture is the canvases' pixels. Run it by hand on a quiet machine beside `workbench`:
 
-    python -m tests.bench.knob_to_picture
+    python -m tests.bench.knob_to_picture [ADDRESS [TURNS]]
 
 prints the quantiles in seconds; the aim is 0.3 s at the 95th percentile.
 """
@@ -14,6 +14,7 @@ import time
 import numpy as np
 
 ADDRESS = "/study?slug=flover&executor=modelled&model=llama-2-7b&dtype=float16&pages=4000"
+SETTLE, REST = 15_000, 1_000  # milliseconds before the first turn and between turns
 LOAD = "&workload.count=200&workload.rate=0&max_running=200&workload.output.median=24"
 DRAWN = """() => {
   const all = []
@@ -28,23 +29,21 @@ WATCH = f"""() => {{ const drawn = {DRAWN}; window.before = drawn(); window.seen
 
 
 def measure(page, turns: int) -> list[float]:
-    """Seconds from each turn of the `max_running` knob to another picture."""
-    field = page.get_by_role("spinbutton").first
-    field.wait_for()
-    page.wait_for_timeout(8000)
+    """Seconds from each turn of the count of requests (200, 201, …) to another picture."""
+    field = page.locator("input[value='200']").first.element_handle(timeout=45_000)
+    page.wait_for_timeout(SETTLE)
     found = []
     for turn in range(turns):
-        page.get_by_role("button", name="Randomise").wait_for()
-        field.fill(str(turn + 1))
+        field.fill(str(201 + turn))
         page.evaluate(WATCH)
         field.press("Enter")
         page.wait_for_function("() => window.seen !== null", timeout=30_000)
         found.append(page.evaluate("() => (window.seen - window.turned) / 1000"))
-        page.wait_for_timeout(1500)
+        page.wait_for_timeout(REST)
     return found
 
 
-def main(address: str, turns: int = 30) -> None:
+def main(address: str, turns: int) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
@@ -60,4 +59,5 @@ def main(address: str, turns: int = 30) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:5006")
+    words = [*sys.argv[1:], *("http://127.0.0.1:5006", "30")[len(sys.argv) - 1 :]]
+    main(words[0], int(words[1]))

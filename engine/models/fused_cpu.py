@@ -4,6 +4,8 @@
 once and runs batches, giving the logits the general path gives, float32 error apart.
 """
 
+from collections.abc import Mapping
+
 import numba
 import numpy as np
 import torch
@@ -54,7 +56,7 @@ def _lanes(width: int) -> int:
 class Fused:
     """A packed model. `forward` may be called by one thread at a time."""
 
-    def __init__(self, config: ModelConfig, weights: dict[str, Tensor]) -> None:
+    def __init__(self, config: ModelConfig, weights: Mapping[str, Tensor]) -> None:
         self.config = config
         outer = roles(outer_parameters(config), weights)
         self._embedding = outer["embedding"].detach()
@@ -154,7 +156,7 @@ def _power(count: int) -> int:
     return 1 << max(count - 1, 0).bit_length()
 
 
-def _pack(config: ModelConfig, weights: dict[str, Tensor], outer: dict[str, Tensor]) -> Weights:
+def _pack(config: ModelConfig, weights: Mapping[str, Tensor], outer: dict[str, Tensor]) -> Weights:
     """Every matrix laid out in one array, in the order a step reads them."""
     head = outer.get("head", outer["embedding"])
     half = head.dtype == torch.bfloat16

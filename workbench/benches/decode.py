@@ -43,6 +43,7 @@ def run(full: bool, say: Callable[[str], None]) -> list[Row]:
     for name in _peers.names():
         say(f"peer {name}")
         rows += _peers.measure(name, wanted, theirs, rounds)
+    say(about_limit(rows))
     return rows
 
 
@@ -125,28 +126,30 @@ def _recording(ours: Ours, wanted: list[Ask], rounds: int) -> Row:
     }
 
 
-def table(rows: list[Row]) -> str:
-    """One line a row; what was not measured stays empty."""
-    lines = [f"{'':16}{'engine':22}{'tokens/s':>9}{'x theirs':>16}{'of the limit':>14}{'same':>7}"]
-    for row in rows:
-        start = f"{row['name']:16}{row['engine']:22}"
-        if "missing" in row:
-            lines.append(f"{start}{row['missing']}")
-        elif "cost" in row:
-            lines.append(f"{start}{row['cost']:>9.1%} of decode time (limit {row['limit']:.0%})")
-        else:
-            lines.append(
-                f"{start}{row['tokens_per_second']:>9.1f}{row['ratio_to_transformers']:>15.2f}x"
-                f"{_percent(row, 'fraction_of_limit'):>14}{_percent(row, 'same_tokens'):>7}"
-            )
-    reads = [row["read_bandwidth"] for row in rows if "read_bandwidth" in row]
-    if reads:
-        lines.append(
-            f"limit: weights and cache at {median(reads) / 1e9:.1f} GB/s read here in the same run "
-            "(batch 16: or the products at this processor's peak, whichever is slower). Batch 16: "
-            "16 requests at once, lengths evenly spread over their logarithm, prefill included"
-        )
-    return "\n".join(lines)
+def table(rows: list[Row]) -> list[tuple[str, ...]]:
+    """Head and rows for a person; what was not measured stays empty."""
+    head = ("", "engine", "tokens/s", "× transformers", "of the limit", "same tokens")
+    return [head, *(_cells(row) for row in rows)]
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    name = row["name"], row["engine"]
+    if "missing" in row:
+        return (*name, row["missing"], "", "", "")
+    if "cost" in row:
+        return (*name, "", "", f"{row['cost']:.1%} (at most {row['limit']:.0%})", "")
+    rates = f"{row['tokens_per_second']:.1f}", f"{row['ratio_to_transformers']:.2f}"
+    return (*name, *rates, _percent(row, "fraction_of_limit"), _percent(row, "same_tokens"))
+
+
+def about_limit(rows: list[Row]) -> str:
+    """What the limit is and what batch 16 means, with the bandwidth read in this run."""
+    read = median([row["read_bandwidth"] for row in rows if "read_bandwidth" in row])
+    return (
+        f"limit: weights and cache at {read / 1e9:.1f} GB/s read here in the same run (batch 16: "
+        "or the products at this processor's peak, whichever is slower); batch 16: 16 requests at "
+        "once, lengths evenly spread over their logarithm, prefill included"
+    )
 
 
 def _percent(row: Row, name: str) -> str:

@@ -83,7 +83,8 @@ def test_a_probe_reads_every_byte_and_copies_every_byte():
     x_PN = np.arange(2 * 1000, dtype=np.float32).reshape(2, 1000)
     y_PN = np.zeros_like(x_PN)
     probes._copy(x_PN, y_PN)
-    assert probes._read(x_PN) == x_PN.sum()
+    x_PSN = np.arange(2 * 8 * 100, dtype=np.float32).reshape(2, 8, 100)
+    assert probes._read(x_PSN) == x_PSN.sum()
     assert np.array_equal(x_PN, y_PN)
 
 

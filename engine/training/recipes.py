@@ -39,9 +39,7 @@ MAIN = Recipe(
     heads=8,
     kv_heads=4,
     width=704,
-    training=Training(
-        steps=425, warmup=50, decay=75, rate=1e-3, tokens=1024, context=256, beta2=0.98
-    ),
+    training=Training(steps=600, warmup=60, decay=250, rate=1.5e-3, context=256, long_context=512),
 )
 RECIPES = {recipe.name: recipe for recipe in (DRAFT, MAIN)}
 # Minutes become seconds: enough to see the loss fall, far from a useful model.

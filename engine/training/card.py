@@ -11,7 +11,7 @@ tags: [python, llama, parallel-workbench]
 ---
 # {name}
 
-{about}: {parameters:,} parameters in float16, trained from nothing by this repository on the
+{about}: {parameters:,} parameters in float16, trained by this repository on the
 sources of Python {python}'s own standard library. It is here so that engines, caches and schedulers
 have something real to decode on the first run; it writes plausible Python, not correct Python.
 

@@ -6,12 +6,12 @@ from typing import Any
 from engine.core.config import Config, to_dict
 
 
-def changes(config: Config) -> dict[str, Any]:
-    """Dotted path -> value of every knob that is not at its type's default.
+def changes(config: Config, start: Config | None = None) -> dict[str, Any]:
+    """Dotted path -> value of every knob that is not as in `start` (None: its type's default).
 
-    A policy's kind comes before its own knobs, so that `update` on the defaults gives `config`.
+    A policy's kind comes before its own knobs, so that `update` on `start` gives `config`.
     """
-    return _differing(config, "")
+    return _differing(config, "", start)
 
 
 def _differing(config: Config, under: str, default: Config | None = None) -> dict[str, Any]:
@@ -34,11 +34,10 @@ def _differing(config: Config, under: str, default: Config | None = None) -> dic
     return found
 
 
-def as_cli(config: Config, slug: str) -> str:
-    """The command that runs this config."""
-    sets = [
-        f"--set {shlex.quote(f'{path}={_shown(value)}')}" for path, value in changes(config).items()
-    ]
+def as_cli(config: Config, slug: str, start: Config | None = None) -> str:
+    """The command that runs this config of a study that starts from `start`."""
+    turned = changes(config, start).items()
+    sets = [f"--set {shlex.quote(f'{path}={_shown(value)}')}" for path, value in turned]
     return " ".join(["workbench run", slug, *sets])
 
 

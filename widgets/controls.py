@@ -33,8 +33,12 @@ WORDS = {"& .MuiInputBase-input": {"fontSize": "14px"}}
 
 
 def label(knob: Knob) -> str:
-    """The last part of the path in words, with the unit where the words do not hold it."""
-    words = knob.path.rsplit(".", 1)[-1].replace("_", " ")
+    """The last part of the path in words, with the unit where the words do not hold it.
+
+    Inside a value of a policy (`workload.prompt.median`) its name comes along: prompt median.
+    """
+    parts = knob.path.split(".")
+    words = " ".join(parts[-2:] if len(parts) > 2 else parts[-1:]).replace("_", " ")
     words = words[:1].upper() + words[1:]
     return f"{words}, {knob.unit}" if knob.unit and knob.unit not in words.lower() else words
 

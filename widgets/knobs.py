@@ -36,7 +36,8 @@ INDENT = 14  # pixels, for the knobs that lie beneath a policy
 class Knobs:
     """Controls for `config`; `tell` gets every new valid one. `slug`: the study, for the CLI.
 
-    `keep`: choices that chance leaves alone, such as where requests come from.
+    `keep`: choices that chance leaves alone, such as where requests come from. `start`: what reset
+    goes back to and the copied command line starts from, where that is not `config`.
     """
 
     def __init__(
@@ -46,9 +47,10 @@ class Knobs:
         *,
         slug: str = "SLUG",
         keep: Sequence[str] = ("executor", "workload"),
+        start: Config | None = None,
     ) -> None:
         self.keep = tuple(keep)
-        self.start, self.config, self.tell, self.slug = config, config, tell, slug
+        self.start, self.config, self.tell, self.slug = start or config, config, tell, slug
         self.message = ""
         self.is_dark = False
         self._edits: dict[str, Any] = {}  # turned, but not part of a valid config yet
@@ -156,7 +158,7 @@ class Knobs:
                     fold[0].objects = panels
         if [id(row) for row in rows] != [id(row) for row in self._rows]:
             self._rows.objects = rows
-        self._cli.text = as_cli(self.config, self.slug)
+        self._cli.text = as_cli(self.config, self.slug, self.start)
         self._python.text = as_python(self.config)
 
     def _row(self, knob: Knob, among: list[Knob]) -> Any:

@@ -25,13 +25,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def changes(pairs: Sequence[str]) -> dict[str, Any]:
-    """`KNOB=VALUE` texts as knob changes; raises BadInput for one without `=`."""
+    """`KNOB=VALUE` texts as knob changes, `none` for no value. Raises BadInput without a `=`."""
     found = {}
     for pair in pairs:
         path, sign, value = pair.partition("=")
         if not sign or not path:
             raise BadInput(f"--set {pair!r}: not a knob and a value; write --set KNOB=VALUE")
-        found[path.strip()] = value
+        found[path.strip()] = None if value == "none" else value
     return found
 
 

@@ -38,8 +38,7 @@ class StudyPanel:
     def __init__(self, chosen: Study, session: Session) -> None:
         self.study, self.session = chosen, session
         self.verdicts = Verdicts(chosen, session.seed)
-        self.knobs = Knobs(session.config, self._turned, slug=chosen.slug)
-        self.knobs.start = chosen.config
+        self.knobs = Knobs(session.config, self._turned, slug=chosen.slug, start=chosen.config)
         self.stage = Stage(chosen.views)
         self.claims = Claims(chosen, self.verdicts, lambda: self.session.config)
         self.fault = html("", visible=False, margin=(0, 0, 12, 0))

@@ -147,6 +147,13 @@ def test_the_command_line_quotes_what_a_shell_would_take_apart():
     assert sets == {"name": "a b'c; rm", "chunked": "false", "deadline": "4.0"}
 
 
+def test_the_copied_command_says_what_differs_from_where_the_study_starts():
+    start = update(Made(), {"name": "study's own", "deadline": 4.0})
+    turned = update(start, {"deadline": Made().deadline})
+    assert "--set" not in as_cli(start, "flover", start)
+    assert as_cli(turned, "flover", start) == "workbench run flover --set deadline=none"
+
+
 def test_the_copied_python_makes_the_same_config():
     config = update(Made(), {"order": {"kind": "weighted", "weight": 0.1}, "rate": 3.0})
     text = as_python(config)

@@ -9,7 +9,7 @@ import panel_material_ui as pmui
 from engine.core.errors import BadInput
 from engine.inference.request import sampling
 from widgets import theme
-from widgets.host import Stage
+from widgets.host import Stage, every
 from workbench import demo
 from workbench.conversations import Conversation, Conversations
 from workbench.live import LiveEngine
@@ -58,6 +58,7 @@ class LivePage:
         self.live, self.shelf = live, shelf
         self.shell = Shell("Live engine", "")
         self.talks = Conversations(live)
+        self._timer: Any = None
         self.stage = Stage(VIEWS)
         self.prompts = demo.endless()
         self._shown: Any = None
@@ -189,7 +190,7 @@ class LivePage:
 
     def start(self) -> None:
         self.stage.start()
-        pn.state.add_periodic_callback(self.look, LOOK)
+        self._timer = every(LOOK, self.look)
 
     def close(self, *_: Any) -> None:
         self.talks.stop()

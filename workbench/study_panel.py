@@ -4,12 +4,11 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-import panel as pn
 import panel_material_ui as pmui
 
 from engine.core.config import Config
 from engine.core.run import Run
-from widgets.host import Stage
+from widgets.host import Stage, every
 from widgets.knobs import Knobs
 from workbench.catalogue import Entry
 from workbench.pages_claims import Claims
@@ -50,7 +49,7 @@ class StudyPanel:
     def start(self) -> None:
         """Follow the run from now on, in the page this is called from."""
         self.stage.start()
-        self._timer = pn.state.add_periodic_callback(self.look, LOOK)
+        self._timer = every(LOOK, self.look)
 
     def close(self, *_: Any) -> None:
         """Stop what runs; the page has gone."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.inference.executors.modelled import Modelled
-from engine.inference.step_cost import Shape, StepCost
+from engine.inference.forward_work import Shape
+from engine.inference.step_cost import StepCost
 from workbench.steps_taken import Taken
 
 SHARES = np.geomspace(0.02, 1.25, 29)  # reached shares that are tried
@@ -58,7 +59,7 @@ def _parts(cost: StepCost, shapes: list[Shape]) -> tuple[np.ndarray, np.ndarray,
     told = [cost.describe(shape) for shape in shapes]
     work_SO = np.array([[op.flops for op in ops] for ops in told])
     moved_SO = np.array([[op.bytes for op in ops] for ops in told])
-    return work_SO, moved_SO, sum(op.launch for op in cost.operations)
+    return work_SO, moved_SO, sum(cost.launches)
 
 
 def _overheads(

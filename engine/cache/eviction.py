@@ -45,3 +45,8 @@ class Eviction(Policy):
     @abstractmethod
     def reason(self, page: int, ages: Ages, step: int) -> str:
         """Why this page goes, as the end of a sentence."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: 1 step, 2 steps."""
+    return f"{number} {noun}{'s' * (number != 1)}"

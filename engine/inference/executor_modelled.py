@@ -15,9 +15,10 @@ from engine.hardware.device import Device, device
 from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
 from engine.inference.executor import Built, Facts
+from engine.inference.forward_work import Shape
 from engine.inference.settings import Settings
 from engine.inference.step import Result, Step
-from engine.inference.step_cost import OpTime, Shape, StepCost
+from engine.inference.step_cost import OpTime, StepCost
 from engine.models.config import ModelConfig
 from engine.models.find import find
 from engine.models.footprint import weight_bytes

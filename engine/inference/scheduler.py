@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.cache.cache import Cache
+from engine.cache.eviction import counted
 from engine.core.events import Branch, Mark
 from engine.inference.admission import Door
 from engine.inference.config import InferenceConfig
@@ -184,7 +185,7 @@ class Scheduler:
             self.release_padding()
             return
         worst = self._worst(view)
-        self.preempt(worst, view, f"{missing} page{'s' * (missing > 1)} short")
+        self.preempt(worst, view, f"{counted(missing, 'page')} short")
 
     def preempt(self, request: Request, view: View, why: str) -> None:
         """`request` yields its pages and waits again."""

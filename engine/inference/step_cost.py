@@ -1,19 +1,14 @@
 """How long a forward pass takes on a described device, in closed form.
 
-Same numbers as the roofline over `engine.models.footprint.step_work`, operation by operation, but
-what does not change from step to step is worked out once: most operations cost a constant plus so
-much a token, attention so much a visible pair and cached token, the head so much a row of logits.
-Layers are alike, so each kind of operation is bound once for all of them, plus a launch for each.
+The roofline over each operation's flops and bytes. Layers are alike, so each kind of operation is
+bound once for all of them, plus a launch for each.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import numpy as np
 
 from engine.hardware.device import Device
+from engine.inference.forward_work import ForwardWork, Shape
 from engine.models.config import ModelConfig
-from engine.models.footprint import OpWork, step_work, visible_pairs
 
 SINGLE = ("embedding", "head")  # launched once a step; the others once a layer
 
@@ -29,67 +24,23 @@ class OpTime:
     roof: str
 
 
-class Shape(NamedTuple):
-    """All that a step's cost depends on. Sums over its sequences, and over layers where said."""
-
-    tokens: int
-    rows: int  # of logits
-    pairs: int  # (new token, visible token), summed over layers
-    touched: int  # cached tokens read or written, summed over layers
-
-
-class _Linear(NamedTuple):
-    """Flops and bytes of one operation: a constant, and so much for each of four counts."""
-
-    name: str
-    flops: tuple[float, float, float, float]  # once, a token, a row of logits, a pair
-    bytes: tuple[float, float, float, float]  # once, a token, a row of logits, a touched token
-    launch: float  # seconds
-
-
-class StepCost:
+class StepCost(ForwardWork):
     """Costs of steps of one model on one device with weights and cache in `dtype`."""
 
     def __init__(self, config: ModelConfig, device: Device, dtype: str) -> None:
-        self.config, self.device, self.dtype = config, device, dtype
+        super().__init__(config, dtype)
+        self.device = device
         self.compute = device.reached(dtype)
         self.memory = device.reached("bandwidth")
-        windows = sorted(set(config.windows))
-        self.windows = [(window, config.windows.count(window)) for window in windows]
-        self.operations = self._operations()
         names = [op.name for op in self.operations]
-        self.routes = names.index("experts") if "experts" in names else None
-        self.experts: dict[int, float] = {}  # weight bytes read, by tokens of the step
-
-    def shape(self, new_B: np.ndarray, context_B: np.ndarray, rows: int) -> Shape:
-        """What matters of a step: `new_B` tokens a sequence, the last of which sees `context_B`."""
-        tokens, sequences = int(new_B.sum()), len(new_B)
-        pairs = touched = 0
-        for window, layers in self.windows:
-            if window:
-                pairs += layers * int(visible_pairs(new_B, context_B, window).sum())
-                seen = int(np.minimum(context_B, window + new_B - 1).sum())
-            else:
-                seen = int(context_B.sum())
-                if tokens == sequences:
-                    pairs += layers * seen
-                else:
-                    pairs += layers * (int((new_B * (2 * context_B - new_B + 1)).sum()) // 2)
-            touched += layers * (seen + tokens)
-        return Shape(tokens, rows, pairs, touched)
-
-    def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
-        """`shape` of a step in which every sequence decodes after `starts_B` cached tokens."""
-        tokens = len(starts_B)
-        if self.windows[-1][0]:
-            return self.shape(np.ones_like(starts_B), starts_B + 1, rows)
-        seen = (int(starts_B.sum()) + tokens) * self.config.layers
-        return Shape(tokens, rows, seen, seen + tokens * self.config.layers)
+        self.launches = [
+            device.launch * (1 if name in SINGLE else config.layers) for name in names
+        ]  # seconds, by operation
 
     def total(self, shape: Shape) -> tuple[float, float, float]:
         """Seconds, flops and bytes of a step of that shape."""
         seconds = flops = moved = 0.0
-        for _, work, size, launch in self._works(shape):
+        for (_, work, size), launch in zip(self.works(shape), self.launches, strict=True):
             compute, memory = work / self.compute, size / self.memory
             seconds += (compute if compute > memory else memory) + launch
             flops += work
@@ -99,67 +50,9 @@ class StepCost:
     def describe(self, shape: Shape) -> list[OpTime]:
         """The same, operation by operation, with the roof that binds each."""
         found = []
-        for name, work, size, launch in self._works(shape):
+        for (name, work, size), launch in zip(self.works(shape), self.launches, strict=True):
             compute, memory = work / self.compute, size / self.memory
             busy, roof = (compute, self.dtype) if compute > memory else (memory, "bandwidth")
             roof = "launch" if launch > busy else roof
             found.append(OpTime(name, busy + launch, work, size, roof))
-        return found
-
-    def _works(self, shape: Shape) -> list[tuple[str, float, float, float]]:
-        """Name, flops, bytes and launch seconds of each operation."""
-        tokens, rows, pairs, touched = shape.tokens, shape.rows, shape.pairs, shape.touched
-        found = [
-            (
-                name,
-                f_once + f_token * tokens + f_row * rows + f_pair * pairs,
-                b_once + b_token * tokens + b_row * rows + b_touch * touched,
-                launch,
-            )
-            for (
-                name,
-                (f_once, f_token, f_row, f_pair),
-                (b_once, b_token, b_row, b_touch),
-                launch,
-            ) in self.operations
-        ]
-        if self.routes is not None:
-            name, work, size, launch = found[self.routes]
-            found[self.routes] = name, work, size + self._experts(tokens), launch
-        return found
-
-    def _experts(self, tokens: int) -> float:
-        """Weight bytes of the experts that a step of so many tokens reaches."""
-        if tokens not in self.experts:
-            works = self._ask(tokens, tokens, 1)
-            self.experts[tokens] = works["experts"].weight_bytes
-        return self.experts[tokens]
-
-    def _ask(self, tokens: int, context: int, rows: int) -> dict[str, OpWork]:
-        works = step_work(self.config, [tokens], [context], dtype=self.dtype, logits=rows)
-        return {work.name: work for work in works}
-
-    def _operations(self) -> list[_Linear]:
-        """Coefficients by differences between steps that differ in one count."""
-        one, two, rowless = self._ask(1, 1, 1), self._ask(2, 2, 1), self._ask(1, 1, 0)
-        layers = self.config.layers
-        found = []
-        for name, work in one.items():
-            launch = self.device.launch * (1 if name in SINGLE else layers)
-            if name == "attention":
-                a_pair, a_touch = work.flops / layers, work.cache_bytes / (2 * layers)
-                flops = 0.0, 0.0, 0.0, a_pair
-                size = 0.0, work.activation_bytes, 0.0, a_touch
-            elif name == "head":
-                bare = rowless[name]
-                flops = bare.flops, 0.0, work.flops - bare.flops, 0.0
-                size = bare.bytes, 0.0, work.bytes - bare.bytes, 0.0
-            else:
-                more = two[name]
-                kept = name != "experts"  # what experts read of their weights is no straight line
-                first = work.bytes if kept else work.activation_bytes
-                second = more.bytes if kept else more.activation_bytes
-                flops = 2 * work.flops - more.flops, more.flops - work.flops, 0.0, 0.0
-                size = 2 * first - second, second - first, 0.0, 0.0
-            found.append(_Linear(name, flops, size, launch))
         return found

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from engine.cache.eviction import Ages, Eviction
+from engine.cache.eviction import Ages, Eviction, counted
 
 
 class FirstInFirstOut(Eviction):
@@ -14,4 +14,4 @@ class FirstInFirstOut(Eviction):
         return float(ages.born[page])
 
     def reason(self, page: int, ages: Ages, step: int) -> str:
-        return f"oldest, filled {step - int(ages.born[page])} steps ago"
+        return f"oldest, filled {counted(step - int(ages.born[page]), 'step')} ago"

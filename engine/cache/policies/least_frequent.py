@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from engine.cache.eviction import Ages, Eviction
+from engine.cache.eviction import Ages, Eviction, counted
 
 RECENCY = 1e-12  # breaks ties between pages used equally often: the longer idle goes first
 
@@ -16,4 +16,4 @@ class LeastFrequent(Eviction):
         return float(ages.uses[page]) + RECENCY * float(ages.last_used[page])
 
     def reason(self, page: int, ages: Ages, step: int) -> str:
-        return f"least often used, {int(ages.uses[page])} times"
+        return f"least often used, {counted(int(ages.uses[page]), 'time')}"

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from engine.cache.eviction import Ages, Eviction
+from engine.cache.eviction import Ages, Eviction, counted
 
 
 class LeastRecentlyUsed(Eviction):
@@ -14,4 +14,4 @@ class LeastRecentlyUsed(Eviction):
         return float(ages.last_used[page])
 
     def reason(self, page: int, ages: Ages, step: int) -> str:
-        return f"least recently used, {step - int(ages.last_used[page])} steps idle"
+        return f"least recently used, {counted(step - int(ages.last_used[page]), 'step')} idle"

@@ -52,14 +52,21 @@ def test_each_policy_has_its_own_victims(kind, order):
     assert evicted(events) == order
 
 
-def test_an_eviction_is_told_as_a_sentence():
-    held, events = cache("lru", 1)
+@pytest.mark.parametrize(
+    ("policy", "step", "reason"),
+    [
+        ("lru", 41, "least recently used, 38 steps idle"),
+        ("lru", 4, "least recently used, 1 step idle"),
+        ("fifo", 4, "oldest, filled 1 step ago"),
+    ],
+)
+def test_an_eviction_is_told_as_a_sentence(policy, step, reason):
+    held, events = cache(policy, 1)
     held.step = 3
     remember(held, 7)
-    held.step = 41
+    held.step = step
     held.take("b", 1)
-    marks = [e.text for e in events if isinstance(e, Mark)]
-    assert marks == ["evicted page 0: least recently used, 38 steps idle"]
+    assert [e.text for e in events if isinstance(e, Mark)] == [f"evicted page 0: {reason}"]
 
 
 def test_children_go_before_their_parents():

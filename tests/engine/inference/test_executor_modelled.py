@@ -66,7 +66,7 @@ def test_a_step_takes_its_roofline_time_and_the_overheads_the_config_states(rows
 
 def test_reached_shares_stretch_the_roofs_they_name(rows):
     full, half = (built(per_step=0.0, memory=m).executor for m in (1.0, 0.5))
-    launches = sum(op.launch for op in full.cost.operations)
+    launches = sum(full.cost.launches)
     step = decode(rows, 1)
     plain, slow = (e.execute(step).seconds - launches for e in (full, half))
     assert slow == pytest.approx(2 * plain)

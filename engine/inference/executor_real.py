@@ -13,7 +13,7 @@ from engine.inference.attention_mass import AttentionProbe
 from engine.inference.executor import Built, Facts
 from engine.inference.forward_work import ForwardWork
 from engine.inference.gather import gather
-from engine.inference.sampling import sample
+from engine.inference.sampling import Sampler
 from engine.inference.settings import Settings
 from engine.inference.step import Result, Step
 from engine.models.find import find
@@ -29,6 +29,7 @@ class RealExecutor:
         self, model: Model, storage: Storage, facts: Facts, probe: AttentionProbe | None = None
     ) -> None:
         self.model, self.storage, self.facts, self.probe = model, storage, facts, probe
+        self.sample = Sampler(model.compiled, facts.eos)
         self.work = ForwardWork(model.config, str(model.dtype).removeprefix("torch."))
 
     def execute(self, step: Step) -> Result:
@@ -40,8 +41,9 @@ class RealExecutor:
         storage.swap_in(step.swap_in)
         batch, from_S = gather(step, storage.scratch)
         logits_RV = self.model.forward(batch, storage.kv).cpu().numpy()
-        tokens_S, logprobs_S, tops = sample(logits_RV, from_S, step, step.requests, self.facts.eos)
-        flops, moved = self.work.of(step.queries_B, step.contexts_B, len(logits_RV))
+        tokens_S, logprobs_S, tops = self.sample(logits_RV, from_S, step)
+        shape = self.work.shape(step.queries_B, step.contexts_B, len(logits_RV))
+        flops, moved = self.work.work(shape)
         result = Result(tokens_S, logprobs_S, 0.0, tops, flops, moved)
         if step.sample_attention and self.probe is not None:
             asked = perf_counter()

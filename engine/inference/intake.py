@@ -7,11 +7,11 @@ import numpy as np
 from engine.core.errors import BadInput
 from engine.core.events import Branch
 from engine.inference.config import InferenceConfig
-from engine.inference.draws import mix, seed_of
 from engine.inference.executor import Facts
 from engine.inference.policy import View
 from engine.inference.request import Request
 from engine.inference.scheduler import Scheduler
+from engine.kernels.draws import mix, seed_of
 
 
 def validate(request: Request, facts: Facts) -> None:

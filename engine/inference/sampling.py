@@ -1,85 +1,79 @@
-"""From logits to tokens: penalties, biases, temperature, top-k, top-p, min-p, then one draw.
+"""From logits to tokens: penalties and biases, then the likeliest or a draw, rows together.
 
-Greedy rows are done together; a row that wants more is done by itself. Shape letters: R rows of
-logits, S samples, V vocabulary.
+Shape letters: R rows of logits, S samples, X samples that want more than the likeliest token, V
+vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-from engine.inference.draws import choose
-from engine.inference.request import Request, Sampling
+from engine.inference.request import Sampling
 from engine.inference.step import Step
+from engine.kernels import sample
+from engine.kernels.sample import Wishes, reference
+
+Tops = dict[int, list[tuple[int, float]]]
 
 
-def likeliest(logits_RV: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The likeliest token of each row (the lowest number among equals) and its log-probability.
+class Sampler:
+    """Takes tokens from the logits of a step, with compiled kernels or in plain numpy.
 
-    In numpy, one row after another: a second pool of threads would take the kernels' cores.
+    Both take the same tokens, with log-probabilities equal within float32 rounding. `compiled`
+    waits here, not in a step, for kernels that are not compiled. `eos` ends an answer.
     """
-    best_R = logits_RV.argmax(-1)
-    top_R = logits_RV[np.arange(len(best_R)), best_R]
-    logprob_R = np.empty(len(best_R), np.float32)
-    room_V = np.empty(logits_RV.shape[-1], logits_RV.dtype)
-    for r, (logits_V, top) in enumerate(zip(logits_RV, top_R, strict=True)):
-        np.exp(np.subtract(logits_V, top, out=room_V), out=room_V)
-        logprob_R[r] = -np.log(room_V.sum())
-    return best_R.astype(np.int32), logprob_R
+
+    def __init__(self, compiled: bool, eos: tuple[int, ...] = ()) -> None:
+        self.eos = eos
+        self.greedy: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = reference.greedy
+        self.draw: Callable[[np.ndarray, Wishes], np.ndarray] = reference.sample
+        if compiled:
+            sample.prepare()
+            self.greedy, self.draw = sample.greedy, sample.sample
+
+    def __call__(
+        self, logits_RV: np.ndarray, from_S: np.ndarray, step: Step
+    ) -> tuple[np.ndarray, np.ndarray, Tops]:
+        """Tokens, their log-probabilities under the model itself, and the likeliest if asked for.
+
+        `from_S[s]` is the row of logits that sample s is drawn from.
+        """
+        best_R, logprob_R = self.greedy(logits_RV)
+        tokens_S, logprobs_S, tops = best_R[from_S], logprob_R[from_S], Tops()
+        special_X = np.flatnonzero(~step.rows.plain[step.sample_rows_S])
+        if len(special_X):
+            from_X, rows_X = from_S[special_X], step.sample_rows_S[special_X]
+            tokens_X = self.draw(*self._wanted(logits_RV[from_X], rows_X, step))
+            tokens_S[special_X] = tokens_X
+            logprobs_S[special_X] += logits_RV[from_X, tokens_X] - logits_RV[from_X, best_R[from_X]]
+            for s, r, row in zip(special_X.tolist(), from_X.tolist(), rows_X.tolist(), strict=True):
+                count = step.requests[row].sampling.logprobs
+                if count:
+                    tops[s] = top(logits_RV[r], float(logprob_R[r]), count)
+        return tokens_S, logprobs_S, tops
+
+    def _wanted(
+        self, scores_XV: np.ndarray, rows_X: np.ndarray, step: Step
+    ) -> tuple[np.ndarray, Wishes]:
+        """The rows' logits, adjusted in place, and how each is drawn."""
+        columns = []
+        for scores_V, row in zip(scores_XV, rows_X.tolist(), strict=True):
+            request, known = step.requests[row], int(step.rows.known[row])
+            wish, seen = request.sampling, step.rows.tokens[row, :known]
+            adjust(scores_V, wish, seen, int(step.rows.prompt[row]), self.eos)
+            cuts = wish.temperature, wish.top_k, wish.top_p, wish.min_p
+            columns.append((*cuts, request.seed, known))
+        return scores_XV, Wishes(*[np.array(column) for column in zip(*columns, strict=True)])
 
 
-def sample(
-    logits_RV: np.ndarray,
-    from_S: np.ndarray,
-    step: Step,
-    requests: Sequence[Request],
-    eos: tuple[int, ...],
-) -> tuple[np.ndarray, np.ndarray, dict[int, list[tuple[int, float]]]]:
-    """Tokens, their log-probabilities under the model itself, and the likeliest where asked for.
+def adjust(
+    scores_V: np.ndarray, wish: Sampling, seen: np.ndarray, prompt: int, eos: tuple[int, ...]
+) -> None:
+    """Put penalties and biases on logits, in place, and forbid ends before `min_tokens`.
 
-    `from_S[s]` is the row of logits that sample s is drawn from; `requests` are by batch row.
+    The next token comes after `seen`, whose first `prompt` tokens are the prompt. Repetition
+    (Keskar et al., arXiv 1909.05858) covers the prompt; presence and frequency the answer alone.
     """
-    best_R, logprob_R = likeliest(logits_RV)
-    tokens_S, logprobs_S = best_R[from_S], logprob_R[from_S]
-    tops: dict[int, list[tuple[int, float]]] = {}
-    rows = step.rows
-    for s in np.flatnonzero(~rows.plain[step.sample_rows_S]).tolist():
-        row = int(step.sample_rows_S[s])
-        logits_V = logits_RV[from_S[s]]
-        request, known = requests[row], int(rows.known[row])
-        seen = rows.tokens[row, :known]
-        token = pick(logits_V, request.sampling, seen, int(rows.prompt[row]), request.seed, eos)
-        logprob_V = log_softmax(logits_V)
-        tokens_S[s], logprobs_S[s] = token, logprob_V[token]
-        if request.sampling.logprobs:
-            tops[s] = top(logprob_V, request.sampling.logprobs)
-    return tokens_S, logprobs_S, tops
-
-
-def pick(
-    logits_V: np.ndarray,
-    wish: Sampling,
-    seen: np.ndarray,
-    prompt: int,
-    seed: int,
-    eos: tuple[int, ...] = (),
-) -> int:
-    """The next token after `seen`, whose first `prompt` tokens are the prompt."""
-    scores_V = adjusted(logits_V, wish, seen, prompt, eos)
-    if wish.temperature == 0:
-        return int(scores_V.argmax())
-    return choose(probabilities(scores_V, wish), seed, len(seen))
-
-
-def adjusted(
-    logits_V: np.ndarray, wish: Sampling, seen: np.ndarray, prompt: int, eos: tuple[int, ...]
-) -> np.ndarray:
-    """Logits with penalties and biases on, and with ends forbidden before `min_tokens`.
-
-    Repetition (Keskar et al., arXiv 1909.05858) covers the prompt; presence and frequency count
-    the answer alone.
-    """
-    scores_V = logits_V.astype(np.float64)
     if wish.repetition_penalty != 1:
         old = np.unique(seen)
         value = scores_V[old]
@@ -94,35 +88,14 @@ def adjusted(
     if len(seen) - prompt < wish.min_tokens:
         ends = (*(() if wish.ignore_eos else eos), *wish.stop_tokens)
         scores_V[[t for t in ends if t < len(scores_V)]] = -np.inf
-    return scores_V
 
 
-def probabilities(scores_V: np.ndarray, wish: Sampling) -> np.ndarray:
-    """What is drawn from: softmax at the temperature, cut by top-k, then top-p, then min-p.
+def top(logits_V: np.ndarray, best: float, count: int) -> list[tuple[int, float]]:
+    """The `count` likeliest tokens, likeliest first, the lower number among equals.
 
-    Unnormalised (the draw divides); each cut sees the distribution that the one before left.
+    `best` is the log-probability of the first. A row of NaN has none.
     """
-    scaled_V = scores_V / wish.temperature
-    weights_V = np.exp(scaled_V - scaled_V.max())
-    if 0 < wish.top_k < len(weights_V):
-        least = np.partition(weights_V, -wish.top_k)[-wish.top_k]
-        weights_V[weights_V < least] = 0.0
-    if wish.top_p < 1:
-        order = np.argsort(-weights_V, kind="stable")
-        before = np.cumsum(weights_V[order]) - weights_V[order]
-        weights_V[order[before >= wish.top_p * weights_V.sum()]] = 0.0
-    if wish.min_p > 0:
-        weights_V[weights_V < wish.min_p * weights_V.max()] = 0.0
-    return weights_V
-
-
-def log_softmax(logits_V: np.ndarray) -> np.ndarray:
-    """Log-probabilities in float64."""
-    shifted_V = logits_V.astype(np.float64) - float(logits_V.max())
-    return shifted_V - np.log(np.exp(shifted_V).sum())
-
-
-def top(logprob_V: np.ndarray, count: int) -> list[tuple[int, float]]:
-    """The `count` likeliest tokens, likeliest first; the lower number among equals."""
-    order = np.lexsort((np.arange(len(logprob_V)), -logprob_V))[:count]
-    return [(int(token), float(logprob_V[token])) for token in order]
+    least = np.partition(logits_V, -min(count, len(logits_V)))[-min(count, len(logits_V))]
+    kept = np.flatnonzero(logits_V >= least)
+    order = kept[np.argsort(-logits_V[kept], kind="stable")][:count]
+    return [(int(t), float(logits_V[t] - logits_V[order[0]]) + best) for t in order]

@@ -1,4 +1,5 @@
-"""Whether the decoder step is compiled for this processor already, and compiling it beforehand.
+"""Whether the decoder step and sampling are compiled for this processor already, and compiling
+them beforehand.
 
 The first compilation takes seconds and is kept on disk. Who must answer at once asks `ready` and
 runs plain torch until then; `python -m engine.kernels.ready` compiles in a process of its own.
@@ -7,6 +8,7 @@ An engine should keep to one path for its life: the two agree within rounding, n
 
 import numpy as np
 
+from engine.kernels import sample
 from engine.kernels.claims import STRIDE
 from engine.kernels.compiled import is_cached
 from engine.kernels.decoder_step import Buffers, Inputs, Shape, Weights, decoder_step, phases
@@ -18,12 +20,13 @@ CACHE = {"float32": np.float32, "bfloat16": np.uint16}
 
 def ready(weights: str = "float32", cache: str = "float32") -> bool:
     """Whether a step with weights and cache of these dtypes would run without compiling first."""
-    return is_cached(run, *_nothing(weights, cache), 0)
+    return is_cached(run, *_nothing(weights, cache), 0) and sample.ready()
 
 
 def prepare(weights: str = "float32", cache: str = "float32") -> None:
-    """Compile the step for these dtypes, or load it if it is compiled."""
+    """Compile the step for these dtypes, and sampling, or load what is compiled."""
     decoder_step(*_nothing(weights, cache))
+    sample.prepare()
 
 
 def _nothing(weights: str, cache: str) -> tuple[Shape, Weights, Inputs, Buffers, np.ndarray]:

@@ -83,12 +83,12 @@ class Model:
         self.dtype = getattr(torch, dtype)
         self.device = device
         self.spec: CacheSpec = cache_spec(config, dtype)
-        compiled = not plain and device == "cpu" and dtype != "float16"
+        self.compiled = not plain and device == "cpu" and dtype != "float16"
         self.fused: Fused | None = None
-        if compiled and fused_cpu.fits(config, self.dtype):
+        if self.compiled and fused_cpu.fits(config, self.dtype):
             self.fused = fused_cpu.Fused(config, Cast(source, self.dtype))
         else:
-            self._assemble(kernel_ops() if compiled else plain_ops())
+            self._assemble(kernel_ops() if self.compiled else plain_ops())
 
     def _assemble(self, ops: Ops) -> None:
         """The general path's parts."""

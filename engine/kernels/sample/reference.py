@@ -1,42 +1,46 @@
-"""Sampling in plain numpy: what the fast one must equal.
+"""Sampling in plain numpy, one row after another: what the compiled kernels must equal.
 
-Shape letters: R rows, V vocabulary.
+The engine runs this where kernels are not compiled yet. Shape letters: R rows, V vocabulary.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-GOLDEN = 0x9E3779B97F4A7C15
-FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # splitmix64 (Steele et al., 2014)
-MASK = (1 << 64) - 1
+from engine.kernels.draws import uniform
 
 
-def mix(value: int) -> int:
-    """One splitmix64 output: 64 well-mixed bits of `value`."""
-    value = (value + GOLDEN) & MASK
-    value = ((value ^ (value >> 30)) * FIRST) & MASK
-    value = ((value ^ (value >> 27)) * SECOND) & MASK
-    return value ^ (value >> 31)
+class Wishes(NamedTuple):
+    """How each row is drawn; temperature 0 takes the likeliest.
 
+    top_k 0, top_p 1 and min_p 0 cut nothing. The draw depends on seed and position only.
+    """
 
-def uniform(seed: int, position: int) -> float:
-    """A number in [0, 1) that depends on a request's seed and the token's position only."""
-    return (mix(mix(seed) ^ position) >> 11) * 2.0**-53
+    temperature_R: np.ndarray
+    top_k_R: np.ndarray
+    top_p_R: np.ndarray
+    min_p_R: np.ndarray
+    seed_R: np.ndarray
+    position_R: np.ndarray
 
 
 def greedy(logits_RV: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The likeliest token of each row (the lowest among equals) and its log-probability."""
     best_R = logits_RV.argmax(-1).astype(np.int32)
-    wide_RV = logits_RV.astype(np.float64)
-    top_R = wide_RV.max(-1)
-    return best_R, (-np.log(np.exp(wide_RV - top_R[:, None]).sum(-1))).astype(np.float32)
+    logprob_R = np.empty(len(best_R), np.float32)
+    for r, logits_V in enumerate(logits_RV):
+        logprob_R[r] = -np.log(np.exp(logits_V.astype(np.float64) - logits_V[best_R[r]]).sum())
+    return best_R, logprob_R
 
 
 def weights(
     logits_V: np.ndarray, temperature: float, top_k: int, top_p: float, min_p: float
 ) -> np.ndarray:
-    """What is drawn from, unnormalised: softmax cut by top-k, then top-p, then min-p."""
-    scaled_V = logits_V.astype(np.float64) / temperature
-    weights_V = np.exp(scaled_V - scaled_V.max())
+    """What is drawn from, the largest 1: softmax cut by top-k, then top-p, then min-p.
+
+    Each cut sees the distribution that the one before left.
+    """
+    weights_V = np.exp((logits_V.astype(np.float64) - float(logits_V.max())) / temperature)
     if 0 < top_k < len(weights_V):
         weights_V[weights_V < np.partition(weights_V, -top_k)[-top_k]] = 0.0
     if top_p < 1:
@@ -44,25 +48,22 @@ def weights(
         before = np.cumsum(weights_V[order]) - weights_V[order]
         weights_V[order[before >= top_p * weights_V.sum()]] = 0.0
     if min_p > 0:
-        weights_V[weights_V < min_p * weights_V.max()] = 0.0
+        weights_V[weights_V < min_p] = 0.0
     return weights_V
 
 
-def sample(
-    logits_RV: np.ndarray,
-    temperature_R: np.ndarray,
-    top_k_R: np.ndarray,
-    top_p_R: np.ndarray,
-    min_p_R: np.ndarray,
-    seed_R: np.ndarray,
-    position_R: np.ndarray,
-) -> np.ndarray:
-    """One token a row; temperature 0 takes the likeliest."""
-    tokens_R = greedy(logits_RV)[0]
-    for r in np.flatnonzero(temperature_R > 0).tolist():
-        sums_V = np.cumsum(
-            weights(logits_RV[r], temperature_R[r], int(top_k_R[r]), top_p_R[r], min_p_R[r])
-        )
-        drawn = uniform(int(seed_R[r]), int(position_R[r])) * sums_V[-1]
-        tokens_R[r] = np.searchsorted(sums_V, drawn, side="right")
+def choose(weights_V: np.ndarray, seed: int, position: int) -> int:
+    """An index drawn in proportion to `weights_V` (not all zero)."""
+    sums_V = np.cumsum(weights_V, dtype=np.float64)
+    index = int(np.searchsorted(sums_V, uniform(seed, position) * sums_V[-1], side="right"))
+    return min(index, int(np.flatnonzero(weights_V)[-1]))
+
+
+def sample(logits_RV: np.ndarray, wishes: Wishes) -> np.ndarray:
+    """One token a row, int32."""
+    tokens_R = logits_RV.argmax(-1).astype(np.int32)
+    for r in np.flatnonzero(wishes.temperature_R > 0).tolist():
+        temperature, top_k, top_p, min_p, seed, position = (column[r] for column in wishes)
+        weights_V = weights(logits_RV[r], temperature, int(top_k), top_p, min_p)
+        tokens_R[r] = choose(weights_V, int(seed), int(position))
     return tokens_R

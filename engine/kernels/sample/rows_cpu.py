@@ -4,16 +4,23 @@ Shape letters: R rows, V vocabulary.
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+import numba
 import numpy as np
 from numba import prange
 
-from engine.kernels.compiled import inner, kernel
+from engine.kernels.compiled import inner, is_cached, kernel
+from engine.kernels.draws import FIRST, GOLDEN, SECOND
 from engine.kernels.lanes import LANES
 from engine.kernels.rows import exponential_sum, largest, part
-from engine.kernels.sample.reference import FIRST, GOLDEN, SECOND
+from engine.kernels.sample.reference import Wishes
 
 ONE = 0x3FF0000000000000  # the bits of 1.0
+# Logits that are worth a thread of their own, about a millisecond of work: on a busy machine the
+# others wait a time slice (8 ms where measured) for one that is woken.
+WORTH_GREEDY, WORTH_DRAW = 1 << 21, 1 << 17
 
 
 @inner
@@ -138,6 +145,17 @@ def _sample(logits, R, V, temperature, top_k, top_p, min_p, seed, position, toke
             tokens[r] = _best(logits, r * V, V)[0]
 
 
+@contextmanager
+def _threads(worth: int) -> Iterator[None]:
+    """Run kernels on no more threads than are worth it."""
+    had = numba.get_num_threads()
+    numba.set_num_threads(max(1, min(had, worth)))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(had)
+
+
 def greedy(logits_RV: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The likeliest token of each row (the lowest among equals) and its log-probability.
 
@@ -147,30 +165,38 @@ def greedy(logits_RV: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     tokens, logprobs = np.empty(R, np.int32), np.empty(R, np.float32)
     if R:
         flat = np.ascontiguousarray(logits_RV, np.float32).reshape(-1)
-        _greedy(flat, R, V, tokens, logprobs)
+        with _threads(flat.size // WORTH_GREEDY):
+            _greedy(flat, R, V, tokens, logprobs)
     return tokens, logprobs
 
 
-def sample(
-    logits_RV: np.ndarray,
-    temperature_R: np.ndarray,
-    top_k_R: np.ndarray,
-    top_p_R: np.ndarray,
-    min_p_R: np.ndarray,
-    seed_R: np.ndarray,
-    position_R: np.ndarray,
-) -> np.ndarray:
-    """One token a row, int32: softmax at the temperature, cut by top-k, then top-p, then min-p.
-
-    Temperature 0 takes the likeliest; top_k 0, top_p 1 and min_p 0 cut nothing. The draw depends on
-    a row's seed and position only.
-    """
+def sample(logits_RV: np.ndarray, wishes: Wishes) -> np.ndarray:
+    """One token a row, int32: softmax at the temperature, cut by top-k, then top-p, then min-p."""
     R, V = logits_RV.shape
     tokens = np.empty(R, np.int32)
     if R:
         flat = np.ascontiguousarray(logits_RV, np.float32).reshape(-1)
-        kinds = np.float64, np.int64, np.float64, np.float64, np.int64, np.int64
-        wishes = temperature_R, top_k_R, top_p_R, min_p_R, seed_R, position_R
-        columns = [np.ascontiguousarray(w, kind) for w, kind in zip(wishes, kinds, strict=True)]
-        _sample(flat, R, V, *columns, tokens)
+        with _threads(flat.size // WORTH_DRAW):
+            _sample(flat, R, V, *_columns(wishes), tokens)
     return tokens
+
+
+def _columns(wishes: Wishes) -> list[np.ndarray]:
+    kinds = np.float64, np.int64, np.float64, np.float64, np.int64, np.int64
+    return [np.ascontiguousarray(w, kind) for w, kind in zip(wishes, kinds, strict=True)]
+
+
+def ready() -> bool:
+    """Whether both would run without compiling first."""
+    logits, tokens, logprobs = np.zeros(1, np.float32), np.zeros(1, np.int32), np.zeros(1, "f4")
+    columns = _columns(Wishes(*[np.ones(1)] * 6))
+    return is_cached(_greedy, logits, 1, 1, tokens, logprobs) and is_cached(
+        _sample, logits, 1, 1, *columns, tokens
+    )
+
+
+def prepare() -> None:
+    """Compile both, or load them if they are compiled."""
+    logits_RV = np.zeros((1, 1), np.float32)
+    greedy(logits_RV)
+    sample(logits_RV, Wishes(*[np.ones(1)] * 6))

@@ -10,7 +10,6 @@ from engine.core.events import Blob
 from engine.inference.attention_mass import AttentionProbe
 from engine.inference.engine import Engine
 from engine.inference.executor_real import executor_for
-from engine.inference.forward_work import ForwardWork
 from engine.inference.gather import gather
 from engine.models.footprint import step_work
 from tests.engine.inference.small import TINY, config, request, serve, tiny_model
@@ -106,12 +105,16 @@ def test_a_layer_the_model_has_not_is_bad_input(model):
         executor_for(config(attention_every=1, attention_layer=9), model, "tiny")
 
 
-@pytest.mark.parametrize(
-    ("new", "context"), [([1, 1, 1], [5, 9, 30]), ([4, 1], [4, 20]), ([16], [16])]
-)
-def test_the_cheap_count_of_work_is_the_exact_one(model, new, context):
-    new_B, context_B = np.array(new, np.int32), np.array(context, np.int32)
-    flops, moved = ForwardWork(model.config, "float32").of(new_B, context_B, len(new))
-    exact = step_work(model.config, new_B, context_B, dtype="float32")
-    assert flops == pytest.approx(sum(op.flops for op in exact))
-    assert moved == pytest.approx(sum(op.bytes for op in exact))
+def test_the_work_told_of_a_step_is_the_exact_one(model):
+    held, executor, events = watched(model, step_tokens=12)
+    told = []
+    inner = executor.executor.execute
+    executor.executor.execute = lambda step: told.append(inner(step)) or told[-1]
+    serve(held, [request(10, n, VOCAB, max_tokens=3) for n in range(3)])
+    for result, (step, batch, _) in zip(told, executor.seen, strict=True):
+        rows = len(batch.logits_at_R)
+        exact = step_work(
+            model.config, step.queries_B, step.contexts_B, dtype="float32", logits=rows
+        )
+        assert result.flops == pytest.approx(sum(op.flops for op in exact))
+        assert result.bytes == pytest.approx(sum(op.bytes for op in exact))

@@ -1,6 +1,6 @@
 import numpy as np
 
-from engine.kernels.sample import greedy, reference, sample, work
+from engine.kernels.sample import Wishes, greedy, prepare, ready, reference, sample, work
 
 
 def logits(rows, vocab, seed=0):
@@ -19,7 +19,7 @@ def test_greedy_takes_the_first_of_the_likeliest_with_its_log_probability():
 
 def test_every_cut_draws_what_plain_numpy_draws():
     draw, rows = np.random.default_rng(1), 200
-    wishes = (
+    wishes = Wishes(
         draw.choice([0.0, 0.5, 1.0, 3.0], rows),
         draw.choice([0, 1, 5, 4000], rows),
         draw.choice([0.1, 0.9, 1.0], rows),
@@ -28,32 +28,32 @@ def test_every_cut_draws_what_plain_numpy_draws():
         np.arange(rows),
     )
     x = logits(rows, 300)
-    assert sample(x, *wishes).tolist() == reference.sample(x, *wishes).tolist()
+    assert sample(x, wishes).tolist() == reference.sample(x, wishes).tolist()
 
 
 def test_equal_weights_at_the_edge_of_top_p_stay_in_order():
     x = np.zeros((64, 40), np.float32)
     ones = np.ones(64)
-    wishes = ones, 0 * ones, 0.5 * ones, 0 * ones, np.arange(64), 0 * ones
-    drawn = sample(x, *wishes)
-    assert drawn.tolist() == reference.sample(x, *wishes).tolist() and drawn.max() < 20
+    wishes = Wishes(ones, 0 * ones, 0.5 * ones, 0 * ones, np.arange(64), 0 * ones)
+    drawn = sample(x, wishes)
+    assert drawn.tolist() == reference.sample(x, wishes).tolist() and drawn.max() < 20
 
 
 def test_a_draw_depends_on_its_own_row_only():
     x, ones = logits(8, 50), np.ones(8)
     seeds, places = np.arange(8), np.arange(8) * 3
-    together = sample(x, ones, 0 * ones, ones, 0 * ones, seeds, places)
+    wishes = Wishes(ones, 0 * ones, ones, 0 * ones, seeds, places)
+    together = sample(x, wishes)
     for r in range(8):
         one = slice(r, r + 1)
-        columns = ones[one], 0 * ones[one], ones[one], 0 * ones[one], seeds[one], places[one]
-        assert sample(x[one], *columns)[0] == together[r]
+        assert sample(x[one], Wishes(*[column[one] for column in wishes]))[0] == together[r]
 
 
 def test_draws_follow_the_distribution():
     rows = 4000
     x = np.tile(np.log(np.array([[0.5, 0.3, 0.2]], np.float32)), (rows, 1))
     ones = np.ones(rows)
-    drawn = sample(x, ones, 0 * ones, ones, 0 * ones, np.arange(rows), 7 * ones)
+    drawn = sample(x, Wishes(ones, 0 * ones, ones, 0 * ones, np.arange(rows), 7 * ones))
     counts = np.bincount(drawn, minlength=3)
     chi = (
         (counts - rows * np.array([0.5, 0.3, 0.2])) ** 2 / (rows * np.array([0.5, 0.3, 0.2]))
@@ -64,7 +64,12 @@ def test_draws_follow_the_distribution():
 def test_no_rows_give_no_tokens():
     assert len(greedy(np.zeros((0, 5), np.float32))[0]) == 0
     none = np.zeros(0)
-    assert len(sample(np.zeros((0, 5), np.float32), none, none, none, none, none, none)) == 0
+    assert len(sample(np.zeros((0, 5), np.float32), Wishes(*[none] * 6))) == 0
+
+
+def test_prepared_kernels_are_ready():
+    prepare()
+    assert ready()
 
 
 def test_work_reads_the_logits_once():

@@ -1,7 +1,5 @@
 """Random numbers that depend on (seed, position) and nothing else, so batches cannot matter."""
 
-import numpy as np
-
 GOLDEN = 0x9E3779B97F4A7C15
 FIRST, SECOND = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # splitmix64's own (Steele et al., 2014)
 MASK = (1 << 64) - 1
@@ -23,10 +21,3 @@ def uniform(seed: int, position: int) -> float:
 def seed_of(run: int, number: int) -> int:
     """The seed of a request that brings none: of the run and its place in it. Fits an int64."""
     return mix(mix(run) ^ number) >> 1
-
-
-def choose(weights_V: np.ndarray, seed: int, position: int) -> int:
-    """An index drawn in proportion to `weights_V` (not all zero)."""
-    sums = np.cumsum(weights_V, dtype=np.float64)
-    index = int(np.searchsorted(sums, uniform(seed, position) * sums[-1], side="right"))
-    return min(index, int(np.flatnonzero(weights_V)[-1]))

@@ -1,6 +1,9 @@
 """Options and fixtures every test may use."""
 
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,3 +32,19 @@ def full(request: pytest.FixtureRequest) -> bool:
 def root() -> Path:
     """The top of the checkout."""
     return ROOT
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A headless chromium, one a module: playwright's loop must not outlive the tests that use it.
+
+    Skips the test, saying why, where there is no browser.
+    """
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("no chromium on this machine: apt-get install chromium")
+    api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    with api.sync_playwright() as play:
+        made = play.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield made
+        made.close()

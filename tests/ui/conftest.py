@@ -6,27 +6,12 @@ import subprocess
 import sys
 import time
 import urllib.request
-from pathlib import Path
 
 import pytest
 
-BROWSERS = ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome")
 WAIT = 120.0  # seconds the app may take to start on a busy machine
 LOCAL = re.compile(r"^(https?|wss?)://(127\.0\.0\.1|localhost)[:/]|^(data|blob|about):")
 START = "import sys; from workbench.cli import main; sys.exit(main(sys.argv[1:]))"
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """A headless chromium; the test is skipped where there is none."""
-    path = next((path for path in BROWSERS if Path(path).exists()), None)
-    if path is None:
-        pytest.skip("no chromium on this machine: apt-get install chromium")
-    api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
-    with api.sync_playwright() as play:
-        made = play.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield made
-        made.close()
 
 
 @pytest.fixture(scope="session")

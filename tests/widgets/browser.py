@@ -1,26 +1,5 @@
 """A headless chromium for tests: pages without a network, which count what they asked for."""
 
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import pytest
-
-FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu"]
-
-
-@contextmanager
-def chromium() -> Iterator:
-    """A browser. Skips the test, saying why, where there is none."""
-    path = shutil.which("chromium")
-    if path is None:
-        pytest.skip("no chromium on this machine")
-    sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
-
 
 class Seen:
     """What a page did that it should not have: requests, errors, dialogs."""

@@ -1,13 +1,11 @@
 """The canvas views in a real browser, each in a page of its own without server or network."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
 from engine.core.events import Blob, Branch, Mark, Opened, Page, Span, Token
 from engine.core.log import Log
-from tests.widgets.browser import chromium, colours, move, open_page, pixel, settle
+from tests.widgets.browser import colours, move, open_page, pixel, settle
 from tests.widgets.made_runs import serving
 from widgets.canvas import CanvasDrawing, static_html, static_view
 from widgets.packing import pack
@@ -18,12 +16,6 @@ pytestmark = pytest.mark.ui
 NAMES = ("page_map", "request_lanes", "token_river")
 ATTACK = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 CELLS, TREE, LEVELS = ".pw-cells canvas", ".pw-tree canvas", ".pw-levels canvas"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator:
-    with chromium() as made:
-        yield made
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """A real browser: the page that replays, the bar's own figures, and a stage with knobs, offline."""
 
 import re
-import shutil
 import socket
 import time
 
@@ -16,19 +15,7 @@ from widgets.transport import script
 from widgets.view import views
 
 pytestmark = pytest.mark.ui
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-if CHROMIUM is None:
-    pytest.skip("no chromium installed", allow_module_level=True)
-playwright = pytest.importorskip("playwright.sync_api")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        flags = ["--no-sandbox", "--disable-gpu"]
-        made = driver.chromium.launch(executable_path=CHROMIUM, headless=True, args=flags)
-        yield made
-        made.close()
+playwright = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
 
 
 @pytest.fixture

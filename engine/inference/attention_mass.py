@@ -4,6 +4,7 @@ Shape letters: B sequences, H query heads, G key/value heads, D head size, C vis
 """
 
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,13 +13,19 @@ from torch import Tensor
 
 from engine.inference.gather import last_tokens
 from engine.inference.step import Step
+from engine.models.attention import Attention
+from engine.models.gathered import Cast, Gathered
 from engine.models.kv import PagedKV
+from engine.models.latent_attention import LatentAttention
 from engine.models.layers import softcap
 from engine.models.model import Model
+from engine.models.norm import Norm
+from engine.models.ops import plain_ops
+from engine.models.parameters import layer_parameters
 
 
 class _Reached(Exception):
-    """The layer was reached; the rest of the pass is not needed."""
+    """The query is known; the rest of the layer is not needed."""
 
 
 @dataclass(slots=True)
@@ -33,25 +40,26 @@ class _Query:
 
 
 class AttentionProbe:
-    """Runs the last new token of each sequence once more, up to one layer, in plain torch.
+    """Runs the last new token of each sequence once more, up to one layer's queries.
 
-    The plain model is assembled at the first sample and then kept: as many bytes again as the
-    model's own weights. Nothing of the real pass changes: new keys go where nobody reads.
+    A fused model's layer is read again at the first sample, in plain torch, and then kept: one
+    layer's attention weights. Nothing of the real pass changes: new keys go where nobody reads.
     """
 
     def __init__(self, model: Model, layer: int, head: int) -> None:
         self.model, self.head = model, head
         self.layer = layer % model.config.layers
-        self.plain: Model | None = None
+        self.parts: tuple[Norm, Attention | LatentAttention] | None = None
         self.asked = _Query()
 
     def mass(self, step: Step, kv: PagedKV, scratch: int) -> np.ndarray:
         """mass_P float32 over the pool's pages; it sums to the number of sequences."""
-        if self.plain is None:
-            self.plain = self._assemble()
-        batch = last_tokens(step, scratch)
-        with suppress(_Reached):
-            self.plain.forward(batch, kv)
+        if self.parts is None:
+            self.parts = self._layer()
+        batch, (norm, attention) = last_tokens(step, scratch), self.parts
+        with suppress(_Reached), torch.inference_mode():
+            x_BC = norm(self.model.hidden(batch, kv, self.layer))
+            attention(x_BC, self.model.shared(batch), kv.tensors[self.layer])
         mass_P = np.zeros(kv.pages, np.float32)
         for b, context in enumerate(batch.context_B.tolist()):
             pages = batch.block_table_BP[b, : -(-context // kv.page_size)]
@@ -60,13 +68,21 @@ class AttentionProbe:
             mass_P[pages] += np.add.reduceat(weights_C, starts)
         return mass_P[:scratch]
 
-    def _assemble(self) -> Model:
-        model = self.model
-        dtype = str(model.dtype).removeprefix("torch.")
-        plain = Model(model.config, model.weights, dtype, device=model.device, plain=True)
-        attention = plain.blocks[self.layer].attention
+    def _layer(self) -> tuple[Norm, Attention | LatentAttention]:
+        """The layer's norm, and its attention stopping where it has the queries."""
+        model, config = self.model, self.model.config
+        attention: Attention | LatentAttention
+        if model.fused is None:
+            block = model.blocks[self.layer]
+            norm, attention = block.attention_norm, copy(block.attention)
+        else:
+            source = Cast(model.weights, model.dtype)  # rounded as the fused step has them
+            parameters = layer_parameters(config, self.layer)
+            weights = Gathered(parameters, source, plain_ops(), torch.float32, model.device)
+            norm = Norm(config, weights, "attention_norm")
+            attention = Attention(config, self.layer, weights)
         attention.ops = replace(attention.ops, paged_attention=self._listen)
-        return plain
+        return norm, attention
 
     def _listen(
         self, q_BHD: Tensor, k_PSGD: Tensor, *_: object, scale: float, **rest: float

@@ -78,16 +78,25 @@ class Fused:
         config, tokens, rows = self.config, len(batch.tokens_T), len(batch.logits_at_R)
         if not tokens:
             return torch.empty(0, config.vocab)
-        buffers = self._room(tokens, rows)
-        width = _lanes(config.hidden)
-        x = torch.from_numpy(buffers.x[: tokens * width].reshape(tokens, width))
-        x[:, : config.hidden] = self._embedding[torch.from_numpy(batch.tokens_T)]
-        decoder_step(
-            self._shape(kv), self._weights, self._inputs(batch, kv), buffers, self._counters
-        )  # fmt: skip
+        self._run(batch, kv, self._shape(kv))
+        assert self._buffers is not None
         wide = _lanes(config.vocab)
-        logits = buffers.logits[: rows * wide].reshape(rows, wide)[:, : config.vocab]
+        logits = self._buffers.logits[: rows * wide].reshape(rows, wide)[:, : config.vocab]
         return torch.from_numpy(logits.copy())
+
+    def hidden(self, batch: Batch, kv: PagedKV, layers: int) -> Tensor:
+        """x_TC float32 after the first `layers` layers, whose keys and values land in `kv`."""
+        return self._run(batch, kv, self._shape(kv)._replace(layers=layers, vocab=0)).clone()
+
+    def _run(self, batch: Batch, kv: PagedKV, shape: Shape) -> Tensor:
+        """A step of that shape; x_TC as it leaves the layers, in memory the next step reuses."""
+        tokens, width = len(batch.tokens_T), _lanes(self.config.hidden)
+        buffers = self._room(tokens, len(batch.logits_at_R))
+        x = torch.from_numpy(buffers.x[: tokens * width].reshape(tokens, width))
+        x_TC = x[:, : self.config.hidden]
+        x_TC[:] = self._embedding[torch.from_numpy(batch.tokens_T)]
+        decoder_step(shape, self._weights, self._inputs(batch, kv), buffers, self._counters)
+        return x_TC
 
     def _shape(self, kv: PagedKV) -> Shape:
         c = self.config

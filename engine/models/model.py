@@ -36,6 +36,9 @@ class Fused(Protocol):
     def forward(self, batch: Batch, kv: PagedKV) -> Tensor:
         """logits_RV, equal to the general path's within rounding."""
 
+    def hidden(self, batch: Batch, kv: PagedKV, layers: int) -> Tensor:
+        """x_TC after the first `layers` layers."""
+
 
 class Block:
     """One layer: attention, then feed-forward or experts, each behind a norm and added back."""
@@ -84,6 +87,8 @@ class Model:
         self.device = device
         self.spec: CacheSpec = cache_spec(config, dtype)
         self.compiled = not plain and device == "cpu" and dtype != "float16"
+        rotary = config.rotary
+        self.frequencies_F = frequencies(rotary).to(device) if rotary else None
         self.fused: Fused | None = None
         if self.compiled and fused_cpu.fits(config, self.dtype):
             self.fused = fused_cpu.Fused(config, Cast(source, self.dtype))
@@ -103,21 +108,31 @@ class Model:
             Block(config, layer, Gathered(layer_parameters(config, layer), *like))
             for layer in range(config.layers)
         ]
-        self.frequencies_F = frequencies(config.rotary).to(self.device) if config.rotary else None
 
     @torch.inference_mode()
     def forward(self, batch: Batch, kv: PagedKV) -> Tensor:
         """logits_RV in float32 at `batch.logits_at_R`; new keys and values are written to `kv`."""
         if self.fused is not None:
             return self.fused.forward(batch, kv)
-        positions_T = self._tensor(batch.positions_T)
-        x_TC = self._embed(self._tensor(batch.tokens_T), positions_T)
-        slots_T = self._tensor(batch.slots_T).long()
-        here = Pass(batch, slots_T, self._turn(batch, positions_T))
-        for block, cache in zip(self.blocks, kv.tensors, strict=True):
-            x_TC = block(x_TC, here, cache)
+        x_TC = self.hidden(batch, kv, self.config.layers)
         x_RC = self.norm(x_TC[self._tensor(batch.logits_at_R).long()])
         return softcap(self.head(x_RC).float(), self.config.logit_softcap)
+
+    @torch.inference_mode()
+    def hidden(self, batch: Batch, kv: PagedKV, layers: int) -> Tensor:
+        """x_TC after the first `layers` layers, which write their keys and values to `kv`."""
+        if self.fused is not None:
+            return self.fused.hidden(batch, kv, layers)
+        here = self.shared(batch)
+        x_TC = self._embed(self._tensor(batch.tokens_T), self._tensor(batch.positions_T))
+        for block, cache in zip(self.blocks[:layers], kv.tensors, strict=False):
+            x_TC = block(x_TC, here, cache)
+        return x_TC
+
+    def shared(self, batch: Batch) -> Pass:
+        """What all layers of the batch's forward pass share."""
+        turn = self._turn(batch, self._tensor(batch.positions_T))
+        return Pass(batch, self._tensor(batch.slots_T).long(), turn)
 
     def _embed(self, tokens_T: Tensor, positions_T: Tensor) -> Tensor:
         x_TC = F.embedding(tokens_T, self.embedding_VC)
@@ -137,7 +152,8 @@ class Model:
             lengths = self._tensor(batch.query_start_B1).diff()
             context_T = self._tensor(batch.context_B).repeat_interleave(lengths)
             angles = frequencies(rotary, context_T)
-        return cos_sin(rotary, angles, positions_T, self.dtype)
+        dtype = torch.float32 if self.fused is not None else self.dtype
+        return cos_sin(rotary, angles, positions_T, dtype)
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self.device)

@@ -12,6 +12,7 @@ from engine.inference.engine import Engine
 from engine.inference.executor_real import executor_for
 from engine.inference.gather import gather
 from engine.models.footprint import step_work
+from engine.models.model import Model
 from tests.engine.inference.small import TINY, config, request, serve, tiny_model
 
 VOCAB = TINY["vocab_size"]
@@ -98,6 +99,19 @@ def test_attention_mass_of_equal_keys_is_spread_evenly(model):
     pages = held.scheduler.rows.table(0)
     np.testing.assert_allclose(mass[pages], [0.5, 0.5], atol=1e-6)
     assert torch.count_nonzero(storage.kv.tensors[1]["k"][:-1]) == 0, "only scratch is written"
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_attention_mass_of_a_fused_model_is_the_plain_models(model, layer):
+    held, executor, _ = watched(model, pages=32)
+    serve(held, [request(13, n, VOCAB, max_tokens=10) for n in range(3)])
+    storage, step = executor.executor.storage, executor.seen[-1][0]
+    plain = Model(model.config, model.weights, plain=True)
+    assert model.fused is not None and plain.fused is None
+    masses = [AttentionProbe(m, layer, -1).mass(step, storage.kv, storage.scratch)
+              for m in (model, plain)]  # fmt: skip
+    np.testing.assert_allclose(*masses, atol=1e-5)
+    assert np.ptp(masses[0][masses[0] > 0]) > 0.01, "not spread evenly"
 
 
 def test_a_layer_the_model_has_not_is_bad_input(model):

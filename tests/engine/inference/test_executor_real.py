@@ -11,6 +11,8 @@ from engine.inference.attention_mass import AttentionProbe
 from engine.inference.engine import Engine
 from engine.inference.executor_real import executor_for
 from engine.inference.gather import gather
+from engine.inference.sampling import Sampler
+from engine.kernels.sample import reference
 from engine.models.footprint import step_work
 from engine.models.model import Model
 from tests.engine.inference.small import TINY, config, request, serve, tiny_model
@@ -112,6 +114,20 @@ def test_attention_mass_of_a_fused_model_is_the_plain_models(model, layer):
               for m in (model, plain)]  # fmt: skip
     np.testing.assert_allclose(*masses, atol=1e-5)
     assert np.ptp(masses[0][masses[0] > 0]) > 0.01, "not spread evenly"
+
+
+def test_a_plain_model_is_sampled_without_kernels_and_says_what_it_would_with_them(model):
+    plain, answers = Model(model.config, model.weights, plain=True), []
+    for compiled in (False, True):
+        held, executor, _ = watched(plain)
+        if compiled:
+            executor.executor.sample = Sampler(compiled=True)
+        else:
+            assert executor.executor.sample.draw is reference.sample
+        wishes = {}, {"temperature": 1.0, "seed": 5}, {"temperature": 0.8, "top_p": 0.7}
+        asked = [request(10, n, VOCAB, **wish) for n, wish in enumerate(wishes)]
+        answers.append(serve(held, asked))
+    assert answers[0] == answers[1]
 
 
 def test_a_layer_the_model_has_not_is_bad_input(model):

@@ -72,6 +72,16 @@ def pasted(function: Callable[..., Any]) -> Any:
     return numba.njit(nogil=True, fastmath=FAST, error_model="numpy", inline="always")(function)
 
 
+def entry(function: Any, *arguments: Any) -> Callable[..., Any]:
+    """What a `kernel` enters for arguments of these types, checked by nobody afterwards.
+
+    Arrays must keep their dtype and stay contiguous; compiles it if new.
+    """
+    kinds = tuple(numba.typeof(argument) for argument in arguments)
+    function.compile(kinds)
+    return function.overloads[kinds].entry_point
+
+
 def address(function: Any, *arguments: Any) -> int:
     """Where the machine code of a `body` for arguments like these begins; compiles it if new."""
     kinds = tuple(numba.typeof(argument) for argument in arguments)

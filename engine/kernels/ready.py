@@ -11,7 +11,7 @@ import numpy as np
 from engine.kernels import sample
 from engine.kernels.claims import STRIDE
 from engine.kernels.compiled import is_cached
-from engine.kernels.decoder_step import Buffers, Inputs, Shape, Weights, decoder_step, phases
+from engine.kernels.decoder_step import Buffers, DecoderStep, Inputs, Shape, Weights, phases
 from engine.kernels.decoder_step.phases_cpu import run
 
 WEIGHTS = {"float32": np.float32, "bfloat16": np.uint32}
@@ -25,7 +25,8 @@ def ready(weights: str = "float32", cache: str = "float32") -> bool:
 
 def prepare(weights: str = "float32", cache: str = "float32") -> None:
     """Compile the step for these dtypes, and sampling, or load what is compiled."""
-    decoder_step(*_nothing(weights, cache))
+    nothing = _nothing(weights, cache)
+    DecoderStep(*nothing)(*nothing)
     sample.prepare()
 
 

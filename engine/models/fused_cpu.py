@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.kernels.claims import STRIDE
-from engine.kernels.decoder_step import Buffers, Inputs, Shape, Weights, decoder_step, phases
+from engine.kernels.decoder_step import Buffers, DecoderStep, Inputs, Shape, Weights, phases
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.pack import aligned, pack, packed_length
 from engine.kernels.paged_attention.online_cpu import room
@@ -65,6 +65,7 @@ class Fused:
         self._buffers: Buffers | None = None
         self._kv: PagedKV | None = None
         self._caches = np.zeros(0, np.int64)
+        self._step: DecoderStep | None = None
         self._counters = aligned(phases(config.layers) * STRIDE, np.int64)
 
     @property
@@ -95,7 +96,10 @@ class Fused:
         x = torch.from_numpy(buffers.x[: tokens * width].reshape(tokens, width))
         x_TC = x[:, : self.config.hidden]
         x_TC[:] = self._embedding[torch.from_numpy(batch.tokens_T)]
-        decoder_step(shape, self._weights, self._inputs(batch, kv), buffers, self._counters)
+        arguments = shape, self._weights, self._inputs(batch, kv), buffers, self._counters
+        if self._step is None:
+            self._step = DecoderStep(*arguments)
+        self._step(*arguments)
         return x_TC
 
     def _shape(self, kv: PagedKV) -> Shape:
@@ -110,18 +114,24 @@ class Fused:
     def _inputs(self, batch: Batch, kv: PagedKV) -> Inputs:
         c = self.config
         if kv is not self._kv:
-            self._kv = kv
+            self._kv, self._step = kv, None
             pairs = [tensors[name].data_ptr() for tensors in kv.tensors for name in ("k", "v")]
             self._caches = np.array(pairs, np.int64)
-        start = np.ascontiguousarray(batch.query_start_B1)
-        table = np.ascontiguousarray(batch.block_table_BP)
+        # The compiled step trusts its arguments' types, so they are made sure of here.
+        positions, slots, start, context, table, wanted = (
+            np.ascontiguousarray(array, np.int32)
+            for array in (
+                batch.positions_T, batch.slots_T, batch.query_start_B1, batch.context_B,
+                batch.block_table_BP, batch.logits_at_R,
+            )
+        )  # fmt: skip
         tasks = split(start, c.heads // c.kv_heads, c.kv_heads, numba.get_num_threads())
         pages = flat(kv.tensors[0]["k"])
         return Inputs(
-            positions=batch.positions_T, slots=batch.slots_T, start=start,
-            context=batch.context_B, table=table.reshape(-1), table_width=table.shape[1],
+            positions=positions, slots=slots, start=start,
+            context=context, table=table.reshape(-1), table_width=table.shape[1],
             first_tasks=tasks.first, task_heads=tasks.heads,
-            logits_at=batch.logits_at_R, turn=self._turns(int(batch.context_B.max())),
+            logits_at=wanted, turn=self._turns(int(batch.context_B.max())),
             caches=self._caches, cache_like=pages[:0], cache_size=pages.size,
         )  # fmt: skip
 

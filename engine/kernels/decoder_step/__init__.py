@@ -1,6 +1,6 @@
 """One forward step of a dense Llama-like decoder in a single call."""
 
 from engine.kernels.decoder_step.arguments import Buffers, Inputs, Shape, Weights
-from engine.kernels.decoder_step.phases_cpu import decoder_step, phases
+from engine.kernels.decoder_step.phases_cpu import DecoderStep, phases
 
-__all__ = ["Buffers", "Inputs", "Shape", "Weights", "decoder_step", "phases"]
+__all__ = ["Buffers", "DecoderStep", "Inputs", "Shape", "Weights", "phases"]

@@ -10,7 +10,7 @@ import numpy as np
 from numba import carray, prange, types
 
 from engine.kernels.claims import claim, finish, wait
-from engine.kernels.compiled import address, body, call, emitted, inner, kernel, pasted
+from engine.kernels.compiled import address, body, call, emitted, entry, inner, kernel, pasted
 from engine.kernels.decoder_step.arguments import Buffers, Inputs, Shape, Weights
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.panels_cpu import add_product, task_panels
@@ -251,17 +251,24 @@ def _spread(place, shape, weights, inputs, buffers, counters):
         call(place, (shape, weights, inputs, buffers, counters, np.int64(thread)))
 
 
-def decoder_step(
-    shape: Shape,
-    weights: Weights,
-    inputs: Inputs,
-    buffers: Buffers,
-    counters: np.ndarray,
-) -> None:
-    """Run a batch through all layers: fills the cache slots and `buffers.logits`.
+class DecoderStep:
+    """The step compiled for arguments of the types given here, which later calls must repeat.
 
-    `counters`: int64, `phases(layers) * claims.STRIDE` of them; set to zero here.
+    Looking at types again would cost a decode more than its scheduler does.
     """
-    counters.fill(0)
-    place = address(run, shape, weights, inputs, buffers, counters, 0)
-    _spread(place, shape, weights, inputs, buffers, counters)
+
+    def __init__(
+        self, shape: Shape, weights: Weights, inputs: Inputs, buffers: Buffers, counters: np.ndarray
+    ) -> None:
+        self._place = address(run, shape, weights, inputs, buffers, counters, 0)
+        self._enter = entry(_spread, self._place, shape, weights, inputs, buffers, counters)
+
+    def __call__(
+        self, shape: Shape, weights: Weights, inputs: Inputs, buffers: Buffers, counters: np.ndarray
+    ) -> None:
+        """Run a batch through all layers: fills the cache slots and `buffers.logits`.
+
+        `counters`: int64, `phases(layers) * claims.STRIDE` of them; set to zero here.
+        """
+        counters.fill(0)
+        self._enter(self._place, shape, weights, inputs, buffers, counters)

@@ -162,7 +162,7 @@ class Stage(param.Parameterized):
         now = perf_counter()
         wall, self._last = min(now - self._last, 0.5), now
         # Before a page has loaded, `hold` drops what it collects: the page would stay behind.
-        with hold(freeze=True) if pn.state.loaded else nullcontext():
+        with hold() if pn.state.loaded else nullcontext():
             duration = self._duration()
             if duration != self.cursor.duration:
                 self.cursor.duration = duration

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 import panel as pn
 import panel_material_ui as pmui
+from panel.util import edit_readonly
 from panel_material_ui.template.base import Meta
 
 from widgets.theme import DARK, FONT, LIGHT, Scheme, wrong
@@ -103,7 +104,12 @@ class Shell:
             theme_config=theme_config(),
             sx=_sx(),
             sizing_mode="stretch_both",
+            busy_indicator=None,
         )
+        with edit_readonly(self.page):
+            # Unties the page from the server's busy sign: each change of it would make Bokeh walk
+            # every model of the page, many times a second.
+            self.page.busy = False
         self.page.param.watch(self._themed, "dark_theme")
         self._paint()
 

@@ -16,16 +16,25 @@ import numpy as np
 ADDRESS = "/study?slug=flover&executor=modelled&model=llama-2-7b&dtype=float16&pages=4000"
 SETTLE, REST = 15_000, 1_000  # milliseconds before the first turn and between turns
 LOAD = "&workload.count=200&workload.rate=0&max_running=200&workload.output.median=24"
-DRAWN = """() => {
-  const all = []
+# Each canvas scaled down to a few pixels, found once a turn: walking the page and encoding whole
+# canvases would take longer than the picture.
+WATCH = """() => {
+  const small = window.small ||= new OffscreenCanvas(32, 24).getContext('2d',
+    { willReadFrequently: true })
+  const canvases = []
   const walk = (root) => { for (const e of root.querySelectorAll('*')) {
-    if (e.tagName === 'CANVAS' && e.width && e.height) all.push(e.toDataURL())
+    if (e.tagName === 'CANVAS' && e.width && e.height) canvases.push(e)
     if (e.shadowRoot) walk(e.shadowRoot) } }
-  walk(document); return all.join() }"""
-WATCH = f"""() => {{ const drawn = {DRAWN}; window.before = drawn(); window.seen = null
+  walk(document)
+  const drawn = () => canvases.map((canvas) => {
+    small.clearRect(0, 0, 32, 24); small.drawImage(canvas, 0, 0, 32, 24)
+    return small.getImageData(0, 0, 32, 24).data.reduce((h, v) => (h * 31 + v) | 0, 7) }).join()
+  const before = drawn()
+  window.seen = null
   window.turned = performance.now()
-  const look = () => {{ if (drawn() !== window.before) window.seen = performance.now()
-    else requestAnimationFrame(look) }}; look() }}"""
+  const look = () => { if (drawn() !== before) window.seen = performance.now()
+    else requestAnimationFrame(look) }
+  look() }"""
 
 
 def measure(page, turns: int) -> list[float]:

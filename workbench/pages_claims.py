@@ -85,7 +85,7 @@ class Claims:
         self.refresh()
 
     def _with_button(self, id: str) -> Any:
-        again = pmui.Button(label="Check again", size="small", variant="text", margin=(0, 0, 6, -4))
+        again = pmui.Button(label="Check", size="small", variant="text", margin=(0, 0, 6, -4))
         again.on_click(lambda _: self.verdicts.ask(self.config(), id))
         return pn.Column(self._cards[id], again, sizing_mode="stretch_width", margin=0)
 

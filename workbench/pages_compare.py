@@ -47,6 +47,8 @@ class ComparePage:
             self.compare.stage.stop()
             self.compare = None
         names = [select.value for select in self.selects]
+        for select in self.selects:
+            select.visible = len(select.options) > 1
         if None in names or names[0] == names[1]:
             self.place.objects = [html(EMPTY)]
             return

@@ -17,6 +17,7 @@ from workbench.session import Session
 from workbench.study import Changes, Study
 from workbench.verdicts import Verdicts
 
+GLANCE = 5.0  # seconds: a run over sooner is replayed, slowly enough to be seen
 LOOK = 25  # milliseconds between looks at what runs
 FOOT = {
     "position": "sticky",
@@ -84,7 +85,9 @@ class StudyPanel:
             text = f'<p style="color:var(--wb-wrong)">{escape(failure)}</p>'
             self.fault.param.update(object=text, visible=bool(failure))
         header = run.log.opened
-        if not self._replayed and header is not None and header.clock == "virtual":
+        brief = header is not None and (header.clock == "virtual" or run.log.duration < GLANCE)
+        if not self._replayed and brief:
+            self.stage.cursor.duration = run.log.duration  # the stage's next tick may be late
             self.stage.cursor.fit()
             self.stage.cursor.play()
         self._replayed = True

@@ -47,6 +47,7 @@ def read_json(body: bytes) -> dict[str, Any]:
     """The body as a JSON object. Raises BadInput."""
     try:
         found = json.loads(body.decode("utf-8"))
+        json.dumps(found, ensure_ascii=False).encode("utf-8")  # half a surrogate pair is no text
     except (UnicodeDecodeError, ValueError, RecursionError):
         raise BadInput("body: not JSON") from None
     if not isinstance(found, dict):

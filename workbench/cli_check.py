@@ -3,7 +3,7 @@
 import argparse
 
 from workbench.catalogue import catalogue, study
-from workbench.cli_output import print_json, say
+from workbench.cli_output import print_json, say, seed
 from workbench.cli_run import changes
 from workbench.study import Verdict, check
 
@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     size.add_argument("--fast", action="store_true", help="small settings (default)")
     size.add_argument("--full", action="store_true", help="the settings the claims are stated for")
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
-    parser.add_argument("--seed", type=int, default=0, help="the runs' seed (default 0)")
+    parser.add_argument("--seed", type=seed, default=0, help="the runs' seed (default 0)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

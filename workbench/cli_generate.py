@@ -3,7 +3,7 @@
 import argparse
 import queue
 
-from workbench.cli_output import print_json, say
+from workbench.cli_output import check_place, print_json, say
 
 ABOUT = """continue a prompt with a model, printing as it comes
 
@@ -33,6 +33,7 @@ def run(args: argparse.Namespace) -> int:
 
     names = ("max_tokens", "temperature", "top_p", "seed", "stop")
     wish = sampling(**{name: getattr(args, name) for name in names})
+    check_place(args.save)
     pieces: queue.SimpleQueue[Piece] = queue.SimpleQueue()
     live = LiveEngine(update(InferenceConfig(), {"model": args.model})).start().wait()
     try:

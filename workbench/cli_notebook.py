@@ -1,10 +1,11 @@
 """`workbench notebook`: run a notebook headless with parameters and write an HTML report."""
 
 import argparse
+import math
 from typing import Any
 
 from engine.core.errors import BadInput
-from workbench.cli_output import print_json, say
+from workbench.cli_output import check_place, print_json, say
 
 ABOUT = """run a notebook headless with parameters
 
@@ -25,6 +26,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from workbench.headless import run_notebook
 
+    if not 0 < args.timeout < math.inf:
+        raise BadInput(f"--timeout {args.timeout}: give the seconds that a cell may take")
+    check_place(args.html)
+    check_place(args.out)
     say(f"running {args.file} …")
     report = run_notebook(
         args.file, _parameters(args.parameter), html=args.html, out=args.out, timeout=args.timeout

@@ -6,7 +6,10 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
+
+from engine.core.errors import BadInput
 
 
 def print_json(value: Any) -> None:
@@ -40,6 +43,25 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         print("  ".join([*cells, lines[0]]).rstrip())
         for line in lines[1:]:
             print(" " * indent + line)
+
+
+def seed(text: str) -> int:
+    """An argument that is a seed; run files keep it in 64 bits."""
+    value = int(text)
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(text)
+    return value
+
+
+def check_place(path: str | None) -> None:
+    """Raises BadInput where no file can be made at `path`, before the work it would hold."""
+    if path is None:
+        return
+    place = Path(path)
+    if not path or place.is_dir():
+        raise BadInput(f"{path!r}: cannot write a file there; give a file's name")
+    if not place.parent.is_dir():
+        raise BadInput(f"{path}: cannot write, no folder {str(place.parent)!r}; make it first")
 
 
 def say(text: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from engine.core.errors import BadInput
 from engine.core.run import Run
 from workbench.catalogue import study
-from workbench.cli_output import print_json, print_table, say
+from workbench.cli_output import check_place, print_json, print_table, say, seed
 
 ABOUT = """run a study once and print its figures
 
@@ -18,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("slug", metavar="SLUG", help="the study")
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
     parser.add_argument("--preset", default="", help="start from one of the study's presets")
-    parser.add_argument("--seed", type=int, default=0, help="the run's seed (default 0)")
+    parser.add_argument("--seed", type=seed, default=0, help="the run's seed (default 0)")
     parser.add_argument("--save", metavar="FILE", help="keep the run in this file (*.run)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--knobs", action="store_true", help="list the knobs and stop")
@@ -44,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     config = chosen.configured(changes(args.set), args.preset)
     if args.knobs:
         return _list_knobs(config, args.json)
+    check_place(args.save)
     say(f"running {args.slug} …")
     done = Run.execute(chosen.driver, config, seed=args.seed, study=args.slug)
     saved = str(save(done.log, args.save)) if args.save else None

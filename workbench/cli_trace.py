@@ -17,8 +17,8 @@ def run(args: argparse.Namespace) -> int:
     from engine.core.file import load
     from engine.core.trace import save_chrome_trace
 
-    out = Path(args.out) if args.out else Path(args.file).with_suffix(".json")
     log = load(args.file)
+    out = Path(args.out) if args.out else Path(args.file).with_suffix(".json")
     try:
         print(save_chrome_trace(log, out))
     except OSError as fault:

@@ -1,6 +1,7 @@
 """`workbench train`: reproduce a shipped model from its recipe."""
 
 import argparse
+from pathlib import Path
 
 from workbench.cli_output import print_json, say
 
@@ -17,7 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from engine.training.recipes import reproduce
 
-    result = reproduce(args.name, args.out, say, args.fast)
+    result = reproduce(args.name, Path(args.out), say, args.fast)
     if args.json:
         print_json(result)
     else:

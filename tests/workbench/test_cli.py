@@ -39,6 +39,9 @@ def fault(capsys) -> str:
         (["trace", "missing.run"], "no such file"),
         (["bench", "no-such-bench"], "no such benchmark"),
         (["notebook", "missing.ipynb"], "no such file"),
+        (["notebook", "any.ipynb", "--timeout", "nan"], "--timeout"),
+        (["trace", ""], "not a whole run file"),
+        (["generate", "def", "--save", "no/folder/a.run"], "no folder"),
         (["--port", "99999999"], "not a port"),
     ],
 )
@@ -47,7 +50,16 @@ def test_bad_input_is_one_line_and_exit_code_two(words, says, capsys):
     assert says in fault(capsys)
 
 
-@pytest.mark.parametrize("words", [["bogus"], ["run"], ["catalogue", "--bogus"], ["--port", "x"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["bogus"],
+        ["run"],
+        ["run", "flover", "--seed", str(2**63)],
+        ["catalogue", "--bogus"],
+        ["--port", "x"],
+    ],
+)
 def test_wrong_arguments_are_one_line_and_exit_code_two(words, capsys):
     with pytest.raises(SystemExit) as left:
         main(words)
@@ -142,6 +154,13 @@ def test_an_unwritable_place_is_one_line(toy, tmp_path, capsys):
     path = tmp_path / "no" / "such" / "folder" / "toy.run"
     assert main(["run", "flover", "--save", str(path)]) == 2
     assert "cannot write" in fault(capsys)
+
+
+def test_train_gives_its_folder_as_a_path(monkeypatch, tmp_path):
+    given = []
+    monkeypatch.setattr("engine.training.recipes.reproduce", lambda *words: given.extend(words))
+    assert main(["train", "stdlib-5m", "--out", str(tmp_path / "new")]) == 0
+    assert given[1] == tmp_path / "new"
 
 
 def test_every_command_is_found_and_explains_itself(capsys):

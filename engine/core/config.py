@@ -212,8 +212,11 @@ def _assign(config: Config, fields: dict[str, Any], path: str, value: Any) -> No
             place = None
     if not isinstance(place, dict):
         raise BadInput(f"knob {path!r}: no such knob; one of: {_names(config)}")
-    if not parents and last not in fields:
-        raise BadInput(f"knob {path!r}: no such knob; one of: {_names(config)}")
+    # A policy just chosen holds its kind alone where its defaults are not a valid whole.
+    if last not in place and (not parents or len(place) > 1):
+        beside = (".".join([*parents, name]) for name in place if name != "kind")
+        names = ", ".join(beside) if parents else _names(config)
+        raise BadInput(f"knob {path!r}: no such knob; one of: {names}")
     current = place.get(last)
     if isinstance(current, dict) and "kind" in current and isinstance(value, str):
         value = current if current["kind"] == value else {"kind": value}

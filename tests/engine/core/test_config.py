@@ -97,6 +97,7 @@ def test_a_choice_survives_being_written_with_its_kind():
         ({"fruit": "stone"}, "apple, pear"),
         ({"fruit": {"kind": "apple", "weight": 9}}, "less than or equal to 2"),
         ({"fruit.colour": "red"}, "no such knob"),
+        ({"inner.heigth": 2}, "no such knob; one of: inner.depth, inner.width"),
         ({"limit": float("nan")}, "'limit'"),
         ({"mode": "slow"}, "'calm' or 'fast'"),
     ],

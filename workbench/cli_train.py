@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from engine.core.errors import BadInput
 from workbench.cli_output import print_json, say
 
 ABOUT = "train a shipped model again from its recipe"
@@ -18,7 +19,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from engine.training.recipes import reproduce
 
-    result = reproduce(args.name, Path(args.out), say, args.fast)
+    try:
+        result = reproduce(args.name, Path(args.out), say, args.fast)
+    except OSError as fault:
+        raise BadInput(f"{args.out}: cannot train into it ({fault}); choose another") from None
     if args.json:
         print_json(result)
     else:

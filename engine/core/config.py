@@ -12,6 +12,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator, Mapping
+from functools import cache
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
@@ -71,15 +72,21 @@ def knob(
 
 def kinds(base: type[Policy]) -> dict[str, type[Policy]]:
     """The concrete policies in `base`'s folder by their kind, found by file name."""
-    package = importlib.import_module(base.folder)
-    for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
-        importlib.import_module(f"{base.folder}.{module}")
+    _import_all(base.folder)
     found = {}
     for policy in _descendants(base):
         kind = policy.model_fields["kind"].default
         if isinstance(kind, str) and not inspect.isabstract(policy):
             found[kind] = policy
     return dict(sorted(found.items()))
+
+
+@cache
+def _import_all(folder: str) -> None:
+    """Import every module of a package once: a knob turned looks here many times."""
+    package = importlib.import_module(folder)
+    for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
+        importlib.import_module(f"{folder}.{module}")
 
 
 def _descendants(base: type[Policy]) -> Iterator[type[Policy]]:

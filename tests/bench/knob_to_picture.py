@@ -16,14 +16,15 @@ import numpy as np
 ADDRESS = "/study?slug=flover&executor=modelled&model=llama-2-7b&dtype=float16&pages=4000"
 SETTLE, REST = 15_000, 1_000  # milliseconds before the first turn and between turns
 LOAD = "&workload.count=200&workload.rate=0&max_running=200&workload.output.median=24"
-# Each canvas scaled down to a few pixels, found once a turn: walking the page and encoding whole
-# canvases would take longer than the picture.
+# Each canvas in sight scaled down to a few pixels, found once a turn: walking the page and encoding
+# whole canvases would take longer than the picture.
 WATCH = """() => {
   const small = window.small ||= new OffscreenCanvas(32, 24).getContext('2d',
     { willReadFrequently: true })
   const canvases = []
   const walk = (root) => { for (const e of root.querySelectorAll('*')) {
-    if (e.tagName === 'CANVAS' && e.width && e.height) canvases.push(e)
+    const box = e.tagName === 'CANVAS' && e.width && e.height && e.getBoundingClientRect()
+    if (box && box.bottom > 0 && box.top < innerHeight) canvases.push(e)
     if (e.shadowRoot) walk(e.shadowRoot) } }
   walk(document)
   const drawn = () => canvases.map((canvas) => {

@@ -2,7 +2,7 @@
 
 In come all prompts of a job; out comes one group for each request, all members of a group sharing
 its prefix, chosen so that the prompt tokens computed are fewest when every group computes its
-prefix once (BatchLLM, arXiv 2412.03594, section 4.1: the prefix tree flattened to one level).
+prefix once (BatchLLM, arXiv 2412.03594: the prefix tree flattened to one level).
 
 Shape letters: A ancestors of a node on its path, the root first and the node itself last.
 """

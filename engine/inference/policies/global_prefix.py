@@ -1,6 +1,6 @@
 """Global prefix sharing: the whole job's common prefixes, group by group, decode-heavy ones first.
 
-BatchLLM (arXiv 2412.03594), sections 4.1 and 4.2: prefixes are identified over all prompts before
+BatchLLM (arXiv 2412.03594): prefixes are identified over all prompts before
 the start, requests of one prefix are scheduled together so that its cache lives as short as it can,
 and groups with more decoding for their prompt tokens go first, so that their decodes mix with the
 prompt chunks of those that follow.

@@ -1,8 +1,8 @@
 """Temporal fusion: generation of every request fused into one step, joined at any token.
 
-Flover (arXiv 2305.13484): a request's prompt is processed whole on arrival, its first token joins
-the fused batch at once, and when a request ends the last row of the batch moves into its place, so
-the buffers stay dense and the ended request's memory is free at that step.
+After Flover's abstract (2023): a request's prompt is processed whole on arrival, its first token
+joins the fused batch at once, and when a request ends the last row of the batch moves into its
+place, so the buffers stay dense and the ended request's memory is free at that step.
 """
 
 from typing import Literal

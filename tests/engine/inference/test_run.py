@@ -10,7 +10,6 @@ from engine.core.errors import BadInput
 from engine.core.events import Blob, Branch, Opened, Span, Token, Told
 from engine.core.file import load, save
 from engine.core.measure import serving
-from engine.core.paths import datasets
 from engine.core.run import Run
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
@@ -18,16 +17,12 @@ from engine.inference.run import run
 from tests.engine.inference.audit import Reader
 from tests.engine.inference.small import request, serve
 
-SHIPPED = datasets() / "models" / "stdlib-5m" / "config.json"
-needs_model = pytest.mark.skipif(not SHIPPED.is_file(), reason="the shipped model is not there")
-
 
 def modelled(**fields) -> InferenceConfig:
     base = {"executor": "modelled", "workload": {"kind": "uniform", "count": 12, "rate": 50.0}}
     return InferenceConfig(**{**base, **fields})
 
 
-@needs_model
 def test_a_modelled_run_serves_its_workload_and_explains_itself():
     log = Run.execute(run, modelled(), seed=4).log
     header = log.events[0]
@@ -39,7 +34,6 @@ def test_a_modelled_run_serves_its_workload_and_explains_itself():
     assert log.closed is not None and log.closed.reason == "finished"
 
 
-@needs_model
 def test_padding_costs_time_in_a_modelled_step():
     config = modelled(batching="static_batch", max_running=8)
     built = config.executor.build(config)
@@ -61,12 +55,10 @@ def test_padding_costs_time_in_a_modelled_step():
     assert all(seconds >= bare for _, _, seconds, bare in seen)
 
 
-@needs_model
 def test_a_run_with_the_same_config_is_the_same_run():
     assert Run.execute(run, modelled()).log == Run.execute(run, modelled()).log
 
 
-@needs_model
 def test_a_real_run_answers_in_text_and_samples_attention(tmp_path):
     config = InferenceConfig(
         workload={"kind": "prompts", "texts": ["def add(a, b):\n    return"]},
@@ -88,7 +80,6 @@ def test_a_real_run_answers_in_text_and_samples_attention(tmp_path):
     assert load(save(log, tmp_path / "real.run")) == log
 
 
-@needs_model
 def test_a_person_can_abort_fork_and_add_while_it_runs():
     config = modelled(
         workload={"kind": "uniform", "count": 3, "rate": 0.0},
@@ -119,7 +110,6 @@ def test_a_person_can_abort_fork_and_add_while_it_runs():
     assert sum(token.thread == "r3" for token in log.of(Token)) == 4
 
 
-@needs_model
 def test_requests_that_can_never_run_are_rejected_and_the_rest_served():
     config = modelled(
         workload={"kind": "uniform", "count": 20, "shortest": 4, "longest": 200},

@@ -60,8 +60,6 @@ def test_each_token_is_decoded_once():
 
 
 def test_the_shipped_tokenizer_reads_back_what_it_wrote():
-    if not (MODEL / "tokenizer.json").is_file():
-        pytest.skip("the shipped model is not there")
     tokenizer = Tokenizer(MODEL)
     text = "def größe(self) -> int:\n    return 1  # 🦊 naïve\n"
     pieces = Pieces(tokenizer)

@@ -126,7 +126,7 @@ STUDY = Study(
         Claim(
             id="same-answers",
             sentence="Fusing requests in time changes no answer.",
-            paper="outputs unchanged (method, section 4)",
+            paper="gives no figure in its abstract; equal outputs are taken for granted",
             grade="exact",
             check=same_answers,
             broken={"sampling.temperature": 1.0},

@@ -58,7 +58,7 @@ STUDY = Study(
         Claim(
             id="fewest-tokens",
             sentence="Flattening the global prefix tree leaves the fewest tokens to compute.",
-            paper="dynamic programme within about 1% of the best (section 4.1)",
+            paper="dynamic programme within about 1% of the best",
             grade="exact",
             check=best_saving,
             broken={"ordering": "fcfs"},
@@ -66,7 +66,7 @@ STUDY = Study(
         Claim(
             id="less-recomputed",
             sentence="Scheduled by group, prompts are computed nearly as seldom as possible.",
-            paper="58.1% of prefill saved at best, 35.8% with LRU (section 2)",
+            paper="58.1% of prefill saved at best, 35.8% with LRU",
             grade="measured",
             check=less_recomputed,
             broken={"ordering": "fcfs", "eviction": "lru"},

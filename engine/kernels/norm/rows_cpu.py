@@ -9,6 +9,7 @@ from torch import Tensor
 
 from engine.kernels.compiled import inner, kernel
 from engine.kernels.lanes import LANES
+from engine.kernels.operator import Variant
 from engine.kernels.rows import part, squares
 
 
@@ -40,3 +41,13 @@ def rms_norm(x_TC: Tensor, weight_C: Tensor, eps: float) -> Tensor:
     width = len(weight)
     _rms_norm(x.reshape(-1), x.size // width, width, weight, np.float32(eps), y.reshape(-1))
     return torch.from_numpy(y)
+
+
+VARIANT = Variant(
+    name="rows_cpu",
+    about="a row a task, threads over rows",
+    device="cpu",
+    call=rms_norm,
+    dtypes=("float32", "bfloat16", "float16"),
+    rank=2,
+)

@@ -1,0 +1,126 @@
+"""Every operator, found by folder: each variant equals the reference, forward and backward."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from engine.core.errors import BadInput
+from engine.kernels.operator import Case, Operator, Variant, operator, operators
+
+DTYPES = ("float32", "bfloat16")
+PAIRS = [
+    (op, variant)
+    for op in operators().values()
+    for variant in op.variants().values()
+    if variant.device == "cpu" or variant.interpreted or torch.cuda.is_available()
+]
+CHECKS = [
+    pytest.param(op, variant, case, dtype, id=f"{op.name}-{variant.name}-{case.name}-{dtype}")
+    for op, variant in PAIRS
+    for case in op.cases
+    for dtype in DTYPES
+    if dtype in variant.dtypes
+]
+
+
+@pytest.fixture(autouse=True)
+def nan_filled() -> Iterator[None]:
+    """Whatever is allocated and not written shows as NaN."""
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+def placed(arguments: dict, variant: Variant) -> dict:
+    device = "cuda" if variant.device == "cuda" and torch.cuda.is_available() else "cpu"
+    return {k: v.to(device) if torch.is_tensor(v) else v for k, v in arguments.items()}
+
+
+def wide(arguments: dict) -> dict:
+    """The same numbers in float64."""
+    return {
+        k: v.double() if torch.is_tensor(v) and v.is_floating_point() else v
+        for k, v in arguments.items()
+    }
+
+
+def tensors(result: object) -> tuple[torch.Tensor, ...]:
+    return (result,) if torch.is_tensor(result) else tuple(t for t in result if torch.is_tensor(t))
+
+
+def close(found: torch.Tensor, truth: torch.Tensor, tolerance: float, what: str) -> None:
+    assert found.shape == truth.shape, what
+    if truth.dtype.is_floating_point:
+        assert torch.isfinite(found).all() or not torch.isfinite(truth).all(), f"{what}: not finite"
+        scale = float(truth.abs().max()) if truth.numel() else 1.0
+        error = float((found.double().cpu() - truth).abs().max()) if truth.numel() else 0.0
+        assert error <= tolerance * max(scale, 1e-3), f"{what}: error {error:.2e} of {scale:.2e}"
+    else:
+        assert torch.equal(found.cpu(), truth), what
+
+
+def runs(variant: Variant, given: dict) -> None:
+    obstacle = variant.obstacle(given, forced=True)
+    if obstacle:
+        pytest.skip(obstacle)
+
+
+@pytest.mark.parametrize(("op", "variant", "case", "dtype"), CHECKS)
+def test_a_variant_equals_the_reference(op: Operator, variant: Variant, case: Case, dtype: str):
+    given = dict(case.make(0, getattr(torch, dtype)))
+    runs(variant, placed(given, variant))
+    truth = tensors(op.reference(**wide(given)))
+    found = tensors(variant.call(**placed(given, variant)))
+    assert len(found) == len(truth)
+    for index, (ours, true) in enumerate(zip(found, truth, strict=True)):
+        close(ours, true, op.tolerances[dtype], f"output {index}")
+
+
+@pytest.mark.parametrize(
+    ("op", "variant", "case", "dtype"), [c for c in CHECKS if c.values[1].gradients]
+)
+def test_its_gradients_equal_the_references(op: Operator, variant: Variant, case: Case, dtype: str):
+    given = dict(case.make(1, getattr(torch, dtype)))
+    runs(variant, placed(given, variant))
+    ours, true = _gradients(op, variant.call, placed(given, variant)), None
+    true = _gradients(op, op.reference, wide(given))
+    for name in op.inputs:
+        close(ours[name], true[name], 4 * op.tolerances[dtype], f"gradient of {name}")
+
+
+def _gradients(op: Operator, call, given: dict) -> dict[str, torch.Tensor]:
+    leaves = {name: given[name].detach().requires_grad_() for name in op.inputs}
+    outputs = [t for t in tensors(call(**{**given, **leaves})) if t.requires_grad]
+    draw = torch.Generator().manual_seed(7)
+    sent = [torch.randn(t.shape, generator=draw).to(t.device, t.dtype) for t in outputs]
+    found = torch.autograd.grad(outputs, list(leaves.values()), sent)
+    return dict(zip(leaves, found, strict=True))
+
+
+@pytest.mark.parametrize("op", operators().values(), ids=lambda op: op.name)
+def test_an_operator_is_told_and_its_work_counts(op: Operator):
+    assert op.about and op.cases and op.sizes
+    assert any(variant.device == "cpu" for variant in op.variants().values())
+    for case in op.sizes[:1]:
+        work = op.work(case.make(0, torch.float32))
+        assert work.flops > 0 and work.bytes["memory"] > 0
+
+
+@pytest.mark.parametrize("op", operators().values(), ids=lambda op: op.name)
+def test_a_pick_can_be_forced_and_refuses_in_one_line(op: Operator):
+    given = op.cases[0].make(0, torch.float32)
+    assert op.pick(given) in op.variants().values()
+    with pytest.raises(BadInput, match="no such variant; one of"):
+        op.pick(given, "fastest")
+    doubled = {
+        k: v.double() if torch.is_tensor(v) and v.is_floating_point() else v
+        for k, v in given.items()
+    }
+    with pytest.raises(BadInput, match="float64"):
+        op.pick(doubled)
+
+
+def test_an_unknown_operator_is_named_with_those_there_are():
+    with pytest.raises(BadInput, match="one of: .*norm"):
+        operator("nrom")

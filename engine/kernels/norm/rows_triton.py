@@ -13,3 +13,12 @@ def rms_norm(x, weight, y, width, eps, BLOCK: tl.constexpr):
     scale = tl.rsqrt(tl.sum(values * values, axis=0) / width + eps)
     by = tl.load(weight + columns, mask=inside, other=0.0).to(tl.float32)
     tl.store(y + row * width + columns, values * scale * by, mask=inside)
+
+
+COMPILES = (
+    (
+        "rms_norm",
+        {"x": "*bf16", "weight": "*bf16", "y": "*fp32", "width": "i32", "eps": "fp32"},
+        {"BLOCK": 4096},
+    ),
+)

@@ -1,12 +1,14 @@
 """How CPU kernels are compiled: numba to machine code, cached on disk, OpenMP threads.
 
-The cache of a kernel is dropped when any file of `engine/kernels` changes,
+The cache of a kernel is dropped when any file of `engine/kernels` that it is made of changes,
 since a kernel inlines what other files say and numba alone looks at its own file only.
 Processes that ran a kernel must not fork: OpenMP aborts in the child.
 """
 
+import ast
 import hashlib
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +25,51 @@ numba.config.THREADING_LAYER = "omp"  # type: ignore[attr-defined]
 # name.
 FAST = {"nsz"}
 
+_ROOT = Path(__file__).parent
 
-def _stamp() -> str:
-    """A digest of every source file that kernels are made of."""
+
+def _file(module: str) -> Path | None:
+    """The source file of a module of this package; None where there is none of that name."""
+    path = _ROOT.joinpath(*module.split(".")[2:])
+    for file in (path.with_suffix(".py"), path / "__init__.py"):
+        if file.is_file():
+            return file
+    return None
+
+
+@cache
+def _sources(module: str) -> frozenset[Path]:
+    """The files of this package that a module imports, directly or not, and its own."""
+    found: set[Path] = set()
+    waiting = [module]
+    while waiting:
+        file = _file(waiting.pop())
+        if file is None or file in found:
+            continue
+        found.add(file)
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+                "engine.kernels"
+            ):
+                name = str(node.module)
+                waiting += [name, *(f"{name}.{alias.name}" for alias in node.names)]
+    return frozenset(found)
+
+
+@cache
+def _stamp(module: str) -> str:
+    """A digest of every source file that the kernels of a module are made of."""
     digest = hashlib.blake2b(digest_size=8)
-    for file in sorted(Path(__file__).parent.rglob("*.py")):
+    for file in sorted(_sources(module)):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
-_STAMP = _stamp()
-
-
 def _cached(dispatcher: Any) -> Any:
-    cache = FunctionCache(dispatcher.py_func)
-    stamp = cache._impl.locator.get_source_stamp()
-    cache._cache_file._source_stamp = (stamp, _STAMP)
-    dispatcher._cache = cache
+    kept = FunctionCache(dispatcher.py_func)
+    stamp = kept._impl.locator.get_source_stamp()
+    kept._cache_file._source_stamp = (stamp, _stamp(dispatcher.py_func.__module__))
+    dispatcher._cache = kept
     return dispatcher
 
 

@@ -120,8 +120,25 @@ function three(value) {
 
 // Seconds with the unit that fits `scale`, so that the ticks of one axis agree.
 function seconds(value, scale = Math.abs(value)) {
-  const units = [[60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"]];
+  const units = [[60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
   const [size, name] = units.find(([least]) => scale >= least * 0.9995) || units[1];
+  return `${three(value / size)} ${name}`;
+}
+
+const SCALES = {
+  "B": [[1, "B"], [2 ** 10, "KiB"], [2 ** 20, "MiB"], [2 ** 30, "GiB"], [2 ** 40, "TiB"]],
+  "": [[1, ""], [1e3, "k"], [1e6, "M"], [1e9, "G"]],
+};
+
+// A value with its unit as `theme.figure` writes it; `scale` as in `seconds`.
+function worded(value, unit = "", scale = Math.abs(value)) {
+  if (value === null || !Number.isFinite(value)) return "–";
+  if (unit === "s") return seconds(value, scale);
+  if (unit === "%") return `${three(value * 100)} %`;
+  if (!unit && (scale < 1e4 || !value)) return three(value);
+  const steps = SCALES[unit]
+    || ["", "k", "M", "G", "T", "P", "E"].map((name, i) => [1e3 ** i, name + unit]);
+  const [size, name] = steps.findLast(([least]) => scale >= least * 0.9995) || steps[0];
   return `${three(value / size)} ${name}`;
 }
 

@@ -1,7 +1,7 @@
 """Which views can say something about a log: the study's own, else those its events feed."""
 
 from engine.core.errors import BadInput
-from engine.core.events import Branch, Level, Page, Span, Token
+from engine.core.events import Blob, Branch, Level, Page, Span, Token
 from engine.core.log import Log
 from widgets.view import views
 from workbench.catalogue import study
@@ -26,6 +26,8 @@ def views_of(log: Log) -> tuple[str, ...]:
             pass  # a run of a study this workbench does not have
     kinds = {type(event) for event in log}
     found = [name for name, kind in FEEDS.items() if kind in kinds and name in views()]
+    if any(type(event) is Blob and event.name.startswith("curve/") for event in log):
+        found.insert(0, "curves")
     if not found and Span in kinds:
         found = [name for name in ("levels",) if name in views()]
     return tuple(found[:MOST])

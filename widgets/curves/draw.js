@@ -1,0 +1,141 @@
+// Curves: small multiples of lines over a quantity that was swept.
+
+const LEAST = 250, BETWEEN = 26; // pixels: the narrowest panel, the gap between panels
+
+function render({ model, el }) {
+  const stage = new Stage(el, model, "curves", "How does it grow, and where does it bend?");
+  const area = make("div", "", stage.body), legend = make("div", "pw-legend", stage.tools);
+  area.style.height = "100%";
+  stage.bases = new Set();
+  let panels = [], lit = null, pinned = "";
+  stage.surface(area, (ctx, width, height) => {
+    panels = stage.frame.panels.map((spec) => new CurvePanel(stage, spec));
+    stage.bases = new Set(stage.frame.panels.flatMap((p) => p.series.map((s) => s.base)));
+    drawCurves(ctx, stage, panels, width, height, legend);
+    if (lit) drawLit(ctx, stage, panels[lit.panel], lit);
+  }, {
+    pointermove(x, y, event) {
+      lit = pointAt(panels, x, y);
+      stage.set("chosen", lit ? panels[lit.panel].spec.series[lit.place].base : pinned);
+      stage.hint(lit ? curveWords(panels[lit.panel], lit) : null, event);
+      stage.schedule();
+    },
+    pointerleave(x, y, event) {
+      lit = null;
+      stage.set("chosen", pinned);
+      stage.hint(null, event);
+      stage.schedule();
+    },
+    click() {
+      const base = lit ? panels[lit.panel].spec.series[lit.place].base : "";
+      pinned = pinned === base ? "" : base;
+      stage.set("chosen", pinned);
+    },
+  });
+  return () => stage.close();
+}
+
+// As many columns as fit, rows filled evenly; names at the ends of lines where there is room.
+function drawCurves(ctx, stage, panels, width, height, legend) {
+  const most = clamp(Math.floor((width + BETWEEN) / (LEAST + BETWEEN)), 1, Math.max(1, panels.length));
+  const rows = Math.max(Math.ceil(panels.length / most), panels.length > 3 && most > 2 ? 2 : 1);
+  const columns = Math.ceil(panels.length / rows);
+  const wide = (width - BETWEEN * (columns - 1)) / columns, high = (height - 10 * (rows - 1)) / rows;
+  const drawn = panels.map((panel) => panel.series.filter((s) => !s.bound));
+  ctx.font = `600 12px ${stage.colors.font}`; // as wide as names are when lit
+  const widest = drawn.map((list) => Math.max(0, ...list.map((s) => ctx.measureText(s.name).width)));
+  ctx.font = `12px ${stage.colors.font}`;
+  const lines = Math.floor((high - PANEL_HEAD - PANEL_FOOT) / NAME_LINE);
+  const alone = drawn.every((series) => series.length < 2) && new Set(drawn.flat().map((s) => s.name)).size < 2;
+  const hasLegend = !alone && (Math.max(0, ...widest) > wide * 0.42 || drawn.some((s) => s.length > lines));
+  panels.forEach((panel, i) => {
+    const x = (i % columns) * (wide + BETWEEN), y = Math.floor(i / columns) * (high + 10);
+    panel.place(ctx, x, y, wide, high, hasLegend || alone ? 6 : Math.ceil(widest[i]) + 12);
+    panel.draw(ctx);
+    panel.names(ctx, hasLegend || alone);
+  });
+  curvesLegend(stage, legend, panels, hasLegend);
+  const said = curvesSaid(stage.frame, panels);
+  stage.say(said);
+  stage.tools.style.display = said || hasLegend ? "" : "none";
+}
+
+function curvesSaid(frame, panels) {
+  const parts = [], skipped = panels.reduce((count, panel) => count + panel.skipped, 0);
+  if (frame.x.length < frame.points) parts.push(`showing ${grouped(frame.x.length)} of ${grouped(frame.points)} points`);
+  if (skipped) parts.push(`${grouped(skipped)} points at or below 0 are not on the log axis`);
+  if (frame.wrong.length) parts.push(`no curve: ${frame.wrong.join(", ")}`);
+  return parts.join(" · ");
+}
+
+// A swatch for each line, where names do not fit beside their lines.
+function curvesLegend(stage, legend, panels, shown) {
+  const found = new Map();
+  for (const panel of shown ? panels : []) {
+    for (const series of panel.series) if (!series.bound) found.set(series.name, series);
+  }
+  const key = JSON.stringify([stage.colors, [...found.keys()]]);
+  if (legend.dataset.key === key) return;
+  legend.dataset.key = key;
+  legend.replaceChildren();
+  for (const [name, series] of found) {
+    const span = make("span", "", legend), canvas = make("canvas", "", span);
+    span.append(name);
+    canvas.width = canvas.height = 28;
+    const ctx = canvas.getContext("2d"), hues = stage.colors.hues;
+    ctx.scale(2, 2);
+    ctx.strokeStyle = css(hues[series.hue % hues.length]);
+    ctx.lineWidth = series.hue >= hues.length ? 1 : 2;
+    if (series.modelled) ctx.setLineDash([4, 3]);
+    ctx.beginPath();
+    ctx.moveTo(0, 7);
+    ctx.lineTo(14, 7);
+    ctx.stroke();
+  }
+}
+
+function pointAt(panels, x, y) {
+  for (const [panel, { box, left, right, top, bottom }] of panels.entries()) {
+    if (x < left - 8 || x > right + 8 || y < top - 8 || y > bottom + 8 || !box) continue;
+    const found = panels[panel].nearest(x, y);
+    if (!found || found.away > 140) return null;
+    return { panel, place: panels[panel].series.indexOf(found.series), index: found.index };
+  }
+  return null;
+}
+
+// A hairline through the point under the pointer, and the point itself.
+function drawLit(ctx, stage, panel, { place, index }) {
+  const series = panel?.series[place];
+  if (!series || index >= series.count) return;
+  const x = panel.x.at(series.xs[index]), y = panel.y.at(series.ys[index]);
+  ctx.fillStyle = css(stage.colors.faint, 0.6);
+  ctx.fillRect(Math.round(x), panel.top, 1, panel.bottom - panel.top);
+  ctx.beginPath();
+  ctx.arc(x, y, 5, 0, 7);
+  ctx.fillStyle = css(panel.color(series));
+  ctx.fill();
+  ctx.lineWidth = 2;
+  ctx.strokeStyle = css(stage.colors.paper);
+  ctx.stroke();
+}
+
+// What the tip says: the line, its point, and what the others are at the same place.
+function curveWords(panel, { place, index }) {
+  const series = panel.series[place], x = series.xs[index];
+  const said = (value) => worded(value, panel.yLabel.unit);
+  const lines = [series.name, `${panel.xLabel.text || "x"}: ${panel.x.text(x, panel.doubling)}`];
+  const interval = Number.isFinite(series.lows[index]) && Number.isFinite(series.highs[index])
+    ? `, ${said(series.lows[index])} to ${said(series.highs[index])}` : "";
+  lines.push(`${panel.yLabel.text || panel.spec.name}: ${said(series.ys[index])}${interval}`);
+  for (const other of panel.series) {
+    if (other === series || lines.length > 10) continue;
+    const at = other.bound && other.count === 1 ? 0 : other.xs.indexOf(x);
+    if (at < 0 || !Number.isFinite(other.ys[at])) continue;
+    const times = series.ys[index] > 0 && other.ys[at] > 0 ? ` (${three(other.ys[at] / series.ys[index])}×)` : "";
+    lines.push(`${other.name}: ${said(other.ys[at])}${times}`);
+  }
+  return lines;
+}
+
+export default { render };

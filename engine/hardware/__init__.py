@@ -1,14 +1,14 @@
 """Devices, links and the roofs they put over work. Data sheets lie in datasets/hardware."""
 
-from engine.hardware.device import Device, Spread, device, devices
+from engine.hardware.device import Device, device, devices
 from engine.hardware.link import Link, link, links
-from engine.hardware.roofline import Bound, attainable, bound, ridge, roofs
+from engine.hardware.roofline import Bound, attainable, bound, ridge
+from engine.hardware.roofs import roofs_of
 
 __all__ = [
     "Bound",
     "Device",
     "Link",
-    "Spread",
     "attainable",
     "bound",
     "device",
@@ -16,5 +16,5 @@ __all__ = [
     "link",
     "links",
     "ridge",
-    "roofs",
+    "roofs_of",
 ]

@@ -7,7 +7,7 @@ in a folder of the user's, since measuring takes seconds; torch and numba load o
 import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -19,6 +19,7 @@ from engine.hardware.device import Device, Spread
 FOLDER = Path(".cache") / "parallel-workbench"  # under the user's home
 FILE = "machine.json"
 DTYPES = ("float32", "bfloat16")
+NEWEST = "exponential"  # the quantity added last: a kept file without it is measured again
 SMALLEST = 256 * 2**20  # bytes read by a bandwidth probe: well past any cache of its size
 
 
@@ -34,7 +35,7 @@ def measure(
     """
     folder = Path.home() / FOLDER if folder is None else folder
     kept = None if refresh else _kept(folder / FILE)
-    if kept is not None and kept.name == _name():
+    if kept is not None and kept.name == _name() and NEWEST in kept.spread:
         return kept
     found = probe(say)
     _keep(found, folder)
@@ -43,6 +44,8 @@ def measure(
 
 def probe(say: Callable[[str], None] = lambda text: None, repeats: int = 7) -> Device:
     """Measure this machine now, `repeats` times each quantity, and keep nothing."""
+    from engine.hardware import probes
+
     spread = {name: _spread(values) for name, values in _quantities(say, repeats).items()}
     peaks = {dtype: spread[f"matmul_{dtype}"].high for dtype in DTYPES}
     peaks["float32"] = max(peaks["float32"], spread["multiply_add"].high)
@@ -57,6 +60,11 @@ def probe(say: Callable[[str], None] = lambda text: None, repeats: int = 7) -> D
         bandwidth=spread["read"].median,
         capacity=machine.describe()["memory"],
         caches=caches(),
+        cache_bandwidth={
+            level: spread[f"read_{level}"].high for level in caches() if f"read_{level}" in spread
+        },
+        exponentials=spread[NEWEST].high,
+        threads=probes.threads(),
         launch=spread["parallel_call"].median,
         efficiency=efficiency,
         sources=dict.fromkeys(("peaks", "bandwidth", "launch", "efficiency"), f"measured {date}"),
@@ -75,6 +83,10 @@ def _quantities(say: Callable[[str], None], repeats: int) -> dict[str, list[floa
     say("reading memory")
     found["read_one_thread"] = probes.read_rates(size, 1, repeats)
     found["read"] = probes.read_rates(size, every, repeats)
+    for level, size in working_sets(caches(), every).items():
+        say(f"reading {level}")
+        found[f"read_{level}_one_thread"] = probes.level_rates(size, 1, repeats)
+        found[f"read_{level}"] = probes.level_rates(size, every, repeats)
     say("copying memory")
     found["copy_one_thread"] = probes.copy_rates(size, 1, repeats)
     found["copy"] = probes.copy_rates(size, every, repeats)
@@ -84,8 +96,27 @@ def _quantities(say: Callable[[str], None], repeats: int) -> dict[str, list[floa
     for dtype in DTYPES:
         say(f"multiplying {dtype} matrices")
         found[f"matmul_{dtype}"] = probes.matmul_rates(dtype, 1536, repeats)
+    say("taking exponentials")
+    found[NEWEST] = probes.exponential_rates(repeats)
     say("starting kernels")
     return found | probes.call_times(repeats)
+
+
+def working_sets(sizes: Mapping[str, float], threads: int) -> dict[str, int]:
+    """Bytes a thread reads to be served by each level: what fills half of it.
+
+    The last level is shared by all threads. A level that half of which would not leave the one
+    before it, four times over, cannot be told from it and is left out.
+    """
+    found: dict[str, int] = {}
+    inner = 0
+    for level in sorted(sizes):
+        size = int(sizes[level])
+        wanted = size // 2 // (threads if level == "L3" else 1)
+        if wanted >= 4 * inner:
+            found[level] = wanted
+        inner = size
+    return found
 
 
 def _spread(values: list[float]) -> Spread:

@@ -17,6 +17,9 @@ from numba.extending import intrinsic
 
 LANES = 16  # float32 numbers in the widest vector register
 STREAMS = 8  # read by one thread at the same time
+AGAIN = 2**27  # bytes a thread reads from a cache level at each measurement
+LINE = 64  # bytes of a cache line
+EXPONENTIALS = 2**18
 CHAINS = 12  # independent multiply-adds in flight: more than two units × four cycles of latency
 
 
@@ -40,6 +43,45 @@ def _read(x_PSN: np.ndarray) -> float:
     for part in numba.prange(x_PSN.shape[0]):
         total += float(_sum(x_PSN[part]))
     return total
+
+
+@intrinsic
+def _loads(typing_context: Any, address: Any, vectors: Any, rounds: Any) -> Any:
+    """Read `vectors` registers from `address`, `rounds` times, and join their bits.
+
+    Nothing but loads that each feed one cheap instruction: what is left is the level they hit.
+    `vectors`: a multiple of STREAMS.
+    """
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector, word = ir.VectorType(ir.IntType(32), LANES), ir.IntType(64)
+        start, vectors, rounds = arguments
+        base = builder.inttoptr(start, vector.as_pointer())
+        places = [cgutils.alloca_once(builder, vector) for _ in range(STREAMS)]
+        for place in places:
+            builder.store(ir.Constant(vector, [0] * LANES), place)
+        groups = builder.udiv(vectors, ir.Constant(word, STREAMS))
+        with cgutils.for_range(builder, rounds), cgutils.for_range(builder, groups) as loop:
+            at = builder.mul(loop.index, ir.Constant(word, STREAMS))
+            for number, place in enumerate(places):
+                here = builder.gep(base, [builder.add(at, ir.Constant(word, number))])
+                read = builder.load(here)
+                read.align = 4
+                builder.store(builder.or_(builder.load(place), read), place)
+        total = builder.load(places[0])
+        for place in places[1:]:
+            total = builder.or_(total, builder.load(place))
+        return builder.extract_element(total, ir.Constant(ir.IntType(32), 0))
+
+    return types.int32(types.int64, types.int64, types.int64), emit
+
+
+@numba.njit(parallel=True, cache=True)
+def _read_again(x_PN: np.ndarray, rounds: int, y_P: np.ndarray) -> None:
+    """Each thread reads its own part `rounds` times."""
+    for part in numba.prange(x_PN.shape[0]):
+        vectors = x_PN.shape[1] // LANES
+        y_P[part] = _loads(x_PN[part].ctypes.data, vectors, rounds)  # type: ignore[call-arg]
 
 
 @numba.njit(parallel=True, cache=True)
@@ -111,6 +153,30 @@ def read_rates(size: int, parts: int, repeats: int) -> list[float]:
     """Bytes per second of reading `size` bytes with `parts` threads."""
     x_PSN = np.ones((parts, STREAMS, size // 4 // parts // STREAMS), np.float32)
     return [x_PSN.nbytes / t for t in timed(lambda: _read(x_PSN), repeats)]
+
+
+def level_rates(size: int, parts: int, repeats: int) -> list[float]:
+    """Bytes per second of reading `size` bytes a thread again and again, with `parts` threads."""
+    group = LANES * STREAMS
+    x_PN = _aligned(parts, max(1, size // 4 // group) * group)
+    y_P = np.zeros(parts, np.int32)
+    rounds = max(1, AGAIN // (x_PN.nbytes // parts))
+    read = float(x_PN.nbytes) * rounds
+    return [read / t for t in timed(lambda: _read_again(x_PN, rounds, y_P), repeats)]
+
+
+def _aligned(parts: int, count: int) -> np.ndarray:
+    """float32 ones [parts, count] that begin at a cache line: a read across two costs twice."""
+    room = np.ones(parts * count + LINE // 4, np.float32)
+    skip = -room.ctypes.data % LINE // 4
+    return room[skip : skip + parts * count].reshape(parts, count)
+
+
+def exponential_rates(repeats: int) -> list[float]:
+    """Exponentials per second of torch's, float32 numbers that stay in cache, all threads."""
+    x_N = torch.linspace(-8.0, 0.0, EXPONENTIALS)
+    y_N = torch.empty_like(x_N)
+    return [EXPONENTIALS / t for t in timed(lambda: torch.exp(x_N, out=y_N), repeats, 8)]
 
 
 def copy_rates(size: int, parts: int, repeats: int) -> list[float]:

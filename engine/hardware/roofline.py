@@ -36,8 +36,3 @@ def attainable(device: Device, intensity: float, dtype: str) -> float:
 def ridge(device: Device, dtype: str) -> float:
     """Flops per byte at which arithmetic begins to bind instead of memory."""
     return device.reached(dtype) / device.reached("bandwidth")
-
-
-def roofs(device: Device) -> dict[str, float]:
-    """Every roof by name: "bandwidth" in bytes per second, each dtype in flops per second."""
-    return {"bandwidth": device.bandwidth, **device.peaks}

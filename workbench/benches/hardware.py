@@ -10,7 +10,7 @@ from engine.hardware.device import Device, Spread
 from engine.hardware.measure import probe
 
 NAME = "hardware"
-ABOUT = "memory bandwidth, arithmetic peaks and call times of this machine"
+ABOUT = "memory and cache bandwidth, arithmetic peaks and call times of this machine"
 QUICK, FULL = 5, 25  # repeats
 
 # name -> (what it is, unit, factor into it)
@@ -19,10 +19,16 @@ UNITS = {
     "read": ("read, all threads", "GB/s", 1e-9),
     "copy_one_thread": ("copy, one thread (read and written)", "GB/s", 1e-9),
     "copy": ("copy, all threads (read and written)", "GB/s", 1e-9),
+    **{
+        f"read_{level}{part}": (f"read from {level}, {who}", "GB/s", 1e-9)
+        for level in ("L1", "L2", "L3")
+        for part, who in (("_one_thread", "one thread"), ("", "all threads"))
+    },
     "multiply_add_one_thread": ("float32 multiply-add in registers, one thread", "GFLOP/s", 1e-9),
     "multiply_add": ("float32 multiply-add in registers, all threads", "GFLOP/s", 1e-9),
     "matmul_float32": ("float32 matrix product (torch), all threads", "GFLOP/s", 1e-9),
     "matmul_bfloat16": ("bfloat16 matrix product (torch), all threads", "GFLOP/s", 1e-9),
+    "exponential": ("exponentials (torch), all threads", "G/s", 1e-9),
     "call": ("call of a compiled kernel", "µs", 1e6),
     "parallel_call": ("call of a compiled parallel kernel", "µs", 1e6),
     "torch_call": ("call of a torch operation", "µs", 1e6),

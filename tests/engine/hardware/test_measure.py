@@ -10,7 +10,7 @@ from engine.core.errors import BadInput
 from engine.hardware import measure as measuring
 from engine.hardware import probes
 from engine.hardware.device import Spread
-from engine.hardware.measure import caches, measure
+from engine.hardware.measure import caches, measure, working_sets
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_a_measurement_is_kept_and_read_back_equal(found, tmp_path, monkeypatch)
     assert measure(folder=tmp_path / "deep") == first == found
 
 
-@pytest.mark.parametrize("change", ["refresh", "damaged", "other machine"])
+@pytest.mark.parametrize("change", ["refresh", "damaged", "other machine", "of an older version"])
 def test_it_measures_again_when_told_or_when_the_file_is_no_use(
     found, tmp_path, monkeypatch, change
 ):
@@ -53,6 +53,12 @@ def test_it_measures_again_when_told_or_when_the_file_is_no_use(
         path.write_text("{")
     if change == "other machine":
         path.write_text(json.dumps(json.loads(path.read_text()) | {"name": "another"}))
+    if change == "of an older version":
+        old = json.loads(path.read_text())
+        for name in ("cache_bandwidth", "exponentials", "threads"):
+            del old[name]
+        del old["spread"]["exponential"]
+        path.write_text(json.dumps(old))
     again = found.model_copy(update={"measured": "later"})
     monkeypatch.setattr(measuring, "probe", lambda say: again)
     assert measure(change == "refresh", folder=tmp_path).measured == "later"
@@ -86,6 +92,27 @@ def test_a_probe_reads_every_byte_and_copies_every_byte():
     x_PSN = np.arange(2 * 8 * 100, dtype=np.float32).reshape(2, 8, 100)
     assert probes._read(x_PSN) == x_PSN.sum()
     assert np.array_equal(x_PN, y_PN)
+
+
+def test_a_level_is_read_with_half_of_it_and_told_apart_from_the_one_before():
+    sizes = {"L1": 2.0**15, "L2": 2.0**20, "L3": 2.0**25}
+    assert working_sets(sizes, 2) == {"L1": 2**14, "L2": 2**19, "L3": 2**23}
+    assert "L3" not in working_sets(sizes, 16), "each thread's part would fit its L2"
+    assert working_sets({}, 2) == {}
+
+
+def test_reading_again_reads_all_of_the_part():
+    import numpy as np
+
+    x_PN = probes._aligned(2, 1024)
+    assert x_PN.ctypes.data % 64 == 0 and x_PN.flags.c_contiguous
+    x_PN[:] = 0
+    bits = x_PN.view(np.int32)
+    bits[0, 16::16], bits[1, ::16] = 1 << np.arange(63) % 31, 7
+    y_P = np.zeros(2, np.int32)
+    probes._read_again(x_PN, 3, y_P)
+    # One lane of eight registers is looked at, after their bits have been joined.
+    assert y_P.tolist() == [2**31 - 1, 7]
 
 
 def test_importing_the_hardware_room_brings_neither_torch_nor_numba():

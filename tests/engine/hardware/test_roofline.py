@@ -13,7 +13,7 @@ from engine.hardware import collectives
 from engine.hardware.device import Device, device
 from engine.hardware.link import Link, link
 from engine.hardware.power import joules, watts
-from engine.hardware.roofline import attainable, bound, ridge, roofs
+from engine.hardware.roofline import attainable, bound, ridge
 from engine.hardware.topology import full, nodes, ring
 
 PLAIN = Device(
@@ -43,7 +43,6 @@ def test_the_ridge_is_where_both_roofs_meet():
     assert attainable(PLAIN, 10.0, "bfloat16") == 100.0
     assert attainable(PLAIN, 5.0, "bfloat16") == 50.0
     assert attainable(PLAIN, 50.0, "bfloat16") == 100.0
-    assert roofs(PLAIN) == {"bandwidth": 10.0, "bfloat16": 100.0}
 
 
 def test_data_sheet_ridges_are_the_known_ones():

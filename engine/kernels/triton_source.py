@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import triton
+from triton.runtime import interpreter
 from triton.runtime.interpreter import InterpretedFunction
 from triton.runtime.jit import JITFunction
 
@@ -58,7 +59,18 @@ class _Interpreted:
             return self.kernel[grid](*arguments, **options)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        return self.kernel(*arguments, **options)
+        return _call_inside(self.kernel, *arguments, **options)
+
+
+def _call_inside(kernel: InterpretedFunction, *arguments: Any, **options: Any) -> Any:
+    """Call a kernel from an interpreted one. Triton's own way leaves its language patched for good,
+    after which nothing in the process compiles."""
+    patched = interpreter._patch_lang(kernel.fn)
+    try:
+        return kernel.rewrite()(*arguments, **options)
+    finally:
+        if patched is not None:
+            patched.restore()
 
 
 @contextmanager
@@ -68,7 +80,7 @@ def _interpreted_library() -> Iterator[None]:
     compiled = JITFunction.__call__
 
     def interpret(function: Any, *arguments: Any, **options: Any) -> Any:
-        return InterpretedFunction(function.fn)(*arguments, **options)
+        return _call_inside(InterpretedFunction(function.fn), *arguments, **options)
 
     JITFunction.__call__ = interpret
     try:

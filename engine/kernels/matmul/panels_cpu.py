@@ -13,7 +13,8 @@ from torch import Tensor
 
 from engine.kernels.compiled import inner, kernel
 from engine.kernels.lanes import LANES
-from engine.kernels.matmul.pack import Packed
+from engine.kernels.matmul.pack import Packed, pack
+from engine.kernels.operator import Variant
 from engine.kernels.tile import tile
 
 # Registers bound the tile: 32 of 16 floats with AVX-512; elsewhere 16 of 8, or 32 of 4.
@@ -95,3 +96,17 @@ def matmul(x_MK: Tensor, weight: Packed) -> Tensor:
 def threads() -> int:
     """How many threads kernels run on."""
     return int(numba.get_num_threads())
+
+
+def packed_first(x_MK: Tensor, weight_NK: Tensor | Packed) -> Tensor:
+    """`matmul` of a weight that may not be packed yet: packing it takes longer than one product."""
+    return matmul(x_MK, weight_NK if isinstance(weight_NK, Packed) else pack(weight_NK))
+
+
+VARIANT = Variant(
+    name="panels_cpu",
+    about="panels of 16 outputs, packed once; a row's bits are the same in any batch",
+    device="cpu",
+    call=packed_first,
+    dtypes=("float32", "bfloat16", "float16"),
+)

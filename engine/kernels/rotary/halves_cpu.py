@@ -6,6 +6,7 @@ from numba import prange
 from torch import Tensor
 
 from engine.kernels.compiled import inner, kernel
+from engine.kernels.operator import Variant
 from engine.kernels.rows import part
 
 
@@ -35,3 +36,12 @@ def rotate(x_THD: Tensor, cos_TF: Tensor, sin_TF: Tensor) -> Tensor:
     tokens, heads, dim = x.shape
     _rotate(x.reshape(-1), tokens, heads, dim // 2, turn.reshape(-1))
     return torch.from_numpy(x)
+
+
+VARIANT = Variant(
+    name="halves_cpu",
+    about="a token a task",
+    device="cpu",
+    call=rotate,
+    dtypes=("float32", "bfloat16", "float16"),
+)

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from engine.kernels.compiled import kernel
 from engine.kernels.lanes import LANES
+from engine.kernels.operator import Variant
 from engine.kernels.rows import gate
 
 SLICE = 256  # vectors a task works on
@@ -28,3 +29,12 @@ def swiglu(gate_TC: Tensor, up_TC: Tensor) -> Tensor:
     y[:size] = up_TC.detach().float().reshape(-1).numpy()
     _swiglu(x, y, vectors)
     return torch.from_numpy(x[:size].reshape(tuple(gate_TC.shape)))
+
+
+VARIANT = Variant(
+    name="rows_cpu",
+    about="a slice of 4096 numbers a task",
+    device="cpu",
+    call=swiglu,
+    dtypes=("float32", "bfloat16", "float16"),
+)

@@ -20,6 +20,7 @@ class Mixture:
         assert moe is not None
         self.moe = moe
         self.act = ACTIVATIONS[config.activation]
+        self.swiglu = weights.ops.swiglu if config.activation == "silu" else None
         self.router = weights.linear("router")
         self.correction = weights.take("correction") if moe.correction else None
         each = [f"experts.{expert}." for expert in range(moe.count)]
@@ -42,6 +43,7 @@ class Mixture:
             rows = slice(stop, stop + count)
             stop += count
             gate, up = self.into[expert](x_TC[token[rows]]).chunk(2, dim=-1)
-            out = self.down[expert](self.act(gate) * up)
+            inner = self.swiglu(gate, up) if self.swiglu else self.act(gate) * up
+            out = self.down[expert](inner)
             y_TC.index_add_(0, token[rows], out * weight[rows])
         return y_TC

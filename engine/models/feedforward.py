@@ -16,6 +16,7 @@ class FeedForward:
         self.down = weights.linear(f"{prefix}down")
         self.act = ACTIVATIONS[config.activation]
         self.gated = config.gated
+        self.swiglu = weights.ops.swiglu if config.activation == "silu" else None
 
     def __call__(self, x_TC: Tensor) -> Tensor:
         """y_TC for normalised x_TC."""
@@ -23,4 +24,4 @@ class FeedForward:
         if not self.gated:
             return self.down(self.act(inner))
         gate, up = inner.chunk(2, dim=-1)
-        return self.down(self.act(gate) * up)
+        return self.down(self.swiglu(gate, up) if self.swiglu else self.act(gate) * up)

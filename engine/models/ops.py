@@ -1,9 +1,11 @@
-"""The operations models are assembled from: plain torch anywhere, kernels on the processor."""
+"""The operations models are assembled from: plain torch anywhere, compiled kernels on the
+processor, the operators' picked variants (Triton, libraries) on a GPU."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import torch.nn.functional as F
 from torch import Tensor
 
 from engine.kernels.norm import rms_norm as rms_norm_kernel
@@ -11,6 +13,7 @@ from engine.kernels.paged_attention import paged_attention as paged_attention_ke
 from engine.kernels.rotary import rotate as rotate_kernel
 from engine.models.layers import rms_norm
 from engine.models.linear import PackedLinear, PlainLinear
+from engine.models.operator_ops import NONE, OperatorOps
 from engine.models.paged_attention import paged_attention
 from engine.models.rotary import rotate
 
@@ -19,7 +22,7 @@ Linear: TypeAlias = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Ops:
-    """One way to compute; both ways agree within rounding of the activations' type.
+    """One way to compute; all ways agree within rounding of the activations' type.
 
     `wide`: activations are float32 whatever the weights are.
     """
@@ -28,17 +31,38 @@ class Ops:
     rms_norm: Callable[[Tensor, Tensor, float], Tensor]
     rotate: Callable[[Tensor, Tensor, Tensor, bool], Tensor]
     paged_attention: Callable[..., Tensor]
+    swiglu: Callable[[Tensor, Tensor], Tensor]
     wide: bool
 
 
 def plain_ops() -> Ops:
     """Torch alone: any device, activations in the weights' type."""
-    return Ops(PlainLinear, rms_norm, rotate, paged_attention, wide=False)
+    return Ops(PlainLinear, rms_norm, rotate, paged_attention, _swiglu, wide=False)
 
 
 def kernel_ops() -> Ops:
     """Compiled kernels on the processor: activations in float32, weights float32 or bfloat16."""
-    return Ops(PackedLinear, rms_norm_kernel, _rotate, paged_attention_kernel, wide=True)
+    return Ops(PackedLinear, rms_norm_kernel, _rotate, paged_attention_kernel, _swiglu, wide=True)
+
+
+def operator_ops(variants: Mapping[str, str] = NONE) -> Ops:
+    """The operators' picks for the tensors' device, or the variants forced by operator name.
+
+    Attention reads its pages in plain torch.
+    """
+    by = OperatorOps(variants)
+    return Ops(by.linear, by.rms_norm, by.rotate, paged_attention, by.swiglu, wide=False)
+
+
+def ops_for(device: str, compiled: bool) -> Ops:
+    """What runs a model on a device: `compiled` kernels where the processor has them."""
+    if compiled:
+        return kernel_ops()
+    return operator_ops() if device.startswith("cuda") else plain_ops()
+
+
+def _swiglu(gate_TC: Tensor, up_TC: Tensor) -> Tensor:
+    return F.silu(gate_TC) * up_TC
 
 
 def _rotate(x_THD: Tensor, cos_T1F: Tensor, sin_T1F: Tensor, interleaved: bool) -> Tensor:

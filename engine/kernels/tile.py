@@ -11,10 +11,16 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 
 from engine.kernels import lanes
 from engine.kernels.compiled import emitted
 from engine.kernels.lanes import INTS, LANES, whole
+
+# Cache lines of a panel that a single row, which waits for memory, asks for before their turn. The
+# processor's own prefetching keeps up with eight streams of float32, less so with the conversions
+# of bfloat16 between them (one thread, measured: 36 GB/s without, 43 with).
+AHEAD = 32
 
 
 @dataclass
@@ -33,10 +39,15 @@ class _Emitter:
         if self.kind == types.uint32:
             at = b.mul(pairs, whole(LANES))
             both = [self._read(start, at, INTS) for start in self.columns]
+            if len(self.rows) == 1:
+                self._fetch(b.add(at, whole(AHEAD * LANES)))
             even = [b.shl(raw, ir.Constant(INTS, [16] * LANES)) for raw in both]
             odd = [b.and_(raw, ir.Constant(INTS, [-65536] * LANES)) for raw in both]
             return self._floats(even), self._floats(odd)
         at = b.mul(k, self.step)
+        if self.kind == types.float32 and len(self.rows) == 1:
+            for line in (AHEAD, AHEAD + 1):
+                self._fetch(b.add(at, b.mul(self.step, whole(line))))
         return self._plain(at), self._plain(b.add(at, self.step))
 
     def last(self, k: Any, pairs: Any) -> list[Any]:
@@ -57,6 +68,16 @@ class _Emitter:
     def _read(self, start: Any, at: Any, vector: ir.Type) -> Any:
         pointer = lanes.at(self.builder, start, at)
         return lanes.load(self.builder, self.builder.bitcast(pointer, vector.as_pointer()), 2)
+
+    def _fetch(self, at: Any) -> None:
+        """Ask for the line each panel has there, past its end too: no fault, only a wasted read."""
+        b, byte = self.builder, ir.IntType(8)
+        kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), *[lanes.INT32] * 3])
+        prefetch = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
+        read, into_l1, data = (lanes.INT32(choice) for choice in (0, 3, 1))
+        for start in self.columns:
+            place = b.bitcast(b.gep(start, [at]), byte.as_pointer())
+            b.call(prefetch, [place, read, into_l1, data])
 
     def step_k(self, sums: list[Any], k: Any, weights: list[Any]) -> list[Any]:
         """The sums after one more k."""

@@ -16,7 +16,7 @@ from engine.kernels.decoder_step import Buffers, DecoderStep, Inputs, Shape, Wei
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.pack import aligned, pack, packed_length
 from engine.kernels.paged_attention.online_cpu import room
-from engine.kernels.paged_attention.tasks_cpu import flat, split
+from engine.kernels.paged_attention.tasks_cpu import Split, flat, split
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
 from engine.models.kv import PagedKV
@@ -59,7 +59,7 @@ class Fused:
     def __init__(self, config: ModelConfig, weights: Mapping[str, Tensor]) -> None:
         self.config = config
         outer = roles(outer_parameters(config), weights)
-        self._embedding = outer["embedding"].detach()
+        self._embedding = _rows(outer["embedding"].detach())
         self._weights = _pack(config, weights, outer)
         self._turn = np.zeros(0, np.float32)
         self._buffers: Buffers | None = None
@@ -67,6 +67,7 @@ class Fused:
         self._caches = np.zeros(0, np.int64)
         self._step: DecoderStep | None = None
         self._counters = aligned(phases(config.layers) * STRIDE, np.int64)
+        self._last_split = (0, b""), Split(np.zeros(1, np.int64), np.zeros(0, np.int64))
 
     @property
     def bytes(self) -> int:
@@ -93,14 +94,13 @@ class Fused:
         """A step of that shape; x_TC as it leaves the layers, in memory the next step reuses."""
         tokens, width = len(batch.tokens_T), _lanes(self.config.hidden)
         buffers = self._room(tokens, len(batch.logits_at_R))
-        x = torch.from_numpy(buffers.x[: tokens * width].reshape(tokens, width))
-        x_TC = x[:, : self.config.hidden]
-        x_TC[:] = self._embedding[torch.from_numpy(batch.tokens_T)]
+        x_TC = buffers.x[: tokens * width].reshape(tokens, width)[:, : self.config.hidden]
+        _embed(self._embedding, batch.tokens_T, x_TC)
         arguments = shape, self._weights, self._inputs(batch, kv), buffers, self._counters
         if self._step is None:
             self._step = DecoderStep(*arguments)
         self._step(*arguments)
-        return x_TC
+        return torch.from_numpy(x_TC)
 
     def _shape(self, kv: PagedKV) -> Shape:
         c = self.config
@@ -112,7 +112,6 @@ class Fused:
         )  # fmt: skip
 
     def _inputs(self, batch: Batch, kv: PagedKV) -> Inputs:
-        c = self.config
         if kv is not self._kv:
             self._kv, self._step = kv, None
             pairs = [tensors[name].data_ptr() for tensors in kv.tensors for name in ("k", "v")]
@@ -125,7 +124,7 @@ class Fused:
                 batch.block_table_BP, batch.logits_at_R,
             )
         )  # fmt: skip
-        tasks = split(start, c.heads // c.kv_heads, c.kv_heads, numba.get_num_threads())
+        tasks = self._split(start)
         pages = flat(kv.tensors[0]["k"])
         return Inputs(
             positions=positions, slots=slots, start=start,
@@ -134,6 +133,16 @@ class Fused:
             logits_at=wanted, turn=self._turns(int(batch.context_B.max())),
             caches=self._caches, cache_like=pages[:0], cache_size=pages.size,
         )  # fmt: skip
+
+    def _split(self, start: np.ndarray) -> Split:
+        """Attention's tasks; a decode mostly repeats the step before."""
+        threads = numba.get_num_threads()
+        key = threads, start.tobytes()
+        if key != self._last_split[0]:
+            c = self.config
+            made = split(start, c.heads // c.kv_heads, c.kv_heads, threads)
+            self._last_split = key, made
+        return self._last_split[1]
 
     def _turns(self, positions: int) -> np.ndarray:
         """Cosines and sines up to a position; the table doubles when it is outgrown."""
@@ -169,6 +178,21 @@ class Fused:
         arrays["work"] = aligned(threads * work, np.float32)
         self._buffers = Buffers(**arrays, work_size=work)
         return self._buffers
+
+
+def _rows(embedding_VC: Tensor) -> np.ndarray:
+    """The table as numpy reads it: float32, or bfloat16 as its bits."""
+    if embedding_VC.dtype == torch.bfloat16:
+        return embedding_VC.contiguous().view(torch.int16).numpy().view(np.uint16)
+    return embedding_VC.float().numpy()
+
+
+def _embed(table_VC: np.ndarray, tokens_T: np.ndarray, x_TC: np.ndarray) -> None:
+    """Rows of the table into x, in float32."""
+    rows_TC = table_VC[tokens_T]
+    if rows_TC.dtype == np.uint16:
+        rows_TC = (rows_TC.astype(np.uint32) << 16).view(np.float32)
+    x_TC[:] = rows_TC
 
 
 def _power(count: int) -> int:

@@ -149,7 +149,11 @@ def _sample(logits, R, V, temperature, top_k, top_p, min_p, seed, position, toke
 def _threads(worth: int) -> Iterator[None]:
     """Run kernels on no more threads than are worth it."""
     had = numba.get_num_threads()
-    numba.set_num_threads(max(1, min(had, worth)))
+    wanted = max(1, min(had, worth))
+    if wanted == had:
+        yield
+        return
+    numba.set_num_threads(wanted)
     try:
         yield
     finally:

@@ -73,6 +73,11 @@ def _cached(dispatcher: Any) -> Any:
     return dispatcher
 
 
+def checked(function: Callable[..., Any]) -> Any:
+    """Compile with every index held against its array's size; raises IndexError beyond it."""
+    return _cached(numba.njit(nogil=True, error_model="numpy", boundscheck=True)(function))
+
+
 def emitted(function: Callable[..., Any]) -> Any:
     """A function kernels may call whose body is LLVM code that the function builds."""
     return intrinsic(function)

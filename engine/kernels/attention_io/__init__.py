@@ -1,0 +1,1 @@
+"""Attention on two levels of memory: tilings that really run, and every word they move counted."""

@@ -1,0 +1,1 @@
+"""Tilings of attention, one a file."""

@@ -1,0 +1,1 @@
+"""Studies of the attention family, found by file name."""

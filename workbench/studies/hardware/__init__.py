@@ -1,0 +1,1 @@
+"""Studies of the hardware family, found by file name."""

@@ -23,7 +23,7 @@ from engine.models.kv import CacheSpec, PagedKV, cache_spec
 from engine.models.latent_attention import LatentAttention
 from engine.models.layers import softcap
 from engine.models.norm import Norm
-from engine.models.ops import Linear, Ops, kernel_ops, plain_ops
+from engine.models.ops import Linear, Ops, ops_for
 from engine.models.parameters import layer_parameters, outer_parameters
 from engine.models.rotary import cos_sin, frequencies
 
@@ -67,7 +67,7 @@ class Model:
 
     `weights` is where they came from, by Hugging Face name: a checkpoint reads them again when
     asked (the model itself holds them once, laid out for its kernels). `plain` keeps to torch
-    operations, which is what devices other than the processor get.
+    operations; `ops`, if given, are computed with in place of the device's own.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class Model:
         *,
         device: str = "cpu",
         plain: bool = False,
+        ops: Ops | None = None,
     ) -> None:
         if dtype not in DTYPES:
             raise BadInput(f"dtype {dtype!r}: supported are {', '.join(DTYPES)}")
@@ -86,14 +87,14 @@ class Model:
         self.dtype = getattr(torch, dtype)
         self.device = device
         self.spec: CacheSpec = cache_spec(config, dtype)
-        self.compiled = not plain and device == "cpu" and dtype != "float16"
+        self.compiled = not (plain or ops) and device == "cpu" and dtype != "float16"
         rotary = config.rotary
         self.frequencies_F = frequencies(rotary).to(device) if rotary else None
         self.fused: Fused | None = None
         if self.compiled and fused_cpu.fits(config, self.dtype):
             self.fused = fused_cpu.Fused(config, Cast(source, self.dtype))
         else:
-            self._assemble(kernel_ops() if self.compiled else plain_ops())
+            self._assemble(ops or ops_for("cpu" if plain else device, self.compiled))
 
     def _assemble(self, ops: Ops) -> None:
         """The general path's parts."""

@@ -25,7 +25,7 @@ from widgets.packing import body, pack
 from widgets.theme import FONT, hues, scheme, wrong
 from widgets.view import View
 
-SHARED = ("common.js", "stage.js", "snapshot.js", "timeline.js")
+SHARED = ("common.js", "stage.js", "height.js", "snapshot.js", "timeline.js", "chooser.js")
 EXPORT = "export default"
 HEIGHT = 560  # pixels, unless the host says otherwise
 KEYFRAMES = 200  # moments a static page keeps of a view that folds to its cursor
@@ -139,7 +139,7 @@ class CanvasDrawing:
 
     def __panel__(self) -> Any:
         host = panel_class(self.view)(
-            **self._state, height=self.height, sizing_mode="stretch_width"
+            **self._state, sizing_mode="stretch_width"
         )
         host.param.watch(lambda e: self._heard(e.name, e.new), ["chosen", "window", "seek"])
         self._hosts.append(host)

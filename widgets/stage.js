@@ -46,6 +46,11 @@ const STYLE = `
  align-items:center}
 .pw-legend span{display:inline-flex;gap:6px;align-items:center;white-space:nowrap}
 .pw-legend canvas{width:14px;height:14px}
+.pw-grip{position:absolute;left:0;right:0;bottom:0;height:9px;cursor:ns-resize;touch-action:none}
+.pw-grip::after{content:"";position:absolute;left:50%;bottom:3px;width:36px;height:3px;
+ margin-left:-18px;border-radius:2px;background:var(--line)}
+.pw-grip:hover::after,.pw-grip:focus-visible::after{background:var(--faint)}
+.pw-grip:focus-visible{outline:2px solid var(--ink);outline-offset:-2px}
 .pw-body{flex:1;min-height:0;position:relative}
 .pw-surface{position:relative;min-width:0;min-height:0;overflow:hidden}
 .pw-surface canvas{position:absolute;left:0;top:0;display:block;touch-action:none}
@@ -91,6 +96,7 @@ class Stage {
       this.root.classList.toggle("narrow", this.root.clientWidth < 760);
     });
     this.fitted.observe(this.root);
+    this.height = new Height(this.root, name, model.get("options").height || 560);
     this.heard = [];
     this.listen("frame", () => { this.fresh = true; this.schedule(); });
     for (const name of ["cursor", "chosen"]) this.listen(name, () => this.schedule());
@@ -107,6 +113,7 @@ class Stage {
     for (const [name, act] of this.heard) this.model.off?.(`change:${name}`, act);
     for (const surface of this.surfaces) surface.watch.disconnect();
     this.fitted.disconnect();
+    this.height.close();
     cancelAnimationFrame(this.waiting);
   }
 
@@ -134,7 +141,6 @@ class Stage {
       style.setProperty(`--${name}`, css(this.colors[name]));
     }
     style.setProperty("--font", options.font);
-    style.height = `${options.height || 560}px`;
     this.onTheme?.();
     this.schedule();
   }

@@ -1,12 +1,14 @@
 // Lanes over time: an axis below, names on the left, wheel zooms, drag pans, the time cursor.
 // A view gives `head` (pixels above the lanes), `pitch` (least and most lane height) and draws.
+// Lanes whose frame has no `hue` are named without a swatch.
 
 const NAMES = 84, TIME_AXIS = 24, GAP = 8;
 
 class Timeline {
-  // `view`: {head, foot, pitch: [least, most], draw(ctx, timeline), hover(spot, event), click(spot)}
+  // `view`: {head, foot, left, pitch: [least, most], draw(ctx, timeline), hover(spot, event), click(spot)}
   constructor(stage, area, view) {
     Object.assign(this, { stage, view, run: "", end: 0, first: 0, held: false, zoom: null });
+    this.left = view.left || NAMES;
     this.surface = stage.surface(area, (ctx, w, h) => this.draw(ctx, w, h), {
       wheel: (x, y, event) => this.wheel(x, y, event),
       pointerdown: (x, y, event) => this.press(x, y, event),
@@ -40,8 +42,8 @@ class Timeline {
     this.stage.schedule();
   }
 
-  x(time) { return NAMES + (time - this.from) / (this.to - this.from || 1) * (this.width - NAMES - GAP); }
-  time(x) { return this.from + (x - NAMES) / (this.width - NAMES - GAP) * (this.to - this.from); }
+  x(time) { return this.left + (time - this.from) / (this.to - this.from || 1) * (this.width - this.left - GAP); }
+  time(x) { return this.from + (x - this.left) / (this.width - this.left - GAP) * (this.to - this.from); }
   y(lane) { return this.top + (lane - this.first) * this.pitch; }
   lane(y) {
     const lane = Math.floor((y - this.top) / this.pitch + this.first);
@@ -109,7 +111,7 @@ class Timeline {
     this.stripes(ctx);
     ctx.save();
     ctx.beginPath();
-    ctx.rect(NAMES - 1, 0, width - NAMES - GAP + 6, this.bottom);
+    ctx.rect(this.left - 1, 0, width - this.left - GAP + 6, this.bottom);
     ctx.clip();
     this.view.draw(ctx, this);
     const now = this.x(cursor);
@@ -135,7 +137,7 @@ class Timeline {
     for (const lane of this.visible()) {
       const y = Math.round(this.y(lane) + this.pitch) - 0.5;
       if (y < this.top || y > this.bottom || this.pitch < 9) continue;
-      ctx.moveTo(NAMES, y);
+      ctx.moveTo(this.left, y);
       ctx.lineTo(this.width - GAP, y);
     }
     ctx.stroke();
@@ -150,21 +152,23 @@ class Timeline {
     ctx.fillText(title, 0, 14);
     ctx.font = `12px ${colors.font}`;
     ctx.fillStyle = css(colors.faint);
-    ctx.fillText(fit(ctx, below, NAMES - 6), 0, 32);
+    ctx.fillText(fit(ctx, below, this.left - 6), 0, 32);
     ctx.save();
     ctx.beginPath();
-    ctx.rect(0, this.top, NAMES, this.bottom - this.top);
+    ctx.rect(0, this.top, this.left, this.bottom - this.top);
     ctx.clip();
     for (const lane of this.visible()) {
       const place = this.at(lane), name = this.frame.names[place], picked = name === chosen;
       if (lane % every && !picked) continue;
       const y = this.y(lane) + this.pitch / 2;
-      const hue = colors.hues[this.frame.hue[place]];
-      ctx.fillStyle = textured(ctx, hue, this.frame.texture[place], colors.paper);
-      ctx.fillRect(0, y - 5, 10, 10);
+      const hue = this.frame.hue && colors.hues[this.frame.hue[place]];
+      if (hue) {
+        ctx.fillStyle = textured(ctx, hue, this.frame.texture[place], colors.paper);
+        ctx.fillRect(0, y - 5, 10, 10);
+      }
       ctx.font = `${picked ? 600 : 400} 12px ${colors.font}`;
       ctx.fillStyle = css(colors.ink);
-      ctx.fillText(fit(ctx, name, NAMES - 24), 16, y + 0.5);
+      ctx.fillText(fit(ctx, name, this.left - (hue ? 24 : 8)), hue ? 16 : 0, y + 0.5);
     }
     ctx.restore();
     ctx.font = `12px ${colors.font}`;
@@ -176,24 +180,24 @@ class Timeline {
     ctx.fillStyle = css(colors.faint);
     ctx.lineWidth = 1;
     ctx.beginPath();
-    ctx.moveTo(NAMES, y + 0.5);
+    ctx.moveTo(this.left, y + 0.5);
     ctx.lineTo(right, y + 0.5);
-    const found = ticks(this.from, this.to, Math.max(2, (right - NAMES) / 110));
+    const found = ticks(this.from, this.to, Math.max(2, (right - this.left) / 110));
     const label = `${seconds(cursor, this.to)}`, half = ctx.measureText(label).width / 2 + 6;
-    const at = clamp(now, NAMES + half - 6, right - half + 6);
+    const at = clamp(now, this.left + half - 6, right - half + 6);
     for (const value of found) {
       const x = this.x(value);
       ctx.moveTo(Math.round(x) + 0.5, y);
       ctx.lineTo(Math.round(x) + 0.5, y + 4);
       const text = seconds(value, this.to), wide = ctx.measureText(text).width / 2;
-      const middle = clamp(x, NAMES + wide, right - wide);
-      if (now < NAMES || now > right || Math.abs(middle - at) > wide + half) {
+      const middle = clamp(x, this.left + wide, right - wide);
+      if (now < this.left || now > right || Math.abs(middle - at) > wide + half) {
         ctx.textAlign = "center";
         ctx.fillText(text, middle, y + 14);
       }
     }
     ctx.stroke();
-    if (now >= NAMES - 1 && now <= right + 1) {
+    if (now >= this.left - 1 && now <= right + 1) {
       ctx.fillStyle = css(colors.ink);
       ctx.fillRect(Math.round(now) - 1, 0, 2, y + 5);
       ctx.beginPath();
@@ -210,7 +214,7 @@ class Timeline {
 
   wheel(x, y, event) {
     event.preventDefault();
-    if (x < NAMES || event.shiftKey) {
+    if (x < this.left || event.shiftKey) {
       this.held = true;
       this.first = clamp(this.first + Math.sign(event.deltaY || event.deltaX) * 3, 0, this.most);
     } else this.zoomAt(x, Math.exp(clamp(event.deltaY, -300, 300) * 0.002));
@@ -248,7 +252,7 @@ class Timeline {
     drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > 4;
     if (!drag.moved) return undefined;
     const span = this.to - this.from;
-    if (this.zoom) this.pan(drag.from - (x - drag.x) / (this.width - NAMES - GAP) * span, span);
+    if (this.zoom) this.pan(drag.from - (x - drag.x) / (this.width - this.left - GAP) * span, span);
     if (this.most > 0) {
       this.held = true;
       this.first = clamp(drag.first - (y - drag.y) / this.pitch, 0, this.most);
@@ -265,7 +269,7 @@ class Timeline {
   }
 
   key(event) {
-    const middle = (NAMES + this.width) / 2, span = this.to - this.from;
+    const middle = (this.left + this.width) / 2, span = this.to - this.from;
     const acts = {
       "+": () => this.zoomAt(middle, 0.7), "=": () => this.zoomAt(middle, 0.7),
       "-": () => this.zoomAt(middle, 1 / 0.7), 0: () => this.reset(),
@@ -279,22 +283,4 @@ class Timeline {
     acts[event.key]();
     this.stage.schedule();
   }
-}
-
-// Hovering a lane lights its owner up everywhere; a click pins it.
-function laneChooser(stage, timeline) {
-  let pinned = "", over = "";
-  const nameOf = (lane) => (lane >= 0 && timeline().known(lane) ? stage.frame.names[timeline().at(lane)] : "");
-  return {
-    hover(lane) {
-      const name = nameOf(lane);
-      if (name !== over) stage.set("chosen", (over = name) || pinned);
-    },
-    pin(lane) {
-      const name = nameOf(lane);
-      pinned = pinned === name ? "" : name;
-      stage.set("chosen", pinned);
-    },
-    nameOf,
-  };
 }

@@ -29,5 +29,5 @@ def views_of(log: Log) -> tuple[str, ...]:
     if any(type(event) is Blob and event.name.startswith("curve/") for event in log):
         found.insert(0, "curves")
     if not found and Span in kinds:
-        found = [name for name in ("levels",) if name in views()]
+        found = ["schedule"]
     return tuple(found[:MOST])

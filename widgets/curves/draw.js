@@ -1,6 +1,7 @@
 // Curves: small multiples of lines over a quantity that was swept.
 
 const LEAST = 250, BETWEEN = 26; // pixels: the narrowest panel, the gap between panels
+const AROUND = 90; // pixels of a view that are not panels
 
 function render({ model, el }) {
   const stage = new Stage(el, model, "curves", "How does it grow, and where does it bend?");
@@ -55,6 +56,7 @@ function drawCurves(ctx, stage, panels, width, height, legend) {
     panel.names(ctx, hasLegend || alone);
   });
   curvesLegend(stage, legend, panels, hasLegend);
+  stage.height.wish(AROUND + rows * (rows > 1 ? 230 : 330) + (hasLegend ? 60 : 0));
   const said = curvesSaid(stage.frame, panels);
   stage.say(said);
   stage.tools.style.display = said || hasLegend ? "" : "none";

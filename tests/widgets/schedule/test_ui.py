@@ -1,0 +1,96 @@
+"""The schedule in a real browser."""
+
+import pytest
+
+from engine.core.events import Level
+from tests.widgets.browser import colours, move, open_page, settle
+from tests.widgets.schedule.made import log, pipeline, span
+from widgets.canvas import static_html, static_view
+from widgets.packing import pack
+from widgets.view import view
+
+pytestmark = pytest.mark.ui
+CANVAS = ".pw-surface canvas"
+ATTACK = "<img src=x onerror=alert(1)>"
+
+
+def shown(browser, made, **how):
+    return open_page(browser, static_view(view("schedule"), made, bar=False, **how))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_draws_and_asks_for_nothing_outside(browser, dark):
+    page, seen = shown(browser, pipeline(4, 8, memory=True, memory_limit=20.0), is_dark=dark)
+    assert colours(page, CANVAS) > 20
+    figures = page.locator(".pw-figures").inner_text()
+    assert "makespan" in figures and "idle of ideal" in figures and "NaN" not in figures
+    assert seen.requests == [] and seen.errors == []
+    page.context.close()
+
+
+def test_the_pointer_says_the_span_and_lights_its_microbatch_everywhere(browser):
+    page, seen = shown(browser, pipeline(2, 2))
+    chosen = []
+    page.expose_function("heard", lambda owner: chosen.append(owner))
+    page.evaluate("document.addEventListener('workbench-chosen', (e) => heard(e.detail))")
+    box = page.locator(CANVAS).bounding_box()
+    move(page, CANVAS, 96 + (box["width"] - 104) * 0.5 / 6, 20)
+    page.wait_for_timeout(100)
+    words = page.locator(".pw-tip").inner_text()
+    assert "F, mb 0" in words and "rank 0: 1 s" in words
+    assert chosen[-1] == "mb 0"
+    move(page, CANVAS, 96 + (box["width"] - 104) * 2.5 / 6, 20)  # waits for the other rank
+    assert "rank 0: idle for 1 s" in page.locator(".pw-tip").inner_text()
+    assert seen.errors == []
+    page.context.close()
+
+
+def test_the_critical_path_can_be_shown(browser):
+    page, seen = shown(browser, pipeline(4, 4))
+    before = page.evaluate(f"document.querySelector('{CANVAS}').toDataURL()")
+    page.get_by_text("Critical path").click()
+    settle(page)
+    assert page.evaluate(f"document.querySelector('{CANVAS}').toDataURL()") != before
+    assert "critical path: " in page.locator(".pw-said").inner_text()
+    assert seen.errors == []
+    page.context.close()
+
+
+def test_the_height_follows_a_drag_and_the_keys_and_is_as_high_as_its_lanes_before(browser):
+    page, _ = shown(browser, pipeline(4, 4))
+    height = "document.querySelector('.pw').clientHeight"
+    usual = page.evaluate(height)
+    assert usual < 400  # four lanes need no more
+    grip = page.locator(".pw-grip")
+    box = grip.bounding_box()
+    page.mouse.move(box["x"] + 50, box["y"] + 4)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 50, box["y"] + 84, steps=4)
+    page.mouse.up()
+    assert page.evaluate(height) == usual + 80
+    grip.focus()
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate(height) == usual + 56
+    assert grip.get_attribute("aria-valuenow") == str(usual + 56)
+    page.keyboard.press("Home")
+    assert page.evaluate(height) == usual
+    page.context.close()
+
+
+def test_an_empty_view_says_what_to_do(browser):
+    frame = pack(view("schedule").draw().reduce(view("schedule").fold().frame(), {}))
+    page, seen = open_page(browser, static_html("schedule", [frame], [0.0]))
+    assert "Start a run" in page.locator(".pw-empty").text_content() and seen.errors == []
+    page.context.close()
+
+
+def test_text_of_a_run_stays_text(browser):
+    made = log(
+        span(ATTACK, ATTACK, 0, 1, mb=ATTACK, other=ATTACK),
+        Level(0.5, ATTACK, f"memory/{ATTACK}", 3.0),
+    )
+    page, seen = shown(browser, made)
+    for x, y in ((20, 20), (300, 20), (600, 110)):
+        move(page, CANVAS, x, y)
+    assert page.locator(".pw img").count() == 0 and seen.errors == [] and seen.requests == []
+    page.context.close()

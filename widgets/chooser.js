@@ -1,0 +1,17 @@
+// Hovering a lane lights its owner up everywhere; a click pins it.
+function laneChooser(stage, timeline) {
+  let pinned = "", over = "";
+  const nameOf = (lane) => (lane >= 0 && timeline().known(lane) ? stage.frame.names[timeline().at(lane)] : "");
+  return {
+    hover(lane) {
+      const name = nameOf(lane);
+      if (name !== over) stage.set("chosen", (over = name) || pinned);
+    },
+    pin(lane) {
+      const name = nameOf(lane);
+      pinned = pinned === name ? "" : name;
+      stage.set("chosen", pinned);
+    },
+    nameOf,
+  };
+}

@@ -1,0 +1,107 @@
+// The schedule: a row for each lane, its work over time, and the memory of one lane under them.
+
+const AROUND = 128; // pixels of a view that are not lanes: its head, its tools, its axis
+
+function render({ model, el }) {
+  const stage = new Stage(el, model, "schedule", "Where does the time of each lane go?");
+  const area = make("div", "", stage.body), legend = make("div", "pw-legend", stage.tools);
+  area.style.height = "100%";
+  const rows = new ScheduleRows(stage), state = { critical: false, over: -1, lane: -1, pinned: "" };
+  let timeline = null, looks = null;
+  const owner = (spot) => {
+    if (!spot || spot.lane < 0) return "";
+    if (spot.x < timeline.left) return stage.frame.names[spot.lane];
+    const task = state.over >= 0 ? stage.frame.span_task[state.over] : -1;
+    return task >= 0 ? stage.frame.tasks[task] : "";
+  };
+  const memoryRow = () => memoryLane(stage.frame, state.lane >= 0 ? state.lane : stage.frame.names.indexOf(stage.chosen));
+  const view = {
+    head: 4,
+    left: 96,
+    get foot() { return stage.frame.memory_count ? MEMORY_HEAD + MEMORY_HIGH + 12 : 0; },
+    get pitch() { return [7, 34 + 14 * (Math.max(1, ...stage.frame.deep) - 1)]; },
+    draw(ctx) {
+      rows.show(ctx, timeline, looks);
+      if (state.critical && stage.frame.path_row) drawPath(ctx, timeline);
+      if (state.over >= 0 && state.over < stage.frame.span_row.length) outline(ctx, timeline, rows, state.over);
+    },
+    below(ctx, top) {
+      const row = memoryRow();
+      if (row >= 0) drawMemory(ctx, timeline, row, top);
+    },
+    window: () => ({ critical: state.critical }),
+    said: (t) => scheduleSaid(t, state),
+    hover(spot, event) {
+      const inLane = spot && spot.lane >= 0;
+      state.over = inLane && spot.x >= timeline.left ? rows.at(timeline, spot) : -1;
+      if (inLane) state.lane = spot.lane;
+      stage.set("chosen", owner(spot) || state.pinned);
+      stage.hint(spotWords(timeline, spot, state.over, memoryRow), event);
+      stage.schedule();
+    },
+    click(spot) {
+      const name = owner(spot);
+      state.pinned = state.pinned === name ? "" : name;
+      stage.set("chosen", state.pinned);
+    },
+  };
+  timeline = new Timeline(stage, area, view);
+  const relook = () => {
+    if (!stage.frame) return;
+    looks = new ScheduleLooks(stage.frame, stage.colors);
+    scheduleLegend(stage, looks, legend);
+  };
+  stage.onTheme = relook;
+  stage.onFrame = () => {
+    state.over = -1;
+    relook();
+    const usual = stage.model.get("options").height || 560;
+    stage.height.wish(Math.min(usual, AROUND + view.foot + stage.frame.lanes * view.pitch[1]));
+  };
+  stage.choice(["Critical path"], -1, (which) => { state.critical = which === 0; });
+  timeline.offerReset();
+  return () => stage.close();
+}
+
+function scheduleSaid(t, state) {
+  const { frame } = t, parts = [], shown = frame.span_row.length;
+  if (state.critical && frame.path_note) parts.push(frame.path_note);
+  const fits = Math.min(frame.lanes, Math.max(1, Math.floor(t.fits)));
+  if (fits < frame.lanes) parts.push(`showing ${grouped(fits)} of ${grouped(frame.lanes)} lanes`);
+  if (shown < frame.total) parts.push(`showing ${grouped(shown)} of ${grouped(frame.total)} spans`);
+  return parts.join(" · ") || "wheel zooms, drag pans";
+}
+
+function spotWords(t, spot, over, memoryRow) {
+  if (!spot) return null;
+  if (over >= 0) return spanWords(t, over);
+  if (spot.lane >= 0) return spot.x < t.left ? [t.frame.names[spot.lane]] : gapWords(t, spot);
+  const row = spot.y > t.bottom + TIME_AXIS && spot.x >= t.left ? memoryRow() : -1;
+  return row >= 0 ? memoryWords(t, row, spot.time) : null;
+}
+
+function outline(ctx, t, rows, i) {
+  const [top, high] = rows.box(t, i), { frame, stage } = t;
+  const left = t.x(frame.span_start[i]), right = t.x(frame.span_stop[i]);
+  ctx.strokeStyle = css(stage.colors.ink);
+  ctx.lineWidth = 1.5;
+  ctx.strokeRect(left, top, Math.max(1, right - left - 1), high);
+}
+
+// The chain of spans that the end had to wait for: boxes joined by lines where it changes lane.
+function drawPath(ctx, t) {
+  const { frame, stage } = t, high = Math.max(3, t.pitch * 0.18), y = (row) => t.y(row) + t.pitch - high;
+  ctx.fillStyle = ctx.strokeStyle = css(stage.colors.ink);
+  ctx.lineWidth = 1;
+  ctx.beginPath();
+  for (let i = 0; i < frame.path_row.length; i++) {
+    const left = t.x(frame.path_start[i]), right = t.x(frame.path_stop[i]), row = frame.path_row[i];
+    if (right >= t.left && left <= t.width) ctx.fillRect(left, y(row), Math.max(1, right - left), high);
+    if (i === 0 || right < t.left || t.x(frame.path_stop[i - 1]) > t.width) continue;
+    ctx.moveTo(t.x(frame.path_stop[i - 1]), y(frame.path_row[i - 1]) + high / 2);
+    ctx.lineTo(left, y(row) + high / 2);
+  }
+  ctx.stroke();
+}
+
+export default { render };

@@ -1,0 +1,187 @@
+"""Fold of `Span` events into lanes over time, with the memory each lane holds.
+
+`mb=` or `task=` in a span's tag says which piece of work it belongs to, `grade=modelled` that its
+time was not measured. `facts["lanes"]` of the header names the lanes to show, in order; without it
+every lane is shown. `Level` events named `memory/<kind>` are bytes held; `facts["memory_limit"]` is
+how many there may be.
+"""
+
+from array import array
+from typing import Any, Self
+
+import numpy as np
+
+from engine.core import tags
+from engine.core.events import AnyEvent, Level, Opened, Span
+from widgets.fold import Fold
+from widgets.schedule.busy import Busy
+from widgets.schedule.lanes import in_order, number
+from widgets.theme import figure
+
+QUESTION = "Where does the time of each lane go?"
+EMPTY = "No work yet. Start a run, or open a recorded one: each worker gets a row here."
+IDLE = ("idle", "bubble", "wait")
+MEMORY = "memory/"
+COLUMNS = {
+    "lane": "i", "kind": "i", "tag": "i", "start": "d", "stop": "d", "flops": "d", "bytes": "d",
+}  # fmt: skip
+LEVELS = {"lane": "i", "kind": "i", "time": "d", "value": "d"}
+
+
+class Schedule(Fold):
+    """Spans in order of arrival as columns; names, tags and tasks are numbered once."""
+
+    def __init__(self) -> None:
+        self.clock, self.run, self.now, self.limit = "wall", "", 0.0, 0.0
+        self.chosen: list[str] | None = None  # the lanes the header names
+        self.lanes: dict[str, int] = {}
+        self.kinds: dict[str, int] = {}
+        self.memory_kinds: dict[str, int] = {}
+        self.tags: dict[str, int] = {}
+        self.tasks: dict[str, int] = {}
+        self.of_tag: list[tuple[int, int]] = []  # a tag's task (-1: none), whether it is modelled
+        self.spans = {name: array(kind) for name, kind in COLUMNS.items()}
+        self.levels = {name: array(kind) for name, kind in LEVELS.items()}
+        self.busy: dict[tuple[int, int], Busy] = {}  # lane and layer (1: modelled)
+        self.ends = [[np.inf, -np.inf], [np.inf, -np.inf]]  # of each layer, seconds
+        self._changes, self._framed = 0, -1
+        self._frame: dict[str, Any] = {}
+
+    def add(self, event: AnyEvent) -> None:
+        self.now = event.time
+        self._changes += 1
+        if type(event) is Span:
+            self._span(event)
+        elif type(event) is Level and event.name.startswith(MEMORY):
+            self._level(event)
+        elif type(event) is Opened:
+            self._open(event)
+
+    def _open(self, event: Opened) -> None:
+        self.clock = event.clock
+        self.run = f"{event.study} {event.seed} {len(str(event.config))}"
+        lanes = event.facts.get("lanes")
+        if isinstance(lanes, list):
+            self.chosen = [str(lane) for lane in lanes]
+            self.lanes = {lane: place for place, lane in enumerate(self.chosen)}
+        limit = event.facts.get("memory_limit")
+        self.limit = float(limit) if isinstance(limit, int | float) else 0.0
+
+    def _lane(self, name: str) -> int:
+        """The number of a lane; -1 for one that is not to be shown."""
+        lane = self.lanes.get(name, -1)
+        if lane < 0 and self.chosen is None:
+            lane = self.lanes[name] = len(self.lanes)
+        return lane
+
+    def _tag(self, tag: str) -> int:
+        place = self.tags[tag] = len(self.tags)
+        facts = tags.facts(tag)
+        key = next((key for key in ("mb", "task") if key in facts), "")
+        # Bare numbers are named by what they number; a name (a request's, say) is one everywhere.
+        task = f"{key} {facts[key]}" if key and facts[key].isdigit() else facts.get(key, "")
+        task_number = self.tasks.setdefault(task, len(self.tasks)) if task else -1
+        self.of_tag.append((task_number, int(facts.get("grade") == "modelled")))
+        return place
+
+    def _span(self, event: Span) -> None:
+        lane = self._lane(event.lane)
+        if lane < 0:
+            return
+        kind = self.kinds.setdefault(event.name, len(self.kinds))
+        tag = self.tags.get(event.tag)
+        if tag is None:
+            tag = self._tag(event.tag)
+        start, stop = event.start, event.time
+        values = (lane, kind, tag, start, stop, event.flops, event.bytes)
+        for column, value in zip(self.spans.values(), values, strict=True):
+            column.append(value)
+        layer = self.of_tag[tag][1]
+        ends = self.ends[layer]
+        if start < ends[0]:
+            ends[0] = start
+        if stop > ends[1]:
+            ends[1] = stop
+        if event.name not in IDLE:
+            busy = self.busy.get((lane, layer))
+            if busy is None:
+                busy = self.busy[lane, layer] = Busy()
+            busy.add(start, stop)
+
+    def _level(self, event: Level) -> None:
+        lane = self._lane(event.lane)
+        if lane >= 0:
+            name = event.name[len(MEMORY) :]
+            kind = self.memory_kinds.setdefault(name, len(self.memory_kinds))
+            values = (lane, kind, event.time, event.value)
+            for column, value in zip(self.levels.values(), values, strict=True):
+                column.append(value)
+
+    def copy(self) -> Self:
+        other: Any = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        for name in ("lanes", "kinds", "memory_kinds", "tags", "tasks", "of_tag"):
+            setattr(other, name, getattr(self, name).copy())
+        other.spans = {name: column[:] for name, column in self.spans.items()}
+        other.levels = {name: column[:] for name, column in self.levels.items()}
+        other.busy = {key: busy.copy() for key, busy in self.busy.items()}
+        other.ends = [list(ends) for ends in self.ends]
+        return other
+
+    def frame(self) -> dict[str, Any]:
+        """The whole history so far; the same object again while nothing has happened."""
+        if self._framed != self._changes:
+            self._framed = self._changes
+            self._frame = self._draw()
+        return self._frame
+
+    def _draw(self) -> dict[str, Any]:
+        order = in_order(self.lanes, self.chosen is not None)
+        row = np.empty(len(order), np.int32)
+        row[order] = np.arange(len(order), dtype=np.int32)
+        names, spans = list(self.lanes), {k: np.array(v) for k, v in self.spans.items()}
+        levels = {k: np.array(v) for k, v in self.levels.items()}
+        of_tag = np.array(self.of_tag, np.int32).reshape(-1, 2)
+        modelled = self.clock == "virtual" or bool(len(of_tag) and of_tag[:, 1].all())
+        return {
+            "question": QUESTION,
+            "empty": "" if len(spans["lane"]) else EMPTY,
+            "modelled": modelled,
+            "run": self.run,
+            "now": self.now,
+            "lanes": len(names),
+            "names": [names[lane] for lane in order],
+            "kinds": list(self.kinds),
+            "idle": [int(kind in IDLE) for kind in self.kinds],
+            "tasks": list(self.tasks),
+            "task_number": np.array([number(task) for task in self.tasks], np.int32),
+            "tags": list(self.tags),
+            "span_row": row[spans["lane"]] if len(order) else spans["lane"],
+            **{f"span_{k}": v for k, v in spans.items() if k != "lane"},
+            "span_task": of_tag[spans["tag"], 0],
+            "span_layer": of_tag[spans["tag"], 1].astype(np.uint8),
+            "memory_kinds": list(self.memory_kinds),
+            "memory_limit": self.limit,
+            "level_row": row[levels["lane"]] if len(order) else levels["lane"],
+            **{f"level_{k}": v for k, v in levels.items() if k != "lane"},
+            "begin": min(self.ends[0][0], self.ends[1][0], self.now),
+            "figures": self._figures(names),
+        }
+
+    def _figures(self, names: list[str]) -> list[list[str]]:
+        """Of what was measured; of the modelled layer where nothing was."""
+        layer = 0 if np.isfinite(self.ends[0][0]) else 1
+        begin, end = self.ends[layer]
+        spent = {lane: busy.total for (lane, of), busy in self.busy.items() if of == layer}
+        if not spent or not end > begin:
+            return []
+        makespan, worked = float(end - begin), sum(spent.values())
+        whole = makespan * len(names)
+        longest = max(spent, key=lambda lane: spent[lane])
+        of_ideal = (whole - worked) / worked if worked else float("nan")
+        return [
+            ["makespan", figure(makespan, "s")],
+            ["idle of total", figure((whole - worked) / whole, "%")],
+            ["idle of ideal", figure(of_ideal, "%")],
+            [f"busiest: {names[longest]}", figure(spent[longest], "s")],
+        ]

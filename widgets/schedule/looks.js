@@ -1,0 +1,74 @@
+// Colours of a schedule: a hue for each name of work, a shade for each microbatch, grey for idle.
+
+const SHADES = 6, PLAIN = SHADES; // shades of one hue; the last place is for work of no task
+const USUAL = {
+  F: 0, forward: 0, B: 1, backward: 1, W: 2, "weight gradient": 2, collective: 3, all_reduce: 3,
+  send: 4, receive: 7, recv: 7, optimiser: 8, optimizer: 8,
+};
+
+// A hue for each kind: the usual one where its name is known, else the next that is free; -1 idle.
+function kindHues(frame, count) {
+  const taken = new Set(), hues = frame.kinds.map((kind, i) => {
+    const hue = frame.idle[i] ? -1 : USUAL[kind] ?? null;
+    taken.add(hue);
+    return hue;
+  });
+  let next = 0;
+  return hues.map((hue) => {
+    if (hue !== null) return hue;
+    while (taken.has(next) && next < count) next += 1;
+    return next++ % count;
+  });
+}
+
+class ScheduleLooks {
+  constructor(frame, colors) {
+    Object.assign(this, { frame, colors });
+    this.hues = kindHues(frame, colors.hues.length);
+    const idle = mix(colors.paper, colors.idle, 0.45);
+    this.solid = this.hues.flatMap((hue) => Array.from({ length: SHADES + 1 }, (_, shade) =>
+      hue < 0 ? idle : mix(colors.hues[hue], colors.paper, (shade % SHADES) / SHADES * 0.5)));
+    this.idle = css(idle);
+    this.fills = this.solid.map((color) => css(color));
+    this.faint = this.solid.map((color) => css(mix(color, colors.paper, 0.78)));
+  }
+
+  shade(task) {
+    if (task < 0) return PLAIN;
+    const number = this.frame.task_number[task];
+    return (number < 0 ? task : number) % SHADES;
+  }
+
+  place(i) { return this.frame.span_kind[i] * (SHADES + 1) + this.shade(this.frame.span_task[i]); }
+}
+
+// The names of work, as many as fit; then idle, and modelled where measured spans stand beside it.
+function scheduleLegend(stage, looks, legend) {
+  const { frame, colors } = stage;
+  const kinds = frame.kinds.map((kind, i) => [kind, looks.hues[i]]).filter(([, hue]) => hue >= 0);
+  const key = JSON.stringify([colors, kinds, frame.memory_kinds, frame.layers]);
+  if (legend.dataset.key === key) return;
+  legend.dataset.key = key;
+  legend.replaceChildren();
+  const item = (text, paint) => {
+    const span = make("span", "", legend), canvas = make("canvas", "", span);
+    span.append(text);
+    canvas.width = canvas.height = 28;
+    const ctx = canvas.getContext("2d");
+    ctx.scale(2, 2);
+    paint(ctx);
+  };
+  const box = (color) => (ctx) => {
+    ctx.fillStyle = css(color);
+    ctx.fillRect(0, 2, 14, 10);
+  };
+  for (const [kind, hue] of kinds.slice(0, 12)) item(kind, box(colors.hues[hue]));
+  if (kinds.length > 12) make("span", "", legend, `and ${kinds.length - 12} more`);
+  item("idle", box(mix(colors.paper, colors.idle, 0.45)));
+  if (frame.layers > 1) {
+    item("modelled", (ctx) => {
+      box(colors.faint)(ctx);
+      hatch(ctx, 0, 2, 14, 10, colors.paper);
+    });
+  }
+}

@@ -1,0 +1,132 @@
+// The spans of a schedule in their rows, drawn once and kept until something about them changes.
+
+const REAL_SHARE = 0.66; // of a row's height, where the modelled spans stand below the measured ones
+
+class ScheduleRows {
+  constructor(stage) {
+    this.stage = stage;
+    this.kept = null; // a canvas with the rows as they were last drawn
+    this.key = "";
+  }
+
+  // The tasks and lanes that are lit; null where nothing is chosen here.
+  lit() {
+    const { frame, chosen } = this.stage;
+    const task = chosen ? frame.tasks.indexOf(chosen) : -1;
+    const row = chosen ? frame.names.indexOf(chosen) : -1;
+    return task < 0 && row < 0 ? null : { task, row };
+  }
+
+  isLit(i, lit) {
+    return !lit || this.stage.frame.span_row[i] === lit.row
+      || (lit.task >= 0 && this.stage.frame.span_task[i] === lit.task);
+  }
+
+  // [top, height] of a span in its row.
+  box(t, i) {
+    const { frame } = this.stage, row = frame.span_row[i], gap = t.pitch < 9 ? 1 : 4;
+    let top = t.y(row) + gap / 2, high = t.pitch - gap;
+    if (frame.layers > 1) {
+      if (frame.span_layer[i]) {
+        top += high * REAL_SHARE;
+        high *= 1 - REAL_SHARE;
+      } else high = high * REAL_SHARE - (t.pitch > 12 ? 1 : 0);
+    }
+    const deep = frame.deep[row] || 1, each = high / deep;
+    return [top + frame.span_depth[i] * each, deep > 1 ? each - (each > 6 ? 1 : 0) : high];
+  }
+
+  // Onto the view's canvas, from the kept one where nothing but the cursor has moved.
+  show(ctx, t, looks) {
+    if (ctx.isRecording) return this.paint(ctx, t, looks);
+    const { stage } = this, { canvas, ratio } = t.surface;
+    const key = [t.from, t.to, t.first, canvas.width, canvas.height, t.top, t.pitch, stage.chosen].join();
+    if (key !== this.key || this.frame !== stage.frame || this.looks !== looks) {
+      Object.assign(this, { key, frame: stage.frame, looks });
+      this.kept ||= document.createElement("canvas");
+      this.kept.width = canvas.width;
+      this.kept.height = canvas.height;
+      const brush = this.kept.getContext("2d");
+      brush.scale(ratio, ratio);
+      brush.font = ctx.font;
+      brush.textBaseline = "middle";
+      this.paint(brush, t, looks);
+    }
+    return ctx.drawImage(this.kept, 0, 0, t.width, canvas.height / ratio);
+  }
+
+  paint(ctx, t, looks) {
+    const { frame, colors } = this.stage, lit = this.lit();
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(t.left, t.top, t.width - t.left - GAP, t.bottom - t.top);
+    ctx.clip();
+    this.ground(ctx, t, looks);
+    const shown = [];
+    for (let i = 0; i < frame.span_row.length; i++) {
+      const [top, high] = this.box(t, i);
+      if (top + high < t.top || top > t.bottom) continue;
+      const left = t.x(frame.span_start[i]), right = t.x(frame.span_stop[i]);
+      if (right < t.left || left > t.width) continue;
+      const width = Math.max(0.8, right - left - (right - left > 3 ? 1 : 0)), place = looks.place(i);
+      ctx.fillStyle = (this.isLit(i, lit) ? looks.fills : looks.faint)[place];
+      ctx.fillRect(left, top, width, high);
+      if (width > 9 && high >= 12) shown.push([i, left, top, width, high, place]);
+    }
+    this.hatched(ctx, t);
+    for (const [i, left, top, width, high, place] of shown) {
+      const text = this.label(ctx, i, width - 4);
+      if (!text) continue;
+      const own = this.isLit(i, lit) ? looks.solid[place] : mix(looks.solid[place], colors.paper, 0.78);
+      ctx.fillStyle = css(textOn(own), this.isLit(i, lit) ? 1 : 0.5);
+      ctx.fillText(text, Math.max(left, t.left) + 3, top + high / 2 + 0.5);
+    }
+    ctx.restore();
+  }
+
+  // Each lane idle from the first span to the last.
+  ground(ctx, t, looks) {
+    const { frame } = this.stage, gap = t.pitch < 9 ? 1 : 4;
+    const left = Math.max(t.left, t.x(frame.begin)), right = Math.min(t.width - GAP, t.x(frame.now));
+    ctx.fillStyle = looks.idle;
+    for (const lane of t.visible()) {
+      ctx.fillRect(left, t.y(lane) + gap / 2, Math.max(0, right - left), t.pitch - gap);
+    }
+  }
+
+  // Modelled spans are hatched in the paper's colour: between them it does not show.
+  hatched(ctx, t) {
+    const { frame, colors } = this.stage, gap = t.pitch < 9 ? 1 : 4, high = t.pitch - gap;
+    if (!frame.modelled && frame.layers < 2) return;
+    const right = Math.min(t.width - GAP, t.x(frame.now)), paper = mix(colors.paper, colors.idle, 0.15);
+    for (const lane of t.visible()) {
+      const top = t.y(lane) + gap / 2, skip = frame.layers > 1 ? high * REAL_SHARE : 0;
+      hatch(ctx, t.left, top + skip, right - t.left, high - skip, paper);
+    }
+  }
+
+  // What fits of: name and task, the task alone, the name alone.
+  label(ctx, i, room) {
+    const { frame } = this.stage;
+    if (frame.span_count[i] > 1) return "";
+    const kind = frame.kinds[frame.span_kind[i]], task = frame.span_task[i];
+    const bare = task < 0 ? "" : frame.tasks[task].replace(/^(mb|task) (?=\d+$)/, "");
+    const options = bare ? [`${kind} ${bare}`, bare] : [kind];
+    return options.find((text) => text.length * 4 < room && ctx.measureText(text).width <= room) || "";
+  }
+
+  // The span under a spot: the deepest one there, of the layer under the pointer.
+  at(t, spot) {
+    const { frame } = this.stage, near = 1.5 * (t.to - t.from) / t.width;
+    let found = -1;
+    for (let i = 0; i < frame.span_row.length; i++) {
+      if (frame.span_row[i] !== spot.lane) continue;
+      if (frame.span_start[i] - near > spot.time || frame.span_stop[i] + near < spot.time) continue;
+      const [top, high] = this.box(t, i);
+      if (spot.y < top - 2 || spot.y > top + high + 2) continue;
+      const inside = frame.span_start[i] <= spot.time && frame.span_stop[i] >= spot.time;
+      if (found < 0 || inside) found = i;
+    }
+    return found;
+  }
+}

@@ -5,6 +5,7 @@ with Bokeh and `widgets.svg` as a standing file. Times are in seconds, colours a
 """
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -150,10 +151,12 @@ class Scales:
 
     def __init__(self) -> None:
         self.ends: dict[str, dict[int, tuple[float, float]]] = {}
+        self.lent: dict[int, dict[str, Any]] = {}  # frames by drawing, to be shown as ghosts
 
     def forget(self) -> None:
         """A run was exchanged: start anew."""
         self.ends.clear()
+        self.lent.clear()
 
     def fit(self, who: int, plot: Plot) -> Plot:
         """`plot` of drawing number `who` with axes as long as the longest of its like."""

@@ -2,7 +2,9 @@
 
 Views read known keys and show the rest as they are. Values hold no spaces.
 Known keys: phase (prefill, decode, training), dtype, shape, variant, grade (modelled where the
-time was not measured), device, and a memory level's name (L1, L2, L3, shared) with its bytes.
+time was not measured), device, specials (exponentials), a memory level's name (L1, L2, L3, shared)
+with its bytes, resident (the level that a span's main-memory bytes really came from) and of (the
+span this one is a part of).
 """
 
 

@@ -5,6 +5,7 @@ in a folder of the user's, since measuring takes seconds; torch and numba load o
 """
 
 import json
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +21,10 @@ FOLDER = Path(".cache") / "parallel-workbench"  # under the user's home
 FILE = "machine.json"
 DTYPES = ("float32", "bfloat16")
 NEWEST = "exponential"  # the quantity added last: a kept file without it is measured again
+SHARE = "processor time over wall time"
+LOOKS = 8  # times as many repeats where the machine's quiet is looked at: about 0.1 s
+UNDISTURBED = 0.9  # of the processor, below which a measurement counts as disturbed
+BUSY = "measured while other work took {:.0%} of the processor"
 SMALLEST = 256 * 2**20  # bytes read by a bandwidth probe: well past any cache of its size
 
 
@@ -31,11 +36,13 @@ def measure(
     """This machine, from the file of an earlier measurement in `folder` or measured now.
 
     `refresh` measures again. A file of another machine, or a damaged one, is measured over. About
-    five seconds; other work on the machine lowers what is found, which `spread` shows.
+    five seconds; other work on the machine lowers what is found, which `spread` shows. What was
+    found on a busy machine says so in `caution`, and is measured again once the machine is quiet.
     """
     folder = Path.home() / FOLDER if folder is None else folder
     kept = None if refresh else _kept(folder / FILE)
-    if kept is not None and kept.name == _name() and NEWEST in kept.spread:
+    known = kept is not None and kept.name == _name() and NEWEST in kept.spread
+    if kept is not None and known and not (kept.caution and _quiet()):
         return kept
     found = probe(say)
     _keep(found, folder)
@@ -46,7 +53,9 @@ def probe(say: Callable[[str], None] = lambda text: None, repeats: int = 7) -> D
     """Measure this machine now, `repeats` times each quantity, and keep nothing."""
     from engine.hardware import probes
 
-    spread = {name: _spread(values) for name, values in _quantities(say, repeats).items()}
+    found = _quantities(say, repeats)
+    (share,) = found.pop(SHARE)
+    spread = {name: _spread(values) for name, values in found.items()}
     peaks = {dtype: spread[f"matmul_{dtype}"].high for dtype in DTYPES}
     peaks["float32"] = max(peaks["float32"], spread["multiply_add"].high)
     efficiency = {d: spread[f"matmul_{d}"].median / peaks[d] for d in DTYPES}
@@ -56,6 +65,7 @@ def probe(say: Callable[[str], None] = lambda text: None, repeats: int = 7) -> D
         name=_name(),
         kind="cpu",
         grade="measured",
+        caution=BUSY.format(1 - share) if share < UNDISTURBED else "",
         peaks=peaks,
         bandwidth=spread["read"].median,
         capacity=machine.describe()["memory"],
@@ -79,7 +89,7 @@ def _quantities(say: Callable[[str], None], repeats: int) -> dict[str, list[floa
 
     every = probes.threads()
     size = max(SMALLEST, 4 * int(caches().get("L3", 0)))
-    found = {}
+    found: dict[str, list[float]] = {}
     say("reading memory")
     found["read_one_thread"] = probes.read_rates(size, 1, repeats)
     found["read"] = probes.read_rates(size, every, repeats)
@@ -92,7 +102,8 @@ def _quantities(say: Callable[[str], None], repeats: int) -> dict[str, list[floa
     found["copy"] = probes.copy_rates(size, every, repeats)
     say("multiplying in registers")
     found["multiply_add_one_thread"] = probes.multiply_add_rates(1, repeats)
-    found["multiply_add"] = probes.multiply_add_rates(every, repeats)
+    rates, share = _watched(lambda: probes.multiply_add_rates(every, LOOKS * repeats), every)
+    found["multiply_add"], found[SHARE] = rates[:repeats], [share]
     for dtype in DTYPES:
         say(f"multiplying {dtype} matrices")
         found[f"matmul_{dtype}"] = probes.matmul_rates(dtype, 1536, repeats)
@@ -100,6 +111,20 @@ def _quantities(say: Callable[[str], None], repeats: int) -> dict[str, list[floa
     found[NEWEST] = probes.exponential_rates(repeats)
     say("starting kernels")
     return found | probes.call_times(repeats)
+
+
+def _watched(call: Callable[[], list[float]], threads: int) -> tuple[list[float], float]:
+    """What `call` gives, and the share of `threads` processors that this process had meanwhile."""
+    wall, own = time.perf_counter(), time.process_time()
+    rates = call()
+    return rates, (time.process_time() - own) / (time.perf_counter() - wall) / threads
+
+
+def _quiet() -> bool:
+    """Whether little else runs just now."""
+    if not hasattr(os, "getloadavg"):
+        return False
+    return os.getloadavg()[0] < 0.3 * (os.cpu_count() or 1)
 
 
 def working_sets(sizes: Mapping[str, float], threads: int) -> dict[str, int]:

@@ -19,7 +19,7 @@ def found():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "SMALLEST", 2**24)
         patch.setattr(measuring, "caches", lambda: {"L3": 2.0**20})
-        return measuring.probe(repeats=2)
+        return measuring.probe(repeats=2).model_copy(update={"caution": ""})
 
 
 def test_a_measured_device_says_when_and_how_far_figures_scatter(found):
@@ -62,6 +62,28 @@ def test_it_measures_again_when_told_or_when_the_file_is_no_use(
     again = found.model_copy(update={"measured": "later"})
     monkeypatch.setattr(measuring, "probe", lambda say: again)
     assert measure(change == "refresh", folder=tmp_path).measured == "later"
+
+
+@pytest.mark.parametrize(("quiet", "times"), [(True, 1), (False, 0)])
+def test_what_a_busy_machine_lowered_is_measured_again_once_it_is_quiet(
+    found, tmp_path, monkeypatch, quiet, times
+):
+    asked = []
+    disturbed = found.model_copy(update={"caution": measuring.BUSY.format(0.5)})
+    monkeypatch.setattr(measuring, "probe", lambda say: asked.append(1) or disturbed)
+    measure(folder=tmp_path)
+    monkeypatch.setattr(measuring, "_quiet", lambda: quiet)
+    monkeypatch.setattr(measuring, "probe", lambda say: asked.append(1) or found)
+    assert measure(folder=tmp_path).caution == ("" if quiet else disturbed.caution)
+    assert len(asked) == 1 + times
+
+
+def test_processor_time_taken_by_others_is_noticed(monkeypatch):
+    times = iter([0.0, 2.0])
+    monkeypatch.setattr(measuring.time, "perf_counter", lambda: next(times))
+    own = iter([1.0, 2.0])
+    monkeypatch.setattr(measuring.time, "process_time", lambda: next(own))
+    assert measuring._watched(lambda: [3.0], 1) == ([3.0], 0.5)
 
 
 def test_a_folder_that_cannot_be_written_is_one_clear_error(found, tmp_path, monkeypatch):

@@ -1,0 +1,136 @@
+// The roofline: what bounds each kind of work, how close it comes, and what that costs.
+
+const TABLE = 400, NARROW = 860; // pixels: the table's width, below which width it goes under the plot
+const KINDS = [[1, "prefill"], [2, "decode"], [3, "training"], [0, "other work"]];
+
+function render({ model, el }) {
+  const stage = new Stage(el, model, "roofline", "What bounds this work, and how close is it?");
+  const area = make("div", "", stage.body), plot = make("div", "", area), list = make("div", "", area);
+  const plane = new Plane(), points = new Points(), table = new LossTable();
+  let lit = "", wholes = false, all = false, parts = null;
+  const legend = make("div", "pw-legend", stage.tools);
+  const roofs = () => mergedRoofs(stage.frame.roofs.filter((roof) => all || roof.shown));
+  const marks = () => stage.frame.marks.filter((mark) => mark.ghost || !stage.frame.both || mark.part !== wholes);
+  const litMark = () => stage.frame.marks.find((mark) => mark.place === lit) || null;
+  const faded = (mark) => {
+    const { chosen } = stage;
+    return chosen !== "" && mark.lane !== chosen && stage.frame.marks.some((m) => m.lane === chosen);
+  };
+  const light = (mark, event) => {
+    lit = mark ? mark.place : "";
+    stage.hint(mark ? mark.words : null, event);
+    stage.schedule();
+  };
+  const ridge = (x, y) => ridges(roofs().filter((roof) => roof.own))
+    .find((r) => Math.hypot(plane.x(r.x) - x, plane.y(r.y) - y) < 6);
+  stage.choice(["All roofs"], -1, (which) => { all = which === 0; });
+  stage.surface(plot, (ctx, width, height) => {
+    const shown = marks();
+    plane.fit(stage.frame, [...shown, ...stage.frame.ghosts || []], roofs(), width, height);
+    points.place(plane, shown);
+    plane.draw(ctx, stage.colors, roofs(), points.placed);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(plane.left, plane.top - 8, plane.right - plane.left + EDGE.right, plane.bottom - plane.top + 8);
+    ctx.clip();
+    const mark = litMark();
+    if (mark) drawGap(ctx, stage.colors, plane, mark);
+    points.draw(ctx, stage.colors, plane, stage.frame, mark, faded);
+    ctx.restore();
+  }, {
+    pointermove(x, y, event) {
+      const mark = points.at(x, y), corner = mark ? null : ridge(x, y);
+      light(mark, event);
+      if (corner) stage.hint(ridgeWords(corner), event);
+    },
+    pointerleave(x, y, event) { light(null, event); },
+    click(x, y) {
+      const mark = points.at(x, y);
+      stage.set("chosen", mark && stage.chosen !== mark.lane ? mark.lane : "");
+    },
+  });
+  stage.surface(list, (ctx, width, height) => {
+    table.draw(ctx, stage, marks(), width, height, litMark());
+  }, {
+    pointermove(x, y, event) { light(table.at(y), event); },
+    pointerleave(x, y, event) { light(null, event); },
+    wheel(x, y, event) {
+      if (table.rows.length * ROW + TOP <= list.clientHeight) return;
+      event.preventDefault();
+      table.first += Math.sign(event.deltaY);
+      stage.schedule();
+    },
+  });
+  const layout = new ResizeObserver(() => {
+    const narrow = area.clientWidth < NARROW;
+    area.style.cssText = `display:flex;height:100%;gap:${narrow ? 8 : 18}px;flex-direction:${narrow ? "column" : "row"}`;
+    plot.style.flex = narrow ? "3 1 0" : "1 1 0";
+    list.style.flex = narrow ? "2 1 0" : `0 0 ${Math.min(TABLE, area.clientWidth * 0.36)}px`;
+  });
+  area.style.height = "100%";
+  layout.observe(area);
+  stage.onTheme = () => { if (stage.frame) rooflineLegend(stage, legend); };
+  stage.onFrame = (frame) => {
+    points.follow(frame);
+    if (frame.both && !parts) {
+      parts = stage.choice(["Operations", "Whole steps"], 0, (which) => {
+        wholes = which === 1;
+        stage.showFigures(wholes ? stage.frame.figures_whole : stage.frame.figures);
+      });
+    }
+    if (parts) parts.style.display = frame.both ? "" : "none";
+    if (wholes && frame.both) stage.showFigures(frame.figures_whole);
+    rooflineLegend(stage, legend);
+    const shown = frame.marks.length < frame.of ? [`showing ${grouped(frame.marks.length)} of ${grouped(frame.of)} points`] : [];
+    stage.say([...shown, frame.note].filter(Boolean).join(" · "));
+  };
+  return () => {
+    layout.disconnect();
+    stage.close();
+  };
+}
+
+// Roofs of one device at the same height are one line with all their names.
+function mergedRoofs(roofs) {
+  const found = new Map();
+  for (const roof of roofs) {
+    const key = `${roof.device} ${roof.kind} ${roof.value} ${roof.grade}`, same = found.get(key);
+    found.set(key, same ? { ...same, name: `${same.name}, ${roof.name}` } : roof);
+  }
+  return [...found.values()];
+}
+
+function ridgeWords({ x, y, slope, flat }) {
+  return [
+    `Ridge at ${three(x)} FLOP/B`,
+    `${slope.name} meets ${flat.name}, ${worded(y, "FLOP/s")}`,
+    "left of it memory binds, right of it arithmetic",
+  ];
+}
+
+// The shapes on the plot, and what hollow ones and small dots mean.
+function rooflineLegend(stage, legend) {
+  const { frame, colors } = stage;
+  const phases = new Set(frame.marks.map((mark) => mark.phase));
+  const modelled = frame.marks.some((mark) => mark.modelled), ghosts = (frame.ghosts || []).length > 0;
+  const key = JSON.stringify([colors, [...phases], modelled, ghosts]);
+  if (legend.dataset.key === key) return;
+  legend.dataset.key = key;
+  legend.replaceChildren();
+  const item = (text, mark) => {
+    const span = make("span", "", legend), canvas = make("canvas", "", span);
+    span.append(text);
+    canvas.width = canvas.height = 28;
+    const ctx = canvas.getContext("2d");
+    ctx.scale(2, 2);
+    drawMark(ctx, colors, mark, 7, 7, 4.6);
+  };
+  const sample = (phase) => frame.marks.find((mark) => mark.phase === phase);
+  for (const [phase, name] of KINDS) {
+    if (phases.has(phase) && phases.size > 1 | phase) item(name, { ...sample(phase), modelled: false, ghost: false });
+  }
+  if (modelled) item("modelled", { phase: 1, hue: 0, modelled: true });
+  if (ghosts) item("the other run", { phase: 1, hue: 0, ghost: true });
+}
+
+export default { render };

@@ -1,0 +1,80 @@
+// The roofline's table: marks by the time they lose, linked with the plot.
+
+const ROW = 24, TOP = 28;
+const HEADS = [["of limit", 64], ["time", 62], ["lost", 70]];
+
+class LossTable {
+  constructor() {
+    this.first = 0; // rows scrolled away
+    this.rows = [];
+  }
+
+  draw(ctx, stage, marks, width, height, lit) {
+    const { colors } = stage;
+    this.rows = [...marks].filter((mark) => !mark.ghost).sort((a, b) => b.lost - a.lost || b.seconds - a.seconds)
+      .concat(marks.filter((mark) => mark.ghost));
+    const fits = Math.max(1, Math.floor((height - TOP) / ROW));
+    this.first = clamp(this.first, 0, Math.max(0, this.rows.length - fits));
+    const rights = columns(width);
+    ctx.fillStyle = css(colors.faint);
+    ctx.fillText(`${this.rows.length} by time lost`, 24, 12);
+    ctx.textAlign = "right";
+    HEADS.forEach(([name], i) => ctx.fillText(name, rights[i], 12));
+    ctx.fillStyle = css(colors.line);
+    ctx.fillRect(0, TOP - 4, width, 1);
+    const total = this.rows.reduce((sum, mark) => sum + (mark.ghost ? 0 : mark.seconds), 0) || 1;
+    this.rows.slice(this.first, this.first + fits).forEach((mark, i) => {
+      this.row(ctx, stage, mark, TOP + i * ROW, width, rights, total, mark === lit);
+    });
+    ctx.textAlign = "left";
+    const hidden = this.rows.length - fits - this.first;
+    if (hidden > 0) {
+      ctx.fillStyle = css(colors.paper, 0.92);
+      ctx.fillRect(0, height - 18, width, 18);
+      ctx.fillStyle = css(colors.faint);
+      ctx.fillText(`${hidden} more below: scroll`, 24, height - 8);
+    }
+  }
+
+  row(ctx, { colors }, mark, y, width, rights, total, isLit) {
+    if (isLit) {
+      ctx.fillStyle = css(colors.raised);
+      ctx.fillRect(0, y, width, ROW);
+      ctx.fillStyle = css(colors.ink);
+      ctx.fillRect(0, y, 2, ROW);
+    }
+    const middle = y + ROW / 2;
+    drawMark(ctx, colors, mark, 12, middle, 5);
+    ctx.fillStyle = css(mark.ghost ? colors.faint : colors.ink);
+    ctx.textAlign = "left";
+    const room = rights[0] - HEADS[0][1] - 24;
+    ctx.fillText(fit(ctx, [mark.title, mark.detail].filter(Boolean).join(" "), room), 24, middle);
+    ctx.textAlign = "right";
+    ctx.fillText(mark.share === null ? "–" : percent(mark.share), rights[0], middle);
+    const time = mark.ghost ? seconds(mark.seconds) : percent(mark.seconds / total);
+    ctx.fillText(time, rights[1], middle);
+    ctx.fillText(mark.ghost ? "" : seconds(mark.lost), rights[2], middle);
+    ctx.fillStyle = css(colors.line);
+    ctx.fillRect(0, y + ROW - 1, width, 1);
+  }
+
+  at(y) {
+    const place = Math.floor((y - TOP) / ROW);
+    return place >= 0 ? this.rows[this.first + place] || null : null;
+  }
+}
+
+function percent(share) {
+  if (share > 0 && share < 0.001) return "< 0.1 %";
+  return `${share < 0.0995 ? (share * 100).toFixed(1) : Math.round(share * 100)} %`;
+}
+
+// Right edges of the columns.
+function columns(width) {
+  let right = width - 6;
+  return [...HEADS].reverse().map(([, wide]) => {
+    const here = right;
+    right -= wide;
+    return here;
+  }).reverse();
+}

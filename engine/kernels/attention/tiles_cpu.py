@@ -1,0 +1,104 @@
+"""Tiled attention on the processor (numba): tasks claimed by threads, gradients from lse."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numba import get_num_threads, prange
+from torch import Tensor
+
+from engine.kernels.attention import backward_cpu, forward_cpu
+from engine.kernels.attention.arguments import Array, Given, Shape, flat, given, shaped
+from engine.kernels.attention.gradients import Algorithm, Saved, Switches, Tensors, attend
+from engine.kernels.attention.product_cpu import BLOCK
+from engine.kernels.attention.split import blocks
+from engine.kernels.attention.work import tiled_work
+from engine.kernels.claims import STRIDE
+from engine.kernels.compiled import address, call, kernel
+from engine.kernels.matmul.pack import aligned
+from engine.kernels.operator import Variant
+
+
+@kernel
+def _spread(place, tasks, given, shape, results, work, room, counters, threads):
+    """Run the body at `place` on every thread, each with scratch of its own."""
+    for thread in prange(threads):
+        at = np.int64(thread) * room
+        call(place, (tasks, given, shape, results, work, at, counters))
+
+
+def run(
+    body: Any, room: int, tasks: Array, given: Given, shape: Shape, results: tuple[Array, ...]
+) -> None:
+    """Run a body that claims tasks, on all threads; `room` floats of scratch each."""
+    if not len(tasks):
+        return
+    threads = min(get_num_threads(), len(tasks))
+    work, counters = aligned(room * threads, np.float32), np.zeros(STRIDE, np.int64)
+    place = address(body, tasks, given, shape, results, work, 0, counters)
+    _spread(place, tasks, given, shape, results, work, room, counters, threads)
+
+
+def forward(tensors: Tensors, switches: Switches) -> tuple[Tensor, Tensor]:
+    """o_THE in q's dtype, lse_TH in float32."""
+    of, shape = given(*tensors), shaped(*tensors[:3], *switches)
+    T, H, _ = tensors.q_THD.shape
+    out, lse = np.empty(T * H * shape.value_dim, np.float32), np.empty(T * H, np.float32)
+    tasks = blocks(np.diff(of.query_start).tolist(), H, BLOCK, last_first=shape.causal)
+    room = forward_cpu.room(shape.dim, shape.value_dim)
+    run(forward_cpu.forward, room, tasks, of, shape, (out, lse))
+    o_THE = torch.from_numpy(out.reshape(T, H, shape.value_dim)).to(tensors.q_THD.dtype)
+    return o_THE, torch.from_numpy(lse.reshape(T, H))
+
+
+def backward(tensors: Tensors, switches: Switches, saved: Saved) -> tuple[Tensor, Tensor, Tensor]:
+    """dq_THD, dk_SGD, dv_SGE in the dtypes of q, k, v."""
+    of, shape = given(*tensors), shaped(*tensors[:3], *switches)
+    dq, dk, dv = (np.empty(x.numel(), np.float32) for x in tensors[:3])
+    results = (flat(saved.do_THE), flat(saved.lse_HT), flat(saved.delta_HT), dq, dk, dv)
+    room = backward_cpu.room(shape.dim, shape.value_dim)
+    keys = blocks(np.diff(of.key_start).tolist(), shape.kv_heads, BLOCK)
+    run(backward_cpu.backward_keys, room, keys, of, shape, results)
+    rows = blocks(np.diff(of.query_start).tolist(), shape.heads, BLOCK, last_first=shape.causal)
+    run(backward_cpu.backward_queries, room, rows, of, shape, results)
+    dq_THD, dk_SGD, dv_SGE = (
+        torch.from_numpy(d.reshape(x.shape)).to(x.dtype)
+        for d, x in zip((dq, dk, dv), tensors[:3], strict=True)
+    )
+    return dq_THD, dk_SGD, dv_SGE
+
+
+TILES = Algorithm(forward, backward)
+
+
+def attention(
+    q_THD: Tensor,
+    k_SGD: Tensor,
+    v_SGE: Tensor,
+    query_start_B1: Tensor,
+    key_start_B1: Tensor,
+    *,
+    scale: float,
+    causal: bool = True,
+    window: int = 0,
+    softcap: float = 0.0,
+) -> tuple[Tensor, Tensor]:
+    """o_THE in q's dtype and lse_TH in float32, as the reference says; both can be differentiated.
+
+    Computed in float32. Extra memory: lse, and scratch of each thread that no length changes;
+    backward, lse and delta. Raises BadInput where shapes do not fit each other.
+    """
+    tensors = Tensors(q_THD, k_SGD, v_SGE, query_start_B1, key_start_B1)
+    return attend(TILES, tensors, Switches(scale, causal, window, softcap))
+
+
+VARIANT = Variant(
+    name="tiles_cpu",
+    about="online softmax over tiles, a block of rows of a head a task",
+    device="cpu",
+    call=attention,
+    dtypes=("float32", "bfloat16", "float16"),
+    rank=2,
+    gradients=True,
+    work=lambda given: tiled_work(given, BLOCK, "L2"),
+)

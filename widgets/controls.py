@@ -11,6 +11,7 @@ import panel_material_ui as material
 from panel import Row
 
 from engine.core.config import Knob
+from widgets.together import together
 
 WIDE = 200.0  # a range that spans more than this factor, from above nought, gets a log slider
 HUGE = 1e8  # a range wider than this is typed: seeds, counts without an end
@@ -84,8 +85,9 @@ class Control:
 
     def _turned(self, value: Any) -> None:
         if not self._silent:
-            self.set(value)
-            self._on_turn(self.knob.path, value)
+            with together():
+                self.set(value)
+                self._on_turn(self.knob.path, value)
 
     def _read(self, shown: Any) -> Any:
         """What the field says, in the knob's type; text that is no number stays text."""

@@ -7,13 +7,12 @@ run takes the place of the first without a new drawing.
 import html
 from array import array
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
 
 import panel as pn
 import param
-from panel.io import PeriodicCallback, hold
+from panel.io import PeriodicCallback
 
 from engine.core.events import AnyEvent, Span
 from engine.core.log import Log
@@ -22,6 +21,7 @@ from widgets import theme
 from widgets.feed import Feed
 from widgets.fold import Fold
 from widgets.picture import Scales
+from widgets.together import together
 from widgets.transport import Cursor, Transport
 from widgets.view import View, view
 
@@ -161,8 +161,7 @@ class Stage(param.Parameterized):
         """Fold for a bounded time and send one batch; True where all is folded and shown."""
         now = perf_counter()
         wall, self._last = min(now - self._last, 0.5), now
-        # Before a page has loaded, `hold` drops what it collects: the page would stay behind.
-        with hold() if pn.state.loaded else nullcontext():
+        with together():
             duration = self._duration()
             if duration != self.cursor.duration:
                 self.cursor.duration = duration

@@ -19,6 +19,7 @@ from widgets import theme
 from widgets.config_text import as_cli, as_python
 from widgets.controls import Control
 from widgets.copy_text import CopyText
+from widgets.together import together
 
 DEBOUNCE = 60  # milliseconds: turns closer together become one config
 TRIES = 30  # random settings tried until one is valid
@@ -106,10 +107,11 @@ class Knobs:
         """Show `config`, from a preset or an address; `tell` passes it on."""
         changed, self.config = config != self.config, config
         self._edits = {}
-        self._say("")
-        self._lay_out()
-        if tell and changed:
-            self.tell(config)
+        with together():
+            self._say("")
+            self._lay_out()
+            if tell and changed:
+                self.tell(config)
 
     def reset(self) -> None:
         """Back to the config it began with."""

@@ -10,6 +10,7 @@ from engine.core.config import Config
 from engine.core.run import Run
 from widgets.host import Stage, every
 from widgets.knobs import Knobs
+from widgets.together import together
 from workbench.catalogue import Entry
 from workbench.pages_claims import Claims
 from workbench.pages_shell import html
@@ -71,9 +72,10 @@ class StudyPanel:
         run = self.session.run
         if run is not self._shown:
             self._shown = run
-            self.stage.open(run)
-            if run is not None and run.config is not self.knobs.config:
-                self.knobs.set(run.config)  # turned from a notebook's code
+            with together():
+                self.stage.open(run)
+                if run is not None and run.config is not self.knobs.config:
+                    self.knobs.set(run.config)  # turned from a notebook's code
         if run is not None and run.state == "closed":
             self._ended(run)
         self.claims.refresh()

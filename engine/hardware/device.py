@@ -65,6 +65,7 @@ class Device(Config):
     caches: Rates = knob(make=dict, doc="bytes by cache level")
     cache_bandwidth: Rates = knob(make=dict, doc="reads per second by cache level, in bytes")
     exponentials: float | None = knob(None, "exponentials per second", low=1.0, unit="/s")
+    units: int = knob(0, "processors that work apart (multiprocessors); 0: not known", low=0)
     launch: float = knob(0.0, "seconds to start one operation", low=0.0, unit="s")
     host_link: str = knob("", "link to host memory, by its sheet's name")
     scale_up: str = knob("", "link to other devices of its kind, by its sheet's name")

@@ -52,7 +52,7 @@ def follows(config: TrafficConfig, run_config: RunConfig, fast: bool) -> Outcome
     low, high = min(ratios), max(ratios)
     return Outcome(
         "within 2× of 4·N²C²/M for every M from C² to NC",
-        f"{low:.2f} to {high:.2f} × N²C²/M, so {low / CONSTANT:.2f}× to {high / CONSTANT:.2f}× that",
+        f"{low / CONSTANT:.2f}× to {high / CONSTANT:.2f}× that ({low:.2f} to {high:.2f} × N²C²/M)",
         bool(low >= CONSTANT / 2 and high <= 2 * CONSTANT),
     )
 

@@ -1,0 +1,1 @@
+"""Where a kernel's data movement hurts: recorded address streams, caches, locality and classes."""

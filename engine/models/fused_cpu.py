@@ -11,16 +11,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.kernels import stamps
 from engine.kernels.claims import STRIDE
-from engine.kernels.decoder_step import Buffers, DecoderStep, Inputs, Shape, Weights, phases
+from engine.kernels.decoder_step import Buffers, DecoderStep, Inputs, Shape, phases
 from engine.kernels.lanes import LANES
-from engine.kernels.matmul.pack import aligned, pack, packed_length
+from engine.kernels.matmul.pack import aligned
 from engine.kernels.paged_attention.online_cpu import room
 from engine.kernels.paged_attention.tasks_cpu import Split, flat, split
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
+from engine.models.fused_weights import read
 from engine.models.kv import PagedKV
-from engine.models.parameters import layer_parameters, outer_parameters, roles
 from engine.models.rotary import cos_sin, frequencies
 
 
@@ -58,9 +59,7 @@ class Fused:
 
     def __init__(self, config: ModelConfig, weights: Mapping[str, Tensor]) -> None:
         self.config = config
-        outer = roles(outer_parameters(config), weights)
-        self._embedding = _rows(outer["embedding"].detach())
-        self._weights = _pack(config, weights, outer)
+        self._embedding, self._weights = read(config, weights)
         self._turn = np.zeros(0, np.float32)
         self._buffers: Buffers | None = None
         self._kv: PagedKV | None = None
@@ -85,6 +84,15 @@ class Fused:
         wide = _lanes(config.vocab)
         logits = self._buffers.logits[: rows * wide].reshape(rows, wide)[:, : config.vocab]
         return torch.from_numpy(logits.copy())
+
+    def timed(self, batch: Batch, kv: PagedKV) -> tuple[Tensor, np.ndarray]:
+        """`forward`, and the seconds that each phase of the step took."""
+        stamps.ask(self._counters, True)
+        try:
+            logits_RV = self.forward(batch, kv)
+        finally:
+            stamps.ask(self._counters, False)
+        return logits_RV, stamps.seconds(self._counters, phases(self.config.layers))
 
     def hidden(self, batch: Batch, kv: PagedKV, layers: int) -> Tensor:
         """x_TC float32 after the first `layers` layers, whose keys and values land in `kv`."""
@@ -180,13 +188,6 @@ class Fused:
         return self._buffers
 
 
-def _rows(embedding_VC: Tensor) -> np.ndarray:
-    """The table as numpy reads it: float32, or bfloat16 as its bits."""
-    if embedding_VC.dtype == torch.bfloat16:
-        return embedding_VC.contiguous().view(torch.int16).numpy().view(np.uint16)
-    return embedding_VC.float().numpy()
-
-
 def _embed(table_VC: np.ndarray, tokens_T: np.ndarray, x_TC: np.ndarray) -> None:
     """Rows of the table into x, in float32."""
     rows_TC = table_VC[tokens_T]
@@ -197,52 +198,3 @@ def _embed(table_VC: np.ndarray, tokens_T: np.ndarray, x_TC: np.ndarray) -> None
 
 def _power(count: int) -> int:
     return 1 << max(count - 1, 0).bit_length()
-
-
-def _pack(config: ModelConfig, weights: Mapping[str, Tensor], outer: dict[str, Tensor]) -> Weights:
-    """Every matrix laid out in one array, in the order a step reads them."""
-    head = outer.get("head", outer["embedding"])
-    half = head.dtype == torch.bfloat16
-    layers = [roles(layer_parameters(config, layer), weights) for layer in range(config.layers)]
-    matrices: list[list[Tensor]] = []
-    for w in layers:
-        matrices += [[torch.cat([w["query"], w["key"], w["value"]])], [w["out"]]]
-        matrices += [[w["gate"], w["up"]], [w["down"]]]
-    matrices.append([head])
-    sizes = [sum(_length(part, half) for part in parts) for parts in matrices]
-    places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    data = aligned(int(places[-1]), np.uint32 if half else np.float32)
-    for place, parts in zip(places, matrices, strict=False):
-        for part in parts:
-            size = _length(part, half)
-            pack(part, data[place : place + size])
-            place += size
-    inputs = config.hidden, config.heads * config.head_dim, config.hidden, config.width
-    names = "attention_norm", "mlp_norm"
-    return Weights(
-        data=data,
-        places=places,
-        panels=np.array([packed_length(LANES, k, half) for k in inputs], np.int64),
-        norms=_join([w[name] for w in layers for name in names] + [outer["norm"]]),
-        biases=_biases(config, layers),
-        head_norms=_join([w[n] for w in layers for n in ("query_norm", "key_norm") if n in w]),
-        windows=np.array(config.windows, np.int64),
-    )
-
-
-def _length(matrix: Tensor, half: bool) -> int:
-    return packed_length(matrix.shape[0], matrix.shape[1], half)
-
-
-def _join(vectors: list[Tensor]) -> np.ndarray:
-    flat_vectors = [vector.detach().float().reshape(-1).numpy() for vector in vectors]
-    return np.concatenate([np.zeros(0, np.float32), *flat_vectors])
-
-
-def _biases(config: ModelConfig, layers: list[dict[str, Tensor]]) -> np.ndarray:
-    width = (config.heads + 2 * config.kv_heads) * config.head_dim
-    found = np.zeros((config.layers, _lanes(width)), np.float32)
-    if config.qkv_bias:
-        for row, w in zip(found, layers, strict=True):
-            row[:width] = _join([w[f"{role}.bias"] for role in ("query", "key", "value")])
-    return found.reshape(-1)

@@ -1,3 +1,5 @@
+import weakref
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numba
@@ -136,6 +138,46 @@ def test_a_half_precision_cache_rounds_keys_and_values_only():
     wide = {key: value.float() for key, value in weights.items()}
     expected = dense(config, wide, torch.tensor([text]))[:, -1]
     torch.testing.assert_close(found, expected, rtol=0.05, atol=0.05)
+
+
+class Watched(Mapping):
+    """Weights made when asked for; keeps count of the matrices that somebody still holds."""
+
+    def __init__(self, config):
+        self.tensors = random_weights(config)
+        self.held, self.most = 0, 0
+
+    def __getitem__(self, name):
+        made = self.tensors[name].clone()
+        if made.dim() == 2:
+            self.held += 1
+            self.most = max(self.most, self.held)
+            weakref.finalize(made.untyped_storage(), self._free)
+        return made
+
+    def _free(self):
+        self.held -= 1
+
+    def __iter__(self):
+        return iter(self.tensors)
+
+    def __len__(self):
+        return len(self.tensors)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_packing_holds_the_tensors_of_one_layer_at_a_time(tied):
+    layers = 6
+    config = replace(
+        LLAMA, layers=layers, windows=(0,) * layers, expert_layers=(False,) * layers, tied=tied
+    )
+    watched = Watched(config)
+    fused = Fused(config, watched)
+    assert watched.most <= 1 + 7, "the embedding and a layer's seven matrices"
+    assert watched.held <= 1
+    kv, same = memory(config), Fused(config, watched.tensors)
+    batch = pack([[1, 2, 3]], [0], places(1), SIZE)
+    assert torch.equal(fused.forward(batch, kv), same.forward(batch, memory(config)))
 
 
 def test_a_batch_may_be_empty_or_want_no_logits():

@@ -25,7 +25,9 @@ from widgets.packing import body, pack
 from widgets.theme import FONT, hues, scheme, wrong
 from widgets.view import View
 
-SHARED = ("common.js", "stage.js", "height.js", "snapshot.js", "timeline.js", "chooser.js")
+SHARED = (
+    "common.js", "stage.js", "height.js", "svg_context.js", "snapshot.js", "timeline.js", "chooser.js"
+)  # fmt: skip
 EXPORT = "export default"
 HEIGHT = 560  # pixels, unless the host says otherwise
 KEYFRAMES = 200  # moments a static page keeps of a view that folds to its cursor

@@ -92,20 +92,17 @@ function textured(ctx, color, texture, paper) {
 
 // Diagonal lines over a box: modelled, not real.
 function hatch(ctx, x, y, width, height, color) {
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(x, y, width, height);
-  ctx.clip();
   ctx.strokeStyle = css(color);
   ctx.lineWidth = 1;
   ctx.beginPath();
   const first = Math.floor((x - height) / 5) * 5;
   for (let at = first; at < x + width; at += 5) {
-    ctx.moveTo(at, y + height);
-    ctx.lineTo(at + height, y);
+    const from = Math.max(at, x), to = Math.min(at + height, x + width);
+    if (to <= from) continue;
+    ctx.moveTo(from, y + height - (from - at));
+    ctx.lineTo(to, y + height - (to - at));
   }
   ctx.stroke();
-  ctx.restore();
 }
 
 // --- numbers --------------------------------------------------------------------------------------

@@ -1,16 +1,47 @@
 // What a view shows, title and figures included, as one picture.
 
-const TEXTS = ".pw-title,.pw-label,.pw-value,.pw-legend span,.pw-said,.pw-text";
+const TEXTS = ".pw-title,.pw-chip,.pw-label,.pw-value,.pw-legend span,.pw-said,.pw-text";
 
 function savePicture(stage) {
-  const sheet = picture(stage, 2);
-  sheet.toBlob((blob) => {
-    const link = make("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = `${stage.name}.png`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  picture(stage, 2).toBlob((blob) => saveFile(blob, `${stage.name}.png`));
+}
+
+function saveDrawing(stage) {
+  saveFile(new Blob([svgOf(stage)], { type: "image/svg+xml" }), `${stage.name}.svg`);
+}
+
+function saveFile(blob, name) {
+  const link = make("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+// The view as an SVG document that needs nothing else.
+function svgOf(stage) {
+  const box = stage.root.getBoundingClientRect(), { colors } = stage;
+  const size = `width="${Math.ceil(box.width)}" height="${Math.ceil(box.height)}"`;
+  const parts = stage.surfaces.map((surface, i) => {
+    const { width, height } = surface, at = surface.canvas.getBoundingClientRect();
+    if (!at.width) return "";
+    const ctx = new SvgContext(width, height, `s${i}`);
+    surface.drawOn(ctx, width, height, 1);
+    const place = `x="${short(at.left - box.left)}" y="${short(at.top - box.top)}" width="${width}" height="${height}"`;
+    return element("svg", place, ctx);
   });
+  stage.schedule(); // views remember how they were last drawn: as on the screen again
+  const over = new SvgContext(box.width, box.height, "over");
+  for (const node of stage.root.querySelectorAll(".pw-legend canvas")) {
+    const at = node.getBoundingClientRect();
+    over.drawImage(node, at.left - box.left, at.top - box.top, at.width, at.height);
+  }
+  over.textBaseline = "top";
+  for (const node of stage.root.querySelectorAll(TEXTS)) drawText(over, stage, node, box);
+  const inner = element("title", "", escaped(stage.title.firstChild.textContent))
+    + `<rect width="100%" height="100%" fill="${css(colors.paper)}"/>${parts.join("")}${over}`;
+  const facts = `xmlns="http://www.w3.org/2000/svg" ${size} font-family="${escaped(colors.font)}"`;
+  return element("svg", facts, inner);
 }
 
 function picture(stage, ratio) {
@@ -45,6 +76,6 @@ function drawText(ctx, stage, node, box) {
   const text = fit(ctx, own.map((child) => child.textContent).join(""), at.width - swatch + 2);
   const right = style.textAlign === "right";
   ctx.textAlign = right ? "right" : "left";
-  const x = (right ? at.right : at.left + swatch) - box.left;
+  const x = (right ? at.right : at.left + parseFloat(style.paddingLeft) + swatch) - box.left;
   ctx.fillText(text, x, at.top - box.top + (at.height - parseFloat(style.fontSize)) / 2);
 }

@@ -219,9 +219,11 @@ class Stage {
     parent.addEventListener("focusout", (event) => {
       if (!parent.contains(event.relatedTarget)) list.hidden = true;
     });
-    const save = make("button", "", list, "Save picture (PNG)");
-    save.type = "button";
-    save.onclick = () => { list.hidden = true; savePicture(this); };
+    for (const [text, save] of [["Save picture (PNG)", savePicture], ["Save drawing (SVG)", saveDrawing]]) {
+      const item = make("button", "", list, text);
+      item.type = "button";
+      item.onclick = () => { list.hidden = true; save(this); };
+    }
     return list;
   }
 
@@ -278,6 +280,10 @@ class Surface {
     const ctx = canvas.getContext("2d");
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.clearRect(0, 0, width, height);
+    this.drawOn(ctx, width, height, ratio);
+  }
+
+  drawOn(ctx, width, height, ratio) {
     ctx.font = `12px ${this.stage.colors.font}`;
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";

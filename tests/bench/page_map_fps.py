@@ -9,12 +9,13 @@ Printed: frames a second by arrangement, the time to paint one, and what a frame
 
 import base64
 import json
+import shutil
 import sys
 import time
 
 from engine.core.events import Opened, Page, Span, Token
 from engine.core.log import Log
-from tests.widgets.browser import chromium, open_page
+from tests.widgets.browser import open_page
 from widgets.canvas import EXPORT, settings, source
 from widgets.packing import pack
 from widgets.page_map import VIEW, PageMap
@@ -91,7 +92,11 @@ def main(pages: int, seconds: float) -> None:
     feed = FEED.replace("DATA", data, 1).replace("OPTIONS", json.dumps(settings(680)))
     script = source("page_map").replace(EXPORT, "const drawing =")
     html = f'<div id="here"></div><script type="module">{PAINTS}{script}{feed}</script>'
-    with chromium() as browser:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         page, seen = open_page(browser, html, 1280, 760)
         for arrangement in ("By memory", "By owner"):
             page.get_by_text(arrangement).click()

@@ -166,17 +166,6 @@ def test_text_of_a_run_stays_text(browser, name):
     page.context.close()
 
 
-def test_a_picture_can_be_saved(browser, log):
-    page, _ = open_page(browser, static_view(view("page_map"), log))
-    page.get_by_label("Export and settings").click()
-    with page.expect_download() as download:
-        page.get_by_text("Save picture (PNG)").click()
-    assert download.value.suggested_filename == "page-map.png"
-    with open(download.value.path(), "rb") as file:
-        assert file.read(8) == b"\x89PNG\r\n\x1a\n"
-    page.context.close()
-
-
 def test_the_layer_and_head_of_attention_can_be_chosen_where_the_sample_has_them(browser):
     log = Log([Opened(0.0, {}, facts={"pages": 4, "page_size": 4}), Page(0.1, 0, "r0", "take")])
     fold = view("page_map").fold()

@@ -2,6 +2,14 @@
 
 const REAL_SHARE = 0.66; // of a row's height, where the modelled spans stand below the measured ones
 
+// As they came; into a file by colour, so that each colour is written once.
+function drawingOrder(ctx, frame, looks) {
+  const order = Array.from(frame.span_row.keys());
+  if (!ctx.isRecording) return order;
+  const places = order.map((i) => looks.place(i));
+  return order.sort((a, b) => places[a] - places[b]);
+}
+
 class ScheduleRows {
   constructor(stage) {
     this.stage = stage;
@@ -63,7 +71,7 @@ class ScheduleRows {
     ctx.clip();
     this.ground(ctx, t, looks);
     const shown = [];
-    for (let i = 0; i < frame.span_row.length; i++) {
+    for (const i of drawingOrder(ctx, frame, looks)) {
       const [top, high] = this.box(t, i);
       if (top + high < t.top || top > t.bottom) continue;
       const left = t.x(frame.span_start[i]), right = t.x(frame.span_stop[i]);

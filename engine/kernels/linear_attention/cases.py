@@ -57,6 +57,7 @@ CASES = (
     case(1, 2, 70, 16, 32),
     case(2, 1, 33, 5, 7, name="odd-widths"),
     case(1, 1, 80, 32, 16, spread=60.0, name="keeps-or-forgets-at-once"),
+    case(1, 1, 40, 16, 16, gate=-60.0, name="forgets-at-once"),
     case(1, 1, 130, 16, 16, gate=12.0, name="hardly-forgets"),
 )
 SIZES = (case(1, 8, 2048, 64, 64), case(1, 8, 8192, 64, 64))

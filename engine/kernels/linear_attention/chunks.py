@@ -140,6 +140,20 @@ def near_scores(q, k, step, first, sub, running, scores):
 
 
 @inner
+def near_values(scores, z, step, first, sub, running, rows):
+    """Adds to `rows` what earlier values of one sub-chunk give, the decay walking along."""
+    width = z.shape[1]
+    for s in range(sub):
+        for d in range(width):
+            running[d] = z[first + s, d]
+        for t in range(s + 1, sub):
+            for d in range(width):
+                running[d] *= step[first + t, d]
+            for d in range(width):
+                rows[t, d] += scores[t, s] * running[d]
+
+
+@inner
 def _keys_gated_head(multiply, q, k, v, gate, state, chunk, sub, o):
     time, width = q.shape
     wide = v.shape[1]
@@ -240,15 +254,7 @@ def _values_gated_head(multiply, x, w, z, gate, state, chunk, sub, y):
             for t in range(sub):
                 for d in range(width):
                     rows[t, d] *= before[first + t, d]
-            for s in range(sub):
-                for d in range(width):
-                    running[d] = z_chunk[first + s, d]
-                for t in range(s, sub):
-                    if t > s:
-                        for d in range(width):
-                            running[d] *= step[first + t, d]
-                    for d in range(width):
-                        rows[t, d] += scores[t, s] * running[d]
+            near_values(scores, z_chunk, step, first, sub, running, rows)
             store_rows(rows, min(sub, count - first), y, start + first)
         for d in range(width):
             running[d] = 1.0
@@ -271,7 +277,7 @@ def keys_gated(multiply, q, k, v, gate, state, chunk, sub, o):
 
 @kernel
 def values_gated(multiply, x, w, z, gate, state, chunk, sub, y):
-    """y_t = Σ_{s ≤ t} (x_t · w_s) z_s ⊙ decay(s → t); `state` becomes the last. Heads by task."""
+    """y_t = Σ_{s < t} (x_t · w_s) z_s ⊙ decay(s → t); `state` becomes the last. Heads by task."""
     for head in prange(x.shape[0]):
         _values_gated_head(
             multiply, x[head], w[head], z[head], gate[head], state[head], chunk, sub, y[head]

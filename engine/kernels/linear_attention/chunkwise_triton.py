@@ -135,7 +135,8 @@ def values_gated(
         at = head * time + first + s
         fall = tl.exp(tl.load(gate + at * VALUE + e))[None, :]
         key = tl.load(w + at * KEY + d)
-        score = tl.sum(query * key[None, :], axis=1)[:, None]
+        score = tl.sum(query * key[None, :], axis=1)
+        score = tl.where(rows > s, score, 0.0)[:, None]
         passed = out * fall + score * tl.load(z + at * VALUE + e)[None, :]
         out = tl.where(rows[:, None] >= s, passed, out)
     tl.store(y + row * VALUE + e[None, :], out, mask=inside)

@@ -32,8 +32,9 @@ def _values_gated_head(x, w, z, gate, state, y):
         for e in range(x.shape[1]):
             seen, sent, row = x[t, e], w[t, e], state[e]
             for d in range(z.shape[1]):
-                row[d] = row[d] * gate[t, d] + sent * z[t, d]
-                out[d] += seen * row[d]
+                kept = row[d] * gate[t, d]
+                out[d] += seen * kept
+                row[d] = kept + sent * z[t, d]
 
 
 @kernel

@@ -1,0 +1,215 @@
+"""The driver of a study of gated linear attention: forms compared, timed, and seen in parts."""
+
+from collections.abc import Callable
+from statistics import median
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from engine.core.clock import WallClock
+from engine.core.events import Blob, Level, Mark, Span
+from engine.core.machine import describe
+from engine.core.run import Live
+from engine.core.tags import tag
+from engine.kernels.linear_attention import (
+    chunkwise_cpu,
+    parallel_cpu,
+    recurrent_cpu,
+    reference,
+    unsplit,
+    work,
+)
+from engine.kernels.linear_attention.config import GatedLinearConfig
+from engine.kernels.linear_attention.segments import Segments
+from engine.kernels.operator import Arguments
+
+TIMES = "time of one pass"
+AHEAD = "softmax over gated linear"
+SOFTMAX = "softmax attention"
+AGREE = 96  # tokens that forms are held to the reference at
+STATE_LANE = "state"
+INPUTS = ("q_BHTK", "k_BHTK", "v_BHTV", "log_gate_BHTK", "state_BHKV")
+LONGEST_PARALLEL = 2048  # tokens beyond which the quadratic form is timed only if asked for
+Call = Callable[[Arguments], tuple[Tensor, Tensor]]
+
+
+def calls(config: GatedLinearConfig) -> dict[str, Call]:
+    """Every form by name."""
+    cut = {"chunk": config.chunk, "sub_chunk": config.sub_chunk}
+    return {
+        "chunkwise": lambda given: chunkwise_cpu.gated_linear_attention(**given, **cut),
+        "recurrent": lambda given: recurrent_cpu.gated_linear_attention(**given),
+        "parallel": lambda given: parallel_cpu.gated_linear_attention(**given),
+        "unsplit": lambda given: unsplit.gated_linear_attention(**given, chunk=config.chunk),
+    }
+
+
+def arguments(config: GatedLinearConfig, time: int) -> Arguments:
+    """Random inputs of `time` tokens; gates spread around the half-life asked for."""
+    draw = torch.Generator().manual_seed(config.seed)
+    q, k, spread = (torch.randn(1, config.heads, time, config.key, generator=draw) for _ in "qkg")
+    gate = -np.log(2.0) / config.half_life * (spread / 2).exp()
+    return {
+        "q_BHTK": q,
+        "k_BHTK": k,
+        "v_BHTV": torch.randn(1, config.heads, time, config.value, generator=draw),
+        "log_gate_BHTK": gate,
+        "state_BHKV": torch.zeros(1, config.heads, config.key, config.value),
+        "scale": config.key**-0.5,
+    }
+
+
+def run(config: GatedLinearConfig, live: Live) -> None:
+    """Errors as levels, times as spans and curves, one pass by segments as lanes."""
+    axes = {
+        TIMES: {"x": "length (tokens)", "y": "time (s)", "log_x": True, "log_y": True},
+        AHEAD: {"x": "length (tokens)", "y": "times as fast (×)", "log_x": True, "log_y": True},
+    }
+    workers = [f"worker {n}" for n in range(config.workers)]
+    live.open(config, WallClock(), describe(), curves=axes, lanes=[*workers, STATE_LANE])
+    study = _Study(config, live)
+    study.agree()
+    study.by_segments()
+    study.sweep()
+
+
+class _Study:
+    """The forms of one config and the times measured so far."""
+
+    def __init__(self, config: GatedLinearConfig, live: Live) -> None:
+        self.config, self.live, self.clock = config, live, WallClock()
+        self.calls = calls(config)
+        self.times: dict[str, dict[int, list[float]]] = {}
+
+    def agree(self) -> None:
+        """Largest relative error of each form and its gradients, from the float64 recurrence."""
+        given = arguments(self.config, AGREE)
+        wide = {n: v.double() if torch.is_tensor(v) else v for n, v in given.items()}
+        truth = _with_gradients(lambda a: reference.gated_linear_attention(**a), wide)
+        for name in dict.fromkeys(("recurrent", "parallel", self.config.form)):
+            found = _with_gradients(self.calls[name], given)
+            for what, part in (("output", slice(0, 2)), ("gradient", slice(2, None))):
+                errors = [
+                    float((ours.double() - true).abs().max() / true.abs().max().clamp_min(1e-3))
+                    for ours, true in zip(found[part], truth[part], strict=True)
+                ]
+                worst = float(np.nan_to_num(max(errors, key=_size), nan=np.inf))
+                self.live.emit(Level(self.clock.now(), name, f"{what} error", min(worst, 1e30)))
+
+    def by_segments(self) -> None:
+        """One pass over the longest sequence by workers, and how far it is from the plain one."""
+        config = self.config
+        given = arguments(config, min(config.longest, 8192))
+        whole, _ = self.calls["chunkwise"](given)
+        segments = Segments(config.workers, self.clock.now, config.chunk, config.sub_chunk)
+        try:
+            segments.run(given, config.segments, config.pass_state)
+            segments.tasks.clear()
+            found, _ = segments.run(given, config.segments, config.pass_state)
+        finally:
+            segments.close()
+        for task in sorted(segments.tasks, key=lambda task: task.stop):
+            said = tag(task=task.segment, dtype="float32")
+            self.live.emit(Span(task.stop, task.lane, task.stage, task.start, tag=said))
+        error = float((found - whole).abs().max() / whole.abs().max())
+        self.live.emit(Level(self.clock.now(), "segments", "output error", error))
+
+    def sweep(self) -> None:
+        """The form under test, its fellows and softmax attention over lengths, in turns."""
+        config = self.config
+        lengths = [config.shortest]
+        while lengths[-1] * 2 <= config.longest:
+            lengths.append(lengths[-1] * 2)
+        for number, time in enumerate(lengths):
+            self.live.report("timing lengths", number, len(lengths))
+            given = arguments(config, time)
+            names = dict.fromkeys((config.form, "recurrent", "chunkwise", SOFTMAX, "parallel"))
+            if time > LONGEST_PARALLEL and config.form != "parallel":
+                names.pop("parallel")
+            for turn in range(config.rounds + 1):
+                for name in names:
+                    self.live.poll(self.clock.now())
+                    self.time(name, given, time, warm=turn > 0)
+            self.curves()
+        self.say(lengths)
+
+    def time(self, name: str, given: Arguments, time: int, warm: bool) -> None:
+        """One timed pass of one form; the first of a length only warms up."""
+        start = self.clock.now()
+        if name == SOFTMAX:
+            q, k, v = (given[n] for n in INPUTS[:3])
+            scaled_dot_product_attention(q, k, v, is_causal=True, scale=given["scale"])
+        else:
+            self.calls[name](given)
+        stop = self.clock.now()
+        if not warm:
+            return
+        self.times.setdefault(name, {}).setdefault(time, []).append(stop - start)
+        shape = (self.config.heads, time, self.config.key, self.config.value)
+        flops, moved = _work(name, shape, self.config.chunk)
+        label = tag(phase="prefill", dtype="float32", shape="x".join(map(str, shape)), variant=name)
+        lane = "attention" if name == SOFTMAX else "linear_attention"
+        self.live.emit(Span(stop, lane, name, start, flops=flops, bytes=moved, tag=label))
+
+    def curves(self) -> None:
+        """Medians over the rounds, quartiles around them; and how far ahead of softmax each is."""
+        softmax = self.times[SOFTMAX]
+        for name, found in self.times.items():
+            x = np.array(sorted(found), float)
+            rows = [np.quantile(found[t], (0.5, 0.25, 0.75)) for t in sorted(found)]
+            self.draw(TIMES, name, np.vstack([x, np.array(rows).T]))
+            if name != SOFTMAX:
+                ratio = [median(softmax[t]) / median(found[t]) for t in sorted(found)]
+                self.draw(AHEAD, name, np.array([x, ratio]))
+        self.draw(AHEAD, "even (bound)", np.array([x, np.ones(len(x))]))
+
+    def draw(self, panel: str, series: str, points: np.ndarray) -> None:
+        """A curve, in place of an earlier one of that name."""
+        name = f"curve/{panel}/{series}"
+        ref = f"{name}#{points.shape[1]}"
+        self.live.log.blobs[ref] = points
+        self.live.emit(Blob(self.clock.now(), name, ref, list(points.shape)))
+
+    def say(self, lengths: list[int]) -> None:
+        """The measured crossover in a sentence."""
+        ours, softmax = self.times[self.config.form], self.times[SOFTMAX]
+        ahead = crossover({t: median(softmax[t]) / median(ours[t]) for t in lengths})
+        where = f"from {ahead} tokens on" if ahead else f"nowhere up to {lengths[-1]} tokens"
+        text = f"{self.config.form} is faster than softmax attention {where}"
+        self.live.emit(Mark(self.clock.now(), "linear_attention", "crossover", text))
+
+
+def crossover(ratios: dict[int, float]) -> int:
+    """The shortest length from which on every ratio is above 1; 0 where the longest is not."""
+    found = 0
+    for time in sorted(ratios, reverse=True):
+        if ratios[time] <= 1.0:
+            break
+        found = time
+    return found
+
+
+def _size(value: float) -> float:
+    return np.inf if np.isnan(value) else value
+
+
+def _with_gradients(call: Call, given: Arguments) -> list[Tensor]:
+    """Outputs, last state, then the gradient of their sums for every input."""
+    leaves = {name: given[name].detach().requires_grad_() for name in INPUTS}
+    o, last = call({**given, **leaves})
+    sent = o.cos().sum() + last.sin().sum()
+    return [o.detach(), last.detach(), *torch.autograd.grad(sent, list(leaves.values()))]
+
+
+def _work(name: str, shape: tuple[int, int, int, int], chunk: int) -> tuple[int, int]:
+    """Flops and compulsory bytes of one pass."""
+    heads, time, key, value = shape
+    if name == SOFTMAX:
+        return work.softmax_flops(*shape), heads * time * 4 * (2 * key + 2 * value)
+    if name == "recurrent":
+        return work.recurrent_flops(*shape), work.bytes(*shape)
+    if name == "parallel":
+        return work.parallel_flops(*shape), work.bytes(*shape)
+    return work.chunkwise_flops(*shape, chunk), work.bytes(*shape)

@@ -1,0 +1,162 @@
+"""Gated linear attention: three forms of one recurrence, and where it overtakes softmax."""
+
+import math
+
+import numpy as np
+
+from engine.core.config import update
+from engine.core.events import Level, Span
+from engine.core.log import Log
+from engine.kernels.linear_attention.config import GatedLinearConfig
+from engine.kernels.linear_attention.run import SOFTMAX, crossover, run
+from workbench.study import Changes, Claim, Outcome, RunConfig, Study
+
+STRONG = 0.02  # tokens of half-life: e^-35 a token, far beyond float32 within a chunk
+BRIEF: Changes = {"longest": 256, "shortest": 256, "rounds": 1}
+FORMS = ("recurrent", "parallel")
+
+
+def errors(log: Log) -> dict[tuple[str, str], float]:
+    """(form, what) -> its largest relative error."""
+    return {(level.lane, level.name): level.value for level in log.of(Level)}
+
+
+def forms_agree(config: GatedLinearConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Every form, its last state and its gradients, with mild gates and with strong ones."""
+    lives = (config.half_life, STRONG) if fast else (1e6, config.half_life, 1.0, STRONG)
+    found: dict[tuple[str, str], float] = {}
+    for half_life in lives:
+        log = run_config(update(config, {**BRIEF, "half_life": half_life}))
+        for key, error in errors(log).items():
+            if key[0] in (*FORMS, config.form):
+                found[key] = max(found.get(key, 0.0), error)
+    worst = max(found, key=lambda key: found[key])
+    return Outcome(
+        "outputs, last states and gradients of all forms within 5e-5 of the float64 recurrence",
+        f"largest error {found[worst]:.1e} ({worst[0]}, {worst[1]}), {len(lives)} gate strengths",
+        found[worst] <= 5e-5,
+    )
+
+
+def segments_agree(config: GatedLinearConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Segments done at once, the state passed between them, against one pass in order."""
+    log = run_config(update(config, {**BRIEF, "longest": 1024 if fast else 8192}))
+    error = errors(log)["segments", "output error"]
+    return Outcome(
+        f"{config.segments} segments at once within 1e-5 of one pass", f"{error:.1e}", error <= 1e-5
+    )
+
+
+def times(log: Log) -> dict[str, dict[int, float]]:
+    """Form -> length -> the least disturbed time, in seconds."""
+    found: dict[str, dict[int, float]] = {}
+    for span in log.of(Span):
+        if "shape=" in span.tag:
+            length = int(span.tag.split("shape=")[1].split()[0].split("x")[1])
+            best = found.setdefault(span.name, {})
+            best[length] = min(best.get(length, math.inf), span.time - span.start)
+    return found
+
+
+def exponent(points: dict[int, float]) -> float:
+    """The slope of time over length, both logarithmic, over the longer half of the lengths."""
+    chosen = sorted(points)[-max(3, len(points) // 2) :]
+    lengths, seconds = np.log(chosen), np.log([points[length] for length in chosen])
+    return float(np.polyfit(lengths, seconds, 1)[0])
+
+
+def measured(
+    config: GatedLinearConfig, run_config: RunConfig, fast: bool
+) -> dict[str, dict[int, float]]:
+    """A sweep from 256 tokens on, longer where there is time."""
+    sweep = {"shortest": 256, "longest": 8192 if fast else 32768, "rounds": 3 if fast else 5}
+    return times(run_config(update(config, sweep)))
+
+
+def linear_time(config: GatedLinearConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The exponent of time in length, of the form under test and of softmax attention."""
+    found = measured(config, run_config, fast)
+    ours, softmax = exponent(found[config.form]), exponent(found[SOFTMAX])
+    return Outcome(
+        "time grows as length to the power of at most 1.2; softmax attention at least 1.5",
+        f"{ours:.2f} and {softmax:.2f}",
+        ours <= 1.2 and softmax >= 1.5,
+    )
+
+
+def overtakes(config: GatedLinearConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Where it becomes faster than softmax attention, and by how much at the longest length."""
+    found = measured(config, run_config, fast)
+    ratios = {t: found[SOFTMAX][t] / ours for t, ours in found[config.form].items()}
+    where, longest = crossover(ratios), max(ratios)
+    return Outcome(
+        "faster from 4096 tokens on or earlier, and at least 3× at the longest length",
+        f"{f'faster from {where} tokens on' if where else 'never ahead'}; "
+        f"{ratios[longest]:.1f}× at {longest}",
+        0 < where <= 4096 and ratios[longest] >= 3.0,
+    )
+
+
+STUDY = Study(
+    slug="gated-linear-attention",
+    driver=run,
+    config=GatedLinearConfig(),
+    views=("curves", "schedule", "roofline", "levels"),
+    about=(
+        "Gated linear attention keeps one matrix for a memory: each token fades it by a gate for "
+        "every key dimension, adds its key and value, and reads with its query. Step by step that "
+        "is a recurrence; as a whole it is a masked matrix product, quadratic in length; cut into "
+        "chunks it is both, a small state passed on in order and matrix products inside each "
+        "chunk, which a second level of sub-chunks keeps safe from overflow. All three are run, "
+        "timed beside softmax attention, and one sequence is done in segments by several workers: "
+        "their own states at once, the passing on in order, the outputs at once."
+    ),
+    tries=(
+        ("Memory that lasts half a token", {"half_life": 0.5}),
+        ("The quadratic parallel form", {"form": "parallel"}),
+        ("One head, eight workers", {"heads": 1, "workers": 8, "segments": 32, "longest": 8192}),
+    ),
+    presets={"long": {"longest": 16384, "shortest": 1024}},
+    claims=(
+        Claim(
+            id="forms-agree",
+            sentence="Recurrent, parallel and chunkwise forms agree, gradients too, for any gate.",
+            paper="equivalent forms (section 4); the second level is there for stability (4.3)",
+            grade="exact",
+            check=forms_agree,
+            broken={"form": "unsplit"},
+        ),
+        Claim(
+            id="segments-agree",
+            sentence="Parts of a sequence done at once give what one pass in order gives.",
+            paper="sequence-level parallelism with materialised states (section 3.3)",
+            grade="exact",
+            check=segments_agree,
+            broken={"pass_state": False},
+        ),
+        Claim(
+            id="linear-time",
+            sentence="Its time is linear in the length of the sequence.",
+            paper="linear in length (section 2.1)",
+            grade="measured",
+            timed=True,
+            check=linear_time,
+            broken={"form": "parallel"},
+        ),
+        Claim(
+            id="overtakes-softmax",
+            sentence="Beyond a few thousand tokens it is faster than softmax attention.",
+            paper="faster than FlashAttention-2 beyond 4096 tokens on an H100 (abstract, figure 3)",
+            grade="measured",
+            timed=True,
+            check=overtakes,
+            broken={"form": "parallel"},
+        ),
+    ),
+    limits=(
+        "Timed is the operator's forward pass alone, in float32 on this processor's threads, "
+        "against torch's own softmax attention; the paper times half precision on a GPU. "
+        "Triton kernels are checked here by interpreter and compiler only. Nothing "
+        "is said about how well such a model learns."
+    ),
+)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.clock import VirtualClock
+from engine.core.events import Branch
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.executor import Tokens
@@ -77,3 +78,8 @@ def serve(engine: Engine, requests: list[Request]) -> list[list[int]]:
     engine.run()
     assert all(one.over for one in requests)
     return [one.generated.tolist() for one in requests]
+
+
+def states(events: list, thread: str) -> list[str]:
+    """The states a thread went through, as its events say."""
+    return [e.state for e in events if isinstance(e, Branch) and e.thread == thread]

@@ -1,4 +1,4 @@
-"""What a client sees of the engine: answers, refusals, aborts, forks, streams, events."""
+"""What a client sees of the engine: steps, events, shared prefixes, refusals."""
 
 import threading
 
@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 
 from engine.core.errors import BadInput
-from engine.core.events import Branch, Level, Mark, Page, Span, Token
+from engine.core.events import Level, Mark, Page, Span, Token
 from engine.inference.request import Request, sampling
 from tests.engine.inference.audit import audit
 from tests.engine.inference.memory import VOCAB
-from tests.engine.inference.small import Words, engine, request, serve
-
-
-def states(events: list, thread: str) -> list[str]:
-    return [e.state for e in events if isinstance(e, Branch) and e.thread == thread]
+from tests.engine.inference.small import engine, request, serve, states
 
 
 def test_a_request_is_queued_then_runs_then_finishes_and_leaves_no_page():
@@ -99,13 +95,6 @@ def test_a_request_the_cache_can_never_hold_is_rejected_and_the_rest_go_on():
     assert any(isinstance(e, Mark) and e.name == "reject" for e in events)
 
 
-def test_more_samples_than_can_run_are_rejected():
-    held, _ = engine(max_running=2)
-    one = request(6, n=3)
-    serve(held, [one])
-    assert one.state == "rejected" and one.reason == "asks for 3 samples, 2 can run"
-
-
 @pytest.mark.parametrize(
     ("prompt", "says"),
     [
@@ -160,112 +149,11 @@ def test_an_id_in_use_is_rejected_and_the_first_goes_on():
     assert (one.state, two.state) == ("finished", "rejected")
 
 
-def test_an_id_can_be_used_again_while_an_earlier_sample_still_runs():
-    held, events = engine(pages=200)
-    for _ in range(2):
-        one = request(9, 1, n=2, max_tokens=6)
-        one.id = "mine"
-        held.add(one)
-        while not one.over:
-            held.step()
-        forked = held.fork("mine")
-        assert forked not in held.requests
-    held.run()
-    ends = [e.thread for e in events if isinstance(e, Branch) and e.state == "finished"]
-    assert sorted(ends) == ["mine", "mine", "mine.1", "mine.1"]
-
-
 def test_an_engine_that_has_served_forgets_its_clients():
     held, _ = engine(pages=200)
     serve(held, [request(8, n, max_tokens=3, n=2) for n in range(30)])
     assert not held.requests and not held.intake._forks
     assert not held.scheduler.door.waiting_forks and not held.pieces.held
-
-
-def test_answers_end_at_the_models_end_token_unless_told_to_go_on():
-    held, _ = engine(eos=tuple(range(0, VOCAB, 4)))
-    plain, deaf = request(9, 1, max_tokens=40), request(9, 1, max_tokens=40, ignore_eos=True)
-    floored = request(9, 1, max_tokens=40, min_tokens=20)
-    answers = serve(held, [plain, deaf, floored])
-    assert plain.reason == "stop" and answers[0][-1] % 4 == 0
-    assert all(token % 4 for token in answers[0][:-1])
-    assert deaf.reason == "length" and len(answers[1]) == 40
-    assert len(answers[2]) > 19
-
-
-def test_answers_end_at_stop_tokens_of_the_request():
-    held, _ = engine()
-    whole = serve(held, [request(9, 1, max_tokens=30)])[0]
-    stop = whole[7]
-    short = serve(held, [request(9, 1, max_tokens=30, stop_tokens=[stop])])[0]
-    assert short == whole[: whole.index(stop) + 1]
-
-
-def test_answers_are_cut_before_a_stop_text_and_never_show_part_of_it():
-    held, _ = engine(Words())
-    one = request(9, 1, max_tokens=30)
-    serve(held, [one])
-    stop = one.text[10:13]
-    shown: list[str] = []
-    other = request(9, 1, max_tokens=30, stop=[stop, "no such text"])
-    other.on_token = lambda request, token, text, logprob: shown.append(text)
-    serve(held, [other])
-    assert other.text == one.text[: one.text.index(stop)] == "".join(shown)
-    assert other.reason == "stop"
-
-
-def test_a_stop_text_that_never_comes_hides_nothing_in_the_end():
-    held, _ = engine(Words())
-    one = request(9, 1, max_tokens=12)
-    serve(held, [one])
-    shown: list[str] = []
-    other = request(9, 1, max_tokens=12, stop=[one.text[-1] + "?"])
-    other.on_token = lambda request, token, text, logprob: shown.append(text)
-    serve(held, [other])
-    assert other.text == one.text == "".join(shown) and other.reason == "length"
-
-
-def test_samples_fork_after_the_prompt_and_share_its_pages():
-    held, events = engine(pages=200)
-    one = request(21, n=4, temperature=1.0, max_tokens=12)
-    serve(held, [one])
-    threads = {e.thread for e in events if isinstance(e, Branch) and e.state == "finished"}
-    assert threads == {"r0", "r0.1", "r0.2", "r0.3"}
-    assert [e.tag for e in events if isinstance(e, Span) and e.name == "prefill"] == ["0:21"]
-    assert sum(isinstance(e, Page) and e.state == "share" for e in events) == 3 * 6
-    assert sum(isinstance(e, Page) and e.state == "copy" for e in events) == 3
-    said = {t: [e.text for e in events if isinstance(e, Token) and e.thread == t] for t in threads}
-    assert len({tuple(text) for text in said.values()}) == 4
-
-
-def test_a_fork_goes_on_from_where_its_parent_is():
-    held, events = engine()
-    one = request(10, 1, max_tokens=12)
-    held.add(one)
-    for _ in range(5):
-        held.step()
-    child = held.fork("r0")
-    forked = None
-    while held.step():
-        forked = forked or held.requests.get(child)
-    assert child == "r0.1" and forked is not None
-    assert forked.generated.tolist() == one.generated.tolist(), "greedy forks say the same"
-    assert states(events, child) == ["queued", "running", "finished"]
-    assert next(e for e in events if isinstance(e, Branch) and e.thread == child).parent == "r0"
-
-
-def test_a_fork_without_room_waits_and_says_the_same():
-    held, _ = engine(max_running=1)
-    one = request(10, 1, max_tokens=12)
-    held.add(one)
-    for _ in range(5):
-        held.step()
-    child = held.fork("r0")
-    held.step()
-    forked = held.requests[child]
-    assert forked.state == "queued"
-    held.run()
-    assert forked.generated.tolist() == one.generated.tolist()
 
 
 def test_threads_can_add_and_abort_while_the_loop_runs():
@@ -285,29 +173,6 @@ def test_threads_can_add_and_abort_while_the_loop_runs():
         held.step()
     assert len({one.id for one in requests}) == 120
     assert all(one.over for one in requests)
-    audit(held)
-
-
-def test_a_listener_hears_every_token_and_the_end():
-    held, _ = engine(Words())
-    one, heard, ended = request(9, 1, max_tokens=7), [], []
-    one.on_token = lambda request, token, text, logprob: heard.append((token, text))
-    one.on_end = lambda request: ended.append(request.reason)
-    serve(held, [one])
-    assert [token for token, _ in heard] == one.generated.tolist()
-    assert "".join(text for _, text in heard) == one.text and ended == ["length"]
-
-
-def test_a_listener_that_fails_ends_its_own_request_only():
-    held, _ = engine()
-    bad, good = request(9, 1), request(9, 2)
-
-    def fail(*_: object) -> None:
-        raise RuntimeError("gone")
-
-    bad.on_token = fail
-    serve(held, [bad, good])
-    assert bad.state == "aborted" and good.state == "finished"
     audit(held)
 
 

@@ -8,6 +8,8 @@ from engine.core.log import Log
 from engine.core.measure import Serving, peak, serving
 from widgets.theme import figure
 
+TABLES = ("roofs", "curves", "lanes")  # facts of a header that are no settings
+
 
 def measures(log: Log) -> dict[str, tuple[float, str]]:
     """Name -> (value, unit) of what the log can be asked; nothing where no request was served."""
@@ -78,7 +80,7 @@ def _settings(log: Log) -> Iterator[tuple[str, Any]]:
     yield "seed", header.seed
     yield "clock", header.clock
     yield "study", header.study
-    for name, value in flat(header.facts):
+    for name, value in flat({k: v for k, v in header.facts.items() if k not in TABLES}):
         yield f"{name} (of the run)", value
 
 

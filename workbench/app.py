@@ -78,7 +78,7 @@ def serve(
 
 def live_config(model: str) -> InferenceConfig:
     """The live page's engine: a cache small enough to see it fill, share and evict."""
-    return InferenceConfig(model=model, pages=240, max_running=24, attention_every=8)
+    return InferenceConfig(model=model, pages=240, max_running=24, attention_every=8, profile_every=16)
 
 
 def make_server(port: int, live: LiveEngine, shelf: Shelf, rules: Access | None = None) -> Any:

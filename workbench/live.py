@@ -207,6 +207,7 @@ class LiveEngine:
             **{name: getattr(config, name) for name in ("pages", "page_size", "host_pages")},
             **{name: getattr(facts, name) for name in HEADER},
             requests=0,
+            roofs=list(facts.roofs),
         )
         blobs = live.log.blobs
         return Engine(config, built.executor, built.clock, live.emit, built.tokenizer, blobs)

@@ -40,13 +40,18 @@ def measure(
     found on a busy machine says so in `caution`, and is measured again once the machine is quiet.
     """
     folder = Path.home() / FOLDER if folder is None else folder
-    kept = None if refresh else _kept(folder / FILE)
-    known = kept is not None and kept.name == _name() and NEWEST in kept.spread
-    if kept is not None and known and not (kept.caution and _quiet()):
+    kept = None if refresh else known(folder)
+    if kept is not None and not (kept.caution and _quiet()):
         return kept
     found = probe(say)
     _keep(found, folder)
     return found
+
+
+def known(folder: Path | None = None) -> Device | None:
+    """This machine as measured before; None where that has not been done. Measures nothing."""
+    kept = _kept((Path.home() / FOLDER if folder is None else folder) / FILE)
+    return kept if kept is not None and kept.name == _name() and NEWEST in kept.spread else None
 
 
 def probe(say: Callable[[str], None] = lambda text: None, repeats: int = 7) -> Device:

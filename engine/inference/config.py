@@ -58,6 +58,10 @@ class InferenceConfig(Config):
     )
 
     sampling: Sampling = knob(make=Sampling, doc="Unless the request says so", group="sampling")
+    profile_every: int = knob(
+        0, "Time a step's operations every so many steps; 0: never", low=0, high=1 << 20,
+        group="views",
+    )  # fmt: skip
     attention_every: int = knob(
         0, "Sample attention mass every so many steps; 0: never", low=0, high=1 << 20, group="views"
     )

@@ -18,6 +18,7 @@ from engine.inference.answers import Answers
 from engine.inference.config import InferenceConfig
 from engine.inference.executor import Executor, Tokens
 from engine.inference.intake import Intake, validate
+from engine.inference.parts import part_spans
 from engine.inference.request import Request
 from engine.inference.scheduler import Scheduler
 from engine.inference.step import Result, Step
@@ -125,6 +126,8 @@ class Engine:
 
     def tell_step(self, step: Step, result: Result, start: float, now: float) -> None:
         emit = self.emit
+        if result.parts:
+            self._tell_parts(step, result, start, now)
         if step.prefill_tokens:
             names = self.scheduler.running.names
             chunks = slice(step.decodes, None)
@@ -144,6 +147,14 @@ class Engine:
         if step.padding:
             tag += f" padding={step.padding}"
         emit(Span(now, "engine", "step", start, result.flops, result.bytes, tag))
+
+    def _tell_parts(self, step: Step, result: Result, start: float, now: float) -> None:
+        """The step's operations, each with its work, and what timing them apart cost."""
+        facts = self.executor.facts
+        for span in part_spans(step, result.parts, start, now, facts.dtype, facts.cache):
+            self.emit(span)
+        if result.profile_seconds:
+            self.emit(Span(now, "engine", "profile sample", now - result.profile_seconds))
 
     def tell_levels(self, now: float, tokens: int) -> None:
         cache, scheduler, last = self.cache, self.scheduler, self._levels

@@ -6,7 +6,7 @@ hardware model and leaves moving the virtual clock to the engine.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from engine.core.clock import Clock
 from engine.core.config import Policy
@@ -26,6 +26,9 @@ class Facts:
     heads: int
     bytes_per_page: float
     eos: tuple[int, ...] = ()
+    dtype: str = ""  # of weights and cache
+    roofs: tuple[dict[str, Any], ...] = ()  # of the device, as the header carries them
+    cache: float = 0.0  # bytes of the last cache level, 0 where not known
 
 
 class Executor(Protocol):

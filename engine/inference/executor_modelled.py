@@ -11,13 +11,14 @@ import numpy as np
 
 from engine.core.clock import VirtualClock
 from engine.core.errors import BadInput
+from engine.hardware import roofs_of
 from engine.hardware.device import Device, device
 from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
 from engine.inference.executor import Built, Facts
 from engine.inference.forward_work import Shape
 from engine.inference.settings import Settings
-from engine.inference.step import Result, Step
+from engine.inference.step import Result, Step, StepPart
 from engine.inference.step_cost import OpTime, StepCost
 from engine.models.config import ModelConfig
 from engine.models.find import find
@@ -60,9 +61,15 @@ class ModelledExecutor:
         if len(step.swap_out) or len(step.swap_in) or len(step.copies):
             seconds += self._pages(step)
         tokens_S = self._tokens(step)
-        return Result(
+        result = Result(
             tokens_S, np.zeros(len(tokens_S), np.float32), seconds, flops=flops, bytes=moved
         )
+        if step.profile:
+            result.parts = [
+                StepPart(op.name, "modelled", op.seconds, op.flops, op.bytes, "modelled")
+                for op in cost.describe(shape)
+            ]
+        return result
 
     def describe(self, step: Step) -> list[OpTime]:
         """The step's operations with time, work and the roof that binds each."""
@@ -113,6 +120,8 @@ def build(config: Settings, choice: Choice) -> Built:
         layers=model.layers,
         heads=model.heads,
         bytes_per_page=per_page,
+        dtype=config.dtype,
+        roofs=tuple(roofs_of(machine)),
     )
     host = link(machine.host_link) if machine.host_link else None
     cost = StepCost(model, choice.calibrated(machine), config.dtype)

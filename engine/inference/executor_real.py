@@ -5,20 +5,26 @@ In comes a step; page movements are done, the model runs over the paged cache, t
 
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from engine.cache.tensors import Storage
 from engine.core.clock import WallClock
 from engine.core.errors import BadInput
+from engine.hardware import roofs_of
+from engine.hardware.measure import known
 from engine.inference.attention_mass import AttentionProbe
 from engine.inference.executor import Built, Facts
-from engine.inference.forward_work import ForwardWork
+from engine.inference.forward_work import ForwardWork, Shape
 from engine.inference.gather import gather
+from engine.inference.parts import covered
 from engine.inference.sampling import Sampler
 from engine.inference.settings import Settings
-from engine.inference.step import Result, Step
+from engine.inference.step import Result, Step, StepPart
+from engine.kernels.norm.work import flops as norm_flops
 from engine.models.find import find
 from engine.models.memory import require_memory
 from engine.models.model import Model
+from engine.models.timing import NORMS, Part, timed_forward
 from engine.models.tokenizer import Tokenizer
 
 
@@ -31,6 +37,7 @@ class RealExecutor:
         self.model, self.storage, self.facts, self.probe = model, storage, facts, probe
         self.sample = Sampler(model.compiled, facts.eos)
         self.work = ForwardWork(model.config, str(model.dtype).removeprefix("torch."))
+        self.variant = "fused" if model.fused else "kernels" if model.compiled else "torch"
 
     def execute(self, step: Step) -> Result:
         """Swaps out, copies, swaps in, then the forward pass, then one token for each sample."""
@@ -40,17 +47,37 @@ class RealExecutor:
         storage.copy(step.copies)
         storage.swap_in(step.swap_in)
         batch, from_S = gather(step, storage.scratch)
-        logits_RV = self.model.forward(batch, storage.kv).cpu().numpy()
+        parts: list[Part] = []
+        if step.profile:
+            logits, parts = timed_forward(self.model, batch, storage.kv)
+        else:
+            logits = self.model.forward(batch, storage.kv)
+        logits_RV = logits.cpu().numpy()
         tokens_S, logprobs_S, tops = self.sample(logits_RV, from_S, step)
         shape = self.work.shape(step.queries_B, step.contexts_B, len(logits_RV))
         flops, moved = self.work.work(shape)
         result = Result(tokens_S, logprobs_S, 0.0, tops, flops, moved)
+        if parts:
+            asked = perf_counter()
+            result.parts = self._parts(parts, shape)
+            result.profile_seconds = perf_counter() - asked
         if step.sample_attention and self.probe is not None:
             asked = perf_counter()
             result.attention_P = self.probe.mass(step, storage.kv, storage.scratch)
             result.attention_seconds = perf_counter() - asked
         result.seconds = perf_counter() - began
         return result
+
+    def _parts(self, parts: list[Part], shape: Shape) -> list[StepPart]:
+        """Timed parts with the work of the operations they cover."""
+        works = self.work.works(shape)
+        norms = norm_flops(shape.tokens * 2 * self.model.config.layers, self.model.config.hidden)
+        found = []
+        for name, covers, seconds in parts:
+            flops, moved = covered(works, covers)
+            flops += norms if name == NORMS else 0.0
+            found.append(StepPart(name, self.variant, seconds, flops, moved))
+        return found
 
 
 def build(config: Settings) -> Built:
@@ -78,6 +105,8 @@ def executor_for(
         heads=model.config.heads,
         bytes_per_page=float(size),
         eos=eos,
+        dtype=str(model.dtype).removeprefix("torch."),
+        **_limits(model.device),
     )
     storage = Storage(model.spec, config.pages, config.page_size, config.host_pages, model.device)
     return RealExecutor(model, storage, facts, _probe(config, model))
@@ -93,6 +122,14 @@ def _probe(config: Settings, model: Model) -> AttentionProbe | None:
             f"the model has {layers} layers of {heads} heads"
         )
     return AttentionProbe(model, config.attention_layer, config.attention_head)
+
+
+def _limits(device: str) -> dict[str, Any]:
+    """Roofs and last cache of the processor, where it has been measured."""
+    machine = known() if device == "cpu" else None
+    if machine is None:
+        return {}
+    return {"roofs": tuple(roofs_of(machine)), "cache": machine.caches.get("L3", 0.0)}
 
 
 def _tokenizer(folder: Path | None) -> Tokenizer | None:

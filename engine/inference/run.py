@@ -45,6 +45,7 @@ def run(config: InferenceConfig, live: Live) -> None:
         device=facts.device,
         bytes_per_page=facts.bytes_per_page,
         requests=len(requests),
+        roofs=list(facts.roofs),
     )
     engine = Engine(config, built.executor, built.clock, live.emit, built.tokenizer, live.log.blobs)
     engine.prepare(requests)

@@ -152,6 +152,7 @@ class Scheduler:
             padding=self._padding(mix, count) if mix.padded else 0,
             sample_attention=bool(self.config.attention_every)
             and view.step % self.config.attention_every == 0,
+            profile=bool(self.config.profile_every) and view.step % self.config.profile_every == 0,
         )
 
     def _samples(

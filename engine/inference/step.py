@@ -5,6 +5,7 @@ Shape letters: B sequences of this step, S sequences that get a token, T new tok
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -37,6 +38,7 @@ class Step:
     swap_in: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (host page, page)
     padding: int = 0  # tokens computed for nobody (static batches)
     sample_attention: bool = False
+    profile: bool = False  # time the step's operations apart
     whole: bool = False  # every row decodes, in order, and nothing else happens
 
     @property
@@ -48,6 +50,17 @@ class Step:
     def tokens(self) -> int:
         """New tokens of all sequences, padding left out."""
         return self.prefill_tokens + self.decodes
+
+
+class StepPart(NamedTuple):
+    """One kind of operation in one step, summed over layers. `variant`: what ran it."""
+
+    name: str
+    variant: str
+    seconds: float
+    flops: float
+    bytes: float
+    grade: str = ""  # "modelled" where the time was not measured
 
 
 @dataclass(slots=True)
@@ -62,3 +75,5 @@ class Result:
     bytes: float = 0.0
     attention_P: np.ndarray | None = None  # mass each page received, when sampled
     attention_seconds: float = 0.0
+    parts: list[StepPart] = field(default_factory=list)  # when profiled
+    profile_seconds: float = 0.0  # what telling them cost

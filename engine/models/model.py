@@ -125,7 +125,7 @@ class Model:
         if self.fused is not None:
             return self.fused.hidden(batch, kv, layers)
         here = self.shared(batch)
-        x_TC = self._embed(self._tensor(batch.tokens_T), self._tensor(batch.positions_T))
+        x_TC = self.embed(batch)
         for block, cache in zip(self.blocks[:layers], kv.tensors, strict=False):
             x_TC = block(x_TC, here, cache)
         return x_TC
@@ -135,7 +135,9 @@ class Model:
         turn = self._turn(batch, self._tensor(batch.positions_T))
         return Pass(batch, self._tensor(batch.slots_T).long(), turn)
 
-    def _embed(self, tokens_T: Tensor, positions_T: Tensor) -> Tensor:
+    def embed(self, batch: Batch) -> Tensor:
+        """x_TC of the batch's tokens, before the first layer."""
+        tokens_T, positions_T = self._tensor(batch.tokens_T), self._tensor(batch.positions_T)
         x_TC = F.embedding(tokens_T, self.embedding_VC)
         if self.config.embedding_scale != 1.0:
             # Rounded to the weights' type first, as the checkpoint was trained.

@@ -32,7 +32,7 @@ class RooflineFold(Fold):
 
     def __init__(self) -> None:
         self.roofs: list[Roof] = []
-        self.clock, self.run = "wall", ""
+        self.clock, self.run, self.dtype = "wall", "", ""
         self.marks: dict[Key, Mark] = {}
         self.recent: deque[tuple[Key, float, float]] = deque(maxlen=RECENT)
         self.tags: dict[tuple[str, str, str], tuple[Key, dict[str, str]]] = {}
@@ -44,13 +44,14 @@ class RooflineFold(Fold):
         elif type(event) is Opened:
             self.clock = event.clock
             self.roofs = _sound(event.facts.get("roofs", ()))
+            self.dtype = str(event.config.get("dtype", ""))
             self.run = f"{event.study} {event.seed} {event.config}"
 
     def _span(self, span: Span) -> None:
         known = self.tags.get((span.lane, span.name, span.tag))
         if known is None:
             told = read(span.tag)
-            known = key_of(span, told), told
+            known = key_of(span, told, self.dtype), told
             if len(self.tags) < TAGS:
                 self.tags[span.lane, span.name, span.tag] = known
         key, told = known
@@ -66,6 +67,7 @@ class RooflineFold(Fold):
     def copy(self) -> Self:
         other = type(self)()
         other.roofs, other.clock, other.run = self.roofs, self.clock, self.run
+        other.dtype = self.dtype
         other.marks = {key: mark.copy() for key, mark in self.marks.items()}
         other.recent, other.tags = self.recent.copy(), dict(self.tags)
         return other

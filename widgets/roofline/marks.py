@@ -84,9 +84,13 @@ def number(text: str) -> float:
         return 0.0
 
 
-def key_of(span: Span, told: dict[str, str]) -> Key:
-    """What the span has in common with others."""
+def key_of(span: Span, told: dict[str, str], dtype: str = "") -> Key:
+    """What the span has in common with others; `dtype` where its tag names none."""
     own = {name: told.get(name, "") for name in OWN}
+    own["dtype"] = own["dtype"] or dtype
+    if not own["phase"]:
+        present = [name for name in COUNTS if number(told.get(name, ""))]
+        own["phase"] = "mixed" if len(present) > 1 else "".join(present)
     counts = []
     for name in COUNTS:
         tokens = int(number(told.get(name, "")))

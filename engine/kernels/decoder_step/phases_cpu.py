@@ -18,6 +18,7 @@ from engine.kernels.norm.rows_cpu import normalise
 from engine.kernels.paged_attention.tasks_cpu import attend_task
 from engine.kernels.rotary.halves_cpu import rotate_head
 from engine.kernels.rows import gate, part, write
+from engine.kernels.stamps import begin, clear, end, is_timed
 
 NORM, QKV, STORE, ATTEND, OUT, NORM_AGAIN, GATE, DOWN = range(8)
 KINDS = 8  # phases of a layer
@@ -193,7 +194,7 @@ def _tasks(kind, tokens, shape, inputs):
 
 
 @pasted
-def _logits(shape, weights, inputs, buffers, counters):
+def _logits(shape, weights, inputs, buffers, counters, timed):
     """The last norm and the output head, at the wanted rows only."""
     rows, phase = len(inputs.logits_at), KINDS * shape.layers
     tasks = _up(rows, CHUNK)
@@ -206,6 +207,8 @@ def _logits(shape, weights, inputs, buffers, counters):
         finish(counters, phase, 1)
         task = claim(counters, phase)
     wait(counters, phase, tasks)
+    if timed:
+        end(counters, phase)
     wide = _lanes(shape.vocab)
     unit = task_panels(rows, wide // LANES, shape.threads)
     tasks = _up(wide // LANES, unit)
@@ -221,12 +224,16 @@ def _logits(shape, weights, inputs, buffers, counters):
         finish(counters, phase + 1, 1)
         task = claim(counters, phase + 1)
     wait(counters, phase + 1, tasks)
+    if timed:
+        end(counters, phase + 1)
 
 
 @body
 def run(shape, weights, inputs, buffers, counters, thread):
     """One thread's share of the step."""
-    tokens = len(inputs.positions)
+    tokens, timed = len(inputs.positions), thread == 0 and is_timed(counters)
+    if timed:
+        begin(counters)
     for layer in range(shape.layers):
         like, size = inputs.cache_like, inputs.cache_size
         keys = carray(_pointer(inputs.caches[2 * layer], like), (size,))
@@ -242,7 +249,9 @@ def run(shape, weights, inputs, buffers, counters, thread):
                 finish(counters, phase, 1)
                 task = claim(counters, phase)
             wait(counters, phase, tasks)
-    _logits(shape, weights, inputs, buffers, counters)
+            if timed:
+                end(counters, phase)
+    _logits(shape, weights, inputs, buffers, counters, timed)
 
 
 @kernel
@@ -268,7 +277,8 @@ class DecoderStep:
     ) -> None:
         """Run a batch through all layers: fills the cache slots and `buffers.logits`.
 
-        `counters`: int64, `phases(layers) * claims.STRIDE` of them; set to zero here.
+        `counters`: int64, `phases(layers) * claims.STRIDE` of them; set to zero here. Where
+        `stamps.ask` asked for it, they hold when each phase ended (`stamps.seconds`).
         """
-        counters.fill(0)
+        clear(counters)
         self._enter(self._place, shape, weights, inputs, buffers, counters)

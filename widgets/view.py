@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from engine.core.errors import BadInput
+from engine.core.names import suggest
 from widgets.fold import Fold
 
 
@@ -70,4 +71,4 @@ def view(name: str) -> View:
     try:
         return views()[name]
     except KeyError:
-        raise BadInput(f"view {name!r}: no such view; one of: {', '.join(views())}") from None
+        raise BadInput(f"view {name!r}: no such view; {suggest(name, views())}") from None

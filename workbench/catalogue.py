@@ -4,7 +4,6 @@ Rows come from `datasets/papers.toml`; a row is built when a file named for its 
 `workbench/studies/<family>/`. Listing reads no study; only `study(slug)` imports one.
 """
 
-import difflib
 import importlib
 import tomllib
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
+from engine.core.names import nearest, suggest
 from engine.core.paths import dataset
 from workbench.study import Study
 
@@ -90,8 +90,8 @@ def entry(slug: str) -> Entry:
     rows = {entry.slug: entry for entry in catalogue()}
     if slug in rows:
         return rows[slug]
-    near = difflib.get_close_matches(slug, rows, n=2, cutoff=0.6)
-    hint = f"did you mean {' or '.join(near)}?" if near else "see `workbench catalogue`"
+    near = nearest(slug, rows)
+    hint = suggest(slug, rows) if near else "see `workbench catalogue`"
     raise BadInput(f"study {slug!r}: no such system; {hint}")
 
 
@@ -99,6 +99,8 @@ def study(slug: str) -> Study:
     """The study of that slug. Raises BadInput where there is none, or none yet."""
     found = entry(slug)
     if not found.built:
-        ready = ", ".join(e.slug for e in catalogue() if e.built) or "none so far"
-        raise BadInput(f"study {slug!r} ({found.title}): not built yet; built: {ready}")
+        raise BadInput(
+            f"study {slug!r} ({found.title}): not built yet; "
+            "`workbench catalogue --built` lists those that are"
+        )
     return importlib.import_module(found.module).STUDY

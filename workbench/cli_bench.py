@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from engine.core.errors import BadInput
+from engine.core.names import suggest
 from workbench.cli_output import print_json, print_table, say
 
 ABOUT = "measure: run one of the benchmarks and print its table"
@@ -29,7 +30,7 @@ def names() -> list[str]:
 def bench(name: str) -> ModuleType:
     """The module of that benchmark. Raises BadInput listing those there are."""
     if name.replace("-", "_") not in names():
-        raise BadInput(f"bench {name!r}: no such benchmark; one of: {', '.join(names())}")
+        raise BadInput(f"bench {name!r}: no such benchmark; {suggest(name, names())}")
     return importlib.import_module(f"workbench.benches.{name.replace('-', '_')}")
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 from engine.core.config import Config, update
 from engine.core.errors import BadInput
 from engine.core.log import Log
+from engine.core.names import suggest
 from engine.core.run import Driver, Run
 
 Changes: TypeAlias = Mapping[str, Any]  # dotted knob path -> value, as `config.update` takes them
@@ -81,8 +82,7 @@ class Study:
         """The study's config with a preset, then knob changes, applied. Raises BadInput."""
         if preset and preset not in self.presets:
             raise BadInput(
-                f"preset {preset!r} of {self.slug}: no such preset; "
-                f"one of: {', '.join(self.presets) or 'none'}"
+                f"preset {preset!r} of {self.slug}: no such preset; {suggest(preset, self.presets)}"
             )
         return update(update(self.config, self.presets.get(preset, {})), changes)
 
@@ -99,8 +99,8 @@ class Study:
         for claim in self.claims:
             if claim.id == id:
                 return claim
-        names = ", ".join(claim.id for claim in self.claims)
-        raise BadInput(f"claim {id!r} of {self.slug}: no such claim; one of: {names}")
+        names = [claim.id for claim in self.claims]
+        raise BadInput(f"claim {id!r} of {self.slug}: no such claim; {suggest(id, names)}")
 
 
 @dataclass(frozen=True)

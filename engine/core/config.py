@@ -31,6 +31,7 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, Validat
 from pydantic_core import core_schema
 
 from engine.core.errors import BadInput
+from engine.core.names import suggest
 
 
 class Config(BaseModel):
@@ -120,7 +121,7 @@ class _ChoiceOf:
         policy = kinds(self.base).get(fields["kind"])
         if policy is None:
             raise ValueError(
-                f"no such kind {fields['kind']!r}; one of: {', '.join(kinds(self.base))}"
+                f"no such kind {fields['kind']!r}; {suggest(fields['kind'], kinds(self.base))}"
             )
         return policy.model_validate(dict(fields))
 
@@ -218,20 +219,20 @@ def _assign(config: Config, fields: dict[str, Any], path: str, value: Any) -> No
         if isinstance(place, str):
             place = None
     if not isinstance(place, dict):
-        raise BadInput(f"knob {path!r}: no such knob; one of: {_names(config)}")
+        raise BadInput(f"knob {path!r}: no such knob; {suggest(path, _names(config))}")
     # A policy just chosen holds its kind alone where its defaults are not a valid whole.
     if last not in place and (not parents or len(place) > 1):
-        beside = (".".join([*parents, name]) for name in place if name != "kind")
-        names = ", ".join(beside) if parents else _names(config)
-        raise BadInput(f"knob {path!r}: no such knob; one of: {names}")
+        beside = [".".join([*parents, name]) for name in place if name != "kind"]
+        names = beside if parents else _names(config)
+        raise BadInput(f"knob {path!r}: no such knob; {suggest(path, names)}")
     current = place.get(last)
     if isinstance(current, dict) and "kind" in current and isinstance(value, str):
         value = current if current["kind"] == value else {"kind": value}
     place[last] = value
 
 
-def _names(config: Config) -> str:
-    return ", ".join(k.path for k in knobs(config))
+def _names(config: Config) -> list[str]:
+    return [knob.path for knob in knobs(config)]
 
 
 def to_dict(config: Config) -> dict[str, Any]:
@@ -260,7 +261,7 @@ def _sentence(kind: type[Config], fault: ValidationError) -> str:
     where = ".".join(str(part) for part in first["loc"]) or kind.__name__
     what = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
-        return f"knob {where!r}: no such knob; one of: {', '.join(kind.model_fields)}"
+        return f"knob {where!r}: no such knob; {suggest(where, kind.model_fields)}"
     given = first.get("input")
     shown = "" if isinstance(given, (dict, Config)) else f" (given {str(given)[:60]!r})"
     return f"knob {where!r}: {what[0].lower()}{what[1:]}{shown}"

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from engine.core.config import Config
 from engine.core.errors import BadInput
+from engine.core.names import suggest
 
 SheetT = TypeVar("SheetT", bound=Config)
 
@@ -18,11 +19,11 @@ def sheets(folder: Path) -> list[str]:
 
 
 def named(kind: type[SheetT], folder: Path, name: str) -> SheetT:
-    """The data sheet `name` of `folder`. Raises BadInput that lists the known ones."""
+    """The data sheet `name` of `folder`. Raises BadInput with the nearest names there are."""
     known = sheets(folder)
     if name not in known:
         what = kind.__name__.lower()
-        raise BadInput(f"{what} {name!r}: no data sheet; one of: {', '.join(known)}")
+        raise BadInput(f"{what} {name!r}: no data sheet; {suggest(name, known)}")
     return read(kind, folder / f"{name}.toml")
 
 

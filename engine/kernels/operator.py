@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from engine.core.errors import BadInput
+from engine.core.names import suggest
 
 Arguments: TypeAlias = Mapping[str, Any]
 
@@ -116,8 +117,7 @@ class Operator:
         if forced:
             if forced not in known:
                 raise BadInput(
-                    f"variant {forced!r} of {self.name}: no such variant; one of: "
-                    f"{', '.join(known)}"
+                    f"variant {forced!r} of {self.name}: no such variant; {suggest(forced, known)}"
                 )
             obstacle = known[forced].obstacle(arguments, forced=True)
             if obstacle:
@@ -182,5 +182,5 @@ def operator(name: str) -> Operator:
         return operators()[name]
     except KeyError:
         raise BadInput(
-            f"operator {name!r}: no such operator; one of: {', '.join(operators())}"
+            f"operator {name!r}: no such operator; {suggest(name, operators())}"
         ) from None

@@ -1,12 +1,12 @@
 """Models by name: a shipped one, a folder of the person's own, or a public architecture's shape."""
 
-import difflib
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
+from engine.core.names import suggest
 from engine.core.paths import dataset, datasets
 from engine.models.checkpoint import PICKLES, refuse_pickle
 from engine.models.config import ModelConfig
@@ -57,8 +57,7 @@ def find(name: str) -> Found:
         config = parse(raw, f"{CONFIGS}: {name}")
         return Found(name.lower(), config, source=str(facts["source"]))
     names = [*shipped(), *known]
-    close = difflib.get_close_matches(name.lower(), names, 3, 0.5) or names
-    raise BadInput(f"model {name!r}: no such folder or name; known are {', '.join(close)}")
+    raise BadInput(f"model {name!r}: no such folder or name; {suggest(name, names)}")
 
 
 def shipped() -> list[str]:

@@ -12,6 +12,7 @@ from torch import Tensor
 from engine.core.clock import Clock, WallClock
 from engine.core.config import update
 from engine.core.errors import BadInput
+from engine.core.names import suggest
 from engine.training.corpus import gather, standard_library
 from engine.training.folder import Trained, saved_weights, write_folder
 from engine.training.grow import grow
@@ -71,7 +72,7 @@ def reproduce(
     BadInput for an unknown name.
     """
     if name not in RECIPES:
-        raise BadInput(f"recipe {name!r}: no such recipe; one of: {', '.join(RECIPES)}")
+        raise BadInput(f"recipe {name!r}: no such recipe; {suggest(name, RECIPES)}")
     recipe = update(RECIPES[name], FAST) if fast else RECIPES[name]
     root, clock = root or standard_library(), clock or WallClock()
     if recipe.draft and not (out.parent / recipe.draft / "recipe.json").exists():

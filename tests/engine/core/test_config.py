@@ -98,6 +98,7 @@ def test_a_choice_survives_being_written_with_its_kind():
         ({"fruit": {"kind": "apple", "weight": 9}}, "less than or equal to 2"),
         ({"fruit.colour": "red"}, "no such knob"),
         ({"inner.heigth": 2}, "no such knob; one of: inner.depth, inner.width"),
+        ({"inner.dept": 2}, "no such knob; did you mean inner.depth?"),
         ({"limit": float("nan")}, "'limit'"),
         ({"mode": "slow"}, "'calm' or 'fast'"),
     ],

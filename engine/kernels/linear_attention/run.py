@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from statistics import median
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,7 +38,7 @@ Call = Callable[[Arguments], tuple[Tensor, Tensor]]
 
 def calls(config: GatedLinearConfig) -> dict[str, Call]:
     """Every form by name."""
-    cut = {"chunk": config.chunk, "sub_chunk": config.sub_chunk}
+    cut: dict[str, Any] = {"chunk": config.chunk, "sub_chunk": config.sub_chunk}
     return {
         "chunkwise": lambda given: chunkwise_cpu.gated_linear_attention(**given, **cut),
         "recurrent": lambda given: recurrent_cpu.gated_linear_attention(**given),

@@ -5,7 +5,7 @@ Three stages: each segment's own contribution to the state (parallel), the state
 materialising chunkwise form of Yang et al. (arXiv 2312.06635, section 4.3), a segment a worker.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -57,7 +57,9 @@ class Segments:
         parts = [x.split(lengths, dim=2) for x in (q * given["scale"], k, v, gate)]
         cuts = list(zip(*parts, strict=True))
 
-        made = self.spread("own state", [partial(contribution, *cut[1:]) for cut in cuts])
+        made = self.spread(
+            "own state", [partial(contribution, k, v, gate) for _, k, v, gate in cuts]
+        )
         state, before = given["state_BHKV"], []
         for n, (added, kept) in enumerate(made):
             before.append(state if pass_state or n == 0 else torch.zeros_like(state))
@@ -65,12 +67,12 @@ class Segments:
             state = kept * state + added
             self.tasks.append(Task("state", "pass on", n, start, self.now()))
         calls = [
-            partial(self.form.keys_gated, *cut, first)
-            for cut, first in zip(cuts, before, strict=True)
+            partial(self.form.keys_gated, q, k, v, gate, first)
+            for (q, k, v, gate), first in zip(cuts, before, strict=True)
         ]
         return torch.cat([o for o, _ in self.spread("outputs", calls)], 2), state
 
-    def spread(self, stage: str, calls: list[Call]) -> list[tuple[Tensor, Tensor]]:
+    def spread(self, stage: str, calls: Sequence[Call]) -> list[tuple[Tensor, Tensor]]:
         """What the calls give; call n is done by worker n modulo the number of workers."""
         waiting = [
             self.pools[n % len(self.pools)].submit(self.timed, stage, n, call)

@@ -159,6 +159,11 @@ if (owner !== pick.data.owner[0]) pick.data = {owner: [owner]}""",
         for axis in f.yaxis:
             axis.ticker = FixedTicker()
 
+    def resize(self, height: int) -> None:
+        """As high as this from the next `show` on, which sets its labels apart anew."""
+        self.figure.height = height
+        self.readings.data = {"x": [], "y": []}
+
     def show(self, plot: Plot, cursor: float) -> None:
         """Patch what differs from the plot shown before; same shape, or make new axes."""
         if plot.right != self._right:

@@ -26,8 +26,15 @@ from widgets.theme import FONT, hues, scheme, wrong
 from widgets.view import View
 
 SHARED = (
-    "common.js", "stage.js", "height.js", "svg_context.js", "snapshot.js", "timeline.js", "chooser.js"
-)  # fmt: skip
+    "common.js",
+    "stage_style.js",
+    "stage.js",
+    "height.js",
+    "svg_context.js",
+    "snapshot.js",
+    "timeline.js",
+    "chooser.js",
+)
 EXPORT = "export default"
 HEIGHT = 560  # pixels, unless the host says otherwise
 KEYFRAMES = 200  # moments a static page keeps of a view that folds to its cursor
@@ -70,6 +77,7 @@ def panel_class(view: str) -> type:
         "options": param.Dict(default={}),
         "window": param.Dict(default={}),
         "seek": param.Number(default=-1.0),
+        "reach": param.Number(default=0.0),
     }
     name = view.title().replace("_", "") + "Canvas"
     return type(name, (AnyWidgetComponent,), {"_esm": source(view), **traits})
@@ -89,6 +97,7 @@ def notebook_class(view: str) -> type:
         "options": traitlets.Dict(),
         "window": traitlets.Dict(),
         "seek": traitlets.Float(-1.0),
+        "reach": traitlets.Float(0.0),
     }
     name = view.title().replace("_", "") + "Widget"
     synced = {key: trait.tag(sync=True) for key, trait in traits.items()}
@@ -112,6 +121,7 @@ class CanvasDrawing:
             "is_dark": False,
             "options": settings(height),
             "window": {},
+            "reach": 0.0,
         }
         self._frame: Frame | None = None
         self._hosts: list[Any] = []
@@ -139,10 +149,12 @@ class CanvasDrawing:
     def dark(self, on: bool) -> None:
         self._set({"is_dark": bool(on)})
 
+    def reach(self, seconds: float) -> None:
+        """Let time axes go on to there at least, so that runs can be compared by eye."""
+        self._set({"reach": float(seconds)})
+
     def __panel__(self) -> Any:
-        host = panel_class(self.view)(
-            **self._state, sizing_mode="stretch_width"
-        )
+        host = panel_class(self.view)(**self._state, sizing_mode="stretch_width")
         host.param.watch(lambda e: self._heard(e.name, e.new), ["chosen", "window", "seek"])
         self._hosts.append(host)
         return host

@@ -15,10 +15,15 @@ from bokeh.layouts import gridplot
 
 from widgets import theme
 from widgets.axes import Axes
+from widgets.grip import Grip
 from widgets.picture import Picture, Scales
 
 Prepare = Callable[[dict[str, Any]], dict[str, Any]]
 Paint = Callable[[dict[str, Any], float, str], Picture]
+
+
+AXIS = 26  # pixels of the time axis under a stack of plots
+LEAST = 60  # pixels of a plot
 
 
 class ChartDrawing:
@@ -39,9 +44,13 @@ class ChartDrawing:
         )
         self._foot = pn.pane.HTML("", sizing_mode="stretch_width", margin=0, visible=False)
         self._pane = pn.pane.Bokeh(None, sizing_mode="stretch_width", margin=0)
+        self._usual = height
+        self._grip = Grip(question, visible=False)
+        self._grip.param.watch(lambda event: self._resize(event.new), "wanted")
         self._panel = pn.Column(
-            self._head, self._pane, self._foot, sizing_mode="stretch_width", margin=(8, 16)
-        )
+            self._head, self._pane, self._foot, self._grip,
+            sizing_mode="stretch_width", margin=(8, 16),
+        )  # fmt: skip
         self._words()
 
     def show(self, frame: dict[str, Any], cursor: float) -> None:
@@ -69,7 +78,7 @@ class ChartDrawing:
         self.axes = []
         for place, plot in enumerate(picture.plots):
             last = picture.across or place == len(picture.plots) - 1
-            height = self.height if picture.across else self.height + (26 if last else 0)
+            height = self.height + (AXIS if last and not picture.across else 0)
             shared = None if picture.across or not self.axes else self.axes[0].range
             axes = Axes(plot, height, last, shared)
             axes.dark(self.is_dark)
@@ -78,6 +87,8 @@ class ChartDrawing:
                 axes.figure.on_event(Tap, self._tapped)
             self.axes.append(axes)
         figures = [axes.figure for axes in self.axes]
+        rows = 1 if picture.across else len(figures)
+        self._grip.param.update(usual=self._usual * rows + AXIS, visible=bool(figures))
         # A grid has one toolbar for all, which saves all as one picture.
         self._pane.object = (
             figures
@@ -90,6 +101,15 @@ class ChartDrawing:
             )
             or None
         )
+
+    def _resize(self, wanted: float) -> None:
+        """Make the plots together as high as a person dragged them; 0 is the usual height."""
+        rows = 1 if self.shown.across else max(1, len(self.axes))
+        self.height = max(LEAST, round((wanted - AXIS) / rows)) if wanted else self._usual
+        for place, (axes, plot) in enumerate(zip(self.axes, self.shown.plots, strict=True)):
+            last = not self.shown.across and place == len(self.axes) - 1
+            axes.resize(self.height + (AXIS if last else 0))
+            axes.show(plot, self.cursor)
 
     def _picked(self, attr: str, old: Any, new: Any) -> None:
         self._tell(new["owner"][0])
@@ -128,6 +148,7 @@ class ChartDrawing:
         self.is_dark = on
         for axes in self.axes:
             axes.dark(on)
+        self._grip.is_dark = on
         self._words()
 
     def __panel__(self) -> Any:

@@ -13,9 +13,11 @@ function keptHeight(name, height) {
 }
 
 class Height {
-  // `usual`: the height without a wish. A handle at the lower edge of `root` moves it.
-  constructor(root, name, usual, changed = () => {}) {
-    Object.assign(this, { root, name, usual, changed, wished: 0, dragged: keptHeight(name) });
+  // `usual`: the height without a wish. A handle at the lower edge of `root` moves it, and `changed`
+  // hears of it: without it the root itself is made as high.
+  constructor(root, name, usual, changed = null) {
+    Object.assign(this, { name, usual, wished: 0, dragged: keptHeight(name) });
+    this.changed = changed || ((height) => { root.style.height = `${height}px`; });
     const grip = make("div", "pw-grip", root);
     this.grip = grip;
     grip.tabIndex = 0;
@@ -49,7 +51,6 @@ class Height {
     const now = this.now;
     if (now === this.applied) return;
     this.applied = now;
-    this.root.style.height = `${now}px`;
     this.grip.setAttribute("aria-valuenow", String(now));
     this.changed(now);
   }

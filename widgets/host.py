@@ -52,6 +52,12 @@ class _Unseen:
     def show(self, frame: dict[str, Any], cursor: float) -> None:
         return
 
+    def _align(self, duration: float) -> None:
+        """Runs that stand beside one another share the longest one's time axis."""
+        for feed in self.feeds if len(self.tracks) > 1 else ():
+            if hasattr(feed.drawing, "reach"):
+                feed.drawing.reach(duration)
+
     def choose(self, owner: str) -> None:
         return
 
@@ -143,6 +149,12 @@ class Stage(param.Parameterized):
     def _duration(self) -> float:
         return max((t.run.log.duration for t in self.tracks if t.run is not None), default=0.0)
 
+    def _align(self, duration: float) -> None:
+        """Runs that stand beside one another share the longest one's time axis."""
+        for feed in self.feeds if len(self.tracks) > 1 else ():
+            if hasattr(feed.drawing, "reach"):
+                feed.drawing.reach(duration)
+
     def choose(self, owner: str) -> None:
         """Light up one owner in all views."""
         if owner != self.chosen:
@@ -165,6 +177,7 @@ class Stage(param.Parameterized):
             duration = self._duration()
             if duration != self.cursor.duration:
                 self.cursor.duration = duration
+            self._align(duration)
             self.cursor.tick(wall)
             behind = self._fold(now + BUDGET)
             if not any(track.is_fresh for track in self.tracks):

@@ -1,76 +1,6 @@
 // The frame around every canvas view: title, figures, tools, menu, tip, and canvases that redraw
 // once per animation frame. Text from a run only ever goes into textContent or fillText.
 
-const STYLE = `
-.pw{position:relative;display:flex;flex-direction:column;box-sizing:border-box;overflow:hidden;
- background:var(--paper);color:var(--ink);font:13px/1.4 var(--font);padding:14px 16px 10px;
- font-variant-numeric:tabular-nums;border-radius:6px}
-.pw *{box-sizing:border-box}
-.pw-head{display:flex;align-items:flex-start;gap:6px 24px;min-height:42px;flex-wrap:wrap;
- padding-right:36px}
-.pw.narrow .pw-head{padding-right:0}
-.pw.narrow .pw-title{flex-basis:100%;padding-right:36px}
-.pw-title{font-size:16px;line-height:22px;font-weight:600;margin:0;flex:1 1 260px;
- letter-spacing:-.005em}
-.pw-chip{display:inline-block;font-size:12px;font-weight:500;line-height:18px;padding:0 8px;
- margin-left:10px;border-radius:9px;border:1px dashed var(--faint);color:var(--faint);
- vertical-align:1px;letter-spacing:0;white-space:nowrap}
-.pw-figures{display:flex;gap:24px;margin:0 0 0 auto}
-.pw-figures>div{display:flex;flex-direction:column-reverse;text-align:right}
-.pw-value{font-size:16px;line-height:22px;font-weight:600;white-space:nowrap}
-.pw-label{font-size:12px;line-height:16px;color:var(--faint);white-space:nowrap}
-.pw-menu{position:absolute;right:10px;top:11px}
-.pw .pw-menu>button{width:28px;padding:0;border-color:transparent;color:var(--faint);font-size:16px}
-.pw-list{position:absolute;right:0;top:30px;z-index:5;min-width:190px;padding:6px;
- background:var(--raised);border:1px solid var(--line);border-radius:6px;
- box-shadow:0 4px 16px rgba(0,0,0,.18)}
-.pw-list button{display:block;width:100%;text-align:left;border:0}
-.pw-list label{display:flex;justify-content:space-between;align-items:center;gap:12px;
- padding:3px 8px}
-.pw button,.pw select{font:inherit;height:28px;padding:0 10px;color:var(--ink);
- background:transparent;border:1px solid var(--line);border-radius:5px;cursor:pointer}
-.pw button:hover{background:var(--raised)}
-.pw button:focus-visible,.pw select:focus-visible,.pw canvas:focus-visible{
- outline:2px solid var(--ink);outline-offset:1px}
-.pw-tools{display:flex;align-items:center;gap:8px 16px;flex-wrap:wrap;margin:6px 0 10px;
- min-height:28px}
-.pw-switch{display:flex}
-.pw-switch button{border-radius:0;margin-left:-1px;color:var(--faint)}
-.pw-switch button:first-child{border-radius:5px 0 0 5px;margin-left:0}
-.pw-switch button:last-child{border-radius:0 5px 5px 0}
-.pw-switch button:only-child{border-radius:5px}
-.pw-switch button[aria-pressed=true]{background:var(--raised);color:var(--ink);font-weight:600;
- border-color:var(--faint);z-index:1}
-.pw-said{margin-left:auto;font-size:12px;color:var(--faint)}
-.pw-legend{display:flex;gap:4px 14px;flex-wrap:wrap;font-size:12px;color:var(--faint);
- align-items:center}
-.pw-legend span{display:inline-flex;gap:6px;align-items:center;white-space:nowrap}
-.pw-legend canvas{width:14px;height:14px}
-.pw-grip{position:absolute;left:0;right:0;bottom:0;height:9px;cursor:ns-resize;touch-action:none}
-.pw-grip::after{content:"";position:absolute;left:50%;bottom:3px;width:36px;height:3px;
- margin-left:-18px;border-radius:2px;background:var(--line)}
-.pw-grip:hover::after,.pw-grip:focus-visible::after{background:var(--faint)}
-.pw-grip:focus-visible{outline:2px solid var(--ink);outline-offset:-2px}
-.pw-body{flex:1;min-height:0;position:relative}
-.pw-surface{position:relative;min-width:0;min-height:0;overflow:hidden}
-.pw-surface canvas{position:absolute;left:0;top:0;display:block;touch-action:none}
-.pw-empty{position:absolute;inset:0;display:none;align-items:center;justify-content:center;
- text-align:center;color:var(--faint);font-size:14px;padding:0 20%;background:var(--paper);z-index:3;
- border:1px dashed var(--line);border-radius:6px}
-.pw-tip{position:absolute;display:none;z-index:4;pointer-events:none;max-width:360px;
- background:var(--raised);border:1px solid var(--line);border-radius:5px;padding:7px 10px;
- font-size:12px;line-height:17px;box-shadow:0 2px 10px rgba(0,0,0,.2);overflow-wrap:anywhere}
-.pw-tip div:first-child{font-weight:600}
-.pw-tip div+div{color:var(--faint)}`;
-
-function make(tag, className, parent, text = "") {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text) node.textContent = text;
-  if (parent) parent.appendChild(node);
-  return node;
-}
-
 class Stage {
   // `name` names saved pictures. Set `onFrame` and `onTheme`; surfaces redraw by themselves.
   constructor(el, model, name, title) {
@@ -97,9 +27,9 @@ class Stage {
     });
     this.fitted.observe(this.root);
     this.height = new Height(this.root, name, model.get("options").height || 560);
-    this.heard = [];
+    [this.heard, this.closing] = [[], []];
     this.listen("frame", () => { this.fresh = true; this.schedule(); });
-    for (const name of ["cursor", "chosen"]) this.listen(name, () => this.schedule());
+    for (const name of ["cursor", "chosen", "reach"]) this.listen(name, () => this.schedule());
     for (const name of ["is_dark", "options"]) this.listen(name, () => this.retheme());
     this.retheme();
   }
@@ -109,7 +39,14 @@ class Stage {
     this.heard.push([name, act]);
   }
 
+  // Listen to events of the whole page until this view is closed.
+  hearDocument(name, act) {
+    document.addEventListener(name, act);
+    this.closing.push(() => document.removeEventListener(name, act));
+  }
+
   close() {
+    for (const act of this.closing) act();
     for (const [name, act] of this.heard) this.model.off?.(`change:${name}`, act);
     for (const surface of this.surfaces) surface.watch.disconnect();
     this.fitted.disconnect();
@@ -118,6 +55,8 @@ class Stage {
   }
 
   get cursor() { return this.model.get("cursor") || 0; }
+  // How far time axes go at least: runs beside one another, and recordings, are all shown whole.
+  get reach() { return Math.max(this.model.get("options").duration || 0, this.model.get("reach") || 0); }
   get chosen() { return this.model.get("chosen") || ""; }
 
   set(name, value) {

@@ -9,6 +9,13 @@ class Timeline {
   constructor(stage, area, view) {
     Object.assign(this, { stage, view, run: "", end: 0, first: 0, held: false, zoom: null });
     this.left = view.left || NAMES;
+    // Runs beside one another are zoomed together: their axes stay one.
+    this.hear = ({ detail }) => {
+      if (!stage.model.get("reach") || detail.by === this || detail.name !== stage.name) return;
+      this.zoom = detail.zoom;
+      stage.schedule();
+    };
+    stage.hearDocument("workbench-zoom", this.hear);
     this.surface = stage.surface(area, (ctx, w, h) => this.draw(ctx, w, h), {
       wheel: (x, y, event) => this.wheel(x, y, event),
       pointerdown: (x, y, event) => this.press(x, y, event),
@@ -36,8 +43,14 @@ class Timeline {
     this.button.onclick = () => this.reset();
   }
 
+  zoomTo(zoom) {
+    this.zoom = zoom;
+    const detail = { name: this.stage.name, zoom, by: this };
+    if (this.stage.model.get("reach")) document.dispatchEvent(new CustomEvent("workbench-zoom", { detail }));
+  }
+
   reset() {
-    this.zoom = null;
+    this.zoomTo(null);
     this.held = false;
     this.stage.schedule();
   }
@@ -70,9 +83,9 @@ class Timeline {
   }
 
   measure(width, height) {
-    const { frame, view } = this, options = this.stage.model.get("options");
-    if (frame.run !== this.run) Object.assign(this, { run: frame.run, end: 0, zoom: null, held: false });
-    this.end = Math.max(this.end, frame.now, options.duration || 0, 1e-9);
+    const { frame, view } = this;
+    if (frame.run !== this.run) Object.assign(this, { run: frame.run, zoom: null, held: false });
+    this.end = Math.max(frame.now, this.stage.reach, 1e-9);
     Object.assign(this, { width, top: view.head, bottom: height - TIME_AXIS - (view.foot || 0) });
     const room = Math.max(1, this.bottom - this.top);
     this.pitch = clamp(room / Math.max(1, frame.lanes), ...view.pitch);
@@ -224,7 +237,7 @@ class Timeline {
   // Show `factor` times the time, with what lies under `x` staying there; never beyond the run.
   zoomAt(x, factor) {
     const time = this.time(x), span = Math.max(this.end * 1e-6, (this.to - this.from) * factor);
-    if (span >= this.end) this.zoom = null;
+    if (span >= this.end) this.zoomTo(null);
     else {
       const share = (time - this.from) / (this.to - this.from);
       this.pan(time - share * span, span);
@@ -233,7 +246,7 @@ class Timeline {
 
   pan(from, span) {
     const start = clamp(from, 0, Math.max(0, this.end - span));
-    this.zoom = [start, start + span];
+    this.zoomTo([start, start + span]);
   }
 
   press(x, y, event) {

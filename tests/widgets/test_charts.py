@@ -210,3 +210,23 @@ def test_names_stand_apart_within_bounds_and_in_order():
 def test_extremes_keep_both_ends():
     found = extremes(np.sin(np.arange(10_000)), 200)
     assert len(found) <= 200 and found[0] == 0 and found[-1] == 9999
+
+
+def test_a_chart_becomes_as_high_as_asked_and_its_labels_stand_apart():
+    drawing = LatencyDrawing()
+    drawing.show(folded(LatencyFold(), made_serving(requests=12)), 9.0)
+    usual = drawing.axes[0].figure.height
+    drawing._grip.wanted = 120.0
+    assert {axes.figure.height for axes in drawing.axes} == {94}
+    places = sorted(drawing.axes[0].figure.yaxis[0].ticker.ticks)
+    inner = 94 - 60
+    assert min(b - a for a, b in zip(places, places[1:], strict=False)) * inner > 10
+    drawing._grip.wanted = 0.0
+    assert drawing.axes[0].figure.height == usual
+
+
+def test_a_stack_of_plots_shares_the_height_among_its_plots():
+    drawing = LEVELS.draw()
+    drawing.show(folded(LevelsFold(), levels(20)), 0.1)
+    drawing._grip.wanted = 26.0 + 2 * 150
+    assert [axes.figure.height for axes in drawing.axes] == [150, 176]

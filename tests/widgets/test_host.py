@@ -260,3 +260,15 @@ def test_text_of_a_log_is_escaped_in_the_comparison():
     logs = [Log([Opened(0.0, {"name": name})]) for name in ("<script>", "b")]
     made = Compare([Run(log) for log in logs], ["levels"])
     assert "<script>" not in made._table.object and "&lt;script&gt;" in made._table.object
+
+
+def test_compared_canvas_views_share_the_longest_runs_time_axis():
+    short, long = Run(serving(requests=3)), Run(serving(requests=16))
+    made = Compare([short, long], ["request_lanes", "page_map"])
+    made.stage.tick()
+    reach = {feed.drawing._state["reach"] for feed in made.stage.feeds}
+    assert reach == {long.log.duration} and long.log.duration > short.log.duration
+    alone = Stage(["request_lanes"])
+    alone.open(short)
+    alone.tick()
+    assert alone.feeds[0].drawing._state["reach"] == 0.0

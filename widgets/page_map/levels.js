@@ -16,9 +16,10 @@ class Levels {
 
   draw(ctx, width, height) {
     const { frame, colors, cursor } = this.stage, tones = this.tones();
-    const duration = this.stage.model.get("options").duration || 0;
-    if (frame.run !== this.run) [this.run, this.last] = [frame.run, 0];
-    this.last = Math.max(this.last, duration, cursor, frame.time[frame.time.length - 1]);
+    const { reach } = this.stage;
+    if (frame.run !== this.run || reach < this.reach) [this.run, this.last] = [frame.run, 0];
+    this.reach = reach;
+    this.last = Math.max(this.last, reach, cursor, frame.time[frame.time.length - 1]);
     const right = width - LEGEND_WIDTH, bottom = height - LEVEL_AXIS, top = 4;
     const pages = Math.max(1, frame.state.length);
     this.right = right;

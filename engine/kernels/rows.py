@@ -18,7 +18,7 @@ from engine.kernels.lanes import LANES, whole
 SIZE = types.int64
 
 
-def _loop(
+def loop(
     builder: Any, count: Any, start: list[Any], body: Callable[[Any, list[Any]], list[Any]]
 ) -> list[Any]:
     """Run `body(i, carried)` for i in 0 … count - 1; the carried vectors after the last."""
@@ -60,7 +60,7 @@ def largest(context, x, x_at, vectors):
     def emit(target, b, signature, args):
         start = lanes.address(target, b, signature.args[0], args[0], args[1], lanes.FLOAT)
         low = lanes.same(float("-inf"))
-        [best] = _loop(
+        [best] = loop(
             b,
             args[2],
             [low],
@@ -86,7 +86,7 @@ def exponentials(context, x, x_at, vectors, shift):
             lanes.store(b, value, pointer)
             return [b.fadd(had[0], value)]
 
-        [sums] = _loop(b, args[2], [lanes.zeros()], body)
+        [sums] = loop(b, args[2], [lanes.zeros()], body)
         return lanes.fold(b, sums, b.fadd)
 
     return signature, emit
@@ -105,7 +105,7 @@ def exponential_sum(context, x, x_at, vectors, shift):
             value = b.fsub(_read(b, _vector(b, start, i)), shift)
             return [b.fadd(had[0], lanes.exp(b, value))]
 
-        [sums] = _loop(b, args[2], [lanes.zeros()], body)
+        [sums] = loop(b, args[2], [lanes.zeros()], body)
         return lanes.fold(b, sums, b.fadd)
 
     return signature, emit
@@ -128,7 +128,7 @@ def gate(context, x, x_at, y, y_at, vectors):
             lanes.store(b, value, pointer)
             return []
 
-        _loop(b, args[4], [], body)
+        loop(b, args[4], [], body)
         return target.get_dummy_value()
 
     return signature, emit
@@ -146,7 +146,7 @@ def squares(context, x, x_at, vectors):
             value = _read(b, _vector(b, start, i))
             return [lanes.fma(b, value, value, had[0])]
 
-        [sums] = _loop(b, args[2], [lanes.zeros()], body)
+        [sums] = loop(b, args[2], [lanes.zeros()], body)
         return lanes.fold(b, sums, b.fadd)
 
     return signature, emit
@@ -182,7 +182,7 @@ def dots(rows: int) -> Any:
                 reads = [_read(b, _vector(b, start, i)) for start in starts]
                 return [lanes.fma(b, x, key, h) for x, h in zip(reads, had, strict=True)]
 
-            sums = _loop(b, vectors, [lanes.zeros()] * rows, body)
+            sums = loop(b, vectors, [lanes.zeros()] * rows, body)
             for r, value in enumerate(sums):
                 place = lanes.at(b, out, b.mul(out_stride, whole(r)))
                 b.store(lanes.fold(b, value, b.fadd), place)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from engine.kernels.compiled import inner, kernel
 from engine.kernels.matmul.pack import aligned
+from engine.kernels.operator import Variant
 from engine.kernels.paged_attention.online_cpu import ROWS, attend, room
 
 
@@ -117,3 +118,13 @@ def flat(pages: Tensor) -> np.ndarray:
     if pages.dtype == torch.bfloat16:
         return pages.detach().view(torch.int16).view(-1).numpy().view(np.uint16)
     return pages.detach().view(-1).numpy()
+
+
+VARIANT = Variant(
+    name="tasks_cpu",
+    about="decode and prefill; a query's bits depend on neither batch nor chunk",
+    device="cpu",
+    call=paged_attention,
+    dtypes=("float32", "bfloat16"),
+    rank=3,
+)

@@ -1,0 +1,17 @@
+"""Decode attention, lean split (stream-K): as many tiles for one thread as for another."""
+
+from functools import partial
+
+from engine.kernels.operator import Variant
+from engine.kernels.paged_attention.decode_cpu import decode, refuses
+from engine.kernels.paged_attention.policies.lean import Lean
+
+VARIANT = Variant(
+    name="lean_cpu",
+    about="decode: equal runs of key tiles for every thread, a sequence's heads together",
+    device="cpu",
+    call=partial(decode, Lean(), True),
+    dtypes=("float32", "bfloat16"),
+    rank=4,
+    refuses=refuses,
+)

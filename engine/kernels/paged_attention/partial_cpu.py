@@ -1,0 +1,179 @@
+"""Decode attention of one sequence's newest token over a run of its keys (numba).
+
+In come the query rows of a few key/value heads and a run of positions; out go the attention over
+that run alone and its log-sum-exp (natural logarithm), which is all that merging needs. The bits
+depend on where a run begins: for bits that depend on nothing, take `tasks_cpu`.
+"""
+
+import math
+
+import numpy as np
+
+from engine.kernels.compiled import inner, pasted
+from engine.kernels.lanes import LANES
+from engine.kernels.matmul.panels_cpu import GROUP
+from engine.kernels.paged_attention.gathered import scores, weighted
+from engine.kernels.rows import exponentials, largest, part, read
+
+BLOCK = 64  # keys between two looks at the maximum
+NOTHING = np.float32(-np.inf)
+
+_score_one, _score_two, _score_four = scores(1), scores(2), scores(4)
+_weigh_one, _weigh_two, _weigh_four = (weighted(rows, GROUP) for rows in (1, 2, 4))
+_weigh_panel = weighted(1, 1)
+
+
+def room(rows: int, dim: int) -> int:
+    """Floats of scratch one thread needs for `rows` queries at once."""
+    size = rows * (dim + BLOCK + 3)
+    return -(-size // LANES) * LANES
+
+
+@inner
+def _find(places, at, count, table, table_at, page_size, key, heads):
+    """Where `count` tokens from `key` on lie, counted in heads; the last one fills the block."""
+    for j in range(count):
+        page = np.int64(table[table_at + (key + j) // page_size])
+        places[at + j] = (page * page_size + (key + j) % page_size) * heads
+    for j in range(count, BLOCK):
+        places[at + j] = places[at + max(count - 1, 0)]
+
+
+@pasted
+def _score(q, q_at, rows, k, places, at, ahead, head, dim, count, out, to):
+    """out[r · BLOCK + j] = q_r · k_j for 1, 2 or 4 queries and a strip of keys."""
+    whole = dim // LANES
+    for j in range(0, count, LANES // rows):
+        here, then = at + j, ahead + j
+        if rows == 4:
+            _score_four(q, q_at, dim, k, places, here, then, head, dim, whole, out, to + j, BLOCK)
+        elif rows == 2:
+            _score_two(q, q_at, dim, k, places, here, then, head, dim, whole, out, to + j, BLOCK)
+        else:
+            _score_one(q, q_at, dim, k, places, here, then, head, dim, whole, out, to + j, BLOCK)
+    if whole * LANES < dim:
+        for row in range(rows):
+            for j in range(count):
+                total = out[to + row * BLOCK + j]
+                key = (places[at + j] + head) * dim
+                for d in range(whole * LANES, dim):
+                    total += q[q_at + row * dim + d] * read(k, key + d)
+                out[to + row * BLOCK + j] = total
+
+
+@pasted
+def _weigh(p, p_at, rows, v, places, at, then, head, dim, count, old, old_at, out, to):
+    """out_r = out_r · old_r + Σ_j p[r, j] · v_j for 1, 2 or 4 queries and a strip of values."""
+    d = 0
+    while dim - d >= GROUP * LANES:
+        if rows == 4:
+            _weigh_four(
+                p, p_at, BLOCK, v, places, at, then, head, dim, d, count, old, old_at, out, to, dim
+            )
+        elif rows == 2:
+            _weigh_two(
+                p, p_at, BLOCK, v, places, at, then, head, dim, d, count, old, old_at, out, to, dim
+            )
+        else:
+            _weigh_one(
+                p, p_at, BLOCK, v, places, at, then, head, dim, d, count, old, old_at, out, to, dim
+            )
+        d += GROUP * LANES
+    for row in range(rows):
+        from_, to_row, column = p_at + row * BLOCK, to + row * dim, d
+        while dim - column >= LANES:
+            _weigh_panel(
+                p, from_, BLOCK, v, places, at, then, head, dim, column, count, old, old_at + row,
+                out, to_row, dim,
+            )  # fmt: skip
+            column += LANES
+        for c in range(column, dim):
+            total = out[to_row + c] * old[old_at + row]
+            for j in range(count):
+                total += p[from_ + j] * read(v, (places[at + j] + head) * dim + c)
+            out[to_row + c] = total
+
+
+@pasted
+def _soften(scores, row, count, softcap, best, below, old):
+    """Scores become weights under the new maximum; earlier weights are to shrink by `old`."""
+    lanes = (count + LANES - 1) // LANES * LANES
+    s = part(scores, row * BLOCK)
+    if softcap > 0:
+        for j in range(count):
+            s[j] = np.float32(math.tanh(s[j] / softcap)) * softcap
+    for j in range(count, lanes):
+        s[j] = NOTHING
+    highest = max(best[row], largest(scores, row * BLOCK, lanes // LANES))
+    old[row] = np.float32(math.exp(best[row] - highest))
+    total = exponentials(scores, row * BLOCK, lanes // LANES, highest)
+    below[row] = below[row] * old[row] + total
+    best[row] = highest
+
+
+@inner
+def _rows(left):
+    """How many of the queries left on a key head go together."""
+    return 4 if left >= 4 else min(left, 2)
+
+
+@inner
+def attend_run(
+    q, q_at, share, k, v, head, members, heads, dim, value_dim, table, table_at, page_size,
+    begin, end, scale, softcap, out, out_at, lse, lse_at, work, work_at, places, places_at,
+):  # fmt: skip
+    """Keys `begin` … `end` for the queries of `members` key/value heads from `head` on.
+
+    `q_at`, `out_at` and `lse_at` point at the first of members · share queries, which follow each
+    other. `work` needs `room` floats, `places` two blocks. No keys: out 0, lse -∞.
+    """
+    count = members * share
+    weights, queries = part(work, work_at), part(work, work_at + count * BLOCK)
+    best = part(queries, count * dim)
+    below, old = part(best, count), part(best, 2 * count)
+    for i in range(count * dim):
+        queries[i] = q[q_at + i] * scale
+    for row in range(count):
+        best[row], below[row] = NOTHING, np.float32(0)
+    for i in range(out_at, out_at + count * value_dim):
+        out[i] = np.float32(0)
+    here = places_at
+    _find(places, here, min(BLOCK, end - begin), table, table_at, page_size, begin, heads)
+    for block in range(begin, end, BLOCK):
+        keys, left = min(BLOCK, end - block), min(BLOCK, end - block - BLOCK)
+        then = 2 * places_at + BLOCK - here
+        if left > 0:
+            _find(places, then, left, table, table_at, page_size, block + BLOCK, heads)
+        for at in range(0, keys, LANES):
+            row = 0
+            while row < count:
+                rows = _rows(share - row % share)
+                ahead = at + (then if row % share == 0 and left > 0 else here)
+                _score(
+                    queries, row * dim, rows, k, places, here + at, ahead, head + row // share,
+                    dim, min(LANES, keys - at), weights, row * BLOCK + at,
+                )  # fmt: skip
+                row += rows
+        for row in range(count):
+            _soften(weights, row, keys, softcap, best, below, old)
+        for at in range(0, keys, LANES):
+            row = 0
+            while row < count:
+                rows = _rows(share - row % share)
+                ahead = at + (then if row % share == 0 and left > 0 else here)
+                _weigh(
+                    weights, row * BLOCK + at, rows, v, places, here + at, ahead,
+                    head + row // share, value_dim, min(LANES, keys - at), old, row,
+                    out, out_at + row * value_dim,
+                )  # fmt: skip
+                row += rows
+            for row in range(count):
+                old[row] = np.float32(1)
+        here = then
+    for row in range(count):
+        if below[row] > 0:
+            lse[lse_at + row] = best[row] + np.float32(math.log(below[row]))
+            for d in range(out_at + row * value_dim, out_at + (row + 1) * value_dim):
+                out[d] /= below[row]
+        else:
+            lse[lse_at + row] = NOTHING

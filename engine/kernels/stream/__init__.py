@@ -1,0 +1,1 @@
+"""STREAM through one interface: vectors, what to assign to them, and backends that do it."""

@@ -1,0 +1,1 @@
+"""Backends of STREAM, one a file."""

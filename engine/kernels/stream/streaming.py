@@ -1,0 +1,77 @@
+"""Emitted parts of loops over float64: eight at a time, stored past the caches."""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+
+from engine.kernels.compiled import emitted
+
+WIDE = 8  # float64 numbers of a cache line
+VECTOR = ir.VectorType(ir.DoubleType(), WIDE)
+
+
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+    start = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(start, [at], inbounds=True), VECTOR.as_pointer())
+
+
+def _read(builder: Any, pointer: Any) -> Any:
+    value = builder.load(pointer)
+    value.align = 8
+    return value
+
+
+def _write(builder: Any, value: Any, pointer: Any) -> None:
+    store = builder.store(value, pointer, align=8 * WIDE)
+    one = ir.Constant(ir.IntType(32), 1)
+    store.set_metadata("nontemporal", builder.module.add_metadata([one]))
+
+
+def _splat(builder: Any, number: Any) -> Any:
+    first = builder.insert_element(
+        ir.Constant(VECTOR, ir.Undefined), number, ir.Constant(ir.IntType(32), 0)
+    )
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDE), [0] * WIDE)
+    return builder.shuffle_vector(first, ir.Constant(VECTOR, ir.Undefined), zeros)
+
+
+@emitted
+def scaled_8(context, out, x, factor, at):
+    """out[at … at+7] = factor · x[…]; out must begin on a cache line, at be a multiple of 8."""
+
+    def emit(target, builder, signature, given):
+        out, x, factor, at = given
+        values = _read(builder, _pointer(target, builder, signature.args[1], x, at))
+        values = builder.fmul(values, _splat(builder, factor))
+        _write(builder, values, _pointer(target, builder, signature.args[0], out, at))
+        return target.get_dummy_value()
+
+    return types.void(out, x, types.float64, types.int64), emit
+
+
+@emitted
+def summed_8(context, out, x, y, factor, at):
+    """out[at … at+7] = x[…] + factor · y[…], two roundings; alignment as above."""
+
+    def emit(target, builder, signature, given):
+        out, x, y, factor, at = given
+        first = _read(builder, _pointer(target, builder, signature.args[1], x, at))
+        second = _read(builder, _pointer(target, builder, signature.args[2], y, at))
+        second = builder.fmul(second, _splat(builder, factor))
+        total = builder.fadd(first, second)
+        _write(builder, total, _pointer(target, builder, signature.args[0], out, at))
+        return target.get_dummy_value()
+
+    return types.void(out, x, y, types.float64, types.int64), emit
+
+
+@emitted
+def fence(context):
+    """Make this thread's streaming stores visible before anything that follows."""
+
+    def emit(target, builder, signature, given):
+        builder.fence("seq_cst")
+        return target.get_dummy_value()
+
+    return types.void(), emit

@@ -1,0 +1,39 @@
+"""STREAM's four operations through the one interface, against the native loop and the pins."""
+
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+from engine.core.run import Run
+from engine.hardware.measure import probe
+from engine.kernels.stream.config import StreamConfig
+from engine.kernels.stream.operations import OPERATIONS
+from engine.kernels.stream.run import run
+from workbench.studies.hardware.stream_cpp import gains, times
+
+LENGTH = 2**24
+REPEATS, MANY = 10, 40
+
+
+def rows(full: bool, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """A row for each operation: picked backend, its time, the read bandwidth's limit, C beside."""
+    machine = probe(say, 5)
+    config = StreamConfig(length=LENGTH, repeats=MANY if full else REPEATS)
+    log = Run.execute(run, config).log
+    assert log.opened is not None
+    ours, theirs = log.opened.facts["backend"], log.opened.facts["native"]
+    taken, found = times(log, ours), gains(log, ours, theirs)
+    return [
+        {
+            "name": f"stream {op.name}",
+            "what": f"{ours}, {op.counted * LENGTH / median(taken[op.name]) / 1e9:.1f} GB/s by "
+            "STREAM's count; limit: those bytes at the measured read bandwidth",
+            "seconds": median(taken[op.name]),
+            "limit_seconds": op.counted * LENGTH / machine.bandwidth,
+            "fraction_of_limit": op.counted * LENGTH / machine.bandwidth / median(taken[op.name]),
+            "ratio": found[op.name],
+            "ratio_to": theirs,
+            "holds_to": "≥ 1×",
+        }
+        for op in OPERATIONS
+    ]

@@ -5,12 +5,12 @@ the series, the latest decisions as sentences and four figures. Needs nothing bu
 steps, tokens and marks make it richer.
 """
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from engine.core.events import AnyEvent, Blob, Branch, Mark, Opened, Page, Span, Token
-from widgets.fold import Fold
+from widgets.canvas_fold import CanvasFold
 from widgets.looks import look
 from widgets.page_map.pool import ACTS, Pool
 from widgets.page_map.prefix import PrefixTree
@@ -25,15 +25,18 @@ DECISIONS = 80  # sentences kept
 SILENT = ("lookup",)  # marks too frequent for the list of decisions
 
 
-class PageMap(Fold):
+class PageMap(CanvasFold):
     """Folds events into the cache view's frame."""
 
+    question, empty = QUESTION, EMPTY
+    own = ("pool", "tree", "series", "length", "fresh", "parents")
+
     def __init__(self) -> None:
+        super().__init__()
         self.facts: dict[str, Any] = {}
-        self.clock, self.run = "wall", ""
         self.pool, self.tree = Pool(), PrefixTree()
         self.series = series()
-        self.now, self.touched = 0.0, 0.0  # the latest event, and the latest page event
+        self.touched = 0.0  # the latest page event
         self.steps, self.step_stop = 0, -1.0
         self.length: dict[int, int] = {}  # owner -> positions stored, as far as events say
         self.parents: dict[str, str] = {}
@@ -43,12 +46,8 @@ class PageMap(Fold):
         self.path: tuple[int, ...] = ()  # pages the last lookup found
         self.lookup: dict[str, Any] = {"text": "", "owner": "", "hit": 0, "miss": 0, "last": -1}
         self.mass, self.mass_seconds = "", 0.0
-        self._changes, self._framed = 0, -1
-        self._frame: dict[str, Any] = {}
 
-    def add(self, event: AnyEvent) -> None:
-        self._changes += 1
-        self.now = event.time
+    def take(self, event: AnyEvent) -> None:
         match event:
             case Page():
                 self._page(event)
@@ -71,8 +70,7 @@ class PageMap(Fold):
                 self._open(event)
 
     def _open(self, event: Opened) -> None:
-        self.facts, self.clock = event.facts, event.clock
-        self.run = f"{event.study} {event.seed} {len(str(event.config))}"
+        self.facts = event.facts
         sizes = [int(event.facts.get(k, d)) for k, d in
                  (("pages", 0), ("page_size", 1), ("host_pages", 0))]  # fmt: skip
         self.pool = Pool(*sizes)
@@ -170,24 +168,8 @@ class PageMap(Fold):
         pool = self.pool
         return pool.used, pool.cached, pool.pages - pool.used - pool.cached, len(pool.host)
 
-    def copy(self) -> Self:
-        other: Any = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.pool, other.tree, other.series = (
-            self.pool.copy(), self.tree.copy(), self.series.copy()
-        )  # fmt: skip
-        other.length, other.fresh = dict(self.length), set(self.fresh)
-        other.parents = dict(self.parents)
-        return other
-
-    def frame(self) -> dict[str, Any]:
-        """What to draw; the same object again while nothing has happened."""
-        if self._framed != self._changes:
-            self._framed = self._changes
-            self._frame = self._draw()
-        return self._frame
-
-    def _draw(self) -> dict[str, Any]:
+    def draw(self) -> dict[str, Any]:
+        """Everything about every page."""
         pool = self.pool
         rows = pool.table()
         fill = self._fill(rows)
@@ -195,10 +177,7 @@ class PageMap(Fold):
         state, refs = pool.column("state").copy(), pool.column("refs")
         looks = np.array([look(name) for name in names], np.uint8).reshape(-1, 2)
         return {
-            "question": QUESTION,
-            "empty": "" if pool.pages else EMPTY,
-            "modelled": self.clock == "virtual",
-            "run": self.run,
+            "any": bool(pool.pages),
             "step": self.step,
             "page_size": pool.page_size,
             "owners": names,

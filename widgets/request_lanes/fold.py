@@ -4,14 +4,13 @@ In come a run's events; out goes one frame of columns with the whole history so 
 scheduler's steps above them.
 """
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from engine.core.events import AnyEvent, Branch, Opened, Span, Token
+from engine.core.events import AnyEvent, Branch, Span, Token
+from widgets.canvas_fold import LaneFold
 from widgets.columns import Columns
-from widgets.fold import Fold
-from widgets.looks import look
 from widgets.theme import figure
 
 QUESTION = "What happened to each request, and when?"
@@ -20,14 +19,15 @@ STATES = ("queued", "running", "preempted", "swapped")
 ENDS = ("finished", "aborted", "rejected", "pruned", "joined")
 
 
-class RequestLanes(Fold):
-    """Folds events into lanes. A lane's number is its place in order of appearance."""
+class RequestLanes(LaneFold):
+    """Folds events into lanes."""
+
+    question, empty = QUESTION, EMPTY
+    own = (*LaneFold.own, "above", "open", "ends", "stretches", "chunks", "ticks", "steps")
 
     def __init__(self) -> None:
-        self.clock, self.run, self.now = "wall", "", 0.0
-        self.lanes: dict[str, int] = {}
+        super().__init__()
         self.above: dict[int, int] = {}  # forked lane -> its parent's
-        self.looks = Columns(hue="u1", texture="u1", born="f8")  # a row for each lane
         self.open: dict[int, tuple[int, float]] = {}  # lane -> its state now and since when
         self.ends: dict[int, tuple[float, int, str]] = {}  # lane -> when, how, why
         self.preempted, self.running = 0, 0
@@ -35,39 +35,25 @@ class RequestLanes(Fold):
         self.chunks = Columns(lane="i4", start="f8", stop="f8", first="i4", last="i4")
         self.ticks = Columns(lane="i4", time="f8")
         self.steps = Columns(start="f8", stop="f8", decode="i4", prefill="i4")
-        self._changes, self._framed = 0, -1
-        self._frame: dict[str, Any] = {}
 
-    def add(self, event: AnyEvent) -> None:
-        self._changes += 1
-        self.now = event.time
+    def take(self, event: AnyEvent) -> None:
         match event:
             case Token() if event.accepted:
-                self.ticks.append(self._lane(event.thread), event.time)
+                self.ticks.append(self.lane(event.thread), event.time)
             case Span(name="prefill"):
                 first, last = numbers(event.tag.partition(":")[::2])
-                self.chunks.append(self._lane(event.lane), event.start, event.time, first, last)
+                self.chunks.append(self.lane(event.lane), event.start, event.time, first, last)
             case Span(name="step"):
                 counts = dict(part.partition("=")[::2] for part in event.tag.split())
                 decode, prefill = numbers([counts.get(k, "0") for k in ("decode", "prefill")])
                 self.steps.append(event.start, event.time, decode, prefill)
             case Branch():
                 self._branch(event)
-            case Opened():
-                self.clock = event.clock
-                self.run = f"{event.study} {event.seed} {len(str(event.config))}"
-
-    def _lane(self, name: str) -> int:
-        lane = self.lanes.get(name)
-        if lane is None:
-            lane = self.lanes[name] = len(self.lanes)
-            self.looks.append(*look(name), self.now)
-        return lane
 
     def _branch(self, event: Branch) -> None:
-        lane = self._lane(event.thread)
+        lane = self.lane(event.thread)
         if event.parent:
-            self.above.setdefault(lane, self._lane(event.parent))
+            self.above.setdefault(lane, self.lane(event.parent))
         if lane in self.open:
             state, since = self.open.pop(lane)
             self.stretches.append(lane, state, since, event.time)
@@ -77,35 +63,13 @@ class RequestLanes(Fold):
             self.open[lane] = STATES.index(event.state), event.time
             self.preempted += event.state in ("preempted", "swapped")
 
-    def copy(self) -> Self:
-        other: Any = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        for name in ("lanes", "above", "open", "ends"):
-            setattr(other, name, getattr(self, name).copy())
-        for name in ("looks", "stretches", "chunks", "ticks", "steps"):
-            setattr(other, name, getattr(self, name).copy())
-        return other
-
-    def frame(self) -> dict[str, Any]:
-        """The whole history so far; the same object again while nothing has happened."""
-        if self._framed != self._changes:
-            self._framed = self._changes
-            self._frame = self._draw()
-        return self._frame
-
-    def _draw(self) -> dict[str, Any]:
-        names = list(self.lanes)
-        ends = [self.ends.get(lane, (np.nan, 0, "")) for lane in range(len(names))]
+    def draw(self) -> dict[str, Any]:
+        """The whole history so far."""
+        count = len(self.lanes)
+        ends = [self.ends.get(lane, (np.nan, 0, "")) for lane in range(count)]
         return {
-            "question": QUESTION,
-            "empty": "" if names else EMPTY,
-            "modelled": self.clock == "virtual",
-            "run": self.run,
-            "now": self.now,
-            "lanes": len(names),
-            "names": names,
-            **{k: self.looks[k] for k in self.looks.types},
-            "above": np.array([self.above.get(i, -1) for i in range(len(names))], np.int32),
+            **self.named(),
+            "above": np.array([self.above.get(i, -1) for i in range(count)], np.int32),
             "ended": np.array([when for when, _, _ in ends], np.float64),
             "outcome": np.array([how for _, how, _ in ends], np.uint8),
             "whys": [why for _, _, why in ends],

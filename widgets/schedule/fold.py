@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.core import tags
 from engine.core.events import AnyEvent, Level, Opened, Span
-from widgets.fold import Fold
+from widgets.canvas_fold import CanvasFold
 from widgets.schedule.busy import Busy
 from widgets.schedule.lanes import in_order, number
 from widgets.theme import figure
@@ -28,11 +28,15 @@ COLUMNS = {
 LEVELS = {"lane": "i", "kind": "i", "time": "d", "value": "d"}
 
 
-class Schedule(Fold):
+class Schedule(CanvasFold):
     """Spans in order of arrival as columns; names, tags and tasks are numbered once."""
 
+    question, empty = QUESTION, EMPTY
+    own = ("lanes", "kinds", "memory_kinds", "tags", "tasks", "of_tag")
+
     def __init__(self) -> None:
-        self.clock, self.run, self.now, self.limit = "wall", "", 0.0, 0.0
+        super().__init__()
+        self.limit = 0.0  # bytes
         self.chosen: list[str] | None = None  # the lanes the header names
         self.lanes: dict[str, int] = {}
         self.kinds: dict[str, int] = {}
@@ -44,12 +48,8 @@ class Schedule(Fold):
         self.levels = {name: array(kind) for name, kind in LEVELS.items()}
         self.busy: dict[tuple[int, int], Busy] = {}  # lane and layer (1: modelled)
         self.ends = [[np.inf, -np.inf], [np.inf, -np.inf]]  # of each layer, seconds
-        self._changes, self._framed = 0, -1
-        self._frame: dict[str, Any] = {}
 
-    def add(self, event: AnyEvent) -> None:
-        self.now = event.time
-        self._changes += 1
+    def take(self, event: AnyEvent) -> None:
         if type(event) is Span:
             self._span(event)
         elif type(event) is Level and event.name.startswith(MEMORY):
@@ -58,8 +58,6 @@ class Schedule(Fold):
             self._open(event)
 
     def _open(self, event: Opened) -> None:
-        self.clock = event.clock
-        self.run = f"{event.study} {event.seed} {len(str(event.config))}"
         lanes = event.facts.get("lanes")
         if isinstance(lanes, list):
             self.chosen = [str(lane) for lane in lanes]
@@ -118,24 +116,15 @@ class Schedule(Fold):
                 column.append(value)
 
     def copy(self) -> Self:
-        other: Any = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        for name in ("lanes", "kinds", "memory_kinds", "tags", "tasks", "of_tag"):
-            setattr(other, name, getattr(self, name).copy())
+        other = super().copy()
         other.spans = {name: column[:] for name, column in self.spans.items()}
         other.levels = {name: column[:] for name, column in self.levels.items()}
         other.busy = {key: busy.copy() for key, busy in self.busy.items()}
         other.ends = [list(ends) for ends in self.ends]
         return other
 
-    def frame(self) -> dict[str, Any]:
-        """The whole history so far; the same object again while nothing has happened."""
-        if self._framed != self._changes:
-            self._framed = self._changes
-            self._frame = self._draw()
-        return self._frame
-
-    def _draw(self) -> dict[str, Any]:
+    def draw(self) -> dict[str, Any]:
+        """The whole history so far."""
         order = in_order(self.lanes, self.chosen is not None)
         row = np.empty(len(order), np.int32)
         row[order] = np.arange(len(order), dtype=np.int32)
@@ -144,11 +133,8 @@ class Schedule(Fold):
         of_tag = np.array(self.of_tag, np.int32).reshape(-1, 2)
         modelled = self.clock == "virtual" or bool(len(of_tag) and of_tag[:, 1].all())
         return {
-            "question": QUESTION,
-            "empty": "" if len(spans["lane"]) else EMPTY,
+            "any": bool(len(spans["lane"])),
             "modelled": modelled,
-            "run": self.run,
-            "now": self.now,
             "lanes": len(names),
             "names": [names[lane] for lane in order],
             "kinds": list(self.kinds),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tornado.iostream import StreamClosedError
-from tornado.web import Application, HTTPError, RequestHandler
+from tornado.web import Application, HTTPError, RequestHandler, stream_request_body
 
 from engine.core.errors import BadInput
 from workbench import api_answers as answers
@@ -19,7 +19,14 @@ from workbench.api_requests import Asked, chat, completion, read_json
 from workbench.live import LiveEngine, Piece, Ticket
 
 BODY = 4 << 20  # bytes of a request's body, at most
-SHORT = {400: "invalid_request_error", 401: "authentication_error", 403: "permission_error"}
+SWALLOWED = 16 * BODY  # of a body too large, before it is refused
+BODY_SECONDS = 60
+SHORT = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    413: "invalid_request_error",
+}
 
 
 class Handler(RequestHandler):
@@ -68,12 +75,47 @@ class Models(Handler):
         self.write(answers.models(self.live))
 
 
+@stream_request_body
 class Generation(Handler):
-    """What completions and chat share: read, submit, then answer whole or piece by piece."""
+    """What completions and chat share: read, submit, then answer whole or piece by piece.
+
+    The body is taken in here, so that one too large can be answered: a client listens only once
+    it has sent everything.
+    """
 
     kind = ""
 
+    def prepare(self) -> None:
+        self.body, self.received = bytearray(), 0  # what is kept; bytes there were
+        self.refusal: HTTPError | None = None
+        self.request.connection.set_max_body_size(SWALLOWED)
+        self.request.connection.set_body_timeout(BODY_SECONDS)
+        try:
+            super().prepare()
+            if (length := self._length()) > SWALLOWED:
+                raise _too_large(length)  # said at once: too much even to be dropped
+        except HTTPError as fault:
+            if self.request.method != "POST" or fault.status_code == 413:
+                raise
+            self.refusal = fault
+
+    def _length(self) -> int:
+        """Bytes the client announces; 0 where it says nothing that makes sense."""
+        try:
+            return int(self.request.headers.get("Content-Length", "0"))
+        except ValueError:
+            return 0
+
+    def data_received(self, data: bytes) -> None:
+        self.received += len(data)
+        if self.received <= BODY and self.refusal is None:
+            self.body += data
+
     async def post(self) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        if self.received > BODY:
+            raise _too_large(self.received)
         asked = self._read()
         self.answer = answers.Answer(self.kind, self.live.name, asked)
         pieces: asyncio.Queue[Piece] = asyncio.Queue()
@@ -99,7 +141,7 @@ class Generation(Handler):
         if kind != "application/json":
             raise HTTPError(415, "content type: send application/json")
         try:
-            asked = (chat if self.kind == "chat" else completion)(read_json(self.request.body))
+            asked = (chat if self.kind == "chat" else completion)(read_json(bytes(self.body)))
         except BadInput as fault:
             raise HTTPError(400, str(fault)) from None
         if asked.model != self.live.name:
@@ -139,11 +181,16 @@ class Generation(Handler):
         self.write("data: [DONE]\n\n")
 
     def on_connection_close(self) -> None:
+        super().on_connection_close()
         self._abort()
 
     def _abort(self) -> None:
         for ticket in getattr(self, "tickets", ()):
             self.live.abort(ticket)
+
+
+def _too_large(size: int) -> HTTPError:
+    return HTTPError(413, f"body: {size} bytes; at most {BODY}")
 
 
 class Completions(Generation):

@@ -78,11 +78,12 @@ class Answer:
 
     def chunks(self, piece: Piece) -> list[dict[str, Any]]:
         """What to send for one piece; nothing for one that completes no text."""
+        told = bool(self.refused)
         choice = self.take(piece)
         if not piece.text and not piece.reason and piece.token is None:
             return []
         if piece.refused:
-            return [error(piece.refused, "invalid_request_error")]
+            return [] if told else [error(piece.refused, "invalid_request_error")]
         shared: dict[str, Any] = {"index": piece.index, "finish_reason": piece.reason or None}
         shared["logprobs"] = None
         if self.asked.sampling.logprobs and piece.token is not None:

@@ -27,6 +27,7 @@ SAME = (
     "min_tokens",
     "ignore_eos",
 )
+NUMBERS = {*SAME, "max_tokens", "max_completion_tokens", "logprobs"} - {"ignore_eos"}
 IGNORED = {"user", "metadata", "store", "service_tier", "model", "stream", "stream_options"}
 
 
@@ -74,7 +75,7 @@ def chat(fields: dict[str, Any]) -> Asked:
     wanted = fields.get("logprobs") or False
     if not isinstance(wanted, bool):
         raise BadInput("logprobs: give true or false")
-    tops = max(1, fields.get("top_logprobs") or 1) if wanted else 0
+    tops = (fields.get("top_logprobs") or 1) if wanted else 0
     longest = fields.get("max_completion_tokens", fields.get("max_tokens", 256))
     made = _sampling(fields, longest, tops)
     return Asked(messages=_messages(fields.get("messages")), sampling=made, **_common(fields))
@@ -106,13 +107,16 @@ def _common(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sampling(fields: dict[str, Any], longest: Any, tops: Any) -> Sampling:
+    for name, value in {**fields, "max_tokens": longest, "logprobs": tops}.items():
+        if name in NUMBERS and (isinstance(value, (bool, str))):  # Python takes true for 1
+            raise BadInput(f"{name}: give a number")
     made = {name: fields[name] for name in SAME if fields.get(name) is not None}
     made.setdefault("temperature", 1.0)
     stop = fields.get("stop") or ()
     if "" in ([stop] if isinstance(stop, str) else stop if isinstance(stop, list) else []):
         raise BadInput("stop: an empty text would end every answer; leave it out")
     bias = fields.get("logit_bias") or {}
-    if not isinstance(bias, dict) or not all(key.isdigit() for key in bias):
+    if not isinstance(bias, dict) or not all(map(_bias, bias.items())):
         raise BadInput("logit_bias: give an object of token number to bias")
     return sampling(
         **made,
@@ -121,6 +125,12 @@ def _sampling(fields: dict[str, Any], longest: Any, tops: Any) -> Sampling:
         stop=(stop,) if isinstance(stop, str) else stop,
         logit_bias=[(int(token), value) for token, value in bias.items()],
     )
+
+
+def _bias(pair: tuple[str, Any]) -> bool:
+    token, value = pair
+    number = token.isascii() and token.isdigit() and len(token) < 10
+    return number and type(value) in (int, float)
 
 
 def _prompts(prompt: Any) -> tuple[str | tuple[int, ...], ...]:

@@ -19,9 +19,11 @@ import numpy as np
 from engine.core import machine
 from engine.core.errors import BadInput
 from engine.core.run import Live, Run, Stopped
+from engine.hardware.measure import measure
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.executor import Built
+from engine.inference.intake import validate
 from engine.inference.request import Request, Sampling
 
 LONG = 400_000  # events after which a run ends once the engine is idle
@@ -80,6 +82,7 @@ class LiveEngine:
         self._waiting: deque[Ticket] = deque()
         self._aborts: deque[Ticket] = deque()
         self._open: set[Ticket] = set()  # handed in, not over
+        self._measured = False  # the roofs: the next run's header carries them
         self._lock = threading.Lock()
 
     def start(self) -> "LiveEngine":
@@ -117,7 +120,9 @@ class LiveEngine:
         """Hand in one prompt; `tell` is called from the engine's thread. Raises BadInput."""
         if self.failure:
             raise BadInput(self.failure)
-        request = Request(np.asarray(prompt, np.int32), sampling, user=user)
+        request, built = Request(np.asarray(prompt, np.int32), sampling, user=user), self.built
+        if built is not None:  # so that the asker hears at once what the engine would say later
+            validate(request, built.executor.facts)
         ticket = Ticket(request, tell, base, sampling.n)
         with self._lock:
             if len(self._open) + len(self._waiting) >= WAITING:
@@ -176,6 +181,7 @@ class LiveEngine:
             raise
         if self._compiled:
             self._compiling, self.built = None, config.executor.build(config)
+        self._measured = False
         self.start()
 
     def _build(self, config: Any) -> Built:
@@ -190,7 +196,7 @@ class LiveEngine:
 
     def _must_begin_anew(self, live: Live) -> bool:
         """Whether this run should end: it has grown long, or compiled kernels stand ready."""
-        return self._compiled or len(live.log) >= LONG
+        return self._compiled or self._measured or len(live.log) >= LONG
 
     @property
     def _compiled(self) -> bool:
@@ -212,11 +218,14 @@ class LiveEngine:
         blobs = live.log.blobs
         return Engine(config, built.executor, built.clock, live.emit, built.tokenizer, blobs)
 
-    @staticmethod
-    def _obey(engine: Engine, commands: list[dict[str, Any]]) -> None:
+    def _obey(self, engine: Engine, commands: list[dict[str, Any]]) -> None:
         for command in commands:
             if command.get("do") == "forget":
                 engine.reset()
+            elif command.get("do") == "measure" and self.built is not None:
+                measure(refresh=True)  # in the engine's own thread: nothing decodes meanwhile
+                self.built.executor.facts = self.config.executor.build(self.config).executor.facts
+                self._measured = True
 
     def _take(self, engine: Engine, more: bool) -> None:
         """Pass on what clients said since the last step."""
@@ -258,14 +267,13 @@ class LiveEngine:
 
     def ended(self, ticket: Ticket, request: Request) -> None:
         """The engine's news of an end, passed on."""
+        if request.state == "rejected" and not request.parent:  # its samples never began either
+            return self._end(ticket, "error", request.reason)
         ticket.left -= 1
         if not ticket.left:
             self._open.discard(ticket)
-        if request.state == "rejected":
-            self._tell(ticket, request, reason="error", refused=request.reason)
-        else:
-            reason = request.reason if request.reason in ("stop", "length") else "abort"
-            self._tell(ticket, request, reason=reason)
+        reason = request.reason if request.reason in ("stop", "length") else "abort"
+        return self._tell(ticket, request, reason=reason)
 
     @staticmethod
     def _tell(ticket: Ticket, request: Request, **news: Any) -> None:

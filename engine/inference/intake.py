@@ -9,7 +9,7 @@ from engine.core.events import Branch
 from engine.inference.config import InferenceConfig
 from engine.inference.executor import Facts
 from engine.inference.policy import View
-from engine.inference.request import Request
+from engine.inference.request import Request, Sampling
 from engine.inference.scheduler import Scheduler
 from engine.kernels.draws import mix, seed_of
 
@@ -30,7 +30,17 @@ def validate(request: Request, facts: Facts) -> None:
         )
     if int(prompt.min()) < 0 or int(prompt.max()) >= facts.vocab:
         raise BadInput(f"{name}: the prompt has a token outside 0 to {facts.vocab - 1}")
+    for field, tokens in _named_tokens(request.sampling):
+        if tokens and max(tokens) >= facts.vocab:
+            raise BadInput(f"{name}: {field} has a token outside 0 to {facts.vocab - 1}")
     request.prompt = request.tokens = prompt
+
+
+def _named_tokens(wish: Sampling) -> tuple[tuple[str, list[int]], ...]:
+    return (
+        ("logit_bias", [token for token, _ in wish.logit_bias]),
+        ("stop_tokens", list(wish.stop_tokens)),
+    )
 
 
 class Intake:

@@ -14,7 +14,7 @@ from tornado.httpserver import HTTPServer
 from engine.core.errors import BadInput
 from engine.core.events import Branch
 from tests.workbench.toy_engine import toy_live
-from workbench.api import BODY, application
+from workbench.api import BODY, SWALLOWED, application
 from workbench.api_access import access
 
 TOKEN = "a token of many letters"
@@ -105,6 +105,12 @@ def test_a_chat_is_answered(port):
     assert answer["choices"][0]["message"] == {"role": "assistant", "content": "def"}
 
 
+def test_a_stream_says_once_why_it_was_refused(port):
+    wish = {**TEXT, "n": 200, "stream": True}
+    [found] = chunks(ask(port, "/v1/completions", wish)[1])
+    assert "200 samples" in found["error"]["message"]
+
+
 def chunks(text):
     lines = [line.removeprefix("data: ") for line in text.split("\n") if line]
     assert lines[-1] == "[DONE]"
@@ -138,6 +144,10 @@ def test_a_chat_is_streamed_with_its_role_first(port):
         ({**TEXT, "bogus": 1}, 400, "bogus"),
         ({**TEXT, "prompt": [99999]}, 400, "token outside"),
         ({**TEXT, "prompt": "a" * 300}, 400, "300 tokens"),
+        ({**TEXT, "logit_bias": {"40": 1}}, 400, "outside 0 to 39"),
+        ({**TEXT, "logit_bias": {"40": 1}, "stream": True}, 400, "outside 0 to 39"),
+        ({**TEXT, "max_tokens": True}, 400, "max_tokens"),
+        ({**TEXT, "n": 200}, 400, "200 samples"),
     ],
 )
 def test_a_wrong_request_gets_one_line(port, body, status, says):
@@ -153,14 +163,42 @@ def test_other_addresses_and_methods_are_refused(port):
     assert ask(port, "/v1/completions", TEXT, {"Content-Type": "text/plain"})[0] == 415
 
 
-def test_a_body_too_large_is_refused(port):
+def test_a_bias_on_the_last_token_of_the_vocabulary_is_taken(port):
+    status, text = ask(port, "/v1/completions", {**TEXT, "logit_bias": {"39": 1}})
+    assert status == 200, text
+
+
+@pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions"])
+def test_a_body_too_large_is_refused_once_it_is_sent(port, path):
+    for size in (BODY + 1, 3 * BODY):
+        status, text = ask(port, path, b" " * size)
+        assert status == 413
+        assert json.loads(text)["error"]["message"] == f"body: {size} bytes; at most {BODY}"
+    assert ask(port, path, b" " * BODY)[0] == 400, "as large as may be, and no JSON"
+
+
+def test_a_body_too_large_in_chunks_of_unknown_number_is_refused(port):
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    pieces = (b" " * 65536 for _ in range(BODY // 65536 + 1))
+    kind = {"Content-Type": "application/json"}
+    link.request("POST", "/v1/completions", pieces, kind, encode_chunked=True)
+    assert link.getresponse().status == 413
+    link.close()
+
+
+def test_a_body_far_too_large_is_refused_before_it_is_sent(port):
     link = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     link.putrequest("POST", "/v1/completions")
     link.putheader("Content-Type", "application/json")
-    link.putheader("Content-Length", str(BODY + 1))
+    link.putheader("Content-Length", str(SWALLOWED + 1))
     link.endheaders()
-    assert 400 <= link.getresponse().status < 500
+    assert link.getresponse().status == 413
     link.close()
+
+
+def test_a_stranger_s_body_is_not_read_before_he_is_refused(port):
+    status, text = ask(port, "/v1/completions", b" " * BODY, {"Host": "evil.example"})
+    assert status == 403
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,16 @@ def test_chat_reads_text_parts_and_streams():
         ({"temperature": -1}, "temperature"),
         ({"temperature": float("nan")}, "temperature"),
         ({"max_tokens": 0}, "max_tokens"),
+        ({"max_tokens": True}, "max_tokens"),
+        ({"max_tokens": "5"}, "max_tokens"),
+        ({"n": True}, "n: give a number"),
+        ({"seed": False}, "seed"),
+        ({"temperature": True}, "temperature"),
+        ({"logprobs": True}, "logprobs"),
+        ({"ignore_eos": "perhaps"}, "ignore_eos"),
+        ({"logit_bias": {"5": True}}, "logit_bias"),
+        ({"logit_bias": {"\u00b2": 1}}, "logit_bias"),
+        ({"logit_bias": {"9" * 5000: 1}}, "logit_bias"),
         ({"n": 5000}, "'n'"),
         ({"logit_bias": {"a": 1}}, "logit_bias"),
         ({"stop": [""]}, "stop"),
@@ -83,6 +93,21 @@ def test_a_wrong_completion_names_its_field(change, says):
 def test_wrong_messages_are_refused(messages):
     with pytest.raises(BadInput, match="messages"):
         chat({**TALK, "messages": messages})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"max_tokens": True},
+        {"max_completion_tokens": True},
+        {"logprobs": True, "top_logprobs": "many"},
+        {"logprobs": True, "top_logprobs": True},
+        {"logprobs": 1},
+    ],
+)
+def test_a_wrong_number_in_a_chat_is_refused(change):
+    with pytest.raises(BadInput, match=r"give a number|logprobs"):
+        chat({**TALK, **change})
 
 
 HALF_A_CHARACTER = rb'{"prompt": "\ud800"}'

@@ -55,11 +55,17 @@ def test_every_step_is_in_the_run_s_log(live):
 
 
 def test_an_impossible_prompt_is_refused_and_the_engine_goes_on(live):
-    ((_, reason),) = answers(live, "a" * 300, max_tokens=4)
-    assert "300 tokens" in reason
-    ((_, reason),) = answers(live, "", max_tokens=4)
-    assert "empty" in reason
+    with pytest.raises(BadInput, match="300 tokens"):
+        answers(live, "a" * 300, max_tokens=4)
+    with pytest.raises(BadInput, match="empty"):
+        answers(live, "", max_tokens=4)
     assert answers(live, "a", max_tokens=1) == [("b", "length")]
+
+
+def test_more_samples_than_can_run_are_refused_each(live):
+    found = answers(live, "a", max_tokens=2, n=200)
+    assert len(found) == 200
+    assert {reason for _, reason in found} == {"asks for 200 samples, 64 can run"}
 
 
 def test_an_abort_ends_the_answer():

@@ -183,3 +183,11 @@ def test_reset_empties_the_tree_and_nothing_else():
     held.reset()
     held.step()
     assert held.cache.cached == 0 and held.cache.pool.free == 64
+
+
+@pytest.mark.parametrize("fields", [{"logit_bias": [(VOCAB, 1.0)]}, {"stop_tokens": [VOCAB]}])
+def test_a_wish_about_a_token_the_model_has_not_is_bad_input(fields):
+    held, _ = engine()
+    with pytest.raises(BadInput, match=rf"{next(iter(fields))}.*outside 0 to {VOCAB - 1}"):
+        held.add(request(5, 1, **fields))
+    assert not held.busy

@@ -155,6 +155,12 @@ function ticks(low, high, count) {
   return found;
 }
 
+// Round moments: from a minute on they are round in minutes.
+function timeTicks(low, high, count) {
+  const unit = high >= 60 ? 60 : 1;
+  return ticks(low / unit, high / unit, count).map((value) => value * unit);
+}
+
 // The number of sorted `values` below `wanted`.
 function countBelow(values, wanted) {
   let low = 0, high = values.length;

@@ -168,7 +168,7 @@ class Timeline {
     ctx.fillText(fit(ctx, below, this.left - 6), 0, 32);
     ctx.save();
     ctx.beginPath();
-    ctx.rect(0, this.top, this.left, this.bottom - this.top);
+    ctx.rect(0, this.top - 4, this.left, this.bottom - this.top + 8); // names of low lanes stick out
     ctx.clip();
     for (const lane of this.visible()) {
       const place = this.at(lane), name = this.frame.names[place], picked = name === chosen;
@@ -195,7 +195,7 @@ class Timeline {
     ctx.beginPath();
     ctx.moveTo(this.left, y + 0.5);
     ctx.lineTo(right, y + 0.5);
-    const found = ticks(this.from, this.to, Math.max(2, (right - this.left) / 110));
+    const found = timeTicks(this.from, this.to, Math.max(2, (right - this.left) / 110));
     const label = `${seconds(cursor, this.to)}`, half = ctx.measureText(label).width / 2 + 6;
     const at = clamp(now, this.left + half - 6, right - half + 6);
     for (const value of found) {

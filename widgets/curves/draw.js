@@ -48,7 +48,11 @@ function drawCurves(ctx, stage, panels, width, height, legend) {
   ctx.font = `12px ${stage.colors.font}`;
   const lines = Math.floor((high - PANEL_HEAD - PANEL_FOOT) / NAME_LINE);
   const alone = drawn.every((series) => series.length < 2) && new Set(drawn.flat().map((s) => s.name)).size < 2;
-  const hasLegend = !alone && (Math.max(0, ...widest) > wide * 0.42 || drawn.some((s) => s.length > lines));
+  // Once there is a legend it stays: without it the lines would be higher and might ask for it again.
+  const key = [width, ...drawn.map((s) => s.length)].join();
+  const hasLegend = !alone && (legend.dataset.needed === key || Math.max(0, ...widest) > wide * 0.32
+    || drawn.some((s) => s.length > lines));
+  legend.dataset.needed = hasLegend ? key : "";
   panels.forEach((panel, i) => {
     const x = (i % columns) * (wide + BETWEEN), y = Math.floor(i / columns) * (high + 10);
     panel.place(ctx, x, y, wide, high, hasLegend || alone ? 6 : Math.ceil(widest[i]) + 12);

@@ -75,7 +75,7 @@ class Levels {
     ctx.moveTo(0, bottom + 0.5);
     ctx.lineTo(right, bottom + 0.5);
     ctx.stroke();
-    const found = ticks(0, this.last, Math.max(2, right / 110));
+    const found = timeTicks(0, this.last, Math.max(2, right / 110));
     found.forEach((value, i) => {
       const at = this.last ? value / this.last * right : 0;
       ctx.textAlign = i === 0 ? "left" : at > right - 24 ? "right" : "center";

@@ -14,6 +14,7 @@ from workbench.live import LiveEngine
 from workbench.pages_catalogue import catalogue_page
 from workbench.pages_compare import ComparePage
 from workbench.pages_live import LivePage
+from workbench.pages_roofline import RooflinePage
 from workbench.pages_runs import RunsPage
 from workbench.pages_shell import message_page
 from workbench.pages_study import StudyPage, asked_study
@@ -29,6 +30,7 @@ def pages(live: LiveEngine, shelf: Shelf) -> dict[str, Page]:
         "/": lambda: LivePage(live, shelf).page(),
         "catalogue": catalogue_page,
         "study": lambda: StudyPage(asked_study(), shelf).page(),
+        "roofline": lambda: RooflinePage(shelf).page(),
         "compare": lambda: ComparePage(shelf).page(),
         "runs": lambda: RunsPage(shelf).page(),
         "run": lambda: RunsPage(shelf).page(),
@@ -78,7 +80,8 @@ def serve(
 
 def live_config(model: str) -> InferenceConfig:
     """The live page's engine: a cache small enough to see it fill, share and evict."""
-    return InferenceConfig(model=model, pages=240, max_running=24, attention_every=8, profile_every=16)
+    every = {"attention_every": 8, "profile_every": 16}
+    return InferenceConfig(model=model, pages=240, max_running=24, **every)
 
 
 def make_server(port: int, live: LiveEngine, shelf: Shelf, rules: Access | None = None) -> Any:

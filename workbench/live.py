@@ -19,12 +19,12 @@ import numpy as np
 from engine.core import machine
 from engine.core.errors import BadInput
 from engine.core.run import Live, Run, Stopped
-from engine.hardware.measure import measure
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.executor import Built
 from engine.inference.intake import validate
 from engine.inference.request import Request, Sampling
+from workbench.roofs_now import measure_roofs
 
 LONG = 400_000  # events after which a run ends once the engine is idle
 WAITING = 512  # requests that may be open at once
@@ -223,8 +223,7 @@ class LiveEngine:
             if command.get("do") == "forget":
                 engine.reset()
             elif command.get("do") == "measure" and self.built is not None:
-                measure(refresh=True)  # in the engine's own thread: nothing decodes meanwhile
-                self.built.executor.facts = self.config.executor.build(self.config).executor.facts
+                measure_roofs(self.built.executor)
                 self._measured = True
 
     def _take(self, engine: Engine, more: bool) -> None:

@@ -17,7 +17,7 @@ from workbench.pages_shell import Shell, html
 from workbench.shelf import Shelf
 from workbench.study_panel import views
 
-VIEWS = ("page_map", "token_river", "request_lanes", "levels")
+VIEWS = ("page_map", "token_river", "request_lanes", "levels", "roofline")
 LOOK = 100  # milliseconds between looks at the engine
 BUSY = 5  # requests the page keeps going by itself
 ANSWERS = 8  # answers shown
@@ -111,6 +111,7 @@ class LivePage:
             self._button("More than fits", self._overfill),
             self._button("Stop all", self._stop),
             self._button("Forget the cache", self._forget),
+            self._button("Measure this machine's roofs", self._measure),
         ]
         return pn.Column(
             self.prompt,
@@ -154,6 +155,10 @@ class LivePage:
     def _forget(self) -> None:
         if self.live.run is not None:
             self.live.run.tell(do="forget")
+
+    def _measure(self) -> None:
+        if self.live.run is not None:
+            self.live.run.tell(do="measure")
 
     def look(self) -> None:
         """Follow the engine: its present run, the answers, and keep it busy where asked to."""

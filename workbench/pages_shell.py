@@ -17,7 +17,13 @@ from panel_material_ui.template.base import Meta
 
 from widgets.theme import DARK, FONT, LIGHT, Scheme, wrong
 
-PLACES = (("", "Live engine"), ("catalogue", "Catalogue"), ("compare", "Compare"), ("runs", "Runs"))
+PLACES = (
+    ("", "Live engine"),
+    ("catalogue", "Catalogue"),
+    ("roofline", "Roofline"),
+    ("compare", "Compare"),
+    ("runs", "Runs"),
+)
 ACCENT = {"light": "#0067A3", "dark": "#5BB3E8"}
 
 CSS = """

@@ -14,6 +14,7 @@ FEEDS = {  # view -> a kind of event it lives on
     "latency": Token,
 }
 MOST = 4
+PROFILED = ("page_map", "token_river", "request_lanes", "roofline")
 
 
 def views_of(log: Log) -> tuple[str, ...]:
@@ -25,9 +26,17 @@ def views_of(log: Log) -> tuple[str, ...]:
         except BadInput:
             pass  # a run of a study this workbench does not have
     kinds = {type(event) for event in log}
+    if _is_profiled(log):  # then it tells more than the levels do
+        return tuple(name for name in PROFILED if name == "roofline" or FEEDS[name] in kinds)
     found = [name for name, kind in FEEDS.items() if kind in kinds and name in views()]
     if any(type(event) is Blob and event.name.startswith("curve/") for event in log):
         found.insert(0, "curves")
     if not found and Span in kinds:
         found = ["schedule"]
     return tuple(found[:MOST])
+
+
+def _is_profiled(log: Log) -> bool:
+    """Whether operations stand in it with their work, not whole steps alone."""
+    spans = (event for event in log if isinstance(event, Span))
+    return any(span.flops > 0 and span.name != "step" for span in spans)

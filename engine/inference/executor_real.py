@@ -106,7 +106,7 @@ def executor_for(
         bytes_per_page=float(size),
         eos=eos,
         dtype=str(model.dtype).removeprefix("torch."),
-        **_limits(model.device),
+        **limits(model.device),
     )
     storage = Storage(model.spec, config.pages, config.page_size, config.host_pages, model.device)
     return RealExecutor(model, storage, facts, _probe(config, model))
@@ -124,7 +124,7 @@ def _probe(config: Settings, model: Model) -> AttentionProbe | None:
     return AttentionProbe(model, config.attention_layer, config.attention_head)
 
 
-def _limits(device: str) -> dict[str, Any]:
+def limits(device: str) -> dict[str, Any]:
     """Roofs and last cache of the processor, where it has been measured."""
     machine = known() if device == "cpu" else None
     if machine is None:

@@ -1,5 +1,6 @@
 """The live engine: answers come piece by piece, aborts free everything, trouble is told."""
 
+import dataclasses
 import queue
 
 import pytest
@@ -124,4 +125,20 @@ def test_no_more_than_so_many_wait(monkeypatch):
         live.ask([1], sampling(max_tokens=200), lambda piece: None)
     with pytest.raises(BadInput, match="try again later"):
         live.ask([1], sampling(), print)
+    live.close()
+
+
+def test_measuring_the_machine_begins_a_run_whose_header_carries_the_roofs(monkeypatch):
+    def measured(executor):
+        executor.facts = dataclasses.replace(executor.facts, roofs=({"name": "DRAM read"},))
+
+    monkeypatch.setattr(live_module, "measure_roofs", measured)
+    live = toy_live()
+    first = live.wait().run
+    assert first.log.opened.facts["roofs"] == []
+    first.tell(do="measure")
+    first.wait(10)
+    answers(live, "abc", max_tokens=2)
+    assert live.run is not first
+    assert live.run.log.opened.facts["roofs"] == [{"name": "DRAM read"}]
     live.close()

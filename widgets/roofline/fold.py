@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from engine.core.events import AnyEvent, Opened, Span
+from engine.core.events import Mark as Moment
 from widgets.fold import Fold
 from widgets.roofline.judge import ABOVE, MAIN, Roof, Roofs, Verdict, by_device, sentence
 from widgets.roofline.marks import MOST, Key, Mark, key_of, read, rest
@@ -20,6 +21,8 @@ QUESTION = "What bounds this work, and how close is it?"
 EMPTY = "No counted work yet. Start a run, or open a recorded one: operations become points."
 BARE = "no roofs: this machine is not measured; open the Roofline page or run `workbench roofline`"
 BEYOND = "data from a nearer cache, or roofs measured on a busy machine"
+TELLING = ("counters", "caution", "left out")  # marks that say what is missing
+LINE = 64  # bytes of a cache line
 RECENT = 96  # latest spans shown as small points
 SHOWN = 240  # marks sent to the browser: those with the most time
 TAGS = 4096  # tags remembered, so that each is read once
@@ -34,6 +37,7 @@ class RooflineFold(Fold):
         self.roofs: list[Roof] = []
         self.clock, self.run, self.dtype = "wall", "", ""
         self.marks: dict[Key, Mark] = {}
+        self.told: dict[str, str] = {}  # what is missing, by lane
         self.recent: deque[tuple[Key, float, float]] = deque(maxlen=RECENT)
         self.tags: dict[tuple[str, str, str], tuple[Key, dict[str, str]]] = {}
 
@@ -41,6 +45,8 @@ class RooflineFold(Fold):
         if type(event) is Span:
             if event.flops > 0:
                 self._span(event)
+        elif type(event) is Moment and event.name in TELLING:
+            self.told[event.lane] = event.text
         elif type(event) is Opened:
             self.clock = event.clock
             self.roofs = _sound(event.facts.get("roofs", ()))
@@ -67,7 +73,7 @@ class RooflineFold(Fold):
     def copy(self) -> Self:
         other = type(self)()
         other.roofs, other.clock, other.run = self.roofs, self.clock, self.run
-        other.dtype = self.dtype
+        other.dtype, other.told = self.dtype, dict(self.told)
         other.marks = {key: mark.copy() for key, mark in self.marks.items()}
         other.recent, other.tags = self.recent.copy(), dict(self.tags)
         return other
@@ -101,10 +107,11 @@ class RooflineFold(Fold):
 
     def _note(self, rows: list[dict[str, Any]]) -> str:
         """What to know before trusting the picture."""
+        said = [self.told[lane] for lane in sorted(self.told)][:2]
         if not self.roofs:
-            return BARE if rows else ""
+            return " · ".join([*said, BARE] if rows else said)
         above = [row for row in rows if (row["share"] or 0.0) > ABOVE]
-        return f"{len(above)} above their roof: {BEYOND}" if above else ""
+        return " · ".join([*said, f"{len(above)} above their roof: {BEYOND}"] if above else said)
 
     def _judged(self, mark: Mark, devices: dict[str, Roofs], own: str) -> dict[str, Any]:
         key = mark.key
@@ -123,6 +130,7 @@ class RooflineFold(Fold):
             "x": mark.intensity,
             "y": mark.rate,
             "seconds": mark.seconds,
+            "each": mark.seconds / mark.count,
             "least": verdict.least,
             "lost": verdict.lost(mark),
             "share": share if share == share else None,
@@ -154,6 +162,11 @@ def words(mark: Mark, verdict: Verdict, modelled: bool) -> list[str]:
     for level, size in mark.levels.items():
         if size:
             lines.append(f"{level}: {figure(size / n, 'B')}, {figure(mark.flops / size)} FLOP/B")
+    if mark.misses:
+        share = figure(mark.misses * LINE / max(mark.bytes, 1.0), "%")
+        lines.append(
+            f"hardware counted {figure(mark.misses / n)} cache misses, {share} of its lines"
+        )
     if key.resident:
         lines.append(f"its data stays in {key.resident}")
     if key.device and modelled:

@@ -44,6 +44,7 @@ class Mark:
     flops: float = 0.0
     bytes: float = 0.0
     specials: float = 0.0
+    misses: float = 0.0  # counted by hardware
     levels: dict[str, float] = field(default_factory=dict)
     said: str = ""  # what the tag says that no other field holds
 
@@ -56,6 +57,7 @@ class Mark:
         self.flops += span.flops
         self.bytes += span.bytes
         self.specials += number(told.get("specials", ""))
+        self.misses += number(told.get("misses", ""))
         for level in LEVELS:
             if level in told:
                 self.levels[level] = self.levels.get(level, 0.0) + number(told[level])
@@ -73,7 +75,7 @@ class Mark:
     def copy(self) -> "Mark":
         """An independent mark with the same sums."""
         sums = self.count, self.seconds, self.best, self.flops, self.bytes, self.specials
-        return Mark(self.key, self.place, *sums, dict(self.levels), self.said)
+        return Mark(self.key, self.place, *sums, self.misses, dict(self.levels), self.said)
 
 
 def number(text: str) -> float:
@@ -108,5 +110,5 @@ def read(tag: str) -> dict[str, str]:
 
 def rest(told: dict[str, str]) -> str:
     """The facts of a tag that no field of a mark holds, as words."""
-    known = (*OWN, *LEVELS, *COUNTS, "specials")
+    known = (*OWN, *LEVELS, *COUNTS, "specials", "misses")
     return ", ".join(f"{name} {value}" for name, value in told.items() if name not in known)

@@ -1,0 +1,1 @@
+"""Work for a sweep: operators at shapes a person chooses."""

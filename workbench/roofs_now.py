@@ -1,0 +1,14 @@
+"""Measuring this machine for an engine that stands still meanwhile."""
+
+from dataclasses import replace
+
+from engine.hardware.measure import measure
+from engine.inference.executor import Executor
+
+
+def measure_roofs(executor: Executor) -> None:
+    """Measure now, and let the executor's facts (and so the next run's header) carry the roofs."""
+    from engine.inference.executor_real import limits  # brings torch
+
+    measure(refresh=True)
+    executor.facts = replace(executor.facts, **limits(executor.facts.device))

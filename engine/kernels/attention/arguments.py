@@ -14,6 +14,7 @@ from engine.core.errors import BadInput
 from engine.kernels.lanes import LOG2_E
 
 Array = np.ndarray
+KEYS = 64  # keys between two looks at the maximum
 
 
 class Shape(NamedTuple):
@@ -27,6 +28,7 @@ class Shape(NamedTuple):
     cap: np.float32  # scores stay within ±cap; 0: as they are
     causal: bool
     window: int  # keys a query looks back at, itself among them; 0: all
+    keys: int  # keys between two looks at the maximum, forward
     rescale: bool  # false only to show what goes wrong without it
 
 
@@ -52,12 +54,12 @@ def starts(start_B1: Tensor) -> Array:
 
 def shaped(
     q_THD: Tensor, k_SGD: Tensor, v_SGE: Tensor, scale: float, causal: bool, window: int,
-    softcap: float, rescale: bool = True,
+    softcap: float, keys: int = KEYS, rescale: bool = True,
 ) -> Shape:  # fmt: skip
     """The Shape of a call."""
     (_, H, D), (_, G, E) = q_THD.shape, v_SGE.shape
     in_log2, cap = np.float32(scale * LOG2_E), np.float32(softcap * LOG2_E)
-    return Shape(H, G, D, E, in_log2, cap, causal, window, rescale)
+    return Shape(H, G, D, E, in_log2, cap, causal, window, keys, rescale)
 
 
 def given(

@@ -1,7 +1,7 @@
 """Attention backward (numba): gradients of keys and values a block of keys a task, gradients of
 queries a block of queries a task; each recomputes its scores from the saved log-sum-exp.
 
-After Dao, FlashAttention-2, arXiv 2307.08691, algorithm 2, with the queries' gradients in a pass of
+After Dao, FlashAttention-2, arXiv 2307.08691, with the queries' gradients in a pass of
 their own instead of sums that many tasks add to, so that results do not depend on who came first.
 Seven products instead of five, and no scratch that grows with the sequence.
 """
@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from engine.kernels.attention.forward_cpu import KEYS, NOTHING, fill, hide, is_edge, seen, turn
+from engine.kernels.attention.arguments import KEYS
+from engine.kernels.attention.forward_cpu import NOTHING, fill, hide, is_edge, seen, turn
 from engine.kernels.attention.product_cpu import BLOCK, add_product
 from engine.kernels.attention.softmax_cpu import weigh_columns, weigh_rows
 from engine.kernels.claims import claim

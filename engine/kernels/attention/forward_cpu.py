@@ -2,13 +2,14 @@
 
 The block's queries stand in the lanes. For each block of keys: scores, powers of two, the running
 result fades by what the maximum rose, weighted values are added; division by the sum comes once, at
-the end (Dao, FlashAttention-2, arXiv 2307.08691, algorithm 1).
+the end (Dao, FlashAttention-2, arXiv 2307.08691).
 """
 
 import math
 
 import numpy as np
 
+from engine.kernels.attention.arguments import KEYS
 from engine.kernels.attention.product_cpu import BLOCK, add_product
 from engine.kernels.attention.softmax_cpu import soften
 from engine.kernels.claims import claim
@@ -16,13 +17,12 @@ from engine.kernels.compiled import body, inner
 from engine.kernels.lanes import LANES, LOG2_E
 from engine.kernels.rows import part
 
-KEYS = 64  # keys between two looks at the maximum
 NOTHING = np.float32(-np.inf)
 
 
-def room(dim: int, value_dim: int) -> int:
-    """Floats of scratch one thread needs."""
-    return BLOCK * (dim + KEYS + value_dim + 3)
+def room(dim: int, value_dim: int, keys: int = KEYS) -> int:
+    """Floats of scratch one thread needs; `keys` between two looks at the maximum."""
+    return BLOCK * (dim + keys + value_dim + 3)
 
 
 @inner
@@ -85,16 +85,16 @@ def attend(sequence, head, first, given, shape, out, lse, work, work_at):
     keys = given.key_start[sequence + 1] - source
     rows, position = min(BLOCK, queries - first), first + keys - queries
     turned, scores = part(work, work_at), part(work, work_at + BLOCK * D)
-    result = part(work, work_at + BLOCK * (D + KEYS))
-    running = part(work, work_at + BLOCK * (D + KEYS + E))
+    result = part(work, work_at + BLOCK * (D + shape.keys))
+    running = part(work, work_at + BLOCK * (D + shape.keys + E))
     turn(given.q, (token * H + head) * D, H * D, rows, D, shape.scale, turned, 0)
     fill(result, 0, E * BLOCK, np.float32(0))
     fill(running, 0, BLOCK, NOTHING)
     fill(running, BLOCK, 3 * BLOCK, np.float32(0))
     low, high = seen(position, rows, keys, shape.causal, shape.window)
     group = head // (H // G)
-    for key in range(low, high, KEYS):
-        count, at = min(KEYS, high - key), (source + key) * G + group
+    for key in range(low, high, shape.keys):
+        count, at = min(shape.keys, high - key), (source + key) * G + group
         fill(scores, 0, count * BLOCK, np.float32(0))
         add_product(given.k, at * D, G * D, 1, count, turned, 0, D, scores, 0)
         if shape.cap > 0:

@@ -1,15 +1,13 @@
 """How attention is split into work items, and what each of them costs.
 
-FlashAttention-2's split (arXiv 2307.08691, section 3.2): an item is a block of rows of one head,
+FlashAttention-2's split (arXiv 2307.08691): an item is a block of rows of one head,
 where FlashAttention's was a whole head.
 """
 
-from collections.abc import Sequence
-from typing import Literal
+import heapq
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-
-Split = Literal["heads", "rows"]
 
 
 def pairs(first: int, rows: int, queries: int, keys: int, causal: bool, window: int = 0) -> int:
@@ -18,6 +16,14 @@ def pairs(first: int, rows: int, queries: int, keys: int, causal: bool, window: 
     last = np.minimum(position, keys - 1) if causal else np.full(rows, keys - 1)
     begin = np.maximum(position - window + 1, 0) if window else np.zeros(rows, np.int64)
     return int(np.maximum(last - begin + 1, 0).sum())
+
+
+def key_pairs(first: int, rows: int, queries: int, keys: int, causal: bool) -> int:
+    """Query-key pairs that keys first … first + rows of a sequence are seen in."""
+    if not causal:
+        return rows * queries
+    hidden = np.clip(np.arange(first, first + rows) - (keys - queries), 0, queries)
+    return int((queries - hidden).sum())
 
 
 def all_pairs(queries: Sequence[int], keys: Sequence[int], causal: bool, window: int = 0) -> int:
@@ -39,3 +45,21 @@ def blocks(lengths: Sequence[int], heads: int, block: int, last_first: bool = Fa
     ]
     found.sort(key=lambda task: -task[2] if last_first else 0)
     return np.array(found, np.int64).reshape(-1, 3)
+
+
+def deal(costs: Iterable[float], workers: int) -> list[tuple[int, float, float]]:
+    """(worker, start, stop) of each item in order, when the first free worker takes the next, as a
+    GPU hands out thread blocks."""
+    free, dealt = [(0.0, worker) for worker in range(workers)], []
+    for cost in costs:
+        start, worker = heapq.heappop(free)
+        dealt.append((worker, start, start + cost))
+        heapq.heappush(free, (start + cost, worker))
+    return dealt
+
+
+def evenness(shares: Iterable[float], workers: int) -> float:
+    """All work over workers times the most that one of them got: 1 where all are busy to the end,
+    1 / workers where one does everything."""
+    got = list(shares)
+    return sum(got) / (workers * max(got)) if got else 1.0

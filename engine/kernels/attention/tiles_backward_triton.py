@@ -1,4 +1,4 @@
-"""Tiled attention backward (FlashAttention-2, algorithm 2): a program a block of keys of one key
+"""Tiled attention backward (FlashAttention-2): a program a block of keys of one key
 head for dk and dv, a program a block of queries of one head for dq; scores come again from `lse`.
 
 Tensors are as in forward; `lse` (in log 2) and `delta` are [H, T] float32. `scale` and `cap` are in

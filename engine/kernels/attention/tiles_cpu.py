@@ -41,7 +41,8 @@ def run(
 
 def forward(tensors: Tensors, switches: Switches) -> tuple[Tensor, Tensor]:
     """o_THE in q's dtype, lse_TH in float32."""
-    of, shape = given(*tensors), shaped(*tensors[:3], *switches)
+    of = given(*tensors)
+    shape = shaped(tensors.q_THD, tensors.k_SGD, tensors.v_SGE, *switches)
     T, H, _ = tensors.q_THD.shape
     out, lse = np.empty(T * H * shape.value_dim, np.float32), np.empty(T * H, np.float32)
     tasks = blocks(np.diff(of.query_start).tolist(), H, BLOCK, last_first=shape.causal)
@@ -53,7 +54,8 @@ def forward(tensors: Tensors, switches: Switches) -> tuple[Tensor, Tensor]:
 
 def backward(tensors: Tensors, switches: Switches, saved: Saved) -> tuple[Tensor, Tensor, Tensor]:
     """dq_THD, dk_SGD, dv_SGE in the dtypes of q, k, v."""
-    of, shape = given(*tensors), shaped(*tensors[:3], *switches)
+    of = given(*tensors)
+    shape = shaped(tensors.q_THD, tensors.k_SGD, tensors.v_SGE, *switches)
     dq, dk, dv = (np.empty(x.numel(), np.float32) for x in tensors[:3])
     results = (flat(saved.do_THE), flat(saved.lse_HT), flat(saved.delta_HT), dq, dk, dv)
     room = backward_cpu.room(shape.dim, shape.value_dim)

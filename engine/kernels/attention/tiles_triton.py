@@ -1,6 +1,6 @@
 """Tiled attention forward: a program a block of queries of one head.
 
-After FlashAttention-2, algorithm 1. Tensors are contiguous: q, out [T, H, D or E], k, v
+After FlashAttention-2 (arXiv 2307.08691). Tensors are contiguous: q, out [T, H, D or E], k, v
 [S, G, D or E], lse [T, H]; sequences follow each other from `query_start` and `key_start`. `scale`
 and `cap` are in units of log 2.
 """

@@ -39,18 +39,11 @@ def tile_bytes(
     return number * (streamed + queries * heads * (dim + value_dim))
 
 
-def non_matmul_flops(
-    pairs: int, tiles: int, heads: int, block: int, value_dim: int, delayed: bool = True
-) -> int:
-    """Flops outside the products, forward: maximum, difference, power and sum of each pair, and the
-    rescaling of a block's result in each of its `tiles` tiles of keys.
-
-    `delayed`: division by the sum once at the end (FlashAttention-2, section 3.1.1); otherwise each
-    tile multiplies by the old sum, adds, and divides by the new one, as FlashAttention's does.
-    """
-    rescale = block * value_dim
-    per_tile = rescale if delayed else 4 * rescale
-    return heads * (4 * pairs + tiles * per_tile)
+def non_matmul_flops(pairs: int, tiles: int, heads: int, block: int, value_dim: int) -> int:
+    """Flops outside the products, forward: scale, maximum, difference and sum for each pair of a
+    head (its exponential is counted apart), and the rescaling of a block's result in each of its
+    `tiles` tiles of keys."""
+    return heads * (4 * pairs + tiles * block * value_dim)
 
 
 def work(arguments: Arguments) -> Work:

@@ -1,0 +1,1 @@
+"""Splits, what becomes of scores, and who works, found by file."""

@@ -19,6 +19,7 @@ from engine.kernels.attention_io.tiling import Tiling
 SWEEP = "words moved over fast memory"
 WATCHED = "the watched run"
 ERROR = "largest error"
+TIMES = "in units of N²C² by M"
 COMPARED = ("flash", "products")
 
 
@@ -27,6 +28,7 @@ def run(config: TrafficConfig, live: Live) -> None:
     clock = WallClock()
     axes = {
         SWEEP: {"x": "fast memory (words)", "y": "moved (words)", "log_x": True, "log_y": True},
+        TIMES: {"x": "fast memory (words)", "y": "moved / (N²C²/M)", "log_x": True, "log_y": True},
         WATCHED: {"x": "step of the outer loop", "y": "moved so far (words)", "zero": True},
     }
     live.open(config, clock, describe(), curves=axes)
@@ -82,24 +84,32 @@ class _Traffic:
         tilings: dict[str, Tiling] = {**known, config.tiling.kind: config.tiling}
         asked = sizes(config.length, config.width)
         self.limits(asked)
+        square = (config.length * config.width) ** 2
         points: dict[str, list[tuple[int, int]]] = {kind: [] for kind in tilings}
         for number, capacity in enumerate(asked):
             self.live.report("counting words", number, len(asked))
             for kind, tiling in tilings.items():
                 if capacity >= tiling.smallest(config.width):
                     self.live.poll(self.clock.now())
-                    points[kind].append((capacity, self.count(tiling, capacity).words))
-                    self.draw(SWEEP, kind, *np.array(points[kind], float).T)
+                    counted = self.count(tiling, capacity)
+                    points[kind].append((capacity, counted.words))
+                    m, words = np.array(points[kind], float).T
+                    self.draw(SWEEP, kind, m, words)
+                    self.draw(TIMES, kind, m, words * m / square)
 
     def limits(self, asked: list[int]) -> None:
         """The bounds over the same sizes."""
         shape = (self.config.length, self.config.width)
         for name, bound in (
             ("any algorithm (bound)", bounds.any_tiling),
-            ("whole rows, no score moved (bound)", bounds.whole_rows),
             ("the paper's order, constant 1 (bound)", bounds.order),
         ):
             self.draw(SWEEP, name, np.array(asked, float), [bound(*shape, m) for m in asked])
+        held = [m for m in asked if m >= shape[1] ** 2]
+        rows = [bounds.whole_rows(*shape, m) for m in held]
+        self.draw(SWEEP, "whole rows, no score moved (bound)", np.array(held, float), rows)
+        four = np.full(len(held), 4.0)
+        self.draw(TIMES, "4: Q and O stay, K and V pass (bound)", np.array(held, float), four)
 
     def count(self, tiling: Tiling, capacity: int) -> Counted:
         """Run one tiling; its span and how far its result is from the truth are emitted."""

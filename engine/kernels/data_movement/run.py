@@ -36,7 +36,7 @@ AXES = {
     PLACES: {"x": "temporal locality", "y": "L3 misses / L1 misses", "zero": True},
     SPEED: {"x": "cores", "y": "times one core", "log_x": True, "log_y": True},
 }
-HOST = "described host"
+HOST = "described-host"
 CLASS = "class"
 TEMPORAL, SPATIAL, INTENSITY = "temporal locality", "spatial locality", "operations per access"
 
@@ -150,7 +150,6 @@ class _Movement:
         self.clock.wait_until(start + seconds)
         said = tag(
             dtype="float64",
-            shape=f"{cores} cores",
             variant=kernel.belongs,
             grade="modelled",
             device=HOST,
@@ -158,10 +157,12 @@ class _Movement:
             L2=line * found.total(L1_MISS),
             L3=line * found.total(L2_MISS),
         )
+        # The roofline shows one core and all of them; more marks would hide one another.
+        shown = cores in (1, cores_of(config)[-1])
         self.live.emit(
             Span(
-                self.clock.now(), kernel.name, f"{cores} cores", start,
-                float(trace.operations), point.memory_bytes, said,
+                self.clock.now(), kernel.name, f"{cores} core{'s' * (cores > 1)}", start,
+                float(trace.operations * shown), point.memory_bytes, said,
             )
         )  # fmt: skip
         return Point(trace, found, seconds)

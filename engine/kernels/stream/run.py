@@ -20,7 +20,7 @@ from engine.kernels.stream.vectors import Vector
 
 COMPARED = 1003  # numbers: odd, past one grain of every backend
 LARGEST = 2**20  # of the whole numbers compared: all sums and products are exact
-WRONG, BANDWIDTH = "wrong numbers", "bandwidth"
+WRONG = "wrong numbers"
 SWEEP = "triad over length"
 
 
@@ -108,7 +108,7 @@ class _Timing:
         self.sweep(arrays, (self.chosen, native()))
 
     def timed(self, op: Operation, name: str, vectors: list[Vector]) -> None:
-        """One measurement: its span, its level and its curve."""
+        """One measurement: its span and its curve."""
         start = self.clock.now()
         taken = seconds(op, vectors, self.config.factor)
         counted = op.counted * self.config.length
@@ -122,7 +122,6 @@ class _Timing:
         self.live.emit(Span(start + taken, op.name, name, start, flops, float(counted), said))
         rates = self.found.setdefault((op.name, name), [])
         rates.append(counted / taken)
-        self.live.emit(Level(start + taken, f"{op.name} {name}", BANDWIDTH, rates[-1]))
         self.draw(op.name, name, np.arange(1.0, len(rates) + 1), np.array(rates))
 
     def sweep(self, arrays: list[np.ndarray], compared: tuple[Backend, ...]) -> None:

@@ -111,7 +111,7 @@ STUDY = Study(
     slug="attention-io",
     driver=run,
     config=TrafficConfig(),
-    views=("curves", "levels"),
+    views=("curves",),
     about=(
         "Fast memory is an array of exactly M words; attention is computed on it alone, and every "
         "word that crosses from or to slow memory is counted. FlashAttention's tiling keeps rows "

@@ -70,7 +70,7 @@ STUDY = Study(
     slug="damov",
     driver=run,
     config=MovementConfig(),
-    views=("curves", "roofline", "levels"),
+    views=("curves", "roofline"),
     about=(
         "Six small kernels really run and record every access they make; the streams pass through "
         "simulated caches on 1, 4, 16 and 64 cores. Counts alone (temporal locality, operations "

@@ -78,14 +78,14 @@ STUDY = Study(
     slug="stream-cpp",
     driver=run,
     config=StreamConfig(),
-    views=("curves", "levels", "roofline"),
+    views=("curves", "roofline"),
     about=(
         "STREAM's copy, scale, add and triad are written once, as assignments between vectors, and "
         "run on every backend there is: numpy, torch, two compiled loops, Triton where there is a "
         "GPU. Beside them stands the native loop, C built by this machine's compiler, or a plain "
-        "compiled loop where there is no compiler. All are timed in turns on the same memory. The "
-        "fastest backend writes past the caches: a plain store first reads the line it will "
-        "overwrite, which STREAM's own count of bytes leaves out."
+        "compiled loop where there is no compiler. All are timed in turns on the same memory. Past "
+        "the last cache the picked backend's stores pass by all of them: a plain store first reads "
+        "the line it will overwrite, which STREAM's own count of bytes leaves out."
     ),
     tries=(
         ("Vectors past every cache (128 MiB each)", {"length": 2**24}),

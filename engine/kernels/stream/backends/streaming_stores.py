@@ -57,6 +57,6 @@ BACKEND = Backend(
     about="numba, all threads, stores past the caches",
     scaled=scaled,
     summed=summed,
-    rank=5,
+    rank=4,
     streams=True,
 )

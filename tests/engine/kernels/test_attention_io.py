@@ -76,6 +76,14 @@ def test_everything_fits_then_only_the_compulsory_moves():
     assert counted.words == bounds.compulsory(rows, width)
 
 
+@pytest.mark.parametrize("rows", [40, 96])
+def test_whole_rows_never_move_fewer_words_than_their_bound(rows):
+    width = 4
+    for capacity in range(width * width, rows * width, 29):
+        words = Flash().attend(*inputs(rows, width), capacity).words
+        assert words >= bounds.whole_rows(rows, width, capacity)
+
+
 def test_products_spill_every_score_once():
     rows, width = 32, 8
     counted = Products().attend(*inputs(rows, width), 60)

@@ -2,13 +2,16 @@
 
 import argparse
 
+from engine.core.errors import BadInput
+from workbench import cli_cost
 from workbench.catalogue import catalogue, study
 from workbench.cli_output import print_json, say, seed
 from workbench.cli_run import changes
 from workbench.study import Verdict, check
 
-ABOUT = """judge the claims of studies on this machine
+ABOUT = """judge the claims of studies on this machine, or the cost model by measured tables
 
+`workbench check cost-model TABLE.csv …` prints the cost model's error by operator and device.
 Exit code 0: all hold; 1: one does not; 2: bad input."""
 
 
@@ -20,9 +23,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
     parser.add_argument("--seed", type=seed, default=0, help="the runs' seed (default 0)")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--fit", metavar="FILE", help="cost-model: fit its constants on the tables and write them"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.slugs[:1] == [cli_cost.NAME]:
+        return cli_cost.run(args.slugs[1:], args.fit, args.json)
+    if args.fit:
+        raise BadInput("--fit: only the cost model is fitted: workbench check cost-model TABLE …")
     slugs = args.slugs or [entry.slug for entry in catalogue() if entry.built]
     studies = [study(slug) for slug in slugs]
     verdicts: list[Verdict] = []

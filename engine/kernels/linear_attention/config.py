@@ -28,5 +28,11 @@ class GatedLinearConfig(Config):
     pass_state: bool = knob(
         True, "carry the state from segment to segment; without, each forgets", group="Segments"
     )
-    rounds: int = knob(3, "times each length is measured", low=1, high=25, group="Timing")
+    rounds: int = knob(
+        3,
+        "times the longest lengths are measured; short ones more often",
+        low=1,
+        high=25,
+        group="Timing",
+    )
     seed: int = knob(0, "of the random inputs", low=0, high=2**31 - 1, group="Timing")

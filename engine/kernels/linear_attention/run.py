@@ -31,6 +31,7 @@ AHEAD = "softmax over gated linear"
 SOFTMAX = "softmax attention"
 AGREE = 96  # tokens that forms are held to the reference at
 STATE_LANE = "state"
+SHORT, MOST = 8192, 8  # shorter lengths are measured more often, up to so many times
 INPUTS = ("q_BHTK", "k_BHTK", "v_BHTV", "log_gate_BHTK", "state_BHKV")
 LONGEST_PARALLEL = 2048  # tokens beyond which the quadratic form is timed only if asked for
 Call = Callable[[Arguments], tuple[Tensor, Tensor]]
@@ -129,7 +130,8 @@ class _Study:
             names = dict.fromkeys((config.form, "recurrent", "chunkwise", SOFTMAX, "parallel"))
             if time > LONGEST_PARALLEL and config.form != "parallel":
                 names.pop("parallel")
-            for turn in range(config.rounds + 1):
+            turns = config.rounds * max(1, min(MOST, SHORT // time))
+            for turn in range(turns + 1):
                 for name in names:
                     self.live.poll(self.clock.now())
                     self.time(name, given, time, warm=turn > 0)

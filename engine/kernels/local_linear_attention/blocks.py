@@ -31,6 +31,7 @@ def local_linear_attention(
         module.attend[(triton.cdiv(time, QUERIES), heads)](
             q, k, v, o, time, scale, ridge, ITERATIONS, TOLERANCE**2,
             KEY=q.shape[-1], VALUE=value, QUERIES=QUERIES, KEYS=KEYS,
+            num_warps=8 if max(q.shape[-1], value) > 64 else 4,
         )  # fmt: skip
     return o.view(*v_BHTE.shape[:-1], value)[..., : v_BHTE.shape[-1]]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from llvmlite import ir
-from numba import get_num_threads, prange, types
+from numba import get_num_threads, get_thread_id, prange, types
 from numba.core import cgutils
 from torch import Tensor
 
@@ -38,18 +38,19 @@ class Items(NamedTuple):
     begin: np.ndarray
     end: np.ndarray
     part: np.ndarray
-    first: np.ndarray
+    first: np.ndarray  # of each piece, and after the last
     merge_row: np.ndarray
     merge_head: np.ndarray
     merge_parts: np.ndarray  # flat [M · 2]
 
 
 class Trace(NamedTuple):
-    """When what ran: seconds of the monotonic clock, and the worker; filled by the kernel."""
+    """When each item and merge ran (seconds of the monotonic clock), and which worker did it."""
 
     item_I2: np.ndarray
     worker_I: np.ndarray
     merge_M2: np.ndarray
+    merger_M: np.ndarray
 
 
 @emitted
@@ -96,31 +97,30 @@ def _merge(lse, o, first, last, heads, head, dim, rescale, out, out_at):
 
 @kernel
 def _decode(
-    workers, owned, items, members, token, q, H, k, v, G, D, E, page_size, table, table_width,
+    workers, items, members, token, q, H, k, v, G, D, E, page_size, table, table_width,
     scale, softcap, rescale, out, lse, part_o, part_lse, work, size, places, counters,
-    stamps, ran_on, merge_stamps,
+    stamps, ran_on, merge_stamps, merged_on,
 ):  # fmt: skip
-    share, count = H // G, len(items.row)
+    share = H // G
     for index in prange(workers):
-        worker = np.int64(index)
-        item = items.first[worker] if owned else claim(counters, 0)
-        last = items.first[worker + 1] if owned else count
-        while item < last:
-            row, head, part = items.row[item], items.head[item], items.part[item]
-            stamps[2 * item] = _now()
-            # One call for both targets: the kernel is inlined once.
-            whole = part < 0
-            o, l = (out, lse) if whole else (part_o, part_lse)
-            first = ((token[row] if whole else part) * H) + head * share
-            attend_run(
-                q, (token[row] * H + head * share) * D, share, k, v, head, min(members, G - head),
-                G, D, E, table, row * table_width, page_size, items.begin[item], items.end[item],
-                scale, softcap, o, first * E, l, first, work, worker * size,
-                places, worker * 2 * BLOCK,
-            )  # fmt: skip
-            stamps[2 * item + 1] = _now()
-            ran_on[item] = worker
-            item = item + 1 if owned else claim(counters, 0)
+        worker, piece = np.int64(index), claim(counters, 0)
+        while piece < len(items.first) - 1:
+            for item in range(items.first[piece], items.first[piece + 1]):
+                row, head, part = items.row[item], items.head[item], items.part[item]
+                stamps[2 * item] = _now()
+                # One call for both targets: the kernel is inlined once.
+                whole = part < 0
+                o, l = (out, lse) if whole else (part_o, part_lse)
+                first = ((token[row] if whole else part) * H) + head * share
+                attend_run(
+                    q, (token[row] * H + head * share) * D, share, k, v, head,
+                    min(members, G - head), G, D, E, table, row * table_width, page_size,
+                    items.begin[item], items.end[item], scale, softcap,
+                    o, first * E, l, first, work, worker * size, places, worker * 2 * BLOCK,
+                )  # fmt: skip
+                stamps[2 * item + 1] = _now()
+                ran_on[item] = worker
+            piece = claim(counters, 0)
     for index in prange(len(items.merge_row)):
         merge = np.int64(index)
         merge_stamps[2 * merge] = _now()
@@ -131,6 +131,7 @@ def _decode(
                 H, query, E, rescale, out, (token[row] * H + query) * E,
             )  # fmt: skip
         merge_stamps[2 * merge + 1] = _now()
+        merged_on[merge] = get_thread_id()
 
 
 def batch_of(
@@ -165,22 +166,28 @@ def run_plan(
     q = np.ascontiguousarray(q_THD.detach().float().numpy()).reshape(-1)
     out, lse = np.zeros(T * H * E, np.float32), np.empty(T * H, np.float32)
     items = Items(
-        made.row_I, made.head_I, made.begin_I, made.end_I, made.part_I, made.first_W1,
+        made.row_I, made.head_I, made.begin_I, made.end_I, made.part_I, made.pieces,
         made.row_M, made.head_M, made.parts_M2.reshape(-1),
     )  # fmt: skip
     parts, size = max(made.parts, 1), room(made.batch.members * (H // G), D)
     count, merges = len(made.row_I), len(made.row_M)
-    trace = Trace(np.zeros((count, 2)), np.zeros(count, np.int64), np.zeros((merges, 2)))
+    trace = Trace(
+        np.zeros((count, 2)),
+        np.zeros(count, np.int64),
+        np.zeros((merges, 2)),
+        np.zeros(merges, np.int64),
+    )
     table = np.ascontiguousarray(block_table_NP, np.int32)
     if count:
         _decode(
-            made.workers, made.owned, items, made.batch.members, token_N.astype(np.int64),
+            made.workers,
+            items, made.batch.members, token_N.astype(np.int64),
             q, H, flat(k_PSGD), flat(v_PSGE), G, D, E, S, table.reshape(-1), table.shape[1],
             np.float32(scale), np.float32(softcap), rescale, out, lse,
             np.empty(parts * H * E, np.float32), np.empty(parts * H, np.float32),
             aligned(size * made.workers, np.float32), size,
             np.zeros(made.workers * 2 * BLOCK, np.int64), np.zeros(STRIDE, np.int64),
-            trace.item_I2.reshape(-1), trace.worker_I, trace.merge_M2.reshape(-1),
+            trace.item_I2.reshape(-1), trace.worker_I, trace.merge_M2.reshape(-1), trace.merger_M,
         )  # fmt: skip
     return torch.from_numpy(out.reshape(T, H, E)), trace
 

@@ -52,9 +52,10 @@ class Batch:
 class Plan:
     """Items in the order in which they are handed out, and the merges after them.
 
-    `owned`: worker w computes items `first_W1[w]` … `first_W1[w + 1]`; otherwise whoever is free
-    takes the next item. `part_I`: where an item's partial result goes; -1: it is its head's only
-    one and goes straight to the output. Merge m folds parts `parts_M2[m]` (first, after last).
+    `owned`: worker w's items are `first_W1[w]` … `first_W1[w + 1]`, taken at once; otherwise
+    whoever is free takes the next item. `part_I`: where an item's partial result goes; -1: it is
+    its head's only one and goes straight to the output. Merge m folds parts `parts_M2[m]` (first,
+    after last).
     """
 
     batch: Batch
@@ -70,6 +71,11 @@ class Plan:
     row_M: Ints
     head_M: Ints
     parts_M2: Ints
+
+    @property
+    def pieces(self) -> Ints:
+        """The first item of what a worker takes at once, and after the last piece all items."""
+        return self.first_W1 if self.owned else np.arange(len(self.row_I) + 1)
 
     @property
     def parts(self) -> int:

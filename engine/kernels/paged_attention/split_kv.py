@@ -64,10 +64,9 @@ def run_plan(
     (T, H, D), (_, S, G, E), device = q_THD.shape, v_PSGE.shape, q_THD.device
     interpreted = not q_THD.is_cuda
     out = torch.zeros(T, H, E, dtype=torch.float32, device=device)
-    items = len(made.row_I)
-    if not items:
+    if not len(made.row_I):
         return out
-    first = made.first_W1 if made.owned else np.arange(items + 1)
+    first = made.pieces
     numbers = [
         _whole(torch.from_numpy(a), device)
         for a in (first, made.row_I, made.head_I, made.begin_I, made.end_I, made.part_I)

@@ -100,7 +100,7 @@ class Shell:
         self.place, self.title = place, title
         self.dark = asked_dark()
         self._listeners: list[Callable[[bool], None]] = []
-        self._nav = html("", width=420, sizing_mode="fixed", height=36, align="center")
+        self._nav = html("", width=520, sizing_mode="fixed", height=36, align="center")
         self.page = pmui.Page(
             title="Parallel Workbench",
             site_url=address("", self.dark),

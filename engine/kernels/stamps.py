@@ -1,4 +1,4 @@
-"""When each phase of a shared step ended, written by its first thread where somebody asks.
+"""When each phase of a shared step ended, written by the first thread that sees it over.
 
 The stamps lie in cells of the phases' counters that claiming leaves free, so that a step that is
 not timed pays for one comparison a phase. Nanoseconds of the system's steady clock.
@@ -48,14 +48,19 @@ def is_timed(counters):
 
 @inner
 def begin(counters):
-    """Stamp the moment before the first phase."""
-    counters[BEGUN] = _nanoseconds()
+    """Stamp the moment before the first phase, unless another thread has."""
+    if counters[BEGUN] == 0:
+        counters[BEGUN] = _nanoseconds()
 
 
 @inner
 def end(counters, phase):
-    """Stamp the moment `phase` was over."""
-    counters[phase * STRIDE + ENDED] = _nanoseconds()
+    """Stamp the moment `phase` was over, unless another thread has.
+
+    Threads that see it over at the same time write the same moment; a late one changes nothing.
+    """
+    if counters[phase * STRIDE + ENDED] == 0:
+        counters[phase * STRIDE + ENDED] = _nanoseconds()
 
 
 def ask(counters: np.ndarray, timed: bool) -> None:

@@ -49,8 +49,12 @@ class Sweep(Config):
     inputs: Literal["cold", "warm"] = knob(
         "cold", "Inputs from main memory (other copies at each call), or the same again"
     )
-    beside: str = knob("h100-sxm", "A described device to model beside; none: no other")
-    seconds: float = knob(0.15, "Time to repeat each case for", low=0.0, high=10.0, unit="s")
+    beside: str = knob(
+        "h100-sxm", "A described device to model beside; none: no other", group="more"
+    )
+    seconds: float = knob(
+        0.15, "Time to repeat each case for", low=0.0, high=10.0, unit="s", group="more"
+    )
     seed: int = knob(0, "Seed of the inputs", low=0, high=2**31 - 1, group="more")
 
 

@@ -1,6 +1,6 @@
 // The roofline: what bounds each kind of work, how close it comes, and what that costs.
 
-const TABLE = 400, NARROW = 860; // pixels: the table's width, below which width it goes under the plot
+const TABLE = 440, NARROW = 800; // pixels: the table's width, below which width it goes under the plot
 const KINDS = [[1, "prefill"], [2, "decode"], [3, "training"], [0, "other work"]];
 
 function render({ model, el }) {
@@ -65,7 +65,7 @@ function render({ model, el }) {
     const narrow = area.clientWidth < NARROW;
     area.style.cssText = `display:flex;height:100%;gap:${narrow ? 8 : 18}px;flex-direction:${narrow ? "column" : "row"}`;
     plot.style.flex = narrow ? "3 1 0" : "1 1 0";
-    list.style.flex = narrow ? "2 1 0" : `0 0 ${Math.min(TABLE, area.clientWidth * 0.36)}px`;
+    list.style.flex = narrow ? "2 1 0" : `0 0 ${Math.min(TABLE, area.clientWidth * 0.42)}px`;
   });
   area.style.height = "100%";
   layout.observe(area);

@@ -4,7 +4,7 @@ In come a run's spans with flops; out goes one frame of judged marks and roofs. 
 `of=` are parts of others: time is never counted twice, parts are shown where there are any.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -82,6 +82,7 @@ class RooflineFold(Fold):
         devices = by_device(self.roofs)
         own = next(iter(devices), "")
         judged = [self._judged(mark, devices, own) for mark in self.marks.values()]
+        _tell_apart(judged)
         groups = {bool(row["part"]) for row in judged if not row["ghost"]}
         shown = [row for row in judged if row["part"] == (True in groups) or row["ghost"]]
         whole = [row for row in judged if not row["part"] or row["ghost"]]
@@ -122,8 +123,10 @@ class RooflineFold(Fold):
         return {
             "place": mark.place,
             "title": _title(key),
-            "detail": " ".join(part for part in (key.shape.replace("_", " "), key.dtype) if part),
+            "label": _title(key),
+            "detail": _detail(key),
             "lane": key.lane,
+            "shape": key.shape.replace("_", " "),
             "thread": f"{key.lane} {key.phase}",
             "phase": PHASES.get(key.phase, 0),
             "hue": HUES.get(key.phase, place(key.lane) % 10),
@@ -195,6 +198,20 @@ def _title(key: Key) -> str:
     if key.name == "step":
         return f"step, {key.counts}" if key.counts else "step"
     return f"{key.lane}{name}"
+
+
+def _detail(key: Key) -> str:
+    """What tells a mark from others of its title."""
+    source = f"from {key.resident}" if key.resident else ""
+    return " ".join(part for part in (key.shape.replace("_", " "), key.dtype, source) if part)
+
+
+def _tell_apart(rows: list[dict[str, Any]]) -> None:
+    """Add the shape to the label of marks that share their title."""
+    count = Counter((row["title"], row["part"], row["ghost"]) for row in rows)
+    for row in rows:
+        if row["shape"] and count[row["title"], row["part"], row["ghost"]] > 1:
+            row["label"] = f"{row['lane']} {row['shape']}"
 
 
 def _sound(rows: Any) -> list[Roof]:

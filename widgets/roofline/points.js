@@ -124,7 +124,7 @@ class Points {
     const worth = [...this.placed].sort((a, b) => (b.mark === lit) - (a.mark === lit) || b.mark.lost - a.mark.lost);
     const taken = this.placed.map(({ x, y, r }) => ({ a: x - r, b: x + r, c: y - r, d: y + r }));
     for (const { mark, x, y, r } of worth.slice(0, 14)) {
-      const width = ctx.measureText(mark.title).width;
+      const width = ctx.measureText(mark.label).width;
       for (const [left, middle] of [[x + r + 4, y], [x - r - 4 - width, y], [x - width / 2, y + r + 9], [x - width / 2, y - r - 9]]) {
         const box = { a: left, b: left + width, c: middle - 7, d: middle + 7 };
         const outside = box.a < plane.left + 2 || box.b > plane.right || box.c < plane.top || box.d > plane.bottom;
@@ -135,7 +135,7 @@ class Points {
         ctx.fillStyle = css(colors.paper, 0.7);
         ctx.fillRect(left - 1, middle - 7, width + 2, 14);
         ctx.fillStyle = css(colors.ink, mark === lit ? 1 : 0.85);
-        ctx.fillText(mark.title, left, middle);
+        ctx.fillText(mark.label, left, middle);
         break;
       }
     }

@@ -231,7 +231,7 @@ def _logits(shape, weights, inputs, buffers, counters, timed):
 @body
 def run(shape, weights, inputs, buffers, counters, thread):
     """One thread's share of the step."""
-    tokens, timed = len(inputs.positions), thread == 0 and is_timed(counters)
+    tokens, timed = len(inputs.positions), is_timed(counters)
     if timed:
         begin(counters)
     for layer in range(shape.layers):

@@ -12,9 +12,9 @@ class Matmul(Shapes):
     """A product of activations with a weight."""
 
     kind: Literal["matmul"] = "matmul"
-    rows: int = knob(512, "Rows of activations", low=1, high=1 << 14, log=True)
-    outputs: int = knob(2048, "Outputs", low=1, high=1 << 14, log=True)
-    inputs: int = knob(2048, "Inputs", low=1, high=1 << 14, log=True)
+    rows: int = knob(512, "Rows of activations", low=1, high=1 << 12, log=True)
+    outputs: int = knob(2048, "Outputs", low=1, high=1 << 13, log=True)
+    inputs: int = knob(2048, "Inputs", low=1, high=1 << 13, log=True)
 
     def cases(self) -> Iterator[tuple[Operator, Case]]:
         from engine.kernels.matmul.cases import case

@@ -9,7 +9,7 @@ import panel_material_ui as pmui
 
 from engine.core.config import Config, update
 from engine.core.errors import BadInput
-from engine.hardware import devices
+from engine.hardware import device, devices
 from engine.kernels.sweep import NONE, Sweep, run
 from widgets.downloads import downloads
 from widgets.host import Stage, every
@@ -42,12 +42,13 @@ class RooflinePage:
     def __init__(self, shelf: Shelf) -> None:
         self.shelf, self.shell = shelf, Shell("Roofline", PLACE)
         self.session = Session(run, Sweep(), study=PLACE)
-        self.session.config = asked_config()
+        asked = asked_config()
+        self.session.config = asked
         self.knobs = Knobs(self.session.config, self._turned, slug=PLACE, start=Sweep())
         self.stage = Stage(("roofline",))
         self.beside = pmui.Select(
             label="Device beside", options=[NONE, *devices()], size="small",
-            value=self.session.config.beside, sizing_mode="stretch_width", margin=(4, 0, 10, 0),
+            value=asked.beside or NONE, sizing_mode="stretch_width", margin=(4, 0, 10, 0),
         )  # fmt: skip
         self.fault = html("", visible=False, margin=(0, 0, 12, 0))
         self.said = html("", align="center", width=260, sizing_mode=None)
@@ -56,7 +57,7 @@ class RooflinePage:
         self.beside.param.watch(self._chosen, "value")
 
     def _chosen(self, event: Any) -> None:
-        if event.new != self.session.config.beside:
+        if event.new and event.new != (self.session.config.beside or NONE):
             self.turn({"beside": event.new})
 
     def turn(self, changes: dict[str, Any]) -> None:
@@ -66,8 +67,9 @@ class RooflinePage:
 
     def _turned(self, config: Config) -> None:
         self.session.become(config)
-        if self.beside.value != config.beside:  # type: ignore[attr-defined]
-            self.beside.value = config.beside  # type: ignore[attr-defined]
+        wanted = getattr(config, "beside", "") or NONE
+        if wanted in self.beside.options and self.beside.value != wanted:
+            self.beside.value = wanted
         location = pn.state.location
         if location is not None:
             theme = {"theme": "dark"} if self.shell.dark else {}
@@ -154,4 +156,6 @@ def asked_config() -> Sweep:
     config = config_of(Sweep(), query)
     if not isinstance(config, Sweep):
         raise BadInput("roofline: this address carries another page's knobs")
+    if config.beside not in ("", NONE):
+        device(config.beside)  # says which there are
     return config

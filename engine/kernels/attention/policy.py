@@ -31,7 +31,7 @@ class Phase:
     `open` takes memory and compiles, before anyone looks at a clock.
 
     `pair_flops`: flops of products for each query-key pair; `other_flops`: of the rest; `bytes`:
-    compulsory traffic; `tile_bytes`: what the tiling moves past its own tile.
+    compulsory traffic; `tile_bytes`: what the tiling moves past its own tile; both in float32.
     """
 
     name: str

@@ -58,6 +58,7 @@ def _kernel(
     config: AttentionConfig, problem: Problem, phase: Phase, start: float, now: float
 ) -> Span:
     device, dtype = config.workers.place
+    part = getattr(torch, dtype).itemsize / 4  # phases count float32
     said = tag(
         phase="training" if phase.training else "prefill",
         dtype=dtype,
@@ -65,11 +66,11 @@ def _kernel(
         variant=f"{config.scores.kind},{config.split.kind}",
         grade="" if config.workers.real else "modelled",
         device=device,
-        L2=phase.tile_bytes,
+        L2=phase.tile_bytes * part,
         other_flops=phase.other_flops,
     )
     flops = float(phase.pair_flops * phase.pairs)
-    return Span(now, KERNELS, phase.name, start, flops, phase.bytes, said)
+    return Span(now, KERNELS, phase.name, start, flops, phase.bytes * part, said)
 
 
 def _compare(problem: Problem, clock: Clock, live: Live) -> None:

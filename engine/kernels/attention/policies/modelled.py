@@ -22,7 +22,7 @@ class Modelled(Workers):
 
     kind: Literal["modelled"] = knob("modelled", doc="Processors of a described device")
     device: str = knob("a100-sxm-80gb", "Device, by the name of its data sheet")
-    dtype: str = knob("bfloat16", "Dtype of the products")
+    dtype: Literal["bfloat16", "float16", "float32"] = knob("bfloat16", "Dtype of the products")
     units: int = knob(0, "Processors that take part; 0: all of the device", low=0, high=1024)
     real: ClassVar[bool] = False
 

@@ -50,25 +50,24 @@ function drawMark(ctx, colors, mark, x, y, r, lit = false) {
 
 class Points {
   constructor() {
-    this.run = null;
-    this.before = new Map(); // thread and its turn -> place in the run shown last
+    this.run = null; // of the frame read last
+    this.now = new Map(); // thread and its turn -> place in the run that is shown
+    this.before = new Map(); // the same in the run before, of marks not seen again yet
     this.trails = new Map();
   }
 
   // Remember where the marks of another run stood: turning a knob leaves a trail.
   follow(frame) {
-    if (this.run !== null && this.run !== frame.run && frame.marks.length) {
-      const places = named(frame.marks);
-      for (const key of places.keys()) {
-        const old = this.before.get(key);
-        if (old) this.trails.set(key, [...(this.trails.get(key) || []), old].slice(-STEPS));
-      }
-      for (const key of this.trails.keys()) if (!places.has(key)) this.trails.delete(key);
-      this.before = new Map();
-    }
     if (!frame.marks.length) return;
-    this.run = frame.run;
-    for (const [key, mark] of named(frame.marks)) this.before.set(key, [mark.x, mark.y]);
+    if (this.run !== frame.run) {
+      [this.run, this.before, this.now] = [frame.run, this.now, new Map()];
+    }
+    for (const [key, mark] of named(frame.marks)) {
+      const old = this.before.get(key);
+      if (old) this.trails.set(key, [...(this.trails.get(key) || []), old].slice(-STEPS));
+      this.before.delete(key);
+      this.now.set(key, [mark.x, mark.y]);
+    }
   }
 
   // Lay marks out on the plane, biggest first so that small ones stay in sight.

@@ -4,7 +4,7 @@ import pytest
 
 from tests.widgets.browser import colours, move, open_page
 from tests.widgets.roofline.made import log, span
-from widgets.canvas import static_html, static_view
+from widgets.canvas import source, static_html, static_view
 from widgets.packing import pack
 from widgets.view import view
 
@@ -58,4 +58,25 @@ def test_text_of_a_run_stays_text(browser):
     for row in range(3):
         move(page, TABLE, 60, 40 + 24 * row)
     assert page.locator(".pw img").count() == 0 and seen.errors == [] and seen.requests == []
+    page.context.close()
+
+
+def test_points_that_a_knob_moved_leave_a_trail_however_late_they_come(browser):
+    """A live host's frames: a run, then another whose second point comes after the first."""
+    page, seen = open_page(browser, static_view(view("roofline"), work(), bar=False))
+    script = source("roofline").replace("export default", "window.drawing =")
+    page.add_script_tag(content=f"{{{script}\nwindow.Points = Points;}}")
+    found = page.evaluate(
+        """() => {
+          const like = {y: 1, ghost: false, part: false};
+          const mark = (place, x) => ({...like, place, x, thread: `t${place}`});
+          const points = new window.Points();
+          points.follow({run: "a", marks: [mark(0, 1), mark(1, 2)]});
+          points.follow({run: "b", marks: []});
+          points.follow({run: "b", marks: [mark(0, 10)]});
+          points.follow({run: "b", marks: [mark(0, 10), mark(1, 20)]});
+          return [...points.trails.values()];
+        }"""
+    )
+    assert found == [[[1, 1]], [[2, 1]]] and seen.errors == []
     page.context.close()

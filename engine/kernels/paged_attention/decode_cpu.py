@@ -166,7 +166,7 @@ def run_plan(
     q = np.ascontiguousarray(q_THD.detach().float().numpy()).reshape(-1)
     out, lse = np.zeros(T * H * E, np.float32), np.empty(T * H, np.float32)
     items = Items(
-        made.row_I, made.head_I, made.begin_I, made.end_I, made.part_I, made.pieces,
+        made.row_I, made.head_I, made.begin_I, made.end_I, made.part_I, made.first_K1,
         made.row_M, made.head_M, made.parts_M2.reshape(-1),
     )  # fmt: skip
     parts, size = max(made.parts, 1), room(made.batch.members * (H // G), D)

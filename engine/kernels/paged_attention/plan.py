@@ -5,7 +5,7 @@ cuts the list into pieces; a piece's part of one head is an item. A head cut int
 merged from their partial results.
 
 Shape letters: B sequences, S streams (the heads of a sequence that are computed together),
-I items, W workers, M merges.
+I items, K pieces, M merges.
 """
 
 from dataclasses import dataclass
@@ -52,30 +52,25 @@ class Batch:
 class Plan:
     """Items in the order in which they are handed out, and the merges after them.
 
-    `owned`: worker w's items are `first_W1[w]` … `first_W1[w + 1]`, taken at once; otherwise
-    whoever is free takes the next item. `part_I`: where an item's partial result goes; -1: it is
-    its head's only one and goes straight to the output. Merge m folds parts `parts_M2[m]` (first,
-    after last).
+    Whoever is free takes the next piece: items `first_K1[k]` … `first_K1[k + 1]`. `part_I`: where
+    an item's partial result goes; -1: it is its head's only one and goes straight to the output.
+    Merge m folds parts `parts_M2[m]` (first, after last); `fused`: by the worker of the first of
+    them, within the same kernel.
     """
 
     batch: Batch
     workers: int
-    owned: bool
+    fused: bool
     row_I: Ints  # sequence
     head_I: Ints  # first key/value head
     begin_I: Ints  # first key
     end_I: Ints  # after the last key
     tiles_I: Ints
     part_I: Ints
-    first_W1: Ints
+    first_K1: Ints
     row_M: Ints
     head_M: Ints
     parts_M2: Ints
-
-    @property
-    def pieces(self) -> Ints:
-        """The first item of what a worker takes at once, and after the last piece all items."""
-        return self.first_W1 if self.owned else np.arange(len(self.row_I) + 1)
 
     @property
     def parts(self) -> int:
@@ -88,18 +83,16 @@ def even(tiles: int, pieces: int) -> Ints:
     return np.arange(pieces + 1, dtype=np.int64) * tiles // pieces
 
 
-def plan(batch: Batch, cuts: Ints, workers: int, owned: bool) -> Plan:
+def plan(batch: Batch, cuts: Ints, workers: int, fused: bool) -> Plan:
     """The items that cutting the tile list at `cuts` gives (rising, from 0 to the list's length).
 
-    With `owned`, piece w is worker w's. Raises BadInput where cuts leave tiles out.
+    Raises BadInput where cuts leave tiles out.
     """
     tiles_S = batch.tiles_S
     starts = np.concatenate([[0], np.cumsum(tiles_S)]).astype(np.int64)
     total = int(starts[-1])
     if cuts[0] != 0 or cuts[-1] != total or (np.diff(cuts) < 0).any():
         raise BadInput(f"cuts {cuts.tolist()[:8]}: must rise from 0 to {total} tiles")
-    if owned and len(cuts) != workers + 1:
-        raise BadInput(f"{len(cuts) - 1} pieces for {workers} workers; give one each")
     places = np.unique(np.concatenate([cuts, starts]))
     first, last = places[:-1], places[1:]
     stream = np.searchsorted(starts, first, side="right") - 1
@@ -114,8 +107,8 @@ def plan(batch: Batch, cuts: Ints, workers: int, owned: bool) -> Plan:
     split = np.flatnonzero(count > 1)
     after = np.cumsum(count[split])
     return Plan(
-        batch, workers, owned, row, head, begin, end, last - first, part,
-        np.searchsorted(first, cuts).astype(np.int64) if owned else np.zeros(1, np.int64),
+        batch, workers, fused, row, head, begin, end, last - first, part,
+        np.searchsorted(first, cuts).astype(np.int64),
         split // batch.groups, split % batch.groups * batch.members,
         np.stack([after - count[split], after], axis=1).astype(np.int64),
     )  # fmt: skip

@@ -12,8 +12,8 @@ class Split(Policy):
     folder = "engine.kernels.paged_attention.policies"
 
     @property
-    def owned(self) -> bool:
-        """Whether piece w is worker w's; otherwise the next free worker takes the next piece."""
+    def fused(self) -> bool:
+        """Whether merges belong to the same kernel, or to one after it."""
         return False
 
     @abstractmethod
@@ -22,4 +22,4 @@ class Split(Policy):
 
     def plan(self, batch: Batch, workers: int) -> Plan:
         """The work items of a batch for that many workers."""
-        return plan(batch, self.cuts(batch, workers), workers, self.owned)
+        return plan(batch, self.cuts(batch, workers), workers, self.fused)

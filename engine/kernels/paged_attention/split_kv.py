@@ -60,13 +60,13 @@ def run_plan(
     made: Plan, q_THD: Tensor, k_PSGD: Tensor, v_PSGE: Tensor, table_NP: Tensor, token_N: Tensor,
     scale: float, softcap: float,
 ) -> Tensor:  # fmt: skip
-    """o_THE of a plan with one head a stream: a program an item, or an owned run of them."""
+    """o_THE of a plan with one head a stream: a program an item, or a run of them."""
     (T, H, D), (_, S, G, E), device = q_THD.shape, v_PSGE.shape, q_THD.device
     interpreted = not q_THD.is_cuda
     out = torch.zeros(T, H, E, dtype=torch.float32, device=device)
     if not len(made.row_I):
         return out
-    first = made.pieces
+    first = made.first_K1
     numbers = [
         _whole(torch.from_numpy(a), device)
         for a in (first, made.row_I, made.head_I, made.begin_I, made.end_I, made.part_I)

@@ -11,7 +11,7 @@ from engine.kernels.paged_attention.policies.fixed_split import FixedSplit, chos
 from engine.kernels.paged_attention.policies.lean import Lean
 from engine.kernels.paged_attention.policies.per_head import PerHead
 
-SPLITS = (PerHead(), FixedSplit(), FixedSplit(parts=3), Lean())
+SPLITS = (PerHead(), FixedSplit(), FixedSplit(parts=3), Lean(), Lean(runs=3))
 
 
 def batch(contexts, kv_heads=2, tile=16, **choices) -> Batch:
@@ -45,8 +45,7 @@ def test_items_cover_every_visible_key_of_every_head_once(
     for (row, _), counts in seen.items():
         low = max(0, contexts[row] - window) if window else 0
         assert (counts[low : contexts[row]] == 1).all() and counts.sum() == contexts[row] - low
-    if made.owned:
-        assert made.first_W1[0] == 0 and made.first_W1[-1] == len(made.row_I)
+    assert made.first_K1[0] == 0 and made.first_K1[-1] == len(made.row_I)
 
 
 @pytest.mark.parametrize("split", SPLITS)
@@ -66,15 +65,18 @@ def test_the_partial_results_of_a_head_are_merged_and_nothing_else(split):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.integers(0, 5000), min_size=1, max_size=8), st.integers(1, 9), st.integers(1, 13)
+    st.lists(st.integers(0, 5000), min_size=1, max_size=8),
+    st.integers(1, 9),
+    st.integers(1, 13),
+    st.integers(1, 3),
 )
-def test_lean_gives_every_worker_as_many_tiles_but_for_one(contexts, kv_heads, workers):
-    made = Lean().plan(batch(contexts, kv_heads), workers)
+def test_lean_gives_every_worker_as_many_tiles_but_for_one(contexts, kv_heads, workers, runs):
+    made = Lean(runs=runs).plan(batch(contexts, kv_heads), workers)
     tiles = [
         int(made.tiles_I[a:b].sum())
-        for a, b in zip(made.first_W1[:-1], made.first_W1[1:], strict=True)
+        for a, b in zip(made.first_K1[:-1], made.first_K1[1:], strict=True)
     ]
-    assert len(tiles) == workers and max(tiles) - min(tiles) <= 1
+    assert len(tiles) == workers * runs and max(tiles) - min(tiles) <= 1
 
 
 def test_even_pieces_differ_by_one():
@@ -91,6 +93,4 @@ def test_the_fixed_split_is_chosen_by_how_full_the_last_wave_is():
 
 def test_cuts_that_leave_tiles_out_are_refused():
     with pytest.raises(BadInput, match="must rise from 0 to 4"):
-        plan(batch([32], 2), np.array([0, 3]), 1, owned=False)
-    with pytest.raises(BadInput, match="give one each"):
-        plan(batch([32], 2), np.array([0, 2, 4]), 3, owned=True)
+        plan(batch([32], 2), np.array([0, 3]), 1, fused=False)

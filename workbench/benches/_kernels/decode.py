@@ -16,6 +16,7 @@ from engine.kernels.operator import Arguments
 from engine.kernels.paged_attention import OPERATOR
 from engine.kernels.paged_attention.cases import made
 from engine.kernels.paged_attention.decode_cpu import decode
+from engine.kernels.paged_attention.lean_cpu import RUNS
 from engine.kernels.paged_attention.policies.fixed_split import FixedSplit
 from engine.kernels.paged_attention.policies.lean import Lean
 from engine.kernels.paged_attention.policies.per_head import PerHead
@@ -72,7 +73,7 @@ def _ragged(kv_heads: int, rounds: int) -> list[Row]:
     contexts = [65536] + [1024] * 7
     given = made(8, kv_heads, 64, [1] * 8, contexts, 0, torch.float32)
     splits = {
-        "lean": Lean(),
+        "lean": Lean(runs=RUNS),
         "one worker a head": PerHead(),
         "fixed split, chosen": FixedSplit(),
         **{f"fixed split, {parts} parts": FixedSplit(parts=parts) for parts in (2, 3, 4, 8)},

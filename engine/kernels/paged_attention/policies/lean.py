@@ -2,18 +2,22 @@
 
 from typing import Literal
 
+from engine.core.config import knob
 from engine.kernels.paged_attention.plan import Batch, Ints, even
 from engine.kernels.paged_attention.split import Split
 
 
 class Lean(Split):
-    """One run of tiles a worker, across heads and sequences; runs differ by one tile at most."""
+    """Runs of tiles across heads and sequences, which differ by one tile at most."""
 
     kind: Literal["lean"] = "lean"
+    runs: int = knob(
+        1, "runs for each worker; more make up for a worker that is held up", low=1, high=64
+    )
 
     @property
-    def owned(self) -> bool:
+    def fused(self) -> bool:
         return True
 
     def cuts(self, batch: Batch, workers: int) -> Ints:
-        return even(int(batch.tiles_S.sum()), workers)
+        return even(int(batch.tiles_S.sum()), workers * self.runs)

@@ -1,6 +1,9 @@
 """Decode on the modelled processors of a described device, on the virtual clock."""
 
 import heapq
+from collections import deque
+from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -66,12 +69,12 @@ class Modelled(Workers):
         np.maximum.at(free_W, worker_I, item_I2[:, 1])
         merge_M2, merger_M = np.zeros((len(cost_M), 2)), np.zeros(len(cost_M), np.int64)
         place_P = np.flatnonzero(made.part_I >= 0)  # item of each part
-        if len(cost_M) and not made.owned:  # a kernel of its own, after all items
+        if len(cost_M) and not made.fused:  # a kernel of its own, after all items
             free_W[:] = free_W.max() + on.launch
         for merge, (first, last) in enumerate(made.parts_M2):
             items = place_P[first:last]
-            worker = int(worker_I[items[0]]) if made.owned else int(free_W.argmin())
-            begin = max(free_W[worker], item_I2[items, 1].max() if made.owned else 0.0)
+            worker = int(worker_I[items[0]]) if made.fused else int(free_W.argmin())
+            begin = max(free_W[worker], item_I2[items, 1].max() if made.fused else 0.0)
             free_W[worker] = begin + cost_M[merge]
             merge_M2[merge], merger_M[merge] = (begin, free_W[worker]), worker
         return Times(item_I2, worker_I, merge_M2, merger_M)
@@ -92,30 +95,31 @@ class Modelled(Workers):
         """
         workers, now, done = self.number(), begin, 0.0
         item_I2, worker_I = np.zeros((len(cost_I), 2)), np.zeros(len(cost_I), np.int64)
-        shared = iter(range(len(cost_I)))
-        own = [
-            iter(range(*made.first_W1[w : w + 2].tolist())) if made.owned else shared
-            for w in range(workers)
-        ]
+        first = made.first_K1.tolist()
+        pieces = iter([deque(range(a, b)) for a, b in pairwise(first) if a < b])
+        taken: list[deque[int]] = [deque() for _ in range(workers)]
         busy: list[tuple[float, int, int]] = []
         for worker in range(workers):
-            self._take(worker, own, busy, item_I2, worker_I, cost_I, now, done)
+            self._take(worker, taken, pieces, busy, item_I2, worker_I, cost_I, now, done)
         while busy:
             pace = min(self.reach, workers / len(busy))
             end, worker, item = heapq.heappop(busy)
             now, done = now + (end - done) / pace, end
             item_I2[item, 1] = now
-            self._take(worker, own, busy, item_I2, worker_I, cost_I, now, done)
+            self._take(worker, taken, pieces, busy, item_I2, worker_I, cost_I, now, done)
         return item_I2, worker_I
 
     @staticmethod
     def _take(
-        worker: int, own: list[Any], busy: list[tuple[float, int, int]], item_I2: np.ndarray,
+        worker: int, taken: list[deque[int]],
+        pieces: Iterator[deque[int]], busy: list[tuple[float, int, int]], item_I2: np.ndarray,
         worker_I: np.ndarray, cost_I: np.ndarray, now: float, done: float,
     ) -> None:  # fmt: skip
         """Give a free worker its next item, if there is one."""
-        item = next(own[worker], None)
-        if item is not None:
+        if not taken[worker]:
+            taken[worker] = next(pieces, deque())
+        if taken[worker]:
+            item = taken[worker].popleft()
             item_I2[item, 0], worker_I[item] = now, worker
             heapq.heappush(busy, (done + float(cost_I[item]), worker, item))
 

@@ -12,6 +12,7 @@ from typing import Any
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
+from engine.core.errors import BadInput
 from engine.models.load import random_weights, save
 from workbench.benches._decode_work import SEED, SHAPE, Ask, model_config
 
@@ -21,7 +22,8 @@ Row = dict[str, Any]
 def names() -> list[str]:
     """Every adapter, by file name."""
     here = [str(Path(__file__).parent)]
-    return sorted(m.name for m in pkgutil.iter_modules(here) if m.name != "measure")
+    found = (module.name for module in pkgutil.iter_modules(here))
+    return sorted(name for name in found if name != "measure" and not name.startswith("_"))
 
 
 def measure(
@@ -29,16 +31,20 @@ def measure(
 ) -> list[Row]:
     """A row for each set of requests; `theirs` are transformers' tokens a second by row name.
 
-    An adapter has PACKAGE, INSTALL (what to give pip) and `open(folder, work)`, which returns a
-    call from requests to `Answered`. Adapters run after the others, not in turns with them.
+    An adapter has PACKAGE, INSTALL (what to give pip) and `open(folder, work)`, in whose context
+    there is a call from requests to `Answered`. A peer that is absent or does not start gives one
+    row that says so. Adapters run after the others, not in turns with them.
     """
     adapter = importlib.import_module(f"workbench.benches._peers.{name}")
     start: Row = {"engine": name.replace("_", "-"), "dtype": "float32"}
     if importlib.util.find_spec(adapter.PACKAGE) is None:
         why = f"not installed (pip install {adapter.INSTALL})"
-        return [{"name": row, **start, "missing": why} for row in wanted]
-    with tempfile.TemporaryDirectory() as folder:
-        return _rows(adapter, Path(folder), start, wanted, theirs, rounds)
+        return [{"name": ", ".join(wanted), **start, "missing": why}]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            return _rows(adapter, Path(folder), start, wanted, theirs, rounds)
+    except BadInput as fault:
+        return [{"name": ", ".join(wanted), **start, "missing": str(fault)}]
 
 
 def _rows(
@@ -52,15 +58,13 @@ def _rows(
     checkpoint, work = folder / "checkpoint", folder / "work"
     work.mkdir()
     _write(checkpoint)
-    answer = adapter.open(checkpoint, work)
     rows = []
-    for name, asks in wanted.items():
-        answer([Ask(ask.prompt, 4) for ask in asks])
-        rate = median(answer(asks).rate(len(asks) == 1) for _ in range(rounds))
-        ratio = rate / theirs[name]
-        rows.append(
-            {"name": name, **start, "tokens_per_second": rate, "ratio_to_transformers": ratio}
-        )
+    with adapter.open(checkpoint, work) as answer:
+        for name, asks in wanted.items():
+            answer([Ask(ask.prompt, 4) for ask in asks])
+            rate = median(answer(asks).rate(len(asks) == 1) for _ in range(rounds))
+            facts = {"tokens_per_second": rate, "ratio_to_transformers": rate / theirs[name]}
+            rows.append({"name": name, **start, **facts})
     return rows
 
 

@@ -7,7 +7,8 @@ import importlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -22,7 +23,8 @@ PACKAGE = "onnxruntime_genai"
 INSTALL = "onnxruntime-genai onnx-ir"
 
 
-def open(checkpoint: Path, work: Path) -> Callable[[list[Ask]], Answered]:
+@contextmanager
+def open(checkpoint: Path, work: Path) -> Iterator[Callable[[list[Ask]], Answered]]:
     """Convert the checkpoint and load it. Raises BadInput where the builder fails."""
     out = work / "onnx"
     build = [sys.executable, "-m", "onnxruntime_genai.models.builder"]
@@ -37,11 +39,7 @@ def open(checkpoint: Path, work: Path) -> Callable[[list[Ask]], Answered]:
     config.write_text(json.dumps(settings))
     genai = importlib.import_module(PACKAGE)
     model = genai.Model(str(out))
-
-    def answer(wanted: list[Ask]) -> Answered:
-        return _answer(genai, model, wanted)
-
-    return answer
+    yield lambda wanted: _answer(genai, model, wanted)
 
 
 def _answer(genai: Any, model: Any, wanted: list[Ask]) -> Answered:

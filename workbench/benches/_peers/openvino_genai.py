@@ -1,0 +1,69 @@
+"""OpenVINO GenAI: the checkpoint through optimum's exporter, float32, then continuous batching."""
+
+import importlib
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from engine.core.errors import BadInput
+from engine.hardware.probes import threads
+from workbench.benches._decode_work import PAGES, Answered, Ask
+
+PACKAGE = "openvino_genai"
+INSTALL = "openvino-genai optimum-intel[openvino]"
+EXPORT = "from optimum.commands.optimum_cli import main; main()"
+PAGE = 32  # tokens of a page of its cache on the processor
+
+
+@contextmanager
+def open(checkpoint: Path, work: Path) -> Iterator[Callable[[list[Ask]], Answered]]:
+    """Convert the checkpoint and load it. Raises BadInput where the exporter fails."""
+    out = work / "openvino"
+    export = [sys.executable, "-c", EXPORT, "export", "openvino", "-m", str(checkpoint)]
+    export += ["--task", "text-generation-with-past", "--weight-format", "fp32", str(out)]
+    done = subprocess.run(export, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise BadInput(f"openvino-genai: optimum's exporter failed: {last}")
+    genai = importlib.import_module(PACKAGE)
+    scheduler = genai.SchedulerConfig()
+    scheduler.num_kv_blocks = PAGES * 16 // PAGE
+    scheduler.max_num_seqs = 64
+    scheduler.max_num_batched_tokens = 512
+    scheduler.enable_prefix_caching = False
+    settings = {
+        "INFERENCE_NUM_THREADS": threads(),
+        "INFERENCE_PRECISION_HINT": "f32",
+        "KV_CACHE_PRECISION": "f32",
+    }
+    pipe = genai.ContinuousBatchingPipeline(str(out), scheduler, "CPU", settings)
+    yield lambda wanted: _answer(genai, pipe, wanted)
+
+
+def _answer(genai: Any, pipe: Any, wanted: list[Ask]) -> Answered:
+    tensor = importlib.import_module("openvino").Tensor
+    tokens: list[list[int]] = [[] for _ in wanted]
+    first = 0.0
+    start = perf_counter()
+    handles = []
+    for number, ask in enumerate(wanted):
+        wish = genai.GenerationConfig(
+            max_new_tokens=ask.tokens, ignore_eos=True, do_sample=False, num_return_sequences=1
+        )
+        ids = tensor(np.array([ask.prompt], np.int64))
+        handles.append(pipe.add_request(number, ids, wish))
+    while pipe.has_non_finished_requests():
+        pipe.step()
+        for made, handle in zip(tokens, handles, strict=True):
+            if handle.can_read():
+                made += [token for each in handle.read().values() for token in each.generated_ids]
+        if not first and tokens[0]:
+            first = perf_counter()
+    stop = perf_counter()
+    return Answered(tokens, stop - start, stop - first)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.inference.curved_cost import CurvedCost
 from engine.inference.executors.modelled import Modelled
 from engine.inference.forward_work import Shape
 from engine.inference.step_cost import StepCost
@@ -86,7 +87,7 @@ def _least_squares(columns_S2: np.ndarray, target_S: np.ndarray) -> np.ndarray:
     return np.where(np.arange(2) == kept, alone, 0.0)
 
 
-def errors(taken: list[Taken], cost: StepCost, choice: Modelled) -> np.ndarray:
+def errors(taken: list[Taken], cost: StepCost | CurvedCost, choice: Modelled) -> np.ndarray:
     """modelled ÷ real - 1 of every step."""
     found = []
     for one in taken:

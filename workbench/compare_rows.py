@@ -10,8 +10,8 @@ from engine.core.log import Log
 from engine.core.measure import serving
 from engine.hardware.device import Device
 from engine.inference.config import InferenceConfig
+from engine.inference.executor_modelled import cost_of
 from engine.inference.executors.modelled import Modelled
-from engine.inference.step_cost import StepCost
 from engine.models.find import find
 from widgets.theme import figure
 from workbench.calibration import Fit, errors
@@ -74,7 +74,7 @@ def step_errors(
     same = [b.seconds / a.seconds - 1 for a, b in pairs if np.array_equal(a.context_B, b.context_B)]
     off = {"repeat": np.array(same or [np.nan])}
     for name, one in (("error", choice), ("roofs_error", plain)):
-        cost = StepCost(model, one.calibrated(device), config.dtype)
+        cost = cost_of(model, device, config.dtype, one)
         off[name] = errors(taken, cost, one)
     rows = []
     for share, name in ((0.5, "median"), (0.9, "90%")):

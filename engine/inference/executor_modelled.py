@@ -15,6 +15,7 @@ from engine.hardware import roofs_of
 from engine.hardware.device import Device, device
 from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
+from engine.inference.curved_cost import CurvedCost, fits
 from engine.inference.executor import Built, Facts
 from engine.inference.forward_work import Shape
 from engine.inference.settings import Settings
@@ -37,6 +38,9 @@ class Choice(Protocol):
     device: str
     per_step: float
     per_sequence: float
+    memory: float
+    arithmetic: float
+    curves: bool
 
     def calibrated(self, device: Device) -> Device:
         """`device` with the shares of its roofs that are reached."""
@@ -47,7 +51,7 @@ class ModelledExecutor:
     """Asks the closed form how long each step takes; keeps nothing between steps."""
 
     def __init__(
-        self, facts: Facts, cost: StepCost, choice: Choice, host: Link | None = None
+        self, facts: Facts, cost: StepCost | CurvedCost, choice: Choice, host: Link | None = None
     ) -> None:
         self.facts, self.cost, self.choice, self.host = facts, cost, choice, host
         self.vocab = np.uint64(facts.vocab)
@@ -124,9 +128,19 @@ def build(config: Settings, choice: Choice) -> Built:
         roofs=tuple(roofs_of(machine)),
     )
     host = link(machine.host_link) if machine.host_link else None
-    cost = StepCost(model, choice.calibrated(machine), config.dtype)
+    cost = cost_of(model, machine, config.dtype, choice)
     executor = ModelledExecutor(facts, cost, choice, host)
     return Built(executor, VirtualClock(), _reader(config, found.folder))
+
+
+def cost_of(
+    model: ModelConfig, machine: Device, dtype: str, choice: Choice
+) -> StepCost | CurvedCost:
+    """The operator cost model where it knows the device and no share of a roof is given."""
+    given = choice.memory or choice.arithmetic
+    if choice.curves and not given and fits(machine, dtype):
+        return CurvedCost(model, machine, dtype)
+    return StepCost(model, choice.calibrated(machine), dtype)
 
 
 class Reader:

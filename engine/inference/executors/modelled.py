@@ -10,10 +10,12 @@ from engine.inference.settings import Settings
 
 
 class Modelled(Execution):
-    """Ask the roofline of a described device how long each step takes; compute no tensors.
+    """Ask a described device's cost model how long each step takes; compute no tensors.
 
-    The calibration fields say how far a real engine stays under the roofs of that device. Their
-    defaults are the data sheet's own reached fractions; `workbench compare` measures them here.
+    `curves` asks the operator cost model where it knows the device, else the bare roofline. The
+    calibration fields say how far a real engine stays under the roofs of that device, and ask the
+    roofline where one is given; by default they are the data sheet's own reached fractions.
+    `workbench compare` measures them here.
     """
 
     kind: Literal["modelled"] = "modelled"
@@ -29,6 +31,10 @@ class Modelled(Execution):
     )
     arithmetic: float = knob(
         0.0, "Reached share of the peak; 0: the sheet's", low=0.0, high=1.25, group="calibration"
+    )
+
+    curves: bool = knob(
+        True, "Operators by curves fitted to measurements, where no share is given here"
     )
 
     def build(self, config: Settings) -> Built:

@@ -27,7 +27,7 @@ def coefficients(degree: int) -> tuple[float, ...]:
     basis = np.stack([f**power for power in range(1, degree + 1)], axis=1) / truth[:, None]
     wanted = (truth - 1) / truth
     weights = np.ones_like(f)
-    found = np.zeros(degree)
+    found: np.ndarray = np.zeros(degree)
     for _ in range(200):
         root = np.sqrt(weights)
         found = np.linalg.lstsq(basis * root[:, None], wanted * root, rcond=None)[0]

@@ -3,7 +3,7 @@
 `keys_gated` is the operator itself: decay falls on the axis of keys. `values_gated` has the decay
 on the axis of what is summed: y_t = Σ_{s < t} (x_t·w_s) · z_s ⊙ decay(s → t). Gradients of queries
 are the second forward in time; those of keys and values are the two backward in time, with gates
-moved by one token (Yang et al., arXiv 2312.06635, section 4 and appendix on the backward pass).
+moved by one token (the operator: Yang et al., arXiv 2312.06635).
 """
 
 from collections.abc import Callable

@@ -3,7 +3,7 @@
 A chunk is cut into sub-chunks. Decays are products of gates from one token to a later one, never
 their reciprocals: each factor is at most 1, so the strongest gate underflows to 0 and nothing
 overflows. Between sub-chunks decays are carried by matrix products (the second level of Yang et
-al., arXiv 2312.06635, section 4.3); inside a sub-chunk they run along with the key.
+al., arXiv 2312.06635); inside a sub-chunk they run along with the key.
 """
 
 from functools import cache

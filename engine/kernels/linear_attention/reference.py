@@ -1,7 +1,7 @@
 """Gated linear attention, step by step in plain torch: what every other form must equal.
 
 Yang et al., "Gated Linear Attention Transformers with Hardware-Efficient Training"
-(arXiv 2312.06635), the recurrent form of section 4.1.
+(arXiv 2312.06635): the recurrent form.
 Shapes: B batch, H heads, T tokens, K key width, V value width.
 """
 

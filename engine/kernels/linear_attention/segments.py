@@ -2,7 +2,7 @@
 
 Three stages: each segment's own contribution to the state (parallel), the states passed on in order
 (sequential and small), each segment's outputs from the state before it (parallel). This is the
-materialising chunkwise form of Yang et al. (arXiv 2312.06635, section 4.3), a segment a worker.
+materialising chunkwise form of Yang et al. (arXiv 2312.06635), a segment a worker.
 """
 
 from collections.abc import Callable, Sequence

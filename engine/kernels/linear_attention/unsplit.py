@@ -2,7 +2,7 @@
 
 Decays inside a chunk are split into e^b for the query and e^-b for the key (b: gates summed from
 the chunk's start), so that one matrix product gives all scores of a chunk. With strong gates e^-b
-overflows (Yang et al., arXiv 2312.06635, section 4.3).
+overflows (Yang et al., arXiv 2312.06635).
 """
 
 import torch

@@ -46,18 +46,24 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
-        q, k, v, z = ctx.saved_tensors
-        (do,), (scale, ridge, solver, queries) = grads, ctx.told
-        dq, dk, dv = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
-        for first in range(0, q.shape[2], queries):
-            cut = slice(first, first + queries)
-            seen = slice(0, min(first + queries, q.shape[2]))
-            given = tile(q[:, :, cut], k[:, :, seen], first, scale, ridge, solver)
-            part = backward(given, v[:, :, seen], z[:, :, cut], do[:, :, cut])
-            dq[:, :, cut] = part[0]
-            dk[:, :, seen] += part[1]
-            dv[:, :, seen] += part[2]
-        return None, None, None, None, dq, dk, dv
+        return None, None, None, None, *gradients(ctx.saved_tensors, grads[0], *ctx.told)
+
+
+def gradients(
+    saved: tuple[Tensor, ...], do: Tensor, scale: float, ridge: float, solver: Solver, queries: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of q, k and v, tile by tile, from q, k, v and the forward pass's solutions z."""
+    q, k, v, z = saved
+    dq, dk, dv = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
+    for first in range(0, q.shape[2], queries):
+        cut = slice(first, first + queries)
+        seen = slice(0, min(first + queries, q.shape[2]))
+        given = tile(q[:, :, cut], k[:, :, seen], first, scale, ridge, solver)
+        part = backward(given, v[:, :, seen], z[:, :, cut], do[:, :, cut])
+        dq[:, :, cut] = part[0]
+        dk[:, :, seen] += part[1]
+        dv[:, :, seen] += part[2]
+    return dq, dk, dv
 
 
 VARIANT = Variant(

@@ -3,7 +3,7 @@
 A task is a sequence of keys and noisy values. Its regimes follow each other in time; each has its
 own region of keys and its own linear map, so that the whole is linear nowhere but in parts. Each
 estimator sees pairs up to t and predicts the value of key t + 1 (the test-time regression of Zuo et
-al., arXiv 2510.01450, section 5). N tasks, T pairs, D width.
+al., arXiv 2510.01450). N tasks, T pairs, D width.
 """
 
 from collections.abc import Callable

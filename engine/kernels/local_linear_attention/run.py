@@ -12,7 +12,7 @@ from engine.core.events import Blob, Level, Mark, Span
 from engine.core.machine import describe
 from engine.core.run import Live
 from engine.core.tags import tag
-from engine.kernels.local_linear_attention import blocks_cpu, reference, work
+from engine.kernels.local_linear_attention import blocks_cpu, reference, rows_cpu, work
 from engine.kernels.local_linear_attention.allocated import peak_bytes
 from engine.kernels.local_linear_attention.cases import made
 from engine.kernels.local_linear_attention.config import LocalLinearConfig
@@ -140,8 +140,15 @@ class _Study:
     def estimate(self, scale: float) -> Estimate:
         def attend(q_NTD: Tensor, k_NTD: Tensor, v_NTD: Tensor) -> Tensor:
             q, k, v = (x.unsqueeze(1) for x in (q_NTD, k_NTD, v_NTD))
-            given = dict(zip(INPUTS, (q, k, v), strict=True))
-            return self.attend({**given, "scale": scale, "ridge": self.config.ridge}).squeeze(1)
+            given: dict[str, Any] = dict(zip(INPUTS, (q, k, v), strict=True))
+            told: dict[str, Any] = {**given, "scale": scale, "ridge": self.config.ridge}
+            if self.config.solver == "formed":
+                return _formed(told).squeeze(1)
+            limits: dict[str, Any] = {
+                "iterations": self.config.iterations,
+                "tolerance": self.config.tolerance,
+            }
+            return rows_cpu.local_linear_attention(**told, **limits).squeeze(1)
 
         return attend
 

@@ -1,7 +1,7 @@
 """Local linear attention for one tile of queries, forward and backward, matrix-free.
 
 A tile holds the weights of its queries on the keys they see; multiplying a query's covariance of
-keys with a vector is then two products with those keys (Zuo et al., arXiv 2510.01450, section 4).
+keys with a vector is then two products with those keys (Zuo et al., arXiv 2510.01450).
 Shapes: Q queries of the tile, S keys they see, D key, E value width; leading axes for heads.
 """
 

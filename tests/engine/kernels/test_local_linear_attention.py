@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from engine.kernels.local_linear_attention import reference
+from engine.kernels.local_linear_attention import reference, rows_cpu
 from engine.kernels.local_linear_attention.allocated import peak_bytes
 from engine.kernels.local_linear_attention.blocks_cpu import local_linear_attention
 from engine.kernels.local_linear_attention.cases import made
@@ -56,6 +56,23 @@ def test_any_tile_of_queries_gives_the_same(queries):
     truth = reference.local_linear_attention(**wide(given))
     found = local_linear_attention(**given, queries=queries)
     assert float((found - truth).abs().max() / truth.abs().max()) < 1e-5
+
+
+@pytest.mark.parametrize("time,width", [(1, 4), (31, 8), (33, 20), (100, 48)])
+def test_the_compiled_one_gives_the_same_at_any_size(time, width):
+    given = problem(time=time, width=width)
+    truth = reference.local_linear_attention(**wide(given))
+    found = rows_cpu.local_linear_attention(**given)
+    assert float((found - truth).abs().max() / truth.abs().max()) < 1e-5
+
+
+def test_the_compiled_one_takes_no_tokens_and_much_ridge():
+    none = rows_cpu.local_linear_attention(**problem(time=0))
+    assert none.shape == (1, 2, 0, 8)
+    given = problem(ridge=1e8)
+    assert torch.allclose(
+        rows_cpu.local_linear_attention(**given), local_linear_attention(**given), atol=1e-5
+    )
 
 
 def test_a_later_token_changes_nothing_before_it():

@@ -21,6 +21,8 @@ from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 SMALL: Changes = {"tasks": 4, "length": 32, "widest": 16}  # where tasks are not the question
 
+MARGIN = 1.05  # of errors: less counts as equal
+
 
 def curve(log: Log, panel: str, series: str) -> np.ndarray:
     """[x, y, …] of one curve."""
@@ -38,9 +40,9 @@ def lower_error(config: LocalLinearConfig, run_config: RunConfig, fast: bool) ->
         half = 1.96 * gain.std(ddof=1) / sqrt(len(gain))
         low, high = np.exp(gain.mean() - half), np.exp(gain.mean() + half)
         said.append(f"{other} {np.exp(gain.mean()):.2f}× its error ({low:.2f} to {high:.2f})")
-        holds = holds and bool(low > 1.0)
+        holds = holds and bool(low >= MARGIN)
     return Outcome(
-        "softmax and linear attention above 1× its error, 95% intervals over tasks too",
+        f"softmax and linear attention at least {MARGIN}× its error, 95% intervals too",
         f"{'; '.join(said)}; n = {len(ours)}",
         holds,
     )
@@ -99,7 +101,7 @@ STUDY = Study(
         Claim(
             id="lower-error",
             sentence="On targets that change over time it errs less than softmax and linear do.",
-            paper="beats strong baselines on non-stationary test-time regression (section 5)",
+            paper="adapts to non-stationarity, ahead of strong baselines (abstract)",
             grade="measured",
             check=lower_error,
             broken={"ridge": 1e6},
@@ -107,7 +109,7 @@ STUDY = Study(
         Claim(
             id="solver-agrees",
             sentence="The matrix-free solver gives what formed matrices give, gradients too.",
-            paper="the same operator, computed without the matrices (section 4)",
+            paper="two memory-efficient primitives for the same operator (abstract)",
             grade="exact",
             check=solver_agrees,
             broken={"iterations": 2},

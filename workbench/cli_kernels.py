@@ -63,10 +63,12 @@ def _facts(op: Any, variant: Any, forced: bool) -> dict[str, Any]:
 
     given = op.cases[0].make(0, getattr(torch, variant.dtypes[0]))
     obstacle = variant.obstacle(given, forced)
+    if obstacle.startswith("runs on cuda") and not torch.cuda.is_available():
+        obstacle = "no GPU"
     if variant.device == "cuda" and torch.cuda.is_available():
         obstacle = ""
-    elif variant.interpreted and obstacle:
-        obstacle = "no GPU here; interpreted if asked for by name"
+    elif variant.interpreted and obstacle == "no GPU":
+        obstacle = "interpreted"
     picked = not obstacle and op.pick(given) is variant
     return {
         "operator": op.name,
@@ -114,7 +116,7 @@ def _print(found: list[dict[str, Any]], args: argparse.Namespace) -> None:
         return
     head = ("operator", "variant", "device", "dtypes", "gradients", "here", "about")
     print_table(head, [_line(row) for row in found])
-    print("\n* picked here. Time in --time, errors in --check.")
+    print("\n* picked here; interpreted: no GPU, runs if asked for by name. See --check, --time.")
 
 
 def _line(row: dict[str, Any]) -> tuple[str, ...]:

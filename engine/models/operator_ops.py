@@ -7,12 +7,16 @@ inside. `variants` forces variants by operator name, which is how these run with
 from collections.abc import Mapping
 from types import MappingProxyType
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from engine.kernels.matmul import OPERATOR as MATMUL
 from engine.kernels.norm import OPERATOR as NORM
+from engine.kernels.paged_attention import OPERATOR as PAGED_ATTENTION
 from engine.kernels.rotary import OPERATOR as ROTARY
 from engine.kernels.swiglu import OPERATOR as SWIGLU
+from engine.models.paged_attention import paged_attention
 from engine.models.rotary import rotate as rotate_interleaved
 
 NONE: Mapping[str, str] = MappingProxyType({})
@@ -37,7 +41,7 @@ class OperatorLinear:
 
 
 class OperatorOps:
-    """The four operations, each by the variant picked for its arguments or forced by name."""
+    """The operations, each by the variant picked for its arguments or forced by name."""
 
     def __init__(self, variants: Mapping[str, str] = NONE) -> None:
         self.variants = variants
@@ -63,3 +67,33 @@ class OperatorOps:
         """gate · sigmoid(gate) · up."""
         variant = self.variants.get("swiglu", "")
         return SWIGLU(variant=variant, gate_TC=gate_TC, up_TC=up_TC).to(gate_TC.dtype)
+
+    def paged_attention(
+        self,
+        q_THD: Tensor,
+        k_PSGD: Tensor,
+        v_PSGE: Tensor,
+        block_table_BP: np.ndarray,
+        query_start_B1: np.ndarray,
+        context_B: np.ndarray,
+        *,
+        scale: float,
+        window: int = 0,
+        softcap: float = 0.0,
+    ) -> Tensor:
+        """o_THE by a GPU variant that takes the batch (they decode); else in plain torch."""
+        rows = (block_table_BP, query_start_B1, context_B)
+        choices = {"scale": scale, "window": window, "softcap": softcap}
+        forced = self.variants.get("paged_attention", "")
+        names = ("block_table_BP", "query_start_B1", "context_B")
+        on = q_THD.device
+        given = {"q_THD": q_THD, "k_PSGD": k_PSGD, "v_PSGE": v_PSGE, **choices}
+        given |= {n: torch.from_numpy(r).to(on) for n, r in zip(names, rows, strict=True)}
+        for variant in PAGED_ATTENTION.variants().values():
+            mine = variant.device == "cuda" and forced in ("", variant.name)
+            if mine and not variant.obstacle(given, forced=bool(forced)):
+                found: Tensor = variant.call(**given)
+                return found.to(q_THD.dtype)
+        return paged_attention(
+            q_THD, k_PSGD, v_PSGE, *rows, scale=scale, window=window, softcap=softcap
+        )

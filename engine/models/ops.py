@@ -46,12 +46,9 @@ def kernel_ops() -> Ops:
 
 
 def operator_ops(variants: Mapping[str, str] = NONE) -> Ops:
-    """The operators' picks for the tensors' device, or the variants forced by operator name.
-
-    Attention reads its pages in plain torch.
-    """
+    """The operators' picks for the tensors' device, or the variants forced by operator name."""
     by = OperatorOps(variants)
-    return Ops(by.linear, by.rms_norm, by.rotate, paged_attention, by.swiglu, wide=False)
+    return Ops(by.linear, by.rms_norm, by.rotate, by.paged_attention, by.swiglu, wide=False)
 
 
 def ops_for(device: str, compiled: bool) -> Ops:

@@ -13,6 +13,7 @@ from engine.models.ops import operator_ops, ops_for, plain_ops
 from tests.engine.models import small
 
 TRITON = {"matmul": "tiles", "norm": "rows", "rotary": "halves", "swiglu": "rows"}
+TRITON |= {"paged_attention": "lean"}
 TOKENS = [5, 9, 60, 33, 7]
 
 
@@ -50,6 +51,20 @@ def test_a_wrong_kernel_would_show() -> None:
     )
     plain, ours = (logits(Model(config, weights, ops=o)) for o in (plain_ops(), wrong))
     assert float((ours - plain).abs().max()) > 1e-2
+
+
+def test_attention_falls_back_to_torch_only_for_prompts(monkeypatch) -> None:
+    from engine.models import operator_ops as ours
+
+    plain, seen = ours.paged_attention, []
+    monkeypatch.setattr(
+        ours, "paged_attention", lambda q_THD, *rest, **more: (
+            seen.append(len(q_THD)) or plain(q_THD, *rest, **more)
+        )
+    )  # fmt: skip
+    config = small.config("llama-3", num_hidden_layers=1)
+    logits(Model(config, small.weights(config), ops=operator_ops(TRITON)))
+    assert seen == [4], "the prompt of four tokens; the decode went to a kernel"
 
 
 def test_each_device_gets_its_own_ops() -> None:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from engine.core.config import Config
 from engine.core.errors import BadInput
 from engine.core.names import suggest
+from engine.core.toml import load
 
 SheetT = TypeVar("SheetT", bound=Config)
 
@@ -30,7 +31,7 @@ def named(kind: type[SheetT], folder: Path, name: str) -> SheetT:
 def read(kind: type[SheetT], path: Path) -> SheetT:
     """The sheet in the file `path`. Raises BadInput naming the file and the first bad field."""
     try:
-        facts = tomllib.loads(path.read_text())
+        facts = load(path)
     except OSError as fault:
         raise BadInput(f"{path}: cannot read ({fault.strerror}); give a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:

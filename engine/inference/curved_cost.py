@@ -5,6 +5,8 @@ by curves fitted to measurements; what the model does not know (experts, latent 
 the roofline of `engine.inference.step_cost`. Work in flops and bytes is the roofline's.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from engine.hardware import cost_curves
@@ -23,6 +25,14 @@ def fits(device: Device, dtype: str) -> bool:
     return device.kind == "gpu" and device.units > 0 and dtype in cost_curves.BYTES
 
 
+@lru_cache(maxsize=32)
+def _times(
+    config: ModelConfig, device: str, dtype: str, curves: str
+) -> dict[tuple[str, int], float]:
+    """Seconds by operation and count, known so far, of one model on one device."""
+    return {}
+
+
 class CurvedCost:
     """Costs of steps of one model on one device; the same questions as `StepCost` answers."""
 
@@ -35,7 +45,8 @@ class CurvedCost:
         self.memory = self.plain.memory  # bytes per second
         self.rate = cost_curves.best_rate(device, dtype, self.curves) * self.curves.prefill.rate
         self.known = () if config.latent is not None else KNOWN
-        self.times: dict[tuple[str, int], float] = {}  # of what depends on a count alone
+        # Of what depends on a count alone: the same at every turn of another knob.
+        self.times = _times(config, device.model_dump_json(), dtype, self.curves.model_dump_json())
 
     def shape(self, new_B: np.ndarray, context_B: np.ndarray, rows: int) -> Shape:
         """What matters of a step, as `ForwardWork.shape`."""

@@ -1,6 +1,5 @@
 """Models by name: a shipped one, a folder of the person's own, or a public architecture's shape."""
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from engine.core.errors import BadInput
 from engine.core.names import suggest
 from engine.core.paths import dataset, datasets
+from engine.core.toml import load as load_toml
 from engine.models.checkpoint import PICKLES, refuse_pickle
 from engine.models.config import ModelConfig
 from engine.models.families import parse, read_config
@@ -68,4 +68,4 @@ def shipped() -> list[str]:
 
 def public() -> dict[str, dict[str, Any]]:
     """Public architectures by name: `config.json` fields, each table with its `source`."""
-    return tomllib.loads(dataset(CONFIGS).read_text(encoding="utf-8"))
+    return load_toml(dataset(CONFIGS))

@@ -1,0 +1,1 @@
+"""Many devices under one virtual clock."""

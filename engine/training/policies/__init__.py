@@ -1,0 +1,1 @@
+"""Pipeline schedules: one file for each order of forward and backward passes, found by folder."""

@@ -1,0 +1,44 @@
+"""What one pipeline rank's share of a model costs: seconds of its passes, bytes that it holds."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+from engine.core.config import Policy
+
+
+@dataclass(frozen=True)
+class Share:
+    """One rank's layers and one microbatch. Seconds, bytes and flops.
+
+    `kept`: the share of the activations that stays after the backward for the input. `head`: more
+    seconds of (F, I, W) on the last stage, for the logits and the loss. `reduce`, `update`: the
+    all-reduce of all the rank's gradients over its replicas, and the optimiser.
+    """
+
+    forward: float
+    backward_input: float
+    backward_weight: float
+    head: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    reduce: float = 0.0
+    update: float = 0.0
+    boundary: float = 0.0
+    activations: float = 0.0
+    kept: float = 1.0
+    weights: float = 0.0
+    gradients: float = 0.0
+    optimiser: float = 0.0
+    forward_flops: float = 0.0
+    backward_flops: float = 0.0  # of both halves
+
+
+class StageCost(Policy):
+    """Tells a rank's share; concrete ones lie one to a file in `stage_costs`."""
+
+    folder = "engine.training.stage_costs"
+
+    @abstractmethod
+    def share(self, ranks: int, chunks: int) -> Share:
+        """The cost of the share of one of `ranks` ranks, each with `chunks` chunks of layers.
+
+        Raises BadInput where the model does not divide.
+        """

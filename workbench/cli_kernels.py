@@ -11,6 +11,8 @@ ABOUT = """list the operators and their variants, their parity and speed
 Exit code 0: all well; 1: with --check, a variant is further from the truth than allowed; 2: bad
 input, such as a variant that cannot run here."""
 
+REPEATS = 5  # of each roof's measurement
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("operator", nargs="?", metavar="OPERATOR", help="only this one")
@@ -98,10 +100,10 @@ def _parity(op: Any, variant: Any) -> list[dict[str, Any]]:
 
 
 def _add_times(found: list[dict[str, Any]], chosen: list[tuple[Any, Any]]) -> None:
-    from engine.hardware.measure import measure
+    from engine.hardware.measure import probe
     from workbench.kernel_times import times
 
-    machine = measure(say=say)
+    machine = probe(say, REPEATS)  # now: what was kept may be of a busier hour
     for row, (op, variant) in zip(found, chosen, strict=True):
         say(f"timing {op.name} {variant.name}")
         row["times"] = list(times(op, variant, machine)) if row["runs_here"] else []

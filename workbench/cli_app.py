@@ -1,7 +1,10 @@
 """`workbench` alone: serve the app and open it in the browser."""
 
 import argparse
+import signal
 import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from workbench.cli_output import say
@@ -33,5 +36,18 @@ def serve_app(port: int, browser: bool, page: str = "", **options: Any) -> int:
         if browser:
             webbrowser.open(f"{address}{page}")
 
-    serve(port, ready, **options)
+    with until_stopped():
+        serve(port, ready, **options)
     return 0
+
+
+@contextmanager
+def until_stopped() -> Iterator[None]:
+    """Ctrl-C, or a polite kill, is how a server is stopped: it ends what is inside, no fault."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)

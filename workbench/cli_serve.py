@@ -3,6 +3,7 @@
 import argparse
 import os
 
+from workbench.cli_app import serve_app, until_stopped
 from workbench.cli_output import say
 
 ABOUT = """serve a model to OpenAI-compatible clients
@@ -50,11 +51,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         live.wait()
         if args.watch:
-            from workbench.cli_app import serve_app
-
             return serve_app(args.port, not args.no_browser, live=live, rules=rules)
         address = f"http://{args.host}:{args.port}/v1"
-        serve_api(live, rules, args.host, args.port, lambda: say(_ready(address, live.name)))
+        with until_stopped():
+            serve_api(live, rules, args.host, args.port, lambda: say(_ready(address, live.name)))
     finally:
         live.close()
     return 0

@@ -1,5 +1,6 @@
 """A run's figures: plain numbers from its log, for the command line, the app and JSON."""
 
+import re
 from collections import Counter
 from dataclasses import asdict
 from typing import Any
@@ -26,7 +27,19 @@ def summary(log: Log) -> dict[str, Any]:
     }
     if any(isinstance(event, (Branch, Token)) for event in log):
         found["serving"] = asdict(serving(log))
+        found["rejected"] = rejected(log)
     return found
+
+
+def rejected(log: Log) -> list[dict[str, Any]]:
+    """Why requests were rejected: `reason` as the first of its kind was told, and `count`.
+
+    Reasons that differ in their numbers alone are of one kind; the commonest comes first.
+    """
+    told = [event.why for event in log.of(Branch) if event.state == "rejected"]
+    kinds = [re.sub(r"\d+", "#", text) for text in told]
+    first = dict(zip(reversed(kinds), reversed(told), strict=True))
+    return [{"reason": first[k], "count": n} for k, n in Counter(kinds).most_common()]
 
 
 def rows(log: Log) -> list[tuple[str, str]]:
@@ -42,6 +55,7 @@ def rows(log: Log) -> list[tuple[str, str]]:
     if served:
         found += [
             ("requests finished", f"{served['finished']} of {served['requests']}"),
+            *_rejections(facts["rejected"], served["requests"]),
             ("tokens", figure(served["tokens"])),
             ("prompt tokens computed", figure(served["prefilled"])),
             ("tokens per second", figure(served["tokens_per_second"])),
@@ -50,6 +64,19 @@ def rows(log: Log) -> list[tuple[str, str]]:
         for name in ("time_to_first_token", "time_per_output_token", "end_to_end"):
             found.append((name.replace("_", " "), _quantiles(served[name])))
     return found
+
+
+def _rejections(found: list[dict[str, Any]], requests: int) -> list[tuple[str, str]]:
+    """One row where any were rejected: how many and why."""
+    if not found:
+        return []
+    why = (
+        row["reason"] + (f" (and {row['count'] - 1} like it)" if row["count"] > 1 else "")
+        for row in found
+    )
+    return [
+        ("requests rejected", f"{sum(r['count'] for r in found)} of {requests}: {'; '.join(why)}")
+    ]
 
 
 def _quantiles(latency: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from engine.core.errors import BadInput
 from engine.core.run import Run
 from workbench.catalogue import study
 from workbench.cli_output import check_place, print_json, print_table, say, seed
+from workbench.cli_progress import follow
 
 ABOUT = """run a study once and print its figures
 
@@ -46,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         return _list_knobs(config, args.json)
     check_place(args.save)
     say(f"running {args.slug} …")
-    done = Run.execute(chosen.driver, config, seed=args.seed, study=args.slug)
+    done = follow(Run.start(chosen.driver, config, seed=args.seed, study=args.slug))
     saved = str(save(done.log, args.save)) if args.save else None
     if args.json:
         facts = {"slug": args.slug, "seed": args.seed, "config": to_dict(config), "saved": saved}

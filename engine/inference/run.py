@@ -22,7 +22,7 @@ PATIENCE = 0.02  # seconds between looks at the inbox while nothing runs
 
 def run(config: InferenceConfig, live: Live) -> None:
     """Serve the workload of `config`; `live` is where events go and commands come from."""
-    live.report("opening the model", 0, 0)
+    live.report(f"opening the model {config.model}", 0, 0)
     built = config.executor.build(config)
     facts = built.executor.facts
     source = Source(

@@ -1,0 +1,86 @@
+"""Progress of a run on stderr: said when it takes long, with what is known of the time left."""
+
+import sys
+import threading
+import time
+
+import pytest
+
+from engine.core.errors import BadInput
+from engine.core.run import Progress, Run
+from tests.workbench.toy import TOY
+from workbench import cli_progress, cli_run
+from workbench.cli import main
+from workbench.cli_progress import follow, sentence
+
+
+def test_a_sentence_says_what_is_known():
+    assert sentence(Progress(), 1.0) == ""
+    opening = Progress("opening the model gpt2-xl", 0, 0, 10.0)
+    assert sentence(opening, 17.2) == "opening the model gpt2-xl … 7 s"
+    serving = Progress("serving requests", 1500, 3000, time.monotonic() - 4)
+    assert sentence(serving, 0.0) == "serving requests: 1,500 of 3,000, about 4 s left"
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    for name, seconds in (("PATIENCE", 0.05), ("EVERY", 0.1), ("LOOK", 0.01)):
+        monkeypatch.setattr(cli_progress, name, seconds)
+
+
+def test_a_long_run_says_how_far_it_is_and_keeps_stdout_for_results(hasty, monkeypatch, capsys):
+    monkeypatch.setattr(cli_run, "study", lambda slug: TOY)
+    assert main(["run", "flover", "--set", "count=20", "--set", "wait=0.02"]) == 0
+    said = capsys.readouterr()
+    lines = [line for line in said.err.splitlines() if line.startswith("ticks: ")]
+    assert len(lines) >= 2 and lines[0].endswith("s left")
+    assert "ticks: " not in said.out
+
+
+def test_a_short_run_says_nothing(capsys):
+    follow(Run.start(TOY.driver, TOY.config))
+    assert capsys.readouterr().err == ""
+
+
+def test_on_a_terminal_one_line_is_rewritten_and_taken_away(hasty, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    slow = TOY.config.model_copy(update={"count": 20, "wait": 0.02})
+    follow(Run.start(TOY.driver, slow))
+    said = capsys.readouterr().err
+    assert "\n" not in said and said.count("\rticks: ") > 1
+    assert said.endswith("\r") and not said.split("\r")[-2].strip()
+
+
+def test_opening_a_model_is_told(hasty, capsys):
+    def slow_to_open(config, live):
+        live.report("opening the model gpt2-xl", 0, 0)
+        time.sleep(0.4)
+        TOY.driver(config, live)
+
+    follow(Run.start(slow_to_open, TOY.config))
+    assert "opening the model gpt2-xl …" in capsys.readouterr().err
+
+
+def test_a_run_s_fault_is_raised_to_who_follows_it():
+    def fails(config, live):
+        raise BadInput("no such thing")
+
+    with pytest.raises(BadInput, match="no such thing"):
+        follow(Run.start(fails, TOY.config))
+
+
+def test_an_interrupt_stops_the_run(monkeypatch):
+    run = Run.start(TOY.driver, TOY.config.model_copy(update={"count": 1000, "wait": 0.02}))
+    real, calls = run.thread.join, []
+
+    def join(seconds=None):
+        calls.append(seconds)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return real(seconds)
+
+    monkeypatch.setattr(run.thread, "join", join)
+    with pytest.raises(KeyboardInterrupt):
+        follow(run)
+    assert run.log.closed.reason == "stopped"
+    assert threading.current_thread() is not run.thread

@@ -34,9 +34,16 @@ def bench(name: str) -> ModuleType:
     return importlib.import_module(f"workbench.benches.{name.replace('-', '_')}")
 
 
+def _about(name: str) -> str:
+    try:
+        return str(bench(name).ABOUT)
+    except ModuleNotFoundError as fault:
+        return f"needs the package {fault.name!r}, not installed here (pip install {fault.name})"
+
+
 def run(args: argparse.Namespace) -> int:
     if args.name is None:
-        found = [(name.replace("_", "-"), bench(name).ABOUT) for name in names()]
+        found = [(name.replace("_", "-"), _about(name)) for name in names()]
         if args.json:
             print_json([{"name": name, "about": about} for name, about in found])
         else:

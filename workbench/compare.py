@@ -71,6 +71,7 @@ def lay(config: InferenceConfig, say: Say = lambda text: None, fresh: bool = Tru
         raise BadInput("compare: needs executor=real; its twin is modelled by itself")
     if config.sampling.n > 1:
         raise BadInput("compare: takes one sample of each prompt; set sampling.n=1")
+    requests = requests_of(config)  # a missing model or trace is said before anything is measured
     if fresh:
         say("measuring this machine")
     device = measure(refresh=fresh)
@@ -84,7 +85,7 @@ def lay(config: InferenceConfig, say: Say = lambda text: None, fresh: bool = Tru
     again = _run(config)
     found = calibrate(config, device, *others)
     say("its modelled twins")
-    twin = replay(requests_of(config), answers_of(real))
+    twin = replay(requests, answers_of(real))
     choice = Modelled(device=THIS_MACHINE, **found.knobs)
     plain = Modelled(device=THIS_MACHINE, per_step=0.0, memory=1.0, arithmetic=1.0)
     modelled, bare = (

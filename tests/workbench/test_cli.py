@@ -196,3 +196,33 @@ def test_the_command_line_starts_without_torch_or_panel():
     code += f"print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def without(package, *words):
+    """Run the command line in a process in which `package` is not installed."""
+    code = f"import sys; sys.modules[{package!r}] = None; from workbench.cli import main; "
+    code += f"sys.exit(main({list(words)!r}))"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("package", "words"),
+    [
+        ("transformers", ["bench", "decode"]),
+        ("nbclient", ["notebook", "any.ipynb"]),
+        ("panel", ["--no-browser", "--port", "5999"]),
+    ],
+)
+def test_a_package_that_is_really_missing_is_one_line_and_exit_code_two(package, words):
+    done = without(package, *words)
+    assert done.returncode == 2, done.stderr
+    assert f"needs the package {package!r}" in done.stderr
+    assert f"pip install {package}" in done.stderr
+    assert "Traceback" not in done.stderr and done.stdout == ""
+
+
+def test_benchmarks_are_listed_where_one_cannot_run():
+    done = without("transformers", "bench", "--json")
+    about = {row["name"]: row["about"] for row in json.loads(done.stdout)}
+    assert "pip install transformers" in about["decode"]
+    assert "pip install" not in about["scheduler"]

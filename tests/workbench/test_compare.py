@@ -134,3 +134,19 @@ def test_a_real_run_and_its_twin_on_this_machine_take_the_same_steps(machine, mo
     assert {t.text for t in found.modelled.of(Token)} != {t.text for t in found.real.of(Token)}
     head, *lines = compare.table(found.rows)
     assert len(lines) == len(found.rows) and all(len(line) == len(head) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"model": "no-such-model"}, "no such folder or name"),
+        ({"workload": {"kind": "trace", "file": "missing.csv"}}, "missing.csv"),
+    ],
+)
+def test_what_is_missing_is_said_before_the_machine_is_measured(change, says, monkeypatch):
+    def measured(refresh):
+        raise AssertionError("measured")
+
+    monkeypatch.setattr(compare, "measure", measured)
+    with pytest.raises(BadInput, match=says):
+        compare.lay(from_dict(InferenceConfig, change))

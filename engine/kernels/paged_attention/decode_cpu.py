@@ -6,6 +6,7 @@ Shape letters as in `plan` and `tasks_cpu`; Q query heads.
 import math
 import sys
 import time
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +17,11 @@ from numba.core import cgutils
 from torch import Tensor
 
 from engine.kernels.claims import STRIDE, claim
-from engine.kernels.compiled import emitted, inner, kernel
+from engine.kernels.compiled import address, call, emitted, inner, kernel
 from engine.kernels.lanes import INT32, INT64
 from engine.kernels.matmul.pack import aligned
 from engine.kernels.operator import Arguments
-from engine.kernels.paged_attention.partial_cpu import BLOCK, attend_run, room
+from engine.kernels.paged_attention.partial_cpu import attend_run, numbers, room
 from engine.kernels.paged_attention.plan import Batch, Plan
 from engine.kernels.paged_attention.split import Split
 from engine.kernels.paged_attention.tasks_cpu import flat
@@ -97,8 +98,8 @@ def _merge(lse, o, first, last, heads, head, dim, rescale, out, out_at):
 
 @kernel
 def _decode(
-    workers, items, members, token, q, H, k, v, G, D, E, page_size, table, table_width,
-    scale, softcap, rescale, out, lse, part_o, part_lse, work, size, places, counters,
+    place, workers, items, members, token, q, H, k, v, G, D, E, page_size, table, table_width,
+    scale, softcap, rescale, out, lse, part_o, part_lse, work, size, places, integers, counters,
     stamps, ran_on, merge_stamps, merged_on,
 ):  # fmt: skip
     share = H // G
@@ -108,15 +109,17 @@ def _decode(
             for item in range(items.first[piece], items.first[piece + 1]):
                 row, head, part = items.row[item], items.head[item], items.part[item]
                 stamps[2 * item] = _now()
-                # One call for both targets: the kernel is inlined once.
                 whole = part < 0
                 o, l = (out, lse) if whole else (part_o, part_lse)
-                first = ((token[row] if whole else part) * H) + head * share
-                attend_run(
-                    q, (token[row] * H + head * share) * D, share, k, v, head,
-                    min(members, G - head), G, D, E, table, row * table_width, page_size,
-                    items.begin[item], items.end[item], scale, softcap,
-                    o, first * E, l, first, work, worker * size, places, worker * 2 * BLOCK,
+                first = (token[row] if whole else part) * H + head * share
+                call(
+                    place,
+                    (
+                        q, (token[row] * H + head * share) * D, share, k, v, head,
+                        min(members, G - head), G, D, E, table, row * table_width, page_size,
+                        items.begin[item], items.end[item], scale, softcap,
+                        o, first * E, l, first, work, worker * size, places, worker * integers,
+                    ),
                 )  # fmt: skip
                 stamps[2 * item + 1] = _now()
                 ran_on[item] = worker
@@ -132,6 +135,18 @@ def _decode(
             )  # fmt: skip
         merge_stamps[2 * merge + 1] = _now()
         merged_on[merge] = get_thread_id()
+
+
+@cache
+def _place(dtype: str) -> int:
+    """Where `attend_run` for a cache of that dtype begins; compiles it if new."""
+    floats, ints, longs = (np.zeros(1, kind) for kind in (np.float32, np.int32, np.int64))
+    like = np.zeros(1, np.uint16 if dtype == "torch.bfloat16" else np.float32)
+    one = np.float32(1)
+    return address(
+        attend_run, floats, 0, 1, like, like, 0, 1, 1, 1, 1, ints, 0, 1, 0, 0, one, one,
+        floats, 0, floats, 0, floats, 0, longs, 0,
+    )  # fmt: skip
 
 
 def batch_of(
@@ -169,7 +184,8 @@ def run_plan(
         made.row_I, made.head_I, made.begin_I, made.end_I, made.part_I, made.first_K1,
         made.row_M, made.head_M, made.parts_M2.reshape(-1),
     )  # fmt: skip
-    parts, size = max(made.parts, 1), room(made.batch.members * (H // G), D)
+    rows = made.batch.members * (H // G)
+    parts, size, integers = max(made.parts, 1), room(rows, D), numbers(rows)
     count, merges = len(made.row_I), len(made.row_M)
     trace = Trace(
         np.zeros((count, 2)),
@@ -180,13 +196,15 @@ def run_plan(
     table = np.ascontiguousarray(block_table_NP, np.int32)
     if count:
         _decode(
+            _place(str(k_PSGD.dtype)),
             made.workers,
             items, made.batch.members, token_N.astype(np.int64),
             q, H, flat(k_PSGD), flat(v_PSGE), G, D, E, S, table.reshape(-1), table.shape[1],
             np.float32(scale), np.float32(softcap), rescale, out, lse,
             np.empty(parts * H * E, np.float32), np.empty(parts * H, np.float32),
             aligned(size * made.workers, np.float32), size,
-            np.zeros(made.workers * 2 * BLOCK, np.int64), np.zeros(STRIDE, np.int64),
+            np.zeros(made.workers * integers, np.int64),
+            integers, np.zeros(STRIDE, np.int64),
             trace.item_I2.reshape(-1), trace.worker_I, trace.merge_M2.reshape(-1), trace.merger_M,
         )  # fmt: skip
     return torch.from_numpy(out.reshape(T, H, E)), trace

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from engine.kernels.compiled import inner, pasted
+from engine.kernels.compiled import body, inner, pasted
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.panels_cpu import GROUP
 from engine.kernels.paged_attention.gathered import scores, weighted
@@ -29,12 +29,22 @@ def room(rows: int, dim: int) -> int:
     return -(-size // LANES) * LANES
 
 
+def numbers(rows: int) -> int:
+    """Integers of scratch one thread needs for `rows` queries at once."""
+    return 2 * BLOCK + 3 * rows
+
+
 @inner
 def _find(places, at, count, table, table_at, page_size, key, heads):
     """Where `count` tokens from `key` on lie, counted in heads; the last one fills the block."""
+    page, within = key // page_size, key % page_size
+    start = np.int64(table[table_at + page]) * page_size
     for j in range(count):
-        page = np.int64(table[table_at + (key + j) // page_size])
-        places[at + j] = (page * page_size + (key + j) % page_size) * heads
+        if within == page_size:
+            page, within = page + 1, 0
+            start = np.int64(table[table_at + page]) * page_size
+        places[at + j] = (start + within) * heads
+        within += 1
     for j in range(count, BLOCK):
         places[at + j] = places[at + max(count - 1, 0)]
 
@@ -43,14 +53,18 @@ def _find(places, at, count, table, table_at, page_size, key, heads):
 def _score(q, q_at, rows, k, places, at, ahead, head, dim, count, out, to):
     """out[r · BLOCK + j] = q_r · k_j for 1, 2 or 4 queries and a strip of keys."""
     whole = dim // LANES
-    for j in range(0, count, LANES // rows):
+    j = 0
+    while j < count:
         here, then = at + j, ahead + j
         if rows == 4:
             _score_four(q, q_at, dim, k, places, here, then, head, dim, whole, out, to + j, BLOCK)
+            j += 4
         elif rows == 2:
             _score_two(q, q_at, dim, k, places, here, then, head, dim, whole, out, to + j, BLOCK)
+            j += 8
         else:
             _score_one(q, q_at, dim, k, places, here, then, head, dim, whole, out, to + j, BLOCK)
+            j += 16
     if whole * LANES < dim:
         for row in range(rows):
             for j in range(count):
@@ -112,12 +126,21 @@ def _soften(scores, row, count, softcap, best, below, old):
 
 
 @inner
-def _rows(left):
-    """How many of the queries left on a key head go together."""
-    return 4 if left >= 4 else min(left, 2)
+def _gather(members, share, groups, at):
+    """Queries that go together: 4, 2 or 1 on one key head. First query, how many, head; of each."""
+    count = 0
+    for member in range(members):
+        row = 0
+        while row < share:
+            rows = 4 if share - row >= 4 else min(share - row, 2)
+            groups[at + 3 * count] = member * share + row
+            groups[at + 3 * count + 1], groups[at + 3 * count + 2] = rows, member
+            row += rows
+            count += 1
+    return count
 
 
-@inner
+@body
 def attend_run(
     q, q_at, share, k, v, head, members, heads, dim, value_dim, table, table_at, page_size,
     begin, end, scale, softcap, out, out_at, lse, lse_at, work, work_at, places, places_at,
@@ -125,7 +148,7 @@ def attend_run(
     """Keys `begin` … `end` for the queries of `members` key/value heads from `head` on.
 
     `q_at`, `out_at` and `lse_at` point at the first of members · share queries, which follow each
-    other. `work` needs `room` floats, `places` two blocks. No keys: out 0, lse -∞.
+    other. `work` needs `room` floats, `places` `numbers` integers. No keys: out 0, lse -∞.
     """
     count = members * share
     weights, queries = part(work, work_at), part(work, work_at + count * BLOCK)
@@ -137,36 +160,36 @@ def attend_run(
         best[row], below[row] = NOTHING, np.float32(0)
     for i in range(out_at, out_at + count * value_dim):
         out[i] = np.float32(0)
-    here = places_at
+    here, groups_at = places_at, places_at + 2 * BLOCK
+    groups = _gather(members, share, places, groups_at)
+    # A token's heads lie side by side: a few tokens' keys of all heads before the next tokens'.
+    strip = LANES if members > 1 else BLOCK
     _find(places, here, min(BLOCK, end - begin), table, table_at, page_size, begin, heads)
     for block in range(begin, end, BLOCK):
         keys, left = min(BLOCK, end - block), min(BLOCK, end - block - BLOCK)
         then = 2 * places_at + BLOCK - here
         if left > 0:
             _find(places, then, left, table, table_at, page_size, block + BLOCK, heads)
-        for at in range(0, keys, LANES):
-            row = 0
-            while row < count:
-                rows = _rows(share - row % share)
-                ahead = at + (then if row % share == 0 and left > 0 else here)
+        for at in range(0, keys, strip):
+            some = min(strip, keys - at)
+            for i in range(groups_at, groups_at + 3 * groups, 3):
+                row, rows, member = places[i], places[i + 1], places[i + 2]
+                ahead = at + (then if left > 0 else here)
                 _score(
-                    queries, row * dim, rows, k, places, here + at, ahead, head + row // share,
-                    dim, min(LANES, keys - at), weights, row * BLOCK + at,
+                    queries, row * dim, rows, k, places, here + at, ahead, head + member, dim,
+                    some, weights, row * BLOCK + at,
                 )  # fmt: skip
-                row += rows
         for row in range(count):
             _soften(weights, row, keys, softcap, best, below, old)
-        for at in range(0, keys, LANES):
-            row = 0
-            while row < count:
-                rows = _rows(share - row % share)
-                ahead = at + (then if row % share == 0 and left > 0 else here)
+        for at in range(0, keys, strip):
+            some = min(strip, keys - at)
+            for i in range(groups_at, groups_at + 3 * groups, 3):
+                row, rows, member = places[i], places[i + 1], places[i + 2]
+                ahead = at + (then if left > 0 else here)
                 _weigh(
-                    weights, row * BLOCK + at, rows, v, places, here + at, ahead,
-                    head + row // share, value_dim, min(LANES, keys - at), old, row,
-                    out, out_at + row * value_dim,
+                    weights, row * BLOCK + at, rows, v, places, here + at, ahead, head + member,
+                    value_dim, some, old, row, out, out_at + row * value_dim,
                 )  # fmt: skip
-                row += rows
             for row in range(count):
                 old[row] = np.float32(1)
         here = then

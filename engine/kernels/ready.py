@@ -40,7 +40,10 @@ def _nothing(weights: str, cache: str) -> tuple[Shape, Weights, Inputs, Buffers,
     data = np.zeros(1, WEIGHTS[weights])
     packed = Weights(data, longs, np.zeros(4, np.int64), floats, floats, floats, longs)
     none, like = ints[:0], np.zeros(0, CACHE[cache])
-    inputs = Inputs(none, none, ints, none, none, 1, longs, longs[:0], none, floats, longs, like, 0)
+    views = 0, none, none, none, none, none, 1, none, 1, floats, longs, 0, floats, 0
+    inputs = Inputs(
+        none, none, ints, none, none, 1, longs, longs[:0], none, floats, longs, like, 0, *views
+    )
     buffers = Buffers(floats, floats, floats, floats, floats, floats, floats, floats, 1)
     return shape, packed, inputs, buffers, np.zeros(phases(0) * STRIDE, np.int64)
 

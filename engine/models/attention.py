@@ -4,12 +4,14 @@ Shape letters: T new tokens, C hidden, H query heads, G key/value heads, D head 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from torch import Tensor
 
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
+from engine.models.views import ViewAttention
 
 
 @dataclass(slots=True)
@@ -19,6 +21,7 @@ class Pass:
     batch: Batch
     slots_T: Tensor  # int64, on the model's device
     turn: tuple[Tensor, Tensor] | None  # cosine and sine of each token's position
+    views: ViewAttention | None = None  # where sequences see more than their own pages
 
 
 class Attention:
@@ -51,6 +54,14 @@ class Attention:
         k_PSGD, v_PSGD = cache["k"], cache["v"]
         k_PSGD.flatten(0, 1)[here.slots_T] = k_TGD.to(k_PSGD.dtype)
         v_PSGD.flatten(0, 1)[here.slots_T] = v_TGD.to(v_PSGD.dtype)
+        limits: dict[str, Any] = {
+            "scale": self.scale,
+            "window": self.window,
+            "softcap": self.softcap,
+        }
+        if here.views is not None:
+            o_THD = here.views(q_THD, k_PSGD, v_PSGD, **limits).to(q_THD.dtype)
+            return self.out(o_THD.flatten(1))
         o_THD = self.ops.paged_attention(
             q_THD,
             k_PSGD,
@@ -58,8 +69,6 @@ class Attention:
             here.batch.block_table_BP,
             here.batch.query_start_B1,
             here.batch.context_B,
-            scale=self.scale,
-            window=self.window,
-            softcap=self.softcap,
+            **limits,
         )
         return self.out(o_THD.flatten(1))

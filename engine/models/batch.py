@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.models.views import Views
+
 
 @dataclass(slots=True)
 class Batch:
@@ -19,6 +21,7 @@ class Batch:
     context_B: np.ndarray  # tokens visible to the last new token of each sequence, itself included
     block_table_BP: np.ndarray  # page numbers, padded with -1
     logits_at_R: np.ndarray  # indices into T whose logits are wanted
+    views: Views | None = None  # blocks that sequences see before the one they write to
 
     @property
     def decode_only(self) -> bool:

@@ -20,6 +20,7 @@ from engine.kernels.paged_attention.online_cpu import room
 from engine.kernels.paged_attention.tasks_cpu import Split, flat, split
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
+from engine.models.fused_views import FusedViews
 from engine.models.fused_weights import read
 from engine.models.kv import PagedKV
 from engine.models.rotary import cos_sin, frequencies
@@ -66,6 +67,7 @@ class Fused:
         self._caches = np.zeros(0, np.int64)
         self._step: DecoderStep | None = None
         self._counters = aligned(phases(config.layers) * STRIDE, np.int64)
+        self._views = FusedViews(config)
         self._last_split = (0, b""), Split(np.zeros(1, np.int64), np.zeros(0, np.int64))
 
     @property
@@ -104,7 +106,11 @@ class Fused:
         buffers = self._room(tokens, len(batch.logits_at_R))
         x_TC = buffers.x[: tokens * width].reshape(tokens, width)[:, : self.config.hidden]
         _embed(self._embedding, batch.tokens_T, x_TC)
-        arguments = shape, self._weights, self._inputs(batch, kv), buffers, self._counters
+        inputs = self._inputs(batch, kv)
+        if batch.views is not None:
+            place = self._views.compile(shape, self._weights.windows, inputs, buffers)
+            inputs = inputs._replace(attend=place)
+        arguments = shape, self._weights, inputs, buffers, self._counters
         if self._step is None:
             self._step = DecoderStep(*arguments)
         self._step(*arguments)
@@ -121,7 +127,7 @@ class Fused:
 
     def _inputs(self, batch: Batch, kv: PagedKV) -> Inputs:
         if kv is not self._kv:
-            self._kv, self._step = kv, None
+            self._kv, self._step, self._views.attend = kv, None, 0
             pairs = [tensors[name].data_ptr() for tensors in kv.tensors for name in ("k", "v")]
             self._caches = np.array(pairs, np.int64)
         # The compiled step trusts its arguments' types, so they are made sure of here.
@@ -134,12 +140,17 @@ class Fused:
         )  # fmt: skip
         tasks = self._split(start)
         pages = flat(kv.tensors[0]["k"])
+        views = self._views.nothing
+        if batch.views is not None:
+            views, count = self._views.read(batch, batch.views)
+            tasks = Split(np.array([0, count], np.int64), tasks.heads)
         return Inputs(
             positions=positions, slots=slots, start=start,
             context=context, table=table.reshape(-1), table_width=table.shape[1],
             first_tasks=tasks.first, task_heads=tasks.heads,
             logits_at=wanted, turn=self._turns(int(batch.context_B.max())),
             caches=self._caches, cache_like=pages[:0], cache_size=pages.size,
+            attend=0, **views,
         )  # fmt: skip
 
     def _split(self, start: np.ndarray) -> Split:

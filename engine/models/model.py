@@ -26,6 +26,7 @@ from engine.models.norm import Norm
 from engine.models.ops import Linear, Ops, ops_for
 from engine.models.parameters import layer_parameters, outer_parameters
 from engine.models.rotary import cos_sin, frequencies
+from engine.models.views import ViewAttention
 
 DTYPES = ("float32", "bfloat16", "float16")
 
@@ -133,7 +134,10 @@ class Model:
     def shared(self, batch: Batch) -> Pass:
         """What all layers of the batch's forward pass share."""
         turn = self._turn(batch, self._tensor(batch.positions_T))
-        return Pass(batch, self._tensor(batch.slots_T).long(), turn)
+        views = None
+        if batch.views is not None:
+            views = ViewAttention(self.config, batch, batch.views, self.device)
+        return Pass(batch, self._tensor(batch.slots_T).long(), turn, views)
 
     def embed(self, batch: Batch) -> Tensor:
         """x_TC of the batch's tokens, before the first layer."""

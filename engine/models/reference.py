@@ -56,12 +56,13 @@ def _block(config: ModelConfig, layer: int, w: dict[str, Tensor], x: Tensor, tur
     attend = _latent_attention if config.latent else _attention
     y = attend(config, layer, w, norm(config, x, w, "attention_norm"), turn)
     x = x + (norm(config, y, w, "attention_post_norm") if config.sandwich else y)
-    feed = _experts if config.expert_layers[layer] else _feed_forward
+    feed = experts if config.expert_layers[layer] else feed_forward
     y = feed(config, w, norm(config, x, w, "mlp_norm"))
     return x + (norm(config, y, w, "mlp_post_norm") if config.sandwich else y)
 
 
-def _linear(w: dict[str, Tensor], role: str, x: Tensor) -> Tensor:
+def linear(w: dict[str, Tensor], role: str, x: Tensor) -> Tensor:
+    """The projection of that role, with its bias where it has one."""
     return F.linear(x, w[role], w.get(f"{role}.bias"))
 
 
@@ -69,7 +70,7 @@ def _attention(
     config: ModelConfig, layer: int, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn
 ) -> Tensor:
     q, k, v = (
-        _linear(w, role, x_BTC).unflatten(-1, (-1, config.head_dim))
+        linear(w, role, x_BTC).unflatten(-1, (-1, config.head_dim))
         for role in ("query", "key", "value")
     )
     if config.qk_norm:
@@ -78,7 +79,7 @@ def _attention(
     if turn is not None and config.rotary is not None:
         q = rotate(q, *turn, config.rotary.interleaved)
         k = rotate(k, *turn, config.rotary.interleaved)
-    return _linear(w, "out", _attend(config, layer, q, k, v).flatten(-2))
+    return linear(w, "out", _attend(config, layer, q, k, v).flatten(-2))
 
 
 def _latent_attention(
@@ -88,18 +89,18 @@ def _latent_attention(
     assert part is not None and turn is not None and config.rotary is not None
     query = x_BTC
     if part.query_rank:
-        query = rms_norm(_linear(w, "query_down", x_BTC), w["query_norm"], LATENT_NORM_EPS)
-    q = _linear(w, "query", query).unflatten(-1, (config.heads, -1))
+        query = rms_norm(linear(w, "query_down", x_BTC), w["query_norm"], LATENT_NORM_EPS)
+    q = linear(w, "query", query).unflatten(-1, (config.heads, -1))
     q_nope, q_rope = q.split([part.nope, part.rope], dim=-1)
-    latent, k_rope = _linear(w, "latent_down", x_BTC).split([part.rank, part.rope], dim=-1)
+    latent, k_rope = linear(w, "latent_down", x_BTC).split([part.rank, part.rope], dim=-1)
     latent = rms_norm(latent, w["latent_norm"], LATENT_NORM_EPS)
     q_rope = rotate(q_rope, *turn, config.rotary.interleaved)
     k_rope = rotate(k_rope[..., None, :], *turn, config.rotary.interleaved)
-    kv = _linear(w, "latent_up", latent).unflatten(-1, (config.heads, -1))
+    kv = linear(w, "latent_up", latent).unflatten(-1, (config.heads, -1))
     k_nope, v = kv.split([part.nope, part.value], dim=-1)
     q = torch.cat([q_nope, q_rope], dim=-1)
     k = torch.cat([k_nope, k_rope.expand(*k_nope.shape[:-1], part.rope)], dim=-1)
-    return _linear(w, "out", _attend(config, layer, q, k, v).flatten(-2))
+    return linear(w, "out", _attend(config, layer, q, k, v).flatten(-2))
 
 
 def _attend(config: ModelConfig, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -116,24 +117,26 @@ def _attend(config: ModelConfig, layer: int, q: Tensor, k: Tensor, v: Tensor) ->
     return torch.einsum("bhts,bshe->bthe", weights.to(q.dtype), v)
 
 
-def _feed_forward(config: ModelConfig, w: dict[str, Tensor], x: Tensor, prefix: str = "") -> Tensor:
+def feed_forward(config: ModelConfig, w: dict[str, Tensor], x: Tensor, prefix: str = "") -> Tensor:
+    """The dense feed-forward of normalised x; `prefix` picks an expert."""
     act = ACTIVATIONS[config.activation]
-    up = _linear(w, f"{prefix}up", x)
-    inner = act(_linear(w, f"{prefix}gate", x)) * up if config.gated else act(up)
-    return _linear(w, f"{prefix}down", inner)
+    up = linear(w, f"{prefix}up", x)
+    inner = act(linear(w, f"{prefix}gate", x)) * up if config.gated else act(up)
+    return linear(w, f"{prefix}down", inner)
 
 
-def _experts(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor) -> Tensor:
+def experts(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor) -> Tensor:
+    """The mixture of experts of normalised x."""
     moe = config.experts
     assert moe is not None
     x_TC = x_BTC.flatten(0, -2)
-    index_TK, weight_TK = route(moe, _linear(w, "router", x_TC), w.get("correction"))
+    index_TK, weight_TK = route(moe, linear(w, "router", x_TC), w.get("correction"))
     y_TC = torch.zeros_like(x_TC)
     for expert in index_TK.unique().tolist():
         token, rank = (index_TK == expert).nonzero(as_tuple=True)
-        out = _feed_forward(config, w, x_TC[token], f"experts.{expert}.")
+        out = feed_forward(config, w, x_TC[token], f"experts.{expert}.")
         scaled = out * weight_TK[token, rank, None].to(out.dtype)
         y_TC = y_TC.index_add(0, token, scaled)
     if moe.shared:
-        y_TC = y_TC + _feed_forward(config, w, x_TC, "shared.")
+        y_TC = y_TC + feed_forward(config, w, x_TC, "shared.")
     return y_TC.view_as(x_BTC)

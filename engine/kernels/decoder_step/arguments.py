@@ -46,7 +46,10 @@ class Weights(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """One batch: see `engine.models.batch.Batch`; `turn` is [positions, cosines then sines]."""
+    """One batch: see `engine.models.batch.Batch`; `turn` is [positions, cosines then sines].
+
+    From `attend` on: attention over views, see `engine.models.views.Views`; unread where it is 0.
+    """
 
     positions: Array  # [T]
     slots: Array  # [T]
@@ -61,6 +64,20 @@ class Inputs(NamedTuple):
     caches: Array  # int64 [L, 2] addresses of the layers' key and value pages
     cache_like: Array  # an empty array of the cache's dtype
     cache_size: int  # elements of one layer's pages
+    attend: int  # address of the attention over views
+    first_pairs: Array  # [B + 1]
+    blocks: Array  # [N]
+    seen: Array  # [N]
+    shifts: Array  # [N]
+    block_table: Array  # [K, block_width]
+    block_width: int
+    sequence: Array  # [T] of each token
+    members: int  # key/value heads of a task
+    pure_turn: Array  # like `turn`, without magnitude
+    places: Array  # int64 [threads, places_size], scratch
+    places_size: int
+    scratch: Array  # [threads, scratch_size]
+    scratch_size: int
 
 
 class Buffers(NamedTuple):

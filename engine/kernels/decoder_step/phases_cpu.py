@@ -162,6 +162,9 @@ def _task(kind, task, layer, tokens, shape, weights, inputs, buffers, keys, valu
         _qkv(task, tokens, layer, shape, weights, buffers)
     elif kind == STORE:
         _store(task, tokens, layer, shape, weights, inputs, buffers, keys, values)
+    elif kind == ATTEND and inputs.attend != 0:
+        arguments = task, layer, shape, weights.windows, inputs, buffers, keys, values, thread
+        call(inputs.attend, arguments)
     elif kind == ATTEND:
         _attend(task, layer, shape, weights, inputs, buffers, keys, values, thread)
     elif kind == GATE:

@@ -1,0 +1,1 @@
+"""Reasoning threads: several minds of one model over one attention cache."""

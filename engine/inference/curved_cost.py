@@ -5,6 +5,8 @@ by curves fitted to measurements; what the model does not know (experts, latent 
 the roofline of `engine.inference.step_cost`. Work in flops and bytes is the roofline's.
 """
 
+import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,7 +18,8 @@ from engine.inference.forward_work import Shape
 from engine.inference.step_cost import OpTime, StepCost
 from engine.models.config import ModelConfig
 
-KNOWN = ("embedding", "qkv", "out", "mlp", "head")  # operations that have curves
+KNOWN = ("norms", "embedding", "qkv", "out", "mlp", "head")  # operations that have curves
+BY_NAME = {"embedding": "embedding", "norms": "norm"}  # whose interval, if not a product's
 TOGETHER = 2.0  # visible pairs for each cached token beyond which prompts, not answers, are most
 
 
@@ -70,16 +73,21 @@ class CurvedCost:
     def describe(self, shape: Shape) -> list[OpTime]:
         """The same, operation by operation; `roof` is the roofline's."""
         told = zip(self.plain.describe(shape), self.plain.launches, strict=True)
-        return [
-            OpTime(
-                op.name,
-                self._seconds(op.name, op.flops, op.bytes, launch, shape),
-                op.flops,
-                op.bytes,
-                op.roof,
-            )
-            for op, launch in told
-        ]
+        return [self._told(op, launch, shape) for op, launch in told]
+
+    def _told(self, op: OpTime, launch: float, shape: Shape) -> OpTime:
+        """With the interval of the operator that takes most of it, where it has curves."""
+        seconds = self._seconds(op.name, op.flops, op.bytes, launch, shape)
+        operator = BY_NAME.get(op.name, "matmul")
+        if op.name == "attention":
+            operator = "prefill" if _prompts(shape) else "decode"
+        elif op.name not in self.known:
+            return replace(op, seconds=seconds)
+        known = self.curves.intervals.get(operator)
+        if known is None:
+            return replace(op, seconds=seconds)
+        low, high = seconds * math.exp(-known.high), seconds * math.exp(-known.low)
+        return replace(op, seconds=seconds, low=low, high=high)
 
     def _seconds(self, name: str, flops: float, size: float, launch: float, shape: Shape) -> float:
         if name == "attention":
@@ -109,12 +117,17 @@ class CurvedCost:
     def _embedding(self, tokens: int) -> float:
         return self._row("embedding", tokens, self.config.hidden, 2 * self.config.hidden)
 
+    def _norms(self, tokens: int) -> float:
+        """Before attention and feed-forward, and after both where the config has such."""
+        c = self.config
+        each = self._row("norm", tokens, c.hidden, 2 * c.hidden)
+        return c.layers * (4 if c.sandwich else 2) * each
+
     def _qkv(self, tokens: int) -> float:
-        """The product, the norm before it and the rotation after it, in all layers."""
+        """The product and the rotation after it, in all layers."""
         c = self.config
         turned = (c.heads + c.kv_heads) * c.head_dim
         each = self._product(tokens, turned + c.kv_heads * c.head_dim, c.hidden)
-        each += self._row("norm", tokens, c.hidden, 2 * c.hidden)
         if c.rotary is not None:
             each += self._row("rotary", tokens, turned, 2 * turned)
         return c.layers * each
@@ -124,12 +137,11 @@ class CurvedCost:
         return c.layers * self._product(tokens, c.hidden, c.heads * c.head_dim)
 
     def _mlp(self, tokens: int) -> float:
-        """Dense layers: norm, up (with the gate), activation, down."""
+        """Dense layers: up (with the gate), activation, down."""
         c = self.config
         sides = 2 if c.gated else 1
         each = self._product(tokens, sides * c.width, c.hidden)
         each += self._product(tokens, c.hidden, c.width)
-        each += self._row("norm", tokens, c.hidden, 2 * c.hidden)
         each += self._row("swiglu", tokens, c.width, (sides + 1) * c.width)
         return (c.layers - sum(c.expert_layers)) * each
 
@@ -139,7 +151,11 @@ class CurvedCost:
 
     def _attention(self, flops: float, size: float, shape: Shape) -> float:
         """Arithmetic and cache traffic of all layers, a launch for each."""
-        prompts = shape.pairs > TOGETHER * shape.touched
-        part = self.curves.prefill if prompts else self.curves.decode
+        part = self.curves.prefill if _prompts(shape) else self.curves.decode
         moved = size / (self.device.bandwidth * self.curves.decode.bandwidth)
         return self.config.layers * part.launch + max(flops / self.rate, moved)
+
+
+def _prompts(shape: Shape) -> bool:
+    """Whether prompts take most of a step's attention."""
+    return shape.pairs > TOGETHER * shape.touched

@@ -70,7 +70,9 @@ class ModelledExecutor:
         )
         if step.profile:
             result.parts = [
-                StepPart(op.name, "modelled", op.seconds, op.flops, op.bytes, "modelled")
+                StepPart(
+                    op.name, "modelled", op.seconds, op.flops, op.bytes, "modelled", op.low, op.high
+                )
                 for op in cost.describe(shape)
             ]
         return result

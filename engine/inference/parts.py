@@ -48,7 +48,8 @@ def part_spans(
     for part in parts:
         stop = min(at + part.seconds, now)
         facts = tag(
-            phase=phase, dtype=dtype, shape=shape, grade=part.grade, resident=resident, of="step"
-        )
+            phase=phase, dtype=dtype, shape=shape, grade=part.grade, resident=resident, of="step",
+            low=part.low, high=part.high,
+        )  # fmt: skip
         yield Span(stop, part.name, part.variant, at, part.flops, part.bytes, facts)
         at = stop

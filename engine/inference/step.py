@@ -53,7 +53,10 @@ class Step:
 
 
 class StepPart(NamedTuple):
-    """One kind of operation in one step, summed over layers. `variant`: what ran it."""
+    """One kind of operation in one step, summed over layers. `variant`: what ran it.
+
+    `low` and `high`: seconds between which a modelled one is expected, where that is known.
+    """
 
     name: str
     variant: str
@@ -61,6 +64,8 @@ class StepPart(NamedTuple):
     flops: float
     bytes: float
     grade: str = ""  # "modelled" where the time was not measured
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(slots=True)

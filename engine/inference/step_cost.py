@@ -15,13 +15,18 @@ SINGLE = ("embedding", "head")  # launched once a step; the others once a layer
 
 @dataclass(frozen=True, slots=True)
 class OpTime:
-    """One kind of operation of a step. `roof`: "bandwidth", the dtype, or "launch"."""
+    """One kind of operation of a step. `roof`: "bandwidth", the dtype, or "launch".
+
+    `low` and `high`: seconds between which nine in ten measurements lay, where that is known.
+    """
 
     name: str
     seconds: float
     flops: float
     bytes: float
     roof: str
+    low: float | None = None
+    high: float | None = None
 
 
 class StepCost(ForwardWork):

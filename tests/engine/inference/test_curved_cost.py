@@ -40,6 +40,17 @@ def test_a_product_of_the_step_takes_what_the_model_says_of_it():
     assert sum(told.values()) == pytest.approx(cost.total(cost.shape(new, context, rows))[0])
 
 
+def test_every_operation_with_curves_has_an_interval_round_its_time():
+    cost = CurvedCost(LLAMA, A100, "float16")
+    for new, context, rows in steps():
+        for op in cost.describe(cost.shape(new, context, rows)):
+            assert op.low is not None and op.high is not None
+            assert op.low < op.seconds < op.high
+    plain = CurvedCost(find("mixtral-8x7b").config, A100, "float16")
+    told = {op.name: op for op in plain.describe(plain.shape(*next(steps())))}
+    assert told["experts"].low is None and told["qkv"].low is not None
+
+
 def test_experts_and_latent_attention_keep_the_roofline():
     for name, op in (("mixtral-8x7b", "experts"), ("deepseek-v3", "qkv")):
         config = find(name).config

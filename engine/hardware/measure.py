@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from engine.core import machine
 from engine.core.errors import BadInput
 from engine.hardware.device import Device, Spread
+from engine.hardware.roofs import Roof, roofs_of
 
 FOLDER = Path(".cache") / "parallel-workbench"  # under the user's home
 FILE = "machine.json"
@@ -52,6 +53,15 @@ def known(folder: Path | None = None) -> Device | None:
     """This machine as measured before; None where that has not been done. Measures nothing."""
     kept = _kept((Path.home() / FOLDER if folder is None else folder) / FILE)
     return kept if kept is not None and kept.name == _name() and NEWEST in kept.spread else None
+
+
+def known_roofs(threads: int = 0, folder: Path | None = None) -> list[Roof]:
+    """This machine's roofs for so many threads (0: all); none where it is not measured yet.
+
+    For a run's header: whoever runs work must not spend its time on measuring.
+    """
+    machine = known(folder)
+    return [] if machine is None else roofs_of(machine, threads)
 
 
 def probe(say: Callable[[str], None] = lambda text: None, repeats: int = 7) -> Device:

@@ -14,6 +14,7 @@ from engine.core.events import Blob, Level, Mark, Span
 from engine.core.machine import describe
 from engine.core.run import Live
 from engine.core.tags import tag
+from engine.hardware.measure import known_roofs
 from engine.kernels.linear_attention import (
     chunkwise_cpu,
     parallel_cpu,
@@ -70,7 +71,10 @@ def run(config: GatedLinearConfig, live: Live) -> None:
         AHEAD: {"x": "length (tokens)", "y": "times as fast (×)", "log_x": True, "log_y": True},
     }
     workers = [f"worker {n}" for n in range(config.workers)]
-    live.open(config, WallClock(), describe(), curves=axes, lanes=[*workers, STATE_LANE])
+    live.open(
+        config, WallClock(), describe(), curves=axes, lanes=[*workers, STATE_LANE],
+        roofs=known_roofs(),
+    )  # fmt: skip
     study = _Study(config, live)
     study.agree()
     study.by_segments()

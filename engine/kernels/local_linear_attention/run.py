@@ -12,6 +12,7 @@ from engine.core.events import Blob, Level, Mark, Span
 from engine.core.machine import describe
 from engine.core.run import Live
 from engine.core.tags import tag
+from engine.hardware.measure import known_roofs
 from engine.kernels.local_linear_attention import blocks_cpu, reference, rows_cpu, work
 from engine.kernels.local_linear_attention.allocated import peak_bytes
 from engine.kernels.local_linear_attention.cases import made
@@ -47,7 +48,7 @@ AXES: dict[str, dict[str, Any]] = {
 
 def run(config: LocalLinearConfig, live: Live) -> None:
     """Errors, residuals and memory as curves and levels; each attention a span."""
-    live.open(config, WallClock(), describe(), curves=dict(AXES))
+    live.open(config, WallClock(), describe(), curves=dict(AXES), roofs=known_roofs())
     study = _Study(config, live)
     study.converge()
     study.weigh()

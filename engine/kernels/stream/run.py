@@ -10,8 +10,7 @@ from engine.core.events import Blob, Level, Mark, Span
 from engine.core.machine import describe
 from engine.core.run import Live
 from engine.core.tags import tag
-from engine.hardware import roofs_of
-from engine.hardware.measure import known
+from engine.hardware.measure import known_roofs
 from engine.kernels.stream.backend import Backend, backends, empty, pick
 from engine.kernels.stream.config import StreamConfig
 from engine.kernels.stream.native import C_LOOP, native
@@ -26,13 +25,13 @@ SWEEP = "triad over length"
 
 def run(config: StreamConfig, live: Live) -> None:
     """Compare all backends' numbers, then time STREAM's operations on each."""
-    clock, machine = WallClock(), known()
+    clock = WallClock()
     axes = {op.name: {"x": "repetition", "y": "bandwidth (B/s)", "zero": True} for op in OPERATIONS}
     axes[SWEEP] = {"x": "numbers in a vector", "y": "bandwidth (B/s)", "log_x": True, "log_y": True}
     chosen = pick(config.backend)
     live.open(
         config, clock, describe(), curves=axes, backend=chosen.name, native=native().name,
-        roofs=roofs_of(machine) if machine else [],
+        roofs=known_roofs(),
     )  # fmt: skip
     for backend in [*backends().values(), C_LOOP]:
         why = backend.missing() or (

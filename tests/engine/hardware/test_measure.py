@@ -10,7 +10,8 @@ from engine.core.errors import BadInput
 from engine.hardware import measure as measuring
 from engine.hardware import probes
 from engine.hardware.device import Spread
-from engine.hardware.measure import caches, measure, working_sets
+from engine.hardware.measure import caches, known_roofs, measure, working_sets
+from engine.hardware.roofs import roofs_of
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,15 @@ def test_a_measurement_is_kept_and_read_back_equal(found, tmp_path, monkeypatch)
     first = measure(folder=tmp_path / "deep")
     monkeypatch.setattr(measuring, "probe", lambda say: pytest.fail("measured again"))
     assert measure(folder=tmp_path / "deep") == first == found
+
+
+def test_known_roofs_are_those_of_the_kept_file_and_measure_nothing(found, tmp_path, monkeypatch):
+    monkeypatch.setattr(measuring, "probe", lambda say: found)
+    assert known_roofs(folder=tmp_path) == []
+    measure(folder=tmp_path)
+    monkeypatch.setattr(measuring, "probe", lambda say: pytest.fail("measured in a run"))
+    assert known_roofs(folder=tmp_path) == roofs_of(found) != []
+    assert known_roofs(1, tmp_path) == roofs_of(found, 1)
 
 
 @pytest.mark.parametrize("change", ["refresh", "damaged", "other machine", "of an older version"])

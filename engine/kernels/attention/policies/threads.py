@@ -11,8 +11,8 @@ from engine.core.errors import BadInput
 from engine.core.events import Span
 from engine.core.run import Live
 from engine.core.tags import tag
-from engine.hardware.measure import known
-from engine.hardware.roofs import THIS_MACHINE, roofs_of
+from engine.hardware.measure import known_roofs
+from engine.hardware.roofs import THIS_MACHINE
 from engine.kernels.attention.policy import Phase, Workers, lane
 
 
@@ -74,6 +74,4 @@ class Threads(Workers):
         return begun
 
     def facts(self) -> dict[str, Any]:
-        machine = known()
-        roofs = roofs_of(machine, self.count) if machine is not None else []
-        return {**super().facts(), "roofs": roofs}
+        return {**super().facts(), "roofs": known_roofs(self.count)}

@@ -9,7 +9,8 @@ import torch
 from engine.core.clock import Clock, WallClock
 from engine.core.config import knob
 from engine.core.errors import BadInput
-from engine.hardware import probes
+from engine.hardware.measure import known_roofs
+from engine.hardware.roofs import THIS_MACHINE
 from engine.kernels.operator import Arguments
 from engine.kernels.paged_attention.cases import made as cases_made
 from engine.kernels.paged_attention.decode_cpu import run_plan
@@ -18,7 +19,6 @@ from engine.kernels.paged_attention.reference import paged_attention
 from engine.kernels.paged_attention.workers import Shape, Times, Workers
 
 DTYPES = ("float32", "bfloat16")
-PROBED = 1 << 26  # bytes read to see how fast memory is
 
 
 class Threads(Workers):
@@ -78,13 +78,5 @@ class Threads(Workers):
             numba.set_num_threads(masked)
 
     def facts(self) -> dict[str, Any]:
-        threads = self.number()
-        same = {"device": "this-machine", "grade": "measured", "level": "", "dtype": ""}
-        read = max(probes.read_rates(PROBED, threads, 5))
-        peak = max(probes.multiply_add_rates(threads, 3))
-        roofs = [
-            {**same, "kind": "bandwidth", "name": "DRAM read", "value": read, "level": "DRAM"},
-            {**same, "kind": "compute", "name": "float32 multiply-add", "value": peak,
-             "dtype": "float32"},
-        ]  # fmt: skip
-        return {"grade": "measured", "device": "this-machine", "roofs": roofs}
+        roofs = known_roofs(self.number())
+        return {"grade": "measured", "device": THIS_MACHINE, "roofs": roofs}

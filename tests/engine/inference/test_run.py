@@ -10,7 +10,7 @@ from engine.core.errors import BadInput
 from engine.core.events import Blob, Branch, Opened, Span, Token, Told
 from engine.core.file import load, save
 from engine.core.measure import serving
-from engine.core.run import Run
+from engine.core.run import Live, Run
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.run import run
@@ -85,8 +85,13 @@ def test_a_person_can_abort_fork_and_add_while_it_runs():
         workload={"kind": "uniform", "count": 3, "rate": 0.0},
         sampling={"max_tokens": 400, "ignore_eos": True},
     )
-    live = Run.start(run, config)
-    live.pause()
+
+    def paused(config: InferenceConfig, live: Live) -> None:
+        live.pause()  # here, since the run may be over before anyone else could
+        run(config, live)
+
+    live = Run.start(paused, config)
+    _until(lambda: live.state == "paused")
     live.step(20)
     _until(lambda: any(isinstance(e, Token) for e in live.log.since(0)))
     live.tell(fork="r0")

@@ -1,0 +1,1 @@
+"""Ranks as processes: launch, a transport that records every transfer, faults named."""

@@ -1,0 +1,153 @@
+"""Messages between ranks over a torch process group, each recorded at both ends.
+
+Tensors go out in one flat message and come back as shaped. The n-th message sent from one rank to
+another is the n-th received there, whatever else travels meanwhile.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.distributed.faults import PeerGone
+from engine.distributed.record import Half
+
+ROUNDS = 8  # of which the quickest tells how far two clocks are apart
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a message will hold: one tensor's shape and dtype."""
+
+    sizes: tuple[int, ...]
+    dtype: torch.dtype = torch.float32
+
+    @property
+    def bytes(self) -> int:
+        return torch.Size(self.sizes).numel() * self.dtype.itemsize
+
+
+@dataclass(slots=True)
+class Arriving:
+    """A posted receive."""
+
+    source: int
+    number: int
+    shapes: Sequence[Shape]
+    flat: Tensor
+    work: Any
+    task: str
+
+
+class Transport:
+    """One rank's end. `now`: seconds since the run opened; `say`: told what the rank waits for."""
+
+    def __init__(self, group: Any, rank: int, ranks: int) -> None:
+        self.group, self.rank, self.ranks = group, rank, ranks
+        self.origin = time.perf_counter()
+        self.say: Callable[[str], None] = lambda text: None
+        self.sent: list[Half] = []
+        self.received: list[Half] = []
+        self._counts: defaultdict[tuple[int, int], int] = defaultdict(int)
+        self._leaving: list[tuple[Any, Tensor, int]] = []
+
+    def now(self) -> float:
+        return time.perf_counter() - self.origin
+
+    def send(self, target: int, tensors: Sequence[Tensor], task: str = "") -> None:
+        """Start sending and return; the tensors may be overwritten at once."""
+        flat = torch.cat([t.detach().reshape(-1).contiguous().view(torch.uint8) for t in tensors])
+        number = self._number(self.rank, target)
+        self.sent.append(Half(self.rank, target, number, flat.numel(), self.now(), task))
+        work = self._try(target, lambda: self.group.send([flat], target, number))
+        self._leaving = [each for each in self._leaving if not each[0].is_completed()]
+        self._leaving.append((work, flat, target))
+
+    def receive(self, source: int, shapes: Sequence[Shape], task: str = "") -> Arriving:
+        """Make room for the next message from `source` and return; `take` gives it."""
+        flat = torch.empty(sum(shape.bytes for shape in shapes), dtype=torch.uint8)
+        number = self._number(source, self.rank)
+        work = self._try(source, lambda: self.group.recv([flat], source, number))
+        return Arriving(source, number, shapes, flat, work, task)
+
+    def take(self, arriving: Arriving) -> list[Tensor]:
+        """Wait for a posted message. Raises PeerGone where its sender went away."""
+        self.say(f"waiting for rank {arriving.source} ({arriving.task or 'a message'})")
+        self._try(arriving.source, arriving.work.wait)
+        self.say("")
+        size = arriving.flat.numel()
+        half = Half(arriving.source, self.rank, arriving.number, size, self.now(), arriving.task)
+        self.received.append(half)
+        return unpacked(arriving.flat, arriving.shapes)
+
+    def finish(self) -> None:
+        """Wait until all that was sent has left, and until every rank is this far."""
+        for work, _, target in self._leaving:
+            self.say(f"waiting for rank {target} to take a message")
+            self._try(target, work.wait)
+        self._leaving = []
+        self.barrier()
+
+    def barrier(self) -> None:
+        self.say("waiting at a barrier")
+        self._try(-1, lambda: self.group.barrier().wait())
+        self.say("")
+
+    def align(self) -> None:
+        """Set this clock to rank 0's: half of the quickest of a few round trips is the way back."""
+        for other in range(1, self.ranks):
+            if self.rank == 0:
+                self._answer(other)
+            elif self.rank == other:
+                self._ask()
+        self.sent, self.received = [], []
+
+    def open(self) -> None:
+        """Call this moment, the same on all ranks, second nought."""
+        start = torch.tensor([0.0], dtype=torch.float64)
+        if self.rank == 0:
+            start[0] = self.now()
+        self.group.broadcast(start, 0).wait()
+        self.origin += float(start)
+
+    def _answer(self, other: int) -> None:
+        for _ in range(ROUNDS):
+            self.take(self.receive(other, [Shape((1,))]))
+            self.send(other, [torch.tensor([self.now()], dtype=torch.float64)])
+
+    def _ask(self) -> None:
+        found = []
+        for _ in range(ROUNDS):
+            asked = self.now()
+            self.send(0, [torch.zeros(1)])
+            (told,) = self.take(self.receive(0, [Shape((1,), torch.float64)]))
+            back = self.now()
+            found.append((back - asked, float(told) - (asked + back) / 2))
+        self.origin -= min(found)[1]
+
+    def _number(self, source: int, target: int) -> int:
+        number = self._counts[source, target]
+        self._counts[source, target] += 1
+        return number
+
+    def _try(self, peer: int, act: Callable[[], Any]) -> Any:
+        try:
+            return act()
+        except RuntimeError as fault:
+            raise PeerGone(peer, str(fault).splitlines()[0]) from None
+
+
+def unpacked(flat: Tensor, shapes: Sequence[Shape]) -> list[Tensor]:
+    """A message's tensors from its bytes."""
+    found, at = [], 0
+    for shape in shapes:
+        part = flat[at : at + shape.bytes]
+        if part.storage_offset() % shape.dtype.itemsize:
+            part = part.clone()
+        found.append(part.view(shape.dtype).reshape(shape.sizes))
+        at += shape.bytes
+    return found

@@ -1,0 +1,111 @@
+"""Ranks as processes: what they exchange is recorded, and whoever fails is named, in time."""
+
+import os
+import socket
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from engine.core.errors import BadInput
+from engine.core.events import Move
+from engine.distributed.faults import RankLost
+from engine.distributed.launch import launch, place_from
+from engine.distributed.merge import merged
+from tests.engine.distributed import works
+
+SIZE = 1000
+
+
+def alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_every_transfer_is_in_the_log_once_and_in_time_order():
+    torch.ones(512, 512) @ torch.ones(512, 512)  # the caller's threads run before ranks are made
+    records = launch(works.ring, 3, SIZE, limit=30)
+    for record in records:
+        assert (record.array("total") == np.full(SIZE, 3.0)).all()
+        assert int(record.array("threads")) == 1
+    events = merged(records)
+    assert [e.time for e in events] == sorted(e.time for e in events)
+    moves = [e for e in events if isinstance(e, Move)]
+    assert sorted((m.source, m.target) for m in moves) == sorted(
+        (f"rank {a}", f"rank {(a + 1) % 3}") for a in range(3) for _ in range(2)
+    )
+    assert {m.bytes for m in moves} == {4 * SIZE + 8}
+    assert all(0 <= m.start <= m.time < 30 for m in moves)
+
+
+@pytest.mark.parametrize("where", ["forward", "collective"])
+def test_a_killed_rank_ends_the_run_and_is_named(where):
+    given = {"who": 1, "where": where, "how": "kill"}
+    start = time.monotonic()
+    with pytest.raises(RankLost, match=f"rank 1: was killed by SIGKILL while in {where}") as found:
+        launch(works.fail, 3, given, limit=20)
+    assert found.value.rank == 1
+    assert "\n" not in str(found.value)
+    assert time.monotonic() - start < 15
+
+
+@pytest.mark.parametrize("where", ["forward", "collective"])
+def test_a_hanging_rank_ends_the_run_within_its_limit_and_is_named(where):
+    given = {"who": 2, "where": where, "how": "hang"}
+    start = time.monotonic()
+    with pytest.raises(RankLost, match=f"rank 2: hangs, still in {where}"):
+        launch(works.fail, 3, given, limit=3)
+    assert time.monotonic() - start < 8
+
+
+def test_what_a_rank_raises_is_told_in_one_line():
+    with pytest.raises(RankLost, match="rank 0: ValueError: no such thing while in forward"):
+        launch(works.fail, 2, {"who": 0, "where": "forward", "how": "raise"}, limit=20)
+
+
+def test_ranks_that_all_wait_are_called_a_deadlock():
+    with pytest.raises(RankLost, match=r"deadlock.*rank 0 waiting for rank 1 \(news\) in exchange"):
+        launch(works.deadlock, 2, limit=2)
+
+
+def test_no_process_is_left_when_a_person_stops():
+    seen = []
+
+    class Stop(Exception):
+        pass
+
+    def poll() -> None:
+        import multiprocessing
+
+        seen.extend(p.pid for p in multiprocessing.active_children())
+        if len(set(seen)) == 2:
+            raise Stop
+
+    with pytest.raises(Stop):
+        launch(works.deadlock, 2, limit=20, poll=poll)
+    assert seen
+    assert not [pid for pid in seen if alive(pid)]
+    done = [int(r.array("pid")) for r in launch(works.pids, 2, limit=20)]
+    assert os.getpid() not in done
+    assert not [pid for pid in done if alive(pid)]
+
+
+def test_a_port_in_use_is_one_line():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(BadInput, match=f"port {port}: .*choose another"):
+            launch(works.pids, 2, port=port)
+
+
+def test_a_place_comes_from_what_torchrun_sets():
+    given = {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+    place = place_from(given)
+    assert (place.rank, place.ranks, place.port, place.hosted) == (1, 4, 29500, False)
+    with pytest.raises(BadInput, match="RANK"):
+        place_from({})

@@ -1,0 +1,64 @@
+"""What launched ranks do in the tests: functions of a module, as `launch` asks for."""
+
+import os
+import signal
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from engine.distributed.rank import Rank
+from engine.distributed.transport import Shape
+
+
+def ring(rank: Rank, size: int) -> None:
+    """Everybody's numbers once round the ring, summed."""
+    rank.enter("ring")
+    after, before = (rank.rank + 1) % rank.ranks, (rank.rank - 1) % rank.ranks
+    held = torch.full((size,), float(rank.rank))
+    total = held.clone()
+    for turn in range(rank.ranks - 1):
+        rank.transport.send(after, [held, torch.tensor([turn])], f"turn_{turn}")
+        coming = rank.transport.receive(
+            before, [Shape((size,)), Shape((1,), torch.int64)], f"turn_{turn}"
+        )
+        held, told = rank.transport.take(coming)
+        assert int(told) == turn
+        total += held
+    rank.record.put("total", total.numpy())
+    rank.record.put("threads", np.array(torch.get_num_threads()))
+
+
+def fail(rank: Rank, given: dict[str, Any]) -> None:
+    """Rank `who` dies, hangs or raises in forward or while others wait for it in a collective."""
+    rank.enter("forward")
+    if given["where"] == "forward":
+        _fail(rank, given)
+    rank.enter("collective")
+    rank.transport.barrier()
+    if given["where"] == "collective":
+        _fail(rank, given)
+    rank.transport.barrier()
+
+
+def _fail(rank: Rank, given: dict[str, Any]) -> None:
+    if rank.rank != given["who"]:
+        return
+    if given["how"] == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if given["how"] == "hang":
+        time.sleep(600)
+    raise ValueError("no such thing")
+
+
+def deadlock(rank: Rank, given: object) -> None:
+    """Everybody waits for a message that nobody sends."""
+    rank.enter("exchange")
+    other = (rank.rank + 1) % rank.ranks
+    rank.transport.take(rank.transport.receive(other, [Shape((1,))], "news"))
+
+
+def pids(rank: Rank, given: object) -> None:
+    rank.record.put("pid", np.array(os.getpid()))
+    rank.transport.barrier()

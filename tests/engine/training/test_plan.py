@@ -1,5 +1,7 @@
 """Plans as text and as PyTorch's schedule files, both ways."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from torch.distributed.pipelining import schedules as torch_schedules
@@ -79,3 +81,27 @@ def test_what_a_plan_knows_of_itself():
     assert one.rank_of == {0: 0, 1: 1, 2: 2, 3: 2, 4: 1, 5: 0}
     assert not one.lowered and lowered(one).lowered
     assert len(one) == 6 * 5 * 3
+
+
+@pytest.mark.parametrize("size", [(2, 4), (4, 8), (4, 3), (3, 7)])
+def test_zb_v_is_the_order_pytorch_has(size):
+    p, m = size
+    theirs = torch_schedules.ScheduleZBVZeroBubble._calculate_single_rank_operations
+    asked = SimpleNamespace(pp_group_size=p, num_stages=2 * p, _n_microbatches=m)
+    assert from_csv(foreign(theirs, asked, p)) == made("zb_v", p, m)
+
+
+@pytest.mark.parametrize("size", [(2, 4), (4, 8), (4, 4)])
+def test_interleaving_is_the_order_pytorch_has(size):
+    p, m = size
+    theirs = torch_schedules.ScheduleInterleaved1F1B._calculate_single_rank_operations
+    asked = SimpleNamespace(
+        n_local_stages=2, microbatches_per_round=p, pp_group_size=p, _n_microbatches=m
+    )
+    assert from_csv(foreign(theirs, asked, p)) == made("interleaved_1f1b", p, m)
+
+
+def foreign(of_rank, asked, ranks: int) -> str:
+    """PyTorch's own order as the file it would write, padding included."""
+    lines = [of_rank(asked, rank) for rank in range(ranks)]
+    return "\n".join(",".join("" if a is None else str(a) for a in line) for line in lines)

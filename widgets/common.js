@@ -111,6 +111,7 @@ function three(value) {
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (size >= 100) return value.toFixed(0);
+  if (size < 1e-4) return String(Number(value.toPrecision(3)).toExponential());
   const digits = Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(size))));
   return String(Number(value.toFixed(digits)));
 }

@@ -38,6 +38,7 @@ DARK_HUES = (
 )
 WRONG = "#C62828"
 DARK_WRONG = "#FF7A70"
+LEAST = 1e-4  # a figure below it is written with its power of ten
 # Inter where a person has it; Roboto comes with the page's components.
 FONT = "Inter, Roboto, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 
@@ -110,7 +111,7 @@ def figure(value: float, unit: str = "") -> str:
         names = ("", "k", "M", "G", "T", "P", "E")
         return _scaled(value, tuple((1e3**i, f"{n}{unit}") for i, n in enumerate(names)))
     if abs(value) >= 1e4:
-        scaled = _scaled(value, ((1e3, "k"), (1e6, "M"), (1e9, "G")))
+        scaled = _scaled(value, ((1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P")))
         return f"{scaled} {unit}".strip()
     return f"{_three(value)} {unit}".strip()
 
@@ -131,6 +132,8 @@ def _three(value: float) -> str:
         return "0"
     if abs(value) >= 100:
         return f"{value:.0f}"
+    if abs(value) < LEAST:
+        return f"{value:.2e}".replace(".00e", "e").replace("e-0", "e-")
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
     text = f"{value:.{min(digits, 6)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -51,6 +51,19 @@ def test_the_pointer_says_the_point_with_units_and_how_far_the_bound_is(browser)
     page.context.close()
 
 
+def test_an_error_of_rounding_is_told_and_not_called_zero(browser):
+    log = Log(
+        [Opened(0.0, {}, facts={"curves": {"e": {"x": "step", "y": "error", "log_y": True}}})]
+    )
+    log.blobs["ours"] = np.array([[1.0, 2.0, 3.0], [2.22e-16] * 3])
+    log.emit(Blob(0.1, "curve/e/ours", "ours", [2, 3]))
+    page, seen = open_page(browser, static_view(view("curves"), log, bar=False))
+    box = page.locator(CANVAS).bounding_box()
+    move(page, CANVAS, 0.5 * box["width"], box["height"] * 0.5)
+    assert "2.22e-16" in page.locator(".pw-tip").inner_text() and seen.errors == []
+    page.context.close()
+
+
 def test_an_empty_view_says_what_to_do(browser):
     frame = pack(view("curves").fold().frame())
     page, seen = open_page(browser, static_html("curves", [frame], [0.0]))

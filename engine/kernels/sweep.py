@@ -53,7 +53,7 @@ class Sweep(Config):
         "h100-sxm", "A described device to model beside; none: no other", group="more"
     )
     seconds: float = knob(
-        0.15, "Time to repeat each case for", low=0.0, high=10.0, unit="s", group="more"
+        0.1, "Time to repeat each case for", low=0.0, high=10.0, unit="s", group="more"
     )
     seed: int = knob(0, "Seed of the inputs", low=0, high=2**31 - 1, group="more")
 
@@ -77,17 +77,15 @@ def run(config: Sweep, live: Live) -> None:
         live.emit(Mark(clock.now(), "machine", "caution", f"roofs {machine.caution}"))
     if why:
         live.emit(Mark(clock.now(), "sweep", "counters", why))
-    bench, done = Bench(config, machine, live, clock, counting), []
+    bench = Bench(config, machine, live, clock, counting)
     with _Threads(config.threads):
         for place, (operator, case) in enumerate(cases):
             live.report(f"{operator.name} {case.name}", place, len(cases))
             work = bench.run(operator, case)
-            if work is not None:
-                done.append((operator, case, work))
+            if work is not None and ghost is not None:
+                bench.model(ghost, operator, case, work)
     if counting is not None:
         counting.close()
-    if ghost is not None:
-        bench.model(ghost, done)
 
 
 class _Threads:
@@ -198,20 +196,19 @@ class Bench:
         wanted = int(COLD * last / max(work.bytes["memory"], 1.0)) + 1
         return [given, *(_clone(given) for _ in range(min(wanted, COPIES) - 1))]
 
-    def model(self, ghost: Device, done: list[tuple[Operator, Case, Work]]) -> None:
+    def model(self, ghost: Device, operator: Operator, case: Case, work: Work) -> None:
         """What the roofs of a described device ask for the same work, launch included."""
+        if not work.flops:
+            return
         wanted: str = self.config.dtype
         dtype = wanted if wanted in ghost.peaks else next(iter(ghost.peaks))
-        for operator, case, work in done:
-            if not work.flops:
-                continue
-            moved = work.bytes["memory"]
-            took = bound(ghost.at_best(), work.flops, moved, dtype).seconds
-            self.clock.wait_until(took)  # a span cannot have begun before its run
-            now = self.clock.now()
-            facts = tag(shape=case.name, dtype=dtype, grade="modelled", device=ghost.slug)
-            name, start = operator.name, now - took
-            self.live.emit(Span(now, name, "by its roofs", start, work.flops, moved, facts))
+        moved = work.bytes["memory"]
+        took = bound(ghost.at_best(), work.flops, moved, dtype).seconds
+        self.clock.wait_until(took)  # a span cannot have begun before its run
+        now = self.clock.now()
+        facts = tag(shape=case.name, dtype=dtype, grade="modelled", device=ghost.slug)
+        name, start = operator.name, now - took
+        self.live.emit(Span(now, name, "by its roofs", start, work.flops, moved, facts))
 
 
 def _clone(given: Arguments) -> Mapping[str, Any]:

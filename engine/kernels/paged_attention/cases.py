@@ -12,11 +12,12 @@ from engine.kernels.operator import Arguments, Case
 def made(
     heads: int, kv_heads: int, dim: int, news: Sequence[int], contexts: Sequence[int],
     seed: int, dtype: torch.dtype, *, size: int = 16, values: int = 0, shuffled: bool = True,
-    **choices: Any,
+    distinct: int = 0, **choices: Any,
 ) -> Arguments:  # fmt: skip
     """Queries for `news` new tokens a sequence, and pages of `size` tokens that hold `contexts`.
 
-    In order where not `shuffled`: as a prompt leaves them that found the pool empty.
+    In order where not `shuffled`: as a prompt leaves them that found the pool empty. `distinct`:
+    pages drawn, which the others repeat: drawing half a gigabyte takes longer than reading it.
     """
     draw = torch.Generator().manual_seed(seed)
     values = values or dim
@@ -24,8 +25,10 @@ def made(
     count = sum(pages) + 2
     order = torch.randperm(count, generator=draw) if shuffled else torch.arange(count)
     table = torch.full((len(contexts), max(pages)), -1, dtype=torch.int32)
-    k = torch.randn(count, size, kv_heads, dim, generator=draw)
-    v = torch.randn(count, size, kv_heads, values, generator=draw)
+    drawn = min(distinct or count, count)
+    k, v = (torch.randn(drawn, size, kv_heads, d, generator=draw) for d in (dim, values))
+    if drawn < count:
+        k, v = (x.repeat(-(-count // drawn), 1, 1, 1)[:count] for x in (k, v))
     given = 0
     for row, (context, held) in enumerate(zip(contexts, pages, strict=True)):
         table[row, :held] = order[given : given + held].int()
@@ -59,6 +62,6 @@ CASES = (
     case("chunks", 12, 4, 64, [5, 0, 1, 40], [300, 17, 60, 40]),
 )
 SIZES = (
-    case("decode-8x16k", 8, 8, 64, [1] * 8, [16384] * 8, shuffled=False),
+    case("decode-8x16k", 8, 8, 64, [1] * 8, [16384] * 8, shuffled=False, distinct=512),
     case("decode-ragged-64k", 8, 1, 64, [1] * 8, [65536] + [1024] * 7),
 )

@@ -1,6 +1,7 @@
 """Every operator at the sizes it is timed at."""
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Literal
 
 from engine.kernels.operator import Case, Operator, operators
@@ -8,11 +9,11 @@ from engine.kernels.sweep import Shapes
 
 
 class All(Shapes):
-    """Each operator there is, at its own sizes."""
+    """Each operator there is, at its own sizes: all operators' first before any one's second."""
 
     kind: Literal["all"] = "all"
 
     def cases(self) -> Iterator[tuple[Operator, Case]]:
-        for operator in operators().values():
-            for case in operator.sizes:
-                yield operator, case
+        rounds = ([(op, case) for case in op.sizes] for op in operators().values())
+        for turn in zip_longest(*rounds):
+            yield from (found for found in turn if found is not None)

@@ -131,7 +131,7 @@ class KernelPages:
         name = known or secrets.token_urlsafe(16)
         self.open[name] = shown
         if self.server is None:
-            pn.extension()
+            # No pn.extension() here: it would make the notebook ask other hosts for its scripts.
             self.server = pn.serve(
                 {"study": self._page},
                 address=HOST,

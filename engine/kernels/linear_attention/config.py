@@ -13,7 +13,7 @@ class GatedLinearConfig(Config):
     form: FormName = knob(
         "chunkwise", "form under test; unsplit: chunkwise without the second level of sub-chunks"
     )
-    longest: int = knob(4096, "longest sequence", low=256, high=65536, unit="tokens", log=True)
+    longest: int = knob(2048, "longest sequence", low=256, high=65536, unit="tokens", log=True)
     shortest: int = knob(256, "shortest sequence", low=64, high=4096, unit="tokens", log=True)
     heads: int = knob(4, "heads", low=1, high=32)
     key: int = knob(64, "numbers of a query or key", low=16, high=256)
@@ -29,7 +29,7 @@ class GatedLinearConfig(Config):
         True, "carry the state from segment to segment; without, each forgets", group="Segments"
     )
     rounds: int = knob(
-        3,
+        2,
         "times the longest lengths are measured; short ones more often",
         low=1,
         high=25,

@@ -4,14 +4,15 @@ import json
 import os
 import re
 import secrets
+import signal
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 
 import nbformat
-import psutil
 import pytest
 
 from tests.ui.conftest import Visit
@@ -82,17 +83,27 @@ def _answers(address, server, said):
 
 def _end(server):
     """Stop the server and, should any outlive it, the kernels it started."""
-    started = psutil.Process(server.pid).children(recursive=True) if server.poll() is None else []
+    listed = Path(f"/proc/{server.pid}/task/{server.pid}/children")
+    started = [int(pid) for pid in listed.read_text().split()] if listed.exists() else []
     server.terminate()
     try:
         server.wait(15)
     except subprocess.TimeoutExpired:
         server.kill()
         server.wait()
-    _, alive = psutil.wait_procs(started, timeout=5)
-    for process in alive:
-        process.kill()
-    psutil.wait_procs(alive, timeout=5)
+    until = time.monotonic() + 5
+    while any(map(_alive, started)) and time.monotonic() < until:
+        time.sleep(0.05)
+    for pid in filter(_alive, started):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _alive(pid):
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True
 
 
 class Inside(Visit):

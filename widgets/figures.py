@@ -8,7 +8,7 @@ from engine.core.log import Log
 from engine.core.measure import Serving, peak, serving
 from widgets.theme import figure
 
-TABLES = ("roofs", "curves", "lanes")  # facts of a header that are no settings
+TABLES = ("roofs", "curves", "lanes", "plan")  # facts of a header that are no settings
 
 
 def measures(log: Log) -> dict[str, tuple[float, str]]:

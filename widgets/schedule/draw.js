@@ -55,11 +55,13 @@ function render({ model, el }) {
   stage.onFrame = () => {
     state.over = -1;
     relook();
+    plan.show();
     const usual = stage.model.get("options").height || 560;
     stage.height.wish(Math.min(usual, AROUND + view.foot + stage.frame.lanes * view.pitch[1]));
   };
   stage.choice(["Critical path"], -1, (which) => { state.critical = which === 0; });
   timeline.offerReset();
+  const plan = schedulePlan(stage);
   return () => stage.close();
 }
 

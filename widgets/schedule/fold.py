@@ -3,7 +3,8 @@
 `mb=` or `task=` in a span's tag says which piece of work it belongs to, `grade=modelled` that its
 time was not measured. `facts["lanes"]` of the header names the lanes to show, in order; without it
 every lane is shown. `Level` events named `memory/<kind>` are bytes held; `facts["memory_limit"]` is
-how many there may be.
+how many there may be. `facts["plan"]` is the schedule as text, a line for each lane; `Mark` events
+of the lane `plan` say of it what a checker or a measure found.
 """
 
 from array import array
@@ -12,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from engine.core import tags
-from engine.core.events import AnyEvent, Level, Opened, Span
+from engine.core.events import AnyEvent, Level, Mark, Opened, Span
 from widgets.canvas_fold import CanvasFold
 from widgets.schedule.busy import Busy
 from widgets.schedule.lanes import in_order, number
@@ -22,6 +23,7 @@ QUESTION = "Where does the time of each lane go?"
 EMPTY = "No work yet. Start a run, or open a recorded one: each worker gets a row here."
 IDLE = ("idle", "bubble", "wait")
 MEMORY = "memory/"
+PLAN = "plan"
 COLUMNS = {
     "lane": "i", "kind": "i", "tag": "i", "start": "d", "stop": "d", "flops": "d", "bytes": "d",
 }  # fmt: skip
@@ -32,12 +34,14 @@ class Schedule(CanvasFold):
     """Spans in order of arrival as columns; names, tags and tasks are numbered once."""
 
     question, empty = QUESTION, EMPTY
-    own = ("lanes", "kinds", "memory_kinds", "tags", "tasks", "of_tag")
+    own = ("lanes", "kinds", "memory_kinds", "tags", "tasks", "of_tag", "said")
 
     def __init__(self) -> None:
         super().__init__()
         self.limit = 0.0  # bytes
         self.chosen: list[str] | None = None  # the lanes the header names
+        self.plan = ""
+        self.said: list[tuple[str, str]] = []  # of the plan: what about, sentence
         self.lanes: dict[str, int] = {}
         self.kinds: dict[str, int] = {}
         self.memory_kinds: dict[str, int] = {}
@@ -56,12 +60,15 @@ class Schedule(CanvasFold):
             self._level(event)
         elif type(event) is Opened:
             self._open(event)
+        elif type(event) is Mark and event.lane == PLAN:
+            self.said.append((event.name, event.text))
 
     def _open(self, event: Opened) -> None:
         lanes = event.facts.get("lanes")
         if isinstance(lanes, list):
             self.chosen = [str(lane) for lane in lanes]
             self.lanes = {lane: place for place, lane in enumerate(self.chosen)}
+        self.plan = str(event.facts.get(PLAN, ""))
         limit = event.facts.get("memory_limit")
         self.limit = float(limit) if isinstance(limit, int | float) else 0.0
 
@@ -150,6 +157,8 @@ class Schedule(CanvasFold):
             "memory_limit": self.limit,
             "level_row": row[levels["lane"]] if len(order) else levels["lane"],
             **{f"level_{k}": v for k, v in levels.items() if k != "lane"},
+            "plan": "; ".join(self.plan.splitlines()),
+            "said": [list(pair) for pair in self.said],
             "begin": min(self.ends[0][0], self.ends[1][0], self.now),
             "figures": self._figures(names),
         }

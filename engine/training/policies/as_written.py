@@ -7,18 +7,23 @@ from engine.core.errors import BadInput
 from engine.training.pipeline_schedule import Pipe, PipelineSchedule
 from engine.training.plan import Plan, read
 from engine.training.plan_check import checked
+from engine.training.plan_csv import from_csv
 
 TWO_RANKS = "0F0 0F1 0B0 0B1; 1F0 1B0 1F1 1B1"
 
 
 class AsWritten(PipelineSchedule):
-    """Actions such as `0F0 0I0 0W0`, ranks apart by `;` or new lines; checked before it runs."""
+    """Actions such as `0F0 0I0 0W0`, ranks apart by `;` or new lines; checked before it runs.
+
+    Text with commas is read as a schedule file of PyTorch's.
+    """
 
     kind: Literal["as_written"] = "as_written"
-    text: str = knob(TWO_RANKS, "actions of each rank, ranks apart by ;")
+    text: str = knob(TWO_RANKS, "actions of each rank, ranks apart by ; (or PyTorch's file)")
 
     def plan(self, pipe: Pipe) -> Plan:
-        written = checked(read(self.text.replace(";", "\n")))
+        foreign = "," in self.text
+        written = checked(from_csv(self.text) if foreign else read(self.text.replace(";", "\n")))
         asked, found = (pipe.ranks, pipe.microbatches), (len(written.ranks), written.microbatches)
         if asked != found:
             raise BadInput(

@@ -105,3 +105,13 @@ def test_a_written_plan_that_is_stuck_stops_the_run_in_words():
             schedule="as_written", schedule__text="0F0 0B0 0F1 0B1; 1F1 1B1 1F0 1B0", ranks=2,
             microbatches=2,
         )  # fmt: skip
+
+
+def test_what_one_run_prints_another_runs_again_transfers_and_ends_included():
+    knobs = {"passes__update": 0.02, "passes__reduce": 0.01, "wires__latency": 0.001}
+    first = log(schedule="zb_h1", wires__blocking=True, **knobs)
+    text = first.opened.facts["plan"]
+    assert "SEND_F" in text and "STEP" in text
+    again = log(schedule="as_written", schedule__text=text.replace("\n", "; "), **knobs)
+    assert again.of(Span) == first.of(Span)
+    assert again.of(Move) == first.of(Move)

@@ -120,6 +120,7 @@ def test_a_written_plan_is_checked_before_it_is_taken():
     assert AsWritten(text=text).plan(Pipe(2, 2)).microbatches == 2
     with pytest.raises(BadInput, match="ranks=2 and microbatches=2"):
         AsWritten(text=text).plan(Pipe(4, 8))
+    assert AsWritten(text="0F0,,0F1,0B0,0B1\n").plan(Pipe(1, 2)).microbatches == 2
     with pytest.raises(BadInput, match="0B0 comes before 0F0"):
         AsWritten(text="0B0 0F0").plan(Pipe(1, 1))
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.core.events import Level
+from engine.core.events import Level, Mark
 from tests.widgets.schedule.made import log, pipeline, span
 from widgets.packing import pack
 from widgets.schedule.detail import MOST, reduce
@@ -141,3 +141,11 @@ def test_a_frame_can_be_packed_and_is_the_same_object_until_something_happens():
         fold.add(event)
     assert fold.frame() is fold.frame()
     assert pack(reduce(fold.frame(), {"critical": True}))
+
+
+def test_the_plan_comes_as_text_on_one_line_with_what_was_found_of_it():
+    found = Mark(0.0, "plan", "memory limit", "rank 0 holds 9 activations")
+    frame = folded(log(found, span("a", "F", 0.0, 1.0), plan="0F0 0B0\n1F0 1B0"))
+    assert frame["plan"] == "0F0 0B0; 1F0 1B0"
+    assert frame["said"] == [["memory limit", "rank 0 holds 9 activations"]]
+    assert folded(pipeline(2, 2))["plan"] == ""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.core.events import Level
+from engine.core.events import Level, Mark, Span
 from tests.widgets.browser import colours, move, open_page, settle
 from tests.widgets.schedule.made import log, pipeline, span
 from widgets.canvas import static_html, static_view
@@ -93,4 +93,20 @@ def test_text_of_a_run_stays_text(browser):
     for x, y in ((20, 20), (300, 20), (600, 110)):
         move(page, CANVAS, x, y)
     assert page.locator(".pw img").count() == 0 and seen.errors == [] and seen.requests == []
+    page.context.close()
+
+
+def test_the_plan_can_be_copied_and_what_was_found_of_it_is_said(browser):
+    marks = [Mark(0.0, "plan", "memory limit", ATTACK), Mark(0.0, "plan", "memory limit", "more")]
+    made = log(*marks, *pipeline(2, 2).of(Span), plan="0F0 0B0\n1F0 1B0")
+    page, seen = shown(browser, made)
+    assert f"{ATTACK} (and 1 more)" in page.locator(".pw-tools").inner_text()
+    page.evaluate("document.addEventListener('copy', () => { window.took = `${getSelection()}` })")
+    page.get_by_text("Copy plan").click()
+    page.get_by_text("Copied").wait_for()
+    assert page.evaluate("window.took") == "0F0 0B0; 1F0 1B0"
+    assert seen.errors == []
+    page.context.close()
+    page, _ = shown(browser, pipeline(2, 2))
+    assert not page.get_by_text("Copy plan").is_visible()
     page.context.close()

@@ -1,0 +1,41 @@
+// The plan that a schedule follows: a button that copies it as text, and what was found of it.
+
+const COPIED = 1500; // milliseconds that a button says so
+
+function schedulePlan(stage) {
+  const row = make("div", "pw-switch", stage.tools), button = make("button", "", row, "Copy plan");
+  const words = make("div", "", stage.tools);
+  button.type = "button";
+  button.title = "The plan as text; choose the schedule as_written to paste it, edited, back";
+  words.style.cssText = "flex-basis:100%;order:1;font-size:12px;color:var(--faint)";
+  button.onclick = async () => {
+    const said = await copied(stage.frame.plan);
+    button.textContent = said ? "Copied" : "Copying is not allowed here";
+    setTimeout(() => { button.textContent = "Copy plan"; }, COPIED);
+  };
+  return {
+    show() {
+      row.style.display = stage.frame.plan ? "" : "none";
+      const about = new Map(); // what about: its sentences
+      for (const [name, text] of stage.frame.said) about.set(name, [...(about.get(name) || []), text]);
+      words.style.display = about.size ? "" : "none";
+      words.textContent = [...about.values()]
+        .map((each) => each[0] + (each.length > 1 ? ` (and ${each.length - 1} more)` : "")).join(" · ");
+    },
+  };
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Pages without the clipboard permission: the old way.
+    const area = make("textarea", "", document.body);
+    area.value = text;
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}

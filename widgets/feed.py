@@ -81,6 +81,12 @@ class Feed:
         nothing = self.failure != "" or not self.folded
         return nothing or self._shown == (self.folded, cursor)
 
+    def is_current(self, cursor: float, follow: bool) -> bool:
+        """Whether all of the log that belongs before this cursor is folded and shown."""
+        if self.failure:
+            return True
+        return self.folded == self.target(cursor, follow) and self.is_shown(cursor)
+
     def show(self, cursor: float, hurry: bool = True, again: bool = False) -> bool:
         """Draw the state where it or the cursor changed; `hurry`: without waiting for a rest."""
         if self.failure or not self.folded or (perf_counter() < self._rest_until and not hurry):

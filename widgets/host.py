@@ -26,7 +26,7 @@ from widgets.transport import Cursor, Transport
 from widgets.view import View, view
 
 PERIOD = 50  # milliseconds between ticks
-QUICK = 10  # the same while a run that has just begun may end at any moment
+QUICK = 4  # the same while a run that has just begun may end at any moment
 BUDGET = 0.03  # seconds a tick may fold
 GRACE = 0.15  # seconds a new run may take before its beginnings are shown
 PATIENCE = 0.6  # seconds after which work is shown as long
@@ -88,6 +88,11 @@ class Track:
         for feed in (*self.feeds, self.steps):
             feed.open(run.log if run is not None else Log())
 
+    def tell(self, command: dict[str, Any]) -> None:
+        """Pass on what a person told the run; ignored once it is over."""
+        if self.run is not None:
+            self.run.tell(**command)
+
     @property
     def is_fresh(self) -> bool:
         """A run that has just begun and may end at once: better to wait than to draw twice."""
@@ -111,11 +116,16 @@ class Stage(param.Parameterized):
         self._last = perf_counter()
         self._turn = 0
         self._again = False
+        self._is_new = False  # another run has come and not every view shows it yet
         self._timer: Any = None
         self._scales: dict[str, Scales] = {}
         self._notes = {feed: pn.pane.HTML("", visible=False, margin=0) for feed in self.feeds}
         for feed in self.feeds:
             self._listen(feed)
+        for track in self.tracks:
+            for feed in track.feeds:
+                if hasattr(feed.drawing, "on_command"):
+                    feed.drawing.on_command(track.tell)
 
     def _steps(self) -> Sequence[float]:
         return self.tracks[0].steps.state.frame()["times"]
@@ -144,6 +154,7 @@ class Stage(param.Parameterized):
         self.cursor.param.update(duration=duration, time=at, playing=False)
         if run is not None and run.state == "closed":
             self.cursor.fit()
+        self._is_new = True
         self._hurry()
 
     def _duration(self) -> float:
@@ -173,22 +184,37 @@ class Stage(param.Parameterized):
         """Fold for a bounded time and send one batch; True where all is folded and shown."""
         now = perf_counter()
         wall, self._last = min(now - self._last, 0.5), now
+        if any(track.is_fresh for track in self.tracks):
+            return False  # the run needs the processor more than its beginnings need showing
         with together():
             duration = self._duration()
             if duration != self.cursor.duration:
                 self.cursor.duration = duration
             self._align(duration)
             self.cursor.tick(wall)
-            behind = self._fold(now + BUDGET)
-            if not any(track.is_fresh for track in self.tracks):
-                self._show(behind)
+            due = self._due()
+            behind = self._fold(due, now + BUDGET)
+            self._show(due, behind)
             self.transport.refresh(self._work(behind))
             shown = all(feed.is_shown(self.cursor.now) for feed in self.feeds)
-        return shown and not behind and not self._again
+        return shown and not behind and not self._again and not self._is_new
 
-    def _fold(self, deadline: float) -> list[Feed]:
-        """Fold every feed towards the cursor; those that are not there yet."""
-        feeds = [*self.feeds, *(track.steps for track in self.tracks)]
+    def _due(self) -> list[Feed]:
+        """The views this tick works on: all of them, but when a run that is over has replaced
+        another, the topmost one that does not show it yet: it is seen before the rest is folded."""
+        is_over = all(feed.log.closed is not None for feed in self.feeds)
+        if self._timer is None or len(self.tracks) > 1 or not is_over:
+            self._is_new = False
+        if self._is_new:
+            for feed in self.feeds:
+                if not feed.is_current(self.cursor.now, self.cursor.follow):
+                    return [feed]
+            self._is_new = False
+        return self.feeds
+
+    def _fold(self, due: list[Feed], deadline: float) -> list[Feed]:
+        """Fold feeds towards the cursor; those that are not there yet."""
+        feeds = due if self._is_new else [*due, *(track.steps for track in self.tracks)]
         self._turn = (self._turn + 1) % len(feeds)  # so that no view is always the last in line
         behind = []
         for feed in feeds[self._turn :] + feeds[: self._turn]:
@@ -196,9 +222,9 @@ class Stage(param.Parameterized):
                 behind.append(feed)
         return behind
 
-    def _show(self, behind: list[Feed]) -> None:
+    def _show(self, due: list[Feed], behind: list[Feed]) -> None:
         again, self._again = self._again, False
-        for feed in self.feeds:
+        for feed in due:
             hurry = feed not in behind and not self.cursor.playing and self._is_still(feed)
             stale = feed.is_stale
             if feed.show(self.cursor.now, hurry, again) and stale and len(self.tracks) > 1:

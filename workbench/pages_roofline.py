@@ -1,7 +1,7 @@
 """The roofline page: this machine's roofs, every kernel a point, and a described device beside."""
 
 from html import escape
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 import panel as pn
@@ -9,6 +9,7 @@ import panel_material_ui as pmui
 
 from engine.core.config import Config, update
 from engine.core.errors import BadInput
+from engine.core.run import Live
 from engine.hardware import device, devices
 from engine.kernels.sweep import NONE, Sweep, run
 from widgets.downloads import downloads
@@ -41,7 +42,8 @@ class RooflinePage:
 
     def __init__(self, shelf: Shelf) -> None:
         self.shelf, self.shell = shelf, Shell("Roofline", PLACE)
-        self.session = Session(run, Sweep(), study=PLACE)
+        self._refresh = False  # whether the next run measures the machine again
+        self.session = Session(self._run, Sweep(), study=PLACE)
         asked = asked_config()
         self.session.config = asked
         self.knobs = Knobs(self.session.config, self._turned, slug=PLACE, start=Sweep())
@@ -55,6 +57,14 @@ class RooflinePage:
         self._shown: Any = None
         self._timer: Any = None
         self.beside.param.watch(self._chosen, "value")
+
+    def _run(self, config: Config, live: Live) -> None:
+        refresh, self._refresh = self._refresh, False
+        run(cast(Sweep, config), live, refresh)
+
+    def _measure(self, _: Any) -> None:
+        self._refresh = True
+        self.session.begin()
 
     def _chosen(self, event: Any) -> None:
         if event.new and event.new != (self.session.config.beside or NONE):
@@ -124,9 +134,10 @@ class RooflinePage:
         self.look()
         self.shell.on_dark(self._dark)
         self.shell.page.param.update(sidebar_width=300)
-        self.shell.page.sidebar = [
-            pn.Column(self.beside, self.knobs.panel, margin=(12, 16), sizing_mode="stretch_width")
-        ]
+        again = pmui.Button(label="Measure the roofs again", size="small", variant="text")
+        again.on_click(self._measure)
+        parts = self.beside, self.knobs.panel, again
+        self.shell.page.sidebar = [pn.Column(*parts, margin=(12, 16), sizing_mode="stretch_width")]
         head = html(f"<h1>Roofline</h1><p>{ABOUT}</p>", margin=(0, 0, 12, 0))
         files = downloads(
             lambda: self.session.runs[-1].log, (PLACE,), title=PLACE,

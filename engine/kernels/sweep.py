@@ -64,10 +64,12 @@ def _all() -> Shapes:
     return All()
 
 
-def run(config: Sweep, live: Live) -> None:
-    """The driver. Raises BadInput for an unknown device."""
+def run(config: Sweep, live: Live, refresh: bool = False) -> None:
+    """The driver; `refresh`: measure the machine again first. Raises BadInput (unknown device)."""
     ghost = None if config.beside in ("", NONE) else device(config.beside)
-    machine = measure(say=lambda text: live.report(f"measuring this machine: {text}", 0, 0))
+    machine = measure(
+        refresh, say=lambda text: live.report(f"measuring this machine: {text}", 0, 0)
+    )
     roofs = roofs_of(machine, config.threads) + (roofs_of(ghost) if ghost else [])
     clock = WallClock()
     live.open(config, clock, describe(), roofs=roofs)

@@ -65,7 +65,7 @@ function render({ model, el }) {
     const narrow = area.clientWidth < NARROW;
     area.style.cssText = `display:flex;height:100%;gap:${narrow ? 8 : 18}px;flex-direction:${narrow ? "column" : "row"}`;
     plot.style.flex = narrow ? "3 1 0" : "1 1 0";
-    list.style.flex = narrow ? "2 1 0" : `0 0 ${Math.min(TABLE, area.clientWidth * 0.42)}px`;
+    list.style.flex = narrow ? "2 1 0" : `0 0 ${Math.min(TABLE, area.clientWidth * 0.45)}px`;
   });
   area.style.height = "100%";
   layout.observe(area);

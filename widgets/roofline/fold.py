@@ -37,6 +37,7 @@ class RooflineFold(Fold):
         self.roofs: list[Roof] = []
         self.clock, self.run, self.dtype = "wall", "", ""
         self.marks: dict[Key, Mark] = {}
+        self.hues: dict[str, int] = {}  # by lane, of marks without a phase
         self.told: dict[str, str] = {}  # what is missing, by lane
         self.recent: deque[tuple[Key, float, float]] = deque(maxlen=RECENT)
         self.tags: dict[tuple[str, str, str], tuple[Key, dict[str, str]]] = {}
@@ -66,14 +67,24 @@ class RooflineFold(Fold):
             if len(self.marks) >= MOST:
                 key = Key(span.lane, "other shapes")
             mark = self.marks.setdefault(key, Mark(key, len(self.marks), said=rest(told)))
+            if key.phase not in HUES:
+                self._choose_hue(key.lane)
         mark.add(span, told)
         seconds = max(span.time - span.start, 1e-12)
         self.recent.append((key, span.flops / max(span.bytes, 1.0), span.flops / seconds))
+
+    def _choose_hue(self, lane: str) -> None:
+        """The lane's own hue, or the next that no other lane has while there are any."""
+        if lane not in self.hues:
+            wanted = [(place(lane) + turn) % 10 for turn in range(10)]
+            free = [hue for hue in wanted if hue not in self.hues.values()]
+            self.hues[lane] = (free or wanted)[0]
 
     def copy(self) -> Self:
         other = type(self)()
         other.roofs, other.clock, other.run = self.roofs, self.clock, self.run
         other.dtype, other.told = self.dtype, dict(self.told)
+        other.hues = dict(self.hues)
         other.marks = {key: mark.copy() for key, mark in self.marks.items()}
         other.recent, other.tags = self.recent.copy(), dict(self.tags)
         return other
@@ -129,7 +140,7 @@ class RooflineFold(Fold):
             "shape": key.shape.replace("_", " "),
             "thread": f"{key.lane} {key.phase}",
             "phase": PHASES.get(key.phase, 0),
-            "hue": HUES.get(key.phase, place(key.lane) % 10),
+            "hue": HUES[key.phase] if key.phase in HUES else self.hues[key.lane],
             "x": mark.intensity,
             "y": mark.rate,
             "seconds": mark.seconds,
@@ -166,9 +177,9 @@ def words(mark: Mark, verdict: Verdict, modelled: bool) -> list[str]:
         if size:
             lines.append(f"{level}: {figure(size / n, 'B')}, {figure(mark.flops / size)} FLOP/B")
     if mark.misses:
-        share = figure(mark.misses * LINE / max(mark.bytes, 1.0), "%")
+        times = figure(mark.misses * LINE / max(mark.bytes, 1.0))
         lines.append(
-            f"hardware counted {figure(mark.misses / n)} cache misses, {share} of its lines"
+            f"counted by hardware: {figure(mark.misses / n)} cache misses, {times} × its bytes"
         )
     if key.resident:
         lines.append(f"its data stays in {key.resident}")

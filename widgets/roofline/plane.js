@@ -23,7 +23,7 @@ class Plane {
     ys.push(...roofs.filter((roof) => roof.kind === "compute").map((roof) => roof.value));
     const flats = roofs.filter((roof) => roof.own && roof.kind === "compute").map((roof) => roof.value);
     if (flats.length) ys.push(Math.max(...flats) / 300); // so that slanted roofs are seen
-    const [a, b] = around(xs, 2.5), [c, d] = around(ys, 2.2);
+    const [a, b] = around(xs, 2.5), [c, d] = around(ys, 3.5);
     const old = this.run === frame.run ? this.domain : null;
     this.run = frame.run;
     this.domain = old

@@ -1,6 +1,6 @@
 // The roofline's marks: shape by phase, area by time, hollow where modelled; trails and the gap.
 
-const LEAST = 4.5, WIDEST = 30; // radius of the smallest mark, and of one that took all the time
+const LEAST = 4.5, WIDEST = 26; // radius of the smallest mark, and of one that took all the time
 const STEPS = 5; // places a trail keeps
 
 // Path of a mark whose area is that of a circle of this radius. 0 diamond, 1 circle, 2 triangle, 3 square.

@@ -1,7 +1,7 @@
 // The roofline's table: marks by the time they lose, linked with the plot.
 
 const ROW = 24, TOP = 28;
-const HEADS = [["of limit", 64], ["time", 62], ["lost", 70]];
+const HEADS = [["of limit", 54], ["time", 52], ["lost", 62]];
 
 class LossTable {
   constructor() {
@@ -48,7 +48,9 @@ class LossTable {
     ctx.fillStyle = css(mark.ghost ? colors.faint : colors.ink);
     ctx.textAlign = "left";
     const room = rights[0] - HEADS[0][1] - 24;
-    ctx.fillText(fit(ctx, [mark.title, mark.detail].filter(Boolean).join(" "), room), 24, middle);
+    const whole = [mark.title, mark.detail].filter(Boolean).join(" ");
+    const short = mark.shape && ctx.measureText(whole).width > room; // the shape tells more than the variant
+    ctx.fillText(fit(ctx, short ? `${mark.lane} ${mark.shape}` : whole, room), 24, middle);
     ctx.textAlign = "right";
     ctx.fillText(mark.share === null ? "–" : percent(mark.share), rights[0], middle);
     const time = mark.ghost ? seconds(mark.seconds) : percent(mark.seconds / total);

@@ -30,7 +30,7 @@ MACHINE = Device(
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch):
-    monkeypatch.setattr(sweep, "measure", lambda say: MACHINE)
+    monkeypatch.setattr(sweep, "measure", lambda refresh, say: MACHINE)
 
 
 def log_of(**changes):

@@ -28,6 +28,12 @@ def mark_of(*spans, **header):
     return mark
 
 
+def test_ten_operators_have_ten_hues_and_an_eleventh_one_of_them():
+    spans = [span(float(n), n + 0.5, 1e6, 1e6, lane=f"operator {n}") for n in range(11)]
+    hues = [mark["hue"] for mark in frame_of(*spans)["marks"]]
+    assert sorted(hues[:10]) == list(range(10)) and hues[10] in range(10)
+
+
 def test_memory_bound_work_is_told_as_a_share_of_the_memory_roof():
     mark = mark_of(span(1.0, 1.1, 1e7, 0.78e8, dtype="float32", shape="8x512", phase="decode"))
     assert mark["words"][1] == "memory-bound, 78% of DRAM read"

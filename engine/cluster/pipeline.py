@@ -13,7 +13,7 @@ from engine.core.run import Live
 from engine.training.bubble import bubble
 from engine.training.pipeline import PipelineConfig, Worked, worked
 from engine.training.plan import KINDS, NONE, Kind
-from engine.training.plan_check import check, checked
+from engine.training.plan_check import checked, memory_faults
 from engine.training.plan_columns import CODES, NOBODY, B, F, I, W
 from engine.training.plan_memory import held
 from engine.training.plan_times import Timed, timed
@@ -36,14 +36,14 @@ def run(config: PipelineConfig, live: Live) -> None:
     """One training step. Raises BadInput where the plan cannot be run."""
     clock = VirtualClock()
     made = worked(config)
-    checked(made.plan)
+    checked(made.plan, timed_next=True)
     times = timed(made.plan, made.costs)
     if config.wires.blocking and not made.plan.lowered:
-        written = checked(lower(made.plan, times.start, times.stop))
+        written = lower(made.plan, times.start, times.stop)
         made = Worked(written, made.costs, made.share)
         times = timed(written, made.costs)
     live.open(config, clock, describe(), **facts(config, made))
-    for warning in _over(config, made):
+    for warning in _over(config, made, times):
         live.emit(Mark(0.0, "plan", "memory limit", warning))
     for event in in_time([*_fixed(made), *_spans(made, times), *_levels(made, times),
                           *_moves(made, times)]):  # fmt: skip
@@ -84,11 +84,11 @@ def in_words(times: Timed) -> str:
     )
 
 
-def _over(config: PipelineConfig, made: Worked) -> list[str]:
+def _over(config: PipelineConfig, made: Worked, times: Timed) -> list[str]:
     """Where the plan holds more than the limit: it is drawn all the same, over its line."""
     if not config.memory_limit:
         return []
-    return check(made.plan, limit=config.memory_limit, kept=made.share.kept)
+    return [*memory_faults(made.plan, times.columns, config.memory_limit, made.share.kept)]
 
 
 def _fixed(made: Worked) -> list[AnyEvent]:
@@ -139,8 +139,9 @@ def _levels(made: Worked, times: Timed) -> list[AnyEvent]:
     rank, when, level = rank[last], when[last], level[last]
     same = np.append(False, (rank[1:] == rank[:-1]) & (np.abs(np.diff(level)) < 1e-12))
     columns = (rank[~same], when[~same], level[~same] * size)
+    lanes = [lane(rank) for rank in range(len(made.plan.ranks))]
     return [
-        Level(time, lane(of), "memory/activations", value)
+        Level(time, lanes[of], "memory/activations", value)
         for of, time, value in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
@@ -158,6 +159,8 @@ def _moves(made: Worked, times: Timed) -> list[AnyEvent]:
     across = of != to
     columns = (of, to, table.microbatch[target], begun, ended)
     rows = zip(*(column[across].tolist() for column in columns), strict=True)
+    lanes = [lane(rank) for rank in range(len(made.plan.ranks))]
     return [
-        Move(stop, lane(a), lane(b), size, start, tag=f"mb={mb}") for a, b, mb, start, stop in rows
+        Move(stop, lanes[a], lanes[b], size, start, tag=f"mb={mb}")
+        for a, b, mb, start, stop in rows
     ]

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple
+
+import msgspec
 
 from engine.core.errors import BadInput
 
@@ -42,7 +43,7 @@ _LONGEST_FIRST = "|".join(sorted(KINDS, key=len, reverse=True))
 _ACTION = re.compile(rf"(\d+)({_LONGEST_FIRST})(\d*)")
 
 
-class Action(NamedTuple):
+class Action(msgspec.Struct, frozen=True, gc=False):
     """One thing a rank does for one of its stages."""
 
     stage: int

@@ -18,28 +18,33 @@ from engine.training.plan_transfers import transfer_faults
 SHOWN = 12  # faults of one sort told apart
 
 
-def check(given: Plan, *, limit: float | None = None, kept: float = 1.0) -> list[str]:
-    """What is wrong with `given`. `limit`: activations a rank may hold; `kept` as in memory."""
+def check(
+    given: Plan, *, limit: float | None = None, kept: float = 1.0, timed_next: bool = False
+) -> list[str]:
+    """What is wrong with `given`. `limit`: activations a rank may hold; `kept` as in memory.
+
+    `timed_next`: who gets stuck is left to the clock that walks the plan right after.
+    """
     if not len(given) or not given.microbatches:
         return ["the plan has no passes: write a line of actions for each rank, such as 0F0 0B0"]
     table = columns(given)
     faults = [*_homes(given), *_counts(given, table)]
     if faults:
         return faults  # what follows takes every pass to stand once
-    faults = [*_order(given, table), *_ends(given), *transfer_faults(given, table)]
-    if not faults:
+    faults = [*_order(given, table), *_ends(given, table), *transfer_faults(given, table)]
+    if not faults and not timed_next:
         try:
             timed(given, Costs.even(given))
         except BadInput as fault:
             faults.append(str(fault))
     if limit is not None:
-        faults += _memory(given, table, limit, kept)
+        faults += memory_faults(given, table, limit, kept)
     return faults
 
 
-def checked(given: Plan, *, limit: float | None = None, kept: float = 1.0) -> Plan:
+def checked(given: Plan, *, timed_next: bool = False) -> Plan:
     """`given` itself, or BadInput with the first of what is wrong and how much more there is."""
-    faults = check(given, limit=limit, kept=kept)
+    faults = check(given, timed_next=timed_next)
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         raise BadInput(f"{faults[0]}{more}")
@@ -100,8 +105,10 @@ def _order(given: Plan, table: Columns) -> Iterator[str]:
             )
 
 
-def _ends(given: Plan) -> Iterator[str]:
+def _ends(given: Plan, table: Columns) -> Iterator[str]:
     """After a stage's gradients are reduced come no more of them; after its step comes nothing."""
+    if not np.isin(table.kind, [CODES[Kind.STEP], CODES[Kind.REDUCE_GRAD]]).any():
+        return
     for rank, actions in enumerate(given.ranks):
         over: dict[int, Kind] = {}
         for each in actions:
@@ -113,7 +120,8 @@ def _ends(given: Plan) -> Iterator[str]:
                 over[each.stage] = each.kind
 
 
-def _memory(given: Plan, table: Columns, limit: float, kept: float) -> Iterator[str]:
+def memory_faults(given: Plan, table: Columns, limit: float, kept: float) -> Iterator[str]:
+    """A sentence for each rank that holds more than `limit` activations."""
     level = held(table, max(1, given.chunks), kept)[:, 0]
     for rank, actions in enumerate(given.ranks):
         mine = level[table.first[rank] : table.first[rank + 1]]

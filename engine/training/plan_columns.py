@@ -41,9 +41,9 @@ def columns(given: Plan) -> Columns:
     counts = [len(rank) for rank in given.ranks]
     first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     flat = [each for rank in given.ranks for each in rank]
-    stage = np.array([each[0] for each in flat], np.int64)
-    kind = np.array([CODES[each[1]] for each in flat], np.int64)
-    microbatch = np.array([each[2] for each in flat], np.int64)
+    stage = np.array([each.stage for each in flat], np.int64)
+    kind = np.array([CODES[each.kind] for each in flat], np.int64)
+    microbatch = np.array([each.microbatch for each in flat], np.int64)
     rank = np.repeat(np.arange(len(counts)), counts)
     place = _places(stage, kind, microbatch)
     return Columns(

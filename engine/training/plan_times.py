@@ -69,8 +69,8 @@ def timed(given: Plan, costs: Costs) -> Timed:
     other = np.where(table.partner >= 0, table.partner, 0)
     source, target = table.rank, table.rank[other] if len(table.rank) else table.rank
     took[ends] = costs.transfers[source, target][ends]
-    needed = np.where(table.waits == NOBODY, 0, table.waits)
-    delay = costs.transfers[table.rank[needed], table.rank] if len(table.rank) else took
+    source = table.rank[np.where(table.waits == NOBODY, 0, table.waits)]
+    delay = np.where(source == table.rank, 0.0, costs.transfers[source, table.rank])
     start, stop = np.zeros(len(took)), np.zeros(len(took))
     done = walk(table.first, table.rank, table.waits, delay, table.partner, ends, took, start, stop)
     if int(done.sum()) < len(took):

@@ -1,6 +1,6 @@
 """Zero bubble over two chunks a rank laid out as a V: down the ranks and up again."""
 
-from collections.abc import Iterator
+from itertools import count
 from typing import Literal
 
 from engine.training.pipeline_schedule import Pipe, PipelineSchedule
@@ -21,15 +21,15 @@ class ZeroBubbleV(PipelineSchedule):
     def plan(self, pipe: Pipe) -> Plan:
         return plan(self._rank(rank, pipe) for rank in range(pipe.ranks))
 
-    def _rank(self, rank: int, pipe: Pipe) -> Iterator[Action]:
+    def _rank(self, rank: int, pipe: Pipe) -> list[Action]:
         """Fewer microbatches than fill the pipe are the full order with the rest left out."""
-        stages = {False: rank, True: 2 * pipe.ranks - 1 - rank}
-        counts: dict[str, int] = {}
-        for letter in pattern(rank, pipe.ranks, max(pipe.microbatches, 2 * pipe.ranks - 1)):
-            microbatch = counts.get(letter, 0)
-            counts[letter] = microbatch + 1
-            if microbatch < pipe.microbatches:
-                yield Action(stages[letter.isupper()], PASSES[letter.lower()], microbatch)
+        down, up = rank, 2 * pipe.ranks - 1 - rank
+        passes = {letter: (down, kind) for letter, kind in PASSES.items()}
+        passes |= {letter.upper(): (up, kind) for letter, kind in PASSES.items()}
+        turns = {letter: count() for letter in passes}
+        letters = pattern(rank, pipe.ranks, max(pipe.microbatches, 2 * pipe.ranks - 1))
+        row = [Action(*passes[letter], next(turns[letter])) for letter in letters]
+        return [each for each in row if each.microbatch < pipe.microbatches]
 
 
 def pattern(rank: int, p: int, m: int) -> str:

@@ -1,5 +1,6 @@
 """Plans that tests draw from: every schedule at a size that suits it."""
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from engine.core.config import kinds
@@ -8,6 +9,7 @@ from engine.training.plan import Plan
 from engine.training.plan_times import Costs, timed
 from engine.training.plan_transfers import lower
 
+LOOSE = settings(deadline=None)  # a first example compiles the walk
 MADE = [kind for kind in kinds(PipelineSchedule) if kind != "as_written"]
 
 

@@ -128,3 +128,13 @@ def test_a_written_plan_is_checked_before_it_is_taken():
 def pipe_of(row: dict, limit: float = float("inf")) -> Pipe:
     times = (row["forward"], row["backward_input"], row["backward_weight"], row["transfer"])
     return Pipe(row["ranks"], row["microbatches"], *times, limit)
+
+
+@pytest.mark.parametrize(("p", "m"), [(8, 2), (8, 4), (8, 8), (16, 4), (16, 16)])
+@pytest.mark.parametrize("times", [(1.0, 1.0, 0.6), (1.0, 1.2, 0.5), (1.0, 0.9, 0.7)])
+def test_few_microbatches_take_what_the_paper_says(p, m, times):
+    """arXiv 2401.10241, table 9's setting: m <= p, no transfers, T_W < T_B."""
+    f, i, w = times
+    pipe = Pipe(p, m, f, i, w, limit=2.0 * p)
+    assert found(OneForwardOneBackward(), pipe).seconds == pytest.approx((m + p - 1) * (f + i + w))
+    assert found(ZeroBubbleSearch(), pipe).seconds == pytest.approx((m + p - 1) * (f + i) + w)

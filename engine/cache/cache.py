@@ -75,9 +75,9 @@ class Cache:
         self.ages.uses[joined] += 1
         return joined
 
-    def share(self, owner: str, pages: np.ndarray) -> None:
-        """`owner` joins all pages of the one it forks from."""
-        self._join(owner, pages, "share", 0)
+    def share(self, owner: str, pages: np.ndarray, start: int = 0) -> None:
+        """`owner` joins pages of others, which stand in a row in its view from `start` on."""
+        self._join(owner, pages, "share", start)
 
     def copy(self, owner: str, page: int, start: int) -> int:
         """A private page for `owner` instead of a shared one; the executor copies the contents."""

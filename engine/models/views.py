@@ -2,7 +2,7 @@
 
 A block's keys are stored once, rotated as if the block began at position 0. Scores depend on
 relative angles alone, so a sequence that sees a block `shift` positions before its own block turns
-its queries by `shift` instead of turning keys (Rodionov et al., arXiv 2504.06261, section 3.2),
+its queries by `shift` instead of turning keys (Rodionov et al., arXiv 2504.06261),
 attends to each block apart, and merges by log-sum-exp: exact, nothing copied, nothing recomputed.
 
 Shape letters: T new tokens, B sequences, N (sequence, block) pairs, K blocks, P pages of the

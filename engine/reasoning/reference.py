@@ -1,13 +1,14 @@
-"""The truth about views: logits of every token ever written, computed from scratch without a cache.
+"""The truth about views: logits of every token written, computed from scratch without a cache.
 
 In come the tokens, who wrote each, and what its writer saw at that moment (`Record`); every key is
 turned to the position at which each reader sees it, once for each reader. No block, page, partial
 result or turned query is involved. Shape letters: N tokens, C hidden, H query heads, G key/value
-heads, D head size, V vocabulary, L visible tokens.
+heads, D head size, V vocabulary, Q of the N tokens, L visible tokens.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,7 +22,20 @@ from engine.models.reference import experts, feed_forward, linear
 from engine.models.rotary import cos_sin, frequencies, rotate
 from engine.models.views import require_views
 
+TOGETHER = 64  # queries computed at once
 Sight = tuple[str, int, int]  # block, where it begins in the view, how many tokens are visible
+
+
+class Seen(NamedTuple):
+    """What each token's writer saw: tokens `token[first[i] : first[i + 1]]`, at `place[…]`.
+
+    `own` [N] is the position at which it saw the token itself. A token can be seen twice.
+    """
+
+    first: np.ndarray
+    token: np.ndarray
+    place: np.ndarray
+    own: np.ndarray
 
 
 @dataclass(slots=True)
@@ -29,45 +43,52 @@ class Record:
     """All tokens in the order they were written, and what each one's writer saw."""
 
     tokens: list[int] = field(default_factory=list)
-    blocks: list[str] = field(default_factory=list)  # which block each lies in
-    index: list[int] = field(default_factory=list)  # and where in it
+    rows: dict[str, list[int]] = field(default_factory=dict)  # block -> its tokens, by number
+    written: list[tuple[str, int]] = field(default_factory=list)  # block and index in it
     views: list[tuple[Sight, ...]] = field(default_factory=list)  # of its writer, at that moment
 
-    def add(self, tokens: list[int], block: str, first: int, view: tuple[Sight, ...]) -> None:
-        """`tokens` were written to `block` from index `first` on by someone who saw `view`."""
-        self.tokens += tokens
-        self.blocks += [block] * len(tokens)
-        self.index += range(first, first + len(tokens))
-        self.views += [view] * len(tokens)
+    def add(self, tokens: Sequence[int], block: str, view: tuple[Sight, ...]) -> None:
+        """`tokens` were appended to `block` by someone who saw `view`."""
+        row = self.rows.setdefault(block, [])
+        for token in tokens:
+            self.written.append((block, len(row)))
+            row.append(len(self.tokens))
+            self.tokens.append(token)
+            self.views.append(view)
 
-    def places(self) -> np.ndarray:
-        """place_NN: the position at which the writer of token i saw token j; -1 where it did not.
+    def fork(self, block: str, source: str, length: int) -> None:
+        """`block` begins as the first `length` tokens of `source`."""
+        self.rows[block] = self.rows.get(source, [])[:length]
 
-        A token is seen if its block is in view, within the visible count, at no later position.
-        """
-        block_N, index_N = np.array(self.blocks), np.array(self.index)
-        place_NN = np.full((len(self.tokens), len(self.tokens)), -1, np.int64)
-        for i, view in enumerate(self.views):
-            begins = {block: begin for block, begin, _ in view}
-            own = begins[self.blocks[i]] + self.index[i]
-            for block, begin, seen in view:
-                here_N = (block_N == block) & (index_N < seen) & (begin + index_N <= own)
-                place_NN[i, here_N] = begin + index_N[here_N]
-        return place_NN
+    def seen(self) -> Seen:
+        """A token is seen if it lies in a block in view, within the visible count, no later."""
+        first, own = [0], []
+        token: list[int] = []
+        place: list[int] = []
+        for (block, index), view in zip(self.written, self.views, strict=True):
+            here = {name: begin for name, begin, _ in view}[block] + index
+            for name, begin, count in view:
+                kept = self.rows[name][: min(count, here + 1 - begin)] if begin <= here else []
+                token += kept
+                place += range(begin, begin + len(kept))
+            first.append(len(token))
+            own.append(here)
+        return Seen(*(np.array(column, np.int64) for column in (first, token, place, own)))
 
 
 @torch.inference_mode()
-def logits(config: ModelConfig, weights: Mapping[str, Tensor], record: Record) -> Tensor:
-    """logits_NV after each token of the record, in the weights' type."""
+def logits(
+    config: ModelConfig, weights: Mapping[str, Tensor], tokens: Sequence[int], seen: Seen
+) -> Tensor:
+    """logits_NV after each token, in the weights' type."""
     require_views(config)
     outer = roles(outer_parameters(config), weights)
-    x_NC = F.embedding(torch.tensor(record.tokens), outer["embedding"])
+    x_NC = F.embedding(torch.tensor(list(tokens)), outer["embedding"])
     if config.embedding_scale != 1.0:
         x_NC = x_NC * torch.tensor(config.embedding_scale, dtype=x_NC.dtype)
-    place_NN = torch.from_numpy(record.places())
     for layer in range(config.layers):
         w = roles(layer_parameters(config, layer), weights)
-        y_NC = _attention(config, layer, w, norm(config, x_NC, w, "attention_norm"), place_NN)
+        y_NC = _attention(config, layer, w, norm(config, x_NC, w, "attention_norm"), seen)
         x_NC = x_NC + (norm(config, y_NC, w, "attention_post_norm") if config.sandwich else y_NC)
         feed = experts if config.expert_layers[layer] else feed_forward
         y_NC = feed(config, w, norm(config, x_NC, w, "mlp_norm"))
@@ -77,7 +98,7 @@ def logits(config: ModelConfig, weights: Mapping[str, Tensor], record: Record) -
 
 
 def _attention(
-    config: ModelConfig, layer: int, w: dict[str, Tensor], x_NC: Tensor, place_NN: Tensor
+    config: ModelConfig, layer: int, w: dict[str, Tensor], x_NC: Tensor, seen: Seen
 ) -> Tensor:
     """Each token attends to what its writer saw, keys turned to where its writer saw them."""
     q, k, v = (
@@ -89,19 +110,36 @@ def _attention(
         k = rms_norm(k, w["key_norm"], config.norm_eps)
     rotary, share, window = config.rotary, config.heads // config.kv_heads, config.windows[layer]
     assert rotary is not None
-    turns = cos_sin(rotary, frequencies(rotary), torch.arange(int(place_NN.max()) + 1), q.dtype)
+    turns = cos_sin(rotary, frequencies(rotary), torch.arange(int(seen.place.max()) + 1), q.dtype)
+    own_N = torch.from_numpy(seen.own)
+    q = rotate(q, turns[0][own_N], turns[1][own_N], rotary.interleaved)
     out = torch.empty_like(q)
-    for i in range(len(q)):
-        own = int(place_NN[i, i])
-        seen_L = (place_NN[i] >= 0).nonzero()[:, 0]
+    for start in range(0, len(q), TOGETHER):
+        part = slice(start, start + TOGETHER)
+        token_QL, place_QL = _rows(seen, start, min(start + TOGETHER, len(q)))
+        hidden_QL = place_QL < 0
         if window:
-            seen_L = seen_L[own - place_NN[i, seen_L] < window]
-        at_L = place_NN[i, seen_L]
-        turned_LGD = rotate(k[seen_L], turns[0][at_L], turns[1][at_L], rotary.interleaved)
-        cos, sin = (turn[own : own + 1] for turn in turns)
-        q_HD = rotate(q[i : i + 1], cos, sin, rotary.interleaved)[0]
-        keys, values = (t.repeat_interleave(share, dim=1) for t in (turned_LGD, v[seen_L]))
-        scores_HL = torch.einsum("hd,lhd->hl", q_HD, keys) * config.scale(layer)
-        weights_HL = softcap(scores_HL, config.attention_softcap).softmax(-1)
-        out[i] = torch.einsum("hl,lhd->hd", weights_HL, values)
+            hidden_QL |= own_N[part, None] - place_QL >= window
+        at = place_QL.clamp(min=0).flatten()
+        k_LGD = rotate(k[token_QL.flatten()], turns[0][at], turns[1][at], rotary.interleaved)
+        k_QLHD = k_LGD.view(*token_QL.shape, *k.shape[1:]).repeat_interleave(share, dim=2)
+        v_QLHD = v[token_QL].repeat_interleave(share, dim=2)
+        scores_QHL = torch.einsum("qhd,qlhd->qhl", q[part], k_QLHD) * config.scale(layer)
+        scores_QHL = softcap(scores_QHL, config.attention_softcap)
+        weights_QHL = scores_QHL.masked_fill(hidden_QL[:, None], float("-inf")).softmax(-1)
+        out[part] = torch.einsum("qhl,qlhd->qhd", weights_QHL, v_QLHD)
     return linear(w, "out", out.flatten(1))
+
+
+def _rows(seen: Seen, start: int, stop: int) -> tuple[Tensor, Tensor]:
+    """Tokens seen by each of a few tokens and their places, padded with places of -1."""
+    parts = [
+        slice(*pair)
+        for pair in zip(seen.first[start:stop], seen.first[start + 1 : stop + 1], strict=True)
+    ]
+    shape = len(parts), max(part.stop - part.start for part in parts)
+    token, place = np.zeros(shape, np.int64), np.full(shape, -1, np.int64)
+    for row, part in enumerate(parts):
+        token[row, : part.stop - part.start] = seen.token[part]
+        place[row, : part.stop - part.start] = seen.place[part]
+    return torch.from_numpy(token), torch.from_numpy(place)

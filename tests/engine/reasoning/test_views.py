@@ -20,7 +20,7 @@ DENSE = ("llama", "qwen 3", "sliding window", "nothing divides", "one of everyth
 def worst(model, weights, shift=0):
     board = Board(model, shift)
     play(board)
-    want = logits(model.config, weights, board.record)
+    want = logits(model.config, weights, board.record.tokens, board.record.seen())
     return float((torch.cat(board.logits) - want).abs().max())
 
 
@@ -63,12 +63,20 @@ def test_who_sees_nothing_else_is_an_ordinary_request(plain):
 
 def test_a_token_is_seen_by_block_count_and_position():
     record = Record()
-    record.add([1, 2], "p", 0, (("p", 0, 2),))
-    record.add([3], "a", 0, (("p", 0, 1), ("a", 5, 1)))
-    record.add([4], "b", 0, (("b", 0, 1), ("a", 3, 1)))
-    assert record.places().tolist() == [
-        [0, -1, -1, -1], [0, 1, -1, -1], [0, -1, 5, -1], [-1, -1, -1, 0]
+    record.add([1, 2], "p", (("p", 0, 2),))
+    record.add([3], "a", (("p", 0, 1), ("a", 5, 1)))
+    record.add([4], "b", (("b", 0, 1), ("a", 3, 1)))
+    record.fork("c", "p", 1)
+    record.add([5], "c", (("p", 0, 2), ("c", 2, 2)))
+    seen = record.seen()
+    pairs = [
+        list(zip(seen.token[a:b].tolist(), seen.place[a:b].tolist(), strict=True))
+        for a, b in zip(seen.first, seen.first[1:], strict=False)
+    ]
+    assert pairs == [
+        [(0, 0)], [(0, 0), (1, 1)], [(0, 0), (2, 5)], [(3, 0)], [(0, 0), (1, 1), (0, 2), (4, 3)]
     ]  # fmt: skip
+    assert seen.own.tolist() == [0, 1, 5, 0, 3]
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama-dynamic", "deepseek-v2-lite"])

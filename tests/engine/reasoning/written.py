@@ -60,7 +60,7 @@ class Board:
             here = range(firsts[name], firsts[name] + len(tokens))
             positions += here
             slots += [self.blocks[name][p // SIZE] * SIZE + p % SIZE for p in here]
-            self.record.add(tokens, name, firsts[name], tuple(view))
+            self.record.add(tokens, name, tuple(view))
         lengths = [len(tokens) for tokens in feeds.values()]
         batch = Batch(
             tokens_T=ints(sum(feeds.values(), [])),

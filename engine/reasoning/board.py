@@ -1,0 +1,153 @@
+"""Threads, their blocks and who sees what: start, fork, join, prune, say, without any tensor.
+
+What is asked and cannot be done raises BadInput and changes nothing. Every change is emitted.
+"""
+
+from engine.cache.cache import Cache
+from engine.cache.layouts import Block, Sight, placed
+from engine.cache.policies.lru import LeastRecentlyUsed
+from engine.core.errors import BadInput
+from engine.core.events import Branch, Mark
+from engine.core.names import suggest
+from engine.reasoning.config import ReasoningConfig
+from engine.reasoning.holdings import Holdings
+from engine.reasoning.reference import Record
+from engine.reasoning.telling import Emit, tell_sights
+from engine.reasoning.thread import State, Thread
+
+MOST = -1  # a budget not named: the config's
+
+
+class Board:
+    """All threads of one run. `cache.now` is the moment that events carry."""
+
+    def __init__(self, config: ReasoningConfig, emit: Emit) -> None:
+        self.config, self.emit = config, emit
+        self.cache = Cache(config.pages, config.page_size, LeastRecentlyUsed(), emit)
+        self.holdings = Holdings(self.cache)
+        self.threads: dict[str, Thread] = {}  # all there have been, by name
+        self.closed: list[Block] = []  # the prompt, then as they were closed
+        self.record: Record | None = Record() if config.keep_logits else None
+        self._opened = 0
+
+    @property
+    def running(self) -> list[Thread]:
+        """Threads that still think, in order of appearance."""
+        return [thread for thread in self.threads.values() if thread.running]
+
+    def open(self, name: str, owner: str) -> Block:
+        """A new block for `owner` to write to."""
+        self._opened += 1
+        return Block(name, owner, self._opened)
+
+    def start(self, name: str, feed: list[int], budget: int = MOST) -> Thread:
+        """A thread that sees the prompt and goes on with `feed`. Raises BadInput."""
+        self._admit(f"start of {name}", budget)
+        if name in self.threads:
+            raise BadInput(f"start of {name}: there is a thread of that name")
+        block = self.open(f"{name}/1", name)
+        return self._enter(Thread(name, "", len(self.threads), self._budget(budget), block, feed))
+
+    def fork(self, parent: str, budget: int = MOST) -> Thread:
+        """A thread that goes on from where `parent` is; a page is copied when it is written to."""
+        source = self._alive(parent, "fork")
+        self._admit(f"fork of {parent}", budget)
+        if self.cache.available < self.holdings.need(source.block, len(source.feed)) + 1:
+            raise BadInput(
+                f"fork of {parent}: {self.cache.available} of {self.config.pages} pages are left, "
+                "too few for both to go on; prune a thread or give more pages"
+            )
+        name = f"{parent}.{sum(t.parent == parent for t in self.threads.values()) + 1}"
+        block = self.open(f"{name}/{source.step}", name)
+        self.holdings.fork(source.block, block)
+        if self.record is not None:
+            self.record.fork(block.name, source.block.name, block.length)
+        child = Thread(
+            name, parent, len(self.threads), self._budget(budget), block, source.feed.copy(),
+            depth=source.depth, step=source.step, reads=source.reads.copy(),
+        )  # fmt: skip
+        self.emit(Mark(self.cache.now, parent, "fork", f"{parent} forks: {name} goes on from here"))
+        return self._enter(child)
+
+    def join(self, parent: str, child: str) -> None:
+        """`child` ends, and `parent` sees all that it wrote from now on."""
+        reader, other = self._alive(parent, "join"), self._alive(child, "join")
+        if reader is other:
+            raise BadInput(f"join of {child}: a thread cannot join itself")
+        reader.reads += [block for block in self.closed if block.owner == child]
+        if other.block.length:
+            reader.reads.append(other.block)
+        reader.depth = max(reader.depth, other.depth)
+        self.emit(Mark(self.cache.now, parent, "join", f"{parent} reads all that {child} wrote"))
+        self.end(other, "joined", f"joined by {parent}")
+
+    def prune(self, name: str, why: str = "", state: State = "pruned") -> None:
+        """End a thread and take its words out of everybody's view."""
+        thread = self._alive(name, "prune")
+        self.closed = [block for block in self.closed if block.owner != name]
+        for other in self.threads.values():
+            other.reads = [block for block in other.reads if block.owner != name]
+        said = f"{name} is {state}: {why}" if why else f"{name} is {state}"
+        self.emit(Mark(self.cache.now, name, "prune", said))
+        self.end(thread, state, why)
+
+    def say(self, name: str, tokens: list[int], text: str) -> None:
+        """Put words into a thread's mouth: they are written before its next token."""
+        self._alive(name, "say").feed += tokens
+        self.emit(Mark(self.cache.now, name, "say", f"{name} is told: {text.strip()[:80]}"))
+
+    def view(self, thread: Thread) -> list[Sight]:
+        """What `thread` sees now, its own block last."""
+        opened = [t.block for t in self.running if t is not thread and t.block.length]
+        blocks = self.config.layout.order(thread.name, self.closed, opened)
+        blocks += [block for block in thread.reads if block not in blocks]
+        return placed([*blocks, thread.block])
+
+    def close(self, thread: Thread) -> None:
+        """The thread's block is closed; it goes on in a new one."""
+        thread.block.open = False
+        self.closed.append(thread.block)
+        thread.step += 1
+        thread.block = self.open(f"{thread.name}/{thread.step}", thread.name)
+
+    def end(self, thread: Thread, state: State, why: str = "") -> None:
+        """`thread` thinks no more; what it wrote stays unless it is pruned or aborted."""
+        thread.state, thread.why = state, why
+        if state in ("finished", "joined") and thread.block.length:
+            thread.block.open = False
+            self.closed.append(thread.block)
+        for other in self.running:
+            self.holdings.see(other, self.view(other))  # before its pages would be free
+        tell_sights(self.emit, self.cache.now, thread, [])
+        self.holdings.release(thread)
+        self.closed = [block for block in self.closed if block.row >= 0]
+        self.emit(Branch(self.cache.now, thread.name, thread.parent, state, why))
+
+    def _enter(self, thread: Thread) -> Thread:
+        thread.seed = self.config.seed * 1_000_003 + thread.number
+        self.threads[thread.name] = thread
+        self.emit(Branch(self.cache.now, thread.name, thread.parent, "running"))
+        self.holdings.see(thread, self.view(thread))
+        return thread
+
+    def _admit(self, what: str, budget: int) -> None:
+        running = len(self.running)
+        if running >= self.config.threads:
+            raise BadInput(
+                f"{what}: {running} threads run and at most {self.config.threads} may; "
+                "join or prune one first"
+            )
+        if budget == 0 or budget < MOST:
+            raise BadInput(f"{what}: a budget of {budget} tokens; give at least 1")
+
+    def _budget(self, budget: int) -> int:
+        return self.config.budget if budget == MOST else budget
+
+    def _alive(self, name: str, what: str) -> Thread:
+        thread = self.threads.get(name)
+        if thread is None:
+            raise BadInput(f"{what} of {name}: no such thread; {suggest(name, self.threads)}")
+        if not thread.running:
+            why = f" ({thread.why})" if thread.why else ""
+            raise BadInput(f"{what} of {name}: it is {thread.state} already{why}")
+        return thread

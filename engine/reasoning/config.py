@@ -1,0 +1,59 @@
+"""Everything a run of reasoning threads is made from."""
+
+from typing import Literal
+
+from engine.core.config import Choice, Config, knob
+from engine.inference.request import Sampling
+from engine.reasoning.layout import Layout
+from engine.reasoning.policies.combined import Combined
+
+PROMPT = (
+    '"""Helpers for lists of numbers."""\n\n\ndef mean(values):\n    """The average of values."""\n'
+)
+
+
+class ReasoningConfig(Config):
+    """A model, a prompt, the workers that think about it side by side, and what they see."""
+
+    model: str = knob("stdlib-5m", "A shipped model, a folder, or a zoo name (random weights)")
+    dtype: Literal["float32", "bfloat16", "float16"] = knob("float32", "Numbers of weights, cache")
+    seed: int = knob(0, "Seed of random weights and sampling", low=0, high=2**31 - 1)
+    prompt: str = knob(PROMPT, "What everybody reads first")
+    workers: int = knob(2, "Threads that start at the prompt", low=1, high=8)
+    layout: Choice[Layout] = knob(make=Combined, doc="Who sees whose words, in which order")
+    header: str = knob(
+        "\n# {worker} {step}\n", "What each step begins with; {worker} and {step} are filled in"
+    )
+    step_end: str = knob("\n\n", "A step ends after a token that contains this")
+    step_tokens: int = knob(
+        24, "A step ends after so many tokens at the latest", low=1, high=1 << 20, unit="tokens"
+    )
+    budget: int = knob(
+        32, "Tokens each thread may generate", low=1, high=1 << 20, unit="tokens", group="budget"
+    )
+    critical: int = knob(
+        0, "Tokens the longest chain of thought may have; 0: no limit", low=0, high=1 << 20,
+        unit="tokens", group="budget",
+    )  # fmt: skip
+    threads: int = knob(8, "Threads that may run at once", low=1, high=64, group="budget")
+
+    fork_at: int = knob(
+        0, "The first worker forks at this step; 0: never", low=0, high=1 << 20, group="forks"
+    )
+    join_at: int = knob(
+        0, "… and joins its fork at this one; 0: never", low=0, high=1 << 20, group="forks"
+    )
+    prune_at: int = knob(
+        0, "The last worker is pruned at this step; 0: never", low=0, high=1 << 20, group="forks"
+    )
+
+    page_size: int = knob(16, "Tokens in a page", low=1, high=256, unit="tokens", group="cache")
+    pages: int = knob(256, "Pages of the cache", low=1, high=1 << 22, group="cache", log=True)
+    sampling: Sampling = knob(make=Sampling, doc="How tokens are drawn", group="sampling")
+    turn_queries: bool = knob(
+        True, "Turn queries to where a block stands; off: as if all stood in one place",
+        group="views",
+    )  # fmt: skip
+    keep_logits: bool = knob(
+        False, "Keep every logit and who saw what, to be checked from scratch", group="views"
+    )

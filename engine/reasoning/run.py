@@ -1,0 +1,118 @@
+"""The driver of reasoning runs: workers think side by side about a prompt until all are done.
+
+Commands while it runs: `fork=thread`, `join=[parent, child]`, `prune=thread` (or `kill=thread`),
+`say=[thread, text]`. One that cannot be done is refused in words, and the threads go on.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from engine.core.clock import WallClock
+from engine.core.errors import BadInput
+from engine.core.events import Blob, Mark
+from engine.core.machine import describe
+from engine.core.run import Live
+from engine.reasoning.config import ReasoningConfig
+from engine.reasoning.mind import Mind, open_mind
+from engine.reasoning.reasoner import Reasoner
+
+NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
+
+
+def run(config: ReasoningConfig, live: Live) -> None:
+    """Let the workers of `config` think; `live` is where events go and commands come from."""
+    live.report("opening the model", 0, 0)
+    think(config, open_mind(config), live)
+
+
+def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
+    """The same with a mind at hand."""
+    clock, model = WallClock(), mind.model
+    live.open(
+        config,
+        clock,
+        describe(),
+        pages=config.pages,
+        page_size=config.page_size,
+        layers=model.config.layers,
+        heads=model.config.heads,
+        model=mind.name,
+        device=model.device,
+        bytes_per_page=float(config.page_size * model.spec.bytes_per_token()),
+        threads=list(NAMES[: config.workers]),
+    )
+    reasoner = Reasoner(config, mind, clock, live.emit)
+    reasoner.read(prompt_tokens(config, mind))
+    for name in NAMES[: config.workers]:
+        _try(reasoner, lambda name=name: reasoner.start(name))  # type: ignore[misc]
+    while reasoner.board.running:
+        _script(config, reasoner)
+        now = reasoner.board.cache.now = clock.now()
+        for command in live.poll(now):
+            _try(reasoner, lambda command=command: obey(reasoner, command))  # type: ignore[misc]
+        reasoner.step()
+        live.report("thinking", reasoner.number, config.budget)
+    if config.keep_logits:
+        keep(reasoner, live, clock.now())
+
+
+def prompt_tokens(config: ReasoningConfig, mind: Mind) -> list[int]:
+    """The prompt in tokens; without a tokenizer, as many random ones as it has words."""
+    if mind.tokenizer is not None:
+        return mind.tokenizer.encode(config.prompt)
+    count = max(2, len(config.prompt.split()))
+    draw = np.random.default_rng(config.seed)
+    return [int(token) for token in draw.integers(0, mind.model.config.vocab, count)]
+
+
+def obey(reasoner: Reasoner, command: dict[str, Any]) -> None:
+    """Do what a person said. Raises BadInput where it cannot be done."""
+    board = reasoner.board
+    match command:
+        case {"fork": name}:
+            board.fork(str(name))
+        case {"join": [parent, child]}:
+            board.join(str(parent), str(child))
+        case {"prune": name} | {"kill": name}:
+            board.prune(str(name), "a person said so")
+        case {"say": [name, text]}:
+            reasoner.say(str(name), str(text))
+        case _:
+            raise BadInput(
+                f"command {command}: say fork=thread, join=[parent, child], prune=thread "
+                "or say=[thread, text]"
+            )
+
+
+def _script(config: ReasoningConfig, reasoner: Reasoner) -> None:
+    """What the config asks for at this step."""
+    board, step, first = reasoner.board, reasoner.number, NAMES[0]
+    if config.fork_at and step == config.fork_at:
+        _try(reasoner, lambda: board.fork(first))
+    if config.join_at and step == config.join_at:
+        _try(reasoner, lambda: board.join(first, f"{first}.1"))
+    if config.prune_at and step == config.prune_at:
+        _try(reasoner, lambda: board.prune(NAMES[config.workers - 1], "the plan said so"))
+
+
+def _try(reasoner: Reasoner, do: Callable[[], object]) -> None:
+    """What cannot be done is told; nobody stops for it."""
+    try:
+        do()
+    except BadInput as fault:
+        reasoner.emit(Mark(reasoner.board.cache.now, "threads", "refuse", str(fault)))
+
+
+def keep(reasoner: Reasoner, live: Live, now: float) -> None:
+    """Every token, what its writer saw, and the logits after it, as arrays beside the log."""
+    record = reasoner.board.record
+    assert record is not None
+    arrays = dict(record.seen()._asdict())
+    arrays["tokens"] = np.array(record.tokens, np.int64)
+    arrays["at"] = np.concatenate([at for at, _ in reasoner.kept])
+    arrays["logits"] = np.concatenate([logits for _, logits in reasoner.kept])
+    for name, array in arrays.items():
+        live.log.blobs[f"kept/{name}"] = array
+        live.emit(Blob(now, f"kept/{name}", f"kept/{name}", list(array.shape)))

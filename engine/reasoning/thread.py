@@ -1,0 +1,35 @@
+"""A thread of thought: where it forked from, what it may still say, and where it writes."""
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from engine.cache.layouts import Block
+
+State: TypeAlias = Literal["running", "finished", "joined", "pruned", "aborted"]
+
+
+@dataclass(slots=True, eq=False)
+class Thread:
+    """One of several threads over a cache. Only running threads are fed."""
+
+    name: str
+    parent: str
+    number: int  # order of appearance
+    budget: int  # tokens it may generate
+    block: Block  # the open block it writes to
+    feed: list[int]  # tokens to be written next; the last one's logits give the next token
+    seed: int = 0
+    state: State = "running"
+    why: str = ""
+    tokens: list[int] = field(default_factory=list)  # generated, oldest first
+    depth: int = 0  # tokens on the longest chain that ends here
+    step: int = 1  # of its thought, from 1
+    reads: list[Block] = field(default_factory=list)  # blocks of threads it joined
+    sees: dict[str, int] = field(default_factory=dict)  # block -> place, as last told
+    held: dict[Block, int] = field(default_factory=dict)  # block -> its first so many pages
+    pages: dict[int, int] = field(default_factory=dict)  # page -> through how many blocks
+
+    @property
+    def running(self) -> bool:
+        """Whether it still thinks."""
+        return self.state == "running"

@@ -54,4 +54,6 @@ def _print(verdict: Verdict) -> None:
     print(f"{'holds' if outcome.holds else 'NO':5}  {verdict.slug} / {claim.id}  [{claim.grade}]")
     print(f"       {claim.sentence}")
     print(f"       expected {outcome.expected}; found {outcome.measured}")
+    if outcome.caution:
+        print(f"       {outcome.caution}")
     print(f"       the paper: {claim.paper}\n", flush=True)

@@ -37,6 +37,8 @@ def claim_card(standing: Standing, stale: bool) -> str:
         rows += [("Expected", outcome.expected), ("Here", outcome.measured)]
     if standing.fault:
         rows.append(("Trouble", standing.fault))
+    if outcome is not None and outcome.caution:
+        rows.append(("Caution", outcome.caution))
     if stale and outcome is not None:
         rows.append(("Note", "judged for other knobs than these; check again"))
     facts = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in rows)

@@ -5,7 +5,7 @@ by file name. A claim's check runs the driver as often as it needs and gives one
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from engine.core.config import Config, update
@@ -13,9 +13,12 @@ from engine.core.errors import BadInput
 from engine.core.log import Log
 from engine.core.names import suggest
 from engine.core.run import Driver, Run
+from workbench.other_work import OtherWork
 
 Changes: TypeAlias = Mapping[str, Any]  # dotted knob path -> value, as `config.update` takes them
 RunConfig: TypeAlias = Callable[[Config], Log]  # runs the study's driver to its end
+
+BUSY = 0.1  # of the processors in others' hands, beyond which a timed claim is to be doubted
 
 Grade: TypeAlias = Literal["exact", "measured", "modelled", "direction"]
 GRADES: dict[str, str] = {
@@ -33,6 +36,17 @@ class Outcome:
     expected: str
     measured: str
     holds: bool
+    other_work: float = 0.0  # share of the processors that other programs had; of timed claims
+
+    @property
+    def caution(self) -> str:
+        """What to know of a timed claim judged on a busy machine; "" otherwise."""
+        if self.other_work <= BUSY:
+            return ""
+        return (
+            f"other programs took {self.other_work:.0%} of the processors meanwhile: "
+            "check again on a quiet machine"
+        )
 
 
 Check: TypeAlias = Callable[[Any, RunConfig, bool], Outcome]
@@ -121,6 +135,7 @@ class Verdict:
             "expected": self.outcome.expected,
             "measured": self.outcome.measured,
             "holds": self.outcome.holds,
+            "caution": self.outcome.caution,
         }
 
 
@@ -131,4 +146,11 @@ def check(
     config = study.configured(changes or {})
     run = study.run_config(seed)
     for claim in study.claims:
-        yield Verdict(study.slug, claim, claim.check(config, run, fast))
+        yield Verdict(study.slug, claim, judge(claim, config, run, fast))
+
+
+def judge(claim: Claim, config: Config, run: RunConfig, fast: bool) -> Outcome:
+    """The outcome of a claim; a timed one's says how busy others kept the machine."""
+    with OtherWork() as other:
+        outcome = claim.check(config, run, fast)
+    return replace(outcome, other_work=other.share) if claim.timed else outcome

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.core.config import Config
 from engine.core.errors import BadInput
-from workbench.study import Claim, Outcome, Study
+from workbench.study import Claim, Outcome, Study, judge
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Verdicts:
 
 def _judge(claim: Claim, config: Config, run: Any, fast: bool) -> Mapping[str, Any]:
     try:
-        return {"state": "judged", "outcome": claim.check(config, run, fast)}
+        return {"state": "judged", "outcome": judge(claim, config, run, fast)}
     except BadInput as fault:
         return {"state": "failed", "fault": str(fault)}
     except Exception as fault:  # a check that breaks is shown as broken; the page lives on

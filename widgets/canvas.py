@@ -33,8 +33,22 @@ SHARED = (
     "svg_context.js",
     "snapshot.js",
     "timeline.js",
+    "token_text.js",
+    "reading.js",
     "chooser.js",
 )
+TRAITS = {  # what host and browser share: its type in Panel, its type in notebooks, its default
+    "frame": ("Bytes", "Bytes", b""),
+    "cursor": ("Number", "Float", 0.0),
+    "chosen": ("String", "Unicode", ""),
+    "is_dark": ("Boolean", "Bool", False),
+    "options": ("Dict", "Dict", {}),
+    "window": ("Dict", "Dict", {}),
+    "seek": ("Number", "Float", -1.0),
+    "reach": ("Number", "Float", 0.0),
+    "command": ("Dict", "Dict", {}),
+}
+TOLD = ["chosen", "window", "seek", "command"]  # traits the browser changes
 EXPORT = "export default"
 HEIGHT = 560  # pixels, unless the host says otherwise
 KEYFRAMES = 200  # moments a static page keeps of a view that folds to its cursor
@@ -69,16 +83,7 @@ def panel_class(view: str) -> type:
     import param
     from panel.custom import AnyWidgetComponent
 
-    traits = {
-        "frame": param.Bytes(default=b""),
-        "cursor": param.Number(default=0.0),
-        "chosen": param.String(default=""),
-        "is_dark": param.Boolean(default=False),
-        "options": param.Dict(default={}),
-        "window": param.Dict(default={}),
-        "seek": param.Number(default=-1.0),
-        "reach": param.Number(default=0.0),
-    }
+    traits = {name: getattr(param, of)(default=at) for name, (of, _, at) in TRAITS.items()}
     name = view.title().replace("_", "") + "Canvas"
     return type(name, (AnyWidgetComponent,), {"_esm": source(view), **traits})
 
@@ -89,19 +94,11 @@ def notebook_class(view: str) -> type:
     import anywidget
     import traitlets
 
-    traits = {
-        "frame": traitlets.Bytes(b""),
-        "cursor": traitlets.Float(0.0),
-        "chosen": traitlets.Unicode(""),
-        "is_dark": traitlets.Bool(False),
-        "options": traitlets.Dict(),
-        "window": traitlets.Dict(),
-        "seek": traitlets.Float(-1.0),
-        "reach": traitlets.Float(0.0),
-    }
     name = view.title().replace("_", "") + "Widget"
-    synced = {key: trait.tag(sync=True) for key, trait in traits.items()}
-    return type(name, (anywidget.AnyWidget,), {"_esm": source(view), **synced})
+    traits = {
+        trait: getattr(traitlets, of)(at).tag(sync=True) for trait, (_, of, at) in TRAITS.items()
+    }
+    return type(name, (anywidget.AnyWidget,), {"_esm": source(view), **traits})
 
 
 class CanvasDrawing:
@@ -127,6 +124,7 @@ class CanvasDrawing:
         self._hosts: list[Any] = []
         self._on_choose: list[Callable[[str], None]] = []
         self._on_seek: list[Callable[[float], None]] = []
+        self._on_command: list[Callable[[dict[str, Any]], None]] = []
 
     def show(self, frame: Frame, cursor: float) -> None:
         """Draw `frame`; a frame that is the very same object as last time is not sent again."""
@@ -146,6 +144,10 @@ class CanvasDrawing:
         """Call `tell` with seconds when a person picks a moment in this drawing."""
         self._on_seek.append(tell)
 
+    def on_command(self, tell: Callable[[dict[str, Any]], None]) -> None:
+        """Call `tell` with what a person told the run through this drawing."""
+        self._on_command.append(tell)
+
     def dark(self, on: bool) -> None:
         self._set({"is_dark": bool(on)})
 
@@ -155,14 +157,14 @@ class CanvasDrawing:
 
     def __panel__(self) -> Any:
         host = panel_class(self.view)(**self._state, sizing_mode="stretch_width")
-        host.param.watch(lambda e: self._heard(e.name, e.new), ["chosen", "window", "seek"])
+        host.param.watch(lambda e: self._heard(e.name, e.new), TOLD)
         self._hosts.append(host)
         return host
 
     def widget(self) -> Any:
         """The same drawing as an anywidget, for notebooks without Panel."""
         host = notebook_class(self.view)(**self._state)
-        host.observe(lambda e: self._heard(e["name"], e["new"]), ["chosen", "window", "seek"])
+        host.observe(lambda e: self._heard(e["name"], e["new"]), TOLD)
         self._hosts.append(host)
         return host
 
@@ -185,8 +187,11 @@ class CanvasDrawing:
     def _heard(self, name: str, value: Any) -> None:
         """The browser changed a trait; what came from `_set` itself changes nothing."""
         if name == "seek":
-            for tell in self._on_seek if value >= 0 else ():
-                tell(value)
+            for seek in self._on_seek if value >= 0 else ():
+                seek(value)
+        elif name == "command":
+            for tell_run in self._on_command if value else ():
+                tell_run({key: said for key, said in value.items() if key != "turn"})
         elif self._state[name] != value:
             self._set({name: value})
             if name == "chosen":

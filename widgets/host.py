@@ -5,7 +5,6 @@ run takes the place of the first without a new drawing.
 """
 
 import html
-from array import array
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any
@@ -14,13 +13,12 @@ import panel as pn
 import param
 from panel.io import PeriodicCallback
 
-from engine.core.events import AnyEvent, Span
 from engine.core.log import Log
 from engine.core.run import Run
 from widgets import theme
 from widgets.feed import Feed
-from widgets.fold import Fold
 from widgets.picture import Scales
+from widgets.steps import STEPS, Unseen
 from widgets.together import together
 from widgets.transport import Cursor, Transport
 from widgets.view import View, view
@@ -32,48 +30,6 @@ GRACE = 0.15  # seconds a new run may take before its beginnings are shown
 PATIENCE = 0.6  # seconds after which work is shown as long
 
 
-class StepsFold(Fold):
-    """When each scheduler step ended."""
-
-    def __init__(self) -> None:
-        self.times: array[float] = array("d")
-
-    def add(self, event: AnyEvent) -> None:
-        if type(event) is Span and event.name == "step":
-            self.times.append(event.time)
-
-    def frame(self) -> dict[str, Any]:
-        return {"times": self.times}
-
-
-class _Unseen:
-    """The drawing of a feed that only folds."""
-
-    def show(self, frame: dict[str, Any], cursor: float) -> None:
-        return
-
-    def _align(self, duration: float) -> None:
-        """Runs that stand beside one another share the longest one's time axis."""
-        for feed in self.feeds if len(self.tracks) > 1 else ():
-            if hasattr(feed.drawing, "reach"):
-                feed.drawing.reach(duration)
-
-    def choose(self, owner: str) -> None:
-        return
-
-    def on_choose(self, tell: Any) -> None:
-        return
-
-    def dark(self, on: bool) -> None:
-        return
-
-    def __panel__(self) -> Any:
-        return None
-
-
-STEPS = View("steps", "When did each step end?", StepsFold, _Unseen, whole=True)
-
-
 class Track:
     """One run on a stage, with a feed for each view."""
 
@@ -81,7 +37,7 @@ class Track:
         self.run: Run | None = None
         self.opened = 0.0  # perf_counter
         self.feeds = [Feed(v) for v in views]
-        self.steps = Feed(STEPS, _Unseen())
+        self.steps = Feed(STEPS, Unseen())
 
     def open(self, run: Run | None) -> None:
         self.run, self.opened = run, perf_counter()

@@ -1,8 +1,16 @@
 // Lanes over time: an axis below, names on the left, wheel zooms, drag pans, the time cursor.
 // A view gives `head` (pixels above the lanes), `pitch` (least and most lane height) and draws.
-// Lanes whose frame has no `hue` are named without a swatch.
+// Lanes whose frame has no `hue` are named without a swatch; `depth` indents names.
+// A view with a `scale` of its own counts something else than seconds along the axis.
 
-const NAMES = 84, TIME_AXIS = 24, GAP = 8;
+const NAMES = 84, TIME_AXIS = 24, GAP = 8, INSET = 8, DEEPEST_INSET = 4;
+
+// Seconds along the axis. `at` turns seconds into what is counted, `time` turns it back; `fades`:
+// what lies right of the cursor has not happened yet; `least`: what the closest zoom shows.
+const TIME_SCALE = {
+  name: "time", fades: true, least: 0, at: (time) => time, time: (x) => x, ticks: timeTicks, word: seconds,
+  end: (frame, reach) => Math.max(frame.now, reach),
+};
 
 class Timeline {
   // `view`: {head, foot, left, pitch: [least, most], draw(ctx, timeline), hover(spot, event), click(spot)}
@@ -12,6 +20,7 @@ class Timeline {
     // Runs beside one another are zoomed together: their axes stay one.
     this.hear = ({ detail }) => {
       if (!stage.model.get("reach") || detail.by === this || detail.name !== stage.name) return;
+      if (detail.scale !== this.scale.name) return;
       this.zoom = detail.zoom;
       stage.schedule();
     };
@@ -32,6 +41,7 @@ class Timeline {
   }
 
   get frame() { return this.stage.frame; }
+  get scale() { return this.view.scale?.() || TIME_SCALE; }
   get from() { return this.zoom ? this.zoom[0] : 0; }
   get to() { return this.zoom ? this.zoom[1] : this.end; }
 
@@ -45,7 +55,7 @@ class Timeline {
 
   zoomTo(zoom) {
     this.zoom = zoom;
-    const detail = { name: this.stage.name, zoom, by: this };
+    const detail = { name: this.stage.name, scale: this.scale.name, zoom, by: this };
     if (this.stage.model.get("reach")) document.dispatchEvent(new CustomEvent("workbench-zoom", { detail }));
   }
 
@@ -85,7 +95,7 @@ class Timeline {
   measure(width, height) {
     const { frame, view } = this;
     if (frame.run !== this.run) Object.assign(this, { run: frame.run, zoom: null, held: false });
-    this.end = Math.max(frame.now, this.stage.reach, 1e-9);
+    this.end = Math.max(this.scale.end(frame, this.stage.reach), 1e-9);
     Object.assign(this, { width, top: view.head, bottom: height - TIME_AXIS - (view.foot || 0) });
     const room = Math.max(1, this.bottom - this.top);
     this.pitch = clamp(room / Math.max(1, frame.lanes), ...view.pitch);
@@ -120,15 +130,15 @@ class Timeline {
 
   draw(ctx, width, height) {
     this.measure(width, height);
-    const { colors, cursor } = this.stage;
+    const { colors, cursor } = this.stage, { scale } = this;
     this.stripes(ctx);
     ctx.save();
     ctx.beginPath();
     ctx.rect(this.left - 1, 0, width - this.left - GAP + 6, this.bottom);
     ctx.clip();
     this.view.draw(ctx, this);
-    const now = this.x(cursor);
-    if (cursor < this.frame.now) { // what comes after the cursor is faint
+    const now = this.x(scale.at(cursor));
+    if (scale.fades && cursor < this.frame.now) { // what comes after the cursor is faint
       ctx.fillStyle = css(colors.paper, 0.72);
       ctx.fillRect(now, 0, width - now, this.bottom);
     }
@@ -175,34 +185,35 @@ class Timeline {
       if (lane % every && !picked) continue;
       const y = this.y(lane) + this.pitch / 2;
       const hue = this.frame.hue && colors.hues[this.frame.hue[place]];
+      const inset = this.frame.depth ? INSET * Math.min(this.frame.depth[place], DEEPEST_INSET) : 0;
       if (hue) {
         ctx.fillStyle = textured(ctx, hue, this.frame.texture[place], colors.paper);
-        ctx.fillRect(0, y - 5, 10, 10);
+        ctx.fillRect(inset, y - 5, 10, 10);
       }
       ctx.font = `${picked ? 600 : 400} 12px ${colors.font}`;
       ctx.fillStyle = css(colors.ink);
-      ctx.fillText(fit(ctx, name, this.left - (hue ? 24 : 8)), hue ? 16 : 0, y + 0.5);
+      ctx.fillText(fit(ctx, name, this.left - inset - (hue ? 24 : 8)), inset + (hue ? 16 : 0), y + 0.5);
     }
     ctx.restore();
     ctx.font = `12px ${colors.font}`;
   }
 
   axis(ctx, now) {
-    const { colors, cursor } = this.stage, y = this.bottom, right = this.width - GAP;
+    const { colors, cursor } = this.stage, { scale } = this, y = this.bottom, right = this.width - GAP;
     ctx.strokeStyle = css(colors.idle);
     ctx.fillStyle = css(colors.faint);
     ctx.lineWidth = 1;
     ctx.beginPath();
     ctx.moveTo(this.left, y + 0.5);
     ctx.lineTo(right, y + 0.5);
-    const found = timeTicks(this.from, this.to, Math.max(2, (right - this.left) / 110));
-    const label = `${seconds(cursor, this.to)}`, half = ctx.measureText(label).width / 2 + 6;
+    const found = scale.ticks(this.from, this.to, Math.max(2, (right - this.left) / 110));
+    const label = scale.word(scale.at(cursor), this.to), half = ctx.measureText(label).width / 2 + 6;
     const at = clamp(now, this.left + half - 6, right - half + 6);
     for (const value of found) {
       const x = this.x(value);
       ctx.moveTo(Math.round(x) + 0.5, y);
       ctx.lineTo(Math.round(x) + 0.5, y + 4);
-      const text = seconds(value, this.to), wide = ctx.measureText(text).width / 2;
+      const text = scale.word(value, this.to), wide = ctx.measureText(text).width / 2;
       const middle = clamp(x, this.left + wide, right - wide);
       if (now < this.left || now > right || Math.abs(middle - at) > wide + half) {
         ctx.textAlign = "center";
@@ -236,7 +247,8 @@ class Timeline {
 
   // Show `factor` times the time, with what lies under `x` staying there; never beyond the run.
   zoomAt(x, factor) {
-    const time = this.time(x), span = Math.max(this.end * 1e-6, (this.to - this.from) * factor);
+    const least = Math.max(this.end * 1e-6, this.scale.least);
+    const time = this.time(x), span = Math.max(least, (this.to - this.from) * factor);
     if (span >= this.end) this.zoomTo(null);
     else {
       const share = (time - this.from) / (this.to - this.from);
@@ -256,7 +268,7 @@ class Timeline {
     if (this.drag.axis) this.seek(x);
   }
 
-  seek(x) { this.stage.set("seek", clamp(this.time(x), 0, this.end)); }
+  seek(x) { this.stage.set("seek", Math.max(0, this.scale.time(clamp(this.time(x), 0, this.end)))); }
 
   move(x, y, event) {
     const drag = this.drag;

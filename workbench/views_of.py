@@ -29,11 +29,22 @@ def views_of(log: Log) -> tuple[str, ...]:
     if _is_profiled(log):  # then it tells more than the levels do
         return tuple(name for name in PROFILED if name == "roofline" or FEEDS[name] in kinds)
     found = [name for name, kind in FEEDS.items() if kind in kinds and name in views()]
+    if _has_threads(log):  # their lanes carry the text, too
+        found = ["threads", *(name for name in found if name != "token_river")]
     if any(type(event) is Blob and event.name.startswith("curve/") for event in log):
         found.insert(0, "curves")
     if not found and Span in kinds:
         found = ["schedule"]
     return tuple(found[:MOST])
+
+
+def _has_threads(log: Log) -> bool:
+    """Whether threads fork, or see one another's blocks."""
+    return any(
+        (type(event) is Branch and event.parent != "")
+        or (type(event) is Level and event.name.startswith("sees/"))
+        for event in log
+    )
 
 
 def _is_profiled(log: Log) -> bool:

@@ -11,6 +11,10 @@ MOST = 20_000  # ticks, chunks or stretches sent at a time
 MOST_STATIC = 200_000  # kept in a page without a server
 MOST_STEPS = 3_000
 MOST_LANES = 5_000  # lanes whose names are sent at a time
+PER_LANE = (
+    "names", "whys", "hue", "texture", "above", "born", "ended", "outcome",
+    "depth", "born_place", "last_place", "born_step", "ended_step", "last_step",
+)  # fmt: skip
 MARGIN = 60  # lanes kept above and below the window
 
 
@@ -39,8 +43,7 @@ def lanes_within(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any
     if last > MOST_LANES and not window.get("static"):
         first = max(0, min(int(window.get("first", last)) - MARGIN, last - MOST_LANES))
         last = first + MOST_LANES
-    per_lane = ("names", "whys", "hue", "texture", "above", "born", "ended", "outcome")
-    return {"lane0": first, **{k: frame[k][first:last] for k in per_lane if k in frame}}
+    return {"lane0": first, **{k: frame[k][first:last] for k in PER_LANE if k in frame}}
 
 
 def reduce(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,11 @@ function render({ model, el }) {
       if (hovered >= stage.frame.token_lane.length) hovered = -1;
       drawRiver(ctx, timeline, tokens, hovered);
     },
-    below(ctx, top) { reading = drawReading(ctx, timeline, tokens, hovered, top); },
+    below(ctx, top) {
+      reading = laneRead(timeline, hovered);
+      const until = hovered >= 0 ? stage.frame.token_time[hovered] : stage.cursor;
+      drawReading(ctx, timeline, tokens, { lane: reading, hovered, until }, top);
+    },
     window: () => ({ reading, until: stage.cursor }),
     said: (t) => riverSaid(t),
     hover(spot, event) {
@@ -36,6 +40,16 @@ function render({ model, el }) {
     riverLegend(stage, legend);
   };
   return () => stage.close();
+}
+
+// Which lane is read: hovered, else chosen, else the one that spoke last before the cursor.
+function laneRead(timeline, hovered) {
+  const { frame, stage } = timeline;
+  if (hovered >= 0) return frame.token_lane[hovered];
+  const chosen = frame.names.indexOf(stage.chosen);
+  if (chosen >= 0) return chosen + frame.lane0;
+  const last = countBelow(frame.token_time, stage.cursor + 1e-12) - 1;
+  return last >= 0 ? frame.token_lane[last] : -1;
 }
 
 function riverSaid(timeline) {

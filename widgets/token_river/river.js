@@ -1,40 +1,5 @@
 // The lanes of the token river: ticks where tokens are close, their text where there is room.
 
-const DECODER = new TextDecoder();
-
-// Texts, and the time of each token's follower in its lane, of one frame.
-class Tokens {
-  constructor(frame) {
-    this.frame = frame;
-    this.texts = new Array(frame.token_lane.length);
-    this.next = new Float64Array(frame.token_lane.length).fill(Infinity);
-    this.byLane = new Map();
-    for (let i = 0; i < this.next.length; i++) {
-      const lane = frame.token_lane[i];
-      let list = this.byLane.get(lane);
-      if (!list) this.byLane.set(lane, list = []);
-      if (list.length) this.next[list[list.length - 1]] = frame.token_time[i];
-      list.push(i);
-    }
-  }
-
-  text(i) {
-    const { frame } = this;
-    return this.texts[i] ??= DECODER.decode(
-      frame.text.subarray(i ? frame.token_stop[i - 1] : 0, frame.token_stop[i]));
-  }
-
-  // What fits in one line: line breaks and tabs as signs, control characters as dots.
-  sign(i) {
-    return this.text(i).replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/\p{Cc}/gu, "·");
-  }
-}
-
-// How strongly a token is coloured: its probability.
-function surety(logprob) {
-  return 0.16 + 0.84 * Math.exp(Math.min(0, logprob)) ** 0.7;
-}
-
 function tokenColor(timeline, i) {
   const { frame, stage } = timeline, { colors } = stage;
   if (!frame.token_accepted[i]) return colors.idle;
@@ -95,12 +60,6 @@ function drawToken(ctx, timeline, tokens, i, last, hovered) {
   } else ctx.fillRect(x, y - high / 2, width, high);
   if (i === hovered) outlineToken(ctx, colors, x, y, width, high);
   return x;
-}
-
-function outlineToken(ctx, colors, x, y, width, high) {
-  ctx.strokeStyle = css(colors.ink);
-  ctx.lineWidth = 2;
-  ctx.strokeRect(x - 1.5, y - high / 2 - 1.5, width + 3, high + 3);
 }
 
 // The token whose slot the pointer is in, -1 where there is none.

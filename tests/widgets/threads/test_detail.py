@@ -1,0 +1,120 @@
+"""What the browser gets of many threads: columns of tokens, the one that is read, last states."""
+
+import numpy as np
+import pytest
+
+from engine.core.events import Branch, Level, Token
+from engine.core.log import Log
+from tests.widgets.threads.made import family, log, workers
+from widgets.threads import Threads, detail
+from widgets.threads.detail import AXES, MOST, MOST_READ, MOST_SEEN, reduce
+
+WHOLE = {"axis": "time", "start": 0.0, "stop": 100.0, "first": 0, "last": 64}
+
+
+def folded(made: Log) -> dict:
+    fold = Threads()
+    for event in made:
+        fold.add(event)
+    return fold.frame()
+
+
+@pytest.fixture(scope="module")
+def many() -> dict:
+    """16 threads of 2,000 tokens each: more than is ever sent at a time."""
+    fold = Threads()
+    for event in log(
+        *(Token(0.01 * n, f"t{i}", f"{n} ", -1.0 - (n % 2)) for n in range(2000) for i in range(16))
+    ):
+        fold.add(event)
+    return fold.frame()
+
+
+def texts(sent: dict, prefix: str = "token") -> list[str]:
+    raw = sent["text" if prefix == "token" else f"{prefix}_text"].tobytes()
+    stops = sent[f"{prefix}_stop"].tolist()
+    return [raw[a:b].decode() for a, b in zip([0, *stops], stops, strict=False)]
+
+
+def test_all_of_a_small_run_is_sent_by_lane_with_its_text():
+    made = family()
+    sent = reduce(folded(made), {})
+    assert sent["shown"] == sent["tokens"] == len(made.of(Token))
+    assert np.all(np.diff(sent["token_lane"]) >= 0)
+    said: dict[str, list[str]] = {}
+    for token in made.of(Token):
+        said.setdefault(token.thread, []).append(token.text)
+    got: dict[str, list[str]] = {}
+    for lane, text in zip(sent["token_lane"], texts(sent), strict=True):
+        got.setdefault(sent["names"][lane], []).append(text)
+    assert got == said
+
+
+def test_a_token_stands_in_the_step_that_made_it_and_a_child_after_the_fork():
+    sent = reduce(folded(family()), {})
+    main = sent["token_lane"] == sent["names"].index("main")
+    assert sent["token_step"][main][:30].tolist() == list(range(30))
+    child = sent["names"].index("main.0")
+    assert sent["born_step"][child] == 30
+    assert sent["token_step"][sent["token_lane"] == child][0] == 30
+    assert sent["step_total"] == 170 and sent["step_time"][-1] == pytest.approx(1.7)
+
+
+def test_without_steps_the_moments_of_tokens_are_steps():
+    sent = reduce(folded(log(*(Token(t, w, "x") for t in (1.0, 2.0, 5.0) for w in "ab"))), {})
+    assert sent["step_time"].tolist() == [1.0, 2.0, 5.0] and sent["born_step"].tolist() == [0, 0]
+
+
+def test_many_tokens_come_as_columns_that_lose_none(many):
+    sent = reduce(many, WHOLE)
+    assert len(sent["token_lane"]) <= MOST + 64 and sent["shown"] == 0
+    assert sent["token_count"].sum() == sent["tokens"] == 32_000
+    assert np.all(sent["until_time"] >= sent["token_time"])
+    assert sent["token_logprob"].min() >= -2.0 and sent["token_logprob"].max() <= -1.0
+    assert np.all(np.diff(sent["token_lane"]) >= 0)
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_close_up_each_token_comes_with_its_text(many, axis):
+    start, stop = (10.0, 10.5) if axis == "time" else (1000, 1050)
+    sent = reduce(many, {**WHOLE, "axis": axis, "start": start, "stop": stop})
+    assert "token_count" not in sent and sent["tokens"] == 32_000
+    at = sent[f"token_{axis}"]
+    assert np.count_nonzero((at >= start) & (at <= stop)) >= 16 * 50
+    assert all(text.strip().isdigit() for text in texts(sent))
+
+
+def test_the_thread_that_is_read_comes_whole_beside_the_columns(many):
+    sent = reduce(many, {**WHOLE, "reading": 3, "until": 10.0})
+    assert set(sent["read_lane"].tolist()) == {3}
+    assert texts(sent, "read") == [f"{n} " for n in range(1001)][-MOST_READ:]
+
+
+def test_moves_of_blocks_are_thinned_but_the_last_state_stays():
+    frame = folded(workers(12, 4000))
+    sent = reduce(frame, WHOLE)
+    assert len(frame["sight_row"]) > MOST_SEEN and sent["sight_total"] == len(frame["sight_row"])
+    assert len(sent["sight_row"]) <= 1.5 * MOST_SEEN
+
+    def last(columns: dict) -> dict:
+        kept = (columns[f"sight_{k}"].tolist() for k in ("row", "block", "value"))
+        return {(row, block): value for row, block, value in zip(*kept, strict=True)}
+
+    assert last(sent) == last(frame)
+
+
+def test_blocks_beyond_what_is_sent_are_counted(monkeypatch):
+    monkeypatch.setattr(detail, "MOST_BLOCKS", 4)
+    made = log(Branch(0.0, "w"), *(Level(1.0, "w", f"sees/b{i}", 16.0 * i) for i in range(9)))
+    sent = reduce(folded(made), {})
+    assert len(sent["blocks"]) == 4 and sent["block_total"] == 9 and sent["sight_block"].max() == 3
+
+
+def test_the_furthest_place_by_a_moment_never_falls():
+    sent = reduce(folded(family()), {})
+    assert np.all(np.diff(sent["front_time"]) >= 0) and np.all(np.diff(sent["front_place"]) > 0)
+    assert sent["front_place"][-1] == sent["most"] == 170
+
+
+def test_an_empty_frame_passes_through():
+    assert reduce(Threads().frame(), {})["empty"]

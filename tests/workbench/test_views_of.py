@@ -1,0 +1,25 @@
+"""Which views a log without a study gets."""
+
+from engine.core.events import Branch, Level, Opened, Token
+from engine.core.log import Log
+from workbench.views_of import views_of
+
+
+def test_threads_that_fork_or_see_each_other_get_the_thread_view_first():
+    plain = [Opened(0.0, {}), Branch(0.0, "r0"), Token(1.0, "r0", "x")]
+    assert "threads" not in views_of(Log(plain))
+    assert views_of(Log([*plain, Branch(2.0, "r0.1", "r0")]))[0] == "threads"
+    assert views_of(Log([*plain, Level(2.0, "r0", "sees/r1", 4.0)]))[0] == "threads"
+
+
+def test_at_most_four_views_and_the_text_only_once():
+    log = Log(
+        [
+            Branch(0.0, "r0"),
+            Branch(0.0, "r1", "r0"),
+            Token(1.0, "r0", "x"),
+            Level(1.0, "a", "b", 1.0),
+        ]
+    )
+    names = views_of(log)
+    assert len(names) <= 4 and "token_river" not in names

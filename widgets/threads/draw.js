@@ -1,0 +1,124 @@
+// The thread view: a lane for each thread, forks and reads between them, and who sees which block.
+
+const THREADS_AROUND = 132; // pixels of the view that are neither lanes nor the text under them
+const MORE = 1.25; // of the host's height, where there are many threads
+
+function render({ model, el }) {
+  const stage = new Stage(el, model, "threads", "Who thinks what, when, and who reads whom?");
+  stage.body.style.display = "flex";
+  const area = make("div", "pw-lanes", stage.body), side = make("div", "pw-sight", stage.body);
+  area.style.cssText = "flex:1 1 0;height:100%";
+  side.style.height = "100%";
+  const state = { axis: "time", token: -1, edge: -1, lane: -1, pinned: "" };
+  const lanes = new ThreadLanes(stage);
+  let scale = threadScale(stage, "time"), timeline = null, matrix = null, said = null;
+  const light = (name) => stage.set("chosen", name || state.pinned);
+  const pin = (name) => {
+    state.pinned = state.pinned === name ? "" : name;
+    stage.set("chosen", state.pinned);
+    commands.show(stage.frame, state.pinned);
+  };
+  const nameOf = (lane) => (lane >= 0 && timeline.known(lane) ? stage.frame.names[timeline.at(lane)] : "");
+  const view = {
+    head: 20,
+    left: 112,
+    foot: READ_HEAD + LINE * LINES + 10,
+    pitch: [5, 38],
+    scale: () => scale,
+    draw(ctx) {
+      drawThreads(ctx, timeline, lanes, state);
+      said = laneToRead(timeline, lanes, state);
+    },
+    below(ctx, top) {
+      const isToken = state.token >= 0 && !lanes.isBinned;
+      const until = isToken ? stage.frame.token_time[state.token] : stage.cursor;
+      const hovered = lanes.tokens.frame === stage.frame ? state.token : -1;
+      drawReading(ctx, timeline, lanes.tokens, { lane: said, hovered, until }, top);
+    },
+    window: () => ({ axis: state.axis, reading: said, until: stage.cursor }),
+    said: (t) => threadsSaid(t, lanes),
+    hover(spot, event) {
+      const isIn = Boolean(spot) && spot.lane >= 0;
+      state.lane = isIn ? spot.lane : -1;
+      state.token = isIn && spot.x >= timeline.left ? lanes.at(timeline, state.axis, spot) : -1;
+      state.edge = spot && spot.x >= timeline.left ? edgeNear(timeline, lanes, state.axis, spot) : -1;
+      light(nameOf(state.lane));
+      stage.hint(threadWords(timeline, lanes, state, spot), event);
+      stage.schedule();
+    },
+    click: (spot) => pin(nameOf(spot.lane)),
+  };
+  timeline = new Timeline(stage, area, view);
+  matrix = new SightMatrix(stage, side, (cell, event) => {
+    light(cell ? stage.frame.block_owner[cell.block] : "");
+    stage.hint(cell ? matrix.words(cell) : null, event);
+    stage.schedule();
+  }, (cell) => cell && pin(stage.frame.block_owner[cell.block]));
+  matrix.timeline = timeline;
+  const choice = stage.choice(["Time", "Steps", "Tokens"], 0, (which) => {
+    state.axis = ["time", "step", "place"][which];
+    scale = threadScale(stage, state.axis);
+    Object.assign(state, { token: -1, edge: -1 });
+    timeline.zoomTo(null);
+  });
+  choice.setAttribute("aria-label", "What the axis counts");
+  const legend = make("div", "pw-legend", stage.tools);
+  const commands = new ThreadCommands(stage);
+  timeline.offerReset();
+  stage.onTheme = () => {
+    lanes.retheme();
+    threadsLegend(stage, legend);
+  };
+  stage.onTheme();
+  stage.onFrame = (frame) => {
+    Object.assign(state, { token: -1, edge: -1 });
+    matrix.read(frame);
+    commands.show(frame, state.pinned);
+    lanes.read(frame);
+    const usual = model.get("options").height || 560;
+    stage.height.wish(Math.min(usual * MORE, THREADS_AROUND + view.head + view.foot + frame.lanes * view.pitch[1]));
+  };
+  return () => stage.close();
+}
+
+function drawThreads(ctx, t, lanes, state) {
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(t.left - 6, t.top, t.width, t.bottom - t.top);
+  ctx.clip();
+  drawPath(ctx, t, lanes, state.axis);
+  lanes.show(ctx, t, state.axis, state.token);
+  if (state.axis === "place") lanes.fade(ctx, t);
+  drawEdges(ctx, t, lanes, state.axis, state.edge);
+  drawThreadEnds(ctx, t, lanes, state.axis);
+  drawMarks(ctx, t, lanes, state.axis);
+  ctx.restore();
+}
+
+// Which lane is read: under the pointer, else chosen, else the one that spoke last by the cursor.
+function laneToRead(t, lanes, state) {
+  const { frame, stage } = t;
+  if (state.lane >= 0) return state.lane;
+  const chosen = frame.names.indexOf(stage.chosen);
+  if (chosen >= 0) return chosen + frame.lane0;
+  let latest = -1, time = -Infinity;
+  for (const [lane, [from, to]] of lanes.spans) {
+    const passed = countBelow(frame.token_time.subarray(from, to), stage.cursor + 1e-12);
+    if (!passed || frame.token_time[from + passed - 1] <= time) continue;
+    [latest, time] = [lane, frame.token_time[from + passed - 1]];
+  }
+  return latest;
+}
+
+function threadsSaid(t, lanes) {
+  const { frame } = t, parts = [], fits = Math.min(frame.lanes, Math.max(1, Math.floor(t.fits)));
+  if (fits < frame.lanes) parts.push(`showing ${grouped(fits)} of ${grouped(frame.lanes)} threads`);
+  if (lanes.isBinned) parts.push(`showing ${grouped(frame.tokens)} tokens in ${grouped(frame.token_lane.length)} columns`);
+  else if (frame.shown < frame.tokens) parts.push(`showing ${grouped(frame.shown)} of ${grouped(frame.tokens)} tokens`);
+  if (frame.edge_to.length < frame.edge_total) parts.push(`${grouped(frame.edge_to.length)} of ${grouped(frame.edge_total)} forks and reads`);
+  if (frame.sight_row.length < frame.sight_total) parts.push(`${grouped(frame.sight_row.length)} of ${grouped(frame.sight_total)} moves of blocks`);
+  if (!t.readable) parts.push("zoom in with the wheel to read");
+  return parts.join(" · ");
+}
+
+export default { render };

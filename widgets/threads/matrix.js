@@ -1,0 +1,162 @@
+// Who sees which block at the cursor: a row for each lane beside it, a column for each block.
+
+const LEAST_CELL = 5, MOST_CELL = 52, MATRIX_PAD = 14;
+
+class SightMatrix {
+  // `matrix.timeline` gives the rows; `tell(cell, event)` hears of the cell under the pointer.
+  constructor(stage, area, tell, click) {
+    Object.assign(this, { stage, area, timeline: null, over: null, starts: new Map() });
+    this.surface = stage.surface(area, (ctx, width, height) => this.draw(ctx, width, height), {
+      pointermove: (x, y, event) => tell(this.over = this.cell(x, y), event),
+      pointerleave: (_x, _y, event) => tell(this.over = null, event),
+      pointerup: (x, y) => click(this.cell(x, y)),
+      wheel: (x, y, event) => this.timeline.wheel(0, y, event),
+    });
+    this.surface.canvas.setAttribute("role", "img");
+    this.surface.canvas.setAttribute("aria-label", "Which thread sees which block, and at which position");
+  }
+
+  // A new frame: where the changes of each pair of lane and block lie.
+  read(frame) {
+    const { sight_row: row, sight_block: block } = frame, count = frame.blocks?.length || 0;
+    this.starts.clear();
+    for (let i = 0; row && i < row.length;) {
+      const from = i;
+      while (i < row.length && row[i] === row[from] && block[i] === block[from]) i += 1;
+      this.starts.set(row[from] * count + block[from], [from, i]);
+    }
+    const width = count ? `${MATRIX_PAD + clamp(count * 44, 110, 900)}px` : "0px";
+    this.area.style.flex = `0 0 min(38%, ${width})`;
+    this.area.style.display = count ? "" : "none";
+  }
+
+  // The offset at which a lane sees a block at the cursor; below zero: it does not.
+  value(lane, block) {
+    const { frame, cursor } = this.stage, found = this.starts.get(lane * frame.blocks.length + block);
+    if (!found) return -1;
+    const passed = countBelow(frame.sight_time.subarray(...found), cursor + 1e-12);
+    return passed ? frame.sight_value[found[0] + passed - 1] : -1;
+  }
+
+  measure(width) {
+    const count = this.stage.frame.blocks.length, room = width - MATRIX_PAD;
+    this.wide = clamp(room / Math.max(1, count), LEAST_CELL, MOST_CELL);
+    this.fits = Math.min(count, Math.floor(room / this.wide));
+  }
+
+  cell(x, y) {
+    const { timeline: t, stage } = this, block = Math.floor((x - MATRIX_PAD) / (this.wide || 1));
+    if (!stage.frame?.blocks || x < MATRIX_PAD || block >= this.fits) return null;
+    const lane = t.lane(y), isHead = y > t.bottom;
+    return lane >= 0 || isHead ? { lane: isHead ? -1 : lane, block } : null;
+  }
+
+  draw(ctx, width) {
+    const { frame, colors } = this.stage, t = this.timeline;
+    if (!frame.blocks?.length || !t.pitch) return;
+    this.measure(width);
+    const right = MATRIX_PAD + this.fits * this.wide;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(0, t.top - 1, width, t.bottom - t.top + 2);
+    ctx.clip();
+    this.grid(ctx, t, right);
+    for (const lane of t.visible()) {
+      for (let block = 0; block < this.fits; block++) {
+        const value = this.value(lane, block);
+        if (value >= 0) this.fill(ctx, t, lane, block, value);
+      }
+    }
+    this.outline(ctx, t);
+    ctx.restore();
+    this.names(ctx, t);
+    ctx.fillStyle = css(colors.faint);
+    ctx.font = `12px ${colors.font}`;
+    const more = this.fits < frame.block_total ? `${grouped(this.fits)} of ${grouped(frame.block_total)} blocks` : "blocks seen";
+    ctx.fillText(fit(ctx, `${more} · number: position offset`, width - MATRIX_PAD), MATRIX_PAD, 9);
+  }
+
+  grid(ctx, t, right) {
+    ctx.strokeStyle = css(this.stage.colors.line);
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    for (const lane of t.visible()) {
+      const y = Math.round(t.y(lane) + t.pitch) - 0.5;
+      if (t.pitch < 9) break;
+      ctx.moveTo(MATRIX_PAD, y);
+      ctx.lineTo(right, y);
+    }
+    for (let block = 0; block <= this.fits && this.wide >= 10; block++) {
+      const x = Math.round(MATRIX_PAD + block * this.wide) - 0.5;
+      ctx.moveTo(x, t.top);
+      ctx.lineTo(x, Math.min(t.bottom, t.y(t.frame.lanes)));
+    }
+    ctx.stroke();
+  }
+
+  hue(block) {
+    const { frame, colors } = this.stage, row = frame.block_row[block], place = row - frame.lane0;
+    return row >= 0 && place >= 0 && place < frame.names.length ? colors.hues[frame.hue[place]] : colors.faint;
+  }
+
+  fill(ctx, t, lane, block, value) {
+    const { frame, colors, chosen } = this.stage, gap = this.wide >= 10 && t.pitch >= 9 ? 1 : 0;
+    const isLit = !chosen || frame.block_owner[block] === chosen || frame.names[t.at(lane)] === chosen
+      || !(frame.names.includes(chosen) || frame.block_owner.includes(chosen));
+    const color = mix(this.hue(block), colors.paper, isLit ? 0.1 : 0.75);
+    const x = MATRIX_PAD + block * this.wide, y = t.y(lane);
+    ctx.fillStyle = css(color);
+    ctx.fillRect(x + gap, y + gap, this.wide - 2 * gap - 0.5, t.pitch - 2 * gap - 0.5);
+    if (frame.modelled) hatch(ctx, x + gap, y + t.pitch - 5, this.wide - 2 * gap, 4, colors.paper);
+    const text = grouped(value);
+    if (t.pitch < 14 || ctx.measureText(text).width > this.wide - 4) return;
+    ctx.fillStyle = css(textOn(color));
+    ctx.textAlign = "right";
+    ctx.fillText(text, x + this.wide - 4, y + t.pitch / 2 + 0.5);
+    ctx.textAlign = "left";
+  }
+
+  outline(ctx, t) {
+    const { over } = this;
+    if (!over || over.lane < 0 || over.block >= this.fits) return;
+    ctx.strokeStyle = css(this.stage.colors.ink);
+    ctx.lineWidth = 2;
+    ctx.strokeRect(MATRIX_PAD + over.block * this.wide + 1, t.y(over.lane) + 1, this.wide - 3, t.pitch - 3);
+  }
+
+  // Names of blocks under their columns, upright where the columns are narrow.
+  names(ctx, t) {
+    const { frame, colors, chosen } = this.stage, top = t.bottom + 8, room = READ_HEAD + LINE * LINES + 16;
+    const every = Math.ceil(14 / this.wide), widest = Math.max(...frame.blocks.map((name) => ctx.measureText(name).width));
+    const isUpright = widest > this.wide - 6;
+    for (let block = 0; block < this.fits; block++) {
+      const isLit = this.over?.block === block || (chosen && frame.block_owner[block] === chosen);
+      if (block % every && !isLit) continue;
+      const x = MATRIX_PAD + (block + 0.5) * this.wide;
+      ctx.font = `${isLit ? 600 : 400} 12px ${colors.font}`;
+      ctx.fillStyle = css(isLit ? colors.ink : colors.faint);
+      const text = fit(ctx, readable(frame.blocks[block]), isUpright ? room : this.wide - 2);
+      ctx.save();
+      ctx.translate(x, isUpright ? top : top + 6);
+      if (isUpright) ctx.rotate(Math.PI / 2);
+      ctx.textAlign = isUpright ? "left" : "center";
+      ctx.fillText(text, 0, 0);
+      ctx.restore();
+    }
+    ctx.textAlign = "left";
+  }
+
+  words(cell) {
+    const { frame } = this.stage, block = frame.blocks[cell.block], owner = frame.block_owner[cell.block];
+    if (cell.lane < 0) {
+      let readers = 0;
+      for (const [key] of this.starts) {
+        if (key % frame.blocks.length === cell.block && this.value(Math.floor(key / frame.blocks.length), cell.block) >= 0) readers += 1;
+      }
+      return [block, `seen by ${grouped(readers)} threads`];
+    }
+    const name = this.timeline.known(cell.lane) ? frame.names[this.timeline.at(cell.lane)] : "", value = this.value(cell.lane, cell.block);
+    const what = value >= 0 ? `sees ${block} from position ${grouped(value)} on` : `does not see ${block}`;
+    return [name, what, ...(owner !== block && owner !== name ? [`block of ${owner}`] : [])];
+  }
+}

@@ -1,0 +1,93 @@
+"""Who sees which block of the cache, and at which positions, over a whole run.
+
+`Level` events named `sees/<block>` tell it: the value is the offset of the block's positions in the
+thread's view, -1 where the thread sees it no longer. In a run without them a block is all pages
+that one thread took first, seen by whoever holds one of them.
+"""
+
+import re
+from typing import Any, Self
+
+import numpy as np
+
+from engine.core.events import Page
+from widgets.columns import Columns
+
+SEES = "sees/"
+GONE = -1.0
+TAKES = ("take", "copy", "swap_in")
+LEAVES = ("drop", "swap_out")
+SEPARATORS = re.compile(r"[:/#.@ ]")
+
+
+class Sight:
+    """Changes of what is seen, as columns; lanes by number, blocks numbered as they appear."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[str, int] = {}
+        self.told = Columns(lane="i4", block="i4", time="f8", value="f8")
+        self.held = Columns(lane="i4", block="i4", time="f8", value="f8")
+        self.origin: dict[int, int] = {}  # page -> the lane that took it first
+        self.counts: dict[tuple[int, int], int] = {}  # lane and origin -> pages held
+
+    def tell(self, lane: int, block: str, time: float, offset: float) -> None:
+        """The thread sees `block` from `offset` on; below zero: no longer."""
+        place = self.blocks.setdefault(block, len(self.blocks))
+        self.told.append(lane, place, time, offset if offset >= 0 else GONE)
+
+    def page(self, event: Page, lane: int) -> None:
+        """`lane` took, joined or left a page."""
+        if event.state in TAKES:
+            self.origin[event.page] = lane
+        elif event.state not in (*LEAVES, "hit", "share"):
+            return
+        origin = self.origin.get(event.page, lane)
+        pair, leaves = (lane, origin), event.state in LEAVES
+        count = self.counts.get(pair, 0) + (-1 if leaves else 1)
+        self.counts[pair] = max(0, count)
+        if count == 0 or (count == 1 and not leaves):
+            value = GONE if leaves else float(event.start)
+            self.held.append(lane, origin, event.time, value)
+
+    def copy(self) -> Self:
+        other = type(self)()
+        other.blocks, other.origin = self.blocks.copy(), self.origin.copy()
+        other.counts = self.counts.copy()
+        other.told, other.held = self.told.copy(), self.held.copy()
+        return other
+
+    def frame(self, names: list[str], row: np.ndarray) -> dict[str, Any]:
+        """Of a frame: names of blocks and of their owners, and the changes by row and column."""
+        if len(self.told):
+            found, blocks = self.told, list(self.blocks)
+            used = np.arange(len(blocks))
+        else:
+            found, blocks = self.held, names
+            others = found["lane"] != found["block"]
+            used = np.unique(found["block"][others])  # what only its owner holds is no news
+        lanes = {name: lane for lane, name in enumerate(names)}
+        owners = [owner_of(blocks[block], lanes) for block in used.tolist()]
+        places = [int(row[lanes[o]]) if o in lanes else -1 for o in owners]
+        order = np.argsort(np.array(places, np.int64), kind="stable")
+        column = np.full(len(blocks) + 1, -1, np.int32)
+        column[used[order]] = np.arange(len(order))
+        kept = np.flatnonzero(column[found["block"]] >= 0)
+        return {
+            "blocks": [blocks[block] for block in used[order].tolist()],
+            "block_owner": [owners[place] for place in order.tolist()],
+            "block_row": np.array([places[p] for p in order.tolist()], np.int32),
+            "sight_row": row[found["lane"][kept]] if len(kept) else np.zeros(0, np.int32),
+            "sight_block": column[found["block"][kept]],
+            "sight_time": found["time"][kept],
+            "sight_value": found["value"][kept],
+        }
+
+
+def owner_of(block: str, lanes: dict[str, int]) -> str:
+    """The thread that a block's name begins with; the name itself where there is none."""
+    if block in lanes:
+        return block
+    for sign in reversed(list(SEPARATORS.finditer(block))):
+        if block[: sign.start()] in lanes:
+            return block[: sign.start()]
+    return block

@@ -43,24 +43,16 @@ def choose(
 
 @checked
 def deal(
-    ranks: int,
-    microbatches: int,
-    times: np.ndarray,
-    transfer: float,
-    limit: float,
-    kept: float,
-    ahead: np.ndarray,
-    late: np.ndarray,
-    gap: float,
-    kinds: np.ndarray,
-    turns: np.ndarray,
-) -> tuple[float, float]:
+    ranks: int, microbatches: int, times: np.ndarray, transfer: float, limit: float, kept: float,
+    ahead: np.ndarray, late: np.ndarray, gap: float, most: float,
+    kinds: np.ndarray, turns: np.ndarray,
+) -> tuple[float, float]:  # fmt: skip
     """Deal every pass; fill `kinds` and `turns` [ranks, 3 m] (pass and microbatch) in each order.
 
     `times`: seconds of F, I, W. Rank r keeps at most ahead[r] microbatches between F and I, lets at
     most late[r] weights wait while forwards remain, and fills a wait of at least `gap` · W with a
     W. Gives the longest time any rank takes from its first pass to its last, and when the last pass
-    ends; infinite where the rule gets stuck.
+    ends; infinite where the rule gets stuck, or once a rank is sure to take longer than `most`.
     """
     m = microbatches
     arrived = np.full((2, ranks, m), NEVER)  # when what an F or an I needs is there
@@ -69,6 +61,7 @@ def deal(
     now, begun = np.zeros(ranks), np.full(ranks, NEVER)
     wakes = np.full(ranks, NEVER)  # when a rank looks again; NEVER: something has to arrive first
     wakes[0] = 0.0
+    rest = np.full(ranks, m * times.sum())  # seconds of passes that a rank still has to do
     left = 3 * ranks * m
     while left:
         r = np.argmin(wakes)
@@ -92,6 +85,9 @@ def deal(
         now[r] = wakes[r] = stop
         done[r, chosen] += 1
         left -= 1
+        rest[r] -= times[chosen]
+        if stop - begun[r] + rest[r] > most:
+            return NEVER, NEVER
         if n + 1 == 3 * m:
             wakes[r] = NEVER
         q = r + 1 if chosen == F else r - 1

@@ -31,7 +31,8 @@ class ZeroBubbleSearch(PipelineSchedule):
         for ahead, late, gap in self._candidates(pipe):
             kinds = np.zeros((pipe.ranks, 3 * pipe.microbatches), np.int8)
             turns = np.zeros((pipe.ranks, 3 * pipe.microbatches), np.int32)
-            longest, end = _deal(pipe, ahead, late, gap, kinds, turns)
+            most = best[0] * scale * (1 + 1e-9)
+            longest, end = _deal(pipe, ahead, late, gap, most, kinds, turns)
             cost = (round(longest / scale, 12), end)
             if cost < best:
                 best, rows = cost, (kinds, turns)
@@ -48,23 +49,25 @@ class ZeroBubbleSearch(PipelineSchedule):
         after = np.arange(pipe.ranks - 1, -1, -1.0)  # ranks behind each one
         steepest = (limit - 1) / max(1, pipe.ranks - 1)
         found = []
-        for slope in np.linspace(min(1.0, steepest), steepest, self.rules):
+        # The steepest first: what it reaches cuts the others short.
+        slopes = np.linspace(steepest, min(1.0, steepest), self.rules)
+        for slope in dict.fromkeys(slopes.tolist()):
             ahead = np.floor(slope * after + 1 + 1e-9)
             room = np.floor((limit - ahead) / max(pipe.kept, 1e-3) + 1e-9)
             by_hand = np.floor(slope * after[::-1] + 1e-9)
-            for late in {tuple(room), tuple(np.minimum(by_hand, room))}:
+            for late in dict.fromkeys((tuple(room), tuple(np.minimum(by_hand, room)))):
                 found += [(ahead.astype(np.int64), np.array(late, np.int64), g) for g in GAPS]
         return found
 
 
 def _deal(
-    pipe: Pipe, ahead: np.ndarray, late: np.ndarray, gap: float, kinds: np.ndarray,
-    turns: np.ndarray,
+    pipe: Pipe, ahead: np.ndarray, late: np.ndarray, gap: float, most: float,
+    kinds: np.ndarray, turns: np.ndarray,
 ) -> tuple[float, float]:  # fmt: skip
     times = np.array([pipe.forward, pipe.backward_input, pipe.backward_weight])
     limit = min(pipe.limit, 2.0 * pipe.ranks)
     longest, end = deal(
         pipe.ranks, pipe.microbatches, times, pipe.transfer, limit, pipe.kept,
-        ahead, late, gap, kinds, turns,
+        ahead, late, gap, most, kinds, turns,
     )  # fmt: skip
     return float(longest), float(end)

@@ -63,6 +63,15 @@ def store(builder: Any, value: Any, pointer: Any) -> None:
     builder.store(value, builder.bitcast(pointer, value.type.as_pointer())).align = 4
 
 
+def fetch(builder: Any, pointer: Any, level: int = 1) -> None:
+    """Ask for a cache line, into that level of cache; past the end of an array does no harm."""
+    byte = ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [byte, INT32, INT32, INT32])
+    prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    read, near, data = INT32(0), INT32(4 - level), INT32(1)
+    builder.call(prefetch, [builder.bitcast(pointer, byte), read, near, data])
+
+
 def at(builder: Any, pointer: Any, index: Any) -> Any:
     """Pointer arithmetic in elements."""
     return builder.gep(pointer, [index], inbounds=True)

@@ -237,11 +237,8 @@ def fetch(context, x, at):
     signature = types.void(x, SIZE)
 
     def emit(target, b, signature, args):
-        byte = ir.IntType(8)
-        place = lanes.address(target, b, signature.args[0], args[0], args[1], byte)
-        kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), *[lanes.INT32] * 3])
-        prefetch = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
-        b.call(prefetch, [place, *(lanes.INT32(choice) for choice in (0, 2, 1))])
+        place = lanes.address(target, b, signature.args[0], args[0], args[1], ir.IntType(8))
+        lanes.fetch(b, place, 2)
         return target.get_dummy_value()
 
     return signature, emit

@@ -11,7 +11,6 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 
 from engine.kernels import lanes
 from engine.kernels.compiled import emitted
@@ -71,13 +70,8 @@ class _Emitter:
 
     def _fetch(self, at: Any) -> None:
         """Ask for the line each panel has there, past its end too: no fault, only a wasted read."""
-        b, byte = self.builder, ir.IntType(8)
-        kind = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), *[lanes.INT32] * 3])
-        prefetch = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
-        read, into_l1, data = (lanes.INT32(choice) for choice in (0, 3, 1))
         for start in self.columns:
-            place = b.bitcast(b.gep(start, [at]), byte.as_pointer())
-            b.call(prefetch, [place, read, into_l1, data])
+            lanes.fetch(self.builder, lanes.at(self.builder, start, at))
 
     def step_k(self, sums: list[Any], k: Any, weights: list[Any]) -> list[Any]:
         """The sums after one more k."""

@@ -10,15 +10,16 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 
 from engine.kernels import lanes
 from engine.kernels.compiled import emitted
 from engine.kernels.lanes import LANES, whole
 from engine.kernels.rows import SIZE, loop
 
+FAR = 2  # the cache that has room for a block ahead
 
-def _reader(b: Any, kind: Any) -> Any:
+
+def reader(b: Any, kind: Any) -> Any:
     """Reads sixteen numbers at a pointer into an array of numba type `kind` as float32."""
     if kind.dtype == types.float32:
         return lambda p: lanes.load(b, b.bitcast(p, lanes.VECTOR.as_pointer()))
@@ -26,16 +27,8 @@ def _reader(b: Any, kind: Any) -> Any:
     return lambda p: lanes.widen(b, lanes.load(b, b.bitcast(p, shorts), 2))
 
 
-def _stored(kind: Any) -> ir.Type:
+def stored(kind: Any) -> ir.Type:
     return lanes.FLOAT if kind.dtype == types.float32 else lanes.INT16
-
-
-def _prefetch(b: Any, pointer: Any) -> None:
-    """Ask for a cache line, to the second level: the first is too small for a block ahead."""
-    byte = ir.IntType(8).as_pointer()
-    kind = ir.FunctionType(ir.VoidType(), [byte, *[lanes.INT32] * 3])
-    prefetch = cgutils.get_or_insert_function(b.module, kind, "llvm.prefetch.p0")
-    b.call(prefetch, [b.bitcast(pointer, byte), *(lanes.INT32(c) for c in (0, 2, 1))])
 
 
 def _fold_together(b: Any, vectors: list[Any]) -> Any:
@@ -79,8 +72,8 @@ def scores(rows: int) -> Any:
         def emit(target, b, signature, args):
             q, q_at, q_stride, k, places, at, ahead, head, dim, vectors, out, out_at, step = args
             kinds = signature.args
-            number = _stored(kinds[3])
-            read_key, read = _reader(b, kinds[3]), _reader(b, kinds[0])
+            number = stored(kinds[3])
+            read_key, read = reader(b, kinds[3]), reader(b, kinds[0])
             q = lanes.address(target, b, kinds[0], q, q_at, lanes.FLOAT)
             k = lanes.address(target, b, kinds[3], k, whole(0), number)
             queries = [lanes.at(b, q, b.mul(q_stride, whole(r))) for r in range(rows)]
@@ -98,7 +91,7 @@ def scores(rows: int) -> Any:
                 asked = [read(lanes.at(b, start, offset)) for start in queries]
                 found = [read_key(lanes.at(b, start, offset)) for start in here]
                 for start in following:
-                    _prefetch(b, lanes.at(b, start, offset))
+                    lanes.fetch(b, lanes.at(b, start, offset), FAR)
                 return [
                     lanes.fma(b, asked[i // keys], found[i % keys], had[i]) for i in range(LANES)
                 ]
@@ -141,9 +134,9 @@ def weighted(rows: int, panels: int) -> Any:
             p, p_at, p_stride, v, places, at, ahead, head, dim, column, count = args[:11]
             old, old_at, out, out_at, out_stride = args[11:]
             kinds = signature.args
-            read, read_out = _reader(b, kinds[3]), _reader(b, kinds[13])
+            read, read_out = reader(b, kinds[3]), reader(b, kinds[13])
             p = lanes.address(target, b, kinds[0], p, p_at, lanes.FLOAT)
-            v = lanes.address(target, b, kinds[3], v, column, _stored(kinds[3]))
+            v = lanes.address(target, b, kinds[3], v, column, stored(kinds[3]))
             here = lanes.address(target, b, kinds[4], places, at, lanes.INT64)
             following = lanes.address(target, b, kinds[4], places, ahead, lanes.INT64)
             old = lanes.address(target, b, kinds[11], old, old_at, lanes.FLOAT)
@@ -165,7 +158,7 @@ def weighted(rows: int, panels: int) -> Any:
                 for c in range(panels):
                     values.append(read(lanes.at(b, value, whole(LANES * c))))
                     if rows > 1:
-                        _prefetch(b, lanes.at(b, later, whole(LANES * c)))
+                        lanes.fetch(b, lanes.at(b, later, whole(LANES * c)), FAR)
                 found = []
                 for r in range(rows):
                     weight = lanes.splat(b, b.load(lanes.at(b, weights[r], j)))

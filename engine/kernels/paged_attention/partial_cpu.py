@@ -13,6 +13,7 @@ from engine.kernels.compiled import body, inner, pasted
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.panels_cpu import GROUP
 from engine.kernels.paged_attention.gathered import scores, weighted
+from engine.kernels.paged_attention.stream_cpu import attend_stream, find, state
 from engine.kernels.rows import exponentials, largest, part, read
 
 BLOCK = 64  # keys between two looks at the maximum
@@ -25,28 +26,13 @@ _weigh_panel = weighted(1, 1)
 
 def room(rows: int, dim: int) -> int:
     """Floats of scratch one thread needs for `rows` queries at once."""
-    size = rows * (dim + BLOCK + 3)
+    size = rows * (dim + max(BLOCK + 3, state(dim)))
     return -(-size // LANES) * LANES
 
 
 def numbers(rows: int) -> int:
     """Integers of scratch one thread needs for `rows` queries at once."""
     return 2 * BLOCK + 3 * rows
-
-
-@inner
-def _find(places, at, count, table, table_at, page_size, key, heads):
-    """Where `count` tokens from `key` on lie, counted in heads; the last one fills the block."""
-    page, within = key // page_size, key % page_size
-    start = np.int64(table[table_at + page]) * page_size
-    for j in range(count):
-        if within == page_size:
-            page, within = page + 1, 0
-            start = np.int64(table[table_at + page]) * page_size
-        places[at + j] = (start + within) * heads
-        within += 1
-    for j in range(count, BLOCK):
-        places[at + j] = places[at + max(count - 1, 0)]
 
 
 @pasted
@@ -140,16 +126,12 @@ def _gather(members, share, groups, at):
     return count
 
 
-@body
-def attend_run(
+@inner
+def _attend_blocks(
     q, q_at, share, k, v, head, members, heads, dim, value_dim, table, table_at, page_size,
     begin, end, scale, softcap, out, out_at, lse, lse_at, work, work_at, places, places_at,
 ):  # fmt: skip
-    """Keys `begin` … `end` for the queries of `members` key/value heads from `head` on.
-
-    `q_at`, `out_at` and `lse_at` point at the first of members · share queries, which follow each
-    other. `work` needs `room` floats, `places` `numbers` integers. No keys: out 0, lse -∞.
-    """
+    """As `attend_run`, for any shape: blocks of keys scored, softened, then their values weighed."""
     count = members * share
     weights, queries = part(work, work_at), part(work, work_at + count * BLOCK)
     best = part(queries, count * dim)
@@ -164,12 +146,13 @@ def attend_run(
     groups = _gather(members, share, places, groups_at)
     # A token's heads lie side by side: a few tokens' keys of all heads before the next tokens'.
     strip = LANES if members > 1 else BLOCK
-    _find(places, here, min(BLOCK, end - begin), table, table_at, page_size, begin, heads)
+    first = min(BLOCK, end - begin)
+    find(places, here, first, BLOCK, table, table_at, page_size, begin, heads)
     for block in range(begin, end, BLOCK):
         keys, left = min(BLOCK, end - block), min(BLOCK, end - block - BLOCK)
         then = 2 * places_at + BLOCK - here
         if left > 0:
-            _find(places, then, left, table, table_at, page_size, block + BLOCK, heads)
+            find(places, then, left, BLOCK, table, table_at, page_size, block + BLOCK, heads)
         for at in range(0, keys, strip):
             some = min(strip, keys - at)
             for i in range(groups_at, groups_at + 3 * groups, 3):
@@ -200,3 +183,25 @@ def attend_run(
                 out[d] /= below[row]
         else:
             lse[lse_at + row] = NOTHING
+
+
+@body
+def attend_run(
+    q, q_at, share, k, v, head, members, heads, dim, value_dim, table, table_at, page_size,
+    begin, end, scale, softcap, out, out_at, lse, lse_at, work, work_at, places, places_at,
+):  # fmt: skip
+    """Keys `begin` … `end` for the queries of `members` key/value heads from `head` on.
+
+    `q_at`, `out_at` and `lse_at` point at the first of members · share queries, which follow each
+    other. `work` needs `room` floats, `places` `numbers` integers. No keys: out 0, lse -∞.
+    """
+    if share == 1 and softcap == 0 and dim == value_dim and (dim == 64 or dim == 128):
+        attend_stream(
+            q, q_at, k, v, head, members, heads, dim, table, table_at, page_size, begin, end,
+            scale, out, out_at, lse, lse_at, work, work_at, places, places_at,
+        )  # fmt: skip
+    else:
+        _attend_blocks(
+            q, q_at, share, k, v, head, members, heads, dim, value_dim, table, table_at, page_size,
+            begin, end, scale, softcap, out, out_at, lse, lse_at, work, work_at, places, places_at,
+        )  # fmt: skip

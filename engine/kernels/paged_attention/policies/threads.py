@@ -9,6 +9,7 @@ import torch
 from engine.core.clock import Clock, WallClock
 from engine.core.config import knob
 from engine.core.errors import BadInput
+from engine.core.memory import require
 from engine.hardware.measure import known_roofs
 from engine.hardware.roofs import THIS_MACHINE
 from engine.kernels.operator import Arguments
@@ -19,6 +20,7 @@ from engine.kernels.paged_attention.reference import paged_attention
 from engine.kernels.paged_attention.workers import Shape, Times, Workers
 
 DTYPES = ("float32", "bfloat16")
+COPIES = 4  # of the cache in memory at once: its own, the float64 that it is held to, a sweep's
 
 
 class Threads(Workers):
@@ -45,6 +47,9 @@ class Threads(Workers):
                 f"dtype {shape.dtype}: threads compute {' or '.join(DTYPES)}; choose one, or "
                 "workers=modelled"
             )
+        size = sum(contexts) * shape.key_bytes * shape.kv_heads
+        advice = "take fewer or shorter sequences, or workers=modelled"
+        require(COPIES * size, f"keys and values of {sum(contexts):,} tokens", advice)
         return cases_made(
             shape.heads, shape.kv_heads, shape.dim, [1] * len(contexts), contexts, seed,
             getattr(torch, shape.dtype),

@@ -131,7 +131,7 @@ def _attend_blocks(
     q, q_at, share, k, v, head, members, heads, dim, value_dim, table, table_at, page_size,
     begin, end, scale, softcap, out, out_at, lse, lse_at, work, work_at, places, places_at,
 ):  # fmt: skip
-    """As `attend_run`, for any shape: blocks of keys scored, softened, then their values weighed."""
+    """As `attend_run`, for any shape: blocks of keys are scored, softened, their values weighed."""
     count = members * share
     weights, queries = part(work, work_at), part(work, work_at + count * BLOCK)
     best = part(queries, count * dim)

@@ -71,6 +71,7 @@ def _facts(op: Any, variant: Any, forced: bool) -> dict[str, Any]:
         obstacle = ""
     elif variant.interpreted and obstacle == "no GPU":
         obstacle = "interpreted"
+    interpreted = not obstacle and variant.device == "cuda" and not torch.cuda.is_available()
     picked = not obstacle and op.pick(given) is variant
     return {
         "operator": op.name,
@@ -80,6 +81,7 @@ def _facts(op: Any, variant: Any, forced: bool) -> dict[str, Any]:
         "gradients": variant.gradients,
         "runs_here": not obstacle,
         "obstacle": obstacle,
+        "interpreted": interpreted,
         "picked": picked,
         "about": variant.about,
     }
@@ -122,7 +124,8 @@ def _print(found: list[dict[str, Any]], args: argparse.Namespace) -> None:
 
 
 def _line(row: dict[str, Any]) -> tuple[str, ...]:
-    here = row["obstacle"] or ("yes *" if row["picked"] else "yes")
+    told = "interpreted" if row["interpreted"] else row["obstacle"]
+    here = told or ("yes *" if row["picked"] else "yes")
     grad = "yes" if row["gradients"] else ""
     dtypes = " ".join(row["dtypes"])
     return row["operator"], row["variant"], row["device"], dtypes, grad, here, row["about"]

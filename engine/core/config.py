@@ -258,10 +258,12 @@ def from_dict(kind: type[ConfigT], fields: Mapping[str, Any]) -> ConfigT:
 
 def _sentence(kind: type[Config], fault: ValidationError) -> str:
     first = fault.errors()[0]
-    where = ".".join(str(part) for part in first["loc"]) or kind.__name__
+    where = ".".join(str(part) for part in first["loc"])
     what = first["msg"].removeprefix("Value error, ")
     if first["type"] == "extra_forbidden":
         return f"knob {where!r}: no such knob; {suggest(where, kind.model_fields)}"
     given = first.get("input")
     shown = "" if isinstance(given, (dict, Config)) else f" (given {str(given)[:60]!r})"
+    if not where:  # of several knobs together: the fault names them
+        return what
     return f"knob {where!r}: {what[0].lower()}{what[1:]}{shown}"

@@ -15,6 +15,8 @@ from engine.core.config import Choice, Config, Policy, knob
 from engine.core.errors import BadInput
 from engine.core.events import Mark, Span
 from engine.core.machine import describe
+from engine.core.memory import require
+from engine.core.names import suggest
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.hardware import Device, bound, device, roofs_of
@@ -37,6 +39,10 @@ class Shapes(Policy):
     @abstractmethod
     def cases(self) -> Iterator[tuple[Operator, Case]]:
         """Operators with the shapes to run them at."""
+
+    def numbers(self) -> int:
+        """Numbers in inputs and results of its largest shape; 0 where that fits anywhere."""
+        return 0
 
 
 class Sweep(Config):
@@ -66,6 +72,7 @@ def _all() -> Shapes:
 
 def run(config: Sweep, live: Live, refresh: bool = False) -> None:
     """The driver; `refresh`: measure the machine again first. Raises BadInput (unknown device)."""
+    require(2 * 4 * config.operator.numbers(), "these shapes", "make them smaller")  # one to cast
     ghost = None if config.beside in ("", NONE) else device(config.beside)
     machine = measure(
         refresh, say=lambda text: live.report(f"measuring this machine: {text}", 0, 0)
@@ -74,6 +81,7 @@ def run(config: Sweep, live: Live, refresh: bool = False) -> None:
     clock = WallClock()
     live.open(config, clock, describe(), roofs=roofs)
     cases = list(config.operator.cases())
+    _require_variant(config.variant, cases)
     counting, why = counters()
     if machine.caution:
         live.emit(Mark(clock.now(), "machine", "caution", f"roofs {machine.caution}"))
@@ -88,6 +96,13 @@ def run(config: Sweep, live: Live, refresh: bool = False) -> None:
                 bench.model(ghost, operator, case, work)
     if counting is not None:
         counting.close()
+
+
+def _require_variant(name: str, cases: list[tuple[Operator, Case]]) -> None:
+    """Raises BadInput where no operator has the variant asked for."""
+    known = {variant: None for operator, _ in cases for variant in operator.variants()}
+    if name and name not in known:
+        raise BadInput(f"variant {name!r}: no such variant; {suggest(name, known)}")
 
 
 class _Threads:

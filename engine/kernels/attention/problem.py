@@ -3,6 +3,7 @@
 Shape letters: T tokens of all sequences, H query heads, G key/value heads, D head size.
 """
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -11,9 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.core.memory import require
 from engine.kernels.attention.arguments import Given, given
 from engine.kernels.attention.gradients import Switches, Tensors
 from engine.kernels.matmul.pack import aligned
+
+LARGE = 2**26  # bytes beyond which an array is asked for first
+FEWER = "take fewer tokens, heads or sequences, or workers=modelled"
 
 
 class Ledger:
@@ -24,6 +29,9 @@ class Ledger:
 
     def take(self, *shape: int) -> np.ndarray:
         """A new array of zeros, counted."""
+        size = 4 * math.prod(shape)
+        if size > LARGE:
+            require(size, "this attention", FEWER)
         array = aligned(int(np.prod(shape)), np.float32).reshape(shape)
         self.held += array.nbytes
         self.most = max(self.most, self.held)
@@ -79,6 +87,9 @@ class Problem:
 
     @cached_property
     def _drawn(self) -> list[Tensor]:
+        # Queries are doubled into another array; results are as large as inputs.
+        numbers = self.tokens * self.dim * (5 * self.heads + 4 * self.kv_heads)
+        require(4 * numbers, f"{self.tokens:,} tokens of {self.heads} heads", FEWER)
         draw = torch.Generator().manual_seed(self.seed)
         heads = (self.heads, self.kv_heads, self.kv_heads, self.heads)
         # Queries twice as wide as usual: scores differ more, so that the maximum moves on the way.

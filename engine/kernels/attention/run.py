@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from engine.core.clock import Clock
+from engine.core.errors import BadInput
 from engine.core.events import Level, Mark, Span
 from engine.core.machine import describe
 from engine.core.run import Live
@@ -16,16 +17,19 @@ from engine.kernels.attention import reference
 from engine.kernels.attention.config import AttentionConfig
 from engine.kernels.attention.policy import Phase
 from engine.kernels.attention.problem import Problem
+from engine.kernels.attention.product_cpu import BLOCK
 from engine.kernels.attention.split import evenness
 from engine.kernels.attention.sweep import AXES, SWEEP, sweep
 
 KERNELS = "attention"  # the lane of whole kernels
 MEMORY, BUSY, ERROR = "extra memory", "work split", "error"  # names of levels
+MOST_BLOCKS = 2**20
 MOST_PAIRS = 2**23  # pairs that the reference may hold at once, in float64
 
 
 def run(config: AttentionConfig, live: Live) -> None:
     """Compute attention as `config` says; `live` is where events go."""
+    _bounded(config)
     problem, workers = config.problem(), config.workers
     number, clock = workers.number(), config.workers.clock()
     live.open(config, clock, describe(), curves={SWEEP: AXES}, **workers.facts())
@@ -44,6 +48,17 @@ def run(config: AttentionConfig, live: Live) -> None:
             live.emit(Level(now, KERNELS, MEMORY, float(problem.ledger.held)))
     if workers.real and config.checked:
         _compare(problem, clock, live)
+
+
+def _bounded(config: AttentionConfig) -> None:
+    """Raises BadInput for more work items than can be followed one by one."""
+    heads = config.kv_heads * config.share
+    count = heads * sum(-(-n // BLOCK) for n in config.lengths)
+    if count > MOST_BLOCKS:
+        raise BadInput(
+            f"{count:,} blocks of {BLOCK} rows over all heads: at most {MOST_BLOCKS:,} are "
+            "followed; take fewer tokens, heads or sequences"
+        )
 
 
 def shares(items: list[Span]) -> list[int]:

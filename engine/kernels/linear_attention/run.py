@@ -12,6 +12,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from engine.core.clock import WallClock
 from engine.core.events import Blob, Level, Mark, Span
 from engine.core.machine import describe
+from engine.core.memory import require
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.hardware.measure import known_roofs
@@ -71,6 +72,8 @@ def run(config: GatedLinearConfig, live: Live) -> None:
         AHEAD: {"x": "length (tokens)", "y": "times as fast (×)", "log_x": True, "log_y": True},
     }
     workers = [f"worker {n}" for n in range(config.workers)]
+    numbers = config.heads * config.longest * (3 * config.key + 2 * config.value)
+    require(3 * 4 * numbers, f"{config.longest:,} tokens", "take fewer tokens or heads")
     live.open(
         config, WallClock(), describe(), curves=axes, lanes=[*workers, STATE_LANE],
         roofs=known_roofs(),

@@ -16,6 +16,9 @@ class LinearAttention(Shapes):
     heads: int = knob(8, "Heads", low=1, high=64, log=True)
     dim: int = knob(64, "Numbers in a head", low=8, high=256, log=True)
 
+    def numbers(self) -> int:
+        return 5 * self.tokens * self.heads * self.dim
+
     def cases(self) -> Iterator[tuple[Operator, Case]]:
         from engine.kernels.linear_attention.cases import case
 

@@ -16,6 +16,9 @@ class Matmul(Shapes):
     outputs: int = knob(2048, "Outputs", low=1, high=1 << 13, log=True)
     inputs: int = knob(2048, "Inputs", low=1, high=1 << 13, log=True)
 
+    def numbers(self) -> int:
+        return self.rows * (self.inputs + self.outputs) + self.inputs * self.outputs
+
     def cases(self) -> Iterator[tuple[Operator, Case]]:
         from engine.kernels.matmul.cases import case
 

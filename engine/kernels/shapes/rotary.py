@@ -16,6 +16,9 @@ class Rotary(Shapes):
     heads: int = knob(32, "Heads", low=1, high=256, log=True)
     dim: int = knob(128, "Numbers in a head", low=2, high=512, log=True)
 
+    def numbers(self) -> int:
+        return 2 * self.tokens * self.heads * self.dim
+
     def cases(self) -> Iterator[tuple[Operator, Case]]:
         from engine.kernels.rotary.cases import case
 

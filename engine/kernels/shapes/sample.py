@@ -18,6 +18,9 @@ class Sample(Shapes):
         "greedy", "Likeliest, drawn, or drawn from the likeliest"
     )
 
+    def numbers(self) -> int:
+        return 2 * self.rows * self.vocab
+
     def cases(self) -> Iterator[tuple[Operator, Case]]:
         from engine.kernels.sample.cases import case
 

@@ -15,6 +15,9 @@ class Swiglu(Shapes):
     rows: int = knob(512, "Rows", low=1, high=1 << 16, log=True)
     width: int = knob(11008, "Numbers in a row", low=1, high=1 << 16, log=True)
 
+    def numbers(self) -> int:
+        return 3 * self.rows * self.width
+
     def cases(self) -> Iterator[tuple[Operator, Case]]:
         from engine.kernels.swiglu.cases import case
 

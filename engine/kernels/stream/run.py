@@ -8,6 +8,7 @@ import numpy as np
 from engine.core.clock import WallClock
 from engine.core.events import Blob, Level, Mark, Span
 from engine.core.machine import describe
+from engine.core.memory import require
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.hardware.measure import known_roofs
@@ -29,6 +30,7 @@ def run(config: StreamConfig, live: Live) -> None:
     axes = {op.name: {"x": "repetition", "y": "bandwidth (B/s)", "zero": True} for op in OPERATIONS}
     axes[SWEEP] = {"x": "numbers in a vector", "y": "bandwidth (B/s)", "log_x": True, "log_y": True}
     chosen = pick(config.backend)
+    require(4 * 8 * config.length, f"vectors of {config.length:,} numbers", "take shorter ones")
     live.open(
         config, clock, describe(), curves=axes, backend=chosen.name, native=native().name,
         roofs=known_roofs(),

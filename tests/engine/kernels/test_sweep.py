@@ -110,6 +110,11 @@ def test_fewer_threads_are_used_and_given_back():
     assert reads[0]["value"] == 1e10
 
 
+def test_an_unknown_variant_is_answered_with_the_known_ones():
+    with pytest.raises(BadInput, match="variant 'nosuch': no such variant; one of: rows, rows_cpu"):
+        log_of(operator="norm", variant="nosuch")
+
+
 def test_an_unknown_device_is_answered_with_the_known_ones():
     with pytest.raises(BadInput, match="device 'x100': no data sheet"):
         log_of(operator="norm", beside="x100")

@@ -3,7 +3,8 @@
 In come the tokens, who wrote each, and what its writer saw at that moment (`Record`); every key is
 turned to the position at which each reader sees it, once for each reader. No block, page, partial
 result or turned query is involved. Shape letters: N tokens, C hidden, H query heads, G key/value
-heads, D head size, V vocabulary, Q of the N tokens, L visible tokens.
+heads, D head size, V vocabulary, Q of the N tokens, S = H / G,
+L visible tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -122,12 +123,15 @@ def _attention(
             hidden_QL |= own_N[part, None] - place_QL >= window
         at = place_QL.clamp(min=0).flatten()
         k_LGD = rotate(k[token_QL.flatten()], turns[0][at], turns[1][at], rotary.interleaved)
-        k_QLHD = k_LGD.view(*token_QL.shape, *k.shape[1:]).repeat_interleave(share, dim=2)
-        v_QLHD = v[token_QL].repeat_interleave(share, dim=2)
-        scores_QHL = torch.einsum("qhd,qlhd->qhl", q[part], k_QLHD) * config.scale(layer)
-        scores_QHL = softcap(scores_QHL, config.attention_softcap)
-        weights_QHL = scores_QHL.masked_fill(hidden_QL[:, None], float("-inf")).softmax(-1)
-        out[part] = torch.einsum("qhl,qlhd->qhd", weights_QHL, v_QLHD)
+        k_QLGD, q_QGSD = (
+            k_LGD.view(*token_QL.shape, *k.shape[1:]),
+            q[part].unflatten(1, (-1, share)),
+        )
+        scores_QGSL = torch.einsum("qgsd,qlgd->qgsl", q_QGSD, k_QLGD) * config.scale(layer)
+        scores_QGSL = softcap(scores_QGSL, config.attention_softcap)
+        scores_QGSL = scores_QGSL.masked_fill(hidden_QL[:, None, None], float("-inf"))
+        mixed_QGSD = torch.einsum("qgsl,qlgd->qgsd", scores_QGSL.softmax(-1), v[token_QL])
+        out[part] = mixed_QGSD.flatten(1, 2)
     return linear(w, "out", out.flatten(1))
 
 

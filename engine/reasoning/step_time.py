@@ -1,0 +1,83 @@
+"""What a step of several threads costs beside a step of plain requests, on this machine.
+
+Both go through their whole loop (plan, forward, sampling, events), on the same weights, in turns of
+a few steps each, at views and contexts of equal length.
+"""
+
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+
+from engine.core.clock import WallClock
+from engine.core.config import update
+from engine.core.events import AnyEvent
+from engine.inference.config import InferenceConfig
+from engine.inference.engine import Engine
+from engine.inference.executor_real import RealExecutor, executor_for
+from engine.inference.request import Request, sampling
+from engine.reasoning.config import ReasoningConfig
+from engine.reasoning.mind import Mind, open_mind
+from engine.reasoning.reasoner import Reasoner
+
+TURN = 8  # steps of one kind before the other's
+WARM = 2  # more of each, not counted
+
+
+def step_times(
+    config: ReasoningConfig, requests: int, turns: int
+) -> tuple[list[float], list[float]]:
+    """Seconds a step: of the config's workers, and of so many plain requests (median a turn)."""
+    total = (turns + 1) * (TURN + WARM)
+    config = update(
+        config,
+        {"budget": total + 1, "header": "", "sampling.ignore_eos": True, "pages": 1024},
+    )
+    mind = open_mind(config)
+    plain = InferenceConfig(pages=1024, page_size=config.page_size)
+    executor = executor_for(plain, mind.model, mind.name)
+    events: list[AnyEvent] = []
+    threads = _threads(config, mind, events)
+    _engine(plain, executor, requests, 32, events).step()  # compiled before it is timed
+    ours: list[float] = []
+    theirs: list[float] = []
+    for turn in range(turns):
+        context = threads.board.view(threads.board.running[0])[-1].end
+        middle = context + (config.workers - 1) * (TURN + WARM) // 2
+        engine = _engine(plain, executor, requests, middle, events)
+        both = [(threads.step, ours), (engine.step, theirs)]
+        for step, times in both if turn % 2 else both[::-1]:
+            took = []
+            for _ in range(WARM + TURN):
+                began = perf_counter()
+                step()
+                took.append(perf_counter() - began)
+            times.append(median(took[WARM:]))
+    return ours, theirs
+
+
+def _threads(config: ReasoningConfig, mind: Mind, events: list[AnyEvent]) -> Reasoner:
+    made = Reasoner(config, mind, WallClock(), events.append)
+    vocab = mind.model.config.vocab
+    made.read(np.random.default_rng(config.seed).integers(0, vocab, 32).tolist())
+    for worker in range(config.workers):
+        made.start(f"worker{worker}")
+    for _ in range(WARM):
+        made.step()
+    return made
+
+
+def _engine(
+    config: InferenceConfig, executor: RealExecutor, requests: int, context: int,
+    events: list[AnyEvent],
+) -> Engine:  # fmt: skip
+    """Requests that have `context` tokens and decode."""
+    engine = Engine(config, executor, WallClock(), events.append)
+    draw = np.random.default_rng(config.seed)
+    wish = sampling(max_tokens=4 * (TURN + WARM), ignore_eos=True)
+    for _ in range(requests):
+        prompt = draw.integers(0, executor.facts.vocab, context).astype(np.int32)
+        engine.add(Request(prompt, wish))
+    while not engine.step() or engine.scheduler.prefill.pending:
+        pass
+    return engine

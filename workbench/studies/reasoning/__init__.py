@@ -1,0 +1,1 @@
+"""Reasoning threads: several minds over one cache."""

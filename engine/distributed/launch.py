@@ -36,7 +36,7 @@ def launch(
     *,
     limit: float = 60.0,
     port: int = 0,
-    poll: Callable[[], None] = lambda: None,
+    poll: Callable[[], object] = lambda: None,
 ) -> list[Record]:
     """Run `work(rank, given)` on `ranks` processes; their records in order of rank.
 
@@ -46,7 +46,7 @@ def launch(
     """
     if not 1 <= ranks <= MOST:
         raise BadInput(f"ranks {ranks}: from 1 to {MOST} on one machine")
-    context = _context()
+    context = _context(work.__module__)
     lines = board.board(context, ranks)
     with ExitStack() as stack:
         meeting = stack.enter_context(_listen(port))
@@ -93,7 +93,7 @@ class _Watch:
 
     def __init__(
         self, processes: list[BaseProcess], pipes: list[Connection], lines: board.Board,
-        limit: float, poll: Callable[[], None],
+        limit: float, poll: Callable[[], object],
     ) -> None:  # fmt: skip
         self.processes, self.pipes, self.lines, self.poll = processes, pipes, lines, poll
         self.limit, self.end = limit, time.monotonic() + limit
@@ -152,10 +152,11 @@ def _listen(port: int) -> socket.socket:
     return listening
 
 
-def _context() -> BaseContext:
+def _context(module: str) -> BaseContext:
+    """How processes are made; the server loads `module` once where it is the first asked for."""
     if sys.platform == "linux":
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["engine.distributed.rank"])
+        context.set_forkserver_preload(["engine.distributed.rank", module])
         return context
     return multiprocessing.get_context("spawn")
 

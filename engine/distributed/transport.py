@@ -7,6 +7,7 @@ another is the n-th received there, whatever else travels meanwhile.
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,7 +54,9 @@ class Transport:
         self.sent: list[Half] = []
         self.received: list[Half] = []
         self._counts: defaultdict[tuple[int, int], int] = defaultdict(int)
-        self._leaving: list[tuple[Any, Tensor, int]] = []
+        # Gloo tells that a send is done only to who waits for it; meanwhile its bytes are held.
+        self._waits = ThreadPoolExecutor(1, "sends")
+        self._leaving: list[tuple[Future[None], int]] = []
 
     def now(self) -> float:
         return time.perf_counter() - self.origin
@@ -64,8 +67,8 @@ class Transport:
         number = self._number(self.rank, target)
         self.sent.append(Half(self.rank, target, number, flat.numel(), self.now(), task))
         work = self._try(target, lambda: self.group.send([flat], target, number))
-        self._leaving = [each for each in self._leaving if not each[0].is_completed()]
-        self._leaving.append((work, flat, target))
+        self._leaving = [each for each in self._leaving if not each[0].done()]
+        self._leaving.append((self._waits.submit(_wait, work, flat), target))
 
     def receive(self, source: int, shapes: Sequence[Shape], task: str = "") -> Arriving:
         """Make room for the next message from `source` and return; `take` gives it."""
@@ -86,9 +89,9 @@ class Transport:
 
     def finish(self) -> None:
         """Wait until all that was sent has left, and until every rank is this far."""
-        for work, _, target in self._leaving:
+        for leaving, target in self._leaving:
             self.say(f"waiting for rank {target} to take a message")
-            self._try(target, work.wait)
+            self._try(target, leaving.result)
         self._leaving = []
         self.barrier()
 
@@ -104,6 +107,10 @@ class Transport:
                 self._answer(other)
             elif self.rank == other:
                 self._ask()
+        self.forget()
+
+    def forget(self) -> None:
+        """Leave out of the record what was sent and received so far."""
         self.sent, self.received = [], []
 
     def open(self) -> None:
@@ -139,6 +146,12 @@ class Transport:
             return act()
         except RuntimeError as fault:
             raise PeerGone(peer, str(fault).splitlines()[0]) from None
+
+
+def _wait(work: Any, flat: Tensor) -> None:
+    """Until a send is done; `flat` is kept that long."""
+    work.wait()
+    del flat
 
 
 def unpacked(flat: Tensor, shapes: Sequence[Shape]) -> list[Tensor]:

@@ -58,8 +58,8 @@ def test_a_hanging_rank_ends_the_run_within_its_limit_and_is_named(where):
     given = {"who": 2, "where": where, "how": "hang"}
     start = time.monotonic()
     with pytest.raises(RankLost, match=f"rank 2: hangs, still in {where}"):
-        launch(works.fail, 3, given, limit=3)
-    assert time.monotonic() - start < 8
+        launch(works.fail, 3, given, limit=2)
+    assert time.monotonic() - start < 7
 
 
 def test_what_a_rank_raises_is_told_in_one_line():
@@ -69,7 +69,7 @@ def test_what_a_rank_raises_is_told_in_one_line():
 
 def test_ranks_that_all_wait_are_called_a_deadlock():
     with pytest.raises(RankLost, match=r"deadlock.*rank 0 waiting for rank 1 \(news\) in exchange"):
-        launch(works.deadlock, 2, limit=2)
+        launch(works.deadlock, 2, limit=1.5)
 
 
 def test_no_process_is_left_when_a_person_stops():

@@ -1,0 +1,60 @@
+"""A rank's program: a generator of steps, written once and run on real ranks or a virtual clock.
+
+A program yields `Compute`, `Send`, `Receive` and `Wait`; a compute step is answered with what its
+work returned, a wait with the tensors of the message, the others with nothing of use.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from torch import Tensor
+
+from engine.distributed.transport import Shape
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Do `work` now; `flops` and `bytes` of memory are what a described device would be asked."""
+
+    name: str
+    work: Callable[[], Any]
+    flops: float = 0.0
+    task: str = ""
+    bytes: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Start sending and go on."""
+
+    target: int
+    tensors: Sequence[Tensor]
+    task: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Receive:
+    """Make room for the next message from `source` and go on; answered with a ticket."""
+
+    source: int
+    shapes: Sequence[Shape]
+    task: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait for the message of a ticket."""
+
+    ticket: Any
+
+
+Step: TypeAlias = Compute | Send | Receive | Wait
+Program: TypeAlias = Generator[Step, Any, T]
+
+
+def shapes_of(tensors: Sequence[Tensor]) -> list[Shape]:
+    """What a message of tensors like these holds."""
+    return [Shape(tuple(tensor.shape), tensor.dtype) for tensor in tensors]

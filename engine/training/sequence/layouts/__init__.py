@@ -1,0 +1,1 @@
+"""Ways to deal a sequence to ranks."""

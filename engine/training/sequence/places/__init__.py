@@ -1,0 +1,1 @@
+"""Where the ranks are: processes of this machine, or described devices."""

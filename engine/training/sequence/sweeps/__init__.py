@@ -1,0 +1,1 @@
+"""Curves that can be drawn beside a run."""

@@ -1,0 +1,165 @@
+"""Sequence Parallelism: a sequence split among ranks, ring self-attention over its pieces."""
+
+from engine.core.config import update
+from engine.core.events import Level
+from engine.core.log import Log
+from engine.distributed.exposed import sent
+from engine.training.sequence.config import SequenceConfig
+from engine.training.sequence.layouts.contiguous import Contiguous
+from engine.training.sequence.policies.ring_self_attention import RingSelfAttention
+from engine.training.sequence.room import longest, peak
+from engine.training.sequence.run import ERROR, PEAK, run
+from engine.training.sequence.sweeps.memory import Memory
+from workbench.study import Changes, Claim, Outcome, RunConfig, Study
+
+GATHERED: Changes = {"attention": "gathered"}
+ONLINE: Changes = {"attention": "ring"}
+# The attention of BERT Base, with which the paper measures: 12 heads of 64.
+HEADS, DIM, RANKS = 12, 64, 64
+ROOM = 2**30  # bytes; a limit, not that of the paper's devices, which hold weights too
+
+
+def values(log: Log, name: str) -> dict[str, float]:
+    """The last value of the levels of that name, by lane."""
+    return {level.lane: level.value for level in log.of(Level) if level.name == name}
+
+
+def exact(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Real ranks against one process, bidirectional and causal."""
+    worst, count = [], 0
+    for ranks in (2, 4) if fast else (2, 3, 4):
+        for causal in (False, True):
+            sized: Changes = {"ranks": ranks, "tokens": 96 * ranks, "kv_heads": 2, "share": 2,
+                              "dim": 32, "causal": causal, "backward": True, "sweep": "nothing",
+                              "place": "processes", "batch": 2}  # fmt: skip
+            found = values(run_config(update(config, sized)), ERROR)
+            worst += found.values()
+            count += len(found) == 4
+    return Outcome(
+        f"o, dq, dk, dv of {count} runs on gloo ranks within 1e-5 of one process in float64",
+        f"largest error {max(worst):.1e}",
+        bool(count) and all(0 < error <= 1e-5 for error in worst),
+    )
+
+
+def grows(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Sequences of 1024 tokens that fit a gigabyte, and the longest one, at 1 rank and at 8."""
+    base: Changes = {"kv_heads": HEADS, "share": 1, "dim": DIM, "causal": False, "batch": 1}
+    found: dict[str, list[int]] = {"tokens": [], "batch": []}
+    for ranks in (1, 8):
+        one = update(config, {**base, "ranks": ranks, "tokens": 1024})
+        for name, sizes in found.items():
+            sizes.append(longest(one, ROOM, name))
+    (short, long), (few, many) = found["tokens"], found["batch"]
+    return Outcome(
+        "8 ranks hold at least 7.5× the batch and 0.95 √8 = 2.7× the length of one",
+        f"{many / few:.1f}× ({few} to {many}) and {long / short:.2f}× ({short} to {long} tokens)",
+        many >= 7.5 * few and long >= 2.69 * short,
+    )
+
+
+def past_heads(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """64 ranks that split the sequence against 12 that split the heads, which is their end."""
+    base: Changes = {"share": 1, "dim": DIM, "causal": False, "batch": 1, "tokens": 768}
+    split = update(config, {**base, "kv_heads": HEADS, "ranks": RANKS})
+    whole = update(config, {**base, "kv_heads": 1, "ranks": 1, "attention": RingSelfAttention()})
+    room = ROOM / 4 if fast else ROOM
+    length, batch = (
+        longest(split, room, name) / longest(whole, room, name) for name in ("tokens", "batch")
+    )
+    return Outcome(
+        "attention alone: at least 0.95 √(64/12) = 2.2× the length and 5× the batch",
+        f"{length:.2f}× and {batch:.1f}×",
+        length >= 2.2 and batch >= 5,
+    )
+
+
+def counted(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Bytes the real ranks counted while they ran, and bytes sent, against the closed forms."""
+    sized: Changes = {"place": "processes", "sweep": "nothing", "backward": True, "causal": False,
+                      "dropped": -1, "tokens": 512, "ranks": 4, "batch": 1}  # fmt: skip
+    config = update(config, sized)
+    log = run_config(config)
+    chunk = 4 * config.batch * config.kv_heads * config.dim * config.tokens // config.ranks
+    n = config.ranks
+    # Keys and values forward and again backward, n - 1 times each; their sums n times.
+    asked = (4 * (n - 1) + 2 * n) * chunk
+    off = max(abs(size / asked - 1) for size in sent(log).values())
+    held = max(values(log, PEAK).values())
+    told = peak(config)
+    return Outcome(
+        f"each rank sends {asked / 1024:.0f} KiB, and to one other rank only; "
+        "holds within 10% of what shapes alone foretell",
+        f"{max(sent(log).values()) / 1024:.0f} KiB over {len(sent(log))} links; {held / told:.3f}×",
+        off == 0 and len(sent(log)) == n and abs(held / told - 1) <= 0.1,
+    )
+
+
+STUDY = Study(
+    slug="sequence-parallelism",
+    driver=run,
+    config=SequenceConfig(
+        attention=RingSelfAttention(),
+        causal=False,
+        layout=Contiguous(),
+        tokens=512,
+        sweep=Memory(),
+    ),
+    views=("schedule", "curves", "levels"),
+    about=(
+        "A sequence is cut into as many pieces as there are ranks. Each rank keeps the queries of "
+        "its piece; keys go round the ring, rank to rank, until every rank has the scores of its "
+        "queries with all of them, then values go round for the output. Backward does the same "
+        "with gradients. No rank ever holds the whole sequence, so longer ones and larger batches "
+        "fit as ranks are added, past the number of heads where splitting heads ends. The bars "
+        "are processes of this machine that exchange tensors over gloo; the curves count bytes."
+    ),
+    tries=(
+        ("Merge results instead of keeping scores", ONLINE),
+        ("Gather all keys first", GATHERED),
+        ("Sixteen modelled devices", {"place": "devices", "ranks": 16, "tokens": 8192}),
+    ),
+    presets={"online": ONLINE, "gathered": GATHERED},
+    claims=(
+        Claim(
+            id="exact",
+            sentence="Attention and its gradients over a split sequence equal one process's.",
+            paper="ring self-attention computes the same attention (section 3.2)",
+            grade="exact",
+            check=exact,
+            broken={"dropped": 1},
+        ),
+        Claim(
+            id="grows",
+            sentence="The largest batch grows with ranks, the longest sequence with their root.",
+            paper="maximum batch and length grow up to 64 GPUs (section 4)",
+            grade="exact",
+            check=grows,
+            broken=GATHERED,
+        ),
+        Claim(
+            id="past-heads",
+            sentence="Ranks beyond the number of heads still add batch and length.",
+            paper="13.7× the batch and 3.0× the length of tensor parallelism at 64 P100 (abstract)",
+            grade="exact",
+            check=past_heads,
+            broken=GATHERED,
+        ),
+        Claim(
+            id="counted",
+            sentence="What ranks send and hold is what the shapes say.",
+            paper="each device talks to its neighbours in a ring (section 3.2)",
+            grade="exact",
+            check=counted,
+            broken={"attention": "all_to_all"},
+        ),
+    ),
+    limits=(
+        "Attention alone: no linear layers, weights or optimiser, which the paper's 13.7× and 3.0× "
+        "include, so their size cannot be compared with these figures. Bytes are those of tensors "
+        "at torch's operations; scratch memory inside one is not seen. Under a causal mask ring "
+        "self-attention still computes the hidden scores of its output round. On real ranks a "
+        "transfer lasts until its receiver takes it; processes that outnumber cores wait for "
+        "each other's turns too, so waiting there is no figure of a network."
+    ),
+)

@@ -46,6 +46,7 @@ def run(config: InferenceConfig, live: Live) -> None:
         bytes_per_page=facts.bytes_per_page,
         requests=len(requests),
         roofs=list(facts.roofs),
+        commands=["fork", "abort"],
     )
     engine = Engine(config, built.executor, built.clock, live.emit, built.tokenizer, live.log.blobs)
     engine.prepare(requests)

@@ -42,6 +42,7 @@ def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
         device=model.device,
         bytes_per_page=float(config.page_size * model.spec.bytes_per_token()),
         threads=list(NAMES[: config.workers]),
+        commands=["fork", "kill", "say"],
     )
     reasoner = Reasoner(config, mind, clock, live.emit)
     reasoner.read(prompt_tokens(config, mind))

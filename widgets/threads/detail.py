@@ -31,7 +31,6 @@ def reduce(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
     """
     steps = frame["step_time"]
     whole = dict(frame)
-    whole["token_step"] = np.searchsorted(steps, frame["token_time"], "left").astype(np.int32)
     for name in ("edge_time", "mark_time", "wait_start", "wait_stop", "path_start", "path_stop"):
         place = name.replace("_time", "_step") if name.endswith("_time") else f"{name}_step"
         whole[place] = np.searchsorted(steps, frame[name], "right").astype(np.int32)
@@ -65,8 +64,8 @@ def _tokens(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
     lane, total = frame["token_lane"], len(frame["token_lane"])
     most = MOST_STATIC if window.get("static") else MOST
     axis = window.get("axis", "time")
-    at = frame[f"token_{axis if axis in AXES else 'time'}"]
     picked = np.arange(total)
+    at = _of(frame, axis if axis in AXES else "time", slice(None)) if total > most else picked
     if total > most and "start" in window:
         spare = (window["stop"] - window["start"]) / 4
         seen = (at >= window["start"] - spare) & (at <= window["stop"] + spare)
@@ -84,6 +83,15 @@ def _tokens(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
+def _of(frame: dict[str, Any], name: str, picked: Any) -> np.ndarray:
+    """A column of these tokens; a token stands in the step that was the next to end."""
+    if name == "step":
+        times = frame["token_time"][picked]
+        return np.searchsorted(frame["step_time"], times, "left").astype(np.int32)
+    column: np.ndarray = frame[f"token_{name}"][picked]
+    return column
+
+
 def _exact(frame: dict[str, Any], picked: np.ndarray, prefix: str) -> dict[str, Any]:
     """The columns and the text of these tokens."""
     stops = frame["token_stop"].astype(np.int64)
@@ -93,7 +101,7 @@ def _exact(frame: dict[str, Any], picked: np.ndarray, prefix: str) -> dict[str, 
     where = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
     text = "text" if prefix == "token" else f"{prefix}_text"
     return {
-        **{f"{prefix}_{k}": frame[f"token_{k}"][picked] for k in ("lane", *SENT)},
+        **{f"{prefix}_{k}": _of(frame, k, picked) for k in ("lane", *SENT)},
         f"{prefix}_stop": ends.astype(np.int32),
         text: frame["text"][where],
     }
@@ -127,8 +135,8 @@ def _columns(
     agreed = np.bincount(key, frame["token_accepted"][picked], len(many))[used] > 0
     return {
         "token_lane": frame["token_lane"][first],
-        **{f"token_{k}": frame[f"token_{k}"][first] for k in AXES},
-        **{f"until_{k}": frame[f"token_{k}"][last] for k in AXES},
+        **{f"token_{k}": _of(frame, k, first) for k in AXES},
+        **{f"until_{k}": _of(frame, k, last) for k in AXES},
         "token_logprob": likely.astype(np.float32),
         "token_accepted": agreed.astype(np.uint8),
         "token_count": np.minimum(many[used], 65_535).astype(np.uint16),

@@ -1,5 +1,6 @@
 // The lanes of the threads: each one's life as a band, its tokens as ticks or, with room, as text.
 
+const WHOLE_PART = [[-0.5, 1]], MODELLED_PARTS = [[-0.5, 0.4], [0.1, 0.4]]; // modelled ticks are dashed
 const SHADES_OF_TOKEN = 10, LIKELY_STEPS = 64, LEAST_LIKELY = -8;
 
 // Shade of a token by its log-probability, looked up.
@@ -82,7 +83,38 @@ class ThreadLanes {
       this.band(ctx, t, axis, lane, shades);
     }
     this.waits(ctx, t, axis);
+    if (this.isBinned && !ctx.isRecording) this.strips(ctx, t, axis);
     for (const lane of t.visible()) this.row(ctx, t, axis, lane, hovered);
+  }
+
+  // Columns of tokens as pixels: a row of an image for each lane, stretched to the lane's height.
+  strips(ctx, t, axis) {
+    const { frame } = t, { ratio } = t.surface, wide = Math.max(1, Math.round((t.width - t.left - GAP) * ratio));
+    const shown = [...t.visible()].filter((lane) => this.spans.has(lane)), high = this.high(t);
+    const sheet = this.sheet ??= document.createElement("canvas");
+    if (!shown.length) return;
+    if (sheet.width !== wide || sheet.height !== shown.length) [sheet.width, sheet.height] = [wide, shown.length];
+    const brush = sheet.getContext("2d"), image = brush.createImageData(wide, shown.length);
+    const pixels = new Uint32Array(image.data.buffer), at = frame[`token_${axis}`], last = frame[`until_${axis}`];
+    const unit = axis === "time" ? 0 : 1, scale = wide / (t.to - t.from || 1), grey = pixel(this.stage.colors.idle);
+    shown.forEach((lane, row) => {
+      const [first, stop] = this.spans.get(lane), shades = this.shades(lane, t).map(pixel), base = row * wide;
+      for (let i = first; i < stop; i++) {
+        const from = Math.max(0, Math.floor((at[i] - t.from) * scale));
+        const to = Math.min(wide, Math.max(from + 1, Math.round((last[i] + unit - t.from) * scale)));
+        const color = frame.token_accepted[i] ? shades[shadeOf(frame.token_logprob[i])] : grey;
+        for (let x = from; x < to; x++) pixels[base + x] = color;
+      }
+    });
+    brush.putImageData(image, 0, 0);
+    ctx.imageSmoothingEnabled = false;
+    const parts = frame.modelled ? MODELLED_PARTS : WHOLE_PART;
+    shown.forEach((lane, row) => {
+      for (const [from, share] of parts) {
+        ctx.drawImage(sheet, 0, row, wide, 1, t.left, this.middle(t, lane) + from * high, wide / ratio, share * high);
+      }
+    });
+    ctx.imageSmoothingEnabled = true;
   }
 
   band(ctx, t, axis, lane, shades) {
@@ -124,7 +156,8 @@ class ThreadLanes {
     let i = this.firstShown(span, at, last || at, t.from - unit), before = -Infinity;
     for (const bucket of this.buckets) bucket.length = 0;
     this.refused.length = 0;
-    for (; i < stop && at[i] <= t.to; i++) {
+    const isPainted = Boolean(last) && !ctx.isRecording; // by `strips`
+    for (; !isPainted && i < stop && at[i] <= t.to; i++) {
       const x = left + at[i] * scale;
       const bucket = frame.token_accepted[i] ? this.buckets[shadeOf(frame.token_logprob[i])] : this.refused;
       if (last) {
@@ -161,7 +194,7 @@ class ThreadLanes {
   }
 
   ticks(ctx, t, shades, y, high) {
-    const parts = t.frame.modelled ? [[-0.5, 0.4], [0.1, 0.4]] : [[-0.5, 1]]; // modelled ticks are dashed
+    const parts = t.frame.modelled ? MODELLED_PARTS : WHOLE_PART;
     const paint = (color, bucket, [from, share]) => {
       if (!bucket.length) return;
       ctx.fillStyle = this.style(color);

@@ -34,8 +34,12 @@ class SightMatrix {
   value(lane, block) {
     const { frame, cursor } = this.stage, found = this.starts.get(lane * frame.blocks.length + block);
     if (!found) return -1;
-    const passed = countBelow(frame.sight_time.subarray(...found), cursor + 1e-12);
-    return passed ? frame.sight_value[found[0] + passed - 1] : -1;
+    let [low, high] = found;
+    while (low < high) { // the first change after the cursor
+      const middle = (low + high) >> 1;
+      if (frame.sight_time[middle] <= cursor + 1e-12) low = middle + 1; else high = middle;
+    }
+    return low > found[0] ? frame.sight_value[low - 1] : -1;
   }
 
   measure(width) {
@@ -55,18 +59,14 @@ class SightMatrix {
     const { frame, colors } = this.stage, t = this.timeline;
     if (!frame.blocks?.length || !t.pitch) return;
     this.measure(width);
+    this.styles = new Map();
     const right = MATRIX_PAD + this.fits * this.wide;
     ctx.save();
     ctx.beginPath();
     ctx.rect(0, t.top - 1, width, t.bottom - t.top + 2);
     ctx.clip();
     this.grid(ctx, t, right);
-    for (const lane of t.visible()) {
-      for (let block = 0; block < this.fits; block++) {
-        const value = this.value(lane, block);
-        if (value >= 0) this.fill(ctx, t, lane, block, value);
-      }
-    }
+    for (const lane of t.visible()) this.row(ctx, t, lane);
     this.outline(ctx, t);
     ctx.restore();
     this.names(ctx, t);
@@ -99,21 +99,38 @@ class SightMatrix {
     return row >= 0 && place >= 0 && place < frame.names.length ? colors.hues[frame.hue[place]] : colors.faint;
   }
 
-  fill(ctx, t, lane, block, value) {
-    const { frame, colors, chosen } = this.stage, gap = this.wide >= 10 && t.pitch >= 9 ? 1 : 0;
-    const isLit = !chosen || frame.block_owner[block] === chosen || frame.names[t.at(lane)] === chosen
-      || !(frame.names.includes(chosen) || frame.block_owner.includes(chosen));
-    const color = mix(this.hue(block), colors.paper, isLit ? 0.1 : 0.75);
-    const x = MATRIX_PAD + block * this.wide, y = t.y(lane);
-    ctx.fillStyle = css(color);
-    ctx.fillRect(x + gap, y + gap, this.wide - 2 * gap - 0.5, t.pitch - 2 * gap - 0.5);
-    if (frame.modelled) hatch(ctx, x + gap, y + t.pitch - 5, this.wide - 2 * gap, 4, colors.paper);
-    const text = grouped(value);
-    if (t.pitch < 14 || ctx.measureText(text).width > this.wide - 4) return;
-    ctx.fillStyle = css(textOn(color));
-    ctx.textAlign = "right";
-    ctx.fillText(text, x + this.wide - 4, y + t.pitch / 2 + 0.5);
-    ctx.textAlign = "left";
+  // Colours of a block's cells where they are lit and where not.
+  shades(block) {
+    const key = `${this.hue(block)}`;
+    let found = this.styles.get(key);
+    if (!found) {
+      const { paper } = this.stage.colors;
+      found = [0.1, 0.75].map((share) => mix(this.hue(block), paper, share)).map((color) => [css(color), css(textOn(color))]);
+      this.styles.set(key, found);
+    }
+    return found;
+  }
+
+  row(ctx, t, lane) {
+    const { frame, colors, chosen } = this.stage, gap = this.wide >= 10 && t.pitch >= 9 ? 1 : 0, y = t.y(lane);
+    const isKnown = chosen && (frame.names.includes(chosen) || frame.block_owner.includes(chosen));
+    const isRowLit = !isKnown || frame.names[t.at(lane)] === chosen, isTall = t.pitch >= 14;
+    for (let block = 0; block < this.fits; block++) {
+      const value = this.value(lane, block);
+      if (value < 0) continue;
+      const [fill, ink] = this.shades(block)[isRowLit || frame.block_owner[block] === chosen ? 0 : 1];
+      const x = MATRIX_PAD + block * this.wide;
+      ctx.fillStyle = fill;
+      ctx.fillRect(x + gap, y + gap, this.wide - 2 * gap - 0.5, t.pitch - 2 * gap - 0.5);
+      if (frame.modelled && isTall) hatch(ctx, x + gap, y + t.pitch - 5, this.wide - 2 * gap, 4, colors.paper);
+      if (!isTall || this.wide < 12) continue;
+      const text = grouped(value);
+      if (ctx.measureText(text).width > this.wide - 4) continue;
+      ctx.fillStyle = ink;
+      ctx.textAlign = "right";
+      ctx.fillText(text, x + this.wide - 4, y + t.pitch / 2 + 0.5);
+      ctx.textAlign = "left";
+    }
   }
 
   outline(ctx, t) {

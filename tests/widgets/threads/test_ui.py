@@ -10,6 +10,7 @@ from tests.widgets.browser import colours, move, open_page, pixel, settle
 from tests.widgets.threads.made import family, log, workers
 from widgets.canvas import EXPORT, settings, source, static_html, static_view
 from widgets.packing import pack
+from widgets.threads import detail
 from widgets.view import view
 
 pytestmark = pytest.mark.ui
@@ -149,6 +150,30 @@ def test_pictures_can_be_saved_as_png_and_svg(browser):
     assert b"blocks seen" in data and b"main.4" in data and b"pruned: the judge" in data
     assert seen.errors == []
     page.context.close()
+
+
+@pytest.mark.parametrize("axis", ["Time", "Steps", "Tokens"])
+def test_many_tokens_are_drawn_as_columns_of_the_same_colours(browser, monkeypatch, axis):
+    """The lane of the only thread that is unsure is paler, one by one and in columns."""
+    tokens = [Token(0.1 * n, w, "x", -9.0 * (w == "b")) for n in range(1, 900) for w in "ab"]
+    fold = view("threads").fold()
+    for event in log(*tokens):
+        fold.add(event)
+    found = []
+    for most in (detail.MOST, 400):
+        monkeypatch.setattr(detail, "MOST", most)
+        frame = detail.reduce(fold.frame(), {})
+        assert ("token_count" in frame) == (most == 400)
+        html = static_html("threads", [pack(frame)], [0.0], duration=90.0, is_dark=False, bar=False)
+        page, seen = open_page(browser, html)
+        press(page, axis)
+        assert ("tokens in" in page.locator(".pw-said").inner_text()) == (most == 400)
+        found.append([pixel(page, LANES, 500, 20 + 38 * lane + 17) for lane in (0, 1)])
+        assert seen.errors == []
+        page.context.close()
+    for lane in (0, 1):
+        assert max(abs(a - b) for a, b in zip(found[0][lane], found[1][lane], strict=True)) < 30
+    assert sum(found[1][0]) + 60 < sum(found[1][1])
 
 
 def test_text_of_a_run_stays_text(browser):

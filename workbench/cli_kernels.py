@@ -106,14 +106,20 @@ def _add_times(found: list[dict[str, Any]], chosen: list[tuple[Any, Any]]) -> No
     from workbench.kernel_times import times
 
     machine = probe(say, REPEATS)  # now: what was kept may be of a busier hour
+    if machine.caution:
+        say(f"limits {machine.caution}: what is reached of them is no use until it is quiet")
     for row, (op, variant) in zip(found, chosen, strict=True):
-        say(f"timing {op.name} {variant.name}")
-        row["times"] = list(times(op, variant, machine)) if row["runs_here"] else []
+        row["times"] = []
+        if row["runs_here"]:
+            say(f"timing {op.name} {variant.name}")
+            row["times"] = list(times(op, variant, machine))
 
 
 def _print(found: list[dict[str, Any]], args: argparse.Namespace) -> None:
     if args.check:
         _print_parity(found)
+    if args.check and args.time:
+        print()
     if args.time:
         _print_times(found)
     if args.check or args.time:

@@ -117,10 +117,13 @@ function three(value) {
 }
 
 // Seconds with the unit that fits `scale`, so that the ticks of one axis agree.
-function seconds(value, scale = Math.abs(value)) {
+// `step`: apart from its neighbours by so much, so digits enough to tell them apart.
+function seconds(value, scale = Math.abs(value), step = 0) {
   const units = [[60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
   const [size, name] = units.find(([least]) => scale >= least * 0.9995) || units[1];
-  return `${three(value / size)} ${name}`;
+  const close = step > 0 && step < 0.01 * Math.abs(value);
+  const digits = close ? clamp(Math.ceil(-Math.log10(step / size) - 1e-9), 0, 6) : 0;
+  return `${close ? (value / size).toFixed(digits) : three(value / size)} ${name}`;
 }
 
 const SCALES = {

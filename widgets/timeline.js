@@ -15,7 +15,7 @@ const TIME_SCALE = {
 class Timeline {
   // `view`: {head, foot, left, pitch: [least, most], draw(ctx, timeline), hover(spot, event), click(spot)}
   constructor(stage, area, view) {
-    Object.assign(this, { stage, view, run: "", end: 0, first: 0, held: false, zoom: null });
+    Object.assign(this, { stage, view, run: "", end: 0, first: 0, held: false, zoom: null, near: null, whole: false });
     this.left = view.left || NAMES;
     // Runs beside one another are zoomed together: their axes stay one.
     this.hear = ({ detail }) => {
@@ -42,8 +42,9 @@ class Timeline {
 
   get frame() { return this.stage.frame; }
   get scale() { return this.view.scale?.() || TIME_SCALE; }
-  get from() { return this.zoom ? this.zoom[0] : 0; }
-  get to() { return this.zoom ? this.zoom[1] : this.end; }
+  get part() { return this.zoom || this.near; } // what is in sight, of more than that
+  get from() { return this.part ? this.part[0] : 0; }
+  get to() { return this.part ? this.part[1] : this.end; }
 
   // A button that shows everything again; there while something is out of sight by choice.
   offerReset() {
@@ -60,6 +61,7 @@ class Timeline {
   }
 
   reset() {
+    this.whole = true;
     this.zoomTo(null);
     this.held = false;
     this.stage.schedule();
@@ -94,8 +96,10 @@ class Timeline {
 
   measure(width, height) {
     const { frame, view } = this;
-    if (frame.run !== this.run) Object.assign(this, { run: frame.run, zoom: null, held: false });
+    if (frame.run !== this.run) Object.assign(this, { run: frame.run, zoom: null, held: false, whole: false });
     this.end = Math.max(this.scale.end(frame, this.stage.reach), 1e-9);
+    // What a view would show first, until a person asks for all of it.
+    this.near = this.whole || this.stage.model.get("reach") ? null : view.near?.(frame, this.end) || null;
     Object.assign(this, { width, top: view.head, bottom: height - TIME_AXIS - (view.foot || 0) });
     const room = Math.max(1, this.bottom - this.top);
     this.pitch = clamp(room / Math.max(1, frame.lanes), ...view.pitch);
@@ -148,7 +152,7 @@ class Timeline {
     this.view.below?.(ctx, this.bottom + TIME_AXIS + 4);
     const scope = this.fits < this.frame.lanes - 0.5 || this.zoom;
     this.stage.say(this.view.said(this, scope));
-    if (this.button) this.button.parentNode.style.display = this.zoom || this.held ? "" : "none";
+    if (this.button) this.button.parentNode.style.display = this.part || this.held ? "" : "none";
     this.tell();
   }
 
@@ -213,7 +217,7 @@ class Timeline {
       const x = this.x(value);
       ctx.moveTo(Math.round(x) + 0.5, y);
       ctx.lineTo(Math.round(x) + 0.5, y + 4);
-      const text = scale.word(value, this.to), wide = ctx.measureText(text).width / 2;
+      const text = scale.word(value, this.to, found[1] - found[0]), wide = ctx.measureText(text).width / 2;
       const middle = clamp(x, this.left + wide, right - wide);
       if (now < this.left || now > right || Math.abs(middle - at) > wide + half) {
         ctx.textAlign = "center";
@@ -249,7 +253,7 @@ class Timeline {
   zoomAt(x, factor) {
     const least = Math.max(this.end * 1e-6, this.scale.least);
     const time = this.time(x), span = Math.max(least, (this.to - this.from) * factor);
-    if (span >= this.end) this.zoomTo(null);
+    if (span >= this.end) this.reset();
     else {
       const share = (time - this.from) / (this.to - this.from);
       this.pan(time - share * span, span);
@@ -277,7 +281,7 @@ class Timeline {
     drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > 4;
     if (!drag.moved) return undefined;
     const span = this.to - this.from;
-    if (this.zoom) this.pan(drag.from - (x - drag.x) / (this.width - this.left - GAP) * span, span);
+    if (this.part) this.pan(drag.from - (x - drag.x) / (this.width - this.left - GAP) * span, span);
     if (this.most > 0) {
       this.held = true;
       this.first = clamp(drag.first - (y - drag.y) / this.pitch, 0, this.most);
@@ -298,8 +302,8 @@ class Timeline {
     const acts = {
       "+": () => this.zoomAt(middle, 0.7), "=": () => this.zoomAt(middle, 0.7),
       "-": () => this.zoomAt(middle, 1 / 0.7), 0: () => this.reset(),
-      ArrowLeft: () => this.zoom && this.pan(this.from - span / 5, span),
-      ArrowRight: () => this.zoom && this.pan(this.from + span / 5, span),
+      ArrowLeft: () => this.part && this.pan(this.from - span / 5, span),
+      ArrowRight: () => this.part && this.pan(this.from + span / 5, span),
       ArrowUp: () => { this.held = true; this.first -= 3; },
       ArrowDown: () => { this.held = true; this.first += 3; },
     };

@@ -29,6 +29,11 @@ function render({ model, el }) {
       const row = memoryRow();
       if (row >= 0) drawMemory(ctx, timeline, row, top);
     },
+    // A step timed between long preparations and a sweep is a hair of the run: show it large.
+    near({ begin, finish }, end) {
+      const wide = finish - begin, edge = 0.03 * wide;
+      return wide > 0 && wide < 0.3 * end ? [Math.max(0, begin - edge), Math.min(end, finish + edge)] : null;
+    },
     window: () => ({ critical: state.critical }),
     said: (t) => scheduleSaid(t, state),
     hover(spot, event) {

@@ -160,6 +160,7 @@ class Schedule(CanvasFold):
             "plan": "; ".join(self.plan.splitlines()),
             "said": [list(pair) for pair in self.said],
             "begin": min(self.ends[0][0], self.ends[1][0], self.now),
+            "finish": max(self.ends[0][1], self.ends[1][1], 0.0),
             "figures": self._figures(names),
         }
 

@@ -1,0 +1,1 @@
+"""Training and serving over networks that are slow, dear or unsafe."""

@@ -120,7 +120,7 @@ class ChartDrawing:
 
     def _words(self) -> None:
         """The title, the figures and the notes; sent only where they changed."""
-        head = heading(self.question, self.shown.figures, self.is_dark)
+        head = heading(self.shown.question or self.question, self.shown.figures, self.is_dark)
         if self._head.object != head:
             self._head.object = head
         words = self.shown.empty or self.shown.note

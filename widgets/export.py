@@ -52,7 +52,12 @@ def _chart(
         # Nothing follows the cursor on a standing page but its line.
         picture = replace(picture, figures=())
     return svg(
-        picture, wanted.question, width=width, height=drawing.height, dark=dark, cursor=cursor
+        picture,
+        picture.question or wanted.question,
+        width=width,
+        height=drawing.height,
+        dark=dark,
+        cursor=cursor,
     )
 
 

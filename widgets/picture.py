@@ -98,6 +98,7 @@ class Picture:
     note: str = ""
     empty: str = ""
     across: bool = False
+    question: str = ""  # in place of the view's own
 
 
 @dataclass

@@ -133,7 +133,8 @@ def _three(value: float) -> str:
     if abs(value) >= 100:
         return f"{value:.0f}"
     if abs(value) < LEAST:
-        return f"{value:.2e}".replace(".00e", "e").replace("e-0", "e-")
+        digits, power = f"{value:.2e}".split("e")
+        return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
     text = f"{value:.{min(digits, 6)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

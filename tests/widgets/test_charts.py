@@ -56,6 +56,17 @@ def test_a_copy_of_a_fold_stands_alone(fold):
     np.testing.assert_equal(half.frame(), kept.frame())
 
 
+def test_levels_of_another_run_are_asked_about_in_general_and_named_by_lane():
+    header = Opened(0.0, {}, clock="wall", facts={})
+    errors = [Level(0.1, name, "output error", 2e-7) for name in ("recurrent", "parallel")]
+    drawn = picture(prepare(folded(LevelsFold(), [header, *errors])), 0.1, "")
+    assert "engine" not in drawn.question and drawn.question.endswith("?")
+    (plot,) = drawn.plots
+    assert plot.title == "output error"
+    assert [line.name for line in plot.lines] == ["recurrent", "parallel"]
+    assert picture(prepare(folded(LevelsFold(), levels(3))), 0.0, "").question == ""
+
+
 def test_the_figures_are_the_levels_at_the_cursor():
     ready = prepare(folded(LevelsFold(), levels(20)))
     shown = {what: text for text, what in picture(ready, 0.055, "").figures}

@@ -23,6 +23,7 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str, int], ...]], ...] = (
 )
 HIDDEN = ("pages_free",)  # the rest of the limit: says nothing that the used pages do not
 EMPTY = np.zeros(0)
+OTHER = "How does each quantity change over time?"  # of a run without requests or pages
 LANES = 6  # lines of one quantity shown for as many lanes; more are summed up by their total
 MORE = 3  # further quantities shown, each in a plot of its own
 
@@ -63,7 +64,8 @@ def picture(ready: dict[str, Any], cursor: float, chosen: str) -> Picture:
     left_out = sum(s.left_out for lanes in levels.values() for s in lanes.values())
     whole = sum(len(s.full_x) for lanes in levels.values() for s in lanes.values())
     note = f"showing {figure(whole - left_out)} of {figure(whole)} points" if left_out else ""
-    return Picture(plots, _figures(ready, cursor), note)
+    question = "" if grouped & levels.keys() else OTHER
+    return Picture(plots, _figures(ready, cursor), note, question=question)
 
 
 def _plot(
@@ -80,7 +82,9 @@ def _plot(
             # come any moment, and the axes are not to be made anew for that.
             lines.append(Line(label, EMPTY, EMPTY, hue, True, modelled))
         for place, (lane, data) in enumerate(lanes.items()):
-            named = label if len(lanes) == 1 else f"{label} {lane}"
+            # A plot of one quantity says in its title what its lines are of.
+            several = lane if len(rows) == 1 and label == name else f"{label} {lane}"
+            named = label if len(lanes) == 1 else several
             lines.append(Line(named, data.x, data.y, hue + place, True, modelled, faint=place > 0))
     if not any(name in levels for name, _, _ in rows):
         return None

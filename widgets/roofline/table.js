@@ -13,7 +13,8 @@ class LossTable {
     const { colors } = stage;
     this.rows = [...marks].filter((mark) => !mark.ghost).sort((a, b) => b.lost - a.lost || b.seconds - a.seconds)
       .concat(marks.filter((mark) => mark.ghost));
-    const fits = Math.max(1, Math.floor((height - TOP) / ROW));
+    const tall = this.rows.length * ROW > height - TOP; // then the last line says how many are hidden
+    const fits = Math.max(1, Math.floor((height - TOP - (tall ? 18 : 0)) / ROW));
     this.first = clamp(this.first, 0, Math.max(0, this.rows.length - fits));
     const rights = columns(width);
     ctx.fillStyle = css(colors.faint);

@@ -22,7 +22,7 @@ from widgets.canvas import EXPORT, settings, source
 from widgets.packing import pack
 from widgets.threads import VIEW, Threads
 
-FRAMES = 12  # different frames, shown in turn
+FRAMES = 6  # different frames, shown in turn
 STEP = 0.02  # seconds
 TURN = 64  # steps between moves of what is seen
 SHOWN = {
@@ -32,7 +32,7 @@ SHOWN = {
     "close up, tokens": {"axis": "place", "close": 0.01},
 }
 PAINTS = """
-window.paints = 0; window.spent = 0;
+window.paints = 0; window.spent = [];
 const clear = CanvasRenderingContext2D.prototype.clearRect;
 CanvasRenderingContext2D.prototype.clearRect = function (...rest) {
   if (this.canvas.parentNode?.classList.contains("pw-lanes")) window.paints += 1;
@@ -42,7 +42,7 @@ const next = window.requestAnimationFrame;
 window.requestAnimationFrame = (act) => next((now) => {
   const begun = performance.now();
   act(now);
-  window.spent += performance.now() - begun;
+  window.spent.push(performance.now() - begun);
 });
 """
 
@@ -133,14 +133,17 @@ def main(threads: int, tokens: int, seconds: float) -> None:
             page.wait_for_timeout(700)
             rate, spent = page.evaluate(
                 """async (seconds) => {
-                    const [from, busy, at] = [window.paints, window.spent, performance.now()];
+                    const [from, at] = [window.paints, performance.now()];
+                    window.spent = [];
                     await new Promise((done) => setTimeout(done, seconds * 1000));
-                    const count = window.paints - from;
-                    return [count / (performance.now() - at) * 1000, (window.spent - busy) / count];
+                    const took = performance.now() - at;
+                    // What a frame asked for and what paints it are calls apart: the longer counts.
+                    const each = window.spent.filter((ms) => ms > 1).sort((a, b) => a - b);
+                    return [(window.paints - from) / took * 1000, each[each.length >> 1] || 0];
                 }""",
                 seconds,
             )
-            write(f"{name}: {rate:.1f} frames/s, {spent:.1f} ms of script each\n")
+            write(f"{name}: {rate:.1f} frames/s, {spent:.1f} ms of script in the median\n")
             write(f"errors: {seen.errors[:2]}\n" if seen.errors else "")
             page.context.close()
 

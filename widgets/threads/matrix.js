@@ -30,14 +30,22 @@ class SightMatrix {
     this.area.style.display = count ? "" : "none";
   }
 
+  // Whether a lane is over by the cursor: then it shows, paler, what it saw up to its end.
+  isOver(lane) { return this.stage.frame.ended[this.timeline.at(lane)] <= this.stage.cursor + 1e-12; }
+
+  until(lane) {
+    const { frame, cursor } = this.stage;
+    return this.isOver(lane) ? frame.ended[this.timeline.at(lane)] - 1e-9 : cursor + 1e-12;
+  }
+
   // The offset at which a lane sees a block at the cursor; below zero: it does not.
-  value(lane, block) {
-    const { frame, cursor } = this.stage, found = this.starts.get(lane * frame.blocks.length + block);
+  value(lane, block, by = this.until(lane)) {
+    const { frame } = this.stage, found = this.starts.get(lane * frame.blocks.length + block);
     if (!found) return -1;
     let [low, high] = found;
-    while (low < high) { // the first change after the cursor
+    while (low < high) { // the first change after that
       const middle = (low + high) >> 1;
-      if (frame.sight_time[middle] <= cursor + 1e-12) low = middle + 1; else high = middle;
+      if (frame.sight_time[middle] <= by) low = middle + 1; else high = middle;
     }
     return low > found[0] ? frame.sight_value[low - 1] : -1;
   }
@@ -59,7 +67,7 @@ class SightMatrix {
     const { frame, colors } = this.stage, t = this.timeline;
     if (!frame.blocks?.length || !t.pitch) return;
     this.measure(width);
-    this.styles = new Map();
+    this.styles = Array.from({ length: this.fits }, (_, block) => this.shades(block));
     const right = MATRIX_PAD + this.fits * this.wide;
     ctx.save();
     ctx.beginPath();
@@ -99,26 +107,21 @@ class SightMatrix {
     return row >= 0 && place >= 0 && place < frame.names.length ? colors.hues[frame.hue[place]] : colors.faint;
   }
 
-  // Colours of a block's cells where they are lit and where not.
+  // Colours of a block's cells where they are lit, where the thread is over, and where not lit.
   shades(block) {
-    const key = `${this.hue(block)}`;
-    let found = this.styles.get(key);
-    if (!found) {
-      const { paper } = this.stage.colors;
-      found = [0.1, 0.75].map((share) => mix(this.hue(block), paper, share)).map((color) => [css(color), css(textOn(color))]);
-      this.styles.set(key, found);
-    }
-    return found;
+    const hue = this.hue(block), { paper } = this.stage.colors;
+    return [0.1, 0.5, 0.78].map((share) => mix(hue, paper, share)).map((color) => [css(color), css(textOn(color))]);
   }
 
   row(ctx, t, lane) {
     const { frame, colors, chosen } = this.stage, gap = this.wide >= 10 && t.pitch >= 9 ? 1 : 0, y = t.y(lane);
     const isKnown = chosen && (frame.names.includes(chosen) || frame.block_owner.includes(chosen));
     const isRowLit = !isKnown || frame.names[t.at(lane)] === chosen, isTall = t.pitch >= 14;
+    const lit = this.isOver(lane) ? 1 : 0, by = this.until(lane);
     for (let block = 0; block < this.fits; block++) {
-      const value = this.value(lane, block);
+      const value = this.value(lane, block, by);
       if (value < 0) continue;
-      const [fill, ink] = this.shades(block)[isRowLit || frame.block_owner[block] === chosen ? 0 : 1];
+      const [fill, ink] = this.styles[block][isRowLit || frame.block_owner[block] === chosen ? lit : 2];
       const x = MATRIX_PAD + block * this.wide;
       ctx.fillStyle = fill;
       ctx.fillRect(x + gap, y + gap, this.wide - 2 * gap - 0.5, t.pitch - 2 * gap - 0.5);
@@ -173,7 +176,8 @@ class SightMatrix {
       return [block, `seen by ${grouped(readers)} threads`];
     }
     const name = this.timeline.known(cell.lane) ? frame.names[this.timeline.at(cell.lane)] : "", value = this.value(cell.lane, cell.block);
-    const what = value >= 0 ? `sees ${block} from position ${grouped(value)} on` : `does not see ${block}`;
+    const [sees, not] = this.isOver(cell.lane) ? ["saw", "did not see"] : ["sees", "does not see"];
+    const what = value >= 0 ? `${sees} ${block} from position ${grouped(value)} on` : `${not} ${block}`;
     return [name, what, ...(owner !== block && owner !== name ? [`block of ${owner}`] : [])];
   }
 }

@@ -105,10 +105,10 @@ def test_a_cell_of_the_matrix_lights_the_owner_of_its_block_and_says_the_offset(
     # The columns are the prompt, then one for each worker.
     move(page, MATRIX, 14 + 44 * 2.5, 20 + 38 / 2)
     words = page.locator(".pw-tip").inner_text()
-    assert words.startswith("w0\n") and "sees w1 from position" in words
+    assert words.startswith("w0\n") and "saw w1 from position" in words  # it is over by now
     assert page.evaluate("window.lit") == "w1"
     move(page, MATRIX, 14 + 20, 20 + 38 / 2)
-    assert "sees prompt from position 0" in page.locator(".pw-tip").inner_text()
+    assert "saw prompt from position 0" in page.locator(".pw-tip").inner_text()
     assert seen.errors == []
     page.context.close()
 
@@ -119,7 +119,10 @@ def test_the_matrix_is_as_of_the_cursor(browser):
     cursor(page, 0.5)
     assert pixel(page, MATRIX, *at) == [0, 0, 0] or min(pixel(page, MATRIX, *at)) > 250
     cursor(page, 0.8)
-    assert 0 < min(pixel(page, MATRIX, *at)) < 200
+    seen_now = pixel(page, MATRIX, *at)
+    assert 0 < min(seen_now) < 200
+    cursor(page, 1.7)  # main is over: what it saw last, paler
+    assert min(seen_now) < min(pixel(page, MATRIX, *at)) < 250
     page.context.close()
 
 

@@ -126,6 +126,7 @@ class Board:
     def _enter(self, thread: Thread) -> Thread:
         thread.seed = self.config.seed * 1_000_003 + thread.number
         self.threads[thread.name] = thread
+        self.emit(Branch(self.cache.now, thread.name, thread.parent, "queued"))
         self.emit(Branch(self.cache.now, thread.name, thread.parent, "running"))
         self.holdings.see(thread, self.view(thread))
         return thread

@@ -9,7 +9,9 @@ from engine.reasoning.policies.combined import Combined
 
 PROMPT = (
     '"""Helpers for lists of numbers."""\n\n\ndef mean(values):\n    """The average of values."""\n'
+    "    return sum(values) / len(values)\n"
 )
+HEADER = '\n\ndef {worker}_{step}(values):\n    """'
 
 
 class ReasoningConfig(Config):
@@ -21,12 +23,10 @@ class ReasoningConfig(Config):
     prompt: str = knob(PROMPT, "What everybody reads first")
     workers: int = knob(2, "Threads that start at the prompt", low=1, high=8)
     layout: Choice[Layout] = knob(make=Combined, doc="Who sees whose words, in which order")
-    header: str = knob(
-        "\n# {worker} {step}\n", "What each step begins with; {worker} and {step} are filled in"
-    )
+    header: str = knob(HEADER, "What each step begins with; {worker} and {step} are filled in")
     step_end: str = knob("\n\n", "A step ends after a token that contains this")
     step_tokens: int = knob(
-        24, "A step ends after so many tokens at the latest", low=1, high=1 << 20, unit="tokens"
+        64, "A step ends once its block has so many tokens", low=1, high=1 << 20, unit="tokens"
     )
     budget: int = knob(
         32, "Tokens each thread may generate", low=1, high=1 << 20, unit="tokens", group="budget"

@@ -11,7 +11,7 @@ import numpy as np
 from engine.cache.layouts import Sight, placed
 from engine.core.clock import Clock
 from engine.core.errors import BadInput
-from engine.core.events import Span, Token
+from engine.core.events import Token
 from engine.inference.forward_work import ForwardWork
 from engine.inference.text import Pieces
 from engine.reasoning.board import MOST, Board
@@ -58,9 +58,10 @@ class Reasoner:
         reader = Thread(PROMPT, "", -1, 0, block, shared)
         start = board.cache.now = self.clock.now()
         board.holdings.append(reader, len(shared))
-        self._forward([reader], [placed([block])])
+        view = placed([block])
+        self._forward([reader], [view])
         board.cache.now = self.clock.now()
-        self.emit(Span(board.cache.now, PROMPT, "prefill", start, tag=f"0:{len(shared)}"))
+        self.telling.forward(start, board.cache.now, "prompt", [len(shared)], [view])
         block.open = False
         board.closed.append(block)
 
@@ -90,7 +91,7 @@ class Reasoner:
         tokens, names = tokens_R.tolist(), [thread.name for thread in threads]
         pieces = self.pieces.many(names, tokens)
         now = board.cache.now = self.clock.now()
-        self.telling.step(start, now, fed, views)
+        self.telling.forward(start, now, "step", fed, views)
         for thread, token, piece, logprob in zip(
             threads, tokens, pieces, logprobs_R.tolist(), strict=True
         ):

@@ -37,10 +37,11 @@ class Telling:
         self.emit, self.work, self.variant = emit, work, variant
         self._levels: dict[str, float] = {}
 
-    def step(
-        self, start: float, now: float, fed: Sequence[int], views: Sequence[Sequence[Sight]]
-    ) -> None:
-        """The forward pass, its work counted: what several see is read once."""
+    def forward(
+        self, start: float, now: float, name: str, fed: Sequence[int],
+        views: Sequence[Sequence[Sight]],
+    ) -> None:  # fmt: skip
+        """A forward pass, its work counted: what several see is read once."""
         layers = self.work.config.layers
         pairs = sum(
             count * view[-1].end - count * (count - 1) // 2
@@ -49,11 +50,12 @@ class Telling:
         read = {sight.block: sight.seen for view in views for sight in view}
         shape = Shape(sum(fed), len(fed), layers * pairs, layers * (sum(read.values()) + sum(fed)))
         flops, moved = self.work.work(shape)
+        phase = "decode" if name == "step" else "prefill"
         facts = tag(
-            phase="decode", variant=self.variant, dtype=self.work.dtype,
+            phase=phase, variant=self.variant, dtype=self.work.dtype,
             threads=len(fed), tokens=sum(fed), sights=sum(map(len, views)),
         )  # fmt: skip
-        self.emit(Span(now, "engine", "step", start, flops, moved, facts))
+        self.emit(Span(now, "engine", name, start, flops, moved, facts))
 
     def levels(
         self, now: float, threads: Iterable[Thread], views: Sequence[Sequence[Sight]],

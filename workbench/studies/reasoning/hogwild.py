@@ -68,8 +68,12 @@ def from_scratch(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> 
 def alone(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Two workers who see nothing of each other, beside the ordinary engine's two requests."""
     config = update(
-        config, {"layout": "independent", "workers": 2, "budget": 24 if fast else 96, "fork_at": 0}
-    )
+        config,
+        {
+            "layout": "independent", "workers": 2, "budget": 24 if fast else 96, "fork_at": 0,
+            "sampling.temperature": 0.0,
+        },
+    )  # fmt: skip
     said: dict[str, str] = {}
     for token in run_config(config).of(Token):
         said[token.thread] = said.get(token.thread, "") + token.text
@@ -100,7 +104,7 @@ def alone(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome
 
 def holders(log: Log) -> tuple[dict[int, set[str]], int]:
     """Who holds each page after the last step in which everybody still ran, and pages copied."""
-    ended = [b.time for b in log.of(Branch) if b.state != "running"]
+    ended = [b.time for b in log.of(Branch) if b.state not in ("queued", "running")]
     steps = [s.time for s in log.of(Span) if s.name == "step" and s.time < min(ended)]
     held: dict[int, set[str]] = {}
     copied = 0
@@ -160,7 +164,7 @@ def step_cost(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Out
 STUDY = Study(
     slug="hogwild",
     driver=run,
-    config=ReasoningConfig(workers=4, budget=48),
+    config=ReasoningConfig(workers=4, budget=64, sampling=Sampling(temperature=0.6)),
     views=("threads", "token_river", "page_map", "levels"),
     about=(
         "Several workers, one model, one cache. Each worker writes its own blocks, and every block "

@@ -102,7 +102,9 @@ class _Watch:
 
     def gather(self) -> list[Record]:
         while len(self.records) < len(self.processes):
+            asked = time.monotonic()
             self.poll()
+            self.end += time.monotonic() - asked  # a paused run is not a hanging one
             self._look(TICK)
             if self.dead or any(record.failed for record in self.records.values()):
                 raise self._blame()

@@ -81,7 +81,11 @@ def group(place: Place, limit: float) -> Any:
                           wait_for_workers=False)  # fmt: skip
     options = dist.ProcessGroupGloo._Options()  # type: ignore[attr-defined]
     options._timeout = within
-    options._devices = [dist.ProcessGroupGloo.create_device(hostname=place.address)]
+    near = place.address in (LOOPBACK, "localhost")
+    make = dist.ProcessGroupGloo
+    options._devices = [
+        make.create_device(hostname=LOOPBACK) if near else make.create_default_device()
+    ]
     named = dist.PrefixStore("ranks", store)
     return dist.ProcessGroupGloo(named, place.rank, place.ranks, options)
 

@@ -4,13 +4,15 @@ The rank's messages are answered with shapes too, so 64 ranks need no 64 program
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import torch
 
 from engine.core.config import update
 from engine.distributed.held import Held
-from engine.distributed.program import Compute, Program, Receive, Wait
+from engine.distributed.program import Compute, Program, Receive, Send, Wait
 from engine.training.sequence.config import SequenceConfig
 from engine.training.sequence.problem import program, shaped
 
@@ -18,8 +20,11 @@ T = TypeVar("T")
 MOST_TOKENS, MOST_BATCH = 1 << 22, 1024  # as the config bounds them
 
 
-def alone(given: Program[T], held: Held) -> T:
-    """Run one rank's program, its messages made up as the receives ask for them."""
+def alone(given: Program[T], held: Held, sent: Callable[[Send], object] | None = None) -> T:
+    """Run one rank's program, its messages made up as the receives ask for them.
+
+    `sent` is told of each message that leaves.
+    """
     answer: object = None
     with held:
         while True:
@@ -28,6 +33,8 @@ def alone(given: Program[T], held: Held) -> T:
             except StopIteration as end:
                 found: T = end.value
                 return found
+            if isinstance(step, Send) and sent is not None:
+                sent(step)
             if isinstance(step, Compute):
                 answer = step.work()
             elif isinstance(step, Receive):
@@ -44,6 +51,19 @@ def peak(config: SequenceConfig, dtype: torch.dtype = torch.float32) -> int:
     held.note(own)
     alone(program(config, piece, own), held)
     return held.peak
+
+
+def links(config: SequenceConfig) -> list[tuple[int, int]]:
+    """Who sends to whom, as (source, target) in order."""
+    found: set[tuple[int, int]] = set()
+    for piece in config.pieces():
+        own = shaped(config, torch.float32)
+        alone(program(config, piece, own), Held(), partial(_note, found, piece.rank))
+    return sorted(found)
+
+
+def _note(found: set[tuple[int, int]], source: int, step: Send) -> None:
+    found.add((source, step.target))
 
 
 def longest(config: SequenceConfig, room: float, name: str = "tokens") -> int:

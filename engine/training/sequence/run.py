@@ -11,6 +11,7 @@ from engine.distributed.exposed import exposed, sent, worked
 from engine.distributed.merge import lane, link_lane
 from engine.training.sequence.config import SequenceConfig
 from engine.training.sequence.problem import errors
+from engine.training.sequence.room import links
 
 ERROR, EXPOSED, BYTES, PEAK = "error", "exposed communication", "bytes sent", "peak bytes"
 MOST_PAIRS = 1 << 23  # scores that the truth may hold at once, in float64
@@ -42,9 +43,8 @@ def run(config: SequenceConfig, live: Live) -> None:
 
 
 def lanes(config: SequenceConfig) -> list[str]:
-    """Ranks, and under them the links where they are few."""
-    ranks = range(config.ranks)
-    found = [lane(rank) for rank in ranks]
+    """Ranks, and under them the links in use where they are few."""
+    found = [lane(rank) for rank in range(config.ranks)]
     if config.ranks <= FEW:
-        found += [link_lane(a, b) for a in ranks for b in ranks if a != b]
+        found += [link_lane(source, target) for source, target in links(config)]
     return found

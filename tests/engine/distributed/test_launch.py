@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -109,3 +111,66 @@ def test_a_place_comes_from_what_torchrun_sets():
     assert (place.rank, place.ranks, place.port, place.hosted) == (1, 4, 29500, False)
     with pytest.raises(BadInput, match="RANK"):
         place_from({})
+
+
+ORPHANS = """
+import multiprocessing, sys
+from engine.distributed.launch import launch
+from tests.engine.distributed import works
+
+def told():
+    pids = [p.pid for p in multiprocessing.active_children()]
+    if len(pids) == 2:
+        print(*pids, flush=True)
+
+if __name__ == "__main__":
+    launch(works.deadlock, 2, limit=60, poll=told)
+"""
+
+
+def test_no_process_is_left_when_the_caller_is_killed(tmp_path, root):
+    script = tmp_path / "caller.py"
+    script.write_text(ORPHANS)
+    caller = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )  # fmt: skip
+    assert caller.stdout is not None
+    pids = [int(pid) for pid in caller.stdout.readline().split()]
+    assert len(pids) == 2
+    assert all(alive(pid) for pid in pids)
+    caller.kill()
+    caller.wait()
+    caller.stdout.close()
+    until = time.monotonic() + 10
+    while any(alive(pid) for pid in pids) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not [pid for pid in pids if alive(pid)]
+
+
+TORCHRUN = """
+import os
+from engine.distributed.launch import place_from
+from engine.distributed.rank import join
+from tests.engine.distributed import works
+
+rank = join(place_from(os.environ), 30)
+works.ring(rank, 10)
+rank.transport.finish()
+assert (rank.record.array("total") == 1.0).all()
+print("rank", rank.rank, "moved", len(rank.transport.received), flush=True)
+"""
+
+
+@pytest.mark.slow  # loads torch three times
+def test_torchrun_starts_ranks_too(tmp_path, root):
+    script = tmp_path / "work.py"
+    script.write_text(TORCHRUN)
+    ran = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1",
+         "--nproc-per-node=2", str(script)],
+        capture_output=True, text=True, cwd=root, timeout=60, check=False,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert sorted(ran.stdout.split("\n")[:2]) == ["rank 0 moved 1", "rank 1 moved 1"]

@@ -160,3 +160,11 @@ def test_half_precision_merges_in_its_own_type():
     assert lse.dtype == torch.float32
     assert torch.allclose(o.float(), whole[0].float(), atol=0.03)
     assert torch.allclose(lse, whole[1], atol=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "used"), [("ring", 4), ("token_ring", 12), ("all_to_all", 12)])
+def test_the_links_that_get_lanes_are_those_that_carry_messages(kind, used):
+    log = executed({"place": "devices", "attention": kind, "ranks": 4})
+    shown = [lane for lane in log.opened.facts["lanes"] if lane.startswith("link")]
+    assert set(shown) == {s.lane for s in log.of(Span) if s.name == "send"}
+    assert len(shown) == used

@@ -161,7 +161,9 @@ STUDY = Study(
     limits=(
         "The gain needs a link of its own for each pair and direction: where a rank has one port "
         "for all it sends (wiring switch), queries and results share it and nothing is gained; and "
-        "it needs as many key heads as query heads, since grouped keys are smaller than queries. A "
+        "it needs as many key heads as query heads, since grouped keys are smaller than queries. "
+        "On links fast enough to hide a whole round (about 1e11 B/s in the default) ring "
+        "attention waits for nothing, while TokenRing still waits for its last result. A "
         "described link carries one message at a time, whole, and devices run at the rate the cost "
         "model gives causal attention of a rank's length, backward too. No A10 is described; the "
         "default is an A100's compute on PCIe 4 wires. Waiting of real ranks on one machine is "

@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from engine.core.config import knob, update
 from engine.core.errors import BadInput
+from engine.core.events import AnyEvent
 from engine.core.log import Log
 from engine.core.run import Live
 from engine.distributed.exposed import exposed
@@ -26,8 +25,13 @@ class Waiting(Sweep):
     kind: Literal["waiting"] = knob("waiting", doc="exposed communication over link speed")
 
     def axes(self) -> dict[str, Any]:
-        return {PANEL: {"x": "link bandwidth (B/s)", "y": "longest wait (s)", "log_x": True,
-                        "log_y": True}}  # fmt: skip
+        labels = {
+            "x": "link bandwidth (B/s)",
+            "y": "share of the time",
+            "log_x": True,
+            "zero": True,
+        }
+        return {PANEL: labels}
 
     def draw(self, config: "SequenceConfig", live: Live) -> None:
         place = config.place if isinstance(config.place, Devices) else Devices()
@@ -39,7 +43,11 @@ class Waiting(Sweep):
                 continue
             live.poll(live.log.duration)
             wires = [wire.model_copy(update={"bandwidth": speed}) for speed in POINTS]
-            logs = [Log(events) for events in place.over(plain, wires)]
-            found = [max(exposed(log).values()) for log in logs]
-            low = float(np.finfo(np.float32).tiny)
-            curve(live, PANEL, f"{kind} (modelled)", list(POINTS), [max(low, t) for t in found])
+            found = [share(events) for events in place.over(plain, wires)]
+            curve(live, PANEL, f"{kind} (modelled)", list(POINTS), found)
+
+
+def share(events: list[AnyEvent]) -> float:
+    """The longest wait of any rank, as a part of all the time."""
+    end = max(event.time for event in events)
+    return max(exposed(Log(events)).values()) / end

@@ -49,7 +49,9 @@ class ReasoningConfig(Config):
 
     page_size: int = knob(16, "Tokens in a page", low=1, high=256, unit="tokens", group="cache")
     pages: int = knob(256, "Pages of the cache", low=1, high=1 << 22, group="cache", log=True)
-    sampling: Sampling = knob(make=Sampling, doc="How tokens are drawn", group="sampling")
+    sampling: Sampling = knob(
+        make=Sampling, doc="How tokens are drawn; `budget` says how many", group="sampling"
+    )
     turn_queries: bool = knob(
         True, "Turn queries to where a block stands; off: as if all stood in one place",
         group="views",

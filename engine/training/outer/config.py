@@ -16,6 +16,7 @@ class LowCommunicationConfig(Config):
     replicas: int = knob(4, "copies of the model, each with its own text", low=1, high=64)
     steps: int = knob(128, "training steps of each replica", low=1, high=100_000, unit="steps")
     executor: Choice[Executor] = knob(make=InProcess, doc="where replicas run")
+    beside: bool = knob(True, "first train with synchronous AdamW, for a curve to compare with")
     report: int = knob(16, "steps between judgements by held-out text", low=1, high=10_000,
                        unit="steps", group="reports")  # fmt: skip
     seed: int = knob(0, "of weights and windows, on top of the run's", low=0, high=10_000)

@@ -27,10 +27,10 @@ def spread(samples: Sequence[Sample]) -> float:
 
 class Progress:
     """Draws what all replicas have reached. `rows`: (step, bytes, mean, lowest and highest held-out
-    loss, spread) so far; bytes are the mean over replicas."""
+    loss, spread) so far; bytes are the mean over replicas. `levels`: whether to tell them too."""
 
-    def __init__(self, live: Live, series: str) -> None:
-        self.live, self.series = live, series
+    def __init__(self, live: Live, series: str, levels: bool = True) -> None:
+        self.live, self.series, self.levels = live, series, levels
         self.rows: list[tuple[float, ...]] = []
 
     def reached(self, samples: Sequence[Sequence[Sample]], now: float) -> None:
@@ -52,8 +52,9 @@ class Progress:
         sent = sum(sample.sent for sample in samples) / len(samples)
         mean, apart = sum(losses) / len(losses), spread(samples)
         self.rows.append((samples[0].step, sent, mean, min(losses), max(losses), apart))
-        self.live.emit(Level(now, "all replicas", "held_out_loss", mean))
-        self.live.emit(Level(now, "all replicas", "spread", apart))
+        if self.levels:
+            self.live.emit(Level(now, "all replicas", "held_out_loss", mean))
+            self.live.emit(Level(now, "all replicas", "spread", apart))
 
     def _curve(self, panel: str, rows: np.ndarray, now: float) -> None:
         name = f"curve/{panel}/{self.series}"

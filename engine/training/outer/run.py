@@ -1,5 +1,7 @@
 """Driver: replicas learn the shipped text by one method, told as events while they do."""
 
+from dataclasses import replace
+
 from engine.core.clock import Clock, VirtualClock, WallClock
 from engine.core.machine import describe
 from engine.core.run import Live
@@ -7,6 +9,8 @@ from engine.distributed.merge import lane
 from engine.training.outer.config import LowCommunicationConfig
 from engine.training.outer.described_curves import AXES as DESCRIBED_AXES
 from engine.training.outer.described_curves import described_curves
+from engine.training.outer.executors.in_process import Samples, trained
+from engine.training.outer.methods.synchronous import Synchronous
 from engine.training.outer.progress import AXES, Progress
 
 
@@ -18,6 +22,20 @@ def run(config: LowCommunicationConfig, live: Live) -> None:
         "curves": {**AXES, **DESCRIBED_AXES},
     }
     live.open(config, clock, describe(), **facts)
-    progress = Progress(live, config.method.kind)
     described_curves(config.method, live)
+    if config.beside and config.method != Synchronous():
+        compare(config, live)
+    progress = Progress(live, config.method.kind)
     config.executor.run(config.job(live.seed), live, progress)
+
+
+def compare(config: LowCommunicationConfig, live: Live) -> None:
+    """Train with synchronous AdamW before the clock starts, and leave nothing but its curves."""
+    job = replace(config.job(live.seed), method=Synchronous())
+
+    def watch(now: float, samples: Samples) -> None:
+        live.poll(0.0)
+        live.report("synchronous AdamW, to compare with", len(samples[0]) * job.report, job.steps)
+
+    samples = trained(job, lambda event: None, watch)
+    Progress(live, "synchronous AdamW", levels=False).reached(samples, 0.0)

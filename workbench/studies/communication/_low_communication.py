@@ -22,7 +22,7 @@ def seeds(fast: bool) -> range:
 def run(config: LowCommunicationConfig, run_config: RunConfig, changes: Changes) -> Log:
     """The log of a changed config, judged at its end only."""
     turned = update(config, changes)
-    return run_config(update(turned, {"report": turned.steps}))
+    return run_config(update(turned, {"report": turned.steps, "beside": False}))
 
 
 def excess(

@@ -21,14 +21,14 @@ SLOW: Changes = {
     "replicas": 3,
 }
 SHORT: Changes = {"steps": 32, "method.exact": 5}
-WORSE, FASTER = 0.02, 2.0
+WORSE, FASTER = 0.025, 2.0
 
 
 def same_loss(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Held-out loss after the same steps on the same windows, against Adam in half precision."""
     found = excess(config, run_config, ADAM, fast)
     return Outcome(
-        f"held-out loss on average at most {WORSE:.0%} above Adam's",
+        f"held-out loss on average at most {WORSE:.1%} above Adam's",
         interval(found),
         mean(found) <= WORSE,
     )
@@ -103,7 +103,7 @@ STUDY = Study(
     claims=(
         Claim(
             id="same-loss",
-            sentence="It learns as fast per step as Adam.",
+            sentence="It learns nearly as fast per step as Adam.",
             paper="the same convergence speed as uncompressed Adam (abstract)",
             grade="measured",
             check=same_loss,

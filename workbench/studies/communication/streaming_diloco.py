@@ -14,7 +14,7 @@ from workbench.studies.communication._low_communication import BRIEF, excess, in
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 SLOW: Changes = {"executor": "described", "replicas": 3}
-CUT, WORSE, BUSY = 100.0, 0.015, 0.95
+CUT, WORSE, BUSY = 100.0, 0.012, 0.95
 
 
 def peak_bytes(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:

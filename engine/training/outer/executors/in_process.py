@@ -1,17 +1,20 @@
 """All replicas in this process, one after another, on the wall clock."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Literal
 
 import torch
 
+from engine.core.events import AnyEvent
 from engine.core.run import Live
 from engine.training.outer.executor import Executor
-from engine.training.outer.job import Job, trainee
+from engine.training.outer.job import Job, Sample, trainee
 from engine.training.outer.progress import Progress
 from engine.training.outer.text import shipped_text
 from engine.training.outer.turns import Described, Turns
+
+Samples = list[list[Sample]]
 
 
 class InProcess(Executor):
@@ -25,22 +28,36 @@ class InProcess(Executor):
 
 def take_turns(job: Job, live: Live, progress: Progress, described: Described | None) -> None:
     """Run the job's replicas in turn; a person's commands are heard at every computation."""
+
+    def watch(now: float, samples: Samples) -> None:
+        seen = max(now, live.log.duration)
+        live.poll(seen)
+        live.report("training", len(samples[0]) * job.report, job.steps)
+        progress.reached(samples, seen)
+
+    progress.reached(trained(job, live.emit, watch, described), live.log.duration)
+
+
+def trained(
+    job: Job,
+    emit: Callable[[AnyEvent], None],
+    watch: Callable[[float, Samples], None],
+    described: Described | None = None,
+) -> Samples:
+    """The samples of each replica after all steps; `watch` sees them as they grow, and the time."""
     text = shipped_text()
     trainees = [trainee(job, rank, text) for rank in range(job.replicas)]
     samples = [each.samples for each in trainees]
 
-    def watch(now: float) -> None:
-        seen = max(now, live.log.duration)
-        live.poll(seen)
-        live.report("training", turns.turns[0], max(1, 2 * job.steps))
-        # On a virtual clock events up to `now` are out, and nothing earlier can follow.
+    def computed(now: float) -> None:
+        # On a virtual clock nothing earlier than `now` can follow.
         turns.flush(now)
-        progress.reached(samples, seen)
+        watch(now, samples)
 
-    turns = Turns([each.program() for each in trainees], live.emit, watch, described)
+    turns = Turns([each.program() for each in trainees], emit, computed, described)
     with one_thread():
         turns.run()
-    progress.reached(samples, live.log.duration)
+    return samples
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from engine.training.outer.turns import Turns
 SMALL = {
     "replicas": 2, "steps": 12, "report": 6, "learning.rows": 1, "learning.context": 32,
     "learning.hidden": 16, "learning.layers": 1, "learning.judged": 128, "learning.warmup": 2,
-    "learning.decay": 2,
+    "learning.decay": 2, "beside": False,
 }  # fmt: skip
 
 

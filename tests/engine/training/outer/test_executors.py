@@ -58,6 +58,20 @@ def test_curves_grow_to_the_last_step():
     assert log.blobs[last.ref][0].tolist() == [6.0, 12.0]
 
 
+def test_synchronous_training_beside_it_leaves_only_its_curves():
+    alone, beside = log_of(small()), log_of(small(beside=True))
+    assert losses(beside) == losses(alone)
+    assert moved(beside) == moved(alone)
+    plain = log_of(small(method="synchronous"))
+    (drawn,) = (
+        beside.blobs[blob.ref]
+        for blob in beside.of(Blob)
+        if blob.name == "curve/held-out loss by bytes/synchronous AdamW"
+    )
+    ends = [b for b in plain.of(Blob) if b.name == "curve/held-out loss by bytes/synchronous"]
+    assert (drawn == plain.blobs[ends[-1].ref]).all()
+
+
 def test_replicas_that_wait_for_ever_are_told():
     def alone():
         ticket = yield Receive(1, [], "a word")

@@ -65,8 +65,19 @@ def _stamp(module: str) -> str:
     return digest.hexdigest()
 
 
+class Kept(FunctionCache):
+    """Machine code on disk. What an older version kept may name types that are gone: dropped."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except (AttributeError, ImportError):
+            self.flush()
+            return None
+
+
 def _cached(dispatcher: Any) -> Any:
-    kept = FunctionCache(dispatcher.py_func)
+    kept = Kept(dispatcher.py_func)
     stamp = kept._impl.locator.get_source_stamp()
     kept._cache_file._source_stamp = (stamp, _stamp(dispatcher.py_func.__module__))
     dispatcher._cache = kept

@@ -15,7 +15,7 @@ QUICK = ["--set", "operator=norm", "--set", "operator.rows=4", "--set", "seconds
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch):
-    monkeypatch.setattr(sweep, "measure", lambda say: MACHINE)
+    monkeypatch.setattr(sweep, "measure", lambda refresh, say: MACHINE)
 
 
 def test_it_prints_roofs_and_what_binds_each_kernel(capsys):

@@ -6,9 +6,9 @@ from engine.core.events import Branch, Span, Token
 from engine.core.log import Log
 from engine.core.run import Run
 from engine.inference.config import InferenceConfig
+from engine.inference.executor_modelled import cost_of
 from engine.inference.executors.modelled import Modelled
 from engine.inference.run import run
-from engine.inference.step_cost import StepCost
 from engine.inference.workloads.poisson import Poisson
 from engine.models.find import find
 from workbench.steps_taken import steps_taken
@@ -67,7 +67,7 @@ def test_a_modelled_runs_steps_cost_what_its_model_said(changes):
     log = Run.execute(run, config).log
     taken = steps_taken(log)
     spans = [span for span in log.of(Span) if span.name == "step"]
-    cost = StepCost(find("gpt2").config, choice.calibrated(device()), "float32")
+    cost = cost_of(find("gpt2").config, device(), "float32", choice)
     assert len(taken) == len(spans) - 1 > 20
     for one, span in zip(taken, spans, strict=False):
         seconds, flops, _ = cost.total(cost.shape(one.new_B, one.context_B, one.rows))

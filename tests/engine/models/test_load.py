@@ -227,7 +227,7 @@ def test_an_index_that_places_a_tensor_wrongly_is_refused(folder: Path) -> None:
 
 def test_a_model_larger_than_memory_is_refused_before_it_is_made() -> None:
     config = small.config("llama-2", hidden_size=1 << 20, intermediate_size=1 << 22, head_dim=64)
-    with pytest.raises(BadInput, match="GB"):
+    with pytest.raises(BadInput, match="GiB"):
         random_model(config)
 
 

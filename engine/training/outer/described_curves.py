@@ -30,7 +30,8 @@ def utilisation(traffic: Traffic, step: float, link: Link) -> float:
     busy = traffic.messages * link.latency + traffic.bytes / link.bandwidth
     exposed = max(0.0, busy - traffic.hidden * step)
     # Exchanges share one port: they cannot overlap one another for ever.
-    queued = max(0.0, traffic.bytes / link.bandwidth - traffic.every * step)
+    port = (traffic.bytes + traffic.beside) / link.bandwidth
+    queued = max(0.0, port - traffic.every * step)
     return traffic.every * step / (traffic.every * step + max(exposed, queued))
 
 

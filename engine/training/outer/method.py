@@ -26,13 +26,15 @@ class Traffic:
     """What a replica of a method puts on the wire, for models too large to be run here.
 
     `bytes` at each exchange, one every `every` steps; `hidden`: steps that may pass before the
-    exchange is waited for; `messages`: how many follow one another.
+    exchange is waited for; `messages`: how many follow one another; `beside`: bytes more between
+    two exchanges that nobody waits for.
     """
 
     bytes: float
     every: float
     hidden: float
     messages: int
+    beside: float = 0.0
 
 
 class Method(Policy):

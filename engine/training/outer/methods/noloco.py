@@ -36,7 +36,8 @@ class NoLoCo(Method):
 
     def traffic(self, parameters: int, replicas: int) -> Traffic:
         # The outer weights travel beside the inner steps; the changes are waited for.
-        return Traffic(self.codec.bytes(parameters), self.every, 0, 1)
+        size = self.codec.bytes(parameters)
+        return Traffic(size, self.every, 0, 1, beside=size)
 
 
 def partner(place: Place, round: int) -> int:

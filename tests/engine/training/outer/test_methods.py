@@ -7,6 +7,8 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Move
 from engine.training.outer import said
+from engine.training.outer.described_curves import needed_bandwidth
+from engine.training.outer.method import Traffic
 from engine.training.outer.methods.noloco import partner
 from engine.training.outer.replica import Place
 from tests.engine.training.outer.small import log_of, replicas_of, small, weights
@@ -81,6 +83,17 @@ def test_replicas_count_the_bytes_that_the_log_shows(method):
     counted = [each.replica.sent for each in replicas_of(config)]
     assert sum(move.bytes for move in log.of(Move)) == sum(counted) > 0
     assert sum(said.sent_by_step(log).values()) == sum(counted)
+
+
+def test_less_bandwidth_is_needed_the_more_is_hidden_and_never_less_than_the_bytes():
+    step, latency = 1.0, 0.01
+    traffics = [Traffic(1e9, 10, hidden, 2, beside) for hidden, beside in ((5, 0), (0, 0))]
+    hidden, waited = (needed_bandwidth(each, step, latency, 0.9) for each in traffics)
+    assert hidden < waited
+    assert waited == pytest.approx(1e9 / (10 * step / 0.9 - 10 * step - 2 * latency), rel=1e-6)
+    crowded = Traffic(1e9, 10, 100, 2, beside=4e9)
+    assert needed_bandwidth(crowded, step, latency, 0.99999) == pytest.approx(5e9 / 10, rel=1e-3)
+    assert needed_bandwidth(traffics[1], step, 10.0, 0.9) == float("inf")
 
 
 def test_a_delay_as_long_as_the_round_is_refused():

@@ -1,0 +1,22 @@
+"""Times of one synchronisation: closed forms where nothing varies, growth where it does."""
+
+import pytest
+
+from engine.hardware.link import Link
+from engine.training.outer.sync_time import by_pairs, by_ring, by_tree
+
+LINK = Link(name="a link", bandwidth=1e6, latency=0.01)
+
+
+def test_without_jitter_they_are_the_textbook_forms():
+    assert by_pairs(LINK, 8, 1e5, 0.0, 0) == pytest.approx(0.11)
+    assert by_ring(LINK, 8, 1e5, 0.0, 0) == pytest.approx(2 * 7 * (0.01 + 0.1 / 8))
+    assert by_tree(LINK, 7, 1e5, 0.0, 0) == pytest.approx(4 * 0.11)
+
+
+def test_jitter_costs_everybody_and_pairs_do_not_care_how_many_there_are():
+    few, many = (by_pairs(LINK, n, 1e5, 0.5, 1) for n in (16, 256))
+    assert few > by_pairs(LINK, 16, 1e5, 0.0, 1)
+    assert many == pytest.approx(few, rel=0.1)
+    trees = [by_tree(LINK, n, 1e5, 0.5, 1) for n in (16, 256)]
+    assert trees[1] > 1.5 * trees[0]

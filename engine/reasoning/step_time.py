@@ -15,7 +15,7 @@ from engine.core.events import AnyEvent
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.executor_real import RealExecutor, executor_for
-from engine.inference.request import Request, sampling
+from engine.inference.request import Request, Sampling
 from engine.reasoning.config import ReasoningConfig
 from engine.reasoning.mind import Mind, open_mind
 from engine.reasoning.reasoner import Reasoner
@@ -36,15 +36,16 @@ def step_times(
     mind = open_mind(config)
     plain = InferenceConfig(pages=1024, page_size=config.page_size)
     executor = executor_for(plain, mind.model, mind.name)
+    wish = update(config.sampling, {"max_tokens": 4 * (TURN + WARM)})  # both draw alike
     events: list[AnyEvent] = []
     threads = _threads(config, mind, events)
-    _engine(plain, executor, requests, 32, events).step()  # compiled before it is timed
+    _engine(plain, executor, requests, 32, wish, events).step()  # compiled before it is timed
     ours: list[float] = []
     theirs: list[float] = []
     for turn in range(turns):
         context = threads.board.view(threads.board.running[0])[-1].end
         middle = context + (config.workers - 1) * (TURN + WARM) // 2
-        engine = _engine(plain, executor, requests, middle, events)
+        engine = _engine(plain, executor, requests, middle, wish, events)
         both = [(threads.step, ours), (engine.step, theirs)]
         for step, times in both if turn % 2 else both[::-1]:
             took = []
@@ -68,13 +69,12 @@ def _threads(config: ReasoningConfig, mind: Mind, events: list[AnyEvent]) -> Rea
 
 
 def _engine(
-    config: InferenceConfig, executor: RealExecutor, requests: int, context: int,
+    config: InferenceConfig, executor: RealExecutor, requests: int, context: int, wish: Sampling,
     events: list[AnyEvent],
 ) -> Engine:  # fmt: skip
-    """Requests that have `context` tokens and decode."""
+    """Requests that have `context` tokens and decode, drawing as `wish` says."""
     engine = Engine(config, executor, WallClock(), events.append)
     draw = np.random.default_rng(config.seed)
-    wish = sampling(max_tokens=4 * (TURN + WARM), ignore_eos=True)
     for _ in range(requests):
         prompt = draw.integers(0, executor.facts.vocab, context).astype(np.int32)
         engine.add(Request(prompt, wish))

@@ -1,12 +1,15 @@
 """Every operator, found by folder: each variant equals the reference, forward and backward."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from engine.core.errors import BadInput
 from engine.kernels.operator import Case, Operator, Variant, operator, operators
+from engine.kernels.parity import distance, outputs, placed, wide
 
 DTYPES = ("float32", "bfloat16")
 PAIRS = [
@@ -25,39 +28,28 @@ CHECKS = [
 
 
 @pytest.fixture(autouse=True)
-def nan_filled() -> Iterator[None]:
-    """Whatever is allocated and not written shows as NaN."""
+def nan_filled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever torch or numpy allocates and a variant does not write shows as NaN."""
+
+    def filled(allocate: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+        def made(*arguments: Any, **options: Any) -> np.ndarray:
+            array = allocate(*arguments, **options)
+            if array.dtype.kind == "f":
+                array.fill(np.nan)
+            return array
+
+        return made
+
+    for name in ("empty", "empty_like"):
+        monkeypatch.setattr(np, name, filled(getattr(np, name)))
     torch.use_deterministic_algorithms(True, warn_only=True)
     yield
     torch.use_deterministic_algorithms(False)
 
 
-def placed(arguments: dict, variant: Variant) -> dict:
-    device = "cuda" if variant.device == "cuda" and torch.cuda.is_available() else "cpu"
-    return {k: v.to(device) if torch.is_tensor(v) else v for k, v in arguments.items()}
-
-
-def wide(arguments: dict) -> dict:
-    """The same numbers in float64."""
-    return {
-        k: v.double() if torch.is_tensor(v) and v.is_floating_point() else v
-        for k, v in arguments.items()
-    }
-
-
-def tensors(result: object) -> tuple[torch.Tensor, ...]:
-    return (result,) if torch.is_tensor(result) else tuple(t for t in result if torch.is_tensor(t))
-
-
 def close(found: torch.Tensor, truth: torch.Tensor, tolerance: float, what: str) -> None:
     assert found.shape == truth.shape, what
-    if truth.dtype.is_floating_point:
-        assert torch.isfinite(found).all() or not torch.isfinite(truth).all(), f"{what}: not finite"
-        scale = float(truth.abs().max()) if truth.numel() else 1.0
-        error = float((found.double().cpu() - truth).abs().max()) if truth.numel() else 0.0
-        assert error <= tolerance * max(scale, 1e-3), f"{what}: error {error:.2e} of {scale:.2e}"
-    else:
-        assert torch.equal(found.cpu(), truth), what
+    assert distance(found, truth) <= tolerance, what
 
 
 def runs(variant: Variant, given: dict) -> None:
@@ -70,8 +62,8 @@ def runs(variant: Variant, given: dict) -> None:
 def test_a_variant_equals_the_reference(op: Operator, variant: Variant, case: Case, dtype: str):
     given = dict(case.make(0, getattr(torch, dtype)))
     runs(variant, placed(given, variant))
-    truth = tensors(op.reference(**wide(given)))
-    found = tensors(variant.call(**placed(given, variant)))
+    truth = outputs(op.reference(**wide(given)))
+    found = outputs(variant.call(**placed(given, variant)))
     assert len(found) == len(truth)
     for index, (ours, true) in enumerate(zip(found, truth, strict=True)):
         close(ours, true, op.tolerances[dtype], f"output {index}")
@@ -83,7 +75,7 @@ def test_a_variant_equals_the_reference(op: Operator, variant: Variant, case: Ca
 def test_its_gradients_equal_the_references(op: Operator, variant: Variant, case: Case, dtype: str):
     given = dict(case.make(1, getattr(torch, dtype)))
     runs(variant, placed(given, variant))
-    ours, true = _gradients(op, variant.call, placed(given, variant)), None
+    ours = _gradients(op, variant.call, placed(given, variant))
     true = _gradients(op, op.reference, wide(given))
     for name in op.inputs:
         close(ours[name], true[name], 4 * op.tolerances[dtype], f"gradient of {name}")
@@ -91,11 +83,19 @@ def test_its_gradients_equal_the_references(op: Operator, variant: Variant, case
 
 def _gradients(op: Operator, call, given: dict) -> dict[str, torch.Tensor]:
     leaves = {name: given[name].detach().requires_grad_() for name in op.inputs}
-    outputs = [t for t in tensors(call(**{**given, **leaves})) if t.requires_grad]
+    results = [t for t in outputs(call(**{**given, **leaves})) if t.requires_grad]
     draw = torch.Generator().manual_seed(7)
-    sent = [torch.randn(t.shape, generator=draw).to(t.device, t.dtype) for t in outputs]
-    found = torch.autograd.grad(outputs, list(leaves.values()), sent)
+    sent = [torch.randn(t.shape, generator=draw).to(t.device, t.dtype) for t in results]
+    found = torch.autograd.grad(results, list(leaves.values()), sent)
     return dict(zip(leaves, found, strict=True))
+
+
+@pytest.mark.parametrize(("op", "variant"), PAIRS, ids=lambda one: one.name)
+def test_a_variant_takes_a_case_of_each_dtype_it_names(op: Operator, variant: Variant):
+    for dtype in set(variant.dtypes) & set(DTYPES):
+        given = [dict(case.make(0, getattr(torch, dtype))) for case in op.cases]
+        obstacles = [variant.obstacle(placed(one, variant), forced=True) for one in given]
+        assert "" in obstacles, f"{dtype}: {obstacles[0]}"
 
 
 @pytest.mark.parametrize("op", operators().values(), ids=lambda op: op.name)

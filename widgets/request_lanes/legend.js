@@ -1,49 +1,36 @@
 // What the marks of the request lanes mean, drawn as the lanes draw them.
 
 function lanesLegend(stage, legend) {
-  const key = JSON.stringify(stage.colors);
-  if (legend.dataset.key === key) return;
-  legend.dataset.key = key;
-  legend.replaceChildren();
-  const { colors } = stage, hue = colors.hues[0];
-  const item = (text, paint) => {
-    const span = make("span", "", legend), canvas = make("canvas", "", span);
-    span.append(text);
-    canvas.width = canvas.height = 28;
-    const ctx = canvas.getContext("2d");
-    ctx.scale(2, 2);
-    ctx.fillStyle = ctx.strokeStyle = css(hue);
-    ctx.lineWidth = 1.5;
-    paint(ctx);
-  };
-  item("queued", (ctx) => ctx.fillRect(0, 6, 14, 2));
-  item("prefill", (ctx) => ctx.fillRect(0, 2, 14, 10));
-  item("token", (ctx) => {
-    ctx.fillStyle = css(mix(hue, colors.paper, 0.76));
-    ctx.fillRect(0, 3, 14, 8);
-    ctx.fillStyle = css(hue);
-    for (const x of [1, 5, 9, 12]) ctx.fillRect(x, 3, 1.3, 8);
-  });
-  item("preempted", (ctx) => ctx.strokeRect(1, 3.5, 12, 7));
-  item("swapped out", (ctx) => {
-    ctx.setLineDash([3, 2]);
-    ctx.strokeRect(1, 3.5, 12, 7);
-  });
-  item("finished", (ctx) => {
-    ctx.arc(7, 7, 4, 0, 7);
-    ctx.fill();
-  });
-  item("aborted", (ctx) => {
-    ctx.strokeStyle = css(colors.faint);
-    ctx.arc(7, 7, 4, 0, 7);
-    ctx.stroke();
-  });
-  item("rejected", (ctx) => {
-    ctx.strokeStyle = css(colors.faint);
-    ctx.moveTo(3, 3);
-    ctx.lineTo(11, 11);
-    ctx.moveTo(11, 3);
-    ctx.lineTo(3, 11);
-    ctx.stroke();
+  drawnLegend(stage, legend, (item, colors, hue) => {
+    item("queued", (ctx) => ctx.fillRect(0, 6, 14, 2));
+    item("prefill", (ctx) => ctx.fillRect(0, 2, 14, 10));
+    item("token", (ctx) => {
+      ctx.fillStyle = css(mix(hue, colors.paper, 0.76));
+      ctx.fillRect(0, 3, 14, 8);
+      ctx.fillStyle = css(hue);
+      for (const x of [1, 5, 9, 12]) ctx.fillRect(x, 3, 1.3, 8);
+    });
+    item("preempted", (ctx) => ctx.strokeRect(1, 3.5, 12, 7));
+    item("swapped out", (ctx) => {
+      ctx.setLineDash([3, 2]);
+      ctx.strokeRect(1, 3.5, 12, 7);
+    });
+    item("finished", (ctx) => {
+      ctx.arc(7, 7, 4, 0, 7);
+      ctx.fill();
+    });
+    item("aborted", (ctx) => {
+      ctx.strokeStyle = css(colors.faint);
+      ctx.arc(7, 7, 4, 0, 7);
+      ctx.stroke();
+    });
+    item("rejected", (ctx) => {
+      ctx.strokeStyle = css(colors.faint);
+      ctx.moveTo(3, 3);
+      ctx.lineTo(11, 11);
+      ctx.moveTo(11, 3);
+      ctx.lineTo(3, 11);
+      ctx.stroke();
+    });
   });
 }

@@ -35,49 +35,36 @@ function edgeLine(t, i) {
 }
 
 function threadsLegend(stage, legend) {
-  const key = JSON.stringify(stage.colors);
-  if (legend.dataset.key === key) return;
-  legend.dataset.key = key;
-  legend.replaceChildren();
-  const { colors } = stage, hue = colors.hues[0];
-  const item = (text, paint) => {
-    const span = make("span", "", legend), canvas = make("canvas", "", span);
-    span.append(text);
-    canvas.width = canvas.height = 28;
-    const ctx = canvas.getContext("2d");
-    ctx.scale(2, 2);
-    ctx.fillStyle = ctx.strokeStyle = css(hue);
-    ctx.lineWidth = 1.5;
-    paint(ctx);
-  };
-  const ticks = (shares) => (ctx) => shares.forEach((share, i) => {
-    ctx.fillStyle = css(mix(colors.paper, hue, share));
-    ctx.fillRect(i * 5, 1, 4, 12);
-  });
-  item("token, sure to unlikely", ticks([1, 0.6, 0.25]));
-  item("waits", (ctx) => ctx.fillRect(0, 6, 14, 2));
-  item("fork", (ctx) => {
-    ctx.fillRect(6.2, 3, 1.6, 11);
-    ctx.beginPath();
-    ctx.arc(7, 3.5, 3, 0, 7);
-    ctx.fill();
-  });
-  item("read", (ctx) => {
-    ctx.fillRect(6.2, 0, 1.6, 8);
-    ctx.beginPath();
-    ctx.moveTo(7, 14);
-    ctx.lineTo(2.5, 7);
-    ctx.lineTo(11.5, 7);
-    ctx.fill();
-  });
-  item("pruned", (ctx) => {
-    ctx.fillStyle = css(mix(colors.idle, colors.faint, 0.3));
-    ctx.fillRect(0, 2, 12, 10);
-    ctx.fillStyle = css(colors.faint);
-    ctx.fillRect(10, 1, 3, 12);
-  });
-  item("critical path", (ctx) => {
-    ctx.fillStyle = css(colors.ink);
-    ctx.fillRect(0, 6, 14, 3);
+  drawnLegend(stage, legend, (item, colors, hue) => {
+    const ticks = (shares) => (ctx) => shares.forEach((share, i) => {
+      ctx.fillStyle = css(mix(colors.paper, hue, share));
+      ctx.fillRect(i * 5, 1, 4, 12);
+    });
+    item("token, sure to unlikely", ticks([1, 0.6, 0.25]));
+    item("waits", (ctx) => ctx.fillRect(0, 6, 14, 2));
+    item("fork", (ctx) => {
+      ctx.fillRect(6.2, 3, 1.6, 11);
+      ctx.beginPath();
+      ctx.arc(7, 3.5, 3, 0, 7);
+      ctx.fill();
+    });
+    item("read", (ctx) => {
+      ctx.fillRect(6.2, 0, 1.6, 8);
+      ctx.beginPath();
+      ctx.moveTo(7, 14);
+      ctx.lineTo(2.5, 7);
+      ctx.lineTo(11.5, 7);
+      ctx.fill();
+    });
+    item("pruned", (ctx) => {
+      ctx.fillStyle = css(mix(colors.idle, colors.faint, 0.3));
+      ctx.fillRect(0, 2, 12, 10);
+      ctx.fillStyle = css(colors.faint);
+      ctx.fillRect(10, 1, 3, 12);
+    });
+    item("critical path", (ctx) => {
+      ctx.fillStyle = css(colors.ink);
+      ctx.fillRect(0, 6, 14, 3);
+    });
   });
 }

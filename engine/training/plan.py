@@ -33,7 +33,6 @@ class Kind(StrEnum):
     STEP = "STEP"  # the optimiser updates the stage
 
 
-COMPUTE = (Kind.F, Kind.B, Kind.I, Kind.W)
 SENDS = {Kind.SEND_F: Kind.RECV_F, Kind.SEND_B: Kind.RECV_B}
 RECEIVES = {receive: send for send, receive in SENDS.items()}
 WHOLE = (Kind.REDUCE_GRAD, Kind.UNSHARD, Kind.RESHARD, Kind.STEP)  # of no single microbatch

@@ -19,7 +19,6 @@ from widgets.theme import figure
 
 QUESTION = "Where does every key and value live, and who uses it?"
 EMPTY = "No pages yet. Start a run, or open a recorded one: every page of its cache shows here."
-MASS = "attention_mass"
 OVER = ("finished", "aborted", "rejected", "pruned", "joined")
 DECISIONS = 80  # sentences kept
 SILENT = ("lookup",)  # marks too frequent for the list of decisions

@@ -22,14 +22,6 @@ def bytes(
     return number * (read + queries * heads * value_dim) + 4 * queries * heads
 
 
-def backward_bytes(
-    queries: int, keys: int, heads: int, kv_heads: int, dim: int, value_dim: int, number: int = 4
-) -> int:
-    """Compulsory traffic backward: q, k, v, o, do, lse read once, dq, dk, dv written once."""
-    inputs = queries * heads * dim + keys * kv_heads * (dim + value_dim)
-    return number * (2 * inputs + 2 * queries * heads * value_dim) + 4 * queries * heads
-
-
 def tile_bytes(
     pairs: int, queries: int, heads: int, dim: int, value_dim: int, block: int, number: int = 4
 ) -> float:

@@ -13,7 +13,7 @@ from engine.kernels.compiled import body, inner, pasted
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.panels_cpu import GROUP
 from engine.kernels.paged_attention.gathered import scores, weighted
-from engine.kernels.paged_attention.stream_cpu import attend_stream, find, state
+from engine.kernels.paged_attention.stream_cpu import WIDTHS, attend_stream, find, state
 from engine.kernels.rows import exponentials, largest, part, read
 
 BLOCK = 64  # keys between two looks at the maximum
@@ -195,7 +195,7 @@ def attend_run(
     `q_at`, `out_at` and `lse_at` point at the first of members · share queries, which follow each
     other. `work` needs `room` floats, `places` `numbers` integers. No keys: out 0, lse -∞.
     """
-    if share == 1 and softcap == 0 and dim == value_dim and (dim == 64 or dim == 128):
+    if share == 1 and softcap == 0 and dim == value_dim and dim in WIDTHS:
         attend_stream(
             q, q_at, k, v, head, members, heads, dim, table, table_at, page_size, begin, end,
             scale, out, out_at, lse, lse_at, work, work_at, places, places_at,

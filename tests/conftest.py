@@ -6,12 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run slow checks at their full size")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The same examples every run, so that a change is judged by itself; new ones with `--full`."""
+    settings.register_profile("same", derandomize=True)
+    settings.register_profile("full")
+    settings.load_profile("full" if config.getoption("--full") else "same")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

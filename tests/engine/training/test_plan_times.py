@@ -56,8 +56,13 @@ def test_transfers_that_hold_both_ranks_are_never_faster(one, transfer):
     written = lower(one, beside.start, beside.stop)
     held = timed(written, Costs.even(written, transfer=transfer))
     assert held.end >= beside.end - 1e-9
-    if transfer == 0:
-        assert timed(lowered(one), Costs.even(one)).end == pytest.approx(beside.end)
+
+
+@pytest.mark.parametrize(("kind", "longer"), [("gpipe", 0.0), ("interleaved_1f1b", 2.0)])
+def test_a_blocking_send_waits_for_a_receiver_in_the_middle_of_a_pass(kind, longer):
+    one = made(kind, 2, 4)
+    beside = timed(one, Costs.even(one)).end
+    assert timed(lowered(one), Costs.even(one)).end == pytest.approx(beside + longer)
 
 
 def test_no_rank_does_two_things_at_once_and_both_ends_of_a_transfer_agree():

@@ -9,6 +9,7 @@ from tests.architecture.sources import imports, run_on_import, sources
 
 ROOMS = (
     "engine.core",
+    "engine.tasks",
     "engine.hardware",
     "engine.kernels",
     "engine.models",

@@ -1,0 +1,1 @@
+"""Tasks with checkable answers: problems drawn by seed, in two splits that share no problem."""

@@ -136,7 +136,8 @@ def experts(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor) -> Tensor:
         token, rank = (index_TK == expert).nonzero(as_tuple=True)
         out = feed_forward(config, w, x_TC[token], f"experts.{expert}.")
         scaled = out * weight_TK[token, rank, None].to(out.dtype)
-        y_TC = y_TC.index_add(0, token, scaled)
+        # Under autocast products are narrower than what they are added to.
+        y_TC = y_TC.index_add(0, token, scaled.to(y_TC.dtype))
     if moe.shared:
         y_TC = y_TC + feed_forward(config, w, x_TC, "shared.")
     return y_TC.view_as(x_BTC)

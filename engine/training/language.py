@@ -71,7 +71,7 @@ def fresh_weights(config: ModelConfig, seed: int) -> dict[str, Tensor]:
     """
     weights = random_weights(config, seed)
     for parameter in all_parameters(config):
-        if any(role.endswith(("out", "down")) for role, _ in parameter.roles):
+        if any(role.rpartition(".")[2] in ("out", "down") for role, _ in parameter.roles):
             weights[parameter.name] /= math.sqrt(2 * config.layers)
     return weights
 

@@ -5,13 +5,13 @@ compared with it. Shape letters: B sequences, T tokens, C hidden, H query heads,
 D head size, V vocabulary, R latent rank.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.models.config import ModelConfig
+from engine.models.config import ModelConfig, Rotary
 from engine.models.layers import (
     ACTIVATIONS,
     LATENT_NORM_EPS,
@@ -24,37 +24,59 @@ from engine.models.parameters import layer_parameters, outer_parameters, roles
 from engine.models.rotary import cos_sin, frequencies, rotate
 
 
-def dense(config: ModelConfig, weights: Mapping[str, Tensor], tokens_BT: Tensor) -> Tensor:
-    """logits_BTV in the weights' dtype for token ids of shape [B, T]."""
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What all layers share: each token's turn and position, and whom it sees where not causal."""
+
+    turn: tuple[Tensor, Tensor] | None
+    positions_BT: Tensor  # or [1, T]
+    visible_BTS: Tensor | None
+
+
+def dense(
+    config: ModelConfig,
+    weights: Mapping[str, Tensor],
+    tokens_BT: Tensor,
+    *,
+    positions_BT: Tensor | None = None,
+    visible_BTS: Tensor | None = None,
+) -> Tensor:
+    """logits_BTV in the weights' dtype for token ids of shape [B, T].
+
+    `positions_BT` in place of 0, 1, 2 …; `visible_BTS` (bool, every row with a True) in place of
+    causal order. Sliding windows count positions.
+    """
     outer = roles(outer_parameters(config), weights)
-    B, T = tokens_BT.shape
     x_BTC = F.embedding(tokens_BT, outer["embedding"])
     if config.embedding_scale != 1.0:
         x_BTC = x_BTC * torch.tensor(config.embedding_scale, dtype=x_BTC.dtype)
+    if positions_BT is None:
+        positions_BT = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)[None]
     turn = None
     if config.rotary is None:
-        x_BTC = x_BTC + outer["positions"][:T]
+        x_BTC = x_BTC + outer["positions"][positions_BT]
     else:
-        turn = _cos_sin(config, T, x_BTC.dtype)
+        turn = _cos_sin(config.rotary, positions_BT, x_BTC.dtype)
+    order = Order(turn, positions_BT, visible_BTS)
     for layer in range(config.layers):
-        x_BTC = _block(config, layer, roles(layer_parameters(config, layer), weights), x_BTC, turn)
+        x_BTC = _block(config, layer, roles(layer_parameters(config, layer), weights), x_BTC, order)
     x_BTC = norm(config, x_BTC, outer, "norm")
     return softcap(F.linear(x_BTC, outer.get("head", outer["embedding"])), config.logit_softcap)
 
 
-Turn = tuple[Tensor, Tensor] | None
+def _cos_sin(rotary: Rotary, positions_BT: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    rows, length = positions_BT.shape
+    flat_T = positions_BT.flatten()
+    frequencies_F = frequencies(rotary, torch.full_like(flat_T, length))
+    cos, sin = cos_sin(rotary, frequencies_F, flat_T, dtype)
+    return cos.unflatten(0, (rows, length)), sin.unflatten(0, (rows, length))
 
 
-def _cos_sin(config: ModelConfig, length: int, dtype: torch.dtype) -> Turn:
-    assert config.rotary is not None
-    positions_T = torch.arange(length)
-    frequencies_F = frequencies(config.rotary, torch.full((length,), length))
-    return cos_sin(config.rotary, frequencies_F, positions_T, dtype)
-
-
-def _block(config: ModelConfig, layer: int, w: dict[str, Tensor], x: Tensor, turn: Turn) -> Tensor:
+def _block(
+    config: ModelConfig, layer: int, w: dict[str, Tensor], x: Tensor, order: Order
+) -> Tensor:
     attend = _latent_attention if config.latent else _attention
-    y = attend(config, layer, w, norm(config, x, w, "attention_norm"), turn)
+    y = attend(config, layer, w, norm(config, x, w, "attention_norm"), order)
     x = x + (norm(config, y, w, "attention_post_norm") if config.sandwich else y)
     feed = experts if config.expert_layers[layer] else feed_forward
     y = feed(config, w, norm(config, x, w, "mlp_norm"))
@@ -69,52 +91,88 @@ def linear(w: dict[str, Tensor], role: str, x: Tensor) -> Tensor:
 def _attention(
     config: ModelConfig, layer: int, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn
 ) -> Tensor:
-    q, k, v = (
-        linear(w, role, x_BTC).unflatten(-1, (-1, config.head_dim))
-        for role in ("query", "key", "value")
-    )
+    q = queries(config, w, x_BTC, turn)
+    k, v = keys_values(config, w, x_BTC, turn)
+    return linear(w, "out", _attend(config, layer, q, k, v).flatten(-2))
+
+
+def queries(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn) -> Tensor:
+    """q_BTHD of normalised x, each token by itself; `turn` is of these tokens."""
+    if config.latent is not None:
+        return _latent_queries(config, w, x_BTC, turn)
+    q = linear(w, "query", x_BTC).unflatten(-1, (-1, config.head_dim))
     if config.qk_norm:
         q = rms_norm(q, w["query_norm"], config.norm_eps)
-        k = rms_norm(k, w["key_norm"], config.norm_eps)
     if turn is not None and config.rotary is not None:
         q = rotate(q, *turn, config.rotary.interleaved)
+    return q
+
+
+def keys_values(
+    config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn
+) -> tuple[Tensor, Tensor]:
+    """k_BTGD and v_BTGE of normalised x, each token by itself."""
+    if config.latent is not None:
+        return _latent_keys_values(config, w, x_BTC, turn)
+    k, v = (
+        linear(w, role, x_BTC).unflatten(-1, (-1, config.head_dim)) for role in ("key", "value")
+    )
+    if config.qk_norm:
+        k = rms_norm(k, w["key_norm"], config.norm_eps)
+    if turn is not None and config.rotary is not None:
         k = rotate(k, *turn, config.rotary.interleaved)
-    return linear(w, "out", _attend(config, layer, q, k, v).flatten(-2))
+    return k, v
 
 
-def _latent_attention(
-    config: ModelConfig, layer: int, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn
-) -> Tensor:
+def _latent_queries(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn) -> Tensor:
     part = config.latent
     assert part is not None and turn is not None and config.rotary is not None
-    query = x_BTC
     if part.query_rank:
-        query = rms_norm(linear(w, "query_down", x_BTC), w["query_norm"], LATENT_NORM_EPS)
-    q = linear(w, "query", query).unflatten(-1, (config.heads, -1))
+        x_BTC = rms_norm(linear(w, "query_down", x_BTC), w["query_norm"], LATENT_NORM_EPS)
+    q = linear(w, "query", x_BTC).unflatten(-1, (-1, part.nope + part.rope))
     q_nope, q_rope = q.split([part.nope, part.rope], dim=-1)
+    return torch.cat([q_nope, rotate(q_rope, *turn, config.rotary.interleaved)], dim=-1)
+
+
+def _latent_keys_values(
+    config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn
+) -> tuple[Tensor, Tensor]:
+    part = config.latent
+    assert part is not None and turn is not None and config.rotary is not None
     latent, k_rope = linear(w, "latent_down", x_BTC).split([part.rank, part.rope], dim=-1)
     latent = rms_norm(latent, w["latent_norm"], LATENT_NORM_EPS)
-    q_rope = rotate(q_rope, *turn, config.rotary.interleaved)
     k_rope = rotate(k_rope[..., None, :], *turn, config.rotary.interleaved)
-    kv = linear(w, "latent_up", latent).unflatten(-1, (config.heads, -1))
+    kv = linear(w, "latent_up", latent).unflatten(-1, (-1, part.nope + part.value))
     k_nope, v = kv.split([part.nope, part.value], dim=-1)
-    q = torch.cat([q_nope, q_rope], dim=-1)
-    k = torch.cat([k_nope, k_rope.expand(*k_nope.shape[:-1], part.rope)], dim=-1)
-    return linear(w, "out", _attend(config, layer, q, k, v).flatten(-2))
+    k_rope = k_rope.expand(*k_nope.shape[:-1], part.rope)
+    return torch.cat([k_nope, k_rope], dim=-1), v
 
 
-def _attend(config: ModelConfig, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Causal attention of q_BTHD over k_BTGD, v_BTGE: o_BTHE, with the layer's window and cap."""
-    length = q.shape[1]
+def _attend(
+    config: ModelConfig, layer: int, q: Tensor, k: Tensor, v: Tensor, order: Order
+) -> Tensor:
+    """Attention of q_BTHD over k_BTGD, v_BTGE: o_BTHE, with the layer's window and cap."""
     share = q.shape[2] // k.shape[2]
     k, v = k.repeat_interleave(share, dim=2), v.repeat_interleave(share, dim=2)
     scores_BHTS = torch.einsum("bthd,bshd->bhts", q, k) * config.scale(layer)
     scores_BHTS = softcap(scores_BHTS, config.attention_softcap)
-    back_TS = torch.arange(length)[:, None] - torch.arange(length)
-    window = config.windows[layer] or length
-    hidden_TS = ((back_TS < 0) | (back_TS >= window)).to(q.device)
-    weights = scores_BHTS.masked_fill(hidden_TS, float("-inf")).softmax(-1, dtype=torch.float32)
+    hidden = _hidden(config.windows[layer], order).to(q.device)
+    weights = scores_BHTS.masked_fill(hidden, float("-inf")).softmax(-1, dtype=torch.float32)
     return torch.einsum("bhts,bshe->bthe", weights.to(q.dtype), v)
+
+
+def _hidden(window: int, order: Order) -> Tensor:
+    """Whom no token sees, of shape [B or 1, 1, T, S]."""
+    positions_BT = order.positions_BT
+    if order.visible_BTS is not None:
+        hidden_BTS = ~order.visible_BTS
+    else:
+        place_T = torch.arange(positions_BT.shape[1], device=positions_BT.device)
+        hidden_BTS = (place_T[:, None] < place_T)[None]
+    if window:
+        back_BTS = positions_BT[:, :, None] - positions_BT[:, None]
+        hidden_BTS = hidden_BTS | (back_BTS >= window)
+    return hidden_BTS[:, None]
 
 
 def feed_forward(config: ModelConfig, w: dict[str, Tensor], x: Tensor, prefix: str = "") -> Tensor:

@@ -2,10 +2,11 @@
 
 Weights come under their Hugging Face names. Training differentiates this; every fast path is
 compared with it. Shape letters: B sequences, T tokens, C hidden, H query heads, G key/value heads,
-D head size, V vocabulary, R latent rank.
+D head size, V vocabulary, R latent rank, S tokens attended to.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -23,14 +24,19 @@ from engine.models.layers import (
 from engine.models.parameters import layer_parameters, outer_parameters, roles
 from engine.models.rotary import cos_sin, frequencies, rotate
 
+Turn = tuple[Tensor, Tensor] | None  # cosine and sine
+
+
+Turn = tuple[Tensor, Tensor] | None
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """What all layers share: each token's turn and position, and whom it sees where not causal."""
 
-    turn: tuple[Tensor, Tensor] | None
+    turn: Turn
     positions_BT: Tensor  # or [1, T]
-    visible_BTS: Tensor | None
+    visible_BTS: Tensor | None = None
 
 
 def dense(
@@ -46,22 +52,67 @@ def dense(
     `positions_BT` in place of 0, 1, 2 …; `visible_BTS` (bool, every row with a True) in place of
     causal order. Sliding windows count positions.
     """
+    x_BTC = embed(config, weights, tokens_BT, positions_BT)
+    order = ordered(config, x_BTC, positions_BT, visible_BTS)
+    x_BTC = blocks(config, weights, x_BTC, range(config.layers), order)
+    return head(config, weights, x_BTC)
+
+
+def embed(
+    config: ModelConfig,
+    weights: Mapping[str, Tensor],
+    tokens_BT: Tensor,
+    positions_BT: Tensor | None = None,
+) -> Tensor:
+    """x_BTC of token ids, before the first layer; only the outer weights it needs are asked for."""
     outer = roles(outer_parameters(config), weights)
     x_BTC = F.embedding(tokens_BT, outer["embedding"])
     if config.embedding_scale != 1.0:
         x_BTC = x_BTC * torch.tensor(config.embedding_scale, dtype=x_BTC.dtype)
-    if positions_BT is None:
-        positions_BT = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)[None]
-    turn = None
     if config.rotary is None:
+        if positions_BT is None:
+            positions_BT = _counted(x_BTC)
         x_BTC = x_BTC + outer["positions"][positions_BT]
-    else:
-        turn = _cos_sin(config.rotary, positions_BT, x_BTC.dtype)
-    order = Order(turn, positions_BT, visible_BTS)
-    for layer in range(config.layers):
+    return x_BTC
+
+
+def blocks(
+    config: ModelConfig,
+    weights: Mapping[str, Tensor],
+    x_BTC: Tensor,
+    layers: Iterable[int],
+    order: Order | None = None,
+) -> Tensor:
+    """x_BTC after these layers one after the other; causal where no `order` is given."""
+    order = order or ordered(config, x_BTC)
+    for layer in layers:
         x_BTC = _block(config, layer, roles(layer_parameters(config, layer), weights), x_BTC, order)
+    return x_BTC
+
+
+def head(config: ModelConfig, weights: Mapping[str, Tensor], x_BTC: Tensor) -> Tensor:
+    """logits_BTV of what the last layer gave."""
+    outer = roles(outer_parameters(config), weights)
     x_BTC = norm(config, x_BTC, outer, "norm")
     return softcap(F.linear(x_BTC, outer.get("head", outer["embedding"])), config.logit_softcap)
+
+
+def ordered(
+    config: ModelConfig,
+    x_BTC: Tensor,
+    positions_BT: Tensor | None = None,
+    visible_BTS: Tensor | None = None,
+) -> Order:
+    """What the layers share for tokens of x's shape and dtype."""
+    positions_BT = _counted(x_BTC) if positions_BT is None else positions_BT
+    turn = None
+    if config.rotary is not None:
+        turn = _cos_sin(config.rotary, positions_BT, x_BTC.dtype)
+    return Order(turn, positions_BT, visible_BTS)
+
+
+def _counted(x_BTC: Tensor) -> Tensor:
+    return torch.arange(x_BTC.shape[1], device=x_BTC.device)[None]
 
 
 def _cos_sin(rotary: Rotary, positions_BT: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -75,8 +126,7 @@ def _cos_sin(rotary: Rotary, positions_BT: Tensor, dtype: torch.dtype) -> tuple[
 def _block(
     config: ModelConfig, layer: int, w: dict[str, Tensor], x: Tensor, order: Order
 ) -> Tensor:
-    attend = _latent_attention if config.latent else _attention
-    y = attend(config, layer, w, norm(config, x, w, "attention_norm"), order)
+    y = _attention(config, layer, w, norm(config, x, w, "attention_norm"), order)
     x = x + (norm(config, y, w, "attention_post_norm") if config.sandwich else y)
     feed = experts if config.expert_layers[layer] else feed_forward
     y = feed(config, w, norm(config, x, w, "mlp_norm"))
@@ -89,11 +139,11 @@ def linear(w: dict[str, Tensor], role: str, x: Tensor) -> Tensor:
 
 
 def _attention(
-    config: ModelConfig, layer: int, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn
+    config: ModelConfig, layer: int, w: dict[str, Tensor], x_BTC: Tensor, order: Order
 ) -> Tensor:
-    q = queries(config, w, x_BTC, turn)
-    k, v = keys_values(config, w, x_BTC, turn)
-    return linear(w, "out", _attend(config, layer, q, k, v).flatten(-2))
+    q = queries(config, w, x_BTC, order.turn)
+    k, v = keys_values(config, w, x_BTC, order.turn)
+    return linear(w, "out", _attend(config, layer, q, k, v, order).flatten(-2))
 
 
 def queries(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn) -> Tensor:

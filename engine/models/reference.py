@@ -27,9 +27,6 @@ from engine.models.rotary import cos_sin, frequencies, rotate
 Turn = tuple[Tensor, Tensor] | None  # cosine and sine
 
 
-Turn = tuple[Tensor, Tensor] | None
-
-
 @dataclass(frozen=True, slots=True)
 class Order:
     """What all layers share: each token's turn and position, and whom it sees where not causal."""
@@ -65,7 +62,7 @@ def embed(
     positions_BT: Tensor | None = None,
 ) -> Tensor:
     """x_BTC of token ids, before the first layer; only the outer weights it needs are asked for."""
-    outer = roles(outer_parameters(config), weights)
+    outer = _outer(config, weights)
     x_BTC = F.embedding(tokens_BT, outer["embedding"])
     if config.embedding_scale != 1.0:
         x_BTC = x_BTC * torch.tensor(config.embedding_scale, dtype=x_BTC.dtype)
@@ -92,9 +89,11 @@ def blocks(
 
 def head(config: ModelConfig, weights: Mapping[str, Tensor], x_BTC: Tensor) -> Tensor:
     """logits_BTV of what the last layer gave."""
-    outer = roles(outer_parameters(config), weights)
+    outer = _outer(config, weights)
     x_BTC = norm(config, x_BTC, outer, "norm")
-    return softcap(F.linear(x_BTC, outer.get("head", outer["embedding"])), config.logit_softcap)
+    return softcap(
+        F.linear(x_BTC, outer["head" if "head" in outer else "embedding"]), config.logit_softcap
+    )
 
 
 def ordered(
@@ -109,6 +108,11 @@ def ordered(
     if config.rotary is not None:
         turn = _cos_sin(config.rotary, positions_BT, x_BTC.dtype)
     return Order(turn, positions_BT, visible_BTS)
+
+
+def _outer(config: ModelConfig, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """By role, those that are there: a stage of a pipeline has only its own."""
+    return roles([p for p in outer_parameters(config) if p.name in weights], weights)
 
 
 def _counted(x_BTC: Tensor) -> Tensor:

@@ -1,24 +1,36 @@
 """What each rank is doing, in memory that the parent reads even when the rank is dead."""
 
+import time
+from dataclasses import dataclass
 from multiprocessing.context import BaseContext
-from typing import Any, TypeAlias
+from typing import Any
 
 WIDTH = 96  # bytes of a rank's line
-Board: TypeAlias = Any  # ctypes array of chars, as multiprocessing shares it
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """`lines`: a text a rank; `beats`: when each last showed a sign of life, in seconds of the
+    machine's monotonic clock; `stop`: whether a person asked all to stop."""
+
+    lines: Any  # ctypes arrays, as multiprocessing shares them
+    beats: Any
+    stop: Any
 
 
 def board(context: BaseContext, ranks: int) -> Board:
-    """An empty line for each rank."""
-    return context.RawArray("c", WIDTH * ranks)
+    """An empty line for each rank, all alive now."""
+    beats = context.RawArray("d", [time.monotonic()] * ranks)
+    return Board(context.RawArray("c", WIDTH * ranks), beats, context.RawArray("b", 1))
 
 
-def write(lines: Board, rank: int, text: str) -> None:
+def write(board: Board, rank: int, text: str) -> None:
     """Replace the rank's line; a kill halfway leaves a line that still can be read."""
     data = text.encode("ascii", "replace")[: WIDTH - 1].ljust(WIDTH, b"\0")
-    lines[rank * WIDTH : (rank + 1) * WIDTH] = data
+    board.lines[rank * WIDTH : (rank + 1) * WIDTH] = data
 
 
-def read(lines: Board, rank: int) -> str:
+def read(board: Board, rank: int) -> str:
     """The rank's line; "" before it has begun."""
-    data: bytes = lines[rank * WIDTH : (rank + 1) * WIDTH]
+    data: bytes = board.lines[rank * WIDTH : (rank + 1) * WIDTH]
     return data.split(b"\0", 1)[0].decode("ascii", "replace")

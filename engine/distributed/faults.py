@@ -1,7 +1,11 @@
-"""What can go wrong among ranks, each as one line that names the rank."""
+"""What can go wrong among ranks, each as one line that names the rank; and faults on purpose."""
 
+import os
 import signal
+from collections.abc import Sequence
+from typing import Literal
 
+from engine.core.config import Config, knob
 from engine.core.errors import BadInput
 
 
@@ -21,6 +25,29 @@ class PeerGone(RuntimeError):
         self.peer = peer
 
 
+class Fault(Config):
+    """A rank that dies or stops on purpose, to see what becomes of the others."""
+
+    rank: int = knob(0, "Which rank", low=0, high=4095)
+    phase: str = knob("forward", "What it is about to do, such as forward")
+    step: int = knob(0, "In which step", low=0, high=1_000_000)
+    how: Literal["kill", "stop"] = knob("kill", "Killed (SIGKILL) or stopped (SIGSTOP)")
+
+    def strike(self, rank: int, phase: str, step: int) -> None:
+        """Where this is the moment, the process goes no further."""
+        if (rank, phase, step) == (self.rank, self.phase, self.step):
+            os.kill(os.getpid(), signal.SIGKILL if self.how == "kill" else signal.SIGSTOP)
+
+
+def read_fault(text: str) -> Fault:
+    """From `RANK:PHASE:STEP`, or with `:stop` at its end. Raises BadInput."""
+    parts = text.split(":")
+    how = parts.pop() if parts[-1] in ("kill", "stop") else "kill"
+    if len(parts) != 3 or not parts[0].isdigit() or not parts[2].isdigit():
+        raise BadInput(f"fault {text!r}: write RANK:PHASE:STEP, such as 1:backward:5 (or …:stop)")
+    return Fault(rank=int(parts[0]), phase=parts[1], step=int(parts[2]), how=how)
+
+
 def died(rank: int, code: int, doing: str) -> RankLost:
     """A process that ended without a result. `code`: as `Process.exitcode`, minus the signal."""
     if code < 0:
@@ -30,8 +57,18 @@ def died(rank: int, code: int, doing: str) -> RankLost:
     return RankLost(rank, f"rank {rank}: {how}{doing}; the run was ended with it")
 
 
-def hung(statuses: list[str], limit: float) -> RankLost:
-    """Of the ranks' statuses (`board.read`), one that does not wait for another is to blame."""
+def hung(statuses: Sequence[str], limit: float, silent: Sequence[float] = ()) -> RankLost:
+    """Of the ranks' statuses (`board.read`), one that does not wait for another is to blame; before
+    all others one that shows no sign of life. `silent`: seconds since each rank's last."""
+    still = [rank for rank, age in enumerate(silent) if age > max(1.0, limit / 2)]
+    if still:
+        rank = max(still, key=lambda each: silent[each])
+        doing = statuses[rank] or "starting"
+        return RankLost(
+            rank,
+            f"rank {rank}: hangs, no sign of life for {silent[rank]:.1f} s while {doing}; "
+            "all ranks were ended",
+        )
     busy = [rank for rank, status in enumerate(statuses) if not status.startswith("waiting")]
     if busy:
         rank = busy[0]

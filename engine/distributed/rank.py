@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,14 +22,29 @@ from engine.distributed.transport import Transport
 
 LOOPBACK = "127.0.0.1"
 SLACK = 5.0  # seconds
+BEAT = 0.25  # seconds between signs of life
+
+
+@dataclass(frozen=True, slots=True)
+class Starter:
+    """The way to whoever started a rank. `say`: what it is doing, shown where it dies or hangs
+    there; `tell`: a record on the way; `asked`: whether a person asked the ranks to stop."""
+
+    say: Callable[[str], None] = lambda text: None
+    tell: Callable[[Record], None] = lambda record: None
+    asked: Callable[[], bool] = lambda: False
+
+
+ALONE = Starter()
 
 
 class Rank:
     """What a rank's work is given: who it is, its transport, its clock, where its events go."""
 
-    def __init__(self, transport: Transport, say: Callable[[str], None]) -> None:
+    def __init__(self, transport: Transport, starter: Starter, meeting: "Meeting") -> None:
         self.transport, self.record = transport, Record(transport.rank)
-        self._say, self._phase = say, "starting"
+        self.starter, self.meeting = starter, meeting
+        self._say, self._phase = starter.say, "starting"
         transport.say = self._wait
 
     @property
@@ -55,6 +71,11 @@ class Rank:
         self._phase = phase
         self._say(f"in {phase}")
 
+    def tell(self) -> None:
+        """Send what was emitted since the last time to whoever watches, and forget it here."""
+        self.starter.tell(Record(self.rank, events=self.record.events, done=False))
+        self.record.events = []
+
     def _wait(self, text: str) -> None:
         self._say(f"{text} in {self._phase}" if text else f"in {self._phase}")
 
@@ -73,27 +94,37 @@ class Place:
     hosted: bool = True  # somebody else holds the store; else rank 0 does
 
 
-def group(place: Place, limit: float) -> Any:
-    """A gloo group; its connections are bound to loopback where the meeting place is."""
-    within = timedelta(seconds=limit)
-    master = place.rank == 0 and not place.hosted
-    store = dist.TCPStore(place.address, place.port, place.ranks, master, within,
-                          wait_for_workers=False)  # fmt: skip
-    options = dist.ProcessGroupGloo._Options()  # type: ignore[attr-defined]
-    options._timeout = within
-    near = place.address in (LOOPBACK, "localhost")
-    make = dist.ProcessGroupGloo
-    options._devices = [
-        make.create_device(hostname=LOOPBACK) if near else make.create_default_device()
-    ]
-    named = dist.PrefixStore("ranks", store)
-    return dist.ProcessGroupGloo(named, place.rank, place.ranks, options)
+class Meeting:
+    """Where ranks find one another to make groups, and the seconds that any message may take."""
+
+    def __init__(self, place: Place, limit: float) -> None:
+        self.within = timedelta(seconds=limit)
+        master = place.rank == 0 and not place.hosted
+        self.store = dist.TCPStore(place.address, place.port, place.ranks, master, self.within,
+                                   wait_for_workers=False)  # fmt: skip
+        self._near = place.address in (LOOPBACK, "localhost")
+
+    def group(self, name: str, rank: int, ranks: int) -> Any:
+        """A gloo group in which this process is `rank`; all of its ranks give it the same name."""
+        return self.group_at(dist.PrefixStore(name, self.store), rank, ranks)
+
+    def group_at(self, store: dist.Store, rank: int, ranks: int) -> Any:
+        """A gloo group; its connections are bound to loopback where the meeting place is."""
+        make = dist.ProcessGroupGloo
+        options = make._Options()  # type: ignore[attr-defined]
+        options._timeout = self.within
+        options._devices = [
+            make.create_device(hostname=LOOPBACK) if self._near else make.create_default_device()
+        ]
+        return make(store, rank, ranks, options)
 
 
-def join(place: Place, limit: float, say: Callable[[str], None] = lambda text: None) -> Rank:
+def join(place: Place, limit: float, starter: Starter = ALONE) -> Rank:
     """This process as a rank: connected, its clock set to rank 0's, second nought agreed on."""
     torch.set_num_threads(1)
-    rank = Rank(Transport(group(place, limit), place.rank, place.ranks), say)
+    meeting = Meeting(place, limit)
+    group = meeting.group("ranks", place.rank, place.ranks)
+    rank = Rank(Transport(group, place.rank, place.ranks), starter, meeting)
     rank.transport.align()
     rank.transport.barrier()
     rank.transport.open()
@@ -103,11 +134,16 @@ def join(place: Place, limit: float, say: Callable[[str], None] = lambda text: N
 def main(place: Place, limit: float, lines: board.Board, pipe: Connection, work: Work,
          given: Any) -> None:  # fmt: skip
     """A launched process from beginning to end; leaves without the teardown that could hang."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_live, args=(lines, place.rank), daemon=True).start()
     record = Record(place.rank)
     try:
         # The parent tells of a hang at the limit; the group would only hide who it was.
-        rank = join(place, limit + SLACK, lambda text: board.write(lines, place.rank, text))
+        starter = Starter(
+            lambda text: board.write(lines, place.rank, text),
+            lambda told: pipe.send_bytes(encode(told)),
+            lambda: bool(lines.stop[0]),
+        )
+        rank = join(place, limit + SLACK, starter)
         record = rank.record
         work(rank, given)
         rank.transport.finish()
@@ -122,8 +158,11 @@ def main(place: Place, limit: float, lines: board.Board, pipe: Connection, work:
     os._exit(0)
 
 
-def _end_with_parent() -> None:
+def _live(lines: board.Board, rank: int) -> None:
+    """Show signs of life, and end with the parent."""
     parent = parent_process()
-    if parent is not None:
-        wait([parent.sentinel])
-        os._exit(1)
+    while parent is None or not wait([parent.sentinel], BEAT):
+        lines.beats[rank] = time.monotonic()
+        if parent is None:
+            time.sleep(BEAT)
+    os._exit(1)

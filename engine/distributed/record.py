@@ -23,7 +23,8 @@ class Half(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct):
-    """A rank's account. `failed`: what it raised; `peer`: the rank it blames, -1 for none."""
+    """A rank's account. `failed`: what it raised; `peer`: the rank it blames, -1 for none; `done`:
+    whether it is the last one of that rank."""
 
     rank: int
     events: list[AnyEvent] = []
@@ -32,6 +33,7 @@ class Record(msgspec.Struct):
     arrays: dict[str, tuple[str, list[int], bytes]] = {}
     failed: str = ""
     peer: int = -1
+    done: bool = True
 
     def put(self, name: str, array: np.ndarray) -> None:
         """Keep an array of numbers under `name`."""

@@ -94,21 +94,58 @@ def train(
     tokens_per_second at each report, validation_loss at each validation, and a Mark at each
     checkpoint.
     """
-    weights, step = start or fresh_weights(config, recipe.seed), 0
-    optimizer = adamw(weights, recipe)
+
+    def loss(weights: dict[str, Tensor], step: int) -> tuple[Tensor, int]:
+        length = recipe.window(step)
+        ids = windows(training, recipe.seed, step, recipe.rows(step), length)
+        ids_BT = torch.from_numpy(ids)
+        with torch.autocast("cpu", torch.bfloat16, enabled=recipe.precision == "bfloat16"):
+            logits_BTV = dense(config, weights, ids_BT[:, :-1])
+        nats = F.cross_entropy(logits_BTV.float().flatten(0, 1), ids_BT[:, 1:].flatten())
+        return nats, recipe.rows(step) * length
+
+    def judge(weights: dict[str, Tensor], step: int) -> dict[str, float]:
+        held = score(config, weights, validation, recipe.window(step)).loss
+        return {"validation_loss": held}
+
+    weights = start or fresh_weights(config, recipe.seed)
+    return descend(weights, recipe, loss, judge, emit=emit, clock=clock, checkpoint=checkpoint)
+
+
+Loss = Callable[[dict[str, Tensor], int], tuple[Tensor, int]]  # weights, step: mean loss, tokens
+Judge = Callable[[dict[str, Tensor], int], dict[str, float]]  # weights, steps done: named levels
+
+
+def descend(
+    weights: dict[str, Tensor],
+    recipe: Training,
+    loss_of: Loss,
+    judge: Judge,
+    *,
+    emit: Emit,
+    clock: Clock,
+    checkpoint: Path | None = None,
+) -> dict[str, Tensor]:
+    """AdamW down any loss, with the resuming and the events of `train`; the trained weights.
+
+    `weights` are updated in place. A resumed run is the uninterrupted one where `loss_of` depends
+    on nothing but weights and step.
+    """
+    optimizer, step = adamw(weights, recipe), 0
     if checkpoint is not None and checkpoint.exists():
         step = load_checkpoint(checkpoint, weights, optimizer)
         emit(Mark(clock.now(), LANE, "resume", f"from step {step} of {checkpoint.name}"))
     began, since, seen = clock.now(), step, 0
     while step < recipe.steps:
-        loss, norm = _step(config, recipe, step, weights, optimizer, training)
-        seen += recipe.rows(step) * recipe.window(step)
+        loss, tokens = loss_of(weights, step)
+        norm = _step(recipe, step, weights, optimizer, loss)
+        seen += tokens
         step += 1
         if step % recipe.report == 0 or step == recipe.steps:
             now = clock.now()
             emit(Span(now, LANE, "steps", began, tag=f"{since}:{step}"))
-            levels = {"loss": loss, "rate": optimizer.param_groups[0]["lr"], "gradient_norm": norm}
-            levels["tokens_per_second"] = seen / max(now - began, 1e-9)
+            levels = {"loss": loss.item(), "rate": optimizer.param_groups[0]["lr"]}
+            levels |= {"gradient_norm": norm, "tokens_per_second": seen / max(now - began, 1e-9)}
             for name, value in levels.items():
                 emit(Level(now, LANE, name, value))
             began, since, seen = now, step, 0
@@ -116,8 +153,8 @@ def train(
             save_checkpoint(checkpoint, step, weights, optimizer, recipe)
             emit(Mark(clock.now(), LANE, "checkpoint", f"step {step}"))
         if step % recipe.evaluate == 0 or step == recipe.steps:
-            held = score(config, weights, validation, recipe.window(step)).loss
-            emit(Level(clock.now(), LANE, "validation_loss", held))
+            for name, value in judge(weights, step).items():
+                emit(Level(clock.now(), LANE, name, value))
     return {name: weight.detach() for name, weight in weights.items()}
 
 
@@ -135,19 +172,9 @@ def adamw(weights: dict[str, Tensor], recipe: Training) -> AdamW:
 
 
 def _step(
-    config: ModelConfig,
-    recipe: Training,
-    step: int,
-    weights: dict[str, Tensor],
-    optimizer: AdamW,
-    stream: np.ndarray,
-) -> tuple[float, float]:
-    """One update; its loss in nats per token and its gradient norm before clipping."""
-    length = recipe.window(step)
-    ids_BT = torch.from_numpy(windows(stream, recipe.seed, step, recipe.rows(step), length))
-    with torch.autocast("cpu", torch.bfloat16, enabled=recipe.precision == "bfloat16"):
-        logits_BTV = dense(config, weights, ids_BT[:, :-1])
-    loss = F.cross_entropy(logits_BTV.float().flatten(0, 1), ids_BT[:, 1:].flatten())
+    recipe: Training, step: int, weights: dict[str, Tensor], optimizer: AdamW, loss: Tensor
+) -> float:
+    """One update by the gradients of `loss`; their norm before clipping."""
     optimizer.zero_grad(set_to_none=True)
     loss.backward()
     norm = torch.nn.utils.clip_grad_norm_(weights.values(), recipe.clip)
@@ -155,4 +182,4 @@ def _step(
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.step()
-    return loss.item(), norm.item()
+    return norm.item()

@@ -17,6 +17,7 @@ from torch import Tensor
 from engine.distributed.faults import PeerGone
 from engine.distributed.record import Half
 
+ALL_BITS = 0xFF  # every floating type reads this in each byte as NaN
 ROUNDS = 8  # of which the quickest tells how far two clocks are apart
 
 
@@ -61,18 +62,27 @@ class Transport:
     def now(self) -> float:
         return time.perf_counter() - self.origin
 
-    def send(self, target: int, tensors: Sequence[Tensor], task: str = "") -> None:
-        """Start sending and return; the tensors may be overwritten at once."""
+    def send(self, target: int, tensors: Sequence[Tensor], task: str = "") -> Tensor:
+        """Start sending and return; the tensors may be overwritten at once. Gives the bytes on
+        their way, which are held until they have left."""
         flat = torch.cat([t.detach().reshape(-1).contiguous().view(torch.uint8) for t in tensors])
         number = self._number(self.rank, target)
         self.sent.append(Half(self.rank, target, number, flat.numel(), self.now(), task))
         work = self._try(target, lambda: self.group.send([flat], target, number))
         self._leaving = [each for each in self._leaving if not each[0].done()]
         self._leaving.append((self._waits.submit(_wait, work, flat), target))
+        return flat
 
-    def receive(self, source: int, shapes: Sequence[Shape], task: str = "") -> Arriving:
-        """Make room for the next message from `source` and return; `take` gives it."""
+    def receive(
+        self, source: int, shapes: Sequence[Shape], task: str = "", *, blank: bool = False
+    ) -> Arriving:
+        """Make room for the next message from `source` and return; `take` gives it.
+
+        `blank`: the room is full of NaN until then, so that who reads too early is found out.
+        """
         flat = torch.empty(sum(shape.bytes for shape in shapes), dtype=torch.uint8)
+        if blank:
+            flat.fill_(ALL_BITS)
         number = self._number(source, self.rank)
         work = self._try(source, lambda: self.group.recv([flat], source, number))
         return Arriving(source, number, shapes, flat, work, task)

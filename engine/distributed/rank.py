@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -103,6 +104,12 @@ class Meeting:
         self.store = dist.TCPStore(place.address, place.port, place.ranks, master, self.within,
                                    wait_for_workers=False)  # fmt: skip
         self._near = place.address in (LOOPBACK, "localhost")
+        self._counts: Counter[str] = Counter()
+
+    def count(self, name: str) -> int:
+        """How often this was asked of that name before: ranks that do the same agree on it."""
+        self._counts[name] += 1
+        return self._counts[name] - 1
 
     def group(self, name: str, rank: int, ranks: int) -> Any:
         """A gloo group in which this process is `rank`; all of its ranks give it the same name."""

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from engine.distributed.mesh import Mesh, MeshShape
+from engine.distributed.program import Compute, Program, Receive, Send, Wait
 from engine.distributed.rank import Rank
 from engine.distributed.transport import Shape
 
@@ -62,3 +64,36 @@ def deadlock(rank: Rank, given: object) -> None:
 def pids(rank: Rank, given: object) -> None:
     rank.record.put("pid", np.array(os.getpid()))
     rank.transport.barrier()
+
+
+def collectives(rank: Rank, rows: int) -> None:
+    """Every collective of a mesh of two replicas and two tensor ranks, and a message along it."""
+    mesh = Mesh(rank, MeshShape(data=2, tensor=2))
+    tensor, data, four = mesh.axis("tensor"), mesh.axis("data"), mesh.axis("data", "tensor")
+    x = torch.arange(rows * 3, dtype=torch.float32).reshape(rows, 3) * (rank.rank + 1)
+    found = {
+        "all_reduce": tensor.all_reduce(x, "sum"),
+        "largest": tensor.all_reduce(x, "largest", largest=True),
+        "all_gather": tensor.all_gather(x, 1),
+        "reduce_scatter": tensor.reduce_scatter(x, 0),
+    }
+    later = x.clone()
+    reducing = four.start_all_reduce(later, "all_four")
+    found["told"] = data.follow(_tell(data.at, torch.tensor(10 * rank.rank)))
+    reducing.wait()
+    found["later"] = later
+    for name, tensor_found in found.items():
+        rank.record.put(name, tensor_found.numpy())
+
+
+def _tell(at: int, number: torch.Tensor) -> Program[torch.Tensor]:
+    yield Send(1 - at, [number], "number")
+    ticket = yield Receive(1 - at, [Shape((), torch.int64)], "number")
+    (told,) = yield Wait(ticket)
+    found: torch.Tensor = yield Compute("nothing", lambda: told)
+    return found
+
+
+def wrong_mesh(rank: Rank, shape: MeshShape) -> None:
+    """A mesh that has more places than there are ranks."""
+    Mesh(rank, shape)

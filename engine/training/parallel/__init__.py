@@ -1,0 +1,1 @@
+"""Training on a mesh of ranks: sharded layers, replicas, ZeRO, and all of them together."""

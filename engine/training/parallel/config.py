@@ -1,0 +1,109 @@
+"""The knobs of a training step on a mesh of real ranks: the model, the mesh, what is dealt."""
+
+from typing import Literal
+
+import torch
+from pydantic import model_validator
+from torch import Tensor
+
+from engine.core.config import Choice, Config, knob
+from engine.core.errors import BadInput
+from engine.distributed.mesh import MeshShape
+from engine.models.config import ModelConfig
+from engine.models.families import parse
+from engine.training.parallel.parallelism import LeftOut
+from engine.training.parallel.shards import divides
+from engine.training.parallel.zero import Learning, Zero
+from engine.training.parallel.zeros.nothing import Nothing
+from engine.training.sequence.algorithm import SequenceAttention
+from engine.training.sequence.layout import Layout
+from engine.training.sequence.layouts.zigzag import Zigzag
+from engine.training.sequence.policies.ring import Ring
+
+MODEL, MORE = "model", "more"
+MOST = 16  # processes of one run
+
+
+class Sizes(Config):
+    """A tiny dense transformer."""
+
+    family: Literal["llama", "qwen2", "qwen3"] = knob(
+        "llama", "llama; qwen2 adds biases, qwen3 norms of queries and keys"
+    )
+    hidden: int = knob(32, "residual width", low=8, high=4096)
+    width: int = knob(64, "width of the feed-forward", low=8, high=16384)
+    layers: int = knob(2, "transformer layers", low=1, high=64)
+    heads: int = knob(8, "query heads", low=1, high=64)
+    kv_heads: int = knob(4, "key/value heads", low=1, high=64)
+    vocabulary: int = knob(48, "entries of the vocabulary", low=8, high=65536)
+    tied: bool = knob(False, "the head is the embedding")
+
+    def model(self) -> ModelConfig:
+        names = {"llama": "Llama", "qwen2": "Qwen2", "qwen3": "Qwen3"}
+        return parse(
+            {
+                "architectures": [f"{names[self.family]}ForCausalLM"],
+                "model_type": self.family,
+                "vocab_size": self.vocabulary,
+                "hidden_size": self.hidden,
+                "intermediate_size": self.width,
+                "num_hidden_layers": self.layers,
+                "num_attention_heads": self.heads,
+                "num_key_value_heads": self.kv_heads,
+                "head_dim": max(2, self.hidden // self.heads // 2 * 2),
+                "hidden_act": "silu",
+                "max_position_embeddings": 4096,
+                "rms_norm_eps": 1e-5,
+                "rope_theta": 10_000.0,
+                "tie_word_embeddings": self.tied,
+            }
+        )
+
+
+class MeshTrainingConfig(Config):
+    """Some steps of training on real ranks, held to one process's."""
+
+    mesh: MeshShape = knob(make=MeshShape, doc="ranks in each direction")
+    zero: Choice[Zero] = knob(make=Nothing, doc="which states replicas deal among themselves")
+    sequence: bool = knob(False, "norms see a tensor rank's part of the tokens")
+    attention: Choice[SequenceAttention] = knob(make=Ring, doc="how context ranks attend")
+    layout: Choice[Layout] = knob(make=Zigzag, doc="which positions a context rank owns")
+    batch: int = knob(4, "sequences in a step", low=1, high=4096)
+    tokens: int = knob(16, "of each sequence", low=2, high=1 << 15, unit="tokens")
+    steps: int = knob(1, "optimiser steps", low=1, high=1000, unit="steps")
+    model: Sizes = knob(make=Sizes, doc="the transformer", group=MODEL)
+    learning: Learning = knob(make=Learning, doc="the optimiser", group=MODEL)
+    seed: int = knob(0, "of weights and tokens", low=0, high=2**31 - 1, group=MORE)
+    left_out: LeftOut = knob(
+        "nothing", "a sum over ranks that is not made, which is wrong", group=MORE
+    )
+    limit: float = knob(120.0, "the run is ended after", low=1.0, high=3600.0, unit="s", group=MORE)
+
+    @model_validator(mode="after")
+    def _fits(self) -> "MeshTrainingConfig":
+        mesh = self.mesh
+        if mesh.ranks > MOST:
+            raise BadInput(f"mesh {mesh}: {mesh.ranks} ranks, at most {MOST} on one machine")
+        if self.batch % mesh.data:
+            raise BadInput(
+                f"batch {self.batch}: cannot be dealt evenly to {mesh.data} replicas; "
+                f"take a multiple of {mesh.data}"
+            )
+        divides(self.model.model(), mesh.tensor)
+        self.spans()
+        if mesh.context > 1:
+            self.attention.fits(mesh.context, self.model.kv_heads // mesh.tensor)
+        return self
+
+    def spans(self) -> list[list[range]]:
+        """The positions of each context rank."""
+        if self.mesh.context == 1:
+            return [[range(self.tokens)]]
+        ranks = range(self.mesh.context)
+        return [self.layout.spans(rank, self.mesh.context, self.tokens) for rank in ranks]
+
+    def ids(self, step: int) -> Tensor:
+        """Token ids [batch, tokens + 1] of a step."""
+        draw = torch.Generator().manual_seed(self.seed * 1009 + step + 1)
+        sizes = (self.batch, self.tokens + 1)
+        return torch.randint(self.model.vocabulary, sizes, generator=draw)

@@ -1,0 +1,112 @@
+"""Gradients and weights dealt to replicas by torch's FSDP2, its collectives by our own axis.
+
+Weights lie in shares between steps; each layer gathers its own before it runs.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from engine.distributed.axis import Axis
+from engine.distributed.torch_group import device_mesh
+from engine.training.parallel.model import ShardedStage
+from engine.training.parallel.zero import (
+    FLOAT,
+    MOMENTS,
+    Bytes,
+    Learning,
+    Trained,
+    adamw,
+    counted,
+    moments,
+    numbers,
+)
+
+
+class FullySharded(Trained):
+    """`again`: whether a layer gives its gathered weights back after forward, for backward to
+    gather again (ZeRO-3), or keeps them until backward is done (ZeRO-2)."""
+
+    def __init__(self, stage: ShardedStage, axis: Axis, learning: Learning, *, again: bool) -> None:
+        # It loads half of torch.distributed, a second in each rank that does not need it.
+        from torch.distributed.fsdp import fully_shard
+
+        super().__init__(stage, axis, learning)
+        mesh = device_mesh(axis)
+        for module in [*stage.blocks, stage]:
+            sharded: Any = fully_shard(module, mesh=mesh, reshard_after_forward=again)
+            sharded.set_custom_all_gather(_AllGather(axis))
+            sharded.set_custom_reduce_scatter(_ReduceScatter(axis))
+            # Sums, as everywhere here: the loss is divided by all tokens beforehand.
+            sharded.set_force_sum_reduction_for_comms(True)
+            sharded.set_gradient_divide_factor(1.0)
+        self.optimizer = adamw(stage.everything(), learning)
+
+    def finish(self) -> None:
+        """Nothing: the reduce-scatter of each layer ends within backward."""
+
+    def update(self) -> None:
+        self.optimizer.step()
+
+    def forget(self) -> None:
+        self.optimizer.zero_grad()
+
+    def gradients(self) -> dict[str, Tensor]:
+        named = self.stage.everything().items()
+        return {name: _whole(p.grad) for name, p in named if p.grad is not None}
+
+    def weights(self) -> dict[str, Tensor]:
+        return {name: _whole(p.detach()) for name, p in self.stage.everything().items()}
+
+    def held(self) -> Bytes:
+        now = list(self.stage.everything().values())
+        shares = [p for group in self.optimizer.param_groups for p in group["params"]]
+        return Bytes(
+            counted([*now, *shares]),
+            counted([p.grad for p in shares]),
+            counted(moments(self.optimizer)),
+        )
+
+
+def share(shapes: Sequence[Sequence[int]], ranks: int, at: int) -> Bytes:
+    """What rank `at` holds after backward: rows dealt as `torch.chunk` does, all padded to the
+    largest share in the weights."""
+    padded = [(-(-shape[0] // ranks), *shape[1:]) for shape in shapes]
+    rows = [max(0, min(s[0] - at * p[0], p[0])) for s, p in zip(shapes, padded, strict=True)]
+    own = [(row, *shape[1:]) for row, shape in zip(rows, shapes, strict=True)]
+    return Bytes(FLOAT * numbers(padded), FLOAT * numbers(padded), MOMENTS * FLOAT * numbers(own))
+
+
+def _whole(tensor: Tensor) -> Tensor:
+    found: Tensor = tensor.full_tensor()  # type: ignore[attr-defined]
+    return found
+
+
+class _Comm:
+    def __init__(self, axis: Axis) -> None:
+        self.axis = axis
+
+    def allocate(self, size: Sequence[int], *, dtype: torch.dtype, device: torch.device) -> Tensor:
+        return torch.empty(*size, dtype=dtype, device=device)
+
+
+class _AllGather(_Comm):
+    def __call__(
+        self, output_tensor: Tensor, input_tensor: Tensor, group: dist.ProcessGroup,
+        async_op: bool = False,
+    ) -> None:  # fmt: skip
+        output_tensor.copy_(
+            self.axis.all_gather(input_tensor, task="weights").view_as(output_tensor)
+        )
+
+
+class _ReduceScatter(_Comm):
+    def __call__(
+        self, output_tensor: Tensor, input_tensor: Tensor, group: dist.ProcessGroup, op: Any,
+        async_op: bool = False,
+    ) -> None:  # fmt: skip
+        flat = input_tensor.reshape(-1)
+        output_tensor.copy_(self.axis.reduce_scatter(flat, task="gradients").view_as(output_tensor))

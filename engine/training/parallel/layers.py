@@ -1,0 +1,35 @@
+"""Tensor-parallel layers: a rank's part of the projections and of the embedding.
+
+Megatron-LM (arXiv 1909.08053, section 3; sequence parallelism arXiv 2205.05198, section 4.2).
+Shape letters: B sequences, T tokens, C hidden, O a rank's part of the outputs.
+"""
+
+from collections.abc import Mapping
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.training.parallel.cross_entropy import owned
+from engine.training.parallel.parallelism import Parallelism
+
+
+def column(w: Mapping[str, Tensor], role: str, x_BTC: Tensor) -> Tensor:
+    """y_BTO: the rank's output rows of a projection of what has come `into` the tensor ranks."""
+    return F.linear(x_BTC, w[role], w.get(f"{role}.bias"))
+
+
+def row(parallel: Parallelism, w: Mapping[str, Tensor], role: str, x_BTO: Tensor,
+        task: str) -> Tensor:  # fmt: skip
+    """y_BTC: the sum over tensor ranks of their input columns' products; the bias once."""
+    y_BTC = parallel.out_of(F.linear(x_BTO, w[role]), task)
+    bias = w.get(f"{role}.bias")
+    if bias is None:
+        return y_BTC
+    return y_BTC + parallel.whole(bias, parallel.sequence, f"{task}.bias")
+
+
+def embedding(parallel: Parallelism, weight_VC: Tensor, ids_BT: Tensor) -> Tensor:
+    """x_BTC: rows that this rank does not have count as nought in the sum over tensor ranks."""
+    here_BT, own_BT = owned(ids_BT, len(weight_VC), parallel.tensor.at)
+    x_BTC = F.embedding(here_BT, weight_VC) * own_BT[..., None].to(weight_VC.dtype)
+    return parallel.out_of(x_BTC, "embedding")

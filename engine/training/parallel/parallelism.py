@@ -1,0 +1,60 @@
+"""How a model is split over the ranks around this one, as its layers see it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from engine.core.errors import BadInput
+from engine.distributed.axis import Axis
+from engine.training.parallel.regions import enter, gathered, leave, scattered
+from engine.training.sequence.algorithm import SequenceAttention
+from engine.training.sequence.piece import Piece
+
+LeftOut = Literal["nothing", "activations", "gradients"]
+
+
+@dataclass(frozen=True)
+class Parallelism:
+    """`tensor` shares each matrix, `context` each sequence, whose positions `spans` deals out.
+
+    `sequence`: norms see a tensor rank's part of the tokens, so all-reduces become reduce-scatters
+    and all-gathers. `left_out`: a sum that is not made, which is wrong, to show that it is.
+    Activations stand as BTC.
+    """
+
+    tensor: Axis
+    context: Axis
+    spans: Sequence[Sequence[range]]
+    attention: SequenceAttention
+    sequence: bool = False
+    left_out: LeftOut = "nothing"
+
+    def __post_init__(self) -> None:
+        tokens = sum(map(len, self.spans[self.context.at]))
+        if self.sequence and tokens % self.tensor.size:
+            raise BadInput(
+                f"tokens {tokens} of a rank: sequence-parallel norms cannot deal them to "
+                f"{self.tensor.size} tensor ranks; take a multiple, or leave it off"
+            )
+
+    def into(self, x_BTC: Tensor, task: str) -> Tensor:
+        """What every tensor rank multiplies by its part of a matrix: all of the tokens."""
+        if self.sequence:
+            return gathered(x_BTC, self.tensor, 1, task)
+        return enter(x_BTC, self.tensor, task)
+
+    def out_of(self, x_BTC: Tensor, task: str) -> Tensor:
+        """The sum of the tensor ranks' products, as the norms want it."""
+        if self.sequence:
+            return scattered(x_BTC, self.tensor, 1, task)
+        return x_BTC if self.left_out == "activations" else leave(x_BTC, self.tensor, task)
+
+    def whole(self, weight: Tensor, partial: bool, task: str) -> Tensor:
+        """A weight that every tensor rank has; `partial`: each finds a share of its gradient."""
+        return enter(weight, self.tensor, task) if partial else weight
+
+    def piece(self, dim: int, heads: int) -> Piece:
+        """This rank's part of split attention; `heads`: query heads here times sequences."""
+        return Piece(self.context.at, self.spans, True, dim, heads)

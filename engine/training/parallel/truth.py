@@ -1,0 +1,85 @@
+"""The same steps in one process, in float64: losses, gradients, weights; and ranks held to it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from engine.distributed.record import Record
+from engine.models.parameters import all_parameters
+from engine.models.reference import dense
+from engine.training.parallel.config import MeshTrainingConfig
+from engine.training.parallel.shards import joined
+from engine.training.parallel.work import fresh
+from engine.training.parallel.zero import adamw
+
+Found = dict[str, Tensor]
+
+
+def truth(config: MeshTrainingConfig) -> tuple[Tensor, Found, Found]:
+    """(losses, gradients of the last step, weights after it) of the dense forward."""
+    model = config.model.model()
+    weights = {name: nn.Parameter(w.double()) for name, w in fresh(config).items()}
+    optimizer = adamw(weights, config.learning)
+    losses = []
+    for step in range(config.steps):
+        ids = config.ids(step)
+        optimizer.zero_grad()
+        logits_BTV = dense(model, weights, ids[:, :-1])
+        loss = F.cross_entropy(logits_BTV.flatten(0, 1), ids[:, 1:].flatten())
+        loss.backward()
+        losses.append(loss.detach())
+        if step + 1 < config.steps:
+            optimizer.step()
+    gradients = {name: w.grad.clone() for name, w in weights.items() if w.grad is not None}
+    optimizer.step()
+    return torch.stack(losses), gradients, {name: w.detach() for name, w in weights.items()}
+
+
+def whole(
+    config: MeshTrainingConfig, records: Sequence[Record], kind: str, data: int, context: int
+) -> Found:
+    """`kind` (gradient, weight) as the tensor ranks of one replica and context rank have it."""
+    parameters = list(all_parameters(config.model.model()))
+    parts = []
+    for record in records:
+        place = config.mesh.place(record.rank)
+        if place["data"] == data and place["context"] == context:
+            names = [p.name for p in parameters if f"{kind}/{p.name}" in record.arrays]
+            parts.append({name: torch.from_numpy(record.array(f"{kind}/{name}")) for name in names})
+    return joined(parameters, parts)
+
+
+def errors(config: MeshTrainingConfig, records: Sequence[Record]) -> dict[str, float]:
+    """Largest error over all replicas of losses, of each gradient and of each weight, relative to
+    the truth's largest number of that tensor; NaN counts as infinite."""
+    losses, gradients, weights = truth(config)
+    told = np.stack([record.array("losses") for record in records])
+    found = {"loss": float(np.abs(told / losses.numpy() - 1).max())}
+    for data in range(config.mesh.data):
+        for context in range(config.mesh.context):
+            for kind, right in (("gradient", gradients), ("weight", weights)):
+                here = whole(config, records, kind, data, context)
+                for name, tensor in right.items():
+                    key = f"{kind}/{name}"
+                    found[key] = max(found.get(key, 0.0), apart(here[name], tensor))
+    return found
+
+
+def apart(found: Tensor, right: Tensor) -> float:
+    """Largest difference relative to the largest number."""
+    error = float((found.double() - right).abs().max() / right.abs().max())
+    return error if error == error else float("inf")
+
+
+def of_place(record: Record, place: int) -> Record:
+    """A record with one config's arrays, under their plain names."""
+    prefix = f"{place}/"
+    arrays = {
+        name.removeprefix(prefix): array
+        for name, array in record.arrays.items()
+        if name.startswith(prefix)
+    }
+    return Record(record.rank, arrays=arrays)

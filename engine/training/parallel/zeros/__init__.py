@@ -1,0 +1,1 @@
+"""ZeRO's stages."""

@@ -1,0 +1,22 @@
+"""ZeRO-2: gradients and moments are dealt; weights once gathered stay until backward is done."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from engine.core.config import knob
+from engine.distributed.axis import Axis
+from engine.training.parallel.fully_sharded import FullySharded, share
+from engine.training.parallel.model import ShardedStage
+from engine.training.parallel.zero import Bytes, Learning, Trained, Zero
+
+
+class Gradients(Zero):
+    """FSDP2 that does not reshard after forward."""
+
+    kind: Literal["gradients"] = knob("gradients", doc="ZeRO-2: gradients too are dealt")
+
+    def trained(self, stage: ShardedStage, axis: Axis, learning: Learning) -> Trained:
+        return FullySharded(stage, axis, learning, again=False)
+
+    def formula(self, shapes: Sequence[Sequence[int]], ranks: int, at: int) -> Bytes:
+        return share(shapes, ranks, at)

@@ -1,0 +1,22 @@
+"""ZeRO-3: weights too are dealt, and each layer gathers them for forward and again for backward."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from engine.core.config import knob
+from engine.distributed.axis import Axis
+from engine.training.parallel.fully_sharded import FullySharded, share
+from engine.training.parallel.model import ShardedStage
+from engine.training.parallel.zero import Bytes, Learning, Trained, Zero
+
+
+class Weights(Zero):
+    """FSDP2 that reshards after forward."""
+
+    kind: Literal["weights"] = knob("weights", doc="ZeRO-3: weights too are dealt")
+
+    def trained(self, stage: ShardedStage, axis: Axis, learning: Learning) -> Trained:
+        return FullySharded(stage, axis, learning, again=True)
+
+    def formula(self, shapes: Sequence[Sequence[int]], ranks: int, at: int) -> Bytes:
+        return share(shapes, ranks, at)

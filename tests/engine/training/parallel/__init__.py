@@ -1,0 +1,1 @@
+"""Training on meshes of ranks."""

@@ -1,0 +1,35 @@
+"""Many configs on one launch of ranks, which costs seconds; errors against one process's steps."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.core.config import update
+from engine.distributed.launch import launch
+from engine.distributed.record import Record
+from engine.training.parallel.config import MeshTrainingConfig
+from engine.training.parallel.truth import errors, of_place
+from engine.training.parallel.work import work
+
+Changes = Mapping[str, Any]
+EXACT = 1e-5  # float32 against float64, relative to a tensor's largest number
+
+
+def launched(ranks: int, settings: Mapping[str, Changes]) -> "Launched":
+    """Every setting trained on the same `ranks` processes."""
+    configs = {name: update(MeshTrainingConfig(), changes) for name, changes in settings.items()}
+    records = launch(work, ranks, list(configs.values()), limit=300)
+    return Launched(configs, records)
+
+
+class Launched:
+    """What a launch left, by the name of the setting."""
+
+    def __init__(self, configs: dict[str, MeshTrainingConfig], records: list[Record]) -> None:
+        self.configs, self.records = configs, records
+
+    def of(self, name: str) -> list[Record]:
+        place = list(self.configs).index(name)
+        return [of_place(record, place) for record in self.records]
+
+    def errors(self, name: str) -> dict[str, float]:
+        return errors(self.configs[name], self.of(name))

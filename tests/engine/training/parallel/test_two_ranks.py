@@ -1,0 +1,68 @@
+"""Two ranks that share matrices, sequences or a batch train as one process does."""
+
+import pytest
+
+from engine.core.config import kinds
+from engine.training.parallel.memory import formula
+from engine.training.parallel.zero import Zero
+from tests.engine.training.parallel.made import EXACT, launched
+
+ZEROS = {f"zero {kind}": kind for kind in sorted(kinds(Zero))}
+RIGHT = {
+    "matrices": {"mesh.tensor": 2},
+    "matrices, norms split": {"mesh.tensor": 2, "sequence": True},
+    "biases": {"mesh.tensor": 2, "sequence": True, "model.family": "qwen2"},
+    "norms of heads, tied": {"mesh.tensor": 2, "model.family": "qwen3", "model.tied": True},
+    "sequences, ring": {"mesh.context": 2},
+    "sequences, heads dealt": {"mesh.context": 2, "attention": "all_to_all"},
+    # Odd sizes, so that shares have gaps; three steps, so that moments count.
+    **{
+        name: {"mesh.data": 2, "zero": kind, "steps": 3, "model.hidden": 40, "model.vocabulary": 51}
+        for name, kind in ZEROS.items()
+    },
+}
+WRONG = {
+    "no sum of activations": {"mesh.tensor": 2, "left_out": "activations"},
+    "no sum of gradients": {"mesh.data": 2, "left_out": "gradients"},
+    "no sum of a sequence's gradients": {"mesh.context": 2, "left_out": "gradients"},
+}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return launched(2, {**RIGHT, **WRONG})
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_losses_gradients_and_weights_equal_one_process(found, name):
+    errors = found.errors(name)
+    kinds_of = {key.split("/")[0] for key in errors}
+    assert kinds_of == {"loss", "gradient", "weight"}
+    worst = max(errors, key=errors.__getitem__)
+    assert 0 < errors[worst] <= EXACT, (worst, errors[worst])
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_sum_left_out_shows(found, name):
+    assert max(found.errors(name).values()) > 1e-2
+
+
+@pytest.mark.parametrize("name", ZEROS)
+def test_bytes_held_are_those_of_the_formula(found, name):
+    config = found.configs[name]
+    for record in found.of(name):
+        assert tuple(record.array("held")) == formula(config, record.rank)
+
+
+def test_each_stage_of_zero_holds_less(found):
+    sums = [sum(formula(found.configs[f"zero {kind}"], 0)) for kind in
+            ("nothing", "optimizer", "gradients")]  # fmt: skip
+    assert sums == sorted(sums, reverse=True)
+    assert sums[0] > 1.3 * sums[1] > 1.5 * sums[2]
+
+
+def test_zero_3_holds_less_between_forward_and_backward_than_zero_2(found):
+    peaks = {}
+    for name in ("zero gradients", "zero weights"):
+        peaks[name] = max(float(v) for v in found.of(name)[0].array("peaks")[:, 0])
+    assert peaks["zero weights"] < 0.8 * peaks["zero gradients"]

@@ -73,9 +73,11 @@ class Rank:
         self._say(f"in {phase}")
 
     def tell(self) -> None:
-        """Send what was emitted since the last time to whoever watches, and forget it here."""
-        self.starter.tell(Record(self.rank, events=self.record.events, done=False))
+        """Send whoever watches what was emitted and moved since the last time; forget it here."""
+        events, sent, received = self.record.events, self.transport.sent, self.transport.received
+        self.starter.tell(Record(self.rank, events, sent, received, done=False))
         self.record.events = []
+        self.transport.forget()
 
     def _wait(self, text: str) -> None:
         self._say(f"{text} in {self._phase}" if text else f"in {self._phase}")

@@ -1,10 +1,15 @@
-"""A training run on disk: weights, AdamW's moments and the step, in one safetensors file.
+"""A training run on disk: weights, AdamW's moments, the step and whose they are, as safetensors.
 
-Written beside the old one and moved over it, so a crash leaves the last whole checkpoint.
+Written and synced beside the old one, which becomes the previous one, then moved into its place: a
+crash at any moment leaves a whole checkpoint. A damaged one is set aside for the previous one.
+Nothing random is stored: what a step draws follows from the seed and the step.
 """
 
+import hashlib
 import json
 import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -13,44 +18,139 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.optim import AdamW
 
-from engine.core.config import Config, to_dict
 from engine.core.errors import BadInput
 
 MOMENTS = ("exp_avg", "exp_avg_sq")  # AdamW's names for the first and the second
+Facts = Mapping[str, str | int | float | bool]
+
+
+class Damaged(Exception):
+    """A file that is not a whole checkpoint; the reason in a few words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a checkpoint holds besides tensors. `fallback`: why an older one was taken, or ""."""
+
+    step: int
+    facts: Facts
+    fallback: str = ""
 
 
 def save_checkpoint(
-    path: Path, step: int, weights: dict[str, Tensor], optimizer: AdamW, recipe: Config
+    path: Path,
+    step: int,
+    weights: Mapping[str, Tensor],
+    optimizer: AdamW,
+    facts: Facts,
+    stage: Callable[[str], None] = lambda name: None,
 ) -> None:
-    """`step` is the next one to do. `recipe` goes along as JSON, to tell foreign files apart."""
-    tensors = {name: weight.detach() for name, weight in weights.items()}
+    """`step` is the next one to do; `facts` tell foreign files apart. `stage` is told when the new
+    file is written but not in its place yet ("checkpoint write"), and when the old one has left it
+    ("checkpoint swap")."""
+    tensors = {name: weight.detach().contiguous() for name, weight in weights.items()}
     for name, weight in weights.items():
         for moment in MOMENTS:
             if weight in optimizer.state:
                 tensors[f"{moment}/{name}"] = optimizer.state[weight][moment]
-    facts = {"step": str(step), "recipe": json.dumps(to_dict(recipe))}
-    fresh = path.with_suffix(".new")
-    save_file(tensors, fresh, metadata=facts)
+    said = {"step": str(step), "facts": json.dumps(dict(facts)), "sha256": digest(tensors)}
+    fresh = path.with_name(f"{path.name}.new")
+    save_file(tensors, fresh, metadata=said)
+    stage("checkpoint write")
+    _sync(fresh)
+    if path.exists():
+        os.replace(path, previous(path))
+    stage("checkpoint swap")
     os.replace(fresh, path)
+    _sync(path.parent)
 
 
-def load_checkpoint(path: Path, weights: dict[str, Tensor], optimizer: AdamW) -> int:
-    """Fill `weights` and `optimizer` in place; the next step to do.
+def load_checkpoint(path: Path, weights: Mapping[str, Tensor], optimizer: AdamW) -> Saved | None:
+    """Fill `weights` and `optimizer` in place; None where there is no checkpoint yet.
 
-    Raises BadInput where the file is not a checkpoint of these weights.
+    A damaged one is renamed `….damaged` and the previous one taken. Raises BadInput where no whole
+    one is left, or where it holds another model's tensors.
     """
+    faults = []
+    for place in (path, previous(path)):
+        try:
+            step, facts, tensors = _read(place)
+        except FileNotFoundError:
+            faults.append(f"{place.name}: missing")
+            continue
+        except Damaged as fault:
+            faults.append(f"{place.name}: damaged ({fault})")
+            continue
+        _fill(place, tensors, weights, optimizer, step)
+        if place != path and path.exists():
+            # Else the next save would put the damaged file in the whole one's place.
+            os.replace(path, path.with_name(f"{path.name}.damaged"))
+        return Saved(step, facts, faults[0] if faults else "")
+    if all(fault.endswith("missing") for fault in faults):
+        return None
+    raise BadInput(f"{path.parent}: no whole checkpoint ({'; '.join(faults)}); delete it to begin")
+
+
+def previous(path: Path) -> Path:
+    """Where the checkpoint before `path` lies."""
+    return path.with_name(f"{path.stem}.previous{path.suffix}")
+
+
+def remove_checkpoint(path: Path) -> None:
+    """Delete it and what was kept beside it."""
+    for place in (path, previous(path)):
+        place.unlink(missing_ok=True)
+
+
+def digest(tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 over names, dtypes, shapes and bytes."""
+    found = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name].contiguous()
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        found.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()
+
+
+def _read(path: Path) -> tuple[int, Facts, dict[str, Tensor]]:
+    if not path.exists():
+        raise FileNotFoundError(path)
     try:
         with safe_open(path, "pt") as file:
-            step = int((file.metadata() or {})["step"])
-            names = set(file.keys())
-            for name, weight in weights.items():
-                with torch.no_grad():
-                    weight.copy_(file.get_tensor(name))
-                if f"{MOMENTS[0]}/{name}" in names:
-                    optimizer.state[weight] = {
-                        "step": torch.tensor(float(step)),
-                        **{moment: file.get_tensor(f"{moment}/{name}") for moment in MOMENTS},
-                    }
-    except (SafetensorError, KeyError, ValueError, RuntimeError) as fault:
-        raise BadInput(f"{path}: not a checkpoint of this model ({fault}); delete it") from None
-    return step
+            said = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        step, facts = int(said["step"]), json.loads(said["facts"])
+    except (SafetensorError, OSError, ValueError, RuntimeError) as fault:
+        raise Damaged(str(fault)[:80]) from None
+    except KeyError as fault:
+        raise Damaged(f"no {fault} in its header") from None
+    if digest(tensors) != said.get("sha256"):
+        raise Damaged("its bytes are not those that were written")
+    return step, facts, tensors
+
+
+def _fill(
+    path: Path, tensors: Mapping[str, Tensor], weights: Mapping[str, Tensor], optimizer: AdamW,
+    step: int,
+) -> None:  # fmt: skip
+    for name, weight in weights.items():
+        found = tensors.get(name)
+        if found is None or found.shape != weight.shape:
+            told = "is missing" if found is None else f"has shape {list(found.shape)}"
+            raise BadInput(f"{path}: of another model, {name} {told}; train into another folder")
+        with torch.no_grad():
+            weight.copy_(found)
+        if f"{MOMENTS[0]}/{name}" in tensors:
+            optimizer.state[weight] = {
+                "step": torch.tensor(float(step)),
+                **{moment: tensors[f"{moment}/{name}"] for moment in MOMENTS},
+            }
+
+
+def _sync(path: Path) -> None:
+    """Until what was written is on the disk; of a folder, its names."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -13,6 +13,7 @@ from engine.core.clock import Clock, WallClock
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.names import suggest
+from engine.training.checkpoint import remove_checkpoint
 from engine.training.corpus import gather, standard_library
 from engine.training.folder import Trained, saved_weights, write_folder
 from engine.training.grow import grow
@@ -101,7 +102,7 @@ def make(recipe: Recipe, out: Path, emit: Emit, root: Path, clock: Clock) -> Pat
     )
     trained = Trained(recipe, config, weights, tokenizer, corpus, len(training), validation)
     write_folder(out, trained)
-    checkpoint.unlink()
+    remove_checkpoint(checkpoint)
     return out
 
 

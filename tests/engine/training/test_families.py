@@ -1,7 +1,5 @@
 """Every family the engine loads learns: gradients reach all weights and the loss falls."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -19,17 +17,7 @@ ONE_OF_EACH = [
     "llama-3", "mistral", "qwen2", "qwen3", "mixtral", "qwen3-moe", "gpt2", "gemma-2",
     "deepseek-v2", "deepseek-v3",
 ]  # fmt: skip
-pytestmark = pytest.mark.usefixtures("one_thread")
 STEERED = "e_score_correction_bias"  # chooses experts, has no part in what they say
-
-
-@pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
-    """Small models' work is shorter than a busy machine takes to wake a second thread."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("name", FAMILIES)

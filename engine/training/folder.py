@@ -45,17 +45,24 @@ class Trained:
 
 def write_folder(folder: Path, trained: Trained) -> None:
     """Weights, configs, tokenizer, `recipe.json`, card; held-out text where there is a draft."""
-    recipe, config = trained.recipe, trained.config
-    folder.mkdir(parents=True, exist_ok=True)
-    save(folder, config, {name: weight.half() for name, weight in trained.weights.items()})
-    generation = {"bos_token_id": 0, "eos_token_id": 1, "do_sample": False}
-    _write_json(folder / "generation_config.json", generation)
-    save_tokenizer(trained.tokenizer, folder, config.max_positions)
+    recipe = trained.recipe
+    write_model(folder, trained.config, trained.weights, trained.tokenizer)
     if recipe.draft:
         (folder / "validation.txt").write_bytes(held_out_text(trained.corpus).encode())
     facts = _facts(folder, trained)
-    _write_json(folder / "recipe.json", facts)
+    write_json(folder / "recipe.json", facts)
     (folder / "README.md").write_text(card(facts), encoding="utf-8")
+
+
+def write_model(
+    folder: Path, config: ModelConfig, weights: dict[str, Tensor], tokenizer: Tokenizer
+) -> None:
+    """What engines load: weights in float16, configs, tokenizer."""
+    folder.mkdir(parents=True, exist_ok=True)
+    save(folder, config, {name: weight.half() for name, weight in weights.items()})
+    generation = {"bos_token_id": 0, "eos_token_id": 1, "do_sample": False}
+    write_json(folder / "generation_config.json", generation)
+    save_tokenizer(tokenizer, folder, config.max_positions)
 
 
 def held_out_text(corpus: Corpus) -> str:
@@ -123,5 +130,6 @@ def _bytes(sources: tuple[Source, ...]) -> int:
     return sum(len(source.text.encode()) for source in sources)
 
 
-def _write_json(path: Path, facts: dict[str, Any]) -> None:
+def write_json(path: Path, facts: dict[str, Any]) -> None:
+    """Readable JSON with a line's end."""
     path.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

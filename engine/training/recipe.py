@@ -1,4 +1,7 @@
-"""A recipe: everything that decides what a shipped language model becomes."""
+"""A recipe: everything that decides what a shipped language model becomes.
+
+`Shape` is what recipes for text and recipes for examples have in common.
+"""
 
 from engine.core.config import Config, knob
 from engine.models.config import ModelConfig
@@ -6,13 +9,9 @@ from engine.models.families import parse
 from engine.training.language import Training
 
 
-class Recipe(Config):
-    """A small Llama with tied embeddings, its tokenizer's size and its training."""
+class Shape(Config):
+    """A small Llama with tied embeddings and its training."""
 
-    name: str = knob(doc="Name of the model and its folder")
-    about: str = knob("", "What it is for, one line")
-    draft: str = knob("", "The smaller model it grows from, which then drafts for it")
-    entries: int = knob(4096, "Tokenizer entries", low=258, high=65_536)
     hidden: int = knob(256, "Residual width", low=8, high=8192)
     layers: int = knob(6, "Transformer layers", low=1, high=128)
     heads: int = knob(8, "Query heads", low=1, high=128)
@@ -21,13 +20,13 @@ class Recipe(Config):
     width: int = knob(704, "Feed-forward width", low=8, high=32_768)
     training: Training = knob(Training(), "How it learns")
 
-    def model(self) -> ModelConfig:
-        """The architecture, as Hugging Face's `config.json` would say it."""
+    def llama(self, entries: int) -> ModelConfig:
+        """The architecture for so many tokens, as Hugging Face's `config.json` would say it."""
         return parse(
             {
                 "architectures": ["LlamaForCausalLM"],
                 "model_type": "llama",
-                "vocab_size": self.entries,
+                "vocab_size": entries,
                 "hidden_size": self.hidden,
                 "num_hidden_layers": self.layers,
                 "num_attention_heads": self.heads,
@@ -43,3 +42,16 @@ class Recipe(Config):
                 "eos_token_id": 1,
             }
         )
+
+
+class Recipe(Shape):
+    """A model of text, with its tokenizer's size."""
+
+    name: str = knob(doc="Name of the model and its folder")
+    about: str = knob("", "What it is for, one line")
+    draft: str = knob("", "The smaller model it grows from, which then drafts for it")
+    entries: int = knob(4096, "Tokenizer entries", low=258, high=65_536)
+
+    def model(self) -> ModelConfig:
+        """The architecture, as Hugging Face's `config.json` would say it."""
+        return self.llama(self.entries)

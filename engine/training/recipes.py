@@ -15,6 +15,7 @@ from engine.core.errors import BadInput
 from engine.core.names import suggest
 from engine.training.checkpoint import remove_checkpoint
 from engine.training.corpus import gather, standard_library
+from engine.training.example_recipe import example_recipes, make_from_examples
 from engine.training.folder import Trained, saved_weights, write_folder
 from engine.training.grow import grow
 from engine.training.language import Emit, Training, fresh_weights, train
@@ -67,13 +68,17 @@ def reproduce(
 ) -> Path:
     """Train the recipe `name` into the folder `out`; the folder.
 
-    Works on the running Python's standard library unless `root` names another. An interrupted run
-    goes on from `checkpoint.safetensors` in `out`, which is gone at the end. The draft a model
-    grows from lies beside `out` or is trained there first. `fast` runs a few small steps. Raises
-    BadInput for an unknown name.
+    A recipe of text works on the running Python's standard library unless `root` names another. An
+    interrupted run goes on from `checkpoint.safetensors` in `out`, which is gone at the end. The
+    draft a model grows from lies beside `out` or is trained there first. `fast` runs a few small
+    steps. Raises BadInput for an unknown name.
     """
+    examples = example_recipes()
+    if name in examples:
+        return make_from_examples(examples[name], out, emit, clock or WallClock(), fast)
     if name not in RECIPES:
-        raise BadInput(f"recipe {name!r}: no such recipe; {suggest(name, RECIPES)}")
+        known = [*RECIPES, *examples]
+        raise BadInput(f"recipe {name!r}: no such recipe; {suggest(name, known)}")
     recipe = update(RECIPES[name], FAST) if fast else RECIPES[name]
     root, clock = root or standard_library(), clock or WallClock()
     if recipe.draft and not (out.parent / recipe.draft / "recipe.json").exists():

@@ -20,8 +20,8 @@ SMALL = [  # so small that the same problems come up again and again
 ]
 
 
-def test_all_four_are_found_by_file_name():
-    assert set(kinds(Task)) == {"arithmetic", "countdown", "graph_search", "list_operations"}
+def test_tasks_are_found_by_file_name():
+    assert set(kinds(Task)) >= {"arithmetic", "countdown", "graph_search", "list_operations"}
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.kind)

@@ -1,0 +1,1 @@
+"""Shipped models trained on examples: each file holds one `RECIPE`, found by file name."""

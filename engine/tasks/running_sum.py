@@ -1,0 +1,111 @@
+"""A running sum over numbers that keep arriving, asked for at any moment.
+
+Time is counted in rows: in each row every stream has one token, `_` where it has nothing to say.
+In come `read` (signed digits) and `ask` (questions); wanted are `think` (the sum after each
+number, modulo 100) and `say` (the latest sum thought when the question came).
+"""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Literal
+
+from engine.core.config import knob
+from engine.tasks.task import Problem, Task, Verdict
+
+SILENCE, QUESTION = "_", "?"
+DIGITS = "0123456789"
+LETTERS = {  # what each stream is written in
+    "read": f"{DIGITS}+-{SILENCE}",
+    "ask": f"{QUESTION}{SILENCE}",
+    "think": f"{DIGITS}{SILENCE}",
+    "say": f"{DIGITS}{SILENCE}",
+}
+STREAMS = tuple(LETTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class SumProblem(Problem):
+    """`rows`: what each stream holds, by name, all of one length; wanted ones included."""
+
+    rows: dict[str, str]
+
+    def check(self, text: str) -> Verdict:
+        said = " ".join(text.replace(SILENCE, " ").split())
+        if said != self.answer:
+            return Verdict(False, f"says {said!r} where it is {self.answer!r}", said)
+        return Verdict(True, "is the sum at each question", said)
+
+
+class RunningSum(Task):
+    """Numbers from -9 to 9 with pauses between them, and questions."""
+
+    kind: Literal["running_sum"] = "running_sum"
+    rows: int = knob(32, "Rows of time", low=8, high=512)
+    pause: float = knob(0.2, "Chance that a row without a number stays so", low=0.0, high=0.95)
+    ask: float = knob(0.12, "Chance of a question in a row where one may come", low=0.0, high=1.0)
+
+    def draw(self, chance: Random) -> SumProblem | None:
+        read = self._numbers(chance)
+        ask = [SILENCE] * self.rows
+        row = 4  # a sum has been thought by then, where the first number came at once
+        while row < self.rows - 2:
+            if chance.random() < self.ask:
+                ask[row] = QUESTION
+                row += 2  # the answer to the last takes two rows
+            row += 1
+        think = thoughts("".join(read))
+        say = answers("".join(ask), think)
+        rows = dict(zip(STREAMS, ("".join(read), "".join(ask), think, say), strict=True))
+        if not say.strip(SILENCE):
+            return None
+        prompt = f"read {rows['read']}\nask {rows['ask']}\nsay "
+        answer = " ".join(say.replace(SILENCE, " ").split())
+        return SumProblem(prompt, prompt, answer, rows)
+
+    def _numbers(self, chance: Random) -> list[str]:
+        read: list[str] = []
+        while len(read) < self.rows:
+            if len(read) + 1 < self.rows and (not read or chance.random() >= self.pause):
+                read += chance.choice("+-"), str(chance.randrange(10))
+            else:
+                read.append(SILENCE)
+        return read
+
+
+def sums(read: str) -> list[tuple[int, int]]:
+    """(row of its digit, the sum with it) of each number in `read`."""
+    found, total = [], 0
+    for row, letter in enumerate(read):
+        if letter in "+-" and row + 1 < len(read):
+            total = (total + int(letter + read[row + 1])) % 100
+            found.append((row + 1, total))
+    return found
+
+
+def thoughts(read: str) -> str:
+    """The two digits of each sum in the two rows after its number."""
+    think = [SILENCE] * (len(read) + 2)
+    for row, total in sums(read):
+        think[row + 1 : row + 3] = f"{total:02}"
+    return "".join(think[: len(read)])
+
+
+def answers(ask: str, think: str) -> str:
+    """In the two rows after each question the latest sum whose digits both stand by then."""
+    say = [SILENCE] * len(ask)
+    for row, letter in enumerate(ask):
+        if letter == QUESTION:
+            said = think[: row + 1]
+            whole = [at for at in range(1, len(said)) if _second_digit(said, at)]
+            if whole:
+                at = whole[-1]
+                say[row + 1 : row + 3] = said[at - 1 : at + 1]
+    return "".join(say)
+
+
+def _second_digit(think: str, at: int) -> bool:
+    """Whether a sum ends at `at`: sums are runs of digits of even length, without a pause."""
+    start = at
+    while start and think[start - 1] != SILENCE:
+        start -= 1
+    return think[at] != SILENCE and (at - start) % 2 == 1

@@ -3,6 +3,7 @@
 from engine.core.errors import BadInput
 from engine.core.events import Blob, Branch, Level, Page, Span, Token
 from engine.core.log import Log
+from engine.core.spans import NAME as SPANS
 from widgets.view import views
 from workbench.catalogue import study
 
@@ -26,6 +27,8 @@ def views_of(log: Log) -> tuple[str, ...]:
         except BadInput:
             pass  # a run of a study this workbench does not have
     kinds = {type(event) for event in log}
+    if any(type(event) is Blob and event.name == SPANS for event in log):  # another tool's trace
+        return ("schedule", "roofline", *(("levels",) if Level in kinds else ()))
     if _is_profiled(log):  # then it tells more than the levels do
         return tuple(name for name in PROFILED if name == "roofline" or FEEDS[name] in kinds)
     found = [name for name, kind in FEEDS.items() if kind in kinds and name in views()]

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from engine.core.events import Branch, Level, Mark, Move, Span, Told
+from engine.core.events import Blob, Branch, Level, Mark, Move, Span, Told
 from engine.core.log import Log
+from engine.core.spans import NAME, Spans
 
 MICRO = 1e6  # the format counts microseconds
 
@@ -14,7 +15,7 @@ MICRO = 1e6  # the format counts microseconds
 def chrome_trace(log: Log) -> dict[str, Any]:
     """The log as a Chrome trace object: spans, counters and instants, one row for each lane."""
     rows: dict[str, int] = {}
-    events = [entry for event in log for entry in _entries(event, rows)]
+    events = [entry for event in _each(log) for entry in _entries(event, rows)]
     names = [
         {"ph": "M", "pid": 0, "tid": row, "name": "thread_name", "args": {"name": lane}}
         for lane, row in rows.items()
@@ -22,6 +23,16 @@ def chrome_trace(log: Log) -> dict[str, Any]:
     header = log.opened
     about = {"study": header.study, "clock": header.clock, "seed": header.seed} if header else {}
     return {"traceEvents": names + events, "displayTimeUnit": "ms", "otherData": about}
+
+
+def _each(log: Log) -> Iterator[Any]:
+    """The events, those that came as columns one by one."""
+    facts = log.opened.facts if log.opened else {}
+    for event in log:
+        if type(event) is Blob and event.name == NAME:
+            yield from Spans.told(event, log.blobs, facts).events()
+        else:
+            yield event
 
 
 def _entries(event: Any, rows: dict[str, int]) -> Iterator[dict[str, Any]]:

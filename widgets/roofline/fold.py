@@ -10,7 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from engine.core.events import AnyEvent, Opened, Span
+from engine.core import spans as bulk
+from engine.core.events import AnyEvent, Blob, Opened, Span
 from engine.core.events import Mark as Moment
 from widgets.fold import Fold
 from widgets.roofline.judge import ABOVE, MAIN, Roof, Roofs, Verdict, by_device, sentence
@@ -36,6 +37,7 @@ class RooflineFold(Fold):
     def __init__(self) -> None:
         self.roofs: list[Roof] = []
         self.clock, self.run, self.dtype = "wall", "", ""
+        self.facts: dict[str, Any] = {}  # of the header
         self.marks: dict[Key, Mark] = {}
         self.hues: dict[str, int] = {}  # by lane, of marks without a phase
         self.told: dict[str, str] = {}  # what is missing, by lane
@@ -46,10 +48,12 @@ class RooflineFold(Fold):
         if type(event) is Span:
             if event.flops > 0:
                 self._span(event)
+        elif type(event) is Blob and event.name == bulk.NAME:
+            self._many(bulk.Spans.told(event, self.blobs, self.facts))
         elif type(event) is Moment and event.name in TELLING:
             self.told[event.lane] = event.text
         elif type(event) is Opened:
-            self.clock = event.clock
+            self.clock, self.facts = event.clock, event.facts
             self.roofs = _sound(event.facts.get("roofs", ()))
             self.dtype = str(event.config.get("dtype", ""))
             self.run = f"{event.study} {event.seed} {event.config}"
@@ -73,6 +77,11 @@ class RooflineFold(Fold):
         seconds = max(span.time - span.start, 1e-12)
         self.recent.append((key, span.flops / max(span.bytes, 1.0), span.flops / seconds))
 
+    def _many(self, spans: bulk.Spans) -> None:
+        """Spans that came as columns: those that did counted work, as if one by one."""
+        for span in spans.events(np.flatnonzero(spans.flops > 0)):
+            self._span(span)
+
     def _choose_hue(self, lane: str) -> None:
         """The lane's own hue, or the next that no other lane has while there are any."""
         if lane not in self.hues:
@@ -83,6 +92,7 @@ class RooflineFold(Fold):
     def copy(self) -> Self:
         other = type(self)()
         other.roofs, other.clock, other.run = self.roofs, self.clock, self.run
+        other.facts, other.blobs = self.facts, self.blobs
         other.dtype, other.told = self.dtype, dict(self.told)
         other.hues = dict(self.hues)
         other.marks = {key: mark.copy() for key, mark in self.marks.items()}

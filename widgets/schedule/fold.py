@@ -12,9 +12,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from engine.core import spans as bulk
 from engine.core import tags
-from engine.core.events import AnyEvent, Level, Mark, Opened, Span
+from engine.core.events import AnyEvent, Blob, Level, Mark, Opened, Span
 from widgets.canvas_fold import CanvasFold
+from widgets.schedule import many
 from widgets.schedule.busy import Busy
 from widgets.schedule.lanes import in_order, number
 from widgets.theme import figure
@@ -41,6 +43,7 @@ class Schedule(CanvasFold):
         self.limit = 0.0  # bytes
         self.chosen: list[str] | None = None  # the lanes the header names
         self.plan = ""
+        self.facts: dict[str, Any] = {}  # of the header
         self.said: list[tuple[str, str]] = []  # of the plan: what about, sentence
         self.lanes: dict[str, int] = {}
         self.kinds: dict[str, int] = {}
@@ -56,6 +59,8 @@ class Schedule(CanvasFold):
     def take(self, event: AnyEvent) -> None:
         if type(event) is Span:
             self._span(event)
+        elif type(event) is Blob and event.name == bulk.NAME:
+            many.take(self, bulk.Spans.told(event, self.blobs, self.facts), IDLE)
         elif type(event) is Level and event.name.startswith(MEMORY):
             self._level(event)
         elif type(event) is Opened:
@@ -64,6 +69,7 @@ class Schedule(CanvasFold):
             self.said.append((event.name, event.text))
 
     def _open(self, event: Opened) -> None:
+        self.facts = event.facts
         lanes = event.facts.get("lanes")
         if isinstance(lanes, list):
             self.chosen = [str(lane) for lane in lanes]
@@ -72,14 +78,21 @@ class Schedule(CanvasFold):
         limit = event.facts.get("memory_limit")
         self.limit = float(limit) if isinstance(limit, int | float) else 0.0
 
-    def _lane(self, name: str) -> int:
+    def lane(self, name: str) -> int:
         """The number of a lane; -1 for one that is not to be shown."""
         lane = self.lanes.get(name, -1)
         if lane < 0 and self.chosen is None:
             lane = self.lanes[name] = len(self.lanes)
         return lane
 
-    def _tag(self, tag: str) -> int:
+    def kind(self, name: str) -> int:
+        """The number of a span's name."""
+        return self.kinds.setdefault(name, len(self.kinds))
+
+    def tag(self, tag: str) -> int:
+        """The number of a tag, read the first time."""
+        if tag in self.tags:
+            return self.tags[tag]
         place = self.tags[tag] = len(self.tags)
         facts = tags.facts(tag)
         key = next((key for key in ("mb", "task") if key in facts), "")
@@ -90,13 +103,10 @@ class Schedule(CanvasFold):
         return place
 
     def _span(self, event: Span) -> None:
-        lane = self._lane(event.lane)
+        lane = self.lane(event.lane)
         if lane < 0:
             return
-        kind = self.kinds.setdefault(event.name, len(self.kinds))
-        tag = self.tags.get(event.tag)
-        if tag is None:
-            tag = self._tag(event.tag)
+        kind, tag = self.kind(event.name), self.tag(event.tag)
         start, stop = event.start, event.time
         values = (lane, kind, tag, start, stop, event.flops, event.bytes)
         for column, value in zip(self.spans.values(), values, strict=True):
@@ -114,7 +124,7 @@ class Schedule(CanvasFold):
             busy.add(start, stop)
 
     def _level(self, event: Level) -> None:
-        lane = self._lane(event.lane)
+        lane = self.lane(event.lane)
         if lane >= 0:
             name = event.name[len(MEMORY) :]
             kind = self.memory_kinds.setdefault(name, len(self.memory_kinds))

@@ -1,0 +1,202 @@
+"""Chrome traces read in: what PyTorch's profiler, vLLM and others write becomes columns of spans.
+
+In comes a file of any size (packed with gzip or not), in bounded memory; out come its spans, its
+counters and moments, and what could not be read. Times of the format are microseconds.
+"""
+
+import re
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from engine.core.chrome_pieces import Entry, Pieces
+from engine.core.chrome_work import NOTHING, Counted, Work, give_to_kernels
+from engine.core.spans import Spans
+
+MOST = 20_000_000  # spans kept
+MOST_OTHERS = 50_000  # counter values and moments kept
+MOST_NAMES = 60_000  # distinct names kept apart
+MICRO = 1e-6
+DEVICE = re.compile(rb'"name"\s*:\s*"([^"\\]{1,80})"')
+
+Say = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Trace:
+    """`levels`: (time, lane, name, value); `marks`: (time, lane, name), in order of time.
+
+    `devices` are the accelerators the head names. `notes` say what was left out, a sentence each.
+    """
+
+    spans: Spans
+    levels: list[tuple[float, str, str, float]]
+    marks: list[tuple[float, str, str]]
+    devices: list[str]
+    notes: list[str] = field(default_factory=list)
+
+
+def read_chrome(path: str | Path, work: Work = NOTHING) -> Trace:
+    """Read the trace at `path`; `work` counts the flops and bytes of the operations it knows.
+
+    Raises BadInput for a file that is no Chrome trace.
+    """
+    pieces = Pieces(Path(path))
+    reader = _Reader(work)
+    for entries in pieces:
+        reader.take(entries)
+        if len(reader.start) >= MOST:
+            reader.notes.append(f"only the first {MOST:,} spans were read")
+            break
+    if pieces.left_out:
+        reader.notes.append(f"{pieces.left_out:,} entries could not be read")
+    if pieces.cut:
+        reader.notes.append("the file ends in the middle of an entry")
+    return reader.trace([name.decode() for name in DEVICE.findall(pieces.head)])
+
+
+class _Numbers(dict[Any, int]):
+    """Numbers things in order of appearance."""
+
+    def of(self, values: list[Any]) -> np.ndarray:
+        for value in set(values).difference(self):
+            self[value] = len(self)
+        return np.fromiter(map(self.__getitem__, values), np.int32, len(values))
+
+
+class _Reader:
+    """Columns while they are read: times in microseconds since the format's own zero."""
+
+    def __init__(self, work: Work) -> None:
+        self.start, self.took = array("d"), array("d")
+        self.lane, self.name, self.tag = array("i"), array("i"), array("i")
+        self.lanes, self.names, self.tags = _Numbers(), _Numbers(), _Numbers({"": 0})
+        self.counted = Counted(work)
+        self.halves: dict[int, list[tuple[float, int]]] = {}  # begun and not ended, by lane
+        self.lost = 0  # ends without a beginning
+        self.levels: list[tuple[float, int, str, float]] = []
+        self.marks: list[tuple[float, int, str]] = []
+        self.called: dict[tuple[str, Any, Any], Any] = {}  # what metadata says of a lane
+        self.notes: list[str] = []
+
+    def take(self, entries: list[Entry]) -> None:
+        """The next entries of the file."""
+        whole = [e for e in entries if e.ph == "X" and e.dur >= 0 and isfinite(e.ts + e.dur)]
+        first = len(self.start)
+        self.start.frombytes(np.array([e.ts for e in whole]).tobytes())
+        self.took.frombytes(np.array([e.dur for e in whole]).tobytes())
+        self.lane.frombytes(self.lanes.of([(e.pid, e.tid) for e in whole]).tobytes())
+        names = [e.name for e in whole]
+        if len(self.names) > MOST_NAMES:
+            names = [name if name in self.names else "other" for name in names]
+        self.name.frombytes(self.names.of(names).tobytes())
+        tags = [""] * len(whole)
+        self.counted.count(whole, first, tags)
+        self.tag.frombytes(self.tags.of(tags).tobytes())
+        for entry in entries:
+            if entry.ph != "X":
+                self._other(entry)
+
+    def _other(self, entry: Entry) -> None:
+        ph = entry.ph
+        if ph == "M":
+            self.called[entry.name, entry.pid, entry.tid] = _dict(entry)
+        elif ph not in ("B", "E", "C", "i", "I", "R") or not isfinite(entry.ts):
+            return
+        elif ph in ("B", "E"):
+            self._half(entry)
+        elif len(self.levels) + len(self.marks) < MOST_OTHERS:
+            lane = int(self.lanes.of([(entry.pid, entry.tid)])[0])
+            if ph == "C":
+                for key, value in _dict(entry).items():
+                    if isinstance(value, int | float) and isfinite(value):
+                        name = entry.name if key in ("value", entry.name) else f"{entry.name} {key}"
+                        self.levels.append((entry.ts, lane, name, float(value)))
+            else:
+                self.marks.append((entry.ts, lane, entry.name))
+
+    def _half(self, entry: Entry) -> None:
+        """A beginning or an end: the last begun in a lane ends first."""
+        lane = int(self.lanes.of([(entry.pid, entry.tid)])[0])
+        begun = self.halves.setdefault(lane, [])
+        if entry.ph == "B":
+            begun.append((entry.ts, int(self.names.of([entry.name])[0])))
+        elif begun:
+            start, name = begun.pop()
+            self.start.append(start)
+            self.took.append(max(0.0, entry.ts - start))
+            self.lane.append(lane)
+            self.name.append(name)
+            self.tag.append(0)
+        else:
+            self.lost += 1
+
+    def trace(self, devices: list[str]) -> Trace:
+        """Everything read, in seconds from the first moment on."""
+        start, took = np.frombuffer(self.start), np.frombuffer(self.took)
+        others = [row[0] for row in self.levels] + [row[0] for row in self.marks]
+        zero = min([float(start.min(initial=np.inf)), *others])
+        zero = zero if np.isfinite(zero) else 0.0
+        begin = (start - zero) * MICRO
+        stop = begin + took * MICRO
+        flops, size = np.zeros(len(start)), np.zeros(len(start))
+        give_to_kernels(self.counted, took, flops, size)
+        order = np.argsort(stop, kind="stable")
+        tag = np.frombuffer(self.tag, np.int32).copy()
+        self.counted.tell(self.tags, tag)
+        lane, name = (np.frombuffer(column, np.int32)[order] for column in (self.lane, self.name))
+        lanes = self._lanes()
+        open_ones = self.lost + sum(map(len, self.halves.values()))
+        if open_ones:
+            self.notes.append(f"{open_ones:,} spans have a beginning or an end only")
+        if len(self.levels) + len(self.marks) >= MOST_OTHERS:
+            self.notes.append(f"only {MOST_OTHERS:,} counter values and moments were kept")
+        return Trace(
+            Spans(
+                begin[order],
+                stop[order],
+                lane,
+                name,
+                tag[order],
+                flops[order],
+                size[order],
+                lanes,
+                list(self.names),
+                list(self.tags),
+            ),
+            sorted(((t - zero) * MICRO, lanes[i], n, v) for t, i, n, v in self.levels),
+            sorted(((t - zero) * MICRO, lanes[i], n) for t, i, n in self.marks),
+            devices,
+            self.notes,
+        )
+
+    def _lanes(self) -> list[str]:
+        """A name for each lane: its process and thread as the trace calls them, all different."""
+        found: dict[str, None] = {}
+        for pid, tid in self.lanes:
+            process = self._said("process_name", pid, None, "name")
+            label = self._said("process_labels", pid, None, "labels")
+            thread = self._said("thread_name", pid, tid, "name") or f"thread {tid}"
+            of = label if label and label not in ("CPU",) else process or f"process {pid}"
+            name = f"{of}, {thread}"
+            found[name if name not in found else f"{name} ({pid}, {tid})"] = None
+        return list(found)
+
+    def _said(self, what: str, pid: Any, tid: Any, key: str) -> str:
+        rows = ((k, v) for k, v in self.called.items() if k[0] == what and k[1] == pid)
+        return next((str(v.get(key, "")) for k, v in rows if tid is None or k[2] == tid), "")
+
+
+def _dict(entry: Entry) -> dict[str, Any]:
+    """An entry's arguments; none where they are no object."""
+    try:
+        found = msgspec.json.decode(entry.args) if entry.args else {}
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+    return found if isinstance(found, dict) else {}

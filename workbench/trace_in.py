@@ -1,0 +1,63 @@
+"""A Chrome trace as a run: what another tool recorded, in the schedule and roofline views.
+
+In comes a trace of PyTorch's profiler, vLLM or any tool that writes the format; out comes a log
+like any other, with the data sheet's roofs where the trace names a device we know.
+"""
+
+from heapq import merge
+from itertools import chain
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from engine.core.chrome_read import Trace, read_chrome
+from engine.core.events import AnyEvent, Closed, Level, Mark, Opened
+from engine.core.file import load
+from engine.core.log import Log
+from engine.core.spans import NAME
+from engine.hardware.profiled import PROFILED, sheet_named
+from engine.hardware.roofs import roofs_of
+
+SUFFIXES = (".json", ".json.gz", ".gz")
+
+
+def open_log(path: str | Path) -> Log:
+    """The log of a run file or of a Chrome trace, told apart by name. Raises BadInput."""
+    path = Path(path)
+    return log_of(path) if path.name.lower().endswith(SUFFIXES) else load(path)
+
+
+def log_of(path: Path) -> Log:
+    """Read a Chrome trace. Raises BadInput where it is none."""
+    trace = read_chrome(path, PROFILED)
+    log = Log()
+    log.emit(Opened(0.0, {"trace": path.name}, machine=_machine(trace), facts=_facts(trace)))
+    levels = (Level(*row) for row in trace.levels)
+    marks = (Mark(*row) for row in trace.marks)
+    others: list[AnyEvent] = list(merge(levels, marks, key=attrgetter("time")))
+    last = max([log.duration, *(float(t) for t in trace.spans.stop[-1:])])
+    before = [event for event in others if event.time <= last]
+    for event in before:
+        log.emit(event)
+    trace.spans.tell(log)
+    for event in chain(others[len(before) :], _notes(trace, max(last, log.duration))):
+        log.emit(event)
+    log.emit(Closed(log.duration, "finished"))
+    return log
+
+
+def _notes(trace: Trace, last: float) -> list[AnyEvent]:
+    last = max([last, *(rows[-1][0] for rows in (trace.levels, trace.marks) if rows)])
+    return [Mark(last, f"trace {n}", "left out", note) for n, note in enumerate(trace.notes)]
+
+
+def _machine(trace: Trace) -> dict[str, Any]:
+    return {"devices": trace.devices} if trace.devices else {}
+
+
+def _facts(trace: Trace) -> dict[str, Any]:
+    facts: dict[str, Any] = {NAME: trace.spans.words()}
+    found = next(filter(None, map(sheet_named, trace.devices)), None)
+    if found is not None:
+        facts["roofs"] = roofs_of(found)
+    return facts

@@ -11,7 +11,7 @@ from engine.core.errors import BadInput
 from engine.distributed.mesh import MeshShape
 from engine.models.config import ModelConfig
 from engine.models.families import parse
-from engine.training.parallel.parallelism import LeftOut
+from engine.training.parallel.parallelism import LeftOut, parts_fit
 from engine.training.parallel.shards import divides
 from engine.training.parallel.zero import Learning, Zero
 from engine.training.parallel.zeros.nothing import Nothing
@@ -90,7 +90,9 @@ class MeshTrainingConfig(Config):
                 f"take a multiple of {mesh.data}"
             )
         divides(self.model.model(), mesh.tensor)
-        self.spans()
+        spans = self.spans()
+        if self.sequence:
+            parts_fit(sum(map(len, spans[0])), mesh.tensor)
         if mesh.context > 1:
             self.attention.fits(mesh.context, self.model.kv_heads // mesh.tensor)
         return self

@@ -33,11 +33,8 @@ class Parallelism:
 
     def __post_init__(self) -> None:
         tokens = sum(map(len, self.spans[self.context.at]))
-        if self.sequence and tokens % self.tensor.size:
-            raise BadInput(
-                f"tokens {tokens} of a rank: sequence-parallel norms cannot deal them to "
-                f"{self.tensor.size} tensor ranks; take a multiple, or leave it off"
-            )
+        if self.sequence:
+            parts_fit(tokens, self.tensor.size)
 
     def into(self, x_BTC: Tensor, task: str) -> Tensor:
         """What every tensor rank multiplies by its part of a matrix: all of the tokens."""
@@ -58,3 +55,12 @@ class Parallelism:
     def piece(self, dim: int, heads: int) -> Piece:
         """This rank's part of split attention; `heads`: query heads here times sequences."""
         return Piece(self.context.at, self.spans, True, dim, heads)
+
+
+def parts_fit(tokens: int, tensor: int) -> None:
+    """Raises BadInput where a rank's tokens cannot be dealt to `tensor` ranks for their norms."""
+    if tokens % tensor:
+        raise BadInput(
+            f"tokens {tokens} of a rank: sequence-parallel norms cannot deal them to {tensor} "
+            "tensor ranks; take a multiple, or leave it off"
+        )

@@ -1,0 +1,1 @@
+"""Sections of the training bench, found by file name."""

@@ -1,17 +1,18 @@
-"""The driver of a described pipeline: a plan on the virtual clock, as events.
+"""The driver of a pipeline: a plan on the virtual clock, on real ranks, or on both, as events.
 
 Takes a `PipelineConfig`; emits a span for each action in its rank's lane, a move for each transfer,
 each rank's memory by kind, and the bubble in words. Times come out as arrays first, then as events.
+Where ranks did the plan the clock is fed with what they took, and stands beside them as modelled.
 """
 
 import numpy as np
 
-from engine.core.clock import VirtualClock
 from engine.core.events import AnyEvent, Level, Mark, Move, Span
 from engine.core.machine import describe
 from engine.core.run import Live
-from engine.training.bubble import bubble
+from engine.training.bubble import Bubble, bubble, of_spans
 from engine.training.pipeline import PipelineConfig, Worked, worked
+from engine.training.pipeline_program import NAMES
 from engine.training.plan import KINDS, NONE, Kind
 from engine.training.plan_check import checked, memory_faults
 from engine.training.plan_columns import CODES, NOBODY, B, F, I, W
@@ -19,24 +20,46 @@ from engine.training.plan_memory import held
 from engine.training.plan_times import Timed, timed
 from engine.training.plan_transfers import lower
 
-NAMES = {
-    Kind.SEND_F: "send",
-    Kind.SEND_B: "send",
-    Kind.RECV_F: "receive",
-    Kind.RECV_B: "receive",
-    Kind.REDUCE_GRAD: "all_reduce",
-    Kind.UNSHARD: "all_gather",
-    Kind.RESHARD: "reshard",
-    Kind.STEP: "optimiser",
-}
+ERROR = "error"  # a level: of the gradients against one process's, relative
 WRITTEN = 6_000  # actions of a plan that the header carries as text
 
 
 def run(config: PipelineConfig, live: Live) -> None:
-    """One training step. Raises BadInput where the plan cannot be run."""
-    clock = VirtualClock()
+    """One training step. Raises BadInput where the plan cannot be run, RankLost among it."""
     made = worked(config)
     checked(made.plan, timed_next=True)
+    if config.execution.is_real:
+        _carry_out(config, made, live)
+    else:
+        _model(config, made, live)
+
+
+def _carry_out(config: PipelineConfig, made: Worked, live: Live) -> None:
+    """On real ranks, and where it is asked for on the clock with the times they took."""
+    live.open(config, config.execution.clock(), describe(), **facts(config, made))
+    live.report("ranks", 0, 0)
+    done = config.execution.carry_out(config, made, live)
+    assert done is not None
+    events, told = done.events, {"measured": in_words(of_spans(done.events))}
+    if config.execution.is_modelled:
+        times = timed(made.plan, done.costs)
+        # From the moment at which the first rank began.
+        begun = min(event.start for event in events if isinstance(event, Span))
+        times = Timed(times.columns, times.start + begun, times.stop + begun)
+        events = in_time([*events, *_spans(made, times, "modelled")])
+        told["modelled"] = in_words(passes_of(times))
+    end = max(event.time for event in events)
+    for event in events:
+        live.emit(event)
+    for how, text in told.items():
+        live.emit(Mark(end, "plan", f"{how} bubble", f"{how}: {text}"))
+    if done.error is not None:
+        live.emit(Level(end, "gradients", ERROR, done.error))
+
+
+def _model(config: PipelineConfig, made: Worked, live: Live) -> None:
+    """On the virtual clock with the config's times."""
+    clock = config.execution.clock()
     times = timed(made.plan, made.costs)
     if config.wires.blocking and not made.plan.lowered:
         written = lower(made.plan, times.start, times.stop)
@@ -49,13 +72,13 @@ def run(config: PipelineConfig, live: Live) -> None:
                           *_moves(made, times)]):  # fmt: skip
         live.emit(event)
     clock.wait_until(times.end)
-    live.emit(Mark(times.end, "plan", "bubble", in_words(times)))
+    live.emit(Mark(times.end, "plan", "bubble", in_words(passes_of(times))))
 
 
 def facts(config: PipelineConfig, made: Worked) -> dict[str, object]:
     """What views need: lanes in order, the limit in bytes, the plan as text where it is short."""
     share, found = made.share, dict[str, object]()
-    if config.memory_limit:
+    if config.memory_limit and not config.execution.is_real:
         fixed = share.weights + share.gradients + share.optimiser
         found["memory_limit"] = fixed + config.memory_limit * share.activations
     if len(made.plan) <= WRITTEN:
@@ -74,10 +97,14 @@ def in_time(events: list[AnyEvent]) -> list[AnyEvent]:
     return [events[place] for place in order.tolist()]
 
 
-def in_words(times: Timed) -> str:
-    """The bubble of the passes with every denominator named."""
+def passes_of(times: Timed) -> Bubble:
+    """The bubble of a plan's passes."""
     passes = np.isin(times.columns.kind, [F, B, I, W])
-    found = bubble(times.columns.rank[passes], times.start[passes], times.stop[passes])
+    return bubble(times.columns.rank[passes], times.start[passes], times.stop[passes])
+
+
+def in_words(found: Bubble) -> str:
+    """A bubble with every denominator named."""
     return (
         f"bubble {found.of_total:.4f} of the total time, {found.of_ideal:.4f} of the ideal time, "
         f"{found.of_longest_rank:.4f} of the longest rank's own time"
@@ -108,7 +135,7 @@ def _fixed(made: Worked) -> list[AnyEvent]:
     ]
 
 
-def _spans(made: Worked, times: Timed) -> list[AnyEvent]:
+def _spans(made: Worked, times: Timed, grade: str = "") -> list[AnyEvent]:
     table, share, chunks = times.columns, made.share, made.plan.chunks
     flops = np.zeros(len(CODES))
     flops[F] = share.forward_flops / chunks
@@ -117,11 +144,12 @@ def _spans(made: Worked, times: Timed) -> list[AnyEvent]:
     names = [NAMES.get(kind, kind.value) for kind in KINDS.values()]
     lanes = [lane(rank) for rank in range(len(made.plan.ranks))]
     columns = (table.rank, table.kind, table.microbatch, table.stage, times.start, times.stop)
+    graded = f" grade={grade}" if grade else ""
     works, rows = flops.tolist(), zip(*(column.tolist() for column in columns), strict=True)
     return [
         Span(
             stop, lanes[rank], names[kind], start, works[kind],
-            tag=f"mb={mb} stage={stage}" if mb != NONE else f"stage={stage}",
+            tag=(f"mb={mb} stage={stage}" if mb != NONE else f"stage={stage}") + graded,
         )
         for rank, kind, mb, stage, start, stop in rows
     ]  # fmt: skip

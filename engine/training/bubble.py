@@ -6,12 +6,14 @@ time, which is the passes' own, (p - 1) / m. Zero-bubble papers count each rank 
 pass to its last, since the next iteration may begin on one rank before the last has ended.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from engine.core.events import Span
+from engine.core.events import Event, Span
 from engine.core.log import Log
+from engine.core.tags import facts
 
 PASSES = ("F", "B", "I", "W")
 
@@ -42,9 +44,21 @@ def bubble(rank: np.ndarray, start: np.ndarray, stop: np.ndarray) -> Bubble:
     return Bubble(seconds, 1 - worked / seconds, seconds / worked - 1, 1 - worked / own)
 
 
-def of_log(log: Log) -> Bubble:
-    """The bubble of the passes in a log, whoever ran them."""
-    spans = [span for span in log.of(Span) if span.name in PASSES]
+def of_log(log: Log, grade: str = "") -> Bubble:
+    """The bubble of the passes in a log that are of this grade, whoever ran them."""
+    return of_spans(log.of(Span), grade)
+
+
+def of_spans(events: Iterable[Event], grade: str = "") -> Bubble:
+    """The bubble of the passes among these events; `grade`: "modelled" for those of the clock that
+    stand beside measured ones."""
+    spans = [
+        event
+        for event in events
+        if isinstance(event, Span)
+        and event.name in PASSES
+        and facts(event.tag).get("grade", "") == grade
+    ]
     lanes = {lane: place for place, lane in enumerate(dict.fromkeys(s.lane for s in spans))}
     return bubble(
         np.array([lanes[span.lane] for span in spans], np.int64),

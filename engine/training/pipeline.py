@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.config import Choice, Config, knob
+from engine.training.execution import Execution
+from engine.training.executions.modelled import Modelled
 from engine.training.pipeline_schedule import Pipe, PipelineSchedule
 from engine.training.plan import Action, Kind, Plan, plan
 from engine.training.plan_columns import CODES
@@ -54,6 +56,7 @@ class PipelineConfig(Config):
     wires: Wires = knob(make=Wires, doc="links between ranks")
     slow_rank: int = knob(0, "the rank that is slower than the rest", low=0, high=127, group="skew")
     slow_by: float = knob(1.0, "how many times its passes take", low=0.1, high=10.0, group="skew")
+    execution: Choice[Execution] = knob(make=Modelled, doc="what carries out the plan")
     together: bool = knob(
         False, "no optimiser begins before all ranks are done (gradient clipping across stages)",
         group="end of step",
@@ -86,7 +89,8 @@ def worked(config: PipelineConfig) -> Worked:
     made = config.schedule.plan(pipe)
     if made.chunks > 1:
         share = config.passes.share(config.ranks, made.chunks)
-    whole = ended(made, reduce=share.reduce > 0, update=share.update > 0)
+    update = share.update > 0 or config.execution.is_real
+    whole = ended(made, reduce=share.reduce > 0, update=update)
     return Worked(whole, _costs(config, whole, share, between), share)
 
 

@@ -76,7 +76,8 @@ def main() -> None:
         small, big = Path(folder) / "small.json", Path(folder) / "big.json"
         profiled(small)
         repeated(small, big, size)
-        print(f"file      {big.stat().st_size / 1e9:6.2f} GB")
+        sys.stdout.write(f"file      {big.stat().st_size / 1e9:6.2f} GB\n")
+        sys.stdout.flush()
         subprocess.run([sys.executable, "-c", OPENING, str(big)], check=True)
 
 

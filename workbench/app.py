@@ -26,9 +26,15 @@ Page = Callable[[], Any]
 
 
 def pages(live: LiveEngine, shelf: Shelf) -> dict[str, Page]:
-    """What is served at each place."""
+    """What is served at each place; a live engine not started yet starts with its first page."""
+
+    def live_page() -> Any:
+        if live.run is None:
+            live.start()
+        return LivePage(live, shelf).page()
+
     found: dict[str, Page] = {
-        "/": lambda: LivePage(live, shelf).page(),
+        "/": live_page,
         "catalogue": catalogue_page,
         "study": lambda: StudyPage(asked_study(), shelf).page(),
         "roofline": lambda: RooflinePage(shelf).page(),
@@ -87,18 +93,20 @@ def live_config(model: str) -> InferenceConfig:
     return InferenceConfig(model=model, pages=240, max_running=24, **every)
 
 
-def make_server(port: int, live: LiveEngine, shelf: Shelf, rules: Access | None = None) -> Any:
-    """The server, not started."""
+def make_server(
+    port: int, live: LiveEngine, shelf: Shelf, rules: Access | None = None, **options: Any
+) -> Any:
+    """The server, not started. `options`: of `panel.serve`, in place of the app's own."""
     logging.getLogger("bokeh").setLevel(logging.WARNING)
     pn.extension()
-    return pn.serve(
-        pages(live, shelf),
-        address=HOST,
-        port=port,
-        websocket_origin=[f"{host}:{port}" for host in (HOST, "localhost")],
-        extra_patterns=handlers(live, rules or access(HOST, port)),
-        show=False,
-        start=False,
-        verbose=False,
-        title="Parallel Workbench",
-    )
+    own = {
+        "address": HOST,
+        "port": port,
+        "websocket_origin": [f"{host}:{port}" for host in (HOST, "localhost")],
+        "extra_patterns": handlers(live, rules or access(HOST, port)),
+        "show": False,
+        "start": False,
+        "verbose": False,
+        "title": "Parallel Workbench",
+    }
+    return pn.serve(pages(live, shelf), **{**own, **options})

@@ -208,7 +208,7 @@ class LivePage:
         shell.page.param.update(
             sidebar_width=280,
             contextbar_width=320,
-            contextbar_open=True,
+            contextbar_open=not shell.narrow,
             contextbar_variant="persistent",
         )
         head = html("<h1>A language model, decoding here and now</h1>", margin=(0, 0, 6, 0))

@@ -27,22 +27,24 @@ class RunsPage:
     def __init__(self, shelf: Shelf) -> None:
         self.shelf, self.shell = shelf, Shell("Runs", "runs")
         self.fault = html("", margin=(8, 0))
+        wanted = self._asked()
         self.choice = pmui.Select(label="Run", options=list(shelf.runs), size="small", width=420)
         self.upload = pmui.FileInput(accept=".run", label="Open a .run file", margin=(10, 16))
         self.place = pn.Column(sizing_mode="stretch_width", margin=(16, 0))
         self.stage: Stage | None = None
         self.shell.on_dark(lambda on: self.stage.dark(on) if self.stage is not None else None)
-        self.choice.value = self._asked()
+        self.choice.value = wanted
         self.upload.param.watch(self._opened, "value")
         self.choice.param.watch(self.show, "value")
         self.show()
 
     def _asked(self) -> str | None:
-        """The run the address asks for, else the newest."""
-        files = {str(run.path): name for name, run in self.shelf.runs.items()}
-        wanted = asked("name") or files.get(asked("file"), "")
-        newest = next(reversed(self.shelf.runs), None)
-        return wanted if wanted in self.shelf.runs else newest
+        """The run the address asks for, else the newest. Raises BadInput for a bad run file."""
+        if asked("file"):
+            return self.shelf.file(asked("file"))
+        if asked("name"):
+            return self.shelf.named(asked("name"))
+        return next(reversed(self.shelf.runs), None)
 
     def show(self, *_: Any) -> None:
         """Lay out the chosen run."""

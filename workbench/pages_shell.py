@@ -16,6 +16,7 @@ from panel.util import edit_readonly
 from panel_material_ui.template.base import Meta
 
 from widgets.theme import DARK, FONT, LIGHT, Scheme, wrong
+from workbench.pages_frame import FRAMES, host_theme
 
 PLACES = (
     ("", "Live engine"),
@@ -24,6 +25,10 @@ PLACES = (
     ("compare", "Compare"),
     ("runs", "Runs"),
 )
+LOW = {  # the bar of a page in a tab, whose host has its own places to go
+    "& .MuiToolbar-root": {"minHeight": "44px !important"},
+    "& .header .title": {"fontSize": "14px", "fontWeight": 600, "color": "var(--wb-faint)"},
+}
 ACCENT = {"light": "#0067A3", "dark": "#5BB3E8"}
 
 CSS = """
@@ -75,9 +80,17 @@ def figures_table(rows: Sequence[tuple[str, ...]], head: Sequence[str] = ()) -> 
 
 
 def address(place: str, dark: bool, **query: Any) -> str:
-    """The address of a page, keeping the theme."""
-    query = {**query, **({"theme": "dark"} if dark else {})}
-    return f"/{place}" + (f"?{urlencode(query)}" if query else "")
+    """The address of a page from any other, keeping the theme and the frame it stands in.
+
+    Relative, so that it holds below whatever path the app is served.
+    """
+    query = {**query, **({"theme": "dark"} if dark else {}), **framed()}
+    return f"./{place}" + (f"?{urlencode(query)}" if query else "")
+
+
+def framed() -> dict[str, str]:
+    """What of the query says that this page stands in a host's frame."""
+    return {"frame": asked("frame")} if asked("frame") in FRAMES else {}
 
 
 def asked(name: str, default: str = "") -> str:
@@ -101,14 +114,17 @@ class Shell:
         self.dark = asked_dark()
         self._listeners: list[Callable[[bool], None]] = []
         self._nav = html("", width=520, sizing_mode="fixed", height=36, align="center")
+        self.narrow = asked("frame") == "lab-narrow"
+        host = [host_theme(self.dark, self._host_themed)] if framed() else []
         self.page = pmui.Page(
-            title="Parallel Workbench",
+            title=title if host else "Parallel Workbench",
             site_url=address("", self.dark),
             meta=Meta(title=f"{title} · Parallel Workbench"),
-            header=[] if bare else [self._nav],
+            header=host if bare or host else [self._nav],
             dark_theme=self.dark,
+            theme_toggle=not host,
             theme_config=theme_config(),
-            sx=_sx(),
+            sx={**_sx(), **(LOW if host else {})},
             sizing_mode="stretch_both",
             busy_indicator=None,
         )
@@ -116,6 +132,7 @@ class Shell:
             # Unties the page from the server's busy sign: each change of it would make Bokeh walk
             # every model of the page, many times a second.
             self.page.busy = False
+        pn.state.onload(self._name_document)
         self.page.param.watch(self._themed, "dark_theme")
         self._paint()
 
@@ -123,6 +140,14 @@ class Shell:
         """Call `tell` with whether the theme is dark, now and at each change."""
         self._listeners.append(tell)
         tell(self.dark)
+
+    def _name_document(self) -> None:
+        """The browser's tab says which page it is; the app's own title is set before this."""
+        if pn.state.curdoc is not None:
+            pn.state.curdoc.title = f"{self.title} · Parallel Workbench"
+
+    def _host_themed(self, dark: bool) -> None:
+        self.page.dark_theme = dark
 
     def _themed(self, event: Any) -> None:
         self.dark = bool(event.new)

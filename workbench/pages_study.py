@@ -11,7 +11,7 @@ from engine.core.errors import BadInput
 from widgets.downloads import downloads
 from workbench.addresses import config_of, query_of
 from workbench.catalogue import entry, study
-from workbench.pages_shell import Shell, address, asked, html
+from workbench.pages_shell import Shell, address, asked, framed, html
 from workbench.session import changed, study_session
 from workbench.shelf import Shelf
 from workbench.study_panel import StudyPanel, views
@@ -47,7 +47,8 @@ class StudyPage:
         location = pn.state.location
         if location is not None:
             theme = {"theme": "dark"} if self.shell.dark else {}
-            query = {"slug": self.row.slug, **query_of(self.panel.study.config, config), **theme}
+            knobs = query_of(self.panel.study.config, config)
+            query = {"slug": self.row.slug, **knobs, **theme, **framed()}
             location.search = "?" + urlencode(query)
 
     def _keep(self, _: Any) -> None:
@@ -85,7 +86,7 @@ class StudyPage:
         shell.page.param.update(
             sidebar_width=300,
             contextbar_width=340,
-            contextbar_open=not self.embedded,
+            contextbar_open=not self.embedded and not shell.narrow,
             contextbar_variant="persistent",
         )
         knobs = pn.Column(panel.knobs.panel, margin=(12, 16), sizing_mode="stretch_width")
@@ -104,5 +105,10 @@ class StudyPage:
         ]
         pn.state.onload(panel.start)
         if not self.embedded:
-            pn.state.on_session_destroyed(panel.close)
+            name = self.shelf.show(panel.session)
+            pn.state.on_session_destroyed(lambda _: self._gone(name))
         return shell.page
+
+    def _gone(self, name: str) -> None:
+        self.shelf.hide(name)
+        self.panel.close()

@@ -1,20 +1,29 @@
-"""The shelf: runs an app keeps for looking at again and comparing, by name."""
+"""The shelf: runs an app keeps for looking at again and comparing, and those its pages show now."""
 
 import threading
 from pathlib import Path
+from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.file import load
 from engine.core.run import Run
+from workbench.run_files import inside
+from workbench.session import Session
 
 KEEP = 24  # runs; the oldest go first
 
 
 class Shelf:
-    """Named runs, recorded or live, shared by the pages of one app."""
+    """Named runs, recorded or live, shared by the pages of one app.
 
-    def __init__(self) -> None:
+    `root`: the folder whose run files an address may name; None where it may name none.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root
         self.runs: dict[str, Run] = {}
+        self.shown: dict[str, Session] = {}  # the sessions of open pages
+        self._read: dict[tuple[Path, int, int], str] = {}  # file, time of change, bytes -> name
         self.version = 0  # grows with every change; readers look at it
         self._lock = threading.Lock()
 
@@ -39,6 +48,55 @@ class Shelf:
         run.path = Path(path)
         return self.keep(run, Path(path).name)
 
+    def file(self, asked: str) -> str:
+        """The name of the run in a file below `root`, read unless it was. Raises BadInput."""
+        known = next((n for n, run in self.runs.items() if str(run.path) == asked), None)
+        if known is not None:
+            return known
+        if self.root is None:
+            raise BadInput(f"run file {asked[:80]!r}: not open here")
+        path = inside(self.root, asked)
+        stat = path.stat()
+        mark = (path, stat.st_mtime_ns, stat.st_size)
+        name = self._read.get(mark)
+        if name not in self.runs:
+            name = self._read[mark] = self.open(path)
+        return name
+
+    def show(self, session: Session) -> str:
+        """A page shows this session from now on; returns the name it is listed by."""
+        with self._lock:
+            number = 1
+            while (name := f"{session.study} #{number}") in self.shown or name in self.runs:
+                number += 1
+            self.shown[name] = session
+            return name
+
+    def hide(self, name: str) -> None:
+        """The page has gone."""
+        self.shown.pop(name, None)
+
+    def named(self, name: str) -> str:
+        """The name on the shelf of the run listed as `name`; that of an open page is put there.
+
+        Raises BadInput where there is none.
+        """
+        session = self.shown.get(name)
+        if session is not None and session.run is not None:
+            return self.keep(session.run, session.study)
+        self.get(name)
+        return name
+
+    def listing(self) -> list[dict[str, Any]]:
+        """The runs of open pages, then those kept that are in no file; the newest first."""
+        live = {name: session.run for name, session in self.shown.items() if session.run}
+        kept = {n: r for n, r in self.runs.items() if r.path is None and r not in live.values()}
+        return [
+            {"name": name, "study": _study(run), "state": run.state, "events": len(run.log)}
+            for runs in (live, kept)
+            for name, run in reversed(runs.items())
+        ]
+
     def get(self, name: str) -> Run:
         """The run of that name. Raises BadInput listing what there is."""
         try:
@@ -46,3 +104,8 @@ class Shelf:
         except KeyError:
             there = ", ".join(self.runs) or "the shelf is empty"
             raise BadInput(f"run {name!r}: not on the shelf; {there}") from None
+
+
+def _study(run: Run) -> str:
+    header = run.log.opened
+    return header.study if header is not None else ""

@@ -82,7 +82,7 @@ def test_the_theme_turns_dark(visit):
     page.get_by_label("Toggle theme").click()
     page.locator(".mui-dark").first.wait_for()
     assert page.locator(".main").evaluate("e => getComputedStyle(e).backgroundColor") != light
-    page.locator('a[href="/runs?theme=dark"]').wait_for()  # places to go keep it
+    page.locator('a[href="./runs?theme=dark"]').wait_for()  # places to go keep it
 
 
 def test_two_runs_are_compared(visit):

@@ -1,0 +1,89 @@
+"""The app as a child of a Jupyter server (`python -m workbench.jupyter.app_child`).
+
+In: one line of JSON on standard input with secret, prefix and root. Out: one line with the port.
+It ends when the input closes. A request without the secret is refused before any route sees it.
+"""
+
+import hmac
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from tornado.httputil import HTTPServerRequest
+from tornado.routing import Matcher, Rule
+from tornado.web import RequestHandler
+
+from workbench.app import live_config, make_server
+from workbench.jupyter.app_process import SECRET
+from workbench.live import LiveEngine
+from workbench.shelf import Shelf
+
+MODEL = "stdlib-5m"
+
+
+class Stranger(Matcher):
+    """Matches every request that does not bear the secret."""
+
+    def __init__(self, secret: str) -> None:
+        self.secret = secret.encode()
+
+    def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
+        given = request.headers.get(SECRET, "").encode("utf-8", "replace")
+        return None if hmac.compare_digest(given, self.secret) else {}
+
+
+class Refusal(RequestHandler):
+    """403 to whatever is asked."""
+
+    def prepare(self) -> None:
+        self.set_status(403)
+        self.finish("not served here\n")
+
+
+class RunsHeld(RequestHandler):
+    """The runs on the shelf and those that pages show now, newest first."""
+
+    def initialize(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+
+    def get(self) -> None:
+        self.finish({"runs": self.shelf.listing()})
+
+
+def served(secret: str, prefix: str, root: Path) -> tuple[Any, LiveEngine]:
+    """The app's server on a free port, not started, and its live engine, which waits too."""
+    live, shelf = LiveEngine(live_config(MODEL), at_once=True), Shelf(root)
+    held = [("/runs.json", RunsHeld, {"shelf": shelf})]
+    server = make_server(0, live, shelf, prefix=prefix, extra_patterns=held)
+    server._tornado.default_router.rules.insert(0, Rule(Stranger(secret), Refusal))
+    return server, live
+
+
+def main() -> None:
+    given = json.loads(sys.stdin.buffer.readline())
+    # Ctrl-C in the Jupyter server's terminal asks there first; the input's end is what ends us.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    server, live = served(given["secret"], given["prefix"], Path(given["root"]))
+    sys.stdout.write(json.dumps({"port": server.port}) + "\n")
+    sys.stdout.flush()
+    os.dup2(2, 1)  # what libraries say goes to the Jupyter server's log
+
+    def until_closed() -> None:
+        sys.stdin.buffer.read()
+        server.io_loop.add_callback(server.io_loop.stop)
+
+    threading.Thread(target=until_closed, daemon=True).start()
+    try:
+        server.start()
+        server.io_loop.start()
+    finally:
+        live.close()
+        server.stop()
+
+
+if __name__ == "__main__":
+    main()

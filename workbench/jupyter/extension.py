@@ -1,0 +1,33 @@
+"""What a Jupyter server loads at its start: routes below its base address; nothing runs yet."""
+
+from pathlib import Path
+from typing import Any
+
+from jupyter_server.utils import url_path_join
+
+from workbench.jupyter.app_process import AppProcess
+from workbench.jupyter.proxy import AppPage, AppSocket
+from workbench.jupyter.routes import CatalogueRoute, RunsRoute
+
+PLACE = "workbench"  # all routes lie below it
+
+
+def _jupyter_server_extension_points() -> list[dict[str, str]]:
+    return [{"module": "workbench.jupyter"}]
+
+
+def _load_jupyter_server_extension(server: Any) -> None:
+    """Add the routes to `server`; the app's own process starts with the first page asked for."""
+    base = server.web_app.settings["base_url"]
+    root = Path(server.contents_manager.root_dir or server.root_dir)
+    app = AppProcess(url_path_join(base, PLACE, "app"), root)
+    given: dict[str, Any] = {"app": app, "root": root}
+    places = (
+        ("api/catalogue", CatalogueRoute),
+        ("api/runs", RunsRoute),
+        (r"app(?:/|/.*/)ws", AppSocket),
+        (r"app(?:/.*)?", AppPage),
+    )
+    routes = [(url_path_join(base, PLACE, place), route, given) for place, route in places]
+    server.web_app.add_handlers(".*$", routes)
+    server.log.info("workbench: studies and runs at %s", url_path_join(base, PLACE, "app/"))

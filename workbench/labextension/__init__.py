@@ -1,0 +1,1 @@
+"""The JupyterLab extension: TypeScript sources, what they build, and the build."""

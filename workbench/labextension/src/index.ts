@@ -1,0 +1,143 @@
+/** The workbench in JupyterLab: side bar, launcher cards, commands, tabs, run files. */
+
+import { ILayoutRestorer, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette, InputDialog, IThemeManager, WidgetTracker } from '@jupyterlab/apputils';
+import { IDocumentWidget } from '@jupyterlab/docregistry';
+import { ILauncher } from '@jupyterlab/launcher';
+import { INotebookTracker } from '@jupyterlab/notebook';
+import { workbenchIcon } from './icon';
+import { insertCell, studyCell } from './notebook';
+import { PageFrame, PageTab } from './page';
+import { addRunFiles, FACTORY, RunFileFactory } from './runfile';
+import { ISystem, systems } from './server';
+import { SideBar } from './sidebar';
+
+const CATEGORY = 'Parallel Workbench';
+const OPEN = 'parallel-workbench:open';
+const INSERT = 'parallel-workbench:insert';
+const SHOW = 'parallel-workbench:show-side-bar';
+const PLACES = [
+  { place: '', title: 'Live engine', caption: 'Watch a language model decode on this machine' },
+  { place: 'catalogue', title: 'Catalogue', caption: 'Every system, and which can be run' },
+  { place: 'compare', title: 'Compare', caption: 'Runs side by side' },
+  { place: 'roofline', title: 'Roofline', caption: 'What bounds the work on this machine' }
+];
+
+const studies = async () => (await systems()).filter(system => system.built);
+const studyPlace = (slug: string) => `study?${new URLSearchParams({ slug })}`;
+
+function activate(
+  app: JupyterFrontEnd,
+  notebooks: INotebookTracker,
+  palette: ICommandPalette | null,
+  launcher: ILauncher | null,
+  restorer: ILayoutRestorer | null,
+  themes: IThemeManager | null
+): void {
+  const { commands, shell } = app;
+  const namespace = 'parallel-workbench';
+  const tabs = new WidgetTracker<PageTab>({ namespace });
+  const files = new WidgetTracker<IDocumentWidget<PageFrame>>({ namespace: `${namespace}-runs` });
+  const dark = () => !!themes?.theme && !themes.isLight(themes.theme);
+  themes?.themeChanged.connect(() => {
+    tabs.forEach(tab => tab.content.setDark(dark()));
+    files.forEach(tab => tab.content.setDark(dark()));
+  });
+
+  let opened = 0;
+  commands.addCommand(OPEN, {
+    label: args => (args.title as string) ?? 'Open a page of the workbench',
+    caption: args => (args.caption as string) ?? '',
+    icon: args => (args.isPalette ? undefined : workbenchIcon),
+    execute: args => {
+      const tab = new PageTab(String(args.place ?? ''), String(args.title ?? CATEGORY), dark());
+      tab.id = `parallel-workbench-page-${opened++}`;
+      tab.content.moved.connect(() => void tabs.save(tab));
+      shell.add(tab, 'main');
+      void tabs.add(tab);
+      shell.activateById(tab.id);
+      return tab;
+    }
+  });
+
+  /** The page of a study in front, whose knobs the cell then carries; else one chosen. */
+  const askedPlace = async (): Promise<string> => {
+    const front = tabs.currentWidget;
+    if (front && front === shell.currentWidget && front.content.place.startsWith('study?')) {
+      return front.content.place;
+    }
+    const built = await studies();
+    const items = built.map(system => `${system.title} (${system.family})`);
+    const answer = await InputDialog.getItem({ title: 'Insert which study?', items });
+    const chosen = built[items.indexOf(answer.value ?? '')];
+    return chosen ? studyPlace(chosen.slug) : '';
+  };
+  commands.addCommand(INSERT, {
+    label: 'Insert Study into Notebook',
+    caption: 'Write the cell that opens a study, with the knobs of the page in front',
+    execute: async args => {
+      const place = args.slug ? studyPlace(String(args.slug)) : await askedPlace();
+      if (place) {
+        const query = new URLSearchParams(place.slice(place.indexOf('?')));
+        await insertCell(app, notebooks, studyCell(query));
+      }
+    }
+  });
+
+  const side = new SideBar({
+    openStudy: ({ slug, title }) => void commands.execute(OPEN, { place: studyPlace(slug), title }),
+    openRun: name =>
+      void commands.execute(OPEN, { place: `run?${new URLSearchParams({ name })}`, title: name }),
+    openFile: path => void commands.execute('docmanager:open', { path, factory: FACTORY }),
+    insert: slug => void commands.execute(INSERT, { slug })
+  });
+  shell.add(side, 'left', { rank: 600 });
+  commands.addCommand(SHOW, {
+    label: 'Show Studies and Runs',
+    execute: () => shell.activateById(side.id)
+  });
+
+  const factory = new RunFileFactory(path => app.serviceManager.contents.localPath(path), dark);
+  factory.widgetCreated.connect((_, tab) => {
+    void files.add(tab);
+    tab.context.pathChanged.connect(() => void files.save(tab));
+  });
+  addRunFiles(app, factory);
+
+  for (const [rank, page] of PLACES.entries()) {
+    launcher?.add({ command: OPEN, args: page, category: CATEGORY, rank });
+    palette?.addItem({ command: OPEN, args: { ...page, isPalette: true }, category: CATEGORY });
+  }
+  palette?.addItem({ command: INSERT, category: CATEGORY });
+  palette?.addItem({ command: SHOW, category: CATEGORY });
+  const addStudies = (built: ISystem[]) => {
+    for (const { slug, title } of built) {
+      const args = { place: studyPlace(slug), title, isPalette: true };
+      palette?.addItem({ command: OPEN, args, category: `${CATEGORY}: Studies` });
+    }
+  };
+  studies().then(addStudies, fault => console.warn('parallel-workbench: no catalogue', fault));
+
+  restorer?.add(side, namespace);
+  void restorer?.restore(tabs, {
+    command: OPEN,
+    args: tab => ({ place: tab.content.place, title: tab.title.label }),
+    name: tab => tab.id
+  });
+  void restorer?.restore(files, {
+    command: 'docmanager:open',
+    args: tab => ({ path: tab.context.path, factory: FACTORY }),
+    name: tab => tab.context.path
+  });
+}
+
+const plugin: JupyterFrontEndPlugin<void> = {
+  id: 'parallel-workbench:plugin',
+  description: 'Studies and runs of parallel LLM systems beside notebooks.',
+  autoStart: true,
+  requires: [INotebookTracker],
+  optional: [ICommandPalette, ILauncher, ILayoutRestorer, IThemeManager],
+  activate
+};
+
+export default plugin;

@@ -3,7 +3,8 @@
 `mb=` or `task=` in a span's tag says which piece of work it belongs to, `grade=modelled` that its
 time was not measured. `facts["lanes"]` of the header names the lanes to show, in order; without it
 every lane is shown. `Level` events named `memory/<kind>` are bytes held; `facts["memory_limit"]` is
-how many there may be. `facts["plan"]` is the schedule as text, a line for each lane; `Mark` events
+how many there may be. Lanes named `link …` are links: they count in no figure of who is idle.
+`facts["plan"]` is the schedule as text, a line for each lane; `Mark` events
 of the lane `plan` say of it what a checker or a measure found.
 """
 
@@ -18,7 +19,7 @@ from engine.core.events import AnyEvent, Blob, Level, Mark, Opened, Span
 from widgets.canvas_fold import CanvasFold
 from widgets.schedule import many
 from widgets.schedule.busy import Busy
-from widgets.schedule.lanes import in_order, number
+from widgets.schedule.lanes import in_order, is_link, number
 from widgets.theme import figure
 
 QUESTION = "Where does the time of each lane go?"
@@ -175,19 +176,34 @@ class Schedule(CanvasFold):
         }
 
     def _figures(self, names: list[str]) -> list[list[str]]:
-        """Of what was measured; of the modelled layer where nothing was."""
-        layer = 0 if np.isfinite(self.ends[0][0]) else 1
-        begin, end = self.ends[layer]
-        spent = {lane: busy.total for (lane, of), busy in self.busy.items() if of == layer}
-        if not spent or not end > begin:
+        """Of what was measured and, in two of them, of the clock beside it; of what was modelled
+        where nothing was measured."""
+        layers = [layer for layer in (0, 1) if self._spent(layer, names)]
+        if not layers:
             return []
-        makespan, worked = float(end - begin), sum(spent.values())
-        whole = makespan * len(names)
+        makespan, of_total, of_ideal = self._idle(layers[0], names)
+        found = [["makespan", makespan], ["idle of total", of_total]]
+        if len(layers) > 1:
+            makespan, of_total, _ = self._idle(1, names)
+            return [*found, ["modelled makespan", makespan], ["modelled idle of total", of_total]]
+        spent = self._spent(layers[0], names)
         longest = max(spent, key=lambda lane: spent[lane])
+        busiest = [f"busiest: {names[longest]}", figure(spent[longest], "s")]
+        return [*found, ["idle of ideal", of_ideal], busiest]
+
+    def _spent(self, layer: int, names: list[str]) -> dict[int, float]:
+        """Seconds that each lane worked; links only where there is nothing else."""
+        begin, end = self.ends[layer]
+        found = {lane: busy.total for (lane, of), busy in self.busy.items() if of == layer}
+        workers = {lane: spent for lane, spent in found.items() if not is_link(names[lane])}
+        return (workers or found) if end > begin else {}
+
+    def _idle(self, layer: int, names: list[str]) -> tuple[str, str, str]:
+        """(makespan, idle share of the total time, of the ideal time) over the lanes that work."""
+        spent, (begin, end) = self._spent(layer, names), self.ends[layer]
+        worked = sum(spent.values())
+        lanes = sum(not is_link(name) for name in names) or len(names)
+        whole = float(end - begin) * lanes
         of_ideal = (whole - worked) / worked if worked else float("nan")
-        return [
-            ["makespan", figure(makespan, "s")],
-            ["idle of total", figure((whole - worked) / whole, "%")],
-            ["idle of ideal", figure(of_ideal, "%")],
-            [f"busiest: {names[longest]}", figure(spent[longest], "s")],
-        ]
+        shares = figure((whole - worked) / whole, "%"), figure(of_ideal, "%")
+        return figure(float(end - begin), "s"), *shares

@@ -6,6 +6,14 @@ from collections.abc import Iterable
 TRAILING = re.compile(r"\d+$")
 
 
+LINK = "link "  # begins the lane of what travels, as against those of who works
+
+
+def is_link(name: str) -> bool:
+    """Whether a lane is a link's: it carries messages, and is not idle where it carries none."""
+    return name.startswith(LINK)
+
+
 def number(name: str) -> int:
     """The number a name ends in; -1 where it ends in none."""
     found = TRAILING.search(name)

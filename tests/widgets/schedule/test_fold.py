@@ -48,6 +48,16 @@ def test_lanes_are_those_of_the_header_in_its_order_with_the_empty_ones():
     assert dict(frame["figures"])["idle of total"] == "50 %"
 
 
+def test_links_are_not_ranks_that_stand_idle():
+    made = log(
+        span("rank 0", "F", 0, 2), span("rank 1", "F", 2, 4), span("link 0 to 1", "send", 1, 2),
+        lanes=["rank 0", "rank 1", "link 0 to 1"],
+    )  # fmt: skip
+    assert figures(made)["idle of total"] == "50 %"
+    assert figures(made)["busiest: rank 0"] == "2 s"
+    assert figures(log(span("link 0 to 1", "send", 0, 2)))["idle of total"] == "0 %"
+
+
 def test_without_a_header_lanes_that_differ_in_a_number_stand_in_its_order():
     made = log(span("rank 10", "F", 0, 1), span("link", "send", 0, 2), span("rank 2", "F", 0, 3))
     frame = folded(made)
@@ -78,7 +88,11 @@ def test_a_measured_span_is_held_against_its_modelled_one():
     }
     assert errors[0, 0] == pytest.approx(0.2) and np.isnan(errors[0, 1]) and np.isnan(errors[1, 0])
     assert shown["layers"] == 2 and not shown["modelled"]
-    assert dict(shown["figures"])["makespan"] == "2 s"  # of what was measured
+    # Of what was measured, and of the clock beside it.
+    assert dict(shown["figures"]) == {
+        "makespan": "2 s", "idle of total": "0 %",
+        "modelled makespan": "9 s", "modelled idle of total": "0 %",
+    }  # fmt: skip
 
 
 def test_the_virtual_clock_makes_everything_modelled():

@@ -34,18 +34,20 @@ def work(rank: Rank, given: dict[str, Any]) -> None:
     rank.enter("model making")
     duty = _duty(rank, config, asked, plan)
     rank.enter("first step")
-    done = follow(rank, duty)
-    if _parameters(asked) <= COMPARED:
-        for gradients in done.gradients.values():
-            for name, gradient in gradients.items():
-                rank.record.put(name, gradient.numpy())
-    del done
+    _first(rank, duty, kept=_parameters(asked) <= COMPARED)
     rank.record.events.clear()
     rank.transport.finish()
     rank.transport.forget()
     rank.transport.open()
     rank.enter("timed step")
     follow(rank, duty, Pace(partial(_least, given["passes"]), asked.stall))
+
+
+def _first(rank: Rank, duty: Duty, kept: bool) -> None:
+    """A step of which nothing is told but its gradients, where they are `kept`."""
+    for gradients in follow(rank, duty).gradients.values():
+        for name, gradient in gradients.items() if kept else ():
+            rank.record.put(name, gradient.numpy())
 
 
 def _duty(rank: Rank, config: PipelineConfig, asked: OnRanks, plan: Plan) -> Duty:

@@ -19,6 +19,7 @@ from workbench.studies.training._megatron import (
     rows,
     time_errors,
 )
+from workbench.studies.training._real_ranks import CLAIMS, REAL
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 EQUAL: Changes = {
@@ -176,17 +177,20 @@ STUDY = Study(
         "forward and backward in what order, is data: GPipe, 1F1B, interleaved 1F1B, the "
         "zero-bubble orders, one searched for under a memory limit, or one you write. A virtual "
         "clock plays it with pass times counted from the model's shape, or given outright; each "
-        "rank's work, waiting and memory stand on one axis and reflow as you turn a knob. The "
-        "default is the 145-billion-parameter run on 1,536 A100."
+        "rank's work, waiting and memory stand on one axis and reflow as you turn a knob. "
+        "`execution` carries the plan out on real ranks of this machine, a small model in place "
+        "of the large, its measured spans above the clock's. The default is the "
+        "145-billion-parameter run on 1,536 A100."
     ),
     tries=(
         ("32 ranks, 256 microbatches, ZB-H1", EQUAL),
-        ("Zero bubble searched for", SEARCHED),
+        ("Four real ranks beside the clock", REAL),
         ("1T parameters on 3,072 A100", TRILLION),
     ),
     presets={
         "equal-passes": EQUAL,
         "searched": SEARCHED,
+        "real-ranks": REAL,
         **{
             row["model"].lower(): changes(row)
             for row in rows("weak_scaling")
@@ -251,12 +255,16 @@ STUDY = Study(
             check=searched,
             broken={"memory_limit": 8.0},
         ),
+        *CLAIMS,
     ),
     limits=(
-        "One step, no failures. Matrix products all run at one efficiency, whatever their size, so "
-        "small shapes come out too fast and large ones too slow; norms and softmax at the memory "
-        "bandwidth of the data sheet, links at an assumed 0.8 of theirs. Each pass waits for one "
-        "transfer of its tensor, and nothing of the gradients' all-reduce is hidden. Memory counts "
+        "One step, no failures. Real ranks share this machine's cores: paced passes are computed, "
+        "then sleep until they have taken as long as the config says, a stand-in for devices of "
+        "their own; unpaced ones slow each other down where there are more ranks than cores. "
+        "Matrix products all run at one efficiency, whatever their size, so small shapes come out "
+        "too fast and large ones too slow; norms and softmax at the memory bandwidth of the "
+        "data sheet, links at an assumed 0.8 of theirs. Each pass waits for one transfer of its "
+        "tensor, and nothing of the gradients' all-reduce is hidden. Memory counts "
         "the layers' matrices and activations; embeddings and buffers are left out, as in the "
         "published figures. Bubble rates of zero-bubble orders are of the longest rank's own time."
     ),

@@ -1,0 +1,83 @@
+"""Plans on four real ranks: gradients held to one process, bubbles held to the clock."""
+
+from engine.cluster.pipeline import ERROR
+from engine.core.config import update
+from engine.core.events import Level
+from engine.training.bubble import of_log
+from engine.training.on_ranks import OnRanks
+from engine.training.pipeline import PipelineConfig
+from workbench.study import Changes, Claim, Outcome, RunConfig
+
+REAL: Changes = {
+    "passes": "given",
+    "passes.forward": 0.05,
+    "passes.backward_input": 0.05,
+    "passes.backward_weight": 0.05,
+    "ranks": 4,
+    "microbatches": 8,
+    "schedule": "1f1b",
+    "execution": "both",
+}
+KINDS = ("zb_v", "1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2", "zero_bubble_search")
+
+
+def exact_gradients(config: PipelineConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Schedules on four real ranks, passes as fast as they go, against one process."""
+    errors = {}
+    for kind in KINDS[:1] if fast else KINDS:
+        log = run_config(real(config, {"schedule": kind, "execution.paced": False}))
+        errors[kind] = max(e.value for e in log.of(Level) if e.name == ERROR)
+    worst = max(errors, key=lambda kind: errors[kind])
+    return Outcome(
+        "largest difference at most 1e-5 of a gradient's largest number",
+        f"{errors[worst]:.2g} ({worst}, worst of {len(errors)} schedules)",
+        errors[worst] <= 1e-5,
+    )
+
+
+def real_bubble(config: PipelineConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Four paced ranks beside the clock that is fed with what their passes took, three schedules;
+    the median of three runs each."""
+    errors = {}
+    for kind in ("1f1b", "interleaved_1f1b") if fast else ("gpipe", "1f1b", "interleaved_1f1b"):
+        found = []
+        for _ in range(1 if fast else 3):
+            log = run_config(real(config, {"schedule": kind}))
+            found.append(of_log(log).of_total / of_log(log, "modelled").of_total - 1)
+        errors[kind] = sorted(found)[len(found) // 2]
+    return Outcome(
+        "measured bubble within 10% of the clock's",
+        ", ".join(f"{kind} {error:+.1%}" for kind, error in errors.items()),
+        max(map(abs, errors.values())) <= 0.10,
+    )
+
+
+def real(config: PipelineConfig, more: Changes) -> PipelineConfig:
+    """Four real ranks beside the clock, with what `config` says of a run of the ranks."""
+    kept = {}
+    if isinstance(config.execution, OnRanks):
+        kept = {
+            f"execution.{name}": getattr(config.execution, name) for name in ("stall", "swapped")
+        }
+    return update(config, {**REAL, **kept, **more})
+
+
+CLAIMS = (
+    Claim(
+        id="exact-gradients",
+        sentence="Whatever the schedule, real ranks find the gradients of one process.",
+        paper="strict optimiser semantics (section 2.2): flushes keep weights one version",
+        grade="exact",
+        check=exact_gradients,
+        broken={"execution": "both", "execution.swapped": 1},
+    ),
+    Claim(
+        id="real-bubble",
+        sentence="The clock, told what passes took, tells the bubble of real ranks.",
+        paper="(p-1)/m of the ideal time and measured throughput (sections 2.2 and 5)",
+        grade="measured",
+        check=real_bubble,
+        broken={"execution": "both", "execution.stall": 0.02},
+        timed=True,
+    ),
+)

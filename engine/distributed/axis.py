@@ -17,6 +17,7 @@ from engine.core.events import Span
 from engine.core.tags import tag
 from engine.distributed.faults import PeerGone
 from engine.distributed.merge import moved
+from engine.distributed.pieces import in_pieces
 from engine.distributed.program import Compute, Program, Receive, Send, Wait
 from engine.distributed.rank import Rank
 
@@ -159,9 +160,5 @@ class Axis:
             self.ended("receive", start, 0.0, step.ticket.task)
             return found
         assert isinstance(step, Compute)
-        made = step.work()
         said = tag(task=step.task, axis=self.name)
-        self.rank.emit(
-            Span(self.rank.now(), self.rank.lane, step.name, start, step.flops, step.bytes, said)
-        )
-        return made
+        return in_pieces(self.rank, step.name, step.work, said, step.flops, step.bytes)

@@ -57,12 +57,12 @@ def save_checkpoint(
     fresh = path.with_name(f"{path.name}.new")
     save_file(tensors, fresh, metadata=said)
     stage("checkpoint write")
-    _sync(fresh)
+    sync(fresh)
     if path.exists():
         os.replace(path, previous(path))
     stage("checkpoint swap")
     os.replace(fresh, path)
-    _sync(path.parent)
+    sync(path.parent)
 
 
 def load_checkpoint(path: Path, weights: Mapping[str, Tensor], optimizer: AdamW) -> Saved | None:
@@ -147,7 +147,7 @@ def _fill(
             }
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Until what was written is on the disk; of a folder, its names."""
     handle = os.open(path, os.O_RDONLY)
     try:

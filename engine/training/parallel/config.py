@@ -15,6 +15,11 @@ from engine.training.parallel.parallelism import LeftOut, parts_fit
 from engine.training.parallel.shards import divides
 from engine.training.parallel.zero import Learning, Zero
 from engine.training.parallel.zeros.nothing import Nothing
+from engine.training.pipeline_schedule import Pipe, PipelineSchedule
+from engine.training.plan import Plan
+from engine.training.plan_times import Costs, timed
+from engine.training.plan_transfers import lower
+from engine.training.policies.one_forward_one_backward import OneForwardOneBackward
 from engine.training.sequence.algorithm import SequenceAttention
 from engine.training.sequence.layout import Layout
 from engine.training.sequence.layouts.zigzag import Zigzag
@@ -68,6 +73,10 @@ class MeshTrainingConfig(Config):
     sequence: bool = knob(False, "norms see a tensor rank's part of the tokens")
     attention: Choice[SequenceAttention] = knob(make=Ring, doc="how context ranks attend")
     layout: Choice[Layout] = knob(make=Zigzag, doc="which positions a context rank owns")
+    schedule: Choice[PipelineSchedule] = knob(
+        make=OneForwardOneBackward, doc="in what order pipeline ranks do their passes"
+    )
+    microbatches: int = knob(1, "parts of a replica's sequences in the pipeline", low=1, high=256)
     batch: int = knob(4, "sequences in a step", low=1, high=4096)
     tokens: int = knob(16, "of each sequence", low=2, high=1 << 15, unit="tokens")
     steps: int = knob(1, "optimiser steps", low=1, high=1000, unit="steps")
@@ -89,6 +98,13 @@ class MeshTrainingConfig(Config):
                 f"batch {self.batch}: cannot be dealt evenly to {mesh.data} replicas; "
                 f"take a multiple of {mesh.data}"
             )
+        if self.batch // mesh.data % self.microbatches:
+            raise BadInput(
+                f"batch {self.batch}: each replica's {self.batch // mesh.data} sequences cannot be "
+                f"dealt evenly to {self.microbatches} microbatches; take a divisor"
+            )
+        if self.planned:
+            self._pipeline_fits()
         divides(self.model.model(), mesh.tensor)
         spans = self.spans()
         if self.sequence:
@@ -96,6 +112,35 @@ class MeshTrainingConfig(Config):
         if mesh.context > 1:
             self.attention.fits(mesh.context, self.model.kv_heads // mesh.tensor)
         return self
+
+    def _pipeline_fits(self) -> None:
+        if not self.zero.whole:
+            raise BadInput(
+                f"zero {self.zero.kind}: a stage's weights stay whole from microbatch to "
+                "microbatch; take optimizer or nothing, or one microbatch and no pipeline"
+            )
+        if self.model.tied and self.mesh.pipeline > 1:
+            raise BadInput(
+                "model.tied: the head is the embedding, which would lie on two pipeline ranks; "
+                "set model.tied=false"
+            )
+        stages = self.plan().stages
+        if stages > self.model.layers:
+            raise BadInput(
+                f"model.layers {self.model.layers}: cannot be dealt to {stages} stages, one at "
+                f"least each; take {stages} or more"
+            )
+
+    @property
+    def planned(self) -> bool:
+        """Whether a step is a plan of passes, and not one forward and one backward."""
+        return self.mesh.pipeline > 1 or self.microbatches > 1
+
+    def plan(self) -> Plan:
+        """The passes of each pipeline rank with their transfers."""
+        made = self.schedule.plan(Pipe(self.mesh.pipeline, self.microbatches))
+        times = timed(made, Costs.even(made))
+        return lower(made, times.start, times.stop)
 
     def spans(self) -> list[list[range]]:
         """The positions of each context rank."""

@@ -18,10 +18,10 @@ from engine.training.parallel.zero import (
     MOMENTS,
     Bytes,
     Learning,
+    LocalAdamW,
     Trained,
-    adamw,
     counted,
-    moments,
+    local,
     numbers,
 )
 
@@ -30,20 +30,22 @@ class FullySharded(Trained):
     """`again`: whether a layer gives its gathered weights back after forward, for backward to
     gather again (ZeRO-3), or keeps them until backward is done (ZeRO-2)."""
 
-    def __init__(self, stage: ShardedStage, axis: Axis, learning: Learning, *, again: bool) -> None:
+    def __init__(
+        self, stages: Sequence[ShardedStage], axis: Axis, learning: Learning, *, again: bool
+    ) -> None:
         # It loads half of torch.distributed, a second in each rank that does not need it.
         from torch.distributed.fsdp import fully_shard
 
-        super().__init__(stage, axis, learning)
+        super().__init__(stages, axis, learning)
         mesh = device_mesh(axis)
-        for module in [*stage.blocks, stage]:
+        for module in [part for stage in stages for part in (*stage.blocks, stage)]:
             sharded: Any = fully_shard(module, mesh=mesh, reshard_after_forward=again)
             sharded.set_custom_all_gather(_AllGather(axis))
             sharded.set_custom_reduce_scatter(_ReduceScatter(axis))
             # Sums, as everywhere here: the loss is divided by all tokens beforehand.
             sharded.set_force_sum_reduction_for_comms(True)
             sharded.set_gradient_divide_factor(1.0)
-        self.optimizer = adamw(stage.everything(), learning)
+        self.optimizer = LocalAdamW(self.named, learning)
 
     def finish(self) -> None:
         """Nothing: the reduce-scatter of each layer ends within backward."""
@@ -52,22 +54,29 @@ class FullySharded(Trained):
         self.optimizer.step()
 
     def forget(self) -> None:
-        self.optimizer.zero_grad()
+        for parameter in self.optimizer.named.values():
+            parameter.grad = None
 
     def gradients(self) -> dict[str, Tensor]:
-        named = self.stage.everything().items()
-        return {name: _whole(p.grad) for name, p in named if p.grad is not None}
+        return {name: _whole(p.grad) for name, p in self.named.items() if p.grad is not None}
 
     def weights(self) -> dict[str, Tensor]:
-        return {name: _whole(p.detach()) for name, p in self.stage.everything().items()}
+        return {name: _whole(p.detach()) for name, p in self.named.items()}
+
+    def state(self) -> dict[str, Tensor]:
+        weights = {name: local(parameter) for name, parameter in self.named.items()}
+        return weights | self.optimizer.moments()
+
+    def ready(self, steps: int) -> None:
+        self.optimizer.ready(steps)
 
     def held(self) -> Bytes:
-        now = list(self.stage.everything().values())
-        shares = [p for group in self.optimizer.param_groups for p in group["params"]]
+        now = list(self.named.values())
+        shares = list(self.optimizer.named.values())
         return Bytes(
             counted([*now, *shares]),
             counted([p.grad for p in shares]),
-            counted(moments(self.optimizer)),
+            counted(list(self.optimizer.moments().values())),
         )
 
 

@@ -2,15 +2,27 @@
 
 from engine.models.parameters import Parameter, all_parameters
 from engine.training.parallel.config import MeshTrainingConfig
-from engine.training.parallel.shards import split_along
+from engine.training.parallel.pipelined import owned
+from engine.training.parallel.shards import split_along, stage_parameters
 from engine.training.parallel.zero import Bytes
+from engine.training.stage import dealt
 
 
 def formula(config: MeshTrainingConfig, rank: int) -> Bytes:
     """Bytes a rank holds between a backward and its update, the moments as after it."""
     mesh = config.mesh
     place = mesh.place(rank)
-    shapes = [shard(p, mesh.tensor) for p in all_parameters(config.model.model())]
+    model = config.model.model()
+    parameters = list(all_parameters(model))
+    if config.planned:
+        plan = config.plan()
+        layers = owned(plan, place["pipeline"], dealt(model.layers, plan.stages))
+        parts = [
+            stage_parameters(model, part, part.start == 0, part.stop == model.layers)
+            for part in layers.values()
+        ]
+        parameters = [parameter for part in parts for parameter in part]
+    shapes = [shard(parameter, mesh.tensor) for parameter in parameters]
     at = place["data"] * mesh.context + place["context"]
     return config.zero.formula(shapes, mesh.data * mesh.context, at)
 

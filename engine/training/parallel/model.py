@@ -133,10 +133,17 @@ class ShardedStage(Part):
 
     def forward(self, x: Tensor) -> Tensor:
         """logits_BTV of the last stage, else x_BTC; from ids_BT in the first, else from x_BTC."""
+        return self.rest(self.begin(x) if self.first else x)
+
+    def begin(self, ids_BT: Tensor) -> Tensor:
+        """x_BTC before the first layer."""
+        x_BTC = embedding(self.parallel, self.by_role()["embedding"], ids_BT)
+        scale = self.config.embedding_scale
+        return x_BTC * scale if scale != 1.0 else x_BTC
+
+    def rest(self, x: Tensor) -> Tensor:
+        """The layers, and in the last stage the head."""
         config, parallel = self.config, self.parallel
-        if self.first:
-            x = embedding(parallel, self.by_role()["embedding"], x)
-            x = x * config.embedding_scale if config.embedding_scale != 1.0 else x
         turn = self.turn(x.dtype)
         for block in self.blocks:
             x = block(x, turn)

@@ -1,6 +1,6 @@
 """The same steps in one process, in float64: losses, gradients, weights; and ranks held to it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ from engine.models.reference import dense
 from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.shards import joined
 from engine.training.parallel.work import fresh
-from engine.training.parallel.zero import adamw
+from engine.training.parallel.zero import Learning
 
 Found = dict[str, Tensor]
 
@@ -38,17 +38,29 @@ def truth(config: MeshTrainingConfig) -> tuple[Tensor, Found, Found]:
     return torch.stack(losses), gradients, {name: w.detach() for name, w in weights.items()}
 
 
+def adamw(parameters: Mapping[str, nn.Parameter], learning: Learning) -> torch.optim.AdamW:
+    """torch's own over these parameters; it decays matrices only."""
+    matrices = [p for p in parameters.values() if p.ndim > 1]
+    vectors = [p for p in parameters.values() if p.ndim <= 1]
+    groups = [
+        {"params": matrices, "weight_decay": learning.weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=learning.rate, betas=(learning.beta1, learning.beta2))
+
+
 def whole(
     config: MeshTrainingConfig, records: Sequence[Record], kind: str, data: int, context: int
 ) -> Found:
     """`kind` (gradient, weight) as the tensor ranks of one replica and context rank have it."""
     parameters = list(all_parameters(config.model.model()))
-    parts = []
+    parts: list[Found] = [{} for _ in range(config.mesh.tensor)]
     for record in records:
         place = config.mesh.place(record.rank)
         if place["data"] == data and place["context"] == context:
             names = [p.name for p in parameters if f"{kind}/{p.name}" in record.arrays]
-            parts.append({name: torch.from_numpy(record.array(f"{kind}/{name}")) for name in names})
+            found = {name: torch.from_numpy(record.array(f"{kind}/{name}")) for name in names}
+            parts[place["tensor"]] |= found
     return joined(parameters, parts)
 
 

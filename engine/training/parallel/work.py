@@ -6,16 +6,20 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from engine.core.events import Level, Span
+from engine.core.events import Level
 from engine.distributed.axis import Axis
 from engine.distributed.mesh import Mesh
+from engine.distributed.pieces import in_pieces
 from engine.distributed.rank import Rank
 from engine.training.language import fresh_weights
 from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.model import ShardedStage
 from engine.training.parallel.parallelism import Parallelism
+from engine.training.parallel.pipelined import owned
+from engine.training.parallel.pipelined import step as pipelined
 from engine.training.parallel.zero import Bytes, Trained
-from engine.training.sequence.problem import dealt
+from engine.training.sequence.problem import dealt as dealt_positions
+from engine.training.stage import dealt
 
 T = TypeVar("T")
 KINDS = ("weights", "gradients", "optimiser")
@@ -30,28 +34,17 @@ def work(rank: Rank, configs: list[MeshTrainingConfig]) -> None:
 def train(rank: Rank, config: MeshTrainingConfig, prefix: str = "") -> None:
     """The steps of one config. Leaves arrays gradient/NAME and weight/NAME of the tensor rank's
     parts, losses, and bytes: `peaks` after each forward, `held` after the last backward."""
-    rank.enter("starting")
-    mesh = Mesh(rank, config.mesh)
-    tensor, context = mesh.axis("tensor"), mesh.axis("context")
-    data = mesh.axis("data", "context")
-    parallel = Parallelism(
-        tensor, context, config.spans(), config.attention, config.sequence, config.left_out
-    )
-    stage = ShardedStage(config.model.model(), fresh(config), parallel)
-    if config.left_out == "gradients":
-        data = Axis(rank, "dp", [rank.rank])
-    trained = config.zero.trained(stage, data, config.learning)
-    losses, peaks = list[Tensor](), list[Bytes]()
-    for step in range(config.steps):
-        losses.append(_step(rank, config, trained, step, mesh.axis("data", "context"), peaks))
-        if step + 1 < config.steps:
-            _said(rank, "optimiser", trained.update)
-            trained.forget()
-    record = rank.record
+    run = MeshRun(rank, config)
+    trained, record, losses = run.trained, rank.record, []
+    for at in range(config.steps):
+        losses.append(run.gradients(at))
+        if at + 1 < config.steps:
+            run.update()
     record.put(f"{prefix}losses", torch.stack(losses).numpy())
-    record.put(f"{prefix}peaks", torch.tensor(peaks).numpy())
+    if run.peaks:
+        record.put(f"{prefix}peaks", torch.tensor(run.peaks).numpy())
     for name, gradient in trained.gradients().items():
-        record.put(f"{prefix}gradient/{name}", gradient.numpy())
+        record.put(f"{prefix}gradient/{name}", gradient.numpy().copy())
     held = trained.held()
     _said(rank, "optimiser", trained.update)
     for name, weight in trained.weights().items():
@@ -59,6 +52,61 @@ def train(rank: Rank, config: MeshTrainingConfig, prefix: str = "") -> None:
     held = held._replace(optimiser=trained.held().optimiser)
     record.put(f"{prefix}held", torch.tensor(held).numpy())
     _levels(rank, trained)
+
+
+class MeshRun:
+    """One rank's end of a training run. `peaks`: bytes held between forward and backward."""
+
+    def __init__(self, rank: Rank, config: MeshTrainingConfig) -> None:
+        rank.enter("starting")
+        self.rank, self.config, self.mesh = rank, config, Mesh(rank, config.mesh)
+        mesh, model = self.mesh, config.model.model()
+        tensor, context = mesh.axis("tensor"), mesh.axis("context")
+        data, self.pipe = mesh.axis("data", "context"), mesh.axis("pipeline")
+        self.everyone = mesh.axis("data", "pipeline", "context")
+        parallel = Parallelism(
+            tensor, context, config.spans(), config.attention, config.sequence, config.left_out
+        )
+        self.plan, layers = None, {0: range(model.layers)}
+        if config.planned:
+            self.plan = config.plan()
+            layers = owned(self.plan, self.pipe.at, dealt(model.layers, self.plan.stages))
+        weights = fresh(config)
+        self.stages = {n: ShardedStage(model, weights, parallel, x) for n, x in layers.items()}
+        if config.left_out == "gradients":
+            data = Axis(rank, "dp", [rank.rank])
+        self.trained = config.zero.trained(list(self.stages.values()), data, config.learning)
+        self.peaks: list[Bytes] = []
+
+    def gradients(self, step: int) -> Tensor:
+        """Forward, backward and the sums of a step; the loss of all its tokens."""
+        config, place = self.config, self.mesh.place
+        given = own(config, config.ids(step), place["data"], place["context"])
+        if self.plan is None:
+            loss = self._passes(given)
+        else:
+            loss = pipelined(config, self.plan, self.pipe, self.stages, self.trained, given)
+        self.trained.finish()
+        _levels(self.rank, self.trained)
+        return self.everyone.all_reduce(loss, "loss")
+
+    def update(self) -> None:
+        """The optimiser's step; its gradients go."""
+        _said(self.rank, "optimiser", self.trained.update)
+        self.trained.forget()
+
+    def _passes(self, given: tuple[Tensor, Tensor]) -> Tensor:
+        """One forward and one backward of all layers; the loss of this rank's tokens, as a share
+        of all."""
+        stage, config, (ids_BT, targets_BT) = self.stages[0], self.config, given
+
+        def forward() -> Tensor:
+            return stage.loss(stage(ids_BT), targets_BT) / (config.batch * config.tokens)
+
+        loss = _said(self.rank, "F", forward)
+        self.peaks.append(_levels(self.rank, self.trained))
+        _said(self.rank, "B", loss.backward)
+        return loss.detach()
 
 
 def fresh(config: MeshTrainingConfig) -> dict[str, Tensor]:
@@ -78,46 +126,16 @@ def own(config: MeshTrainingConfig, ids: Tensor, data: int, context: int) -> tup
     """(ids_BT, targets_BT) of a replica's sequences and a context rank's positions."""
     rows = ids.chunk(config.mesh.data)[data]
     spans = config.spans()[context]
-    # `dealt` takes tokens from the last dimension but one.
-    given, targets = (dealt(x[..., None], spans)[..., 0] for x in (rows[:, :-1], rows[:, 1:]))
+    # It takes tokens from the last dimension but one.
+    given, targets = (
+        dealt_positions(x[..., None], spans)[..., 0] for x in (rows[:, :-1], rows[:, 1:])
+    )
     return given, targets
 
 
-def _step(rank: Rank, config: MeshTrainingConfig, trained: Trained, step: int,
-          everyone: Axis, peaks: list[Bytes]) -> Tensor:  # fmt: skip
-    """Forward, backward and the sums of one step; the loss of all tokens. `peaks` gets the bytes
-    held between forward and backward."""
-    place = config.mesh.place(rank.rank)
-    ids_BT, targets_BT = own(config, config.ids(step), place["data"], place["context"])
-    stage = trained.stage
-
-    def forward() -> Tensor:
-        loss = stage.loss(stage(ids_BT), targets_BT)
-        return loss / (config.batch * config.tokens)
-
-    loss = _said(rank, "F", forward)
-    peaks.append(_levels(rank, trained))
-    _said(rank, "B", loss.backward)
-    trained.finish()
-    _levels(rank, trained)
-    return everyone.all_reduce(loss.detach(), "loss")
-
-
 def _said(rank: Rank, name: str, act: Callable[[], T]) -> T:
-    """What `act` gives; a span of that name wherever the lane has nothing else meanwhile."""
     rank.enter({"F": "forward", "B": "backward"}.get(name, name))
-    start, before = rank.now(), len(rank.record.events)
-    made = act()
-    stop = rank.now()
-    events = rank.record.events
-    inside = [e for e in events[before:] if isinstance(e, Span) and e.lane == rank.lane]
-    at = start
-    for span in sorted(inside, key=lambda span: span.start):
-        if span.start > at:
-            events.append(Span(span.start, rank.lane, name, at))
-        at = max(at, span.stop)
-    events.append(Span(stop, rank.lane, name, at))
-    return made
+    return in_pieces(rank, name, act)
 
 
 def _levels(rank: Rank, trained: Trained) -> Bytes:

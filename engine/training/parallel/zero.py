@@ -5,13 +5,14 @@ A stage wraps a rank's model and optimiser; gradients and weights come back whol
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from engine.core.config import Config, Policy, knob
 from engine.distributed.axis import Axis
+from engine.training.outer.adamw import FlatAdamW
 from engine.training.parallel.model import ShardedStage
 
 
@@ -33,11 +34,24 @@ class Bytes(NamedTuple):
 
 
 class Trained(ABC):
-    """A rank's model while it learns. Gradients are sums over `axis`: the loss is divided by all
+    """A rank's stages while they learn. Gradients are sums over `axis`: the loss is divided by all
     tokens before backward."""
 
-    def __init__(self, stage: ShardedStage, axis: Axis, learning: Learning) -> None:
-        self.stage, self.axis, self.learning = stage, axis, learning
+    def __init__(self, stages: Sequence[ShardedStage], axis: Axis, learning: Learning) -> None:
+        self.stages, self.axis, self.learning = stages, axis, learning
+
+    @property
+    def named(self) -> dict[str, nn.Parameter]:
+        """Every parameter of the rank's stages by its Hugging Face name."""
+        return {name: p for stage in self.stages for name, p in stage.everything().items()}
+
+    def take(self, gradients: Mapping[str, Tensor]) -> None:
+        """Gradients that came by another way than `backward` of a loss."""
+        for name, parameter in self.named.items():
+            if parameter.grad is None:
+                parameter.grad = gradients[name]
+            else:
+                parameter.grad.copy_(gradients[name])
 
     @abstractmethod
     def finish(self) -> None:
@@ -60,6 +74,14 @@ class Trained(ABC):
         """Whole weights of the tensor rank's parts by Hugging Face name; all ranks ask."""
 
     @abstractmethod
+    def state(self) -> dict[str, Tensor]:
+        """What a checkpoint of this rank keeps, as the tensors themselves: weights and moments."""
+
+    @abstractmethod
+    def ready(self, steps: int) -> None:
+        """Make `state` hold all it does after so many updates, to be filled."""
+
+    @abstractmethod
     def held(self) -> Bytes:
         """Bytes of tensors that this rank holds now, counted."""
 
@@ -68,10 +90,11 @@ class Zero(Policy):
     """Concrete ones lie one to a file in `zeros`."""
 
     folder = "engine.training.parallel.zeros"
+    whole: ClassVar[bool] = True  # whether weights stay where they are from pass to pass
 
     @abstractmethod
-    def trained(self, stage: ShardedStage, axis: Axis, learning: Learning) -> Trained:
-        """`stage` made to learn on the ranks of `axis`, which hold the same weights."""
+    def trained(self, stages: Sequence[ShardedStage], axis: Axis, learning: Learning) -> Trained:
+        """`stages` made to learn on the ranks of `axis`, which hold the same weights."""
 
     @abstractmethod
     def formula(self, shapes: Sequence[Sequence[int]], ranks: int, at: int) -> Bytes:
@@ -83,15 +106,44 @@ FLOAT = 4  # bytes
 MOMENTS = 2
 
 
-def adamw(parameters: Mapping[str, nn.Parameter], learning: Learning) -> torch.optim.AdamW:
-    """torch's own over these parameters."""
-    matrices = [p for p in parameters.values() if p.ndim > 1]
-    vectors = [p for p in parameters.values() if p.ndim <= 1]
-    groups = [
-        {"params": matrices, "weight_decay": learning.weight_decay},
-        {"params": vectors, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, lr=learning.rate, betas=(learning.beta1, learning.beta2))
+def local(tensor: Tensor) -> Tensor:
+    """The part of a sharded tensor that is here; of a plain one the whole."""
+    found: Tensor = getattr(tensor, "_local_tensor", tensor)
+    return found.detach()
+
+
+class LocalAdamW:
+    """AdamW on the parts of parameters that are here.
+
+    Of the project's own: torch's would load torch's compiler into every rank.
+    """
+
+    def __init__(self, named: Mapping[str, nn.Parameter], learning: Learning) -> None:
+        self.named, self.rate = named, learning.rate
+        self.own = {}
+        for name, parameter in named.items():
+            here = local(parameter)
+            decay = torch.tensor(learning.weight_decay if parameter.ndim > 1 else 0.0)
+            self.own[name] = FlatAdamW(
+                decay.to(here.dtype).expand(here.shape), learning.beta1, learning.beta2
+            )
+
+    def step(self) -> None:
+        """From the parameters' gradients."""
+        with torch.no_grad():
+            for name, parameter in self.named.items():
+                if parameter.grad is not None:
+                    self.own[name].update(local(parameter), local(parameter.grad), self.rate)
+
+    def moments(self) -> dict[str, Tensor]:
+        """Both of each parameter, by name."""
+        first = {f"momentum/{name}": own.momentum_P for name, own in self.own.items()}
+        return first | {f"variance/{name}": own.variance_P for name, own in self.own.items()}
+
+    def ready(self, steps: int) -> None:
+        """Count on from so many updates."""
+        for own in self.own.values():
+            own.count = steps
 
 
 def counted(tensors: Sequence[Tensor | None]) -> int:
@@ -99,20 +151,9 @@ def counted(tensors: Sequence[Tensor | None]) -> int:
     found: dict[int, int] = {}
     for tensor in tensors:
         if tensor is not None:
-            local = getattr(tensor, "_local_tensor", tensor)
-            storage = local.untyped_storage()
+            storage = local(tensor).untyped_storage()
             found[storage._cdata] = storage.nbytes()
     return sum(found.values())
-
-
-def moments(optimizer: torch.optim.Optimizer) -> list[Tensor]:
-    """The tensors an optimiser keeps, without its counters."""
-    return [
-        value
-        for state in optimizer.state.values()
-        for value in state.values()
-        if isinstance(value, Tensor) and value.ndim > 0
-    ]
 
 
 def numbers(shapes: Sequence[Sequence[int]]) -> int:

@@ -5,7 +5,6 @@ import pytest
 
 from engine.core.errors import BadInput
 from engine.core.events import Move, Span
-from engine.distributed.faults import RankLost
 from engine.distributed.launch import launch
 from engine.distributed.merge import merged
 from engine.distributed.mesh import MeshShape, fitted
@@ -40,7 +39,7 @@ def test_a_mesh_takes_what_is_left_for_data_or_says_what_would_divide():
 
 
 def test_a_mesh_of_another_size_than_the_ranks_says_so():
-    with pytest.raises(RankLost, match="mesh dp3 × pp1 × cp1 × tp1: has 3 places for 2 ranks"):
+    with pytest.raises(BadInput, match="mesh dp3 × pp1 × cp1 × tp1: has 3 places for 2 ranks"):
         launch(works.wrong_mesh, 2, MeshShape(data=3), limit=60)
 
 

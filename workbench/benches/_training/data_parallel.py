@@ -21,8 +21,8 @@ from engine.training.parallel.buckets import Buckets
 from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.model import ShardedStage
 from engine.training.parallel.parallelism import Parallelism
+from engine.training.parallel.truth import adamw
 from engine.training.parallel.work import fresh, own
-from engine.training.parallel.zero import adamw
 
 WARM = 3  # rounds that are not counted
 Step = Callable[[Tensor, Tensor], None]

@@ -1,7 +1,7 @@
 """ZeRO-2: gradients and moments are dealt; weights once gathered stay until backward is done."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from engine.core.config import knob
 from engine.distributed.axis import Axis
@@ -14,9 +14,10 @@ class Gradients(Zero):
     """FSDP2 that does not reshard after forward."""
 
     kind: Literal["gradients"] = knob("gradients", doc="ZeRO-2: gradients too are dealt")
+    whole: ClassVar[bool] = False
 
-    def trained(self, stage: ShardedStage, axis: Axis, learning: Learning) -> Trained:
-        return FullySharded(stage, axis, learning, again=False)
+    def trained(self, stages: Sequence[ShardedStage], axis: Axis, learning: Learning) -> Trained:
+        return FullySharded(stages, axis, learning, again=False)
 
     def formula(self, shapes: Sequence[Sequence[int]], ranks: int, at: int) -> Bytes:
         return share(shapes, ranks, at)

@@ -14,11 +14,11 @@ from engine.training.parallel.zero import (
     MOMENTS,
     Bytes,
     Learning,
+    LocalAdamW,
     Trained,
     Zero,
-    adamw,
     counted,
-    moments,
+    local,
     numbers,
 )
 
@@ -28,8 +28,8 @@ class Nothing(Zero):
 
     kind: Literal["nothing"] = knob("nothing", doc="ZeRO-0: replicas hold everything")
 
-    def trained(self, stage: ShardedStage, axis: Axis, learning: Learning) -> Trained:
-        return Replicated(stage, axis, learning)
+    def trained(self, stages: Sequence[ShardedStage], axis: Axis, learning: Learning) -> Trained:
+        return Replicated(stages, axis, learning)
 
     def formula(self, shapes: Sequence[Sequence[int]], ranks: int, at: int) -> Bytes:
         whole = FLOAT * numbers(shapes)
@@ -39,11 +39,10 @@ class Nothing(Zero):
 class Replicated(Trained):
     """AdamW on every replica, from gradients summed while backward goes on."""
 
-    def __init__(self, stage: ShardedStage, axis: Axis, learning: Learning) -> None:
-        super().__init__(stage, axis, learning)
-        self.named = stage.everything()
+    def __init__(self, stages: Sequence[ShardedStage], axis: Axis, learning: Learning) -> None:
+        super().__init__(stages, axis, learning)
         self.buckets = Buckets(list(self.named.values()), axis)
-        self.optimizer = adamw(self.named, learning)
+        self.optimizer = LocalAdamW(self.named, learning)
 
     def finish(self) -> None:
         self.buckets.finish()
@@ -52,7 +51,8 @@ class Replicated(Trained):
         self.optimizer.step()
 
     def forget(self) -> None:
-        self.optimizer.zero_grad()
+        for parameter in self.optimizer.named.values():
+            parameter.grad = None
 
     def gradients(self) -> dict[str, Tensor]:
         return {name: p.grad for name, p in self.named.items() if p.grad is not None}
@@ -60,11 +60,18 @@ class Replicated(Trained):
     def weights(self) -> dict[str, Tensor]:
         return {name: p.detach() for name, p in self.named.items()}
 
+    def state(self) -> dict[str, Tensor]:
+        weights = {name: local(parameter) for name, parameter in self.named.items()}
+        return weights | self.optimizer.moments()
+
+    def ready(self, steps: int) -> None:
+        self.optimizer.ready(steps)
+
     def held(self) -> Bytes:
         parameters = list(self.named.values())
         flat = [bucket.flat for bucket in self.buckets.buckets]
         return Bytes(
             counted(parameters),
             counted([*flat, *(p.grad for p in parameters)]),
-            counted(moments(self.optimizer)),
+            counted(list(self.optimizer.moments().values())),
         )

@@ -31,8 +31,8 @@ class Optimizer(Zero):
 
     kind: Literal["optimizer"] = knob("optimizer", doc="ZeRO-1: moments are dealt to replicas")
 
-    def trained(self, stage: ShardedStage, axis: Axis, learning: Learning) -> Trained:
-        return Dealt(stage, axis, learning)
+    def trained(self, stages: Sequence[ShardedStage], axis: Axis, learning: Learning) -> Trained:
+        return Dealt(stages, axis, learning)
 
     def formula(self, shapes: Sequence[Sequence[int]], ranks: int, at: int) -> Bytes:
         share = -(-numbers(shapes) // ranks)
@@ -43,9 +43,8 @@ class Optimizer(Zero):
 class Dealt(Trained):
     """Weights and gradients are views of two flat vectors, of which each replica has a share."""
 
-    def __init__(self, stage: ShardedStage, axis: Axis, learning: Learning) -> None:
-        super().__init__(stage, axis, learning)
-        self.named = stage.everything()
+    def __init__(self, stages: Sequence[ShardedStage], axis: Axis, learning: Learning) -> None:
+        super().__init__(stages, axis, learning)
         share = -(-sum(p.numel() for p in self.named.values()) // axis.size)
         self.weights_P = torch.zeros(share * axis.size)
         self.gradient_P = torch.zeros_like(self.weights_P)
@@ -82,6 +81,13 @@ class Dealt(Trained):
 
     def weights(self) -> dict[str, Tensor]:
         return {name: p.detach() for name, p in self.named.items()}
+
+    def state(self) -> dict[str, Tensor]:
+        moments = {"momentum": self.adamw.momentum_P, "variance": self.adamw.variance_P}
+        return {"weights": self.weights_P, **moments}
+
+    def ready(self, steps: int) -> None:
+        self.adamw.count = steps
 
     def held(self) -> Bytes:
         states = [self.adamw.momentum_P, self.adamw.variance_P]

@@ -1,7 +1,7 @@
 """ZeRO-3: weights too are dealt, and each layer gathers them for forward and again for backward."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from engine.core.config import knob
 from engine.distributed.axis import Axis
@@ -14,9 +14,10 @@ class Weights(Zero):
     """FSDP2 that reshards after forward."""
 
     kind: Literal["weights"] = knob("weights", doc="ZeRO-3: weights too are dealt")
+    whole: ClassVar[bool] = False
 
-    def trained(self, stage: ShardedStage, axis: Axis, learning: Learning) -> Trained:
-        return FullySharded(stage, axis, learning, again=True)
+    def trained(self, stages: Sequence[ShardedStage], axis: Axis, learning: Learning) -> Trained:
+        return FullySharded(stages, axis, learning, again=True)
 
     def formula(self, shapes: Sequence[Sequence[int]], ranks: int, at: int) -> Bytes:
         return share(shapes, ranks, at)

@@ -26,6 +26,14 @@ CASES = {
     "kv_heads 1: all_to_all deals heads": {
         "mesh.context": 2, "mesh.tensor": 4, "attention": "all_to_all",
     },
+    "each replica's 2 sequences cannot be dealt evenly to 4 microbatches": {
+        "mesh.data": 2, "microbatches": 4,
+    },
+    "zero weights: a stage's weights stay whole": {
+        "mesh.pipeline": 2, "microbatches": 2, "zero": "weights",
+    },
+    "model.tied: the head is the embedding": {"mesh.pipeline": 2, "model.tied": True},
+    "model.layers 2: cannot be dealt to 4 stages": {"mesh.pipeline": 4},
     "32 ranks, at most 16": {"mesh.data": 4, "mesh.tensor": 8},
     "tokens 6 of a rank: sequence-parallel norms": {
         "mesh.tensor": 4, "tokens": 6, "sequence": True,

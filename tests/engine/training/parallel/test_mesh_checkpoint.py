@@ -1,0 +1,67 @@
+"""A run on a mesh resumes bit for bit, and a checkpoint of another mesh says so."""
+
+import pytest
+
+from engine.core.config import kinds, update
+from engine.distributed.launch import launch
+from engine.training.parallel.config import MeshTrainingConfig
+from engine.training.parallel.zero import Zero
+from tests.engine.training.parallel import works
+
+SMALL = {"steps": 4, "model.vocabulary": 50, "batch": 4}
+KINDS = sorted(kinds(Zero))
+CONFIGS = {
+    **{kind: {**SMALL, "mesh.data": 2, "zero": kind} for kind in KINDS},
+    "pipeline": {**SMALL, "mesh.pipeline": 2, "microbatches": 2},
+}
+OTHERS = {
+    "mesh dp2 × pp1 × cp1 × tp1, and this run has dp1 × pp1 × cp1 × tp2": (
+        "nothing", {**SMALL, "mesh.tensor": 2},
+    ),
+    "zero optimizer, and this run has weights": (
+        "optimizer", {**SMALL, "mesh.data": 2, "zero": "weights"},
+    ),
+    "model {": ("nothing", {**SMALL, "mesh.data": 2, "model.hidden": 40}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("mesh")
+
+
+@pytest.fixture(scope="module")
+def records(folder):
+    config = MeshTrainingConfig()
+    given = {
+        "folder": str(folder),
+        "configs": {name: update(config, changes) for name, changes in CONFIGS.items()},
+        "others": {told: (at, update(config, changes)) for told, (at, changes) in OTHERS.items()},
+    }
+    return launch(works.resumed, 2, given, limit=300)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_run_resumes_bit_for_bit(records, name):
+    for record in records:
+        assert record.array(f"{name}/begun") == 2
+        begin = f"{name}/through/"
+        keys = [key.removeprefix(begin) for key in record.arrays if key.startswith(begin)]
+        assert len(keys) >= 3
+        for key in keys:
+            through, again = (record.array(f"{name}/{kind}/{key}") for kind in ("through", "again"))
+            assert (through == again).all(), key
+
+
+@pytest.mark.parametrize("told", OTHERS)
+def test_a_checkpoint_dealt_another_way_says_so_on_every_rank(records, told):
+    for record in records:
+        said = record.array(f"told/{told}").tobytes().decode()
+        assert f"a checkpoint of {told}" in said
+        assert "\n" not in said
+
+
+def test_a_changed_file_is_not_loaded(records):
+    for record in records:
+        said = record.array("told/changed").tobytes().decode()
+        assert f"rank_{record.rank}.safetensors: its bytes are not those written" in said

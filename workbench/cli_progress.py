@@ -11,8 +11,9 @@ EVERY = 5.0  # seconds between lines where there is no terminal to rewrite one o
 LOOK = 0.1
 
 
-def follow(run: Run) -> Run:
-    """Wait for `run` and say how far it is; raises what its driver raised. Ctrl-C stops it."""
+def follow(run: Run, patience: float = 5.0) -> Run:
+    """Wait for `run` and say how far it is; raises what its driver raised. Ctrl-C stops it, which
+    may take it `patience` seconds."""
     assert run.live is not None and run.thread is not None
     terminal, began, told = sys.stderr.isatty(), time.monotonic(), ""
     last = began + PATIENCE - EVERY
@@ -31,7 +32,7 @@ def follow(run: Run) -> Run:
                 told, last = line, now
     except KeyboardInterrupt:
         run.stop()
-        run.thread.join(5)
+        run.thread.join(patience)
         raise
     finally:
         if terminal and told:

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     chosen = study(args.slug)
     config = chosen.configured(changes(args.set), args.preset)
     if args.knobs:
-        return _list_knobs(config, args.json)
+        return list_knobs(config, args.json)
     check_place(args.save)
     say(f"running {args.slug} …")
     done = follow(Run.start(chosen.driver, config, seed=args.seed, study=args.slug))
@@ -59,7 +59,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _list_knobs(config: Any, as_json: bool) -> int:
+def list_knobs(config: Any, as_json: bool) -> int:
+    """Print every knob of `config`; exit code 0."""
     from dataclasses import asdict
 
     from engine.core.config import knobs

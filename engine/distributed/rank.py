@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from engine.core.errors import BadInput
 from engine.core.events import AnyEvent
 from engine.distributed import board
 from engine.distributed.faults import PeerGone
@@ -159,6 +160,8 @@ def main(place: Place, limit: float, lines: board.Board, pipe: Connection, work:
         record.sent, record.received = rank.transport.sent, rank.transport.received
     except PeerGone as fault:
         record.failed, record.peer = f"lost rank {fault.peer} ({fault})", fault.peer
+    except BadInput as fault:
+        record.failed, record.refused = str(fault), True
     except BaseException as fault:
         # Whatever it was, the parent has to hear of it: this process says no more.
         record.failed = f"{type(fault).__name__}: {fault}"

@@ -23,8 +23,9 @@ class Half(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct):
-    """A rank's account. `failed`: what it raised; `peer`: the rank it blames, -1 for none; `done`:
-    whether it is the last one of that rank."""
+    """A rank's account. `failed`: what it raised; `peer`: the rank it blames, -1 for none;
+    `refused`: whether that is a person's input and no fault of the rank; `done`: whether it is the
+    last one of that rank."""
 
     rank: int
     events: list[AnyEvent] = []
@@ -33,6 +34,7 @@ class Record(msgspec.Struct):
     arrays: dict[str, tuple[str, list[int], bytes]] = {}
     failed: str = ""
     peer: int = -1
+    refused: bool = False
     done: bool = True
 
     def put(self, name: str, array: np.ndarray) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
+from engine.core.errors import BadInput
 from engine.distributed import board
 from engine.distributed.faults import RankLost, died, hung
 from engine.distributed.record import Record, decode
@@ -74,7 +75,7 @@ class Watch:
             else:
                 self.tell(record)
 
-    def _blame(self) -> RankLost:
+    def _blame(self) -> BadInput:
         """The rank at fault: one that died, else one that raised, else one that others lost."""
         until = time.monotonic() + GRACE
         while not self.dead and time.monotonic() < until and len(self.records) < len(self.pipes):
@@ -83,6 +84,9 @@ class Watch:
             doing = board.read(self.board, rank)
             return died(rank, code, f" while {doing}" if doing else " while starting")
         failed = [record for record in self.records.values() if record.failed]
+        refused = next((record for record in failed if record.refused), None)
+        if refused is not None:
+            return BadInput(refused.failed)
         own = [record for record in failed if record.peer < 0] or failed
         first = min(own, key=lambda record: record.rank)
         doing = board.read(self.board, first.rank)

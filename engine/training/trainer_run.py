@@ -1,0 +1,116 @@
+"""The driver of a training: here in this process, or on ranks that it watches."""
+
+import torch
+
+from engine.core.clock import WallClock
+from engine.core.config import to_dict
+from engine.core.events import Mark, Span
+from engine.core.run import Live, Stopped
+from engine.distributed.faults import PeerGone, RankLost
+from engine.distributed.launch import launch
+from engine.distributed.merge import lane
+from engine.distributed.merging import Merging
+from engine.distributed.rank import Place, Starter, join
+from engine.distributed.record import Record
+from engine.training.replicas import Alone
+from engine.training.trainer import fit, prepare, require_place
+from engine.training.trainer_config import TrainerConfig
+from engine.training.trainer_ranks import STOPPED, work
+
+WHAT = "training"  # of the progress
+
+
+def run(config: TrainerConfig, live: Live) -> None:
+    """Train and write the model. A person's stop leaves a checkpoint and raises Stopped."""
+    require_place(config)
+    prepared = prepare(config)
+    clock = WallClock()
+    live.open(
+        config, clock, {}, data=prepared.data.said, tokens=len(prepared.training),
+        fresh=prepared.fresh,
+    )  # fmt: skip
+    live.report(WHAT, 0, config.training.steps)
+    if config.ranks > 1:
+        _on_ranks(config, live)
+        return
+
+    def poll(step: int) -> bool:
+        live.report(WHAT, step, config.training.steps)
+        return asked(live, clock.now())
+
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(config.threads or threads)
+        fit(config, prepared, emit=live.emit, clock=clock, replicas=Alone(), poll=poll)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def asked(live: Live, now: float) -> bool:
+    """Whether a person wants the run to end; waits while it is paused."""
+    try:
+        live.poll(now)
+    except Stopped:
+        return True
+    return False
+
+
+def run_as_rank(config: TrainerConfig, live: Live, place: Place) -> None:
+    """Train as the rank that torchrun made this process. The first one's events are the run's.
+
+    Raises RankLost naming the rank that did not answer any more.
+    """
+    place_config = config.model_copy(update={"ranks": place.ranks})
+    doing = [""]
+    live.open(place_config, WallClock(), {})
+
+    def tell(record: Record) -> None:
+        for event in record.events:
+            live.emit(event)
+
+    def stop() -> bool:
+        return asked(live, live.log.duration)
+
+    def say(text: str) -> None:
+        doing[0] = text
+
+    try:
+        rank = join(place, config.limit, Starter(say, tell, stop))
+        work(rank, to_dict(place_config))
+        rank.transport.finish()
+    except PeerGone as fault:
+        told = f"rank {fault.peer}: lost to rank {place.rank}, {doing[0]} ({fault})"
+        raise RankLost(fault.peer, told) from None
+    tell(rank.record)
+    if STOPPED in rank.record.arrays:
+        raise Stopped
+
+
+def _on_ranks(config: TrainerConfig, live: Live) -> None:
+    merging = Merging(config.ranks, live.emit)
+    stopping = False
+
+    def poll() -> None:
+        nonlocal stopping
+        stopping = stopping or asked(live, merging.reached)
+
+    def tell(record: Record) -> None:
+        merging.take(record)
+        for event in record.events:
+            if isinstance(event, Span) and event.name == "steps":
+                live.report(WHAT, int(event.tag.partition(":")[2]), config.training.steps)
+
+    try:
+        records = launch(
+            work, config.ranks, to_dict(config), limit=config.limit, phases=True,
+            port=config.port, poll=poll, tell=tell, stop=lambda: stopping,
+        )  # fmt: skip
+    except RankLost as fault:
+        merging.finish()
+        live.emit(Mark(merging.reached, lane(fault.rank), "lost", str(fault)))
+        raise
+    for record in records:
+        merging.take(record)
+    merging.finish()
+    if any(STOPPED in record.arrays for record in records):
+        raise Stopped

@@ -1,0 +1,171 @@
+"""`workbench train` on token files: a model folder comes out, and stopping costs nothing."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.core.events import Level
+from engine.core.file import load
+from engine.core.paths import dataset
+from engine.models.load import load as load_model
+from tests.engine.models.small import raw
+from workbench.cli import main
+
+SHORT = "steps=6 warmup=1 decay=2 tokens=64 context=16 long_context=16 report=1 checkpoint=2"
+KNOBS = [word for pair in SHORT.split() for word in ("--set", pair)] + ["--set", "threads=1"]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder with a tiny config and tokens for it."""
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "config.json").write_text(json.dumps(raw("qwen3", num_hidden_layers=1)))
+    np.save(tmp_path / "tokens.npy", np.tile(np.arange(2, 50, dtype=np.uint16), 20))
+    return tmp_path
+
+
+def words(place: Path, out: str, *more: str) -> list[str]:
+    told = ["train", str(place / "tiny"), "--data", str(place / "tokens.npy")]
+    return [*told, "--out", str(place / out), *KNOBS, *more]
+
+
+def losses(path: Path) -> list[float]:
+    return [level.value for level in load(path).of(Level) if level.name == "loss"]
+
+
+def test_a_config_and_tokens_become_a_model(place: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(words(place, "out", "--json")) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["loss"] == losses(place / "out" / "training.run")[-1]
+    model = load_model(place / "out")
+    assert model.config.family == "qwen3"
+    facts = json.loads((place / "out" / "training.json").read_text())
+    assert facts["config"]["training"]["steps"] == 6
+    # What was trained is where a second training begins.
+    again = [*words(place, "again"), "--json"]
+    again[1] = str(place / "out")
+    assert main(again) == 0
+    assert json.loads(capsys.readouterr().out)["loss"] < said["loss"] + 0.1
+
+
+def test_a_folders_tokenizer_reads_the_text_and_goes_along(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    model = tmp_path / "draft"
+    shutil.copytree(dataset("models/stdlib-draft-1m"), model)
+    (tmp_path / "a.txt").write_text("def f(x):\n    return x\n" * 60)
+    told = ["train", str(model), "--data", str(tmp_path / "a.txt"), "--out", str(tmp_path / "out")]
+    assert main([*told, *KNOBS, "--set", "rate=1e-3"]) == 0
+    found = losses(tmp_path / "out" / "training.run")
+    assert found[-1] < found[0]
+    assert (tmp_path / "out" / "tokenizer.json").is_file()
+    assert "loss" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--set", "context=4000"], "longer than the model's 128 positions"),
+        (["--set", "bogus=1"], "no such knob"),
+        (["--set", "tokens=48", "--ranks", "2"], "cannot share evenly"),
+        (["--ranks", "0"], "ranks"),
+        (["--fault", "nonsense"], "RANK:PHASE:STEP"),
+        (["--data", "missing.npy"], "no such file"),
+        (["--validation", "missing.npy"], "no such file"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(
+    more: list[str], says: str, place: Path, capsys: pytest.CaptureFixture
+) -> None:
+    assert main(words(place, "out", *more)) == 2
+    said = capsys.readouterr().err.strip()
+    assert says in said and said.startswith("workbench: ") and "\n" not in said
+
+
+def test_a_recipe_takes_no_data_settings(place: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(["train", "stdlib-5m", "--out", str(place / "o"), "--set", "steps=3"]) == 2
+    assert "--set: for training on tokens; give --data FILE" in capsys.readouterr().err
+
+
+def test_the_models_own_folder_is_left_as_it_is(place: Path, capsys: pytest.CaptureFixture) -> None:
+    told = words(place, "tiny")
+    assert main(told) == 2
+    assert "the model's own folder" in capsys.readouterr().err
+
+
+def test_a_port_in_use_is_one_line(place: Path, capsys: pytest.CaptureFixture) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert main(words(place, "out", "--ranks", "2", "--port", port)) == 2
+    assert f"port {port}: " in capsys.readouterr().err
+
+
+def test_knobs_are_listed(place: Path, capsys: pytest.CaptureFixture) -> None:
+    assert main(words(place, "out", "--knobs", "--json")) == 0
+    found = {knob["path"]: knob["value"] for knob in json.loads(capsys.readouterr().out)}
+    assert found["training.steps"] == 6 and found["ranks"] == 1
+
+
+@pytest.mark.parametrize(
+    "how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
+def test_ctrl_c_saves_a_checkpoint_and_the_same_command_goes_on(
+    how: signal.Signals, place: Path, root: Path
+) -> None:
+    long = words(place, "out", "--set", "steps=50000", "--set", "checkpoint=50000")
+    code = "import sys; from workbench.cli import main; sys.exit(main(sys.argv[1:]))"
+    started = subprocess.Popen(
+        [sys.executable, "-c", code, *long], cwd=root, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    assert started.stderr is not None
+    said = ""
+    while "of 50,000" not in said:  # it has begun to train
+        line = started.stderr.readline()
+        assert line, said
+        said += line
+    started.send_signal(how)
+    rest = started.stderr.read()
+    assert started.wait(120) == 130
+    started.stderr.close()
+    assert "stopped; checkpoint at step" in rest and "Traceback" not in rest
+    before = losses(place / "out" / "training.run")
+    assert 0 < len(before) < 50_000
+    # Up to the decay a longer and a shorter training are the same.
+    few = words(place, "out", "--set", f"steps={len(before) + 5}", "--save", str(place / "b.run"))
+    assert main(few) == 0
+    assert len(losses(place / "b.run")) == 5
+
+
+@pytest.mark.slow  # loads torch three times
+@pytest.mark.parametrize("fault", ["", "1:backward:3"])
+def test_torchrun_trains_too(fault: str, place: Path, root: Path) -> None:
+    code = "import sys; from workbench.cli import main; sys.exit(main(sys.argv[1:]))"
+    (place / "go.py").write_text(code)
+    more = ["--limit", "60", *(["--fault", fault] if fault else [])]
+    begun = time.monotonic()
+    ran = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1",
+         "--nproc-per-node=2", str(place / "go.py"), *words(place, "out", *more)],
+        capture_output=True, text=True, cwd=root, timeout=200, check=False,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )  # fmt: skip
+    if fault:
+        assert ran.returncode != 0 and time.monotonic() - begun < 150
+        assert "rank 1: lost to rank 0" in ran.stderr
+        return
+    assert ran.returncode == 0, ran.stderr
+    main(words(place, "ranks", "--ranks", "2"))
+    ours, theirs = (losses(place / out / "training.run") for out in ("ranks", "out"))
+    assert ours == theirs

@@ -197,9 +197,22 @@ ConfigT = TypeVar("ConfigT", bound=Config)
 def update(config: ConfigT, changes: Mapping[str, Any]) -> ConfigT:
     """A new `config` with dotted paths set, all of it validated again.
 
-    Setting a choice to another kind starts that policy from its defaults. Raises BadInput naming
-    the first path or value that does not fit, and what would.
+    Setting a choice to another kind starts that policy from its defaults. None stands for no value
+    and, where a knob cannot go without one, for the word "none". Raises BadInput naming the first
+    path or value that does not fit, and what would.
     """
+    try:
+        return _updated(config, changes)
+    except BadInput:
+        if None not in changes.values():
+            raise
+        said = {path: "none" if value is None else value for path, value in changes.items()}
+        with contextlib.suppress(BadInput):
+            return _updated(config, said)
+        raise
+
+
+def _updated(config: ConfigT, changes: Mapping[str, Any]) -> ConfigT:
     fields = to_dict(config)
     for depth in sorted({path.count(".") for path in changes}):
         for path in changes:

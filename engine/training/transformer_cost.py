@@ -2,7 +2,7 @@
 
 Formulas of Narayanan et al. (arXiv 2104.04473, section 3.1 and appendix) and of Korthikanti et al.
 (arXiv 2205.05198, section 4). Letters: b microbatch, s sequence, h hidden, a heads, l layers,
-V vocabulary, t tensor-parallel ranks.
+V vocabulary, t tensor-parallel ranks, c context-parallel ranks, each with s / c tokens.
 """
 
 from dataclasses import dataclass
@@ -25,10 +25,17 @@ class Shape:
     tensor: int = 1
     sequence_parallel: bool = False
     recompute: Recompute = "none"
+    context: int = 1
 
     @property
     def tokens(self) -> int:
+        """Of a microbatch, on all context ranks."""
         return self.microbatch * self.sequence
+
+    @property
+    def own_tokens(self) -> float:
+        """Of a microbatch, on one context rank."""
+        return self.tokens / self.context
 
     @property
     def scores_ratio(self) -> float:
@@ -84,7 +91,7 @@ def activation_bytes(shape: Shape) -> float:
     else:
         apart = 24 + (attention if shape.recompute == "none" else 0.0)
         units = apart / t + (10 / t if shape.sequence_parallel else 10.0)
-    return units * shape.tokens * shape.hidden
+    return units * shape.own_tokens * shape.hidden
 
 
 def elementwise_bytes(shape: Shape) -> tuple[float, float]:
@@ -95,7 +102,7 @@ def elementwise_bytes(shape: Shape) -> tuple[float, float]:
     """
     t = shape.tensor
     norms = 1 / t if shape.sequence_parallel else 1.0
-    unit = shape.tokens * shape.hidden
+    unit = shape.own_tokens * shape.hidden
     forward = (22 * norms + 16 / t + 9 * shape.scores_ratio / t) * unit
     backward = (26 * norms + 24 / t + 11 * shape.scores_ratio / t) * unit
     again = {"none": 0.0, "selective": 9 * shape.scores_ratio / t * unit, "full": forward}
@@ -112,4 +119,9 @@ def all_reduces(shape: Shape) -> tuple[int, int]:
 
 def boundary_bytes(shape: Shape) -> float:
     """What a microbatch's activations are at the boundary of two stages, 16-bit."""
-    return float(HALF * shape.tokens * shape.hidden)
+    return HALF * shape.own_tokens * shape.hidden
+
+
+def ring_bytes(shape: Shape) -> float:
+    """Keys and values that a context rank passes on round the ring, one layer and microbatch."""
+    return 2 * (shape.context - 1) * boundary_bytes(shape) / shape.tensor

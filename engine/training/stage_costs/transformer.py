@@ -18,6 +18,7 @@ FITTED = 0.686  # of the peak; see datasets/megatron.toml
 WEIGHT, GRADIENT = 2, 4  # bytes of a parameter and of its gradient
 UPDATE = 38  # bytes an Adam update moves a parameter: read 20, write 14, and 4 for the norm
 SIZE = "model"
+AMONG = {"layers": "chunks", "heads": "tensor ranks", "tokens": "context ranks"}
 
 
 class Transformer(StageCost):
@@ -34,6 +35,8 @@ class Transformer(StageCost):
     microbatch: int = knob(2, "sequences in a microbatch (b)", low=1, high=1024)
     tensor: int = knob(8, "tensor-parallel ranks (t), within a node", low=1, high=64)
     data: int = knob(24, "data-parallel replicas (d)", low=1, high=4096)
+    context: int = knob(1, "context-parallel ranks (c): keys and values go round a ring", low=1,
+                        high=256)  # fmt: skip
     recompute: Literal["none", "selective", "full"] = knob("full", "what the backward does again")
     sequence_parallel: bool = knob(False, "norms and dropouts split along the sequence")
     device: str = knob("a100-sxm-80gb", "a device with a data sheet", group="device")
@@ -44,12 +47,15 @@ class Transformer(StageCost):
                           unit="B/s", log=True, group="device")  # fmt: skip
     scale_up: float = knob(0.8, "share of the scale-up link that collectives reach", low=0.01,
                            high=1.0, group="device")  # fmt: skip
+    sharded_optimiser: bool = knob(
+        False, "optimiser states split over the replicas (ZeRO-1)", group="device"
+    )
     state_bytes: int = knob(12, "optimiser states of a parameter (Adam with a 32-bit copy: 12)",
                             low=0, high=64, unit="B", group="device")  # fmt: skip
 
     def shape(self) -> Shape:
         names = ("hidden", "layers", "heads", "vocabulary", "sequence", "microbatch", "tensor",
-                 "sequence_parallel", "recompute")  # fmt: skip
+                 "sequence_parallel", "recompute", "context")  # fmt: skip
         return Shape(**{name: getattr(self, name) for name in names})
 
     def share(self, ranks: int, chunks: int) -> Share:
@@ -60,35 +66,36 @@ class Transformer(StageCost):
         forward, backward, weights = self._layer(shape, there)
         held = cost.layer_parameters(shape) * layers / self.tensor
         counted = 12 * self.hidden**2 * layers / self.tensor  # matrices alone, as 2205.05198 does
-        head = cost.logits_flops(shape) / self.tensor / self._rate(there)
+        split = self.tensor * self.context
+        head = cost.logits_flops(shape) / split / self._rate(there)
+        owners = self.data * self.context if self.sharded_optimiser else 1
         return Share(
             forward=layers * forward + sent,
             backward_input=layers * backward + sent,
             backward_weight=layers * weights,
             head=(head, head, head),
             reduce=self._reduce(held, there),
-            update=held * UPDATE / self._memory(there),
+            update=held / owners * UPDATE / self._memory(there),
             boundary=cost.boundary_bytes(shape),
             activations=layers * cost.activation_bytes(shape),
             kept=1.0,
             weights=counted * WEIGHT,
             gradients=counted * GRADIENT,
-            optimiser=counted * self.state_bytes,
-            forward_flops=layers * cost.layer_flops(shape) / self.tensor,
-            backward_flops=layers
-            * (2 * cost.layer_flops(shape) + cost.again_flops(shape))
-            / self.tensor,
+            optimiser=counted * self.state_bytes / owners,
+            forward_flops=layers * cost.layer_flops(shape) / split,
+            backward_flops=layers * (2 * cost.layer_flops(shape) + cost.again_flops(shape)) / split,
         )
 
     def _divides(self, ranks: int, chunks: int) -> None:
         for what, number, parts in (
             ("layers", self.layers, ranks * chunks),
             ("heads", self.heads, self.tensor),
+            ("tokens", self.sequence, self.context),
         ):
             if number % parts:
                 raise BadInput(
                     f"transformer: {number} {what} do not divide among {parts} "
-                    f"{'chunks' if what == 'layers' else 'tensor ranks'}; take a multiple"
+                    f"{AMONG[what]}; take a multiple"
                 )
 
     def _rate(self, there: Device) -> float:
@@ -112,13 +119,23 @@ class Transformer(StageCost):
         forward, backward = cost.elementwise_bytes(shape)
         once, twice = cost.all_reduces(shape)
         reduce = 2 * (t - 1) / t * cost.boundary_bytes(shape) / self._near(there) if t > 1 else 0.0
-        matrices = (cost.layer_flops(shape) - cost.scores_flops(shape)) / t / rate
-        scores, again = cost.scores_flops(shape) / t / rate, cost.again_flops(shape) / t / rate
+        split = t * self.context
+        matrices = (cost.layer_flops(shape) - cost.scores_flops(shape)) / split / rate
+        scores, again = (f(shape) / split / rate for f in (cost.scores_flops, cost.again_flops))
+        ring = cost.ring_bytes(shape) / self._around(there)
+        # Each block is worked on while the next arrives; backwards, gradients travel with it.
         return (
-            matrices + scores + forward / memory + once * reduce,
-            matrices + 2 * scores + again + backward / memory + twice * reduce,
+            matrices + scores + max(0.0, ring - scores) + forward / memory + once * reduce,
+            matrices + 2 * scores + max(0.0, 2 * ring - 2 * scores) + again + backward / memory
+            + twice * reduce,
             matrices,
-        )
+        )  # fmt: skip
+
+    def _around(self, there: Device) -> float:
+        """Bytes per second of the context ring: within a node where it fits beside the tensor
+        ranks, else over each device's network."""
+        inside = self.tensor * self.context <= self.node
+        return self._near(there) if inside and self.context > 1 else self.network
 
     def _sent(self, shape: Shape, there: Device) -> float:
         """A stage's tensor to the next: each tensor rank sends its part over its own network, then
@@ -129,7 +146,8 @@ class Transformer(StageCost):
 
     def _reduce(self, held: float, there: Device) -> float:
         """Ring all-reduce of the gradients; replicas within one node share its networks."""
-        if self.data == 1:
+        replicas = self.data * self.context
+        if replicas == 1:
             return 0.0
         reached = min(self._near(there), self.network * max(1, self.node // self.tensor))
-        return 2 * (self.data - 1) / self.data * held * GRADIENT / reached
+        return 2 * (replicas - 1) / replicas * held * GRADIENT / reached

@@ -121,3 +121,15 @@ def test_whatever_is_set_gives_a_config_or_one_line(changes):
         assert "\n" not in str(fault)
     else:
         assert 1 <= basket.count <= 10
+
+
+def test_none_is_no_value_or_the_word():
+    class Kept(Config):
+        limit: int | None = knob(3, "most, or no limit")
+        again: Literal["none", "full"] = knob("full", "what is computed again")
+
+    both = update(Kept(), {"limit": None, "again": "none"})
+    assert (both.limit, both.again) == (None, "none")
+    assert update(Kept(), {"again": None}).again == "none"
+    with pytest.raises(BadInput, match="limit"):
+        update(Kept(), {"limit": "many", "again": None})

@@ -1,0 +1,53 @@
+"""A search over splits as a run: step time against memory as curves, the best ones as moments."""
+
+import numpy as np
+
+from engine.cluster.parallelism import (
+    Found,
+    ParallelismConfig,
+    Split,
+    front,
+    refuse_nothing,
+    search,
+)
+from engine.core.clock import VirtualClock
+from engine.core.events import Blob, Mark
+from engine.core.run import Live
+
+PANEL = "step time against memory"
+GIB = 2.0**30
+
+
+def run(config: ParallelismConfig, live: Live) -> None:
+    """Search, then tell the fronts. Raises BadInput where nothing fits."""
+    axes = {"x": "memory of the fullest device (GiB)", "y": "time of a step (s)"}
+    live.open(config, VirtualClock(), {}, curves={PANEL: {**axes, "log_y": True}})
+    found = search(config, live.report)
+    refuse_nothing(config, found)
+    tell(found, live)
+
+
+def tell(found: Found, live: Live) -> None:
+    """Fronts of each way to recompute, by closed form; the front of those on the clock."""
+    for how in ("none", "selective", "full"):
+        same = [split for split in found.splits if split.passes.recompute == how]
+        _curve(live, f"recompute {how}, estimated (modelled)", front(same))
+    _curve(live, "on the clock (modelled)", found.front())
+    for place, split in enumerate(found.front(), 1):
+        live.emit(Mark(0.0, "splits", f"number {place}", sentence(split)))
+
+
+def sentence(split: Split) -> str:
+    """Such as "tensor 8, pipeline 64, …: 76.4 s, 52.8 GiB"."""
+    words = ", ".join(f"{name} {value}" for name, value in split.words().items())
+    return f"{words}: {split.seconds:.4g} s, {split.memory / GIB:.1f} GiB"
+
+
+def _curve(live: Live, name: str, splits: list[Split]) -> None:
+    if not splits:
+        return
+    ordered = sorted(splits, key=lambda split: split.memory)
+    table = np.array([[s.memory / GIB for s in ordered], [s.seconds for s in ordered]])
+    ref = f"curve/{PANEL}/{name}"
+    live.log.blobs[ref] = table
+    live.emit(Blob(0.0, ref, ref, list(table.shape)))

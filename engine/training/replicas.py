@@ -71,7 +71,8 @@ class OnRanks(Replicas):
         if self._phase and told:
             task = tag(task=f"step {self._step}")
             self._rank.emit(Span(now, self._rank.lane, self._phase, self._since, tag=task))
-        if step != self._step:
+        if step != self._step or phase == "checkpoint":
+            # What a checkpoint leaves behind has been told before it is written.
             self._account(now, told)
         self._phase, self._step, self._since = phase, step, now
         self._rank.enter(f"{phase} of step {step}")
@@ -99,6 +100,7 @@ class OnRanks(Replicas):
         self._sent += sum(half.bytes for half in self._rank.transport.sent)
         if told:
             self._rank.emit(Level(now, self._rank.lane, "bytes_sent", float(self._sent)))
-            self._rank.tell()
         else:
             self._rank.transport.forget()
+        if self._rank.record.events:
+            self._rank.tell()

@@ -5,22 +5,26 @@ fixed distance. One forward pass writes to any number of streams, so reading goe
 think. Shape letters: R feeds, V vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from engine.cache.cache import Cache
 from engine.cache.layouts import Block, Sight
 from engine.cache.policies.lru import LeastRecentlyUsed
-from engine.core.clock import Clock
+from engine.core.clock import Clock, VirtualClock
 from engine.core.errors import BadInput
-from engine.inference.forward_work import ForwardWork
+from engine.inference.forward_work import ForwardWork, Shape
 from engine.reasoning.gather import gather
 from engine.reasoning.holdings import Holdings
 from engine.reasoning.mind import Mind
 from engine.reasoning.telling import Emit, Telling, tell_sights
 from engine.reasoning.thread import Thread
+
+WORTH = 5e7  # operations that a second thread takes longer to wake for than to do
 
 
 class Stream:
@@ -50,7 +54,9 @@ class Feed(NamedTuple):
 class StreamCaches:
     """The caches of all streams of a run over the pages of one mind."""
 
-    def __init__(self, mind: Mind, clock: Clock, emit: Emit) -> None:
+    def __init__(self, mind: Mind, clock: Clock, emit: Emit, tell: bool = True) -> None:
+        """`tell`: emit which stream sees which from where; otherwise a caller does, more finely."""
+        self.tell = tell
         self.mind, self.clock, self.emit = mind, clock, emit
         kv = mind.storage.kv
         self.cache = Cache(kv.pages, kv.page_size, LeastRecentlyUsed(), emit)
@@ -58,6 +64,7 @@ class StreamCaches:
         dtype = str(mind.model.dtype).removeprefix("torch.")
         variant = "fused" if mind.model.fused else "kernels" if mind.model.compiled else "torch"
         self.telling = Telling(emit, ForwardWork(mind.model.config, dtype), variant)
+        self.work = ForwardWork(mind.model.config, dtype).work(Shape(1, 1, 0, 0))[0]
         self.streams: list[Stream] = []
         self.passes = 0  # forward passes so far
 
@@ -78,12 +85,14 @@ class StreamCaches:
         """
         views = self._plan(feeds)
         start = self.cache.now = self.clock.now()
-        for feed, view in zip(feeds, views, strict=True):
+        for feed, view in zip(feeds, views, strict=True) if self.tell else ():
             tell_sights(self.emit, start, feed.stream.thread, view)
         threads = [feed.stream.thread for feed in feeds]
         size = self.cache.page_size
         batch = gather(threads, views, self.holdings.tables, size)
-        logits_RV: np.ndarray = self.mind.model.forward(batch, self.mind.storage.kv).cpu().numpy()
+        with _threads(self.work * len(batch.tokens_T)):
+            logits = self.mind.model.forward(batch, self.mind.storage.kv)
+        logits_RV: np.ndarray = logits.cpu().numpy()
         if self.clock.name == "virtual":
             self.clock.wait_until(start + lasts)
         now = self.cache.now = self.clock.now()
@@ -129,3 +138,25 @@ class StreamCaches:
                     f"stream {own.name}: at position {own.begin + own.length} it would look ahead "
                     f"to {other.begin + count - 1} of {other.name}; begin it later"
                 )
+
+
+def warm(mind: Mind) -> None:
+    """Compile what passes over streams need, so that no run's clock counts it."""
+    caches = StreamCaches(mind, VirtualClock(), lambda event: None, tell=False)
+    one, two = caches.open("one"), caches.open("two", 8)
+    caches.write([Feed(one, [0, 0], ())])
+    caches.write([Feed(one, [0], ()), Feed(two, [0], [(one, 3)])])
+    caches.write([Feed(two, [0], [(one, 3)])])
+    caches.close(one)
+    caches.close(two)
+
+
+@contextmanager
+def _threads(flops: float) -> Iterator[None]:
+    """Small passes keep to one thread."""
+    had = numba.get_num_threads()
+    numba.set_num_threads(max(1, min(had, int(flops // WORTH))))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(had)

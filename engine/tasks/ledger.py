@@ -43,12 +43,13 @@ class Ledger(Task):
 
     kind: Literal["ledger"] = "ledger"
     entries: int = knob(10, "Entries before the question", low=1, high=26)
+    largest: int = knob(99, "Largest amount of an entry", low=1, high=99)
 
     def draw(self, chance: Random) -> LedgerProblem:
         balance, balances = 0, []
         clauses, thoughts = [], []
         for label in string.ascii_lowercase[: self.entries]:
-            sign, amount = chance.choice("+-"), chance.randrange(100)
+            sign, amount = chance.choice("+-"), chance.randrange(self.largest + 1)
             before, change = balance, amount if sign == "+" else -amount
             balance = (before + change) % 100
             balances.append(balance)

@@ -13,6 +13,7 @@ from engine.core.config import knob
 from engine.tasks.task import Problem, Task, Verdict
 
 SILENCE, QUESTION = "_", "?"
+LAG = 2  # rows from what is heard to what is said of it: one to hear it, one to say it
 DIGITS = "0123456789"
 LETTERS = {  # what each stream is written in
     "read": f"{DIGITS}+-{SILENCE}",
@@ -47,11 +48,11 @@ class RunningSum(Task):
     def draw(self, chance: Random) -> SumProblem | None:
         read = self._numbers(chance)
         ask = [SILENCE] * self.rows
-        row = 4  # a sum has been thought by then, where the first number came at once
-        while row < self.rows - 2:
+        row = 4  # the first sum has been thought by then
+        while row + LAG + 1 < self.rows:
             if chance.random() < self.ask:
                 ask[row] = QUESTION
-                row += 2  # the answer to the last takes two rows
+                row += 2  # as many as its answer takes
             row += 1
         think = thoughts("".join(read))
         say = answers("".join(ask), think)
@@ -83,15 +84,15 @@ def sums(read: str) -> list[tuple[int, int]]:
 
 
 def thoughts(read: str) -> str:
-    """The two digits of each sum in the two rows after its number."""
-    think = [SILENCE] * (len(read) + 2)
+    """The two digits of each sum, the first of them `LAG` rows after its number."""
+    think = [SILENCE] * (len(read) + LAG + 2)
     for row, total in sums(read):
-        think[row + 1 : row + 3] = f"{total:02}"
+        think[row + LAG : row + LAG + 2] = f"{total:02}"
     return "".join(think[: len(read)])
 
 
 def answers(ask: str, think: str) -> str:
-    """In the two rows after each question the latest sum whose digits both stand by then."""
+    """`LAG` rows after each question the latest sum both of whose digits stood in its row."""
     say = [SILENCE] * len(ask)
     for row, letter in enumerate(ask):
         if letter == QUESTION:
@@ -99,7 +100,7 @@ def answers(ask: str, think: str) -> str:
             whole = [at for at in range(1, len(said)) if _second_digit(said, at)]
             if whole:
                 at = whole[-1]
-                say[row + 1 : row + 3] = said[at - 1 : at + 1]
+                say[row + LAG : row + LAG + 2] = said[at - 1 : at + 1]
     return "".join(say)
 
 

@@ -1,0 +1,1 @@
+"""Ways to think about what is being read, one to a file."""

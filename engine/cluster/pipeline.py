@@ -83,7 +83,7 @@ def facts(config: PipelineConfig, made: Worked) -> dict[str, object]:
         found["memory_limit"] = fixed + config.memory_limit * share.activations
     if len(made.plan) <= WRITTEN:
         found["plan"] = str(made.plan)
-    lanes = [lane(rank) for rank in range(len(made.plan.ranks))]
+    lanes = config.execution.lanes(len(made.plan.ranks))
     return {"lanes": lanes, "chunks": made.plan.chunks, **found}
 
 

@@ -120,7 +120,7 @@ class Axis:
 
     def ended(self, what: str, start: float, sent: float, task: str) -> None:
         """Note a collective that this rank stood at since `start`."""
-        said = tag(task=task, axis=self.name)
+        said = self._tag(task)
         self.rank.emit(Span(self.rank.now(), self.rank.lane, what, start, bytes=sent, tag=said))
 
     def carried(self, ahead: int, size: float, start: float, task: str) -> None:
@@ -128,6 +128,11 @@ class Axis:
         target = self.members[(self.at + ahead) % self.size]
         for event in moved(self.rank.rank, target, int(size), start, self.rank.now(), task):
             self.rank.emit(event)
+
+    def _tag(self, task: str) -> str:
+        """A task that is facts already stays so."""
+        axis = tag(axis=self.name)
+        return f"{task} {axis}" if "=" in task else tag(task=task, axis=self.name)
 
     def _ring(self, size: float) -> float:
         return size * (self.size - 1) / self.size
@@ -160,5 +165,5 @@ class Axis:
             self.ended("receive", start, 0.0, step.ticket.task)
             return found
         assert isinstance(step, Compute)
-        said = tag(task=step.task, axis=self.name)
+        said = self._tag(step.task)
         return in_pieces(self.rank, step.name, step.work, said, step.flops, step.bytes)

@@ -8,6 +8,7 @@ from engine.core.clock import Clock
 from engine.core.config import Policy
 from engine.core.events import AnyEvent
 from engine.core.run import Live
+from engine.distributed.merge import lane
 from engine.training.plan_times import Costs
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ class Execution(Policy):
     @abstractmethod
     def clock(self) -> Clock:
         """The clock that the log is under."""
+
+    def lanes(self, ranks: int) -> list[str]:
+        """The lanes of a plan of so many ranks, in order."""
+        return [lane(rank) for rank in range(ranks)]
 
     @abstractmethod
     def carry_out(self, config: "PipelineConfig", made: "Worked", live: Live) -> Carried | None:

@@ -44,9 +44,12 @@ class Parallelism:
 
     def out_of(self, x_BTC: Tensor, task: str) -> Tensor:
         """The sum of the tensor ranks' products, as the norms want it."""
+        summed = self.left_out != "activations"
         if self.sequence:
-            return scattered(x_BTC, self.tensor, 1, task)
-        return x_BTC if self.left_out == "activations" else leave(x_BTC, self.tensor, task)
+            if summed:
+                return scattered(x_BTC, self.tensor, 1, task)
+            return x_BTC.chunk(self.tensor.size, 1)[self.tensor.at]
+        return leave(x_BTC, self.tensor, task) if summed else x_BTC
 
     def whole(self, weight: Tensor, partial: bool, task: str) -> Tensor:
         """A weight that every tensor rank has; `partial`: each finds a share of its gradient."""

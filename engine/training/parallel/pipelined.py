@@ -14,7 +14,7 @@ from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.model import ShardedStage
 from engine.training.parallel.zero import Trained
 from engine.training.pipeline_program import Duty, program
-from engine.training.plan import Plan
+from engine.training.plan import WHOLE, Plan
 from engine.training.stage import Stage
 
 
@@ -28,9 +28,15 @@ def step(
     parts = [x.chunk(count) for x in given]
     batch = list(zip(*parts, strict=True))
     mine = {number: _stage(config, stage, batch[0][0]) for number, stage in stages.items()}
-    done = axis.follow(program(Duty(plan, axis.at, range(axis.size), mine, batch)))
+    # The sums over replicas and the update are made once all passes are done.
+    ends = dict.fromkeys(WHOLE, _nothing)
+    done = axis.follow(program(Duty(plan, axis.at, range(axis.size), mine, batch, ends)))
     trained.take({name: g for found in done.gradients.values() for name, g in found.items()})
     return torch.tensor(sum(done.losses.values()) / count)
+
+
+def _nothing(stage: int, gradients: Mapping[str, Tensor]) -> None:
+    """An end of the plan that is left to the whole step's."""
 
 
 def _stage(config: MeshTrainingConfig, stage: ShardedStage, ids_BT: Tensor) -> Stage:

@@ -6,7 +6,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from engine.core.events import Level
+from engine.core.events import Level, Mark
 from engine.distributed.axis import Axis
 from engine.distributed.mesh import Mesh
 from engine.distributed.pieces import in_pieces
@@ -22,6 +22,7 @@ from engine.training.sequence.problem import dealt as dealt_positions
 from engine.training.stage import dealt
 
 T = TypeVar("T")
+STEP = "step"  # a mark where a rank begins one
 KINDS = ("weights", "gradients", "optimiser")
 
 
@@ -37,21 +38,24 @@ def train(rank: Rank, config: MeshTrainingConfig, prefix: str = "") -> None:
     run = MeshRun(rank, config)
     trained, record, losses = run.trained, rank.record, []
     for at in range(config.steps):
+        rank.emit(Mark(rank.now(), rank.lane, STEP, f"step {at}"))
         losses.append(run.gradients(at))
+        held = trained.held()
+        _said(rank, "optimiser", trained.update)
         if at + 1 < config.steps:
-            run.update()
+            trained.forget()
+    _levels(rank, trained)
+    told = len(record.events)
     record.put(f"{prefix}losses", torch.stack(losses).numpy())
     if run.peaks:
         record.put(f"{prefix}peaks", torch.tensor(run.peaks).numpy())
     for name, gradient in trained.gradients().items():
         record.put(f"{prefix}gradient/{name}", gradient.numpy().copy())
-    held = trained.held()
-    _said(rank, "optimiser", trained.update)
     for name, weight in trained.weights().items():
         record.put(f"{prefix}weight/{name}", weight.numpy())
-    held = held._replace(optimiser=trained.held().optimiser)
     record.put(f"{prefix}held", torch.tensor(held).numpy())
-    _levels(rank, trained)
+    # What was gathered to be given back is no part of training.
+    del record.events[told:]
 
 
 class MeshRun:

@@ -9,6 +9,8 @@ from engine.training.pipeline import PipelineConfig
 from engine.training.policies.interleaved_1f1b import Interleaved
 from engine.training.stage_costs.transformer import Transformer
 from engine.training.transformer_cost import parameters, step_flops
+from workbench.studies.training._composed import CLAIMS as COMPOSED
+from workbench.studies.training._composed import COMPOSED as MESH
 from workbench.studies.training._megatron import (
     bubbles,
     changes,
@@ -191,6 +193,7 @@ STUDY = Study(
         "equal-passes": EQUAL,
         "searched": SEARCHED,
         "real-ranks": REAL,
+        "real-mesh": MESH,
         **{
             row["model"].lower(): changes(row)
             for row in rows("weak_scaling")
@@ -256,6 +259,7 @@ STUDY = Study(
             broken={"memory_limit": 8.0},
         ),
         *CLAIMS,
+        *COMPOSED,
     ),
     limits=(
         "One step, no failures. Real ranks share this machine's cores: paced passes are computed, "

@@ -119,7 +119,6 @@ class _Here:
         self.of_input: dict[tuple[int, int], Tensor | None] = {}  # between I and W
         self.gradients: dict[int, Gradients] = {stage: {} for stage in duty.stages}
         self.losses: dict[int, float] = {}
-        self.share = torch.tensor(1.0 / max(1, duty.plan.microbatches))
         self._possible()
 
     def _possible(self) -> None:
@@ -171,14 +170,18 @@ class _Here:
         self.ledger.note(ACTIVATIONS, [start])
         done = Forward(start, get_gradient_edge(made), begun)
         self.forwards[stage, action.microbatch] = done
-        if stage != self.last:
+        if stage == self.last:
+            # Each microbatch's share of the mean, in place of a gradient from the stage behind.
+            share = torch.full_like(made.detach(), 1 / self.duty.plan.microbatches)
+            self.made[Action(stage, Kind.RECV_B, action.microbatch)] = share
+        else:
             self._hand_on(Action(stage, Kind.SEND_F, action.microbatch), made.detach())
 
     def _backward(self, action: Action) -> None:
         """Whole, or its first half."""
         stage, place = action.stage, (action.stage, action.microbatch)
         weights = self.duty.stages[stage].parameters
-        gradient = self.share if stage == self.last else self.made.pop(needs(action))
+        gradient = self.made.pop(needs(action))
         if action.kind is Kind.B:
             of_input, found = backward(self.forwards.pop(place), gradient, weights)
             self._add(stage, found)

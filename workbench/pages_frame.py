@@ -10,9 +10,13 @@ FRAMES = ("lab", "lab-narrow")  # an address's `frame` where a page stands in Ju
 
 
 class HostTheme(AnyWidgetComponent):
-    """Nothing to see. `dark` is what the host last said; it is listened to, no other window is."""
+    """Nothing to see. `dark` is what the host last said; it is listened to, no other window is.
+
+    The host hears the page's title once the page is there.
+    """
 
     dark = param.Boolean(default=False)
+    title = param.String(default="")
 
     _esm = """
     export default {
@@ -25,15 +29,16 @@ class HostTheme(AnyWidgetComponent):
           model.save_changes();
         };
         window.addEventListener("message", heard);
-        window.parent.postMessage({ workbenchReady: true }, window.location.origin);
+        const ready = { workbenchReady: model.get("title") };
+        window.parent.postMessage(ready, window.location.origin);
         return () => window.removeEventListener("message", heard);
       },
     };
     """
 
 
-def host_theme(dark: bool, tell: Callable[[bool], Any]) -> HostTheme:
+def host_theme(title: str, dark: bool, tell: Callable[[bool], Any]) -> HostTheme:
     """What calls `tell` at each change of the host's theme; put it anywhere in the page."""
-    heard = HostTheme(dark=dark, width=0, height=0, margin=0)
+    heard = HostTheme(title=title, dark=dark, width=0, height=0, margin=0)
     heard.param.watch(lambda event: tell(bool(event.new)), "dark")
     return heard

@@ -25,7 +25,7 @@ class RunsPage:
     """A select of the open runs, a way to open more, and the chosen one's views."""
 
     def __init__(self, shelf: Shelf) -> None:
-        self.shelf, self.shell = shelf, Shell("Runs", "runs")
+        self.shelf, self.shell = shelf, Shell(asked("name") or "Runs", "runs")
         self.fault = html("", margin=(8, 0))
         wanted = self._asked()
         self.choice = pmui.Select(label="Run", options=list(shelf.runs), size="small", width=420)

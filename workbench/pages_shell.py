@@ -115,9 +115,9 @@ class Shell:
         self._listeners: list[Callable[[bool], None]] = []
         self._nav = html("", width=520, sizing_mode="fixed", height=36, align="center")
         self.narrow = asked("frame") == "lab-narrow"
-        host = [host_theme(self.dark, self._host_themed)] if framed() else []
+        host = [host_theme(title, self.dark, self._host_themed)] if framed() else []
         self.page = pmui.Page(
-            title=title if host else "Parallel Workbench",
+            title="Parallel Workbench",
             site_url=address("", self.dark),
             meta=Meta(title=f"{title} · Parallel Workbench"),
             header=host if bare or host else [self._nav],
@@ -132,7 +132,6 @@ class Shell:
             # Unties the page from the server's busy sign: each change of it would make Bokeh walk
             # every model of the page, many times a second.
             self.page.busy = False
-        pn.state.onload(self._name_document)
         self.page.param.watch(self._themed, "dark_theme")
         self._paint()
 
@@ -140,11 +139,6 @@ class Shell:
         """Call `tell` with whether the theme is dark, now and at each change."""
         self._listeners.append(tell)
         tell(self.dark)
-
-    def _name_document(self) -> None:
-        """The browser's tab says which page it is; the app's own title is set before this."""
-        if pn.state.curdoc is not None:
-            pn.state.curdoc.title = f"{self.title} · Parallel Workbench"
 
     def _host_themed(self, dark: bool) -> None:
         self.page.dark_theme = dark

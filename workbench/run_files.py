@@ -55,9 +55,10 @@ def inside(root: Path, asked: str) -> Path:
     if wrong or Path(asked).is_absolute() or not asked.endswith(SUFFIX):
         raise BadInput(f"run file {asked[:80]!r}: give a {SUFFIX} file below the server's folder")
     try:
-        path, top = (root / asked).resolve(), root.resolve()
-    except (OSError, RuntimeError):  # RuntimeError: links in a circle
-        raise BadInput(f"run file {asked[:80]!r}: cannot be reached") from None
-    if not path.is_relative_to(top) or not path.is_file():
+        path = (root / asked).resolve()
+        there = path.is_relative_to(root.resolve()) and path.is_file()
+    except (OSError, RuntimeError):  # a name too long; links in a circle
+        there = False
+    if not there:
         raise BadInput(f"run file {asked[:80]!r}: not below the server's folder")
     return path

@@ -1,26 +1,15 @@
 """`open_study` in a real JupyterLab: the study's page is live inside the notebook."""
 
-import json
-import os
 import re
-import secrets
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from pathlib import Path
 
 import nbformat
 import pytest
 
 from tests.ui.conftest import Visit
+from tests.ui.lab import running
 
 pytestmark = pytest.mark.ui
-WAIT = 60.0  # seconds the lab may take to start on a busy machine
 CELL = 'from workbench import open_study\n\nopen_study("flover")'
-QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
 RUN = """() => {
   const opened = window.jupyterapp.shell.currentWidget;
   const run = async () => {
@@ -37,73 +26,13 @@ RUN = """() => {
 @pytest.fixture
 def lab(tmp_path):
     """A lab of this test's own with one notebook in it; gives the notebook's address."""
-    places = {
-        name: str(tmp_path / name)
-        for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR",
-                     "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR", "IPYTHONDIR")
-    }  # fmt: skip
     work = tmp_path / "work"
     work.mkdir()
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     nbformat.write(book, work / "study.ipynb")
-    quiet = tmp_path / "JUPYTERLAB_SETTINGS_DIR/@jupyterlab/apputils-extension"
-    quiet.mkdir(parents=True)
-    (quiet / "notification.jupyterlab-settings").write_text(json.dumps(QUIET))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    token = secrets.token_hex(16)
-    words = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
-    words += ["--ip=127.0.0.1", f"--port={port}", "--ServerApp.port_retries=0"]
-    words += [f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={work}"]
-    words += ["--LabApp.expose_app_in_browser=True", "--LabApp.news_url="]
-    with (tmp_path / "said.txt").open("w") as said:
-        server = subprocess.Popen(words, env=os.environ | places, stdout=said, stderr=said)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        _answers(f"{address}/api/status?token={token}", server, tmp_path / "said.txt")
+    with running(tmp_path) as (address, token):
         yield address, f"/lab/tree/study.ipynb?reset&token={token}"
-    finally:
-        _end(server)
-
-
-def _answers(address, server, said):
-    until = time.monotonic() + WAIT
-    while time.monotonic() < until:
-        if server.poll() is not None:
-            break
-        try:
-            urllib.request.urlopen(address, timeout=5).read()
-            return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError(f"the lab did not answer: {said.read_text()[-2000:]}")
-
-
-def _end(server):
-    """Stop the server and, should any outlive it, the kernels it started."""
-    listed = Path(f"/proc/{server.pid}/task/{server.pid}/children")
-    started = [int(pid) for pid in listed.read_text().split()] if listed.exists() else []
-    server.terminate()
-    try:
-        server.wait(15)
-    except subprocess.TimeoutExpired:
-        server.kill()
-        server.wait()
-    until = time.monotonic() + 5
-    while any(map(_alive, started)) and time.monotonic() < until:
-        time.sleep(0.05)
-    for pid in filter(_alive, started):
-        os.kill(pid, signal.SIGKILL)
-
-
-def _alive(pid):
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return True
 
 
 class Inside(Visit):

@@ -17,8 +17,9 @@ from tornado.httpclient import HTTPClientError, HTTPRequest, HTTPResponse
 from tornado.simple_httpclient import SimpleAsyncHTTPClient
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-from workbench.server import HOST
+from workbench.api_access import LOOPBACK
 
+HOST = LOOPBACK[0]
 SECRET = "X-Workbench-Secret"
 START = 180.0  # seconds the app may take until it answers
 ANSWER = 120.0  # seconds one of its pages may take

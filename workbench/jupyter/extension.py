@@ -6,10 +6,17 @@ from typing import Any
 from jupyter_server.utils import url_path_join
 
 from workbench.jupyter.app_process import AppProcess
+from workbench.jupyter.guarded import Guarded
 from workbench.jupyter.proxy import AppPage, AppSocket
 from workbench.jupyter.routes import CatalogueRoute, RunsRoute
 
 PLACE = "workbench"  # all routes lie below it
+ROUTES: tuple[tuple[str, type[Guarded]], ...] = (
+    ("api/catalogue", CatalogueRoute),
+    ("api/runs", RunsRoute),
+    (r"app(?:/|/.*/)ws", AppSocket),
+    (r"app(?:/.*)?", AppPage),
+)
 
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:
@@ -22,12 +29,6 @@ def _load_jupyter_server_extension(server: Any) -> None:
     root = Path(server.contents_manager.root_dir or server.root_dir)
     app = AppProcess(url_path_join(base, PLACE, "app"), root)
     given: dict[str, Any] = {"app": app, "root": root}
-    places = (
-        ("api/catalogue", CatalogueRoute),
-        ("api/runs", RunsRoute),
-        (r"app(?:/|/.*/)ws", AppSocket),
-        (r"app(?:/.*)?", AppPage),
-    )
-    routes = [(url_path_join(base, PLACE, place), route, given) for place, route in places]
+    routes = [(url_path_join(base, PLACE, place), route, given) for place, route in ROUTES]
     server.web_app.add_handlers(".*$", routes)
     server.log.info("workbench: studies and runs at %s", url_path_join(base, PLACE, "app/"))

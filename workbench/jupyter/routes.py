@@ -3,7 +3,6 @@
 import asyncio
 from typing import Any
 
-from workbench.catalogue import catalogue
 from workbench.jupyter.guarded import Guarded
 from workbench.run_files import run_files
 
@@ -12,6 +11,8 @@ class CatalogueRoute(Guarded):
     """GET: every system as `workbench catalogue --json` gives it."""
 
     async def get(self) -> None:
+        from workbench.catalogue import catalogue  # not at the start of every Jupyter server
+
         self.finish({"systems": [entry.row() for entry in catalogue()]})
 
 

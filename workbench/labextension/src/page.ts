@@ -12,7 +12,7 @@ const MAY = ['scripts', 'same-origin', 'downloads', 'forms', 'popups'].map(
   what => `allow-${what}` as IFrame.SandboxExceptions
 );
 
-/** The frame itself. `place`: the page's path and query, without theme; `moved`: it changed. */
+/** The frame itself. `place`: the page's path and query, without theme; `moved`: it or the title. */
 export class PageFrame extends IFrame {
   readonly moved = new Signal<this, string>(this);
 
@@ -58,11 +58,9 @@ export class PageFrame extends IFrame {
 
   private _look(): void {
     const place = this._shown ? placeOf(this._shown.URL) : this.place;
-    const title = this._shown?.title.split(' · ')[0] ?? '';
-    if (place !== this.place || title !== this._title) {
+    if (place !== this.place) {
       this.place = place;
-      this._title = title;
-      this.moved.emit(title);
+      this.moved.emit(this._title);
     }
   }
 
@@ -76,9 +74,12 @@ export class PageFrame extends IFrame {
 
   /** The page is there and listens; the theme may have changed while it was loading. */
   private _heard = (event: MessageEvent): void => {
-    if (event.source === this._frame.contentWindow && event.data?.workbenchReady) {
+    const title = event.data?.workbenchReady;
+    if (event.source === this._frame.contentWindow && typeof title === 'string') {
       this._wait.remove();
       this.setDark(this._dark);
+      this._title = title;
+      this.moved.emit(title);
     }
   };
 

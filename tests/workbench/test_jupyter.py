@@ -1,0 +1,175 @@
+"""The routes in a Jupyter server: whom they refuse, and the app that only it can reach."""
+
+import asyncio
+import http.client
+import json
+import re
+import urllib.error
+import urllib.request
+
+import pytest
+
+from tests.ui.lab import running
+from workbench.jupyter.app_process import SECRET, AppProcess
+from workbench.jupyter.extension import ROUTES
+from workbench.jupyter.guarded import Guarded
+
+BASE = "/user/ann"
+PAGES = (
+    "api/catalogue",
+    "api/runs",
+    "app",
+    "app/",
+    "app/study?slug=flover",
+    "app/static/js/bokeh.js",
+)
+SOCKETS = ("app/ws", "app/study/ws")
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """A Jupyter server below a base address, as a hub runs it; gives host:port and token."""
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "work").mkdir()
+    (folder / "work/first.run").write_bytes(b"PAR1")
+    words = "--ServerApp.jpserver_extensions={'workbench.jupyter': True}"
+    with running(folder, BASE + "/", "jupyter_server", words) as (address, token):
+        yield address.removeprefix("http://").removesuffix(BASE), token
+
+
+def asked(host, place, method="GET", **headers):
+    """Status and body of one request; `headers` with _ for -."""
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    line = http.client.HTTPConnection(host, timeout=180)
+    try:
+        line.request(method, f"{BASE}/workbench/{place}", headers=sent)
+        answer = line.getresponse()
+        return answer.status, b"" if answer.status == 101 else answer.read()
+    finally:
+        line.close()
+
+
+def wrong_ways(host, token):
+    """What a stranger would try, by name, as headers."""
+    name, port = host.split(":")
+    good = f"token {token}"
+    wrong = {
+        "no token": {},
+        "wrong token": {"Authorization": "token " + "0" * len(token)},
+        "part of the token": {"Authorization": good[:-1]},
+        "another kind": {"Authorization": "Basic " + token},
+        "rebinding host": {"Authorization": good, "Host": f"evil.example:{port}"},
+        "other site": {"Authorization": good, "Sec-Fetch-Site": "cross-site"},
+    }
+    for case, origin in {
+        "wrong origin": "http://evil.example",
+        "suffix origin": f"http://evil.{host}",
+        "prefix origin": f"http://{host}.evil.example",
+        "host is a prefix": f"http://{name}.evil.example:{port}",
+        "other port": f"http://{name}:1",
+        "null origin": "null",
+    }.items():
+        wrong[case] = {"Authorization": good, "Origin": origin}
+    return wrong
+
+
+def test_every_route_is_of_the_guarded_kind_and_asked_below():
+    assert all(issubclass(route, Guarded) for _, route in ROUTES)
+    for pattern, _ in ROUTES:
+        places = [place.partition("?")[0] for place in (*PAGES, *SOCKETS)]
+        assert any(re.fullmatch(pattern, place) for place in places), pattern
+
+
+def test_strangers_are_refused_everywhere(server):
+    host, token = server
+    for case, headers in wrong_ways(host, token).items():
+        for place in PAGES:
+            assert asked(host, place, **headers)[0] == 403, (case, place)
+        for place in SOCKETS:
+            assert asked(host, place, **headers, **UPGRADE)[0] == 403, (case, place)
+
+
+def test_what_is_refused_says_why_in_one_line(server):
+    said = json.loads(asked(server[0], "api/runs")[1])
+    assert said == {"message": "workbench: log in to Jupyter first"}
+
+
+def test_nothing_can_be_posted(server):
+    host, token = server
+    for method in ("POST", "PUT", "PATCH", "DELETE"):
+        for place in PAGES:
+            assert asked(host, place, method)[0] == 403  # no XSRF token, no login
+            assert asked(host, place, method, Authorization=f"token {token}")[0] == 405
+
+
+def test_a_cookie_without_its_xsrf_token_posts_nothing(server):
+    host, token = server
+    line = http.client.HTTPConnection(host, timeout=60)
+    line.request("GET", f"{BASE}/workbench/api/runs", headers={"Authorization": f"token {token}"})
+    answer = line.getresponse()
+    answer.read()
+    cookie = (answer.getheader("Set-Cookie") or "").split(";")[0]
+    assert cookie.startswith("username-")
+    assert asked(host, "api/runs", Cookie=cookie)[0] == 200
+    assert asked(host, "api/runs", "POST", Cookie=cookie)[0] == 403
+    line.close()
+
+
+def test_the_known_get_the_catalogue_and_the_runs(server):
+    host, token = server
+    known = {"Authorization": f"token {token}", "Origin": f"http://{host}"}
+    status, body = asked(host, "api/catalogue", **known)
+    systems = json.loads(body)["systems"]
+    assert status == 200 and any(s["slug"] == "flover" and s["built"] for s in systems)
+    runs = json.loads(asked(host, "api/runs", **known)[1])
+    assert [file["path"] for file in runs["files"]] == ["first.run"]
+    assert runs["held"] == [] and runs["complete"]
+
+
+def test_the_app_answers_below_the_base_address(server):
+    host, token = server
+    known = {"Authorization": f"token {token}", "Origin": f"http://{host}"}
+    status, page = asked(host, "app/catalogue?frame=lab", **known)
+    assert status == 200 and b"static/" in page
+    assert b"127.0.0.1" not in page  # no second address in it
+    assert asked(host, "app/ws", **known, **UPGRADE)[0] in (101, 502)  # Bokeh wants its own token
+    assert asked(host, "app/runs.json", **known)[0] == 200
+    assert asked(host, "app/../api/runs", **known)[0] in (200, 404)
+
+
+def test_without_the_secret_the_app_answers_nobody(tmp_path):
+    async def ask():
+        app = AppProcess("/user/ann/workbench/app", tmp_path)
+        assert await app.runs() == []  # not started for a mere look
+        answers = await asyncio.gather(*(app.ask(f"{app.prefix}/runs.json") for _ in range(3)))
+        return app, [json.loads(answer.body) for answer in answers]
+
+    app, answers = asyncio.run(ask())
+    try:
+        assert answers == [{"runs": []}] * 3  # one process, however many ask at once
+        here = f"http://127.0.0.1:{app.port}"
+        for place in ("/", app.prefix + "/", f"{app.prefix}/study/ws", f"{app.prefix}/runs.json"):
+            for headers in ({}, {SECRET: ""}, {SECRET: app.secret[:-1]}, {SECRET: "é"}, UPGRADE):
+                with pytest.raises(urllib.error.HTTPError, match="403"):
+                    latin = {k: v.encode() for k, v in headers.items()}
+                    urllib.request.urlopen(urllib.request.Request(here + place, headers=latin))
+    finally:
+        app.child.stdin.close()
+        app.child.wait(60)
+    assert app.child.returncode == 0  # it ends when its parent's end of the pipe does
+
+
+def test_an_app_that_cannot_start_is_one_line(tmp_path):
+    class Broken(AppProcess):
+        def _begin(self):
+            raise OSError("it gave no port")
+
+    app = Broken("/x", tmp_path)
+    with pytest.raises(OSError, match="did not start; the Jupyter server's log says why"):
+        asyncio.run(app.ask("/x/"))

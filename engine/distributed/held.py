@@ -5,7 +5,7 @@ estimated. Scratch memory inside an operation is not seen.
 """
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from torch import Tensor
@@ -14,11 +14,14 @@ from torch.utils._pytree import tree_leaves
 
 
 class Held(TorchDispatchMode):
-    """`alive` bytes now and `peak` bytes at most, of what was made under it or given to `note`."""
+    """`alive` bytes now and `peak` bytes at most, of what was made under it or given to `note`.
 
-    def __init__(self) -> None:
+    `told` is called with the bytes alive whenever they change.
+    """
+
+    def __init__(self, told: Callable[[int], object] | None = None) -> None:
         super().__init__()
-        self.alive, self.peak = 0, 0
+        self.alive, self.peak, self._told = 0, 0, told
         self._seen: set[int] = set()
 
     @classmethod
@@ -45,7 +48,11 @@ class Held(TorchDispatchMode):
                 self.alive += size
                 self.peak = max(self.peak, self.alive)
                 weakref.finalize(storage, self._gone, place, size)
+                if self._told is not None:
+                    self._told(self.alive)
 
     def _gone(self, place: int, size: int) -> None:
         self._seen.discard(place)
         self.alive -= size
+        if self._told is not None:
+            self._told(self.alive)

@@ -1,0 +1,28 @@
+"""A way to get gradients: what it keeps from the forward, what it computes again."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+from engine.core.config import Policy
+from engine.training.streamed.model import Model
+from engine.training.streamed.objective import Batch, Objective
+
+Phase = Callable[[str], AbstractContextManager[None]]  # told what is being done, by name
+
+
+def untold(_name: str) -> AbstractContextManager[None]:
+    """A phase that nobody watches."""
+    return nullcontext()
+
+
+class Method(Policy):
+    """Concrete ones lie one to a file in `methods`."""
+
+    folder = "engine.training.streamed.methods"
+
+    @abstractmethod
+    def gradients(
+        self, model: Model, batch: Batch, objective: Objective, phase: Phase = untold
+    ) -> float:
+        """The loss; gradients are added to the weights' `.grad`."""

@@ -1,0 +1,1 @@
+"""Losses of the log-probabilities of a sequence's tokens."""

@@ -1,0 +1,85 @@
+"""Most bytes of activations alive in a step, and the longest sequence that fits.
+
+Tensors are counted when torch makes them and when they go, in a real step or on shapes alone: the
+very program that runs then runs on torch's meta device. Weights and their gradients are not
+counted, nor scratch memory inside an operation.
+"""
+
+from collections.abc import Callable
+
+import torch
+
+from engine.distributed.held import Held
+from engine.models.config import ModelConfig
+from engine.training.streamed.config import StreamedConfig
+from engine.training.streamed.method import Method, Phase, untold
+from engine.training.streamed.model import Model
+from engine.training.streamed.objective import Batch, Objective
+from engine.training.streamed.problem import clear, shaped
+
+MOST = 1 << 24  # tokens
+
+
+def watched(
+    method: Method, model: Model, batch: Batch, objective: Objective, phase: Phase = untold,
+    told: Callable[[int], object] | None = None,
+) -> tuple[float, int]:  # fmt: skip
+    """(loss, bytes at most); `told` hears of bytes alive. Gradients start from zero.
+
+    Weights and their gradients are counted, since torch's views of them are, and taken off.
+    """
+    clear(model.weights)
+    own = [x for w in model.weights.values() for x in (w, w.grad) if x is not None]
+    size = sum(tensor.nbytes for tensor in own)
+    held = Held(None if told is None else lambda alive: told(alive - size))
+    held.note(own)
+    del own
+    with held:
+        loss = method.gradients(model, batch, objective, phase)
+    return loss, held.peak - size
+
+
+def peak(
+    model: ModelConfig, method: Method, objective: Objective, rows: int, length: int, tile: int,
+    dtype: torch.dtype = torch.float32,
+) -> int:  # fmt: skip
+    """Bytes at most for `rows` sequences of `length` tokens, counted on shapes."""
+    made, batch = shaped(model, rows, length, tile, dtype)
+    return watched(method, made, batch, objective)[1]
+
+
+def peak_of(config: StreamedConfig, method: Method, length: int) -> int:
+    """As the config has it."""
+    return peak(config.model(), method, config.objective, config.batch, length, config.tile)
+
+
+def longest(
+    model: ModelConfig, method: Method, objective: Objective, rows: int, tile: int, room: float,
+    dtype: torch.dtype = torch.float32,
+) -> int:  # fmt: skip
+    """The longest sequence whose peak is within `room` bytes, to one part in 128; 0 where none is.
+
+    Bytes are near a straight line over the length; each guess follows the last two counts.
+    """
+
+    def taken(length: int) -> int:
+        return peak(model, method, objective, rows, length, tile, dtype)
+
+    low, high = 0, MOST
+    before, guess = (0, 0), 256
+    while high - low > max(1, low // 128):
+        size = taken(guess)
+        low, high = (guess, high) if size <= room else (low, guess)
+        slope = (size - before[1]) / (guess - before[0]) if guess != before[0] else 0.0
+        before = (guess, size)
+        aim = int(guess + (room - size) / slope) if slope > 0 else 2 * guess
+        # A little beside the aim closes the other side of the bracket.
+        aim = aim + 1 + aim // 300 if guess == low else aim - 1 - aim // 300
+        guess = aim if low < aim < high else (low + high) // 2 or 1
+    return low
+
+
+def longest_of(config: StreamedConfig, method: Method, room: float) -> int:
+    """As the config has it, but in `room` bytes."""
+    given = (config.objective, config.batch, config.tile, room)
+    return longest(config.model(), method, *given)

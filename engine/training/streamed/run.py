@@ -1,0 +1,168 @@
+"""The driver of a backward in pieces: gradients of one step, each way in turn, with its memory.
+
+Emits a span for each phase, bytes alive over time, and levels for each way's peak, loss, error
+against autograd of the dense forward, and seconds; and curves of memory over length.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import perf_counter
+
+import numpy as np
+import torch
+
+from engine.core.clock import WallClock
+from engine.core.events import Blob, Level, Span
+from engine.core.machine import describe
+from engine.core.run import Live
+from engine.training.streamed.config import StreamedConfig
+from engine.training.streamed.method import Method
+from engine.training.streamed.methods.checkpointing import Checkpointing
+from engine.training.streamed.methods.plain import Plain
+from engine.training.streamed.methods.streamed import Streamed
+from engine.training.streamed.model import Model
+from engine.training.streamed.problem import batch, clear, truth, weights
+from engine.training.streamed.room import longest_of, peak_of, watched
+
+ALIVE, PEAK, LOSS, ERROR, SECONDS = (
+    "memory/activations", "peak bytes", "loss", "error", "seconds",
+)  # fmt: skip
+LONGEST = "longest sequence"
+MOST_EXACT = 1024  # tokens in all whose scores of all pairs the truth may hold
+MEMORY, FITS = "memory over length", "longest that fits"
+LENGTHS = (8192,)
+SMALL = 512  # width up to which threads only wait for one another
+
+
+def run(config: StreamedConfig, live: Live) -> None:
+    """One step's gradients, as `config` says."""
+    had = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1 if config.hidden <= SMALL else had)
+        _run(config, live)
+    finally:
+        torch.set_num_threads(had)
+
+
+def _run(config: StreamedConfig, live: Live) -> None:
+    clock, methods = WallClock(), ways(config)
+    live.open(
+        config, clock, describe(), lanes=[m.kind for m in methods], curves=_axes(config),
+        memory_limit=config.room,
+    )  # fmt: skip
+    shape = config.model()
+    found, given = (
+        weights(shape, config.seed),
+        batch(shape, config.batch, config.tokens, config.seed),
+    )
+    model = Model(shape, found, config.tile)
+    true, peaks = None, dict[str, int]()
+    clear(found)
+    if config.exact and config.batch * config.tokens <= MOST_EXACT:
+        truth(shape, found, given, config.objective)
+        true = {name: w.grad.clone() for name, w in found.items() if w.grad is not None}
+    for method in methods:
+        live.poll(clock.now())
+        watch = _Watch(live, clock, method.kind)
+        loss, most = watched(method, model, given, config.objective, watch.phase, watch.told)
+        peaks[method.kind] = most
+        levels = {PEAK: float(most), LOSS: loss}
+        if true is not None:
+            levels[ERROR] = max(
+                _error(w.grad, true[n]) for n, w in found.items() if w.grad is not None
+            )
+        for name, value in levels.items():
+            live.emit(Level(clock.now(), method.kind, name, value))
+    _time(config, methods, model, live, clock)
+    _sweep(config, methods, peaks, live, clock)
+
+
+def ways(config: StreamedConfig) -> list[Method]:
+    """The chosen way, last, and before it the others where they are wanted."""
+    if not config.beside:
+        return [config.method]
+    others = (Plain(), Checkpointing(), Streamed())
+    return [m for m in others if m.kind != config.method.kind] + [config.method]
+
+
+def _error(found: object, true: object) -> float:
+    a, b = np.asarray(found), np.asarray(true)
+    return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-30))
+
+
+class _Watch:
+    """Tells phases as spans, and bytes alive whenever they changed by a part worth drawing."""
+
+    def __init__(self, live: Live, clock: WallClock, lane: str) -> None:
+        self.live, self.clock, self.lane = live, clock, lane
+        self.last, self.most = 0, 1
+
+    def told(self, alive: int) -> None:
+        self.most = max(self.most, alive)
+        if abs(alive - self.last) * 16 > self.most:
+            self.last = alive
+            self.live.emit(Level(self.clock.now(), self.lane, ALIVE, float(alive)))
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        start = self.clock.now()
+        yield
+        self.live.emit(Span(self.clock.now(), self.lane, name, start))
+
+
+def _time(
+    config: StreamedConfig, methods: list[Method], model: Model, live: Live, clock: WallClock
+) -> None:
+    """Rounds in turns, nothing watched: the median of each way."""
+    given = batch(model.config, config.batch, config.tokens, config.seed)
+    found = dict(model.weights)
+    taken: dict[str, list[float]] = {method.kind: [] for method in methods}
+    for turn in range(config.rounds):
+        for method in methods:
+            live.poll(clock.now())
+            live.report("timed rounds", turn, config.rounds)
+            clear(found)
+            begun = perf_counter()
+            method.gradients(model, given, config.objective)
+            taken[method.kind].append(perf_counter() - begun)
+    for lane, seconds in taken.items():
+        if seconds:
+            live.emit(Level(clock.now(), lane, SECONDS, float(np.median(seconds))))
+
+
+def _axes(config: StreamedConfig) -> dict[str, dict[str, object]]:
+    both = {"log_x": True, "log_y": True}
+    found: dict[str, dict[str, object]] = {}
+    if config.sweep != "nothing":
+        found[MEMORY] = {"x": "tokens", "y": "bytes of activations at most", **both}
+    if config.sweep == "longest":
+        found[FITS] = {"x": "bytes there may be", "y": "tokens", **both}
+    return found
+
+
+def _sweep(
+    config: StreamedConfig, methods: list[Method], peaks: dict[str, int], live: Live,
+    clock: WallClock,
+) -> None:  # fmt: skip
+    """Counted on shapes, beside what was measured: peaks over length, the longest over room."""
+    for method in methods:
+        live.poll(clock.now())
+        if config.sweep != "nothing":
+            sizes = {length: peak_of(config, method, length) for length in LENGTHS}
+            sizes[config.tokens] = peaks[method.kind]
+            points = sorted(sizes.items())
+            _curve(live, clock, MEMORY, method.kind, [(float(a), float(b)) for a, b in points])
+        if config.sweep == "longest":
+            rooms = [config.room / 4, config.room]
+            longest = [longest_of(config, method, room) for room in rooms]
+            fits = list(zip(rooms, map(float, longest), strict=True))
+            _curve(live, clock, FITS, method.kind, fits)
+            live.emit(Level(clock.now(), method.kind, LONGEST, float(longest[-1])))
+
+
+def _curve(
+    live: Live, clock: WallClock, panel: str, series: str, points: list[tuple[float, float]]
+) -> None:
+    name = f"curve/{panel}/{series}"
+    live.log.blobs[name] = np.array(points, np.float64).T.copy()
+    live.emit(Blob(clock.now(), name, name, [2, len(points)]))

@@ -1,0 +1,215 @@
+"""StreamBP: exact backward a piece of the sequence at a time, layer by layer."""
+
+import tomllib
+from dataclasses import replace
+
+import torch
+
+from engine.core.config import update
+from engine.core.events import Level
+from engine.core.log import Log
+from engine.core.paths import dataset
+from engine.models.find import find
+from engine.training.streamed.config import StreamedConfig
+from engine.training.streamed.method import Method
+from engine.training.streamed.methods.checkpointing import Checkpointing
+from engine.training.streamed.methods.plain import Plain
+from engine.training.streamed.objectives.sft import Sft
+from engine.training.streamed.room import peak
+from engine.training.streamed.run import ERROR, LONGEST, PEAK, SECONDS, run
+from workbench.study import Changes, Claim, Outcome, RunConfig, Study
+
+WHOLE: Changes = {"method.partitions": 1, "method.head_tokens": 1 << 22}
+TINY: Changes = {"hidden": 32, "heads": 2, "kv_heads": 1, "width": 96, "exact": False, "rounds": 0,
+                 "sweep": "nothing", "beside": True}  # fmt: skip
+OBJECTIVES = ("sft", "dpo", "grpo")
+COUNTED = 1 << 17  # tokens at which a model's bytes are counted; a straight line from zero
+
+
+def values(log: Log, name: str) -> dict[str, float]:
+    """The levels of that name, by way."""
+    return {level.lane: level.value for level in log.of(Level) if level.name == name}
+
+
+def exact(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Three losses, odd lengths, pieces that do not divide them, one key head for several."""
+    worst, count = list[float](), 0
+    for tokens in (67,) if fast else (67, 131, 255):
+        for kind in OBJECTIVES:
+            sized = update(config, {**TINY, "objective": kind, "tokens": tokens, "batch": 4 if
+                                    tokens < 256 else 2, "layers": 2, "vocabulary": 97, "tile": 16,
+                                    "exact": True, "beside": False})  # fmt: skip
+            if config.method.kind == "streamed":
+                sized = update(sized, {"method.partitions": 5, "method.head_tokens": 13})
+            found = values(run_config(sized), ERROR)
+            worst += found.values()
+            count += len(found) == 1
+    return Outcome(
+        f"every gradient of {count} steps (SFT, DPO, GRPO) within 1e-5 of the largest, float32",
+        f"largest error {max(worst):.1e}",
+        count == len(worst) and all(0 < error <= 1e-5 for error in worst),
+    )
+
+
+def measured(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Tensors counted as torch makes and frees them while the steps really run."""
+    found = []
+    for tokens in (2048,) if fast else (2048, 4096, 8192, 16384):
+        changes = {**TINY, "tokens": tokens, "batch": 1, "layers": 2 if fast else 4, "tile": 256,
+                   "objective": "sft", "vocabulary": 512}  # fmt: skip
+        peaks = values(run_config(update(config, changes)), PEAK)
+        found.append((tokens, peaks[config.method.kind], peaks["checkpointing"], peaks["plain"]))
+    return Outcome(
+        "at most 0.5× the activation bytes of checkpointing and 0.2× of autograd as it is",
+        "; ".join(
+            f"{tokens} tokens: {ours / 1e6:.1f} MB, {ours / kept:.2f}× and {ours / all_:.2f}×"
+            for tokens, ours, kept, all_ in found
+        ),
+        all(ours <= 0.5 * kept and ours <= 0.2 * all_ for _, ours, kept, all_ in found),
+    )
+
+
+def longest(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Counted on shapes, by the program that runs."""
+    sized = update(config, {"tokens": 16, "exact": False, "rounds": 0, "sweep": "longest",
+                            "beside": True, "batch": 2, "layers": 4 if fast else config.layers,
+                            "vocabulary": 512 if fast else config.vocabulary})  # fmt: skip
+    found = values(run_config(sized), LONGEST)
+    ours, kept, plain = found[config.method.kind], found["checkpointing"], found["plain"]
+    return Outcome(
+        "at least 2.8× the longest sequence of checkpointing in the same bytes",
+        f"{ours / kept:.2f}× ({plain:.0f} as it is, {kept:.0f} checkpointing, {ours:.0f} tokens)",
+        ours >= 2.8 * kept,
+    )
+
+
+def per_token(model: str, method: Method) -> float:
+    """Activation bytes a token in bfloat16, losses in float32; layers are all alike."""
+    config = find(model).config
+    sizes = {}
+    for layers in (4, 8):
+        cut = replace(
+            config,
+            layers=layers,
+            windows=config.windows[:layers],
+            expert_layers=config.expert_layers[:layers],
+        )
+        sizes[layers] = peak(cut, method, Sft(), 1, COUNTED, 512, torch.bfloat16) / COUNTED
+    return sizes[8] + (config.layers - 8) * (sizes[8] - sizes[4]) / 4
+
+
+def table(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The paper's longest sequences from its checkpointing column and our bytes a token."""
+    facts = tomllib.loads(dataset("streambp.toml").read_text())
+    method = config.method.model_copy(update={"partitions": facts["partitions"]})
+    errors, plain = [], []
+    rates: dict[str, tuple[float, float, float]] = {}
+    for row in facts["sft"][: 2 if fast else None]:
+        name = row["model"]
+        if name not in rates:
+            ways = (Plain(), Checkpointing(), method)
+            rates[name] = tuple(per_token(name, way) for way in ways)  # type: ignore[assignment]
+        none, kept, ours = rates[name]
+        errors.append(row["checkpointing"] * kept / ours / row["streamed"] - 1)
+        if row["trained"] == "full":
+            plain.append(row["checkpointing"] * kept / none / row["none"] - 1)
+    mean = sum(map(abs, errors)) / len(errors)
+    return Outcome(
+        f"{len(errors)} longest sequences of StreamBP within 25%, mean 20%; without checkpointing "
+        "(full fine-tuning) within 10%",
+        f"mean {mean:.1%}, worst {max(map(abs, errors)):.1%}; {max(map(abs, plain)):.1%}",
+        mean <= 0.2 and max(map(abs, errors)) <= 0.25 and max(map(abs, plain)) <= 0.1,
+    )
+
+
+def time(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Medians of rounds in turns, nothing watched."""
+    sized = update(config, {"tokens": 1024 if fast else 4096, "rounds": 3, "sweep": "nothing",
+                            "exact": False, "beside": True, "batch": 1, "layers": 4,
+                            "hidden": 128, "width": 384, "tile": 128,
+                            "vocabulary": 2048})  # fmt: skip
+    found = values(run_config(sized), SECONDS)
+    ours, kept = found[config.method.kind], found["checkpointing"]
+    return Outcome(
+        "at most 1.5× the time of checkpointing",
+        f"{ours / kept:.2f}× ({ours * 1e3:.0f} ms; as it is {found['plain'] * 1e3:.0f} ms)",
+        ours <= 1.5 * kept,
+    )
+
+
+STUDY = Study(
+    slug="streambp",
+    driver=run,
+    config=StreamedConfig(),
+    views=("schedule", "curves", "levels"),
+    about=(
+        "One training step, three ways. Autograd as it is keeps every activation; checkpointing "
+        "keeps each layer's input and computes a layer again, whole, when its backward comes; the "
+        "streamed backward goes through a layer, and through the head with its logits, a piece of "
+        "tokens at a time, last piece first. Pieces meet only in keys and values, whose gradients "
+        "gather until the piece that made them has its turn, so gradients are exact. Under each "
+        "row: bytes of activations alive, counted as torch makes and frees tensors."
+    ),
+    tries=(
+        ("One piece: nothing is saved", WHOLE),
+        ("Preference pairs, whose loss bends over whole sequences", {"objective": "dpo"}),
+        ("The longest sequence that fits", {"sweep": "longest", "layers": 4}),
+    ),
+    presets={
+        "whole": WHOLE,
+        "thirds": {"method.partitions": 3, "method.head_tokens": 100},
+        "longer": {"tokens": 2048, "batch": 1, "exact": False},
+    },
+    claims=(
+        Claim(
+            id="exact",
+            sentence="Gradients taken in pieces equal those of the whole, for every loss.",
+            paper="exact BP; SFT, GRPO and DPO (abstract, section 3.2)",
+            grade="exact",
+            check=exact,
+            broken={"method.detached": True},
+        ),
+        Claim(
+            id="memory",
+            sentence="Activations take less than half of what checkpointing takes.",
+            paper="peak memory of BP far below gradient checkpointing's (section 4.1)",
+            grade="measured",
+            check=measured,
+            broken=WHOLE,
+        ),
+        Claim(
+            id="longest",
+            sentence="In the same memory a sequence can be several times as long.",
+            paper="2.8-5.5 times the length of gradient checkpointing (abstract)",
+            grade="exact",
+            check=longest,
+            broken=WHOLE,
+        ),
+        Claim(
+            id="table-3",
+            sentence="Bytes a token foretell the paper's longest sequences on 80 GB.",
+            paper="longest sequences of SFT, Qwen3 4B to 32B on an A800 (table 3)",
+            grade="modelled",
+            check=table,
+            broken={"method.head_tokens": 1 << 22},
+        ),
+        Claim(
+            id="time",
+            sentence="It takes about as long as checkpointing.",
+            paper="comparable or even less BP time (abstract)",
+            grade="measured",
+            check=time,
+            broken={"method.partitions": 512},
+            timed=True,
+        ),
+    ),
+    limits=(
+        "Counted are tensors at torch's operations, not scratch memory inside one, nor weights and "
+        "their gradients. The same tiled attention serves all three ways, so none is charged for "
+        "scores of all pairs. What other models said of the tokens (DPO's reference, GRPO's old "
+        "policy) is drawn at random, not computed. The paper's longest sequences are foretold with "
+        "the room for activations from its checkpointing column; LoRA's own activations, which "
+        "shorten its rows by a tenth or more, are not counted, nor the trainers of DPO and GRPO. "
+        "No distributed version. Attention tiles written in torch take most of the time here."
+    ),
+)

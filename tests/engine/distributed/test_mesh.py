@@ -5,6 +5,7 @@ import pytest
 
 from engine.core.errors import BadInput
 from engine.core.events import Move, Span
+from engine.distributed.faults import RankLost
 from engine.distributed.launch import launch
 from engine.distributed.merge import merged
 from engine.distributed.mesh import MeshShape, fitted
@@ -72,3 +73,8 @@ def test_every_collective_is_a_span_and_its_bytes_by_link_are_in_the_log(records
     assert by_link == {(f"rank {r}", f"rank {(r - 1) % 4}") for r in range(4)}
     assert {m.bytes for m in moves if "all_four" in m.tag} == {2 * size * 3 / 4}
     assert all(m.start <= m.time for m in moves)
+
+
+def test_of_ranks_at_a_collective_the_one_that_failed_is_named():
+    with pytest.raises(RankLost, match="rank 1: ValueError: no such thing while in forward"):
+        launch(works.fail_beside_a_collective, 3, limit=60)

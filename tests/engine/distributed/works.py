@@ -97,3 +97,13 @@ def _tell(at: int, number: torch.Tensor) -> Program[torch.Tensor]:
 def wrong_mesh(rank: Rank, shape: MeshShape) -> None:
     """A mesh that has more places than there are ranks."""
     Mesh(rank, shape)
+
+
+def fail_beside_a_collective(rank: Rank, given: object) -> None:
+    """Rank 1 raises while the others stand at an all-reduce."""
+    mesh = Mesh(rank, MeshShape(tensor=3))
+    axis = mesh.axis("tensor")
+    rank.enter("forward")
+    if rank.rank == 1:
+        raise ValueError("no such thing")
+    axis.all_reduce(torch.ones(4), "out")

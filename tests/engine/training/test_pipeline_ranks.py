@@ -6,7 +6,6 @@ import pytest
 from engine.core.events import Level, Span
 from engine.distributed.launch import launch
 from engine.distributed.merge import merged
-from engine.training.plan import Plan
 from tests.engine.training import pipelines
 from tests.engine.training.plans import MADE, lowered, made
 
@@ -14,38 +13,39 @@ from tests.engine.training.plans import MADE, lowered, made
 SIZES = [(4, 7), (4, 2), (2, 5), (2, 1)]
 
 
-def cases() -> list[dict]:
-    found = []
-    for kind in MADE:
-        for number, (ranks, count) in enumerate(SIZES):
-            plan = lowered(made(kind, ranks, count))
-            found.append(_case(f"{kind} {ranks} {count}", plan, 2 * (number % 2) * (ranks == 2)))
-    found.append({**_case("blocking", lowered(made("1f1b", 4, 5))), "blocking": True})
-    found.append({**_case("blocking V", lowered(made("zb_v", 2, 3)), 2), "blocking": True})
-    return found
+NAMES = [f"{kind} {ranks} {count}" for kind in MADE for ranks, count in SIZES]
+BLOCKING = ["1f1b 4 5 blocking", "zb_v 2 3 blocking"]
 
 
-def _case(name: str, plan: Plan, first: int = 0) -> dict:
+def _case(number: int, name: str) -> dict:
+    """A plan; those of two ranks are done on the first two and on the last two in turn."""
+    kind, ranks, count, *more = name.split()
+    plan = lowered(made(kind, int(ranks), int(count)))
+    first = 2 * (number % 2) if len(plan.ranks) == 2 else 0
     return {"name": name, "plan": str(plan), "ranks": len(plan.ranks), "first": first,
-            "count": plan.microbatches}  # fmt: skip
-
-
-CASES = cases()
+            "count": plan.microbatches, "blocking": bool(more)}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def records():
+def cases():
+    return {name: _case(number, name) for number, name in enumerate(NAMES + BLOCKING)}
+
+
+@pytest.fixture(scope="module")
+def records(cases):
     """One launch for all of them: ranks take seconds to start."""
-    return launch(pipelines.follow_plans, 4, CASES, limit=300)
+    return launch(pipelines.follow_plans, 4, list(cases.values()), limit=300)
 
 
 @pytest.fixture(scope="module")
-def truths():
-    return {count: pipelines.one_process(count) for count in {case["count"] for case in CASES}}
+def truths(cases):
+    counts = {case["count"] for case in cases.values()}
+    return {count: pipelines.one_process(count) for count in counts}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_gradients_weights_and_losses_are_those_of_one_process(case, records, truths):
+@pytest.mark.parametrize("name", NAMES + BLOCKING)
+def test_gradients_weights_and_losses_are_those_of_one_process(name, cases, records, truths):
+    case = cases[name]
     loss, gradients, after = truths[case["count"]]
     found = {name: array for record in records for name, array in arrays(record, case["name"])}
     for name, expected in gradients.items():
@@ -64,11 +64,11 @@ def arrays(record, case):
     return [(k[len(begin) :], record.array(k)) for k in record.arrays if k.startswith(begin)]
 
 
-def test_every_action_is_told_with_its_microbatch_and_stage(records):
+def test_every_action_is_told_with_its_microbatch_and_stage(cases, records):
     spans = [event for event in merged(records) if isinstance(event, Span)]
     told = sorted((s.lane, s.name, s.tag) for s in spans if s.name in ("F", "B", "I", "W"))
     asked = []
-    for case in CASES:
+    for case in cases.values():
         for rank, line in enumerate(case["plan"].splitlines()):
             for word in line.split():
                 kind = word.lstrip("0123456789").rstrip("0123456789")

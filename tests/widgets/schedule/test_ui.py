@@ -45,6 +45,28 @@ def test_the_pointer_says_the_span_and_lights_its_microbatch_everywhere(browser)
     page.context.close()
 
 
+def test_a_measured_span_says_how_far_from_its_modelled_one_it_is(browser):
+    made = log(
+        span("rank 0", "F", 0.0, 1.2, mb=0), span("rank 0", "F", 1.2, 2.0, mb=1),
+        span("rank 0", "F", 0.0, 1.0, mb=0, grade="modelled"),
+        span("rank 0", "F", 1.0, 2.0, mb=1, grade="modelled"),
+    )  # fmt: skip
+    page, seen = shown(browser, made)
+    box = page.locator(CANVAS).bounding_box()
+    move(page, CANVAS, 96 + (box["width"] - 104) * 0.3, 10)
+    page.wait_for_timeout(100)
+    assert "modelled 1 s: took 20 % more" in page.locator(".pw-tip").inner_text()
+    words = set()
+    for y in range(14, 60, 3):  # under it, hatched
+        move(page, CANVAS, 96 + (box["width"] - 104) * 0.3, y)
+        page.wait_for_timeout(30)
+        words.add(page.locator(".pw-tip").inner_text().split("rank")[0].strip())
+    assert "F, mb 0 (modelled)" in words
+    assert "modelled makespan" in page.locator(".pw-figures").inner_text()
+    assert "modelled" in page.locator(".pw-legend").inner_text() and seen.errors == []
+    page.context.close()
+
+
 def test_the_critical_path_can_be_shown(browser):
     page, seen = shown(browser, pipeline(4, 4))
     before = page.evaluate(f"document.querySelector('{CANVAS}').toDataURL()")

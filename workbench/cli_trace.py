@@ -1,4 +1,4 @@
-"""`workbench trace`: a run file as a Chrome trace, which Perfetto opens, and the other way round."""
+"""`workbench trace`: a run file as a Chrome trace, which Perfetto opens, and the other way."""
 
 import argparse
 from pathlib import Path

@@ -4,6 +4,7 @@ Parameters become a cell of assignments after the cell tagged `parameters` (or b
 cell). The report needs no network: no script or style is fetched, pictures are inside the page.
 """
 
+import copy
 import json
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from engine.core.errors import BadInput
+from workbench.pictures import STILL
 
 TAG = "parameters"
 WIDGET = "application/vnd.jupyter.widget-view+json"  # needs a script from the network to be shown
@@ -41,7 +43,7 @@ def run_notebook(
     None). What was written is written even when a cell failed. Raises BadInput for a file that is
     no notebook, and for parameters the notebook does not declare.
     """
-    book = _read(Path(path))
+    book = read(Path(path))
     inject(book, parameters or {}, str(path))
     client = NotebookClient(
         book, timeout=timeout, resources={"metadata": {"path": str(Path(path).resolve().parent)}}
@@ -63,7 +65,8 @@ def run_notebook(
     return {"cells": ran, "seconds": seconds, "error": error, **written}
 
 
-def _read(path: Path) -> nbformat.NotebookNode:
+def read(path: Path) -> nbformat.NotebookNode:
+    """The notebook at `path`. Raises BadInput where there is none."""
     try:
         return nbformat.read(path, as_version=4)
     except FileNotFoundError:
@@ -82,18 +85,19 @@ def inject(book: nbformat.NotebookNode, parameters: dict[str, Any], name: str = 
     ]
     if not tagged:
         raise BadInput(f"{name}: takes no parameters (no cell is tagged {TAG!r})")
-    declared = _declared(book.cells[tagged[0]].source)
+    names = declared(book.cells[tagged[0]].source)
     for key in parameters:
-        if key not in declared:
+        if key not in names:
             raise BadInput(
-                f"-p {key}: {name} has no such parameter; it takes: {', '.join(sorted(declared))}"
+                f"-p {key}: {name} has no such parameter; it takes: {', '.join(sorted(names))}"
             )
     source = "\n".join(f"{key} = {value!r}" for key, value in parameters.items())
     cell = nbformat.v4.new_code_cell(source, metadata={"tags": ["injected-parameters"]})
     book.cells.insert(tagged[0] + 1, cell)
 
 
-def _declared(source: str) -> set[str]:
+def declared(source: str) -> set[str]:
+    """Names that the lines of a parameters cell assign."""
     names = (line.partition("=")[0].split(":")[0].strip() for line in source.splitlines())
     return {name for name in names if name.isidentifier()}
 
@@ -107,13 +111,20 @@ def _fault(book: nbformat.NotebookNode) -> str:
 
 
 def report(book: nbformat.NotebookNode) -> str:
-    """The executed notebook as one HTML page that fetches nothing."""
+    """The executed notebook as one HTML page that fetches nothing; still pictures are folded."""
     from nbconvert import HTMLExporter
 
+    book = copy.deepcopy(book)
     for cell in book.cells:
         for output in cell.get("outputs", []):
             if "data" in output:
                 output["data"].pop(WIDGET, None)
+            if STILL in output.get("metadata", {}) and "image/png" in output["data"]:
+                image = output["data"].pop("image/png").replace("\n", "")
+                output["data"]["text/html"] = (
+                    "<details><summary>The same as a still picture</summary>"
+                    f'<img style="max-width:100%" src="data:image/png;base64,{image}"></details>'
+                )
     exporter = HTMLExporter(require_js_url="", mathjax_url="", jquery_url="", mermaid_js_url="")
     exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
     return exporter.from_notebook_node(book)[0]

@@ -7,6 +7,7 @@ finished run by itself.
 
 import os
 import secrets
+from base64 import b64encode
 from functools import cache
 from html import escape
 from typing import Any
@@ -19,6 +20,7 @@ from widgets.export import page
 from workbench.catalogue import study
 from workbench.pages_shell import asked, message_page
 from workbench.pages_study import StudyPage
+from workbench.pictures import STILL, picture
 from workbench.server import HOST, free_port
 from workbench.session import Session, study_session
 from workbench.shelf import Shelf
@@ -66,8 +68,27 @@ class OpenStudy(pn.viewable.Viewer):
         """Judge the claims for the study's own config."""
         return list(check(self.study, fast=fast))
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        return {"text/html": self._html(), "text/plain": repr(self)}, {}
+    def _ipython_display_(self) -> None:
+        """The page; where it only replays, a still of its first view too, for places that show no
+        live page (a forge, a paper)."""
+        from IPython.display import display
+
+        display({"text/html": self._html(), "text/plain": repr(self)}, raw=True)
+        still = None if self.live else self.still()
+        if still is not None:
+            image = {"image/png": b64encode(still).decode(), "text/plain": f"still of {self!r}"}
+            display(image, raw=True, metadata={STILL: True})
+
+    def still(self, view: str = "", width: int = 1280, height: int = 760) -> bytes | None:
+        """A view of the finished run (its first, unless named) as PNG; None without a browser."""
+        names = (view,) if view else self.study.views[:1]
+        return picture(page(self.log, names, title=self.study.slug), width, height)
+
+    def widget(self) -> Any:
+        """The study as an ipywidget: its knobs and its views, to be put beside other widgets."""
+        from workbench.notebook_widget import widget
+
+        return widget(self.study, self.session)
 
     def __repr__(self) -> str:
         return f"<study {self.study.slug}, {len(self.session.runs)} runs>"

@@ -13,6 +13,7 @@ import numpy as np
 from engine.core.intervals import of_mean
 
 SHUFFLES = 40  # orders of a problem's samples over which a vote is averaged
+FLAT = 1e-9  # coverage that moves less has no law
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +74,22 @@ def curve(values_PK: np.ndarray, k_K: np.ndarray, seed: int = 0) -> Curve:
 
 
 def fit(k_K: np.ndarray, mean_K: np.ndarray) -> Law | None:
-    """Least squares on log(-log c) = log(-a) + b log k; None where c is 0, 1 or flat everywhere."""
+    """Least squares on coverage, to first order; None where c is 0, 1 or flat everywhere.
+
+    A line through log(-log c) = log(-a) + b log k, each point weighted by how much c moves with it:
+    unweighted, coverage near 1 would decide alone.
+    """
     inside = (mean_K > 0) & (mean_K < 1)
-    if inside.sum() < 2 or np.ptp(mean_K[inside]) == 0:
+    if inside.sum() < 2 or np.ptp(mean_K[inside]) < FLAT:
         return None
-    b, log_a = np.polyfit(np.log(k_K[inside]), np.log(-np.log(mean_K[inside])), 1)
+    k, c = k_K[inside], mean_K[inside]
+    b, log_a = np.polyfit(np.log(k), np.log(-np.log(c)), 1, w=-c * np.log(c))
     return Law(-math.exp(log_a), float(b))
+
+
+def equally_hard(k_K: np.ndarray, one: float) -> np.ndarray:
+    """Coverage if every problem were solved by a sample with the same chance `one`."""
+    return 1 - (1 - one) ** k_K
 
 
 def voted(right_PN: np.ndarray, answer_PN: np.ndarray, k_K: np.ndarray, seed: int) -> np.ndarray:

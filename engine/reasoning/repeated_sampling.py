@@ -4,12 +4,12 @@ In comes a config, out come every sample's verdict and the curves of coverage, v
 majority vote over the number of samples (Brown et al., arXiv 2407.21787).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
-from engine.core.clock import Clock
 from engine.core.errors import BadInput
 from engine.core.events import Blob, Level, Mark
 from engine.core.machine import describe
@@ -23,7 +23,7 @@ from engine.reasoning.coverage_curves import FACTS, curves
 from engine.reasoning.repeated_sampling_config import RepeatedSamplingConfig
 from engine.tasks.task import Problem
 
-LOOKS = 6  # times the curves are drawn while samples come in
+LOOKS = 4  # times the curves are drawn while samples come in
 
 
 @dataclass(slots=True)
@@ -32,8 +32,8 @@ class Samples:
 
     config: RepeatedSamplingConfig
     live: Live
-    clock: Clock
     problems: list[Problem]
+    now: Callable[[], float] = lambda: 0.0  # of the step that is being told
     taken: list[list[tuple[bool, bool, str]]] = field(default_factory=list)
     whole: int = 0  # problems all of whose samples are there
     solved: int = 0  # … with an accepted one
@@ -44,7 +44,7 @@ class Samples:
 
     def take(self, place: int, request: Request) -> None:
         """One more sample of the problem at `place` has ended."""
-        problem, mine, now = self.problems[place], self.taken[place], self.clock.now()
+        problem, mine, now = self.problems[place], self.taken[place], self.now()
         verdict = problem.check(request.text)
         accepted = self.config.verifier.accepts(problem, request.text)
         name = "right" if verdict.right else "accepted but wrong" if accepted else "wrong"
@@ -100,8 +100,9 @@ def run(config: RepeatedSamplingConfig, live: Live) -> None:
         curves=FACTS,
         commands=["abort"],
     )
-    samples = Samples(config, live, built.clock, problems)
+    samples = Samples(config, live, problems)
     engine = Engine(serving, built.executor, built.clock, live.emit, built.tokenizer)
+    samples.now = lambda: engine.cache.now
     serve(engine, built, asked(config, built, samples), live)
     samples.draw(built.clock.now())
 

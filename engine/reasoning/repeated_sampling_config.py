@@ -20,7 +20,7 @@ class RepeatedSamplingConfig(Config):
     problems: int = knob(24, "Test problems", low=1, high=100_000, log=True)
     first: int = knob(0, "Seed of the first problem", low=0, high=2**31 - 1)
     samples: int = knob(64, "Answers to each problem", low=2, high=1024, log=True)
-    temperature: float = knob(1.0, "0 takes the likeliest token", low=0.0, high=10.0)
+    temperature: float = knob(0.6, "0 takes the likeliest token", low=0.0, high=10.0)
     top_p: float = knob(1.0, "Keep the likeliest tokens up to this mass", low=1e-9, high=1.0)
     verifier: Choice[Verifier] = knob(make=Checker, doc="Who says that an answer is right")
     estimator: Literal["unbiased", "plug_in"] = knob(

@@ -1,6 +1,6 @@
 """A model that multiplies in its head: no steps are written, so it is often nearly right.
 
-The sizes are chosen so that one sample is mostly wrong and a hundred samples mostly hold a right
+The sizes are chosen so that one sample is often wrong and a hundred samples mostly hold a right
 one: there ways of choosing among samples differ.
 """
 
@@ -10,7 +10,6 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from engine.core.events import Token
-from engine.core.log import Log
 from engine.core.run import Run
 from engine.reasoning.coverage_curves import SOLVED
 from engine.reasoning.repeated_sampling import run
@@ -25,9 +24,9 @@ from engine.training.task_tokenizer import task_tokenizer
 
 # Short products first taught the long ones; how often each comes is of 8.
 TAUGHT = ((1, 1), (2, 1), (3, 1), (2, 2), (2, 2), (3, 2), (3, 2), (3, 2))
-ASKED = Arithmetic(operation="*", left=3, right=2)
+ASKED = (Arithmetic(left=2, right=2), Arithmetic(left=3, right=2))
 BOS, EOS = 0, 1
-PROBLEMS, SAMPLES = 400, 128  # of the scores
+PROBLEMS, SAMPLES = 200, 64  # of the scores
 
 
 class Multiply(ExampleRecipe):
@@ -42,34 +41,38 @@ class Multiply(ExampleRecipe):
         return spoken_problem(tokenizer, problem)
 
     def scores(self, folder: Path, fast: bool) -> dict[str, Score]:
-        log = sampled(folder, 8 if fast else PROBLEMS, 8 if fast else SAMPLES)
-        right_PN = log.blobs["right_PN"]
-        n = right_PN.shape[1]
-        lines = {
-            "Right in one sample": log.blobs[f"curve/{SOLVED}/coverage"][:, 0],
-            f"Right in one of {n} samples": log.blobs[f"curve/{SOLVED}/coverage"][:, -1],
-            f"Right by majority vote of {n}": log.blobs[f"curve/{SOLVED}/majority vote"][:, -1],
-        }
-        return {
-            name: Score(float(mean), float(low), float(high), len(right_PN))
-            for name, (_, mean, low, high) in lines.items()
-        }
+        found: dict[str, Score] = {}
+        for task in ASKED:
+            size = f"{task.left} digits times {task.right}"
+            config = RepeatedSamplingConfig(
+                model=str(folder),
+                task=task,
+                problems=8 if fast else PROBLEMS,
+                samples=8 if fast else SAMPLES,
+            )
+            blobs = Run.execute(run, config).log.blobs
+            lines = {
+                "right in one sample": blobs[f"curve/{SOLVED}/coverage"][:, 0],
+                f"right in one of {config.samples}": blobs[f"curve/{SOLVED}/coverage"][:, -1],
+                "right by majority vote of them": blobs[f"curve/{SOLVED}/majority vote"][:, -1],
+            }
+            found |= {
+                f"{size}: {name}": Score(float(mean), float(low), float(high), config.problems)
+                for name, (_, mean, low, high) in lines.items()
+            }
+        return found
 
     def samples(self, folder: Path) -> Sequence[str]:
-        log = sampled(folder, 4, 2)
-        said: dict[str, list[str]] = {}
+        config = RepeatedSamplingConfig(model=str(folder), task=ASKED[1], problems=4, samples=3)
+        log = Run.execute(run, config).log
+        said: dict[str, str] = {}
         for token in log.of(Token):
-            said.setdefault(token.thread, []).append(token.text)
-        prompts = [problem.prompt for problem in ASKED.problems("test", 4)]
-        return [f"{p}{''.join(said[f'p{place}'])}" for place, p in enumerate(prompts)]
-
-
-def sampled(folder: Path, problems: int, samples: int) -> Log:
-    """The log of sampling test problems from the model in `folder`."""
-    config = RepeatedSamplingConfig(
-        model=str(folder), task=ASKED, problems=problems, samples=samples
-    )
-    return Run.execute(run, config).log
+            said[token.thread] = said.get(token.thread, "") + token.text
+        prompts = [problem.prompt for problem in config.task.problems("test", 4)]
+        return [
+            "\n".join(prompt + said[thread] for thread in (f"p{n}", f"p{n}.1", f"p{n}.2"))
+            for n, prompt in enumerate(prompts)
+        ]
 
 
 def spoken_problem(tokenizer: Tokenizer, problem: Problem) -> Example:

@@ -28,7 +28,7 @@ class Scores:
 
 def attend(q_BCHD: Tensor, k_BMGD: Tensor, v_BMGE: Tensor, scores: Scores) -> Tensor:
     """o_BCHE of queries that are the last C of M tokens, each seeing itself and earlier ones."""
-    found: Tensor = _Tiled.apply(q_BCHD, k_BMGD, v_BMGE, scores)  # type: ignore[no-untyped-call]
+    found: Tensor = _Tiled.apply(q_BCHD, k_BMGD, v_BMGE, scores)
     return found
 
 

@@ -1,0 +1,180 @@
+"""The driver of derived plans: derive, compare with the hand-written plan, run the shards, train.
+
+Emits a mark for each kind of weight's split, a span for each rank's work, levels for bytes of each
+rank, weights split otherwise than by hand, errors against the dense forward and losses; and curves.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.core.clock import WallClock
+from engine.core.errors import BadInput
+from engine.core.events import Blob, Level, Mark, Span
+from engine.core.machine import describe
+from engine.core.run import Live
+from engine.models.config import ModelConfig
+from engine.models.find import find
+from engine.models.random import RandomWeights
+from engine.models.reference import dense
+from engine.training.shard_rules.config import PUBLIC, ShardRulesConfig
+from engine.training.shard_rules.forward import Phase, Sharded
+from engine.training.shard_rules.hand import hand_plan
+from engine.training.shard_rules.pipeline import (
+    Example,
+    Logits,
+    Pipeline,
+    fit,
+    language_modelling,
+    preferences,
+)
+from engine.training.shard_rules.plan import Plan, bytes_of_rank
+from engine.training.shard_rules.rules import derive
+
+PLAN, OTHERWISE, ERROR, LOSS, BYTES = (
+    "plan", "split otherwise than by hand", "error", "loss", "weight bytes",
+)  # fmt: skip
+WEIGHTS, LOSSES = "weights of a rank", "loss"
+LOUD = 4.0  # random matrices are scaled up, so that attention and routing are not all alike
+
+
+def run(config: ShardRulesConfig, live: Live) -> None:
+    """A plan, its shards at work, and a few steps of training."""
+    had = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)  # small tensors: threads would only wait for one another
+        _run(config, live)
+    finally:
+        torch.set_num_threads(had)
+
+
+def _run(config: ShardRulesConfig, live: Live) -> None:
+    clock, model = WallClock(), config.model()
+    public = find(PUBLIC[config.family])
+    axes = {
+        WEIGHTS: {"x": "ranks", "y": f"bytes, {public.name}", "log_x": True, "log_y": True},
+        LOSSES: {"x": "step", "y": "loss"},
+    }
+    lanes = [f"rank {rank}" for rank in range(config.ranks)]
+    live.open(config, clock, describe(), lanes=lanes, curves=axes)
+    plan = derive(model, config.ranks, config.rules)
+    for module, split in _told(plan).items():
+        live.emit(Mark(clock.now(), PLAN, module, split))
+    live.emit(Level(clock.now(), PLAN, OTHERWISE, float(otherwise(model, config))))
+    held = float(bytes_of_rank(model, plan, config.ranks, 4))
+    for lane in lanes:
+        live.emit(Level(clock.now(), lane, BYTES, held))
+
+    @contextmanager
+    def phase(rank: int, name: str) -> Iterator[None]:
+        start = clock.now()
+        yield
+        live.emit(Span(clock.now(), lanes[rank], name, start))
+
+    try:
+        for name, value in errors(config, plan, phase).items():
+            live.emit(Level(clock.now(), name, ERROR, value))
+        for name, losses in trained(config, plan).items():
+            for loss in losses:
+                live.emit(Level(clock.now(), name, LOSS, loss))
+            _curve(live, clock, LOSSES, name, list(enumerate(losses)))
+    except (RuntimeError, BadInput) as fault:
+        # A wrong plan gives matrices that do not fit: that is what there is to see.
+        live.emit(Mark(clock.now(), PLAN, "does not run", str(fault).splitlines()[0]))
+    _weights(config, public.config, live, clock)
+
+
+def otherwise(model: ModelConfig, config: ShardRulesConfig) -> int:
+    """How many weights the rules split otherwise than the hand-written plan."""
+    plan, hand = derive(model, config.ranks, config.rules), hand_plan(model)
+    return sum(plan[name] != split for name, split in hand.items())
+
+
+def _told(plan: Plan) -> dict[str, str]:
+    """The split of each kind of module, those of vectors left out."""
+    found: dict[str, str] = {}
+    for name, split in plan.items():
+        *_, module, last = name.split(".")
+        if last == "weight" and "norm" not in module and not module.startswith("ln_"):
+            found[module] = split
+    return found
+
+
+def leaves(model: ModelConfig, seed: int) -> dict[str, Tensor]:
+    """Random weights that want gradients, under their Hugging Face names."""
+    return {
+        name: (tensor * (LOUD if tensor.ndim > 1 else 1.0)).requires_grad_()
+        for name, tensor in RandomWeights(model, seed).items()
+    }
+
+
+def errors(config: ShardRulesConfig, plan: Plan, phase: Phase) -> dict[str, float]:
+    """Of logits and of the gradients of all weights, as parts of the largest, against dense."""
+    model = config.model()
+    weights = leaves(model, config.seed)
+    generator = torch.Generator().manual_seed(config.seed)
+    ids_BT = torch.randint(model.vocab, (config.rows, config.tokens), generator=generator)
+    slope = torch.randn(config.rows, config.tokens, model.vocab, generator=generator)
+    found = []
+    for forward in (
+        Sharded(model, weights, plan, config.ranks, phase).logits,
+        lambda ids: dense(model, weights, ids),
+    ):
+        logits_BTV = forward(ids_BT)
+        slopes = torch.autograd.grad(
+            (logits_BTV * slope).mean(), list(weights.values()), allow_unused=True
+        )
+        found.append((logits_BTV.detach(), [g for g in slopes if g is not None]))
+    (ours, our_grads), (true, true_grads) = found
+    if len(our_grads) != len(true_grads):
+        raise BadInput(f"plan: {len(our_grads)} weights have a gradient, not {len(true_grads)}")
+    worst = max(_apart(a, b) for a, b in zip(our_grads, true_grads, strict=True))
+    return {"logits": _apart(ours, true), "gradients": worst}
+
+
+def _apart(found: Tensor, true: Tensor) -> float:
+    return ((found - true).abs().max() / true.abs().max().clamp_min(1e-12)).item()
+
+
+def trained(config: ShardRulesConfig, plan: Plan) -> dict[str, list[float]]:
+    """Losses of the pipeline over shards and in one process, from the same weights."""
+    model = config.model()
+    pipelines = {"language_modelling": language_modelling, "preferences": preferences}
+    pipeline: Pipeline = pipelines[config.pipeline]()
+    generator = torch.Generator().manual_seed(config.seed + 1)
+    drawn = torch.randint(model.vocab, (config.rows, 2, config.tokens), generator=generator)
+    examples: list[Example] = drawn.tolist()
+
+    def sharded(weights: Mapping[str, Tensor]) -> Logits:
+        return Sharded(model, weights, plan, config.ranks, lambda rank, name: nullcontext()).logits
+
+    def whole(weights: Mapping[str, Tensor]) -> Logits:
+        return lambda ids_BT: dense(model, weights, ids_BT)
+
+    found = {}
+    for name, make in (("sharded", sharded), ("one process", whole)):
+        weights = leaves(model, config.seed)
+        found[name], _ = fit(
+            pipeline, partial(make, weights), weights, examples, config.steps, config.rate
+        )
+    return found
+
+
+def _weights(config: ShardRulesConfig, public: ModelConfig, live: Live, clock: WallClock) -> None:
+    """Bytes of a rank of the public model, 16-bit, over the number of ranks."""
+    counts = [1, 2, 4, 8]
+    held = [(n, bytes_of_rank(public, derive(public, n, config.rules), n)) for n in counts]
+    _curve(live, clock, WEIGHTS, "by the rules", held)
+    _curve(live, clock, WEIGHTS, "even share (bound)", [(n, held[0][1] / n) for n in counts])
+
+
+def _curve(
+    live: Live, clock: WallClock, panel: str, series: str, points: Sequence[tuple[int, float]]
+) -> None:
+    name = f"curve/{panel}/{series}"
+    live.log.blobs[name] = np.array(points, np.float64).T.copy()
+    live.emit(Blob(clock.now(), name, name, [2, len(points)]))

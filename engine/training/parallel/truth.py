@@ -46,7 +46,9 @@ def adamw(parameters: Mapping[str, nn.Parameter], learning: Learning) -> torch.o
         {"params": matrices, "weight_decay": learning.weight_decay},
         {"params": vectors, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=learning.rate, betas=(learning.beta1, learning.beta2))
+    return torch.optim.AdamW(
+        groups, lr=learning.rate, betas=(learning.beta1, learning.beta2), eps=learning.eps
+    )
 
 
 def whole(

@@ -22,6 +22,9 @@ class Learning(Config):
     rate: float = knob(1e-3, "learning rate", low=0.0, high=1.0)
     beta1: float = knob(0.9, "memory of gradients", low=0.0, high=0.999)
     beta2: float = knob(0.95, "memory of squared gradients", low=0.0, high=0.9999)
+    # With a smaller one Adam makes whole steps of what rounding leaves of gradients that cancel,
+    # and ranks that sum in another order part from one process.
+    eps: float = knob(1e-4, "added to the root of squared gradients", low=1e-12, high=1.0, log=True)
     weight_decay: float = knob(0.1, "decay of matrices", low=0.0, high=1.0)
 
 
@@ -125,7 +128,10 @@ class LocalAdamW:
             here = local(parameter)
             decay = torch.tensor(learning.weight_decay if parameter.ndim > 1 else 0.0)
             self.own[name] = FlatAdamW(
-                decay.to(here.dtype).expand(here.shape), learning.beta1, learning.beta2
+                decay.to(here.dtype).expand(here.shape),
+                learning.beta1,
+                learning.beta2,
+                learning.eps,
             )
 
     def step(self) -> None:

@@ -59,7 +59,9 @@ class Dealt(Trained):
             decay_P[place] = learning.weight_decay if parameter.ndim > 1 else 0.0
         self.own = slice(axis.at * share, (axis.at + 1) * share)
         self.share_P = torch.zeros(share)
-        self.adamw = FlatAdamW(decay_P[self.own].clone(), learning.beta1, learning.beta2)
+        self.adamw = FlatAdamW(
+            decay_P[self.own].clone(), learning.beta1, learning.beta2, learning.eps
+        )
 
     def finish(self) -> None:
         self.share_P = self.axis.reduce_scatter(self.gradient_P, task="gradients")

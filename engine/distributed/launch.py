@@ -49,7 +49,7 @@ def launch(
     """
     if not 1 <= ranks <= MOST:
         raise BadInput(f"ranks {ranks}: from 1 to {MOST} on one machine")
-    context = _context(work.__module__)
+    context = server(work.__module__)
     lines = board.board(context, ranks)
     with ExitStack() as stack:
         meeting = stack.enter_context(_listen(port))
@@ -111,7 +111,7 @@ def _listen(port: int) -> socket.socket:
     return listening
 
 
-def _context(module: str) -> BaseContext:
+def server(module: str) -> BaseContext:
     """How processes are made; the server loads `module` once where it is the first asked for."""
     if sys.platform == "linux":
         context = multiprocessing.get_context("forkserver")

@@ -1,0 +1,111 @@
+"""On a local Ray: pieces as tasks, ranks as actors, and what becomes of those that fail."""
+
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from engine.core.errors import BadInput
+from engine.distributed.faults import RankLost
+from engine.distributed.ray_fleet import RayFleet, start
+from engine.distributed.ray_ranks import launch_on_ray
+from tests.engine.distributed.test_fleet import WORK
+from tests.engine.distributed.test_launch import alive
+
+WORKS = "tests.engine.distributed.works"
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def local(root_path: str) -> Iterator[Any]:
+    """A Ray of two processors on this machine for this file alone, or one that runs already."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ray = pytest.importorskip("ray", reason="pip install 'parallel-workbench[ray]'")
+    before = os.environ.get("RAY_USAGE_STATS_ENABLED")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    runtime = {"env_vars": {"PYTHONPATH": root_path, "OMP_NUM_THREADS": "1"}}
+    own = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 100 << 20}
+    running = os.environ.get("RAY_ADDRESS")
+    ray.init(
+        address=running or "local", log_to_driver=False, runtime_env=runtime,
+        **({} if running else own),
+    )  # fmt: skip
+    yield ray
+    ray.shutdown()
+    os.environ.pop("RAY_USAGE_STATS_ENABLED")
+    if before is not None:
+        os.environ["RAY_USAGE_STATS_ENABLED"] = before
+
+
+@pytest.fixture(scope="module")
+def root_path() -> str:
+    from tests.conftest import ROOT
+
+    return str(ROOT)
+
+
+def test_each_piece_comes_back_whatever_becomes_of_the_others(local: Any) -> None:
+    assert start() is local
+    found = {done.number: done for done in RayFleet(limit=120).run(WORK, [3, "raise", 4, "die"])}
+    assert {n: found[n].value["square"] for n in (0, 2)} == {0: 9, 2: 16}
+    assert found[1].failed == "ValueError: no such thing"
+    assert found[3].failed.startswith("ray: ")
+
+
+def test_ranks_as_actors_exchange_what_processes_do() -> None:
+    pids: list[int] = []
+    records = launch_on_ray(f"{WORKS}:ring", 2, 100, limit=120, seen=pids.extend)
+    for record in records:
+        assert (record.array("total") == 1.0).all()
+    assert [len(record.received) for record in records] == [1, 1]
+    gone(pids)
+
+
+@pytest.mark.parametrize("where", ["forward", "collective"])
+def test_a_killed_actor_is_named(where: str) -> None:
+    pids: list[int] = []
+    given = {"who": 1, "where": where, "how": "kill"}
+    with pytest.raises(RankLost, match="rank 1: ") as found:
+        launch_on_ray(f"{WORKS}:fail", 2, given, limit=120, seen=pids.extend)
+    assert found.value.rank == 1 and "\n" not in str(found.value)
+    gone(pids)
+
+
+def test_what_an_actor_raises_is_told() -> None:
+    given = {"who": 0, "where": "forward", "how": "raise"}
+    with pytest.raises(RankLost, match="rank 0: ValueError: no such thing"):
+        launch_on_ray(f"{WORKS}:fail", 2, given, limit=120)
+
+
+def test_a_stopped_actor_is_found_out() -> None:
+    pids: list[int] = []
+
+    def stop(seen: list[int]) -> None:
+        pids.extend(seen)
+        threading.Timer(0.5, lambda: os.kill(seen[1], signal.SIGSTOP)).start()
+
+    with pytest.raises(RankLost, match="rank 1: hangs, does not answer") as found:
+        launch_on_ray(f"{WORKS}:deadlock", 2, None, limit=12, seen=stop)
+    assert found.value.rank == 1
+    gone(pids)
+
+
+def test_a_cluster_that_is_not_there_is_one_line(local: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(local, "is_initialized", lambda: False)
+    with pytest.raises(BadInput, match="cannot join"):
+        start("127.0.0.1:1")
+
+
+def gone(pids: list[int]) -> None:
+    """No actor's process is left, soon."""
+    assert len(pids) == 2
+    until = time.monotonic() + 30
+    while any(alive(pid) for pid in pids) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not [pid for pid in pids if alive(pid)]

@@ -32,7 +32,7 @@ class Board:
 
     @property
     def running(self) -> list[Thread]:
-        """Threads that still think, in order of appearance."""
+        """Threads that think now, in order of appearance."""
         return [thread for thread in self.threads.values() if thread.running]
 
     def open(self, name: str, owner: str) -> Block:
@@ -40,13 +40,58 @@ class Board:
         self._opened += 1
         return Block(name, owner, self._opened)
 
-    def start(self, name: str, feed: list[int], budget: int = MOST) -> Thread:
-        """A thread that sees the prompt and goes on with `feed`. Raises BadInput."""
+    def start(
+        self, name: str, feed: list[int], budget: int = MOST, *, alone: bool = False
+    ) -> Thread:
+        """A thread that sees the prompt (nothing, if `alone`) and goes on with `feed`.
+
+        Raises BadInput.
+        """
         self._admit(f"start of {name}", budget)
         if name in self.threads:
             raise BadInput(f"start of {name}: there is a thread of that name")
         block = self.open(f"{name}/1", name)
-        return self._enter(Thread(name, "", len(self.threads), self._budget(budget), block, feed))
+        number, budget = len(self.threads), self._budget(budget)
+        return self._enter(Thread(name, "", number, budget, block, feed, alone=alone))
+
+    def spawn(self, parent: str, feed: list[int], budget: int = MOST) -> Thread:
+        """A thread that knows `feed` alone, and hands something back to `parent` in the end.
+
+        Raises BadInput.
+        """
+        source = self._alive(parent, "spawn")
+        self._admit(f"spawn by {parent}", budget)
+        pages = -(-len(feed) // self.config.page_size)
+        if self.cache.available < pages:
+            raise BadInput(
+                f"spawn by {parent}: {self.cache.available} of {self.config.pages} pages are left, "
+                f"too few for {len(feed)} tokens; prune a thread or give more pages"
+            )
+        name = self._child(parent)
+        child = Thread(
+            name, parent, len(self.threads), self._budget(budget), self.open(f"{name}/1", name),
+            feed, depth=source.depth, alone=True,
+        )  # fmt: skip
+        self.emit(Mark(self.cache.now, parent, "spawn", f"{parent} spawns {name}"))
+        return self._enter(child)
+
+    def wait(self, name: str, why: str) -> None:
+        """The thread pauses. Raises BadInput where it does not run."""
+        thread = self._alive(name, "pause")
+        thread.state = "waiting"
+        self.emit(Branch(self.cache.now, name, thread.parent, "waiting", why))
+
+    def resume(self, name: str, feed: list[int], depth: int) -> None:
+        """A waiting thread goes on and reads `feed`; what it waited for had `depth` tokens.
+
+        Raises BadInput where it does not wait.
+        """
+        thread = self.threads.get(name)
+        if thread is None or thread.state != "waiting":
+            raise BadInput(f"resume of {name}: it does not wait")
+        thread.state, thread.depth = "running", max(thread.depth, depth)
+        thread.feed += feed
+        self.emit(Branch(self.cache.now, name, thread.parent, "running"))
 
     def fork(self, parent: str, budget: int = MOST) -> Thread:
         """A thread that goes on from where `parent` is; a page is copied when it is written to."""
@@ -57,14 +102,14 @@ class Board:
                 f"fork of {parent}: {self.cache.available} of {self.config.pages} pages are left, "
                 "too few for both to go on; prune a thread or give more pages"
             )
-        name = f"{parent}.{sum(t.parent == parent for t in self.threads.values()) + 1}"
+        name = self._child(parent)
         block = self.open(f"{name}/{source.step}", name)
         self.holdings.fork(source.block, block)
         if self.record is not None:
             self.record.fork(block.name, source.block.name, block.length)
         child = Thread(
             name, parent, len(self.threads), self._budget(budget), block, source.feed.copy(),
-            depth=source.depth, step=source.step, reads=source.reads.copy(),
+            depth=source.depth, step=source.step, reads=source.reads.copy(), alone=source.alone,
         )  # fmt: skip
         self.emit(Mark(self.cache.now, parent, "fork", f"{parent} forks: {name} goes on from here"))
         return self._enter(child)
@@ -82,8 +127,8 @@ class Board:
         self.end(other, "joined", f"joined by {parent}")
 
     def prune(self, name: str, why: str = "", state: State = "pruned") -> None:
-        """End a thread and take its words out of everybody's view."""
-        thread = self._alive(name, "prune")
+        """End a thread, waiting or not, and take its words out of everybody's view."""
+        thread = self._alive(name, "prune", waiting=True)
         self.closed = [block for block in self.closed if block.owner != name]
         for other in self.threads.values():
             other.reads = [block for block in other.reads if block.owner != name]
@@ -93,12 +138,18 @@ class Board:
 
     def say(self, name: str, tokens: list[int], text: str) -> None:
         """Put words into a thread's mouth: they are written before its next token."""
-        self._alive(name, "say").feed += tokens
+        self._alive(name, "say", waiting=True).feed += tokens
         self.emit(Mark(self.cache.now, name, "say", f"{name} is told: {text.strip()[:80]}"))
 
     def view(self, thread: Thread) -> list[Sight]:
         """What `thread` sees now, its own block last."""
-        opened = [t.block for t in self.running if t is not thread and t.block.length]
+        if thread.alone:
+            return placed([*thread.reads, thread.block])
+        opened = [
+            t.block
+            for t in self.threads.values()
+            if t.alive and t is not thread and t.block.length and not t.alone
+        ]
         blocks = self.config.layout.order(thread.name, self.closed, opened)
         blocks += [block for block in thread.reads if block not in blocks]
         return placed([*blocks, thread.block])
@@ -113,11 +164,12 @@ class Board:
     def end(self, thread: Thread, state: State, why: str = "") -> None:
         """`thread` thinks no more; what it wrote stays unless it is pruned or aborted."""
         thread.state, thread.why = state, why
-        if state in ("finished", "joined") and thread.block.length:
+        if state in ("finished", "joined") and thread.block.length and not thread.alone:
             thread.block.open = False
             self.closed.append(thread.block)
-        for other in self.running:
-            self.holdings.see(other, self.view(other))  # before its pages would be free
+        for other in self.threads.values():
+            if other.alive and not other.alone:
+                self.holdings.see(other, self.view(other))  # before its pages would be free
         tell_sights(self.emit, self.cache.now, thread, [])
         self.holdings.release(thread)
         self.closed = [block for block in self.closed if block.row >= 0]
@@ -144,11 +196,16 @@ class Board:
     def _budget(self, budget: int) -> int:
         return self.config.budget if budget == MOST else budget
 
-    def _alive(self, name: str, what: str) -> Thread:
+    def _child(self, parent: str) -> str:
+        return f"{parent}.{sum(t.parent == parent for t in self.threads.values()) + 1}"
+
+    def _alive(self, name: str, what: str, waiting: bool = False) -> Thread:
         thread = self.threads.get(name)
         if thread is None:
             raise BadInput(f"{what} of {name}: no such thread; {suggest(name, self.threads)}")
-        if not thread.running:
+        if not thread.alive:
             why = f" ({thread.why})" if thread.why else ""
             raise BadInput(f"{what} of {name}: it is {thread.state} already{why}")
+        if not (thread.running or waiting):
+            raise BadInput(f"{what} of {name}: it waits for its children; let them end first")
         return thread

@@ -35,7 +35,7 @@ class ReasoningConfig(Config):
         0, "Tokens the longest chain of thought may have; 0: no limit", low=0, high=1 << 20,
         unit="tokens", group="budget",
     )  # fmt: skip
-    threads: int = knob(8, "Threads that may run at once", low=1, high=64, group="budget")
+    threads: int = knob(8, "Threads that may run at once", low=1, high=1024, group="budget")
 
     fork_at: int = knob(
         0, "The first worker forks at this step; 0: never", low=0, high=1 << 20, group="forks"

@@ -5,12 +5,12 @@ from typing import Literal, TypeAlias
 
 from engine.cache.layouts import Block
 
-State: TypeAlias = Literal["running", "finished", "joined", "pruned", "aborted"]
+State: TypeAlias = Literal["running", "waiting", "finished", "joined", "pruned", "aborted"]
 
 
 @dataclass(slots=True, eq=False)
 class Thread:
-    """One of several threads over a cache. Only running threads are fed."""
+    """One of several threads over a cache. Only running threads are fed; waiting ones will be."""
 
     name: str
     parent: str
@@ -24,6 +24,7 @@ class Thread:
     tokens: list[int] = field(default_factory=list)  # generated, oldest first
     depth: int = 0  # tokens on the longest chain that ends here
     step: int = 1  # of its thought, from 1
+    alone: bool = False  # a context of its own: it sees its own block, which nobody else sees
     reads: list[Block] = field(default_factory=list)  # blocks of threads it joined
     sees: dict[str, int] = field(default_factory=dict)  # block -> place, as last told
     held: dict[Block, int] = field(default_factory=dict)  # block -> its first so many pages
@@ -31,5 +32,10 @@ class Thread:
 
     @property
     def running(self) -> bool:
-        """Whether it still thinks."""
+        """Whether it thinks now."""
         return self.state == "running"
+
+    @property
+    def alive(self) -> bool:
+        """Whether it thinks now or will once those it waits for have ended."""
+        return self.state in ("running", "waiting")

@@ -20,6 +20,7 @@ from engine.training.folder import Trained, saved_weights, write_folder
 from engine.training.grow import grow
 from engine.training.language import Emit, Training, fresh_weights, train
 from engine.training.recipe import Recipe
+from engine.training.reinforce_recipe import make_reinforced, reinforced_recipes
 from engine.training.stream import token_stream
 from engine.training.tokenizer import train_tokenizer
 
@@ -76,8 +77,11 @@ def reproduce(
     examples = example_recipes()
     if name in examples:
         return make_from_examples(examples[name], out, emit, clock or WallClock(), fast)
+    reinforced = reinforced_recipes()
+    if name in reinforced:
+        return make_reinforced(reinforced[name], out, emit, clock or WallClock(), fast)
     if name not in RECIPES:
-        known = [*RECIPES, *examples]
+        known = [*RECIPES, *examples, *reinforced]
         raise BadInput(f"recipe {name!r}: no such recipe; {suggest(name, known)}")
     recipe = update(RECIPES[name], FAST) if fast else RECIPES[name]
     root, clock = root or standard_library(), clock or WallClock()

@@ -16,7 +16,7 @@ from panel.util import edit_readonly
 from panel_material_ui.template.base import Meta
 
 from widgets.theme import DARK, FONT, LIGHT, Scheme, wrong
-from workbench.pages_frame import FRAMES, host_theme
+from workbench.pages_frame import FRAMES, host
 
 PLACES = (
     ("", "Live engine"),
@@ -114,18 +114,19 @@ class Shell:
         self.dark = asked_dark()
         self._listeners: list[Callable[[bool], None]] = []
         self._nav = html("", width=520, sizing_mode="fixed", height=36, align="center")
-        self.narrow = asked("frame") == "lab-narrow"
-        host = [host_theme(title, self.dark, self._host_themed)] if framed() else []
+        self.narrow = asked("frame") in FRAMES[1:]
+        in_tab = bool(framed()) and not bare
         self.page = pmui.Page(
             title="Parallel Workbench",
             site_url=address("", self.dark),
             meta=Meta(title=f"{title} · Parallel Workbench"),
-            header=host if bare or host else [self._nav],
+            header=[] if bare or in_tab else [self._nav],
             dark_theme=self.dark,
-            theme_toggle=not host,
+            theme_toggle=not in_tab,
             theme_config=theme_config(),
-            sx={**_sx(), **(LOW if host else {})},
+            sx={**_sx(), **(LOW if in_tab else {})},
             sizing_mode="stretch_both",
+            sidebar_open=asked("frame") != FRAMES[2],
             busy_indicator=None,
         )
         with edit_readonly(self.page):
@@ -133,15 +134,14 @@ class Shell:
             # every model of the page, many times a second.
             self.page.busy = False
         self.page.param.watch(self._themed, "dark_theme")
+        if in_tab:
+            self.page.header = [host(title, self.page)]
         self._paint()
 
     def on_dark(self, tell: Callable[[bool], None]) -> None:
         """Call `tell` with whether the theme is dark, now and at each change."""
         self._listeners.append(tell)
         tell(self.dark)
-
-    def _host_themed(self, dark: bool) -> None:
-        self.page.dark_theme = dark
 
     def _themed(self, event: Any) -> None:
         self.dark = bool(event.new)

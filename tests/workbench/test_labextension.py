@@ -1,6 +1,5 @@
 """The lab extension's built files are those of its sources, and it knows nothing of the engine."""
 
-import filecmp
 import json
 import re
 import shutil
@@ -42,11 +41,15 @@ def test_it_names_no_other_host():
         assert hosts <= {"www.w3.org"}, path  # the name space of SVG, nothing one asks
 
 
+def contents(folder):
+    """Texts, but for the numbers and names that the bundler makes of the folder it works in."""
+    texts = [path.read_text() for path in folder.rglob("*.*") if path.name != MARK]
+    plain = [re.sub(r"\b[0-9a-f]{16}\b|\b\d{1,4}\b", "N", text) for text in texts]
+    return sorted(plain)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("node") is None, reason="no node on this machine to build with")
 def test_building_it_again_gives_the_same_files(tmp_path):
     build(tmp_path / "built")
-    compared = filecmp.dircmp(BUILT, tmp_path / "built")
-    static = filecmp.dircmp(BUILT / "static", tmp_path / "built/static")
-    for pair in (compared, static):
-        assert not (pair.left_only or pair.right_only or pair.diff_files)
+    assert contents(BUILT) == contents(tmp_path / "built")

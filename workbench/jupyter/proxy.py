@@ -7,7 +7,6 @@ sets no cookie here.
 import asyncio
 from typing import Any
 
-from jupyter_server.base.websocket import WebSocketMixin
 from tornado.httpclient import HTTPResponse
 from tornado.web import HTTPError
 from tornado.websocket import WebSocketClientConnection, WebSocketClosedError, WebSocketHandler
@@ -15,6 +14,7 @@ from tornado.websocket import WebSocketClientConnection, WebSocketClosedError, W
 from workbench.jupyter.app_process import LARGEST
 from workbench.jupyter.guarded import Guarded
 
+PING = 30.0  # seconds
 ASKED = ("Accept", "Accept-Encoding", "Accept-Language", "If-None-Match", "If-Modified-Since")
 ANSWERED = (
     "Content-Type", "Content-Encoding", "Cache-Control", "ETag", "Last-Modified", "Expires",
@@ -45,7 +45,7 @@ class AppPage(Guarded):
         self.finish(answer.body if answer.code not in (204, 304) else None)
 
 
-class AppSocket(WebSocketMixin, WebSocketHandler, Guarded):  # type: ignore[misc]
+class AppSocket(Guarded, WebSocketHandler):
     """A page's websocket, message by message in both directions."""
 
     action = "execute"
@@ -60,18 +60,29 @@ class AppSocket(WebSocketMixin, WebSocketHandler, Guarded):  # type: ignore[misc
         except Exception as fault:  # whatever went wrong there, it is no fault of this request
             self.log.warning("workbench: websocket refused by the app (%s)", fault)
             raise HTTPError(502, "the app refused the connection; reload the page") from None
-        await super().get(*args, **kwargs)
+        try:
+            await super().get(*args, **kwargs)  # until either side closes
+        finally:
+            self.far.close()
 
     @property
     def max_message_size(self) -> int:
         return LARGEST
+
+    @property
+    def ping_interval(self) -> float:
+        """Seconds; so that nothing on the way takes a page at rest for one that has gone."""
+        return PING
+
+    @property
+    def ping_timeout(self) -> float:
+        return PING
 
     def select_subprotocol(self, subprotocols: list[str]) -> str | None:
         """The one the app chose: what follows it in the browser's list is a token, not a name."""
         return self.far.selected_subprotocol if self.far is not None else None
 
     def open(self, *args: Any, **kwargs: Any) -> None:  # type: ignore[override]
-        super().open(*args, **kwargs)
         self.reading = asyncio.get_running_loop().create_task(self._read())
 
     async def _read(self) -> None:
@@ -90,7 +101,3 @@ class AppSocket(WebSocketMixin, WebSocketHandler, Guarded):  # type: ignore[misc
             await self.far.write_message(message, binary=isinstance(message, bytes))
         except WebSocketClosedError:
             self.close()
-
-    def on_close(self) -> None:
-        if self.far is not None:
-            self.far.close()

@@ -29,8 +29,9 @@ export async function insertCell(
   notebooks: INotebookTracker,
   text: string
 ): Promise<void> {
+  const kernelName = app.serviceManager.kernelspecs.specs?.default;
   const panel: NotebookPanel =
-    notebooks.currentWidget ?? (await app.commands.execute('notebook:create-new'));
+    notebooks.currentWidget ?? (await app.commands.execute('notebook:create-new', { kernelName }));
   await panel.context.ready;
   await panel.revealed;
   const active = panel.content.activeCell?.model;

@@ -7,12 +7,11 @@ import { address, placeOf } from './server';
 
 const LOOK = 500; // milliseconds between looks at the page's address, which carries its knobs
 const LATE = 20000; // milliseconds after which a page is shown as far as it is
-const NARROW = 1150; // pixels below which the page leaves its right column closed
 const MAY = ['scripts', 'same-origin', 'downloads', 'forms', 'popups'].map(
   what => `allow-${what}` as IFrame.SandboxExceptions
 );
 
-/** The frame itself. `place`: the page's path and query, without theme; `moved`: it or the title. */
+/** The frame. `place`: the page's path and query, without theme; `moved`: it or the title has. */
 export class PageFrame extends IFrame {
   readonly moved = new Signal<this, string>(this);
 
@@ -47,7 +46,7 @@ export class PageFrame extends IFrame {
   protected onResize(message: { width: number }): void {
     const width = message.width > 0 ? message.width : this.node.offsetWidth;
     if (!this.url && width > 0) {
-      this.url = address(this.place, this._dark, width < NARROW);
+      this.url = address(this.place, this._dark, width);
     }
   }
 

@@ -46,8 +46,6 @@ export function addRunFiles(app: JupyterFrontEnd, factory: RunFileFactory): void
     name: KIND,
     displayName: 'Workbench run',
     extensions: ['.run'],
-    mimeTypes: ['application/vnd.apache.parquet'],
-    contentType: 'file',
     fileFormat: 'base64',
     icon: workbenchIcon
   });

@@ -32,9 +32,9 @@ export const runs = () => ask<IRuns>('runs');
 const top = () => URLExt.join(ServerConnection.makeSettings().baseUrl, 'workbench/app') + '/';
 
 /** The address of a page of the app; `place` is its path and query, such as `study?slug=flover`. */
-export function address(place: string, dark: boolean, narrow: boolean): string {
+export function address(place: string, dark: boolean, width: number): string {
   const whole = new URL(top() + place, window.location.href);
-  whole.searchParams.set('frame', narrow ? 'lab-narrow' : 'lab');
+  whole.searchParams.set('frame', width < 800 ? 'lab-tight' : width < 1150 ? 'lab-narrow' : 'lab');
   whole.searchParams.set('theme', dark ? 'dark' : 'light');
   return whole.href;
 }

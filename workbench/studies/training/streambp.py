@@ -124,16 +124,16 @@ def table(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
 
 def time(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Medians of rounds in turns, nothing watched."""
-    sized = update(config, {"tokens": 1024 if fast else 4096, "rounds": 3, "sweep": "nothing",
+    sized = update(config, {"tokens": 2048 if fast else 4096, "rounds": 3, "sweep": "nothing",
                             "exact": False, "beside": True, "batch": 1, "layers": 4,
                             "hidden": 128, "width": 384, "tile": 128,
                             "vocabulary": 2048})  # fmt: skip
     found = values(run_config(sized), SECONDS)
     ours, kept = found[config.method.kind], found["checkpointing"]
     return Outcome(
-        "at most 1.5× the time of checkpointing",
+        "at most 1.35× the time of checkpointing",
         f"{ours / kept:.2f}× ({ours * 1e3:.0f} ms; as it is {found['plain'] * 1e3:.0f} ms)",
-        ours <= 1.5 * kept,
+        ours <= 1.35 * kept,
     )
 
 
@@ -199,7 +199,7 @@ STUDY = Study(
             paper="comparable or even less BP time (abstract)",
             grade="measured",
             check=time,
-            broken={"method.partitions": 512},
+            broken={"method.partitions": 128},
             timed=True,
         ),
     ),

@@ -21,7 +21,7 @@ class ReadingConfig(Config):
         0.004, "Seconds between two tokens of the input; 0: it is there at once",
         low=0.0, high=10.0, unit="s",
     )  # fmt: skip
-    task: Ledger = knob(Ledger(), "What is read")
+    task: Ledger = knob(Ledger(entries=5), "What is read")
     problems: int = knob(1, "Problems read side by side", low=1, high=2048, log=True)
     first: int = knob(0, "Seed of the first test problem", low=0, high=2**31 - 1)
     sweep: bool = knob(
@@ -49,7 +49,9 @@ class ReadingConfig(Config):
 
     def reasoning(self) -> ReasoningConfig:
         """The mind of such a run."""
-        pages = max(self.pages, 40 * self.problems)
+        letters = 5 * self.task.entries + 8, 10 * self.task.entries + 16  # read, thought: at most
+        each = sum(-(-count // self.page_size) for count in letters)
+        pages = max(self.pages, each * self.problems)
         return ReasoningConfig(
             model=self.model, dtype=self.dtype, page_size=self.page_size, pages=pages
         )

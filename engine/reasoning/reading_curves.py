@@ -12,6 +12,7 @@ from engine.core.events import AnyEvent, Mark, Span, Token
 from engine.reasoning.mind import Mind
 from engine.reasoning.reading_config import ReadingConfig
 from engine.reasoning.reading_loop import drawn, readers_of
+from engine.reasoning.reading_waits import ROUNDING
 from engine.reasoning.stream_loop import go
 from engine.reasoning.stream_words import StreamWords
 
@@ -49,5 +50,5 @@ def _point(
     tokens = [e for e in events if type(e) is Token]
     thought = next(e.time for e in tokens if e.thread == "think")
     onset = sum(e.thread == "read" and e.time <= thought for e in tokens)
-    passes = sum(type(e) is Span and whole < e.time <= end for e in events)
+    passes = sum(type(e) is Span and whole + ROUNDING < e.time <= end for e in events)
     return float(passes), float(onset)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from engine.core.events import Mark, Span, Token
 from engine.core.log import Log
 
+ROUNDING = 1e-9  # s: a pass that ends as the last token arrives has not read it
+
 
 @dataclass(frozen=True, slots=True)
 class Wait:
@@ -42,8 +44,8 @@ def waits(log: Log) -> list[Wait]:
                 read=len(read),
                 onset_s=think[0] - arrival,
                 answer_s=think[-1] - arrival,
-                answer_passes=sum(arrival < time <= think[-1] for time in passes),
-                chain=sum(time > arrival for time in think),
+                answer_passes=sum(arrival + ROUNDING < time <= think[-1] for time in passes),
+                chain=sum(time > arrival + ROUNDING for time in think),
                 right=verdicts[f"think{name}"] == "right",
             )
         )

@@ -58,7 +58,7 @@ def go(
                 begun.add(feed.stream)
                 emit(Branch(now, feed.stream.name, "", "running"))
         logits_RV = caches.write([feed for _, feed in planned], lasts)
-        now = clock.now()
+        now = caches.cache.now  # the moment the pass ended
         for (session, feed), logits_V in zip(planned, logits_RV, strict=True):
             session.take(feed, logits_V, now)
         for session in alive:

@@ -4,7 +4,8 @@ In come a model's weights and a `Script` with its explicit mask and positions; n
 view is involved. Shape letters: N tokens, V vocabulary.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -16,29 +17,43 @@ from engine.models.reference import dense
 from engine.reasoning.streams import Script
 
 
-@torch.inference_mode()
 def from_scratch(
     config: ModelConfig, weights: Mapping[str, Tensor], script: Script
 ) -> np.ndarray:  # fmt: skip
     """logits_NV of every token of the script."""
-    logits_BTV = dense(
-        config,
-        weights,
-        torch.from_numpy(script.tokens_N)[None],
-        positions_BT=torch.from_numpy(script.positions_N)[None],
-        visible_BTS=torch.from_numpy(script.visible_NN)[None],
-    )
+    with torch.inference_mode(), _one_thread():
+        logits_BTV = dense(
+            config,
+            weights,
+            torch.from_numpy(script.tokens_N)[None],
+            positions_BT=torch.from_numpy(script.positions_N)[None],
+            visible_BTS=torch.from_numpy(script.visible_NN)[None],
+        )
     found: np.ndarray = logits_BTV[0].numpy()
     return found
 
 
 def changed(
-    config: ModelConfig, weights: Mapping[str, Tensor], script: Script, place: int, token: int
-) -> np.ndarray:
-    """Whether each token's logits differ in any bit once the token at `place` is another."""
+    config: ModelConfig, weights: Mapping[str, Tensor], script: Script, place: int, token: int,
+    before_NV: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Whether each token's logits differ in any bit once the token at `place` is another.
+
+    `before_NV`: the script's own logits from scratch.
+    """
     tokens_N = script.tokens_N.copy()
     tokens_N[place] = token
-    before_NV = from_scratch(config, weights, script)
     after_NV = from_scratch(config, weights, replace(script, tokens_N=tokens_N))
     differ: np.ndarray = (before_NV != after_NV).any(-1)
     return differ
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Small forwards are done before a busy machine has woken a second thread."""
+    had = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(had)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from engine.core.events import AnyEvent, Mark, Span
 from engine.core.log import Log
 
+ROUNDING = 1e-9  # s: a pass that ends as a question arrives has not heard it
+
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
@@ -27,32 +29,36 @@ def of_events(
     """The same, of events; `asked_s`: when the questions of each problem arrived."""
     told = list(events)
     passes = [e.time for e in told if type(e) is Span and e.name == "step"]
-    marks = [e for e in told if type(e) is Mark and e.name == "react"]
+    marks = [e for e in told if type(e) is Mark]
     found = []
     for place, questions in enumerate(asked_s):
         name = str(place) if len(asked_s) > 1 else ""
-        beside = [mark.time for mark in marks if mark.lane == f"say{name}"]
-        in_turn = [mark.time for mark in marks if mark.lane == f"all{name}"]
-        pairs = [*zip(questions, in_turn, strict=False), *_soonest(questions, beside)]
-        for arrival, react in pairs:
-            between = sum(arrival < time <= react for time in passes)
-            found.append(Reaction(between, react - arrival))
+        react, heard, in_turn = (
+            [mark.time for mark in marks if (mark.lane, mark.name) == (f"{lane}{name}", what)]
+            for lane, what in (("say", "react"), ("ask", "ask"), ("all", "react"))
+        )
+        beside = zip(questions, _soonest(heard, react), strict=False)
+        for arrival, at in [*zip(questions, in_turn, strict=False), *beside]:
+            if at is not None:
+                between = sum(arrival + ROUNDING < time <= at for time in passes)
+                found.append(Reaction(between, at - arrival))
     return found, sum(map(len, asked_s))
 
 
-def _soonest(questions: Sequence[float], react: Sequence[float]) -> list[tuple[float, float]]:
-    """Each question with the first answer begun before the next question, if there is one."""
+def _soonest(heard: Sequence[float], react: Sequence[float]) -> list[float | None]:
+    """When the answer to each question began, if it did before the next question was heard."""
+    ends = [*heard[1:], float("inf")]
+    return [
+        next((at for at in react if one < at <= until), None)
+        for one, until in zip(heard, ends, strict=False)
+    ]
+
+
+def verdicts(log: Log) -> list[tuple[int, int]]:
+    """Of each problem of a run: questions answered rightly, and questions."""
     found = []
-    for arrival, until in zip(questions, [*questions[1:], float("inf")], strict=True):
-        found += [(arrival, time) for time in react if arrival < time <= until][:1]
-    return found
-
-
-def verdicts(log: Log) -> tuple[int, int]:
-    """Questions answered rightly, and questions, over all problems of a run."""
-    right = total = 0
     for mark in log.of(Mark):
         if mark.name == "verdict":
             said, _, rest = mark.text.partition(" of ")
-            right, total = right + int(said), total + int(rest.split()[0])
-    return right, total
+            found.append((int(said), int(rest.split()[0])))
+    return found

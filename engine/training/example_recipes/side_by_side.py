@@ -45,9 +45,11 @@ class SideBySide(ExampleRecipe):
     def scores(self, folder: Path, fast: bool) -> dict[str, Score]:
         found = {}
         for form in ("side by side", "in turns"):
-            config = self._config(folder, form, 8 if fast else PROBLEMS)
-            right, total = verdicts(Run.execute(run, config).log)
-            found[f"Answers right, {form}"] = Score(right / total, *wilson(right, total), total)
+            count = 8 if fast else PROBLEMS
+            log = Run.execute(run, self._config(folder, form, count)).log
+            right = sum(right == asked for right, asked in verdicts(log))
+            name = f"Every question of a problem answered rightly, {form}"
+            found[name] = Score(right / count, *wilson(right, count), count)
         return found
 
     def samples(self, folder: Path) -> Sequence[str]:

@@ -27,7 +27,7 @@ from engine.training.task_tokenizer import task_tokenizer
 
 LONGEST, AMOUNTS = 12, (9, 99)  # entries and amounts of the examples
 APART = 64  # position of the first thought
-PROBLEMS = 1000  # of each score
+PROBLEMS, TOGETHER = 1000, 250  # of each score, in one run
 
 
 class ThinkWhileReading(ExampleRecipe):
@@ -48,9 +48,12 @@ class ThinkWhileReading(ExampleRecipe):
         found = {}
         count = 8 if fast else PROBLEMS
         for policy in ("streaming", "batch"):
-            for entries in (6, 10):
-                config = self._config(folder, policy, entries, count)
-                right = sum(wait.right for wait in waits(Run.execute(run, config).log))
+            for entries in (4, 5, 6):
+                right = 0
+                for first in range(0, count, TOGETHER):
+                    config = self._config(folder, policy, entries, min(count, TOGETHER))
+                    config = update(config, {"first": 100 * first})
+                    right += sum(wait.right for wait in waits(Run.execute(run, config).log))
                 name = f"Right after {entries} entries, {policy} thinking"
                 found[name] = Score(right / count, *wilson(right, count), count)
         return found

@@ -93,13 +93,14 @@ def test_turns_read_think_and_answer_in_order():
 
 
 def test_reactions_are_counted_in_passes_from_the_arrival():
-    events = [
-        *[Span(float(at), "engine", "step", at - 1.0) for at in range(1, 5)],
-        Mark(4.0, "say", "react"), Mark(9.0, "say", "react"),
-    ]  # fmt: skip
-    found, asked = of_events(events, [[2.0, 6.0, 20.0]])
+    passes = [Span(float(at), "engine", "step", at - 1.0) for at in range(1, 5)]
+    heard = [Mark(3.0, "ask", "ask"), Mark(7.0, "ask", "ask"), Mark(21.0, "ask", "ask")]
+    react = [Mark(4.0, "say", "react"), Mark(9.0, "say", "react")]
+    found, asked = of_events([*passes, *heard, *react], [[2.0, 6.0, 20.0]])
     assert asked == 3
     assert [(one.passes, one.seconds) for one in found] == [(2, 2.0), (0, 3.0)]
+    missed, _ = of_events([*heard, react[1]], [[2.0, 6.0, 20.0]])
+    assert [one.seconds for one in missed] == [3.0]
     late = [Mark(7.0, "all", "react"), Mark(8.0, "all", "react")]
     found, _ = of_events(late, [[2.0, 3.0]])
     assert [one.seconds for one in found] == [5.0, 5.0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.errors import BadInput
-from engine.reasoning.stream_reference import changed
+from engine.reasoning.stream_reference import changed, from_scratch
 from engine.reasoning.stream_words import StreamWords
 from engine.reasoning.streams import in_rows, reach, while_reading, who_sees
 from engine.tasks import ledger
@@ -63,9 +63,10 @@ def test_a_token_changes_exactly_the_logits_it_may_change(sees):
     tokens_RS = np.random.default_rng(0).integers(0, shape.vocab, (7, 3))
     script = in_rows(tokens_RS, who_sees(sees, ["a", "b", "c"]))
     may_NN = reach(script.visible_NN, shape.layers)
+    before = from_scratch(shape, held, script)
     for place in range(len(script.tokens_N)):
         other = int(script.tokens_N[place] + 1) % shape.vocab
-        assert (changed(shape, held, script, place, other) == may_NN[:, place]).all()
+        assert (changed(shape, held, script, place, other, before) == may_NN[:, place]).all()
 
 
 def test_a_mask_that_leaks_is_noticed():
@@ -73,7 +74,8 @@ def test_a_mask_that_leaks_is_noticed():
     script = in_rows(np.arange(12).reshape(6, 2), who_sees("", ["a", "b"]))
     may_NN = reach(script.visible_NN, shape.layers)
     script.visible_NN[9, 0] = True
-    assert (changed(shape, weights(shape), script, 0, 50) & ~may_NN[:, 0]).any()
+    before = from_scratch(shape, weights(shape), script)
+    assert (changed(shape, weights(shape), script, 0, 50, before) & ~may_NN[:, 0]).any()
 
 
 def test_a_letter_is_another_word_in_another_stream():

@@ -35,7 +35,7 @@ class SpawningConfig(Config):
         0, "Tokens of a problem's threads together; 0: no limit", low=0, high=1 << 20,
         unit="tokens", group="budget",
     )  # fmt: skip
-    children: int = knob(8, "Children that one join may have", low=0, high=64, group="budget")
+    children: int = knob(8, "Children that one join may have", low=1, high=64, group="budget")
     threads: int = knob(128, "Threads that may run at once", low=1, high=1024, group="budget")
 
     page_size: int = knob(16, "Tokens in a page", low=1, high=256, unit="tokens", group="cache")

@@ -126,8 +126,8 @@ def _begin(
 def _tell(live: Live, now: float, family: Family, verdict: Verdict, ended: int, right: int) -> None:
     """The answer, the verdict and the counters of a problem that is done."""
     name = family.root.name
-    answer = " ".join(returned(words_of(family.root.tokens))[1:]) or "none"
-    live.emit(Mark(now, name, "answer", answer))
+    answer = steps(words_of(family.root.tokens))
+    live.emit(Mark(now, name, "answer", " ".join(map(str, answer)) if answer else "none"))
     said = "right" if verdict.right else "wrong"
     live.emit(Mark(now, name, "verdict", f"{said}: {verdict.reason}"))
     depth = max(thread.depth for thread in (family.root, *family.children))

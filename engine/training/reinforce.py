@@ -32,8 +32,8 @@ class Reinforcement(Config):
     """How many episodes a step plays and how far it moves the weights."""
 
     seed: int = knob(0, "Seed of problems and of draws", low=0, high=2**31)
-    steps: int = knob(60, "Rounds of playing and learning", low=1, high=100_000, unit="steps")
-    problems: int = knob(32, "Problems in a round", low=1, high=4096)
+    steps: int = knob(48, "Rounds of playing and learning", low=1, high=100_000, unit="steps")
+    problems: int = knob(24, "Problems in a round", low=1, high=4096)
     group: int = knob(8, "Episodes of each problem, compared with each other", low=2, high=256)
     updates: int = knob(2, "Optimiser steps on the episodes of a round", low=1, high=64)
     rate: float = knob(3e-4, "Learning rate at first; falls evenly to nothing", low=1e-7, high=1.0)

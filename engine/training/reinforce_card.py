@@ -21,8 +21,9 @@ problems are on the other side of a split by problem: no problem is on both.
 | Tokens | {entries:,} words of traces |
 | Reinforcement | {recipe[training][steps]:,} rounds of {recipe[training][problems]:,} problems, \
 {recipe[training][group]} episodes of each: {episodes:,} episodes |
-| Rate | {recipe[training][rate]:g}, {recipe[training][updates]} updates a round, ratios clipped \
-at 1 ± {recipe[training][clip]:g} |
+| Rate | {recipe[training][rate]:g} at first, falling to nothing; {recipe[training][updates]} \
+updates a round, ratios clipped at 1 ± {recipe[training][clip]:g}, divergence weighed by \
+{recipe[training][kl]:g} |
 | Contexts | {recipe[training][window]:,} tokens each while it was reinforced |
 
 | Score on test problems | | 95% interval | problems |

@@ -35,7 +35,7 @@ COUNTDOWN = ReinforcedRecipe(
     name="countdown-reinforced",
     about="A very small Llama that spawns and joins threads to search for Countdown's answers",
     start="countdown-imitated",
-    training=Reinforcement(steps=105, problems=16, group=8, updates=2, rate=3e-4),
+    training=Reinforcement(steps=48, problems=24, group=8, updates=2, rate=3e-4, kl=0.05),
 )
 
 

@@ -1,0 +1,56 @@
+"""The reinforced model: its folder is its recipe's, and both can be made again."""
+
+import json
+from pathlib import Path
+
+from engine.core.clock import WallClock
+from engine.core.config import from_dict
+from engine.core.events import AnyEvent, Level
+from engine.core.paths import dataset
+from engine.models.find import find
+from engine.training.recipes import reproduce
+from engine.training.reinforce_recipe import COUNTDOWN, ReinforcedRecipe, reinforced_recipes
+
+FILES = [
+    "README.md",
+    "config.json",
+    "generation_config.json",
+    "model.safetensors",
+    "recipe.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+]
+
+
+def test_the_shipped_folder_was_made_by_its_recipe():
+    for name, recipe in reinforced_recipes().items():
+        folder = dataset(f"models/{name}")
+        facts = json.loads((folder / "recipe.json").read_text())
+        assert from_dict(ReinforcedRecipe, facts["recipe"]) == recipe
+        card = (folder / "README.md").read_text()
+        assert f"workbench train {name}" in card
+        for score in facts["scores"].values():
+            assert score["low"] < score["value"] < score["high"]
+            assert f"**{score['value']:.1%}**" in card
+        assert sum(path.stat().st_size for path in folder.iterdir()) < 2_200_000
+
+
+def test_it_scores_higher_by_threads_than_what_it_began_as():
+    stated = [
+        json.loads((dataset(f"models/{name}") / "recipe.json").read_text())["scores"]
+        for name in (COUNTDOWN.start, COUNTDOWN.name)
+    ]
+    threads = next(name for name in stated[0] if name.startswith("Spawning"))
+    assert stated[1][threads]["low"] > stated[0][threads]["high"]
+
+
+def test_a_fast_run_makes_both_models(tmp_path: Path):
+    events: list[AnyEvent] = []
+    folder = reproduce(
+        COUNTDOWN.name, tmp_path / COUNTDOWN.name, events.append, True, clock=WallClock()
+    )
+    for name in (COUNTDOWN.name, COUNTDOWN.start):
+        assert sorted(path.name for path in (tmp_path / name).iterdir()) == FILES
+    figures = {event.name for event in events if isinstance(event, Level)}
+    assert {"loss", "reward", "children", "divergence"} <= figures
+    assert find(str(folder)).config.vocab == find(COUNTDOWN.name).config.vocab

@@ -1,7 +1,6 @@
 """Waits over the pace of the input, streaming beside batch, on a virtual clock.
 
-The model really thinks; only what a pass lasts is given. One point per pace, the mean of a few
-problems.
+The model really thinks about the first problem of the config; only what a pass lasts is given.
 """
 
 import numpy as np

@@ -194,7 +194,7 @@ def span(right: np.ndarray) -> str:
 STUDY = Study(
     slug="streaming-thinker",
     driver=run,
-    config=ReadingConfig(),
+    config=ReadingConfig(first=1),
     views=("threads", "curves", "page_map", "levels"),
     about=(
         "The input and the thoughts about it are two streams, each with a cache of its own over "

@@ -45,6 +45,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     ranks.add_argument("--limit", metavar="SECONDS",
                        help="longest that a phase of a step may take (default 300)")  # fmt: skip
     ranks.add_argument("--port", metavar="N", help="where ranks meet (default: any free port)")
+    ranks.add_argument("--ray", nargs="?", const="", metavar="ADDRESS",
+                       help="ranks as actors of a local Ray or the cluster at ADDRESS")  # fmt: skip
     ranks.add_argument("--fault", metavar="RANK:PHASE:STEP",
                        help="kill a rank there (…:stop stops it), to see what happens")  # fmt: skip
 
@@ -56,8 +58,9 @@ def run(args: argparse.Namespace) -> int:
 def _recipe(args: argparse.Namespace) -> int:
     from engine.training.recipes import RECIPES, reproduce
 
-    wanted = ["validation", "set", "knobs", "random", "save", "ranks", "limit", "port", "fault"]
-    given = [name for name in wanted if getattr(args, name)]
+    wanted = ["validation", "set", "knobs", "random", "save", "ranks", "limit", "port", "fault",
+              "ray"]  # fmt: skip
+    given = [name for name in wanted if getattr(args, name) not in (None, "", False, [])]
     if given:
         recipes = ", ".join(RECIPES)
         raise BadInput(
@@ -90,7 +93,7 @@ def configured(args: argparse.Namespace) -> Any:
         f"training.{name}" if name in Training.model_fields else name: value
         for name, value in changes(args.set).items()
     }
-    for name in ("ranks", "limit", "port", "fault"):
+    for name in ("ranks", "limit", "port", "fault", "ray"):
         if getattr(args, name) is not None:
             turned[name] = getattr(args, name)
     if args.fault:
@@ -106,6 +109,8 @@ def _train(args: argparse.Namespace) -> int:
     config = configured(args)
     if args.knobs:
         return list_knobs(config, args.json)
+    if config.ray is not None:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     driver, first = _driver()
     out = Path(config.out).expanduser()
     try:
@@ -114,19 +119,30 @@ def _train(args: argparse.Namespace) -> int:
         raise BadInput(f"{out}: cannot train into it ({fault.strerror}); choose another") from None
     place = args.save or str(out / RUN)
     running = Run.start(driver, config, seed=config.training.seed, study="training")
-    code = 0
-    try:
-        with _ended_kindly():
-            follow(running, SAVING) if first else _wait(running)
-    except KeyboardInterrupt:
-        code = 130
-    finally:
+    with _ended_kindly():
+        code = _ended(running, first)
         # However it ended, what happened can be looked at.
         if first and running.log.events:
             save(running.log, place)
-    if first:
-        _say_how_it_ended(running.log, config, place, args.json, code)
+        if code == 2:
+            say(f"workbench: {running.failure}")
+        elif first:
+            _say_how_it_ended(running.log, config, place, args.json, code)
     return code
+
+
+def _ended(running: Any, first: bool) -> int:
+    """Wait for the end, and hear no more of requests to end; the exit code."""
+    try:
+        follow(running, SAVING) if first else _wait(running)
+    except BadInput:
+        return 2
+    except KeyboardInterrupt:
+        # Where a rank was lost, torchrun ends the others: the loss is what is to be told.
+        return 2 if isinstance(running.failure, BadInput) else 130
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    return 0
 
 
 def _driver() -> tuple[Any, bool]:

@@ -24,6 +24,11 @@ class PeerGone(RuntimeError):
         super().__init__(cause)
         self.peer = peer
 
+    @property
+    def told(self) -> str:
+        """Who was lost and why; at a barrier nobody knows who."""
+        return f"lost {f'rank {self.peer}' if self.peer >= 0 else 'another rank'} ({self})"
+
 
 class Fault(Config):
     """A rank that dies or stops on purpose, to see what becomes of the others."""
@@ -42,7 +47,9 @@ class Fault(Config):
 def read_fault(text: str) -> Fault:
     """From `RANK:PHASE:STEP`, or with `:stop` at its end. Raises BadInput."""
     parts = text.split(":")
-    how = parts.pop() if parts[-1] in ("kill", "stop") else "kill"
+    how: Literal["kill", "stop"] = "stop" if parts[-1] == "stop" else "kill"
+    if parts[-1] in ("kill", "stop"):
+        parts.pop()
     if len(parts) != 3 or not parts[0].isdigit() or not parts[2].isdigit():
         raise BadInput(f"fault {text!r}: write RANK:PHASE:STEP, such as 1:backward:5 (or …:stop)")
     return Fault(rank=int(parts[0]), phase=parts[1], step=int(parts[2]), how=how)

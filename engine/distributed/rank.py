@@ -159,7 +159,7 @@ def main(place: Place, limit: float, lines: board.Board, pipe: Connection, work:
         rank.transport.finish()
         record.sent, record.received = rank.transport.sent, rank.transport.received
     except PeerGone as fault:
-        record.failed, record.peer = f"lost rank {fault.peer} ({fault})", fault.peer
+        record.failed, record.peer = fault.told, fault.peer
     except BadInput as fault:
         record.failed, record.refused = str(fault), True
     except BaseException as fault:

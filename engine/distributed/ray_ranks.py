@@ -13,20 +13,22 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.core.errors import BadInput
-from engine.distributed.faults import PeerGone, RankLost
+from engine.distributed.faults import PeerGone, RankLost, hung
 from engine.distributed.fleet import called
 from engine.distributed.rank import LOOPBACK, SLACK, Place, Starter, join
 from engine.distributed.ray_fleet import TICK, start
 from engine.distributed.record import Record, decode, encode
 
-GRACE = 2.0  # seconds in which a living rank answers what it is doing
+GRACE = 2.0  # seconds in which news of a rank that has ended, or of one that failed, still come
+STARTING = 120.0  # seconds for all actors to be there
 
 
 class RankActor:
-    """One rank, wherever Ray puts it. `doing` answers beside `work`, in a thread of its own."""
+    """One rank, wherever Ray puts it. All but `work` answers beside it, in another thread."""
 
     def __init__(self) -> None:
-        self.told = ""
+        self.doing, self.asked = "", False
+        self.told: list[bytes] = []
 
     def address(self) -> str:
         """Where this machine can be reached."""
@@ -42,23 +44,30 @@ class RankActor:
     def pid(self) -> int:
         return os.getpid()
 
-    def doing(self) -> str:
-        """What the rank says that it is doing."""
-        return self.told
+    def news(self) -> tuple[str, list[bytes]]:
+        """What the rank is doing, and the records it told since this was asked last."""
+        told, self.told = self.told, []
+        return self.doing, told
+
+    def stop(self) -> None:
+        """Ask the rank to end by itself."""
+        self.asked = True
 
     def work(self, name: str, place: tuple[int, int, str, int], given: str, limit: float) -> bytes:
         """Be a rank until the work is done; its record. `name` as in `fleet.called`."""
         rank, ranks, address, port = place
         record = Record(rank)
+        starter = Starter(
+            self._say, lambda each: self.told.append(encode(each)), lambda: self.asked
+        )
         try:
-            at = Place(rank, ranks, address, port, False)
-            here = join(at, limit + SLACK, Starter(self._say))
+            here = join(Place(rank, ranks, address, port, False), limit + SLACK, starter)
             record = here.record
             called(name)(here, json.loads(given))
             here.transport.finish()
             record.sent, record.received = here.transport.sent, here.transport.received
         except PeerGone as fault:
-            record.failed, record.peer = f"lost rank {fault.peer} ({fault})", fault.peer
+            record.failed, record.peer = fault.told, fault.peer
         except BadInput as fault:
             record.failed, record.refused = str(fault), True
         except Exception as fault:
@@ -67,82 +76,134 @@ class RankActor:
         return encode(record)
 
     def _say(self, text: str) -> None:
-        self.told = text
+        self.doing = text
 
 
-def launch_on_ray(work: str, ranks: int, given: Any = None, *, limit: float = 60.0,
-                  address: str = "", seen: Callable[[list[int]], object] = lambda pids: None,
-                  ) -> list[Record]:  # fmt: skip
-    """As `launch`, with each rank an actor of a Ray cluster; `work` is named `module:function`.
+def launch_on_ray(
+    work: str,
+    ranks: int,
+    given: Any = None,
+    *,
+    limit: float = 60.0,
+    phases: bool = False,
+    address: str = "",
+    poll: Callable[[], object] = lambda: None,
+    tell: Callable[[Record], object] = lambda record: None,
+    stop: Callable[[], bool] = lambda: False,
+    seen: Callable[[list[int]], object] = lambda pids: None,
+) -> list[Record]:
+    """As `launch`, with each rank an actor of the Ray cluster at `address`, or of a local one.
 
-    `limit`: seconds for all of it; `seen` is told the ranks' process ids. Raises RankLost naming
-    the rank that died, hung or raised. No actor is left when it returns.
+    `work` is named `module:function`, `given` is plain JSON values; `seen` is told the ranks'
+    process ids. Raises RankLost naming the rank that died, hung or raised. No actor is left when it
+    returns.
     """
     ray = start(address)
     kind = ray.remote(max_restarts=0, max_concurrency=2)(RankActor)
     actors = [kind.remote() for _ in range(ranks)]
     try:
-        until = time.monotonic() + limit
-        places = ray.get([actor.address.remote() for actor in actors], timeout=limit)
+        places = ray.get([actor.address.remote() for actor in actors], timeout=STARTING)
         meeting = LOOPBACK if len(set(places)) == 1 else places[0]
-        port = ray.get(actors[0].free_port.remote(meeting), timeout=limit)
-        seen(ray.get([actor.pid.remote() for actor in actors], timeout=limit))
+        port = ray.get(actors[0].free_port.remote(meeting), timeout=STARTING)
+        seen(ray.get([actor.pid.remote() for actor in actors], timeout=STARTING))
         text = json.dumps(given)
         running = {
             actor.work.remote(work, (rank, ranks, meeting, port), text, limit): rank
             for rank, actor in enumerate(actors)
         }
-        return _gathered(ray, actors, running, until, limit)
+        return _Watching(ray, actors, running, limit, phases, poll, tell, stop).gather()
     except ray.exceptions.GetTimeoutError:
         raise BadInput(
-            f"ray: {ranks} ranks could not be started within {limit:g} s; is the cluster too small?"
+            f"ray: {ranks} ranks were not there within {STARTING:g} s; is the cluster too small?"
         ) from None
     finally:
         for actor in actors:
             ray.kill(actor)
 
 
-def _gathered(
-    ray: Any, actors: list[Any], running: dict[Any, int], until: float, limit: float
-) -> list[Record]:
-    records: dict[int, Record] = {}
-    while running:
-        ready, _ = ray.wait(list(running), num_returns=1, timeout=TICK)
-        for each in ready:
-            rank = running.pop(each)
-            try:
-                records[rank] = decode(ray.get(each))
-            except ray.exceptions.RayError:
-                raise RankLost(rank, f"rank {rank}: its process died; all ended") from None
-        failed = [record for record in records.values() if record.failed]
-        if any(record.peer < 0 for record in failed) or (failed and not ready):
-            raise _blamed(failed)
-        if running and time.monotonic() > until:
-            raise _silent(ray, actors, sorted(running.values()), limit)
-    return [records[rank] for rank in range(len(actors))]
+class _Watching:
+    """Waits for all ranks' records and passes on what they tell meanwhile."""
 
+    def __init__(
+        self, ray: Any, actors: list[Any], running: dict[Any, int], limit: float, phases: bool,
+        poll: Callable[[], object], tell: Callable[[Record], object], stop: Callable[[], bool],
+    ) -> None:  # fmt: skip
+        self.ray, self.actors, self.running = ray, actors, running
+        self.limit, self.phases, self.end = limit, phases, time.monotonic() + limit
+        self.poll, self.tell, self.stop, self.stopping = poll, tell, stop, False
+        self.records: dict[int, Record] = {}
+        self.failing = float("inf")  # when the first failure was seen
+        self.doing = [""] * len(actors)
+        self.answered = [time.monotonic()] * len(actors)
+        self.asked = [actor.news.remote() for actor in actors]
 
-def _blamed(failed: list[Record]) -> BadInput:
-    """A rank that raised, else one that others lost."""
-    refused = next((record for record in failed if record.refused), None)
-    if refused is not None:
-        return BadInput(refused.failed)
-    own = [record for record in failed if record.peer < 0]
-    if own:
-        return RankLost(own[0].rank, f"rank {own[0].rank}: {own[0].failed}; all ended")
-    peer = failed[0].peer
-    return RankLost(peer, f"rank {peer}: gone, {failed[0].failed}; all ended")
+    def gather(self) -> list[Record]:
+        while self.running:
+            begun = time.monotonic()
+            self.poll()
+            self.end += time.monotonic() - begun  # a paused run is not a hanging one
+            if self.stop() and not self.stopping:
+                self.stopping = True
+                for actor in self.actors:
+                    actor.stop.remote()
+            ready, _ = self.ray.wait(list(self.running), num_returns=1, timeout=TICK)
+            for each in ready:
+                self._ended(each)
+            for rank in self.running.values():
+                self._news(rank, 0.0)
+            self._judge()
+        return [self.records[rank] for rank in range(len(self.actors))]
 
-
-def _silent(ray: Any, actors: list[Any], left: list[int], limit: float) -> RankLost:
-    """Of the ranks that are not done, one that does not answer, or does not wait, is to blame."""
-    doing: dict[int, str] = {}
-    for rank in left:
+    def _ended(self, work: Any) -> None:
+        rank = self.running.pop(work)
         try:
-            doing[rank] = ray.get(actors[rank].doing.remote(), timeout=GRACE)
-        except ray.exceptions.RayError:
-            told = f"rank {rank}: hangs, does not answer after {limit:g} s; all ended"
-            return RankLost(rank, told)
-    busy = [rank for rank in left if not doing[rank].startswith("waiting")] or left
-    told = f"rank {busy[0]}: hangs, still {doing[busy[0]] or 'starting'} after {limit:g} s"
-    return RankLost(busy[0], f"{told}; all ended")
+            record = decode(self.ray.get(work))
+        except self.ray.exceptions.RayError:
+            doing = self.doing[rank] or "starting"
+            told = f"rank {rank}: its process died while {doing}; the run was ended with it"
+            raise RankLost(rank, told) from None
+        for _ in range(2):  # what was asked for before, and what was told since
+            self._news(rank, GRACE)
+        self.records[rank] = record
+
+    def _news(self, rank: int, patience: float) -> None:
+        """Pass on what a rank told, if it answers within `patience` seconds."""
+        if not self.ray.wait([self.asked[rank]], timeout=patience)[0]:
+            return
+        try:
+            doing, told = self.ray.get(self.asked[rank])
+        except self.ray.exceptions.RayError:
+            return  # it died: its work's end says so
+        for each in told:
+            self.tell(decode(each))
+        self.answered[rank] = time.monotonic()
+        if self.phases and doing != self.doing[rank]:
+            self.end = time.monotonic() + self.limit
+        self.doing[rank] = doing
+        self.asked[rank] = self.actors[rank].news.remote()
+
+    def _judge(self) -> None:
+        """Raise where a rank failed or the time is up."""
+        now = time.monotonic()
+        failed = [record for record in self.records.values() if record.failed]
+        if failed:
+            self.failing = min(self.failing, now)
+        # The cause of a failure may turn up after it: a rank that died says so by itself.
+        if failed and self.running and now < self.failing + GRACE:
+            return
+        refused = next((record for record in failed if record.refused), None)
+        if refused is not None:
+            raise BadInput(refused.failed)
+        own = [record for record in failed if record.peer < 0]
+        if own:
+            raise RankLost(own[0].rank, f"rank {own[0].rank}: {own[0].failed}; all ended")
+        if failed:
+            peer = failed[0].peer
+            raise RankLost(peer, f"rank {peer}: gone, {failed[0].failed}; all ended")
+        if self.running and now > self.end:
+            left = set(self.running.values())
+            silent = [now - at if rank in left else 0.0 for rank, at in enumerate(self.answered)]
+            raise hung(
+                [text if rank in left else "waiting, done" for rank, text in enumerate(self.doing)],
+                self.limit, silent,
+            )  # fmt: skip

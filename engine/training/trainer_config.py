@@ -30,6 +30,7 @@ class TrainerConfig(Config):
     limit: float = knob(LIMIT, "Longest that a phase of a step may take with several ranks",
                         low=0.5, high=1e6, unit="s")  # fmt: skip
     port: int = knob(0, "Where ranks meet on this machine; 0: any free one", low=0, high=65_535)
+    ray: str | None = knob(None, "Ranks as actors of the Ray cluster there; empty: a local one")
     fault: str = knob("", "Kill a rank to see what happens: RANK:PHASE:STEP")
     training: Training = knob(Training(), "How it learns")
 

@@ -1,5 +1,7 @@
 """The driver of a training: here in this process, or on ranks that it watches."""
 
+from typing import Any
+
 import torch
 
 from engine.core.clock import WallClock
@@ -30,7 +32,7 @@ def run(config: TrainerConfig, live: Live) -> None:
         fresh=prepared.fresh,
     )  # fmt: skip
     live.report(WHAT, 0, config.training.steps)
-    if config.ranks > 1:
+    if config.ranks > 1 or config.ray is not None:
         _on_ranks(config, live)
         return
 
@@ -79,7 +81,8 @@ def run_as_rank(config: TrainerConfig, live: Live, place: Place) -> None:
         work(rank, to_dict(place_config))
         rank.transport.finish()
     except PeerGone as fault:
-        told = f"rank {fault.peer}: lost to rank {place.rank}, {doing[0]} ({fault})"
+        who = f"rank {fault.peer}" if fault.peer >= 0 else "a rank"
+        told = f"{who}: lost to rank {place.rank} while {doing[0]} ({fault})"
         raise RankLost(fault.peer, told) from None
     tell(rank.record)
     if STOPPED in rank.record.arrays:
@@ -100,11 +103,18 @@ def _on_ranks(config: TrainerConfig, live: Live) -> None:
             if isinstance(event, Span) and event.name == "steps":
                 live.report(WHAT, int(event.tag.partition(":")[2]), config.training.steps)
 
+    watched: dict[str, Any] = {"limit": config.limit, "phases": True, "poll": poll, "tell": tell}
+    watched |= {"stop": lambda: stopping}
     try:
-        records = launch(
-            work, config.ranks, to_dict(config), limit=config.limit, phases=True,
-            port=config.port, poll=poll, tell=tell, stop=lambda: stopping,
-        )  # fmt: skip
+        if config.ray is None:
+            records = launch(work, config.ranks, to_dict(config), port=config.port, **watched)
+        else:
+            from engine.distributed.ray_ranks import launch_on_ray
+
+            name = f"{work.__module__}:{work.__name__}"
+            records = launch_on_ray(
+                name, config.ranks, to_dict(config), address=config.ray, **watched
+            )
     except RankLost as fault:
         merging.finish()
         live.emit(Mark(merging.reached, lane(fault.rank), "lost", str(fault)))

@@ -1,21 +1,29 @@
 """On a local Ray: pieces as tasks, ranks as actors, and what becomes of those that fail."""
 
+import json
 import os
 import signal
 import threading
 import time
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from engine.core.errors import BadInput
+from engine.core.run import Run
 from engine.distributed.faults import RankLost
 from engine.distributed.ray_fleet import RayFleet, start
 from engine.distributed.ray_ranks import launch_on_ray
+from engine.training.trainer_config import TrainerConfig
+from engine.training.trainer_run import run
 from tests.engine.distributed.test_fleet import WORK
 from tests.engine.distributed.test_launch import alive
+from tests.engine.models.small import raw
+from tests.engine.training.test_faults import SHORT, losses
 
 WORKS = "tests.engine.distributed.works"
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -90,7 +98,7 @@ def test_a_stopped_actor_is_found_out() -> None:
         pids.extend(seen)
         threading.Timer(0.5, lambda: os.kill(seen[1], signal.SIGSTOP)).start()
 
-    with pytest.raises(RankLost, match="rank 1: hangs, does not answer") as found:
+    with pytest.raises(RankLost, match="rank 1: hangs, no sign of life") as found:
         launch_on_ray(f"{WORKS}:deadlock", 2, None, limit=12, seen=stop)
     assert found.value.rank == 1
     gone(pids)
@@ -109,3 +117,35 @@ def gone(pids: list[int]) -> None:
     while any(alive(pid) for pid in pids) and time.monotonic() < until:
         time.sleep(0.1)
     assert not [pid for pid in pids if alive(pid)]
+
+
+def test_training_on_actors_finds_the_losses_of_processes(tmp_path: Path) -> None:
+    (tmp_path / "tiny").mkdir()
+    small = raw("llama-2", num_hidden_layers=1, hidden_size=16, intermediate_size=16)
+    (tmp_path / "tiny" / "config.json").write_text(json.dumps(small))
+    np.save(tmp_path / "tokens.npy", np.tile(np.arange(2, 50, dtype=np.uint16), 20))
+    found = {}
+    for name, address in (("processes", None), ("actors", "")):
+        config = TrainerConfig(
+            model=str(tmp_path / "tiny"), data=str(tmp_path / "tokens.npy"), threads=1, ranks=2,
+            out=str(tmp_path / name), training=SHORT, ray=address,
+        )  # fmt: skip
+        log = Run.execute(run, config).log
+        times = [event.time for event in log]
+        assert times == sorted(times)
+        found[name] = losses(log)
+        assert (tmp_path / name / "model.safetensors").is_file()
+    assert len(found["actors"]) == 8 and found["actors"] == found["processes"]
+
+
+def test_a_training_actor_that_is_killed_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "config.json").write_text(json.dumps(raw("llama-2", num_hidden_layers=1)))
+    np.save(tmp_path / "tokens.npy", np.tile(np.arange(2, 50, dtype=np.uint16), 20))
+    config = TrainerConfig(
+        model=str(tmp_path / "tiny"), data=str(tmp_path / "tokens.npy"), threads=1, ranks=2,
+        out=str(tmp_path / "out"), training=SHORT, ray="", fault="1:backward:3",
+    )  # fmt: skip
+    with pytest.raises(RankLost, match="rank 1: ") as lost:
+        Run.execute(run, config)
+    assert lost.value.rank == 1

@@ -16,43 +16,29 @@ from engine.core.errors import BadInput
 from workbench import api_answers as answers
 from workbench.api_access import Access
 from workbench.api_requests import Asked, chat, completion, read_json
+from workbench.gate import KINDS, SWALLOWED, guard
 from workbench.live import LiveEngine, Piece, Ticket
 
 BODY = 4 << 20  # bytes of a request's body, at most
-SWALLOWED = 16 * BODY  # of a body too large, before it is refused
 BODY_SECONDS = 60
-SHORT = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    413: "invalid_request_error",
-}
 
 
 class Handler(RequestHandler):
-    """What all handlers share: access, JSON errors, no caching."""
+    """What all handlers share: JSON errors, no caching. Who may ask is the gate's to say."""
 
-    def initialize(self, live: LiveEngine, access: Access) -> None:
-        self.live, self.access = live, access
+    def initialize(self, live: LiveEngine) -> None:
+        self.live = live
 
     def set_default_headers(self) -> None:
         self.set_header("Content-Type", "application/json")
         self.set_header("Cache-Control", "no-store")
         self.set_header("X-Content-Type-Options", "nosniff")
 
-    def prepare(self) -> None:
-        headers = self.request.headers
-        refusal = self.access.refusal(
-            headers.get("Host", ""), headers.get("Origin"), headers.get("Authorization", "")
-        )
-        if refusal is not None:
-            raise HTTPError(refusal[0], reason=None, log_message=refusal[1])
-
     def write_error(self, status: int, **facts: Any) -> None:
         fault = facts.get("exc_info", (None, None, None))[1]
         line = (fault.log_message or "") if isinstance(fault, HTTPError) else ""
         line = line.replace("%%", "%")  # tornado doubles it, for a formatting that is not ours
-        self.finish(answers.error(line or self._reason, SHORT.get(status, "error")))
+        self.finish(answers.error(line or self._reason, KINDS.get(status, "error")))
 
     def log_exception(self, kind: Any, fault: Any, trace: Any) -> None:
         """A client's fault is the client's to hear; only ours go to the log."""
@@ -64,7 +50,6 @@ class Nothing(Handler):
     """Any other address."""
 
     def prepare(self) -> None:
-        super().prepare()
         raise HTTPError(404, "no such address; there are /v1/models, /v1/completions and chat")
 
 
@@ -87,17 +72,10 @@ class Generation(Handler):
 
     def prepare(self) -> None:
         self.body, self.received = bytearray(), 0  # what is kept; bytes there were
-        self.refusal: HTTPError | None = None
         self.request.connection.set_max_body_size(SWALLOWED)
         self.request.connection.set_body_timeout(BODY_SECONDS)
-        try:
-            super().prepare()
-            if (length := self._length()) > SWALLOWED:
-                raise _too_large(length)  # said at once: too much even to be dropped
-        except HTTPError as fault:
-            if self.request.method != "POST" or fault.status_code == 413:
-                raise
-            self.refusal = fault
+        if (length := self._length()) > SWALLOWED:
+            raise _too_large(length)  # said at once: too much even to be dropped
 
     def _length(self) -> int:
         """Bytes the client announces; 0 where it says nothing that makes sense."""
@@ -108,12 +86,10 @@ class Generation(Handler):
 
     def data_received(self, data: bytes) -> None:
         self.received += len(data)
-        if self.received <= BODY and self.refusal is None:
+        if self.received <= BODY:
             self.body += data
 
     async def post(self) -> None:
-        if self.refusal is not None:
-            raise self.refusal
         if self.received > BODY:
             raise _too_large(self.received)
         asked = self._read()
@@ -205,9 +181,9 @@ class Chat(Generation):
     kind = "chat"
 
 
-def handlers(live: LiveEngine, access: Access) -> list[tuple[str, type[Handler], dict[str, Any]]]:
-    """Routes for a tornado application, of its own or the app's."""
-    shared = {"live": live, "access": access}
+def handlers(live: LiveEngine) -> list[tuple[str, type[Handler], dict[str, Any]]]:
+    """Routes for a tornado application, of its own or the app's, behind a gate."""
+    shared = {"live": live}
     return [
         (r"/v1/models", Models, shared),
         (r"/v1/completions", Completions, shared),
@@ -218,5 +194,7 @@ def handlers(live: LiveEngine, access: Access) -> list[tuple[str, type[Handler],
 
 def application(live: LiveEngine, access: Access) -> Application:
     """The API alone, without pages."""
-    routes = [*handlers(live, access), (r"/.*", Nothing, {"live": live, "access": access})]
-    return Application(routes, log_function=lambda handler: None)
+    routes = [*handlers(live), (r"/.*", Nothing, {"live": live})]
+    made = Application(routes, log_function=lambda handler: None)
+    guard(made, access)
+    return made

@@ -11,6 +11,7 @@ from engine.core.errors import BadInput
 from engine.inference.config import InferenceConfig
 from workbench.api import handlers
 from workbench.api_access import Access, access
+from workbench.gate import guard
 from workbench.live import LiveEngine
 from workbench.pages_catalogue import catalogue_page
 from workbench.pages_compare import ComparePage
@@ -19,7 +20,7 @@ from workbench.pages_roofline import RooflinePage
 from workbench.pages_runs import RunsPage
 from workbench.pages_shell import message_page
 from workbench.pages_study import StudyPage, asked_study
-from workbench.server import HOST
+from workbench.server import HOST, address_of
 from workbench.shelf import Shelf
 
 Page = Callable[[], Any]
@@ -64,20 +65,23 @@ def serve(
     model: str = "stdlib-5m",
     runs: tuple[str, ...] = (),
     live: LiveEngine | None = None,
+    host: str = HOST,
     rules: Access | None = None,
 ) -> None:
     """Serve the app until interrupted; `ready` is told its address once it answers.
 
     `runs`: run files to have on the shelf. `live`: an engine already started (then `model` is not
-    read). The API answers on the same port. Raises BadInput for a bad model or run file.
+    read). `rules`: who may enter; by default whoever asks from this machine. The API answers on
+    the same port. Raises BadInput for a bad model or run file, or a host that needs a token.
     """
+    rules = rules or access(host, port)
     shelf = Shelf()
     for path in runs:
         shelf.open(path)
     live = live or LiveEngine(live_config(model), at_once=True).start()
-    server = make_server(port, live, shelf, rules)
+    server = make_server(port, live, shelf, rules, address=host)
     try:
-        server.io_loop.add_callback(ready, f"http://{HOST}:{port}")
+        server.io_loop.add_callback(ready, address_of(host, port))
         server.start()
         # What is imported by now stays: walks over it for garbage held pages up for 0.2 s each.
         gc.freeze()
@@ -96,17 +100,24 @@ def live_config(model: str) -> InferenceConfig:
 def make_server(
     port: int, live: LiveEngine, shelf: Shelf, rules: Access | None = None, **options: Any
 ) -> Any:
-    """The server, not started. `options`: of `panel.serve`, in place of the app's own."""
+    """The server, not started, its gate closed to strangers.
+
+    `options`: of `panel.serve`, in place of the app's own.
+    """
     logging.getLogger("bokeh").setLevel(logging.WARNING)
     pn.extension()
+    hosts = (rules or access(HOST, port)).hosts
     own = {
         "address": HOST,
         "port": port,
-        "websocket_origin": [f"{host}:{port}" for host in (HOST, "localhost")],
-        "extra_patterns": handlers(live, rules or access(HOST, port)),
+        # Bokeh's own check, behind the gate's; it knows no IPv6 addresses.
+        "websocket_origin": sorted(host for host in hosts if "[" not in host),
+        "extra_patterns": handlers(live),
         "show": False,
         "start": False,
         "verbose": False,
         "title": "Parallel Workbench",
     }
-    return pn.serve(pages(live, shelf), **{**own, **options})
+    server = pn.serve(pages(live, shelf), **{**own, **options})
+    guard(server._tornado, rules or access(HOST, server.port))  # a free port is known only now
+    return server

@@ -3,7 +3,7 @@
 import argparse
 import os
 
-from workbench.cli_app import serve_app, until_stopped
+from workbench.cli_app import TOKEN, serve_app, until_stopped
 from workbench.cli_output import say
 
 ABOUT = """serve a model to OpenAI-compatible clients
@@ -12,7 +12,6 @@ ABOUT = """serve a model to OpenAI-compatible clients
 
 On loopback anyone on this machine may ask. Beyond it (--host) a token is required, taken from
 the environment variable WORKBENCH_TOKEN. With --watch the app's live page shows the requests."""
-TOKEN = "WORKBENCH_TOKEN"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

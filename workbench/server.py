@@ -9,7 +9,7 @@ from tornado.httpserver import HTTPServer
 
 from engine.core.errors import BadInput
 from workbench.api import BODY, application
-from workbench.api_access import Access
+from workbench.api_access import EVERYWHERE, LOOPBACK, Access, host_header
 from workbench.live import LiveEngine
 
 HOST = "127.0.0.1"
@@ -30,6 +30,24 @@ def check_port(port: int, host: str = HOST) -> None:
             raise BadInput(
                 f"port {port} on {host}: {why}; free it or choose another with --port"
             ) from None
+
+
+def names_of(host: str) -> tuple[str, ...]:
+    """What this machine is called by those who can reach `host`, the likeliest first."""
+    if host not in EVERYWHERE:
+        return (host,)
+    name = socket.gethostname()
+    try:
+        found = [str(entry[4][0]) for entry in socket.getaddrinfo(name, None)]
+    except OSError:
+        found = []
+    plain = dict.fromkeys([name, *found])
+    return tuple(text for text in plain if text not in LOOPBACK and "%" not in text)
+
+
+def address_of(host: str, port: int) -> str:
+    """What to open in a browser."""
+    return f"http://{host_header(next(iter(names_of(host)), HOST), port)}"
 
 
 def free_port() -> int:

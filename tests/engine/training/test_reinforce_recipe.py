@@ -2,12 +2,15 @@
 
 import json
 from pathlib import Path
+from shutil import copytree
+
+import torch
 
 from engine.core.clock import WallClock
 from engine.core.config import from_dict
 from engine.core.events import AnyEvent, Level
 from engine.core.paths import dataset
-from engine.models.find import find
+from engine.training.folder import saved_weights
 from engine.training.recipes import reproduce
 from engine.training.reinforce_recipe import COUNTDOWN, ReinforcedRecipe, reinforced_recipes
 
@@ -44,13 +47,17 @@ def test_it_scores_higher_by_threads_than_what_it_began_as():
     assert stated[1][threads]["low"] > stated[0][threads]["high"]
 
 
-def test_a_fast_run_makes_both_models(tmp_path: Path):
+def test_a_fast_run_goes_on_from_the_model_beside_it(tmp_path: Path):
+    copytree(dataset(f"models/{COUNTDOWN.start}"), tmp_path / COUNTDOWN.start)
     events: list[AnyEvent] = []
     folder = reproduce(
         COUNTDOWN.name, tmp_path / COUNTDOWN.name, events.append, True, clock=WallClock()
     )
-    for name in (COUNTDOWN.name, COUNTDOWN.start):
-        assert sorted(path.name for path in (tmp_path / name).iterdir()) == FILES
+    assert sorted(path.name for path in folder.iterdir()) == FILES
     figures = {event.name for event in events if isinstance(event, Level)}
-    assert {"loss", "reward", "children", "divergence"} <= figures
-    assert find(str(folder)).config.vocab == find(COUNTDOWN.name).config.vocab
+    assert {"reward", "children", "critical", "divergence", "gradient_norm"} <= figures
+    before, after = (
+        saved_weights(tmp_path / name)[1] for name in (COUNTDOWN.start, COUNTDOWN.name)
+    )
+    assert before.keys() == after.keys()
+    assert any(not torch.equal(before[name], after[name]) for name in before)

@@ -220,7 +220,7 @@ STUDY = Study(
             id="reaction",
             sentence="It reacts to a question in fewer passes than a single stream.",
             paper="a single stream cannot react to new information while writing (abstract)",
-            grade="measured",
+            grade="modelled",
             check=reaction,
             broken={"form": "in turns"},
         ),

@@ -270,8 +270,11 @@ STUDY = Study(
         "4,096, the model 0.7 M parameters instead of 228 M. Serial search is not reinforced, so "
         "both ways are compared as they were imitated. The solver spawns once, one level deep, "
         "and how many children it has is drawn at random: finding out that more are better is "
-        "what reinforcement does. With contexts long enough for a whole serial search the "
-        "advantage is gone: what is left is the shorter critical path. Tokens that a thread reads "
-        "from others are not counted, only those it generates."
+        "what reinforcement does. Draws are at temperature 1, as in training; with "
+        "the likeliest token always taken, imitation alone already asks for 7.6 children and "
+        "solves 76%, reinforcement 78% (500 problems, no difference that could be told). With "
+        "contexts of 256 tokens a serial search solves as many as threads (54% and 56%): what is "
+        "left is the shorter critical path. Tokens that a thread reads from others are not "
+        "counted, only those it generates."
     ),
 )

@@ -9,13 +9,13 @@ import panel as pn
 import panel_material_ui as pmui
 
 from engine.core.errors import BadInput
-from engine.core.file import load
 from engine.core.run import Run
 from widgets.downloads import downloads
 from widgets.host import Stage
 from workbench.pages_shell import Shell, asked, figures_table, html
 from workbench.shelf import Shelf
 from workbench.summary import rows
+from workbench.trace_in import SUFFIXES, open_log
 from workbench.views_of import views_of
 
 UPLOAD = 256 << 20  # bytes of an opened file, at most
@@ -29,7 +29,9 @@ class RunsPage:
         self.fault = html("", margin=(8, 0))
         wanted = self._asked()
         self.choice = pmui.Select(label="Run", options=list(shelf.runs), size="small", width=420)
-        self.upload = pmui.FileInput(accept=".run", label="Open a .run file", margin=(10, 16))
+        self.upload = pmui.FileInput(
+            accept=".run,.json,.gz", label="Open a run or a trace", margin=(10, 16)
+        )
         self.place = pn.Column(sizing_mode="stretch_width", margin=(16, 0))
         self.stage: Stage | None = None
         self.shell.on_dark(lambda on: self.stage.dark(on) if self.stage is not None else None)
@@ -74,7 +76,10 @@ class RunsPage:
         if not event.new:
             return
         try:
-            name = self.shelf.keep(_read(event.new), self.upload.filename or "opened.run")
+            name = self.shelf.keep(
+                _read(event.new, self.upload.filename or "opened.run"),
+                self.upload.filename or "opened.run",
+            )
         except BadInput as wrong:
             self.fault.object = f'<p style="color:var(--wb-wrong)">{escape(str(wrong))}</p>'
             return
@@ -102,10 +107,11 @@ EMPTY = (
 )
 
 
-def _read(data: bytes) -> Run:
+def _read(data: bytes, name: str) -> Run:
     if len(data) > UPLOAD:
         raise BadInput(f"run file: {len(data)} bytes; at most {UPLOAD} can be opened here")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "opened.run"
+        suffix = next((s for s in SUFFIXES if name.lower().endswith(s)), ".run")
+        path = Path(folder) / f"opened{suffix}"
         path.write_bytes(data)
-        return Run(load(path))
+        return Run(open_log(path))

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
-from engine.core.file import load
 from engine.core.run import Run
 from workbench.run_files import inside
 from workbench.session import Session
+from workbench.trace_in import open_log
 
 KEEP = 24  # runs; the oldest go first
 
@@ -43,8 +43,8 @@ class Shelf:
             return unique
 
     def open(self, path: str | Path) -> str:
-        """Read a run file onto the shelf and return its name. Raises BadInput."""
-        run = Run(load(path))
+        """Read a run file, or another tool's trace, onto the shelf. Raises BadInput."""
+        run = Run(open_log(path))
         run.path = Path(path)
         return self.keep(run, Path(path).name)
 

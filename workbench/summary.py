@@ -5,9 +5,10 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from engine.core.events import Branch, Level, Token
+from engine.core.events import Blob, Branch, Level, Token
 from engine.core.log import Log
 from engine.core.measure import serving
+from engine.core.spans import NAME as SPANS
 from widgets.theme import figure
 
 
@@ -51,6 +52,9 @@ def rows(log: Log) -> list[tuple[str, str]]:
         ("events", figure(sum(facts["events"].values()))),
         ("ended", facts["closed"] or "still running"),
     ]
+    spans = sum(blob.shape[1] for blob in log.of(Blob) if _is_table(blob))
+    if spans:  # another tool's trace: they lie beside the log
+        found.insert(2, ("spans", figure(spans)))
     served = facts.get("serving")
     if served:
         found += [
@@ -83,3 +87,7 @@ def _quantiles(latency: dict[str, Any]) -> str:
     if not latency["count"]:
         return "–"
     return ", ".join(f"{name} {figure(latency[name], 's')}" for name in ("p50", "p90", "p99"))
+
+
+def _is_table(blob: Blob) -> bool:
+    return blob.name == SPANS and len(blob.shape) == 2

@@ -23,6 +23,7 @@ MOST = 20_000_000  # spans kept
 MOST_OTHERS = 50_000  # counter values and moments kept
 MOST_NAMES = 60_000  # distinct names kept apart
 MICRO = 1e-6
+WINDOW = "Trace"  # a profiler's note of how long it watched: work of nobody
 DEVICE = re.compile(rb'"name"\s*:\s*"([^"\\]{1,80})"')
 
 Say = Callable[[str], None]
@@ -87,7 +88,8 @@ class _Reader:
 
     def take(self, entries: list[Entry]) -> None:
         """The next entries of the file."""
-        whole = [e for e in entries if e.ph == "X" and e.dur >= 0 and isfinite(e.ts + e.dur)]
+        spans = (e for e in entries if e.ph == "X" and e.cat != WINDOW)
+        whole = [e for e in spans if e.dur >= 0 and isfinite(e.ts + e.dur)]
         first = len(self.start)
         self.start.frombytes(np.array([e.ts for e in whole]).tobytes())
         self.took.frombytes(np.array([e.dur for e in whole]).tobytes())
@@ -151,6 +153,7 @@ class _Reader:
         tag = np.frombuffer(self.tag, np.int32).copy()
         self.counted.tell(self.tags, tag)
         lane, name = (np.frombuffer(column, np.int32)[order] for column in (self.lane, self.name))
+        used, lane = np.unique(lane, return_inverse=True)
         lanes = self._lanes()
         open_ones = self.lost + sum(map(len, self.halves.values()))
         if open_ones:
@@ -177,15 +180,22 @@ class _Reader:
         )
 
     def _lanes(self) -> list[str]:
-        """A name for each lane: its process and thread as the trace calls them, all different."""
+        """A name for each lane: as the trace calls its thread, with what tells it from others."""
+        threads = [
+            self._said("thread_name", *lane, "name") or f"thread {lane[1]}" for lane in self.lanes
+        ]
         found: dict[str, None] = {}
-        for pid, tid in self.lanes:
-            process = self._said("process_name", pid, None, "name")
+        for (pid, tid), thread in zip(self.lanes, threads, strict=True):
+            process = self._said("process_name", pid, None, "name") or f"process {pid}"
             label = self._said("process_labels", pid, None, "labels")
-            thread = self._said("thread_name", pid, tid, "name") or f"thread {tid}"
-            of = label if label and label not in ("CPU",) else process or f"process {pid}"
-            name = f"{of}, {thread}"
-            found[name if name not in found else f"{name} ({pid}, {tid})"] = None
+            names = (
+                f"{label}, {thread}" if label not in ("", "CPU") else thread,
+                f"{thread}, {process}",
+                f"{thread}, {process} ({pid}, {tid})",
+            )
+            alone = threads.count(thread) == 1 or names[0] != thread
+            kept = [n for n in names[0 if alone else 1 :] if n not in found]
+            found[kept[0]] = None
         return list(found)
 
     def _said(self, what: str, pid: Any, tid: Any, key: str) -> str:

@@ -23,7 +23,7 @@ FORM = re.compile(r"sxm|pcie|\d+gb")  # parts of a sheet's name that a driver ma
 
 
 def matrix_product(name: str, dims: Any, types: Any) -> Done | None:
-    """[…, m, k] by […, k, n]: 2 · … · m · k · n flops; each factor read and the result written once.
+    """[…, m, k] by […, k, n]: 2 · … · m · k · n flops; factors read once, the result written once.
 
     None for shapes or types that are not known.
     """

@@ -68,29 +68,32 @@ def run_notebook(
 def read(path: Path) -> nbformat.NotebookNode:
     """The notebook at `path`. Raises BadInput where there is none."""
     try:
-        return nbformat.read(path, as_version=4)
+        book = nbformat.read(path, as_version=4)
+        nbformat.validate(book)  # reading only warns; what is written of it later would fail
+        return book
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file; give a notebook (*.ipynb)") from None
-    except (OSError, ValueError, AttributeError, nbformat.ValidationError) as fault:
+    except Exception as fault:  # nbformat takes the file's shape for granted and trips anywhere
         first = (str(fault).splitlines() or ["unreadable"])[0][:80]
         raise BadInput(f"{path}: not a notebook ({first})") from None
+
+
+def _tags(cell: nbformat.NotebookNode) -> list[str]:
+    return list(cell.get("metadata", {}).get("tags", []))
 
 
 def inject(book: nbformat.NotebookNode, parameters: dict[str, Any], name: str = "notebook") -> None:
     """Put a cell of assignments into `book`. Raises BadInput for undeclared parameters."""
     if not parameters:
         return
-    tagged = [
-        i for i, cell in enumerate(book.cells) if TAG in cell.get("metadata", {}).get("tags", [])
-    ]
+    tagged = [i for i, cell in enumerate(book.cells) if TAG in _tags(cell)]
     if not tagged:
         raise BadInput(f"{name}: takes no parameters (no cell is tagged {TAG!r})")
     names = declared(book.cells[tagged[0]].source)
     for key in parameters:
         if key not in names:
-            raise BadInput(
-                f"-p {key}: {name} has no such parameter; it takes: {', '.join(sorted(names))}"
-            )
+            there = ", ".join(sorted(names))[:200]
+            raise BadInput(f"-p {key}: {name} has no such parameter; it takes: {there}")
     source = "\n".join(f"{key} = {value!r}" for key, value in parameters.items())
     cell = nbformat.v4.new_code_cell(source, metadata={"tags": ["injected-parameters"]})
     book.cells.insert(tagged[0] + 1, cell)
@@ -115,6 +118,7 @@ def report(book: nbformat.NotebookNode) -> str:
     from nbconvert import HTMLExporter
 
     book = copy.deepcopy(book)
+    book.metadata.pop("widgets", None)  # their state, as untrusted as it is useless here
     for cell in book.cells:
         for output in cell.get("outputs", []):
             if "data" in output:

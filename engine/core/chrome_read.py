@@ -59,7 +59,7 @@ def read_chrome(path: str | Path, work: Work = NOTHING) -> Trace:
         reader.notes.append(f"{pieces.left_out:,} entries could not be read")
     if pieces.cut:
         reader.notes.append("the file ends in the middle of an entry")
-    return reader.trace([name.decode() for name in DEVICE.findall(pieces.head)])
+    return reader.trace([name.decode("utf-8", "replace") for name in DEVICE.findall(pieces.head)])
 
 
 class _Numbers(dict[Any, int]):
@@ -153,7 +153,7 @@ class _Reader:
         tag = np.frombuffer(self.tag, np.int32).copy()
         self.counted.tell(self.tags, tag)
         lane, name = (np.frombuffer(column, np.int32)[order] for column in (self.lane, self.name))
-        used, lane = np.unique(lane, return_inverse=True)
+        used, row = np.unique(lane, return_inverse=True)
         lanes = self._lanes()
         open_ones = self.lost + sum(map(len, self.halves.values()))
         if open_ones:
@@ -164,7 +164,7 @@ class _Reader:
             Spans(
                 begin[order],
                 stop[order],
-                lane,
+                row,
                 name,
                 tag[order],
                 flops[order],
@@ -182,7 +182,8 @@ class _Reader:
     def _lanes(self) -> list[str]:
         """A name for each lane: as the trace calls its thread, with what tells it from others."""
         threads = [
-            self._said("thread_name", *lane, "name") or f"thread {lane[1]}" for lane in self.lanes
+            self._said("thread_name", pid, tid, "name") or f"thread {tid}"
+            for pid, tid in self.lanes
         ]
         found: dict[str, None] = {}
         for (pid, tid), thread in zip(self.lanes, threads, strict=True):

@@ -120,7 +120,7 @@ def load(path: str | Path) -> Log:
         raise BadInput(
             f"{path}: a Parquet file, but not a run; give one saved with --save"
         ) from None
-    except (pa.ArrowException, OSError, ValueError) as fault:
+    except (pa.ArrowException, OSError, ValueError, RecursionError) as fault:
         raise BadInput(f"{path}: not a whole run file ({_first_line(fault)})") from None
     if not isinstance(head, dict) or head.get("version") != VERSION:
         raise BadInput(
@@ -129,7 +129,7 @@ def load(path: str | Path) -> Log:
     try:
         log = Log(list(_events(table)))
         log.blobs.update(_arrays(table))
-    except (KeyError, TypeError, ValueError, pa.ArrowException) as fault:
+    except (KeyError, TypeError, ValueError, RecursionError, pa.ArrowException) as fault:
         raise BadInput(f"{path}: a damaged run file ({_first_line(fault)})") from None
     if len(log) != head.get("events"):
         raise BadInput(f"{path}: a damaged run file ({len(log)} of {head.get('events')} events)")

@@ -36,6 +36,8 @@ def read(kind: type[SheetT], path: Path) -> SheetT:
         raise BadInput(f"{path}: cannot read ({fault.strerror}); give a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
         raise BadInput(f"{path}: not a TOML file ({fault}); mend that line") from None
+    except RecursionError:
+        raise BadInput(f"{path}: nested too deeply; a data sheet is flat tables") from None
     try:
         return kind.model_validate({"slug": path.stem, **facts})
     except ValidationError as fault:

@@ -1,5 +1,6 @@
 """Text to token ids and back, from a folder's `tokenizer.json`; streams keep characters whole."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,9 @@ class Tokenizer:
             raise BadInput(f"{file}: no such file; give a folder with a tokenizer.json")
         try:
             self.rules = Rules.from_file(str(file))
-        except Exception as error:  # the library raises bare Exception for whatever is wrong
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # the library raises bare Exception, and panics beside it
             raise BadInput(f"{file}: not a tokenizer ({str(error)[:100]}); restore it") from None
         settings = _optional(self.folder / "tokenizer_config.json")
         configs = [_optional(self.folder / n) for n in ("generation_config.json", "config.json")]
@@ -47,11 +50,21 @@ class Tokenizer:
 
     def encode(self, text: str, special: bool = True) -> list[int]:
         """Token ids; `special` adds what the folder says belongs around a text (such as bos)."""
-        return self.rules.encode(text, add_special_tokens=special).ids
+        return list(self._asked(self.rules.encode, text, add_special_tokens=special).ids)
 
     def decode(self, ids: list[int], special: bool = False) -> str:
         """Text; `special` keeps special tokens visible."""
-        return self.rules.decode(ids, skip_special_tokens=not special)
+        return str(self._asked(self.rules.decode, ids, skip_special_tokens=not special))
+
+    def _asked(self, call: Callable[..., Any], what: Any, **how: Any) -> Any:
+        """The library's answer. Raises BadInput where its rules cannot work on `what`."""
+        try:
+            return call(what, **how)
+        except (KeyboardInterrupt, SystemExit, TypeError):
+            raise
+        except BaseException as fault:  # it raises bare Exception, and panics, which are not even
+            why = " ".join(str(fault).split())[:100]
+            raise BadInput(f"{self.folder}: its tokenizer fails ({why}); restore it") from None
 
     def stream(self) -> "Stream":
         """A fresh decoder for one growing answer."""

@@ -43,7 +43,9 @@ def parse(raw: dict[str, Any], where: str = "config.json") -> ModelConfig:
     name = named[0] if isinstance(named, list) and named else by_kind.get(kind)
     if not isinstance(name, str) or name not in FAMILIES:
         told = name if isinstance(name, str) else raw.get("model_type")
-        raise fields.bad("architectures", f"names {told!r}; supported are {', '.join(FAMILIES)}")
+        raise fields.bad(
+            "architectures", f"names {str(told)[:80]!r}; supported are {', '.join(FAMILIES)}"
+        )
     family, build = FAMILIES[name]
     kept = {key: value for key, value in raw.items() if key != "auto_map"}
     kept |= {"architectures": [name], "model_type": family}

@@ -11,7 +11,7 @@ from engine.cluster.parallelism import (
     search,
 )
 from engine.core.clock import VirtualClock
-from engine.core.events import Blob, Mark
+from engine.core.events import Mark
 from engine.core.run import Live
 
 PANEL = "step time against memory"
@@ -48,6 +48,4 @@ def _curve(live: Live, name: str, splits: list[Split]) -> None:
         return
     ordered = sorted(splits, key=lambda split: split.memory)
     table = np.array([[s.memory / GIB for s in ordered], [s.seconds for s in ordered]])
-    ref = f"curve/{PANEL}/{name}"
-    live.log.blobs[ref] = table
-    live.emit(Blob(0.0, ref, ref, list(table.shape)))
+    live.keep(0.0, f"curve/{PANEL}/{name}", table)

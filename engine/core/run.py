@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from engine.core.clock import Clock
 from engine.core.config import Config, to_dict
 from engine.core.errors import BadInput
-from engine.core.events import Closed, Opened, Told
+from engine.core.events import Blob, Closed, Opened, Told
 from engine.core.log import Log
 
 
@@ -56,6 +58,11 @@ class Live:
     def open(self, config: Config, clock: Clock, machine: dict[str, Any], **facts: Any) -> None:
         """Emit the header. `facts`: what views need and the config only implies."""
         self.emit(Opened(0.0, to_dict(config), self.study, self.seed, clock.name, machine, facts))
+
+    def keep(self, now: float, name: str, array: np.ndarray) -> None:
+        """Put an array beside the log and tell of it; a later one of that name replaces it."""
+        self.log.blobs[name] = array
+        self.emit(Blob(now, name, name, list(array.shape)))
 
     def report(self, what: str, done: float, total: float) -> None:
         """Say how far the work is; shown beside the stop button."""

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.core.clock import Clock, VirtualClock, WallClock
-from engine.core.events import Blob
 from engine.core.machine import describe
 from engine.core.run import Live
 from engine.reasoning.reading import Reader
@@ -48,8 +47,7 @@ def run(config: ReadingConfig, live: Live) -> None:
     if config.sweep:
         live.report("sweeping the pace", 0, 0)
         for name, array in curves(config, mind, words).items():
-            live.log.blobs[name] = array
-            live.emit(Blob(clock.now(), name, name, list(array.shape)))
+            live.keep(clock.now(), name, array)
 
 
 def keep(readers: Sequence[Reader], live: Live, now: float) -> None:
@@ -62,6 +60,4 @@ def keep(readers: Sequence[Reader], live: Live, now: float) -> None:
             "logits": np.array(reader.logits),
         }
         for name, array in arrays.items():
-            ref = f"kept/{place}/{name}"
-            live.log.blobs[ref] = array
-            live.emit(Blob(now, ref, ref, list(array.shape)))
+            live.keep(now, f"kept/{place}/{name}", array)

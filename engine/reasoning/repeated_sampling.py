@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from engine.core.errors import BadInput
-from engine.core.events import Blob, Level, Mark
+from engine.core.events import Level, Mark
 from engine.core.machine import describe
 from engine.core.run import Live
 from engine.inference.engine import Engine
@@ -63,8 +63,7 @@ class Samples:
         """Tell the curves over all problems whose samples are all there."""
         arrays = self.arrays()
         for name, array in {**arrays, **curves(self.config, **arrays)}.items():
-            self.live.log.blobs[name] = array
-            self.live.emit(Blob(now, name, name, list(array.shape)))
+            self.live.keep(now, name, array)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """uint8 right_PN, accepted_PN; int64 answer_PN, equal for equal answers, -1 for none."""

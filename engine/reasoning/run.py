@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.core.clock import WallClock
 from engine.core.errors import BadInput
-from engine.core.events import Blob, Mark
+from engine.core.events import Mark
 from engine.core.machine import describe
 from engine.core.run import Live
 from engine.reasoning.config import ReasoningConfig
@@ -115,5 +115,4 @@ def keep(reasoner: Reasoner, live: Live, now: float) -> None:
     arrays["at"] = np.concatenate([at for at, _ in reasoner.kept])
     arrays["logits"] = np.concatenate([logits for _, logits in reasoner.kept])
     for name, array in arrays.items():
-        live.log.blobs[f"kept/{name}"] = array
-        live.emit(Blob(now, f"kept/{name}", f"kept/{name}", list(array.shape)))
+        live.keep(now, f"kept/{name}", array)

@@ -4,8 +4,7 @@ In come a model's weights and a `Script` with its explicit mask and positions; n
 view is involved. Shape letters: N tokens, V vocabulary.
 """
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from torch import Tensor
 
 from engine.models.config import ModelConfig
 from engine.models.reference import dense
+from engine.models.threads import torch_threads
 from engine.reasoning.streams import Script
 
 
@@ -21,7 +21,8 @@ def from_scratch(
     config: ModelConfig, weights: Mapping[str, Tensor], script: Script
 ) -> np.ndarray:  # fmt: skip
     """logits_NV of every token of the script."""
-    with torch.inference_mode(), _one_thread():
+    # Small forwards are done before a busy machine has woken a second thread.
+    with torch.inference_mode(), torch_threads(1):
         logits_BTV = dense(
             config,
             weights,
@@ -46,14 +47,3 @@ def changed(
     after_NV = from_scratch(config, weights, replace(script, tokens_N=tokens_N))
     differ: np.ndarray = (before_NV != after_NV).any(-1)
     return differ
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Small forwards are done before a busy machine has woken a second thread."""
-    had = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(had)

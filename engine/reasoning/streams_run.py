@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.core.clock import Clock, VirtualClock, WallClock
 from engine.core.errors import BadInput
-from engine.core.events import Blob, Mark
+from engine.core.events import Mark
 from engine.core.machine import describe
 from engine.core.run import Live
 from engine.models.tokenizer import Tokenizer
@@ -57,8 +57,7 @@ def run(config: StreamsConfig, live: Live) -> None:
     if config.sweep:
         live.report("sweeping turns", 0, 0)
         for name, array in curves(config, mind, words).items():
-            live.log.blobs[name] = array
-            live.emit(Blob(clock.now(), name, name, list(array.shape)))
+            live.keep(clock.now(), name, array)
 
 
 def open_streams(config: StreamsConfig) -> tuple[Mind, StreamWords]:
@@ -84,6 +83,4 @@ def finish(sessions: Sequence[SideBySide | InTurns], live: Live, now: float) -> 
             ).T
             arrays = {"tokens": tokens_RS, "logits": np.array(session.logits)}
             for name, array in arrays.items():
-                ref = f"kept/{place}/{name}"
-                live.log.blobs[ref] = array
-                live.emit(Blob(now, ref, ref, list(array.shape)))
+                live.keep(now, f"kept/{place}/{name}", array)

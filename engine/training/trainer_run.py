@@ -14,6 +14,7 @@ from engine.distributed.merge import lane
 from engine.distributed.merging import Merging
 from engine.distributed.rank import Place, Starter, join
 from engine.distributed.record import Record
+from engine.models.threads import torch_threads
 from engine.training.replicas import Alone
 from engine.training.trainer import fit, prepare, require_place
 from engine.training.trainer_config import TrainerConfig
@@ -40,12 +41,8 @@ def run(config: TrainerConfig, live: Live) -> None:
         live.report(WHAT, step, config.training.steps)
         return asked(live, clock.now())
 
-    threads = torch.get_num_threads()
-    try:
-        torch.set_num_threads(config.threads or threads)
+    with torch_threads(config.threads or torch.get_num_threads()):
         fit(config, prepared, emit=live.emit, clock=clock, replicas=Alone(), poll=poll)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def asked(live: Live, now: float) -> bool:

@@ -6,7 +6,6 @@ it is modelled, and its curves say so.
 
 import numpy as np
 
-from engine.core.events import Blob
 from engine.core.paths import dataset
 from engine.core.run import Live
 from engine.core.toml import load
@@ -72,6 +71,4 @@ def described_curves(method: Method, live: Live) -> None:
 
 
 def _curve(live: Live, panel: str, series: str, rows: np.ndarray) -> None:
-    name = f"curve/{panel}/{series} (modelled)"
-    live.log.blobs[name] = rows
-    live.emit(Blob(0.0, name, name, list(rows.shape)))
+    live.keep(0.0, f"curve/{panel}/{series} (modelled)", rows)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.core.config import Policy
-from engine.core.events import Blob
 from engine.core.run import Live
 
 if TYPE_CHECKING:
@@ -29,6 +28,4 @@ class Sweep(Policy):
 
 def curve(live: Live, panel: str, series: str, x: list[float], y: list[float]) -> None:
     """A line of a panel, at the time the log has come to."""
-    name = f"curve/{panel}/{series}"
-    live.log.blobs[name] = np.array([x, y], np.float64)
-    live.emit(Blob(live.log.duration, name, name, [2, len(x)]))
+    live.keep(live.log.duration, f"curve/{panel}/{series}", np.array([x, y], np.float64))

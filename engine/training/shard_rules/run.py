@@ -14,13 +14,14 @@ from torch import Tensor
 
 from engine.core.clock import WallClock
 from engine.core.errors import BadInput
-from engine.core.events import Blob, Level, Mark, Span
+from engine.core.events import Level, Mark, Span
 from engine.core.machine import describe
 from engine.core.run import Live
 from engine.models.config import ModelConfig
 from engine.models.find import find
 from engine.models.random import RandomWeights
 from engine.models.reference import dense
+from engine.models.threads import torch_threads
 from engine.training.shard_rules.config import PUBLIC, ShardRulesConfig
 from engine.training.shard_rules.forward import Phase, Sharded
 from engine.training.shard_rules.hand import hand_plan
@@ -44,12 +45,8 @@ LOUD = 4.0  # random matrices are scaled up, so that attention and routing are n
 
 def run(config: ShardRulesConfig, live: Live) -> None:
     """A plan, its shards at work, and a few steps of training."""
-    had = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1)  # small tensors: threads would only wait for one another
+    with torch_threads(1):
         _run(config, live)
-    finally:
-        torch.set_num_threads(had)
 
 
 def _run(config: ShardRulesConfig, live: Live) -> None:
@@ -175,6 +172,4 @@ def _weights(config: ShardRulesConfig, public: ModelConfig, live: Live, clock: W
 def _curve(
     live: Live, clock: WallClock, panel: str, series: str, points: Sequence[tuple[int, float]]
 ) -> None:
-    name = f"curve/{panel}/{series}"
-    live.log.blobs[name] = np.array(points, np.float64).T.copy()
-    live.emit(Blob(clock.now(), name, name, [2, len(points)]))
+    live.keep(clock.now(), f"curve/{panel}/{series}", np.array(points, np.float64).T.copy())

@@ -12,9 +12,10 @@ import numpy as np
 import torch
 
 from engine.core.clock import WallClock
-from engine.core.events import Blob, Level, Span
+from engine.core.events import Level, Span
 from engine.core.machine import describe
 from engine.core.run import Live
+from engine.models.threads import torch_threads
 from engine.training.streamed.config import StreamedConfig
 from engine.training.streamed.method import Method
 from engine.training.streamed.methods.checkpointing import Checkpointing
@@ -36,12 +37,8 @@ SMALL = 512  # width up to which threads only wait for one another
 
 def run(config: StreamedConfig, live: Live) -> None:
     """One step's gradients, as `config` says."""
-    had = torch.get_num_threads()
-    try:
-        torch.set_num_threads(1 if config.hidden <= SMALL else had)
+    with torch_threads(1 if config.hidden <= SMALL else torch.get_num_threads()):
         _run(config, live)
-    finally:
-        torch.set_num_threads(had)
 
 
 def _run(config: StreamedConfig, live: Live) -> None:
@@ -163,6 +160,4 @@ def _sweep(
 def _curve(
     live: Live, clock: WallClock, panel: str, series: str, points: list[tuple[float, float]]
 ) -> None:
-    name = f"curve/{panel}/{series}"
-    live.log.blobs[name] = np.array(points, np.float64).T.copy()
-    live.emit(Blob(clock.now(), name, name, [2, len(points)]))
+    live.keep(clock.now(), f"curve/{panel}/{series}", np.array(points, np.float64).T.copy())

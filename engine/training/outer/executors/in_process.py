@@ -1,13 +1,11 @@
 """All replicas in this process, one after another, on the wall clock."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Literal
-
-import torch
 
 from engine.core.events import AnyEvent
 from engine.core.run import Live
+from engine.models.threads import torch_threads
 from engine.training.outer.executor import Executor
 from engine.training.outer.job import Job, Sample, trainee
 from engine.training.outer.progress import Progress
@@ -55,18 +53,6 @@ def trained(
         watch(now, samples)
 
     turns = Turns([each.program() for each in trainees], emit, computed, described)
-    with one_thread():
+    with torch_threads(1):  # as each real rank has
         turns.run()
     return samples
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Torch with one thread, as each real rank has: sums are the same, and on so small a model
-    more threads only wait for one another."""
-    had = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(had)

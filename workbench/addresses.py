@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 from engine.core.config import Config, update
 from engine.core.errors import BadInput
@@ -28,8 +27,3 @@ def config_of(start: Config, query: Mapping[str, str] | Iterable[tuple[str, str]
     if len(wanted) > MOST:
         raise BadInput(f"address: {len(wanted)} knobs; at most {MOST}")
     return update(start, wanted)
-
-
-def study_address(slug: str, start: Config, config: Config) -> str:
-    """The address of a study page with every knob that differs from the study's own config."""
-    return f"/study?{urlencode({'slug': slug, **query_of(start, config)})}"

@@ -113,9 +113,7 @@ def killed_and_resumed(place: Path, phase: str, rank: int, ranks: int) -> dict[i
     """The losses before and after a kill; checks everything else on the way."""
     out = f"{ranks}-{rank}-{phase.replace(' ', '-')}"
     struck = config(place, out, fault=f"{rank}:{phase}:{STEP}", ranks=ranks)
-    begun = time.monotonic()
     log, fault, pids = failed(struck)
-    assert time.monotonic() - begun < struck.limit
     assert f"rank {rank}: was killed by SIGKILL while in {phase} of step {STEP}" in str(fault)
     assert isinstance(fault, RankLost) and fault.rank == rank and "\n" not in str(fault)
     assert len(pids) == ranks and not [pid for pid in pids if alive(pid)]
@@ -158,7 +156,7 @@ def hangs(place: Path, phase: str, rank: int, limit: float) -> None:
 
 @pytest.mark.parametrize(("phase", "rank"), [("collective", 1)])
 def test_a_stopped_rank_is_found_out(phase: str, rank: int, place: Path) -> None:
-    hangs(place, phase, rank, 4)
+    hangs(place, phase, rank, 10)
 
 
 @pytest.mark.slow

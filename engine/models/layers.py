@@ -21,8 +21,8 @@ LATENT_NORM_EPS = 1e-6  # DeepSeek's inner norms keep this whatever `rms_norm_ep
 
 
 def rms_norm(x_TC: Tensor, weight_C: Tensor, eps: float) -> Tensor:
-    """x / rms(x) · weight over the last axis, computed in float32."""
-    wide = x_TC.float()
+    """x / rms(x) · weight over the last axis, computed in float32 at least."""
+    wide = x_TC.to(torch.promote_types(x_TC.dtype, torch.float32))
     wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
     return (weight_C * wide.to(weight_C.dtype)).to(x_TC.dtype)
 

@@ -211,7 +211,8 @@ def _attend(
     scores_BHTS = torch.einsum("bthd,bshd->bhts", q, k) * config.scale(layer)
     scores_BHTS = softcap(scores_BHTS, config.attention_softcap)
     hidden = _hidden(config.windows[layer], order).to(q.device)
-    weights = scores_BHTS.masked_fill(hidden, float("-inf")).softmax(-1, dtype=torch.float32)
+    wide = torch.promote_types(scores_BHTS.dtype, torch.float32)
+    weights = scores_BHTS.masked_fill(hidden, float("-inf")).softmax(-1, dtype=wide)
     return torch.einsum("bhts,bshe->bthe", weights.to(q.dtype), v)
 
 

@@ -14,6 +14,7 @@ from html import escape
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 import nbformat
@@ -161,16 +162,21 @@ def _row(result: Result, folder: Path) -> str:
     name = escape(result.path.stem)
     picture = ""
     if result.page is not None:
-        name = f'<a href="{escape(result.page.name)}">{name}</a>'
+        name = f'<a href="{_near(result.page)}">{name}</a>'
         still = IMAGE.search(result.page.read_text(encoding="utf-8"))
         if still:
             image = result.page.with_suffix(".png")
             image.write_bytes(b64decode(still[1]))
             alt = escape(f"picture from {result.path.stem}")
-            picture = f'<img src="{escape(image.name)}" alt="{alt}">'
+            picture = f'<img src="{_near(image)}" alt="{alt}">'
     went = f'<span class="no">{escape(result.error)}</span>' if result.error else "ran"
     numbers = f'<td class="n">{result.seconds:.1f}</td><td class="n">{result.cells}</td>'
     return f"<tr><td>{name}</td>{numbers}<td>{went}</td><td>{picture}</td></tr>"
+
+
+def _near(path: Path) -> str:
+    """The address of a file beside the page, whatever its name looks like."""
+    return f"./{quote(path.name)}"
 
 
 def with_outputs(books: Sequence[Path]) -> list[str]:

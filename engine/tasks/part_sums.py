@@ -41,8 +41,8 @@ class PartsProblem(Problem):
         found = TOTAL.search(text)
         if found is None:
             return Verdict(False, "does not end in a total")
-        if found[1] != self.answer:
-            return Verdict(False, f"says {found[1]} where it is {self.answer}", found[1])
+        if found[1] != self.answer[1]:
+            return Verdict(False, f"says {found[1]} where it is {self.answer[1]}", found[1])
         return Verdict(True, "is the total", found[1])
 
     @property
@@ -82,7 +82,7 @@ class PartSums(Task):
             + ";"
             for part in parts
         )  # fmt: skip
-        answer = str(sum(part.value for part in parts) % 10)
+        answer = f"={sum(part.value for part in parts) % 10};"
         return PartsProblem(prompt, prompt, answer, tuple(parts))
 
 

@@ -5,6 +5,7 @@ Commands while it runs: `fork=thread`, `join=[parent, child]`, `prune=thread` (o
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,12 +48,12 @@ def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
     reasoner = Reasoner(config, mind, clock, live.emit)
     reasoner.read(prompt_tokens(config, mind))
     for name in NAMES[: config.workers]:
-        _try(reasoner, lambda name=name: reasoner.start(name))  # type: ignore[misc]
+        attempt(reasoner, partial(reasoner.start, name))
     while reasoner.board.running:
         _script(config, reasoner)
         now = reasoner.board.cache.now = clock.now()
         for command in live.poll(now):
-            _try(reasoner, lambda command=command: obey(reasoner, command))  # type: ignore[misc]
+            attempt(reasoner, partial(obey, reasoner, command))
         reasoner.step()
         live.report("thinking", reasoner.number, config.budget)
     if config.keep_logits:
@@ -91,19 +92,19 @@ def _script(config: ReasoningConfig, reasoner: Reasoner) -> None:
     """What the config asks for at this step."""
     board, step, first = reasoner.board, reasoner.number, NAMES[0]
     if config.fork_at and step == config.fork_at:
-        _try(reasoner, lambda: board.fork(first))
+        attempt(reasoner, lambda: board.fork(first))
     if config.join_at and step == config.join_at:
-        _try(reasoner, lambda: board.join(first, f"{first}.1"))
+        attempt(reasoner, lambda: board.join(first, f"{first}.1"))
     if config.prune_at and step == config.prune_at:
-        _try(reasoner, lambda: board.prune(NAMES[config.workers - 1], "the plan said so"))
+        attempt(reasoner, lambda: board.prune(NAMES[config.workers - 1], "the plan said so"))
 
 
-def _try(reasoner: Reasoner, do: Callable[[], object]) -> None:
-    """What cannot be done is told; nobody stops for it."""
+def attempt(reasoner: Reasoner, do: Callable[[], object], lane: str = "threads") -> None:
+    """What cannot be done is told in `lane`; nobody stops for it."""
     try:
         do()
     except BadInput as fault:
-        reasoner.emit(Mark(reasoner.board.cache.now, "threads", "refuse", str(fault)))
+        reasoner.emit(Mark(reasoner.board.cache.now, lane, "refuse", str(fault)))
 
 
 def keep(reasoner: Reasoner, live: Live, now: float) -> None:

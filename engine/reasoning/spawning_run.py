@@ -4,7 +4,8 @@ Emits for each problem, in its root's lane, the answer and the verdict of replay
 the lane `problems` are `done`, `right`, and of the problem just done `tokens` and `critical`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from engine.core.clock import WallClock
 from engine.core.errors import BadInput
@@ -13,7 +14,7 @@ from engine.core.machine import describe
 from engine.core.run import Live
 from engine.reasoning.mind import Mind, open_mind
 from engine.reasoning.reasoner import Reasoner
-from engine.reasoning.run import obey
+from engine.reasoning.run import attempt, obey
 from engine.reasoning.spawning import Calls, Family, Limits, Spawning
 from engine.reasoning.spawning_config import SpawningConfig
 from engine.tasks.countdown import CountdownProblem
@@ -74,7 +75,7 @@ def solve(config: SpawningConfig, mind: Mind, live: Live) -> None:
         while len(problems) < config.problems and _room(config, spawning):
             _begin(config, spawning, problems)
         for command in live.poll(now):
-            _try(reasoner, lambda command=command: obey(reasoner, command))  # type: ignore[misc]
+            attempt(reasoner, partial(obey, reasoner, command), LANE)
         for family in spawning.step():
             written = words_of(family.root.tokens)
             verdict = verdict_of(config, problems[family.root.name], written)
@@ -136,11 +137,3 @@ def _tell(live: Live, now: float, family: Family, verdict: Verdict, ended: int, 
         ("children", len(family.children)),
     ):  # fmt: skip
         live.emit(Level(now, LANE, level, float(value)))
-
-
-def _try(reasoner: Reasoner, do: Callable[[], object]) -> None:
-    """What cannot be done is told; nobody stops for it."""
-    try:
-        do()
-    except BadInput as fault:
-        reasoner.emit(Mark(reasoner.board.cache.now, LANE, "refuse", str(fault)))

@@ -94,7 +94,7 @@ STUDY = Study(
     slug="noloco",
     driver=driver,
     config=update(LowCommunicationConfig(), {"method": "noloco", "learning.rows": 4}),
-    views=("curves", "schedule", "levels"),
+    views=("curves", "schedule", "levels", "topology"),
     about=(
         "Four replicas of a tiny language model learn from different parts of the shipped text. "
         "DiLoCo lets all of them average at each outer step, so all wait for the slowest path. "

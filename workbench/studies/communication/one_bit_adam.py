@@ -86,7 +86,7 @@ STUDY = Study(
             "learning.decay": 24,
         },
     ),
-    views=("curves", "schedule", "levels"),
+    views=("curves", "schedule", "levels", "topology"),
     about=(
         "Four replicas of a tiny language model train together and average at every step. For the "
         "first steps they exchange gradients, as Adam needs; then Adam's variance is frozen, and "

@@ -94,7 +94,7 @@ STUDY = Study(
     slug="streaming-diloco",
     driver=driver,
     config=update(LowCommunicationConfig(), {"method": "streaming_diloco"}),
-    views=("curves", "schedule", "levels"),
+    views=("curves", "schedule", "levels", "topology"),
     about=(
         "Four replicas of a tiny language model learn from different parts of the shipped text and "
         "meet seldom. Plain DiLoCo exchanges every parameter at once and waits. Here the model is "

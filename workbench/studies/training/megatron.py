@@ -172,7 +172,7 @@ STUDY = Study(
     config=PipelineConfig(
         schedule=Interleaved(chunks=2), ranks=8, microbatches=48, passes=Transformer()
     ),
-    views=("schedule",),
+    views=("schedule", "topology"),
     about=(
         "One step of training a GPT with its layers dealt over pipeline ranks, each layer split "
         "over tensor ranks and the batch over replicas. The plan, who does which microbatch's "

@@ -105,7 +105,7 @@ STUDY = Study(
         tokens=512,
         sweep=Memory(),
     ),
-    views=("schedule", "curves", "levels"),
+    views=("schedule", "curves", "levels", "topology"),
     about=(
         "A sequence is cut into as many pieces as there are ranks. Each rank keeps the queries of "
         "its piece; keys go round the ring, rank to rank, until every rank has the scores of its "

@@ -108,7 +108,7 @@ STUDY = Study(
         backward=False,
         sweep=Waiting(),
     ),
-    views=("schedule", "curves", "levels"),
+    views=("schedule", "curves", "levels", "topology"),
     about=(
         "Ring attention sends keys and values one way and leaves the other direction of every "
         "link idle. TokenRing leaves keys and values where they are: queries go round one way, "

@@ -5,6 +5,7 @@ rest, so that dragging a slider starts one run and not fifty; a new run stops th
 """
 
 import threading
+import time
 from typing import Any
 
 from engine.core.config import Config, knobs, update
@@ -13,7 +14,8 @@ from workbench.study import Study
 
 REST = 0.04  # seconds a knob rests before its run starts
 KEEP = 12  # runs kept for comparing; the oldest go first
-EVENTS = 4_000_000  # events kept in all of a session's runs together
+EVENTS = 4_000_000  # events kept in all of a session's runs together, and of one run at most
+IDLE = 1800.0  # seconds a run goes on after the last knob was turned
 
 
 class Session:
@@ -30,6 +32,8 @@ class Session:
         self.rest = rest  # seconds; 0 where whoever turns the knobs waits already
         self.start: Config = config  # what `reset` goes back to
         self.runs: list[Run] = []
+        self.turned = time.monotonic()  # when a person last did something here
+        self.said = ""  # why the newest run was stopped for everyone's sake, "" where it was not
         self._timer: threading.Timer | None = None
         self._lock = threading.RLock()
         self._closed = False
@@ -77,6 +81,7 @@ class Session:
                 return None
             if self.run is not None:
                 self.run.stop()
+            self.turned, self.said = time.monotonic(), ""
             run = Run.start(self.driver, self.config, seed=self.seed, study=self.study)
             self.keep(run)
             return run
@@ -95,6 +100,23 @@ class Session:
             self.runs.append(run)
             while len(self.runs) > 1 and (len(self.runs) > KEEP or self._events() > EVENTS):
                 self.runs.pop(0).stop()
+
+    def tend(self, now: float | None = None) -> None:
+        """Stop the newest run where nobody attends to it any more, or where it has grown too long.
+
+        `now`: seconds as `time.monotonic` counts them. `said` tells why it was stopped.
+        """
+        run = self.run
+        if run is None or run.state == "closed" or self.said:
+            return
+        idle = (time.monotonic() if now is None else now) - self.turned
+        if len(run.log) > EVENTS:
+            self.said = f"Stopped at {EVENTS:,} events, the most one run may keep here."
+        elif idle > IDLE:
+            self.said = f"Stopped: no knob was turned for {IDLE / 60:.0f} minutes."
+        if self.said:
+            self.said += " Turn a knob to run again."
+            run.stop()
 
     def _events(self) -> int:
         return sum(len(run.log) for run in self.runs)

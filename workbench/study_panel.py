@@ -70,6 +70,7 @@ class StudyPanel:
     def look(self) -> None:
         """Follow the session: its newest run, its end, the claims judged meanwhile."""
         run = self.session.run
+        self.session.tend()
         if run is not self._shown:
             self._shown = run
             with together():
@@ -82,7 +83,7 @@ class StudyPanel:
 
     def _ended(self, run: Run) -> None:
         """Say what went wrong; replay the first run where it was over before anyone could look."""
-        failure = str(run.failure) if run.failure is not None else ""
+        failure = str(run.failure) if run.failure is not None else self.session.said
         if self.fault.visible != bool(failure):
             text = f'<p style="color:var(--wb-wrong)">{escape(failure)}</p>'
             self.fault.param.update(object=text, visible=bool(failure))

@@ -81,7 +81,7 @@ def test_the_index_escapes_and_shows_a_picture(tmp_path):
     bad = Result(tmp_path / "<b>.ipynb", 1.0, 2, "<script>", None)
     text = index([Result(tmp_path / "a.ipynb", 1.0, 2, "", page), bad], tmp_path).read_text()
     assert "<script>" not in text and "<b>" not in text
-    assert 'src="a.png"' in text and (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert 'src="./a.png"' in text and (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_committed_notebooks_hold_no_outputs(root):

@@ -6,7 +6,9 @@ import pytest
 
 from engine.core.errors import BadInput
 from tests.workbench.toy import TOY
-from workbench.session import KEEP, Session, changed
+from workbench import session as sessions
+from workbench.session import IDLE, KEEP, Session, changed
+from workbench.study_panel import StudyPanel
 
 
 @pytest.fixture
@@ -74,3 +76,44 @@ def test_reset_goes_back_to_the_start(session):
 def test_what_differs_is_listed_by_knob():
     after = TOY.configured({"count": 7})
     assert changed(TOY.config, after) == {"count": (5, 7)}
+
+
+def test_an_idle_run_is_stopped_and_said_so(session):
+    session.turn({"count": 1_000_000, "wait": 0.001})
+    run = session.begin()
+    session.tend(session.turned + IDLE - 1)
+    assert not session.said and run.state != "closed"
+    session.tend(session.turned + IDLE + 1)
+    run.thread.join(30)
+    assert run.log.closed.reason == "stopped"
+    assert "30 minutes" in session.said and "Turn a knob" in session.said
+    session.turn({"count": 2, "wait": 0.0})
+    session.settle(30)
+    assert session.said == "" and session.run.log.closed.reason == "finished"
+    session.tend(session.turned + 2 * IDLE)
+    assert session.said == "", "a run that is over is nobody's burden"
+
+
+def test_a_run_that_grows_too_long_is_stopped(session, monkeypatch):
+    monkeypatch.setattr(sessions, "EVENTS", 20)
+    session.turn({"count": 1_000_000, "wait": 0.001})
+    run = session.begin()
+    until = time.monotonic() + 60
+    while not session.said and time.monotonic() < until:
+        session.tend()
+        time.sleep(0.01)
+    run.thread.join(30)
+    assert run.log.closed.reason == "stopped" and "at 20 events" in session.said
+
+
+def test_the_page_says_why_a_run_was_stopped(session):
+    panel = StudyPanel(TOY, session)
+    session.turn({"count": 1_000_000, "wait": 0.001})
+    run = session.begin()
+    panel.look()
+    assert not panel.fault.visible
+    session.tend(session.turned + IDLE + 1)
+    run.thread.join(30)
+    panel.look()
+    assert panel.fault.visible and "no knob was turned" in panel.fault.object
+    panel.close()

@@ -84,7 +84,7 @@ class Trajectory:
         self.prompts: dict[str, str] = {}  # of all requests, as sent
         self.replies: dict[str, Reply] = {}
         self.forks = 0
-        self._main = name  # the latest request that is no thread
+        self.main = name  # the latest request that is no thread
         self._seeds: dict[str, str] = {}  # of the present fork's threads, in order
         self._begun: dict[str, int] = {}  # where on the chain each of them began
         self._ends: dict[str, int] = {}  # … and ended
@@ -125,14 +125,14 @@ class Trajectory:
         self.text += self.marks.outlined
         numbers = list(dict.fromkeys(NUMBER.findall(outlines)))
         if not numbers:
-            return self._end(f"{self._main}: its outlines name no thread; write `1: what to do`")
+            return self._end(f"{self.main}: its outlines name no thread; write `1: what to do`")
         most = self.limits.threads
         if len(numbers) > most:
             left = ", ".join(numbers[most:])
-            self.tell(self._main, "refuse", f"a fork may have {most} threads; without {left}")
+            self.tell(self.main, "refuse", f"a fork may have {most} threads; without {left}")
         numbers = numbers[:most]
         self.forks += 1
-        self._seeds = {f"{self._main}.{n}": f"{self.marks.thread}{n}:" for n in numbers}
+        self._seeds = {f"{self.main}.{n}": f"{self.marks.thread}{n}:" for n in numbers}
         self._begun, self._ends, self._said = {}, {}, {}
         self._waiting = deque(self._seeds)
         together = (self.limits.together or len(numbers)) if self.limits.apart else 1
@@ -151,7 +151,7 @@ class Trajectory:
             elder = "" if self.limits.apart else self._ended()
             prompt = self.text + elder + self._seeds[name]
             self.prompts[name] = prompt
-            asks.append(Ask(name, self._main, prompt, self.marks.closed, share))
+            asks.append(Ask(name, self.main, prompt, self.marks.closed, share))
         return asks
 
     def _take_thread(self, reply: Reply) -> list[Ask]:
@@ -176,10 +176,10 @@ class Trajectory:
         """The threads' texts in the order of the outlines, then on."""
         self.text += self._ended() + self.marks.joined
         self.critical = max(self._ends.values())
-        before, reads = self._main, tuple(self._seeds)
+        before, reads = self.main, tuple(self._seeds)
         self._seeds = {}
-        self._main = f"{self.name}-{self.forks}"
-        return self._go_on(self._main, before, reads)
+        self.main = f"{self.name}-{self.forks}"
+        return self._go_on(self.main, before, reads)
 
     def _ended(self) -> str:
         """What the threads that are over have said, in the order of the outlines."""

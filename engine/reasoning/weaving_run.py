@@ -1,9 +1,9 @@
 """The driver of forks and joins: test problems, each a trajectory of ordinary requests.
 
-Emits the engine's own events; in each trajectory's lane the answer and its verdict; counters of the
-lane `problems`: `done`, `right`, of the problem just done `tokens` and `critical`, at the end
-`requests`, `prompt tokens` and `different` ones. The blob `scores_P4` has a row for each problem:
-right, tokens, tokens on the critical path, forks; `prompts` (UTF-8) has each request's name, a byte
+Emits the engine's own events; answer and verdict in the lane of a trajectory's last request;
+counters of the lane `problems`: `done`, `right`, of the problem just done `tokens` and `critical`,
+at the end `requests`, `prompt tokens` and `different` ones. The blob `scores_P4` has for each
+problem right, tokens, tokens on the critical path, forks; `prompts` (UTF-8) has each request's name, a byte
 of 1 and its prompt, with bytes of 0 between.
 """
 
@@ -116,8 +116,8 @@ def _tell(
     live: Live, now: float, one: Trajectory, problem: Problem, scores_P4: np.ndarray, done: int
 ) -> None:
     verdict = problem.check(one.said)
-    live.emit(Mark(now, one.name, "answer", verdict.answer or "none"))
-    live.emit(Mark(now, one.name, "verdict", one.fault or verdict.reason))
+    live.emit(Mark(now, one.main, "answer", verdict.answer or "none"))
+    live.emit(Mark(now, one.main, "verdict", one.fault or verdict.reason))
     values = {
         "done": done,
         "right": int(scores_P4[:, 0].sum()),

@@ -10,6 +10,8 @@ from engine.core.run import Run
 from engine.reasoning.weaving_config import WeavingConfig
 from engine.reasoning.weaving_run import run
 from engine.tasks.part_sums import CLOSED, JOIN, forked
+from widgets.fold import History
+from widgets.view import views
 
 
 def scores(**changes):
@@ -96,3 +98,11 @@ def test_modelled_seconds_are_fewer_forked():
     forked_P = scores(problems=3, timed_as="qwen3-8b")[0].blobs["modelled_seconds_P"]
     serial_P = scores(problems=3, timed_as="qwen3-8b", mode="serial")[0].blobs["modelled_seconds_P"]
     assert (forked_P < serial_P).all() and np.isfinite(serial_P).all()
+
+
+def test_the_threads_view_marks_the_same_critical_path():
+    log, scores_P4 = scores(problems=1)
+    frame = History(log, views()["threads"].fold()).latest().frame()
+    figures = dict(frame["figures"])
+    assert int(figures["tokens"]) == scores_P4[0, 1]
+    assert int(figures["on the critical path"]) == scores_P4[0, 2]

@@ -79,6 +79,7 @@ class StudyPage:
 
     def page(self) -> Any:
         panel, shell = self.panel, self.shell
+        self.shelf.check_room()
         if panel.session.run is None:
             panel.session.begin()
         panel.look()

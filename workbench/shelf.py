@@ -11,6 +11,7 @@ from workbench.session import Session
 from workbench.trace_in import open_log
 
 KEEP = 24  # runs; the oldest go first
+PAGES = 32  # study pages open at once, each with runs of its own
 
 
 class Shelf:
@@ -62,6 +63,11 @@ class Shelf:
         if name not in self.runs:
             name = self._read[mark] = self.open(path)
         return name
+
+    def check_room(self) -> None:
+        """Raises BadInput where as many study pages are open as may be."""
+        if len(self.shown) >= PAGES:
+            raise BadInput(f"study: {PAGES} pages are open here already; close one, then reload")
 
     def show(self, session: Session) -> str:
         """A page shows this session from now on; returns the name it is listed by."""

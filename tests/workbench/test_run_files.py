@@ -9,9 +9,12 @@ from engine.core.file import save
 from engine.core.run import Run
 from tests.workbench.toy import Ticks, tick
 from workbench import run_files
+from workbench.catalogue import study
+from workbench.pages_study import StudyPage
 from workbench.run_files import inside
-from workbench.session import Session
-from workbench.shelf import Shelf
+from workbench.session import Session, study_session
+from workbench.shelf import PAGES, Shelf
+from workbench.study_panel import StudyPanel
 
 
 def recorded(path, count=5):
@@ -109,3 +112,16 @@ def test_runs_of_open_pages_are_listed_and_can_be_named(folder):
     assert [row["name"] for row in shelf.listing()] == ["flover"]
     with pytest.raises(BadInput, match="not on the shelf"):
         shelf.named(listed)
+
+
+def test_more_study_pages_than_there_is_room_for_are_refused():
+    shelf = Shelf()
+    sessions = [Session(tick, Ticks(), study="flover") for _ in range(PAGES)]
+    names = [shelf.show(session) for session in sessions]
+    chosen = study("flover")
+    late = StudyPage(StudyPanel(chosen, study_session(chosen, chosen.config)), shelf)
+    with pytest.raises(BadInput, match=f"{PAGES} pages are open"):
+        late.page()
+    assert late.panel.session.run is None
+    shelf.hide(names[0])
+    shelf.check_room()

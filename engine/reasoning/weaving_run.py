@@ -3,8 +3,8 @@
 Emits the engine's own events; answer and verdict in the lane of a trajectory's last request;
 counters of the lane `problems`: `done`, `right`, of the problem just done `tokens` and `critical`,
 at the end `requests`, `prompt tokens` and `different` ones. The blob `scores_P4` has for each
-problem right, tokens, tokens on the critical path, forks; `prompts` (UTF-8) has each request's name, a byte
-of 1 and its prompt, with bytes of 0 between.
+problem right, tokens, tokens on the critical path, forks; `prompts` (UTF-8) has each request's
+name, a byte of 1 and its prompt, with bytes of 0 between.
 """
 
 import numpy as np

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from engine.core import tags
+from engine.core.difference import relative
 from engine.core.events import Span
 from engine.distributed.record import Record
 from engine.models.reference import dense
@@ -45,9 +46,7 @@ def gradient_error(asked: "OnRanks", count: int, records: Iterable[Record]) -> f
     errors = []
     for name, weight in weights.items():
         assert weight.grad is not None
-        expected = weight.grad.numpy()
-        scale = max(float(np.abs(expected).max()), 1e-30)
-        errors.append(float(np.abs(found[name] - expected).max()) / scale)
+        errors.append(relative(found[name], weight.grad.numpy()))
     return max(errors)
 
 

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from engine.core.difference import largest, relative
 from engine.distributed.record import Record
 from engine.models.parameters import all_parameters
 from engine.models.reference import dense
@@ -68,24 +69,18 @@ def whole(
 
 def errors(config: MeshTrainingConfig, records: Sequence[Record]) -> dict[str, float]:
     """Largest error over all replicas of losses, of each gradient and of each weight, relative to
-    the truth's largest number of that tensor; NaN counts as infinite."""
+    the truth's largest number of that tensor."""
     losses, gradients, weights = truth(config)
     told = np.stack([record.array("losses") for record in records])
-    found = {"loss": float(np.abs(told / losses.numpy() - 1).max())}
+    found = {"loss": largest(told / losses.numpy(), 1.0)}
     for data in range(config.mesh.data):
         for context in range(config.mesh.context):
             for kind, right in (("gradient", gradients), ("weight", weights)):
                 here = whole(config, records, kind, data, context)
                 for name, tensor in right.items():
                     key = f"{kind}/{name}"
-                    found[key] = max(found.get(key, 0.0), apart(here[name], tensor))
+                    found[key] = max(found.get(key, 0.0), relative(here[name], tensor))
     return found
-
-
-def apart(found: Tensor, right: Tensor) -> float:
-    """Largest difference relative to the largest number."""
-    error = float((found.double() - right).abs().max() / right.abs().max())
-    return error if error == error else float("inf")
 
 
 def of_place(record: Record, place: int) -> Record:

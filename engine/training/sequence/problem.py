@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.core.difference import relative
 from engine.distributed.program import Program
 from engine.training.sequence.algorithm import Tensors
 from engine.training.sequence.piece import Piece
@@ -99,10 +100,7 @@ def gathered(
 def errors(config: "SequenceConfig", arrays: Sequence[dict[str, np.ndarray]]) -> dict[str, float]:
     """Largest error of each result, relative to the truth's largest number."""
     found = gathered(config, arrays)
-    return {
-        name: float(np.abs(found[name] - right).max() / np.abs(right).max())
-        for name, right in truth(config).items()
-    }
+    return {name: relative(found[name], right) for name, right in truth(config).items()}
 
 
 def deal(config: "SequenceConfig", piece: Piece) -> list[Tensor]:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from engine.core.clock import WallClock
+from engine.core.difference import relative
 from engine.core.errors import BadInput
 from engine.core.events import Level, Mark, Span
 from engine.core.machine import describe
@@ -129,12 +130,8 @@ def errors(config: ShardRulesConfig, plan: Plan, phase: Phase) -> dict[str, floa
     (ours, our_grads), (true, true_grads) = found
     if len(our_grads) != len(true_grads):
         raise BadInput(f"plan: {len(our_grads)} weights have a gradient, not {len(true_grads)}")
-    worst = max(_apart(a, b) for a, b in zip(our_grads, true_grads, strict=True))
-    return {"logits": _apart(ours, true), "gradients": worst}
-
-
-def _apart(found: Tensor, true: Tensor) -> float:
-    return ((found - true).abs().max() / true.abs().max().clamp_min(1e-12)).item()
+    worst = max(relative(a, b) for a, b in zip(our_grads, true_grads, strict=True))
+    return {"logits": relative(ours, true), "gradients": worst}
 
 
 def trained(config: ShardRulesConfig, plan: Plan) -> dict[str, list[float]]:

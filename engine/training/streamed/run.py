@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from engine.core.clock import WallClock
+from engine.core.difference import relative
 from engine.core.events import Level, Span
 from engine.core.machine import describe
 from engine.core.run import Live
@@ -66,7 +67,7 @@ def _run(config: StreamedConfig, live: Live) -> None:
         levels = {PEAK: float(most), LOSS: loss}
         if true is not None:
             levels[ERROR] = max(
-                _error(w.grad, true[n]) for n, w in found.items() if w.grad is not None
+                relative(w.grad, true[n]) for n, w in found.items() if w.grad is not None
             )
         for name, value in levels.items():
             live.emit(Level(clock.now(), method.kind, name, value))
@@ -80,11 +81,6 @@ def ways(config: StreamedConfig) -> list[Method]:
         return [config.method]
     others = (Plain(), Checkpointing(), Streamed())
     return [m for m in others if m.kind != config.method.kind] + [config.method]
-
-
-def _error(found: object, true: object) -> float:
-    a, b = np.asarray(found), np.asarray(true)
-    return float(np.abs(a - b).max() / max(np.abs(b).max(), 1e-30))
 
 
 class _Watch:

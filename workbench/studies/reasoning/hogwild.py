@@ -8,6 +8,7 @@ from torch import Tensor
 
 from engine.core.clock import WallClock
 from engine.core.config import update
+from engine.core.difference import largest
 from engine.core.events import Branch, Page, Span, Token
 from engine.core.log import Log
 from engine.inference.config import InferenceConfig
@@ -42,7 +43,7 @@ def farthest(weights: Weights, log: Log) -> tuple[float, int]:
     kept = {name.removeprefix("kept/"): array for name, array in log.blobs.items()}
     seen = Seen(*(kept[name] for name in Seen._fields))
     want = logits(*weights, kept["tokens"].tolist(), seen)[kept["at"]]
-    return float((want - torch.from_numpy(kept["logits"])).abs().max()), len(kept["at"])
+    return largest(kept["logits"], want), len(kept["at"])
 
 
 def from_scratch(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from engine.core.config import update
+from engine.core.difference import largest
 from engine.core.events import Span
 from engine.core.intervals import wilson
 from engine.models.config import ModelConfig
@@ -51,7 +52,7 @@ def same_as_scratch(config: StreamsConfig, run_config: RunConfig, fast: bool) ->
         each = update(config, {"sees": sees})
         for script, have_NV in scripts(each, run_config, 2 if fast else 8):
             want_NV = from_scratch(*weights, script)
-            worst, rows = max(worst, float(np.abs(want_NV - have_NV).max())), rows + len(have_NV)
+            worst, rows = max(worst, largest(have_NV, want_NV)), rows + len(have_NV)
     return Outcome(
         f"every logit within {CLOSE:g} of one forward over all rows with the explicit mask",
         f"at most {worst:.1e} over {rows:,} rows of logits",
@@ -72,7 +73,7 @@ def mask(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
         differs_N = changed(*weights, script, place, token, before_NV)
         leaked += int((differs_N & ~may_NN[:, place]).sum())
         missed += int((~differs_N & may_NN[:, place]).sum())
-    distance = float(np.abs(before_NV - have_NV).max())
+    distance = largest(have_NV, before_NV)
     return Outcome(
         "a token changes every logit that its mask lets it reach, and no bit of any other; "
         "the engine applied that mask",

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from engine.core.config import update
+from engine.core.difference import largest
 from engine.core.intervals import of_mean, wilson
 from engine.core.log import Log
 from engine.models.config import ModelConfig
@@ -50,7 +51,7 @@ def farthest(config: ReadingConfig, log: Log, weights: Weights, whole: bool) -> 
         script = expected(config, log, place, whole)
         have_NV = log.blobs[f"kept/{place}/logits"]
         want_NV = from_scratch(*weights, script)[-len(have_NV) :]
-        worst, rows = max(worst, float(np.abs(want_NV - have_NV).max())), rows + len(have_NV)
+        worst, rows = max(worst, largest(have_NV, want_NV)), rows + len(have_NV)
     return worst, rows
 
 
@@ -108,7 +109,7 @@ def order(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
         for log in logs[1:]:
             pair = [one.blobs[f"kept/{place}/logits"] for one in (logs[0], log)]
             rows = min(map(len, pair))
-            worst = max(worst, float(np.abs(pair[0][:rows] - pair[1][:rows]).max()))
+            worst = max(worst, largest(pair[1][:rows], pair[0][:rows]))
     return Outcome(
         f"thoughts and logits (within {CLOSE:g}) are the same however fast the input comes",
         f"{same} of {kept['problems']} problems the same, logits at most {worst:.1e} apart",

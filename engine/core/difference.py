@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-FAR = 1e30  # stands for NaN and infinity, which a log's JSON does not have
+FAR = 1e30  # stands for NaN and infinity, and still compares and draws as a number
 LEAST = 1e-30  # scale of a truth that is all noughts
 
 

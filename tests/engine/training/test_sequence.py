@@ -24,15 +24,6 @@ KINDS = sorted(kinds(SequenceAttention))
 LAYOUTS = sorted(kinds(Layout))
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small tensors: threads would only wait for one another."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def executed(changes, config=SMALL):
     return Run.execute(run, update(config, changes)).log
 

@@ -25,15 +25,6 @@ from engine.training.shard_rules.run import ERROR, LOSS, OTHERWISE, run
 from tests.engine.models import small
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small tensors: threads would only wait for one another."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def quiet(rank, name):
     return nullcontext()
 

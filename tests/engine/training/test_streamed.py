@@ -32,15 +32,6 @@ SMALL = StreamedConfig(
 )  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small tensors: threads would only wait for one another."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def leaves(config):
     return {name: w.requires_grad_() for name, w in small.weights(config).items()}
 

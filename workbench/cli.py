@@ -20,10 +20,10 @@ EPILOG = """\
 without a command, `workbench` opens the app in your browser.
 
 examples:
-  workbench                                    the app: catalogue, live engine, studies
-  workbench run flover --set batching=static   one run from the command line
-  workbench check flover batchllm --json       do the papers' claims hold here?
-  workbench generate "def main("               text from the shipped model
+  workbench                                          the app: catalogue, live engine, studies
+  workbench run flover --set batching=static_batch   one run from the command line
+  workbench check flover batchllm --json             do the papers' claims hold here?
+  workbench generate "def main("                     text from the shipped model
 """
 OURS = ("engine", "widgets", "workbench")
 

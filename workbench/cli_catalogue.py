@@ -10,7 +10,7 @@ ABOUT = "list every system, with its paper and whether it is built"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--search", default="", metavar="WORDS", help="only rows with these words")
-    parser.add_argument("--family", default="", choices=["", *families()], help="only this family")
+    parser.add_argument("--family", default="", choices=families(), help="only this family")
     parser.add_argument("--built", action="store_true", help="only what is built")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -12,7 +12,7 @@ from workbench.cli_progress import follow
 
 ABOUT = """run a study once and print its figures
 
-  workbench run flover --set batching=static --save static.run"""
+  workbench run flover --set batching=static_batch --save static.run"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,8 +11,8 @@ from workbench.cli_run import changes
 
 ABOUT = """run a study at every point of a grid of knobs
 
-  workbench sweep flover --over batching=static,inflight --over rate=2,4,8
-  workbench sweep flover --over rate=2,4,8 --ray auto      on the Ray cluster this machine is in
+  workbench sweep flover --over batching=static_batch,temporal_fusion --over workload.rate=4,8
+  workbench sweep flover --over workload.rate=4,8 --ray auto   on the Ray cluster this machine is in
 
 A point that fails is a row that says why; the others go on. Exit code 0: every point has figures;
 1: some point failed; 2: bad input."""

@@ -22,6 +22,7 @@ from engine.models.config import ModelConfig
 from engine.training.checkpoint import load_checkpoint, save_checkpoint
 from engine.training.examples import logits_of, spoken
 from engine.training.packing import Example, Packed, packs
+from engine.training.resume import require_equal
 
 LANE = "training"
 Weights = dict[str, Tensor]
@@ -92,6 +93,7 @@ def reinforce(
     )
     saved = load_checkpoint(checkpoint, weights, optimizer) if checkpoint is not None else None
     if checkpoint is not None and saved is not None:
+        require_equal(checkpoint, saved, to_dict(recipe))
         step, updates = int(saved.facts["round"]), saved.step
         emit(Mark(clock.now(), LANE, "resume", f"from round {step} of {checkpoint.name}"))
     while step < recipe.steps:

@@ -46,13 +46,7 @@ def resumed(
 
 def require_same(path: Path, saved: Saved, facts: Facts) -> None:
     """Raises BadInput naming the first thing in which the saved run is another."""
-    for name, ours in facts.items():
-        theirs = saved.facts.get(name)
-        if theirs != ours and name not in FREE and name not in SCHEDULE:
-            raise BadInput(
-                f"{path}: made with {name} = {theirs}, this run has {ours}; "
-                "put it back, or train into another folder"
-            )
+    require_equal(path, saved, {k: v for k, v in facts.items() if k not in SCHEDULE})
     changed = [name for name in SCHEDULE if saved.facts.get(name) != facts.get(name)]
     plateau = min(int(each["steps"]) - int(each["decay"]) for each in (saved.facts, facts))
     if changed and saved.step > plateau:
@@ -61,3 +55,14 @@ def require_same(path: Path, saved: Saved, facts: Facts) -> None:
             f"{path}: its {saved.step} steps reach into the decay, which began at {plateau}; "
             f"put back {told}, or train into another folder"
         )
+
+
+def require_equal(path: Path, saved: Saved, facts: Facts) -> None:
+    """The same where the schedule may not change either."""
+    for name, ours in facts.items():
+        theirs = saved.facts.get(name)
+        if theirs != ours and name not in FREE:
+            raise BadInput(
+                f"{path}: made with {name} = {theirs}, this run has {ours}; "
+                "put it back, or train into another folder"
+            )

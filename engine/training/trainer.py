@@ -96,7 +96,7 @@ def fit(
     poll: Poll,
 ) -> None:  # fmt: skip
     """Train and, as the first replica, write the folder. Raises Stopped once `poll` says so."""
-    out = Path(config.out)
+    out = Path(config.out).expanduser()
     out.mkdir(parents=True, exist_ok=True)
     weights = train(
         prepared.model, config.training, prepared.training, prepared.validation,
@@ -109,7 +109,7 @@ def fit(
 
 def write(config: TrainerConfig, prepared: Prepared, weights: dict[str, Tensor]) -> None:
     """Weights in the config's dtype, what lay beside the model's, and how it came about."""
-    out, dtype = Path(config.out), getattr(torch, prepared.model.dtype)
+    out, dtype = Path(config.out).expanduser(), getattr(torch, prepared.model.dtype)
     save(out, prepared.model, {name: weight.to(dtype) for name, weight in weights.items()})
     folder = prepared.found.folder
     if folder is not None and folder.resolve() != out.resolve():

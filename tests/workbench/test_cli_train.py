@@ -42,6 +42,17 @@ def losses(path: Path) -> list[float]:
     return [level.value for level in load(path).of(Level) if level.name == "loss"]
 
 
+def test_a_folder_below_home_is_found_by_its_tilde(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert main([*words(place, "out"), "--out", "~/trained"]) == 0
+    found = {path.name for path in (tmp_path / "trained").iterdir()}
+    assert {"config.json", "model.safetensors", "training.json", "training.run"} <= found
+    assert not (tmp_path / "~").exists()
+
+
 def test_a_config_and_tokens_become_a_model(place: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(words(place, "out", "--json")) == 0
     said = json.loads(capsys.readouterr().out)

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from engine.core.clock import VirtualClock
+from engine.core.config import update as changed
+from engine.core.errors import BadInput
 from engine.core.events import Level, Mark
 from engine.models.config import ModelConfig
 from engine.models.reference import dense
@@ -197,5 +199,8 @@ def test_a_run_resumes_where_it_was(tmp_path):
         play = rewarded(config, recipe)
         ends.append(reinforce(config, recipe, fresh_weights(config, 0), play, **how))
         assert any(isinstance(e, Mark) and e.name == "resume" for e in events) == (cut is not None)
+    other = changed(recipe, {"rate": 2e-3})
+    with pytest.raises(BadInput, match=r"made with rate = 0.001, this run has 0.002; put it back"):
+        reinforce(config, other, fresh_weights(config, 0), play, **how)
     for name, weight in ends[0].items():
         assert torch.equal(weight, ends[1][name])

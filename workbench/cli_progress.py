@@ -15,11 +15,11 @@ def follow(run: Run, patience: float = 5.0) -> Run:
     """Wait for `run` and say how far it is; raises what its driver raised. Ctrl-C stops it, which
     may take it `patience` seconds."""
     assert run.live is not None and run.thread is not None
+    # Not the thread's join, see Run.wait.
     terminal, began, told = sys.stderr.isatty(), time.monotonic(), ""
     last = began + PATIENCE - EVERY
     try:
-        while run.thread.is_alive():
-            run.thread.join(LOOK)
+        while not run.ended.wait(LOOK):
             now = time.monotonic()
             line = sentence(run.live.progress, now)
             if now - began < PATIENCE or not line or line == told:
@@ -32,7 +32,7 @@ def follow(run: Run, patience: float = 5.0) -> Run:
                 told, last = line, now
     except KeyboardInterrupt:
         run.stop()
-        run.thread.join(patience)
+        run.ended.wait(patience)
         raise
     finally:
         if terminal and told:

@@ -163,7 +163,7 @@ def _wait(running: Any) -> None:
         running.wait()
     except KeyboardInterrupt:
         running.stop()
-        running.thread.join(SAVING)
+        running.ended.wait(SAVING)
         raise
 
 
@@ -188,8 +188,10 @@ def _say_how_it_ended(log: Any, config: Any, place: str, as_json: bool, code: in
     marks = [mark for mark in log.of(Mark) if mark.name in ("fallback", "resume", "checkpoint")]
     if code:
         saved = [mark.text for mark in marks if mark.name == "checkpoint"]
-        kept = f"checkpoint at {saved[-1]}" if saved else "no checkpoint yet"
-        say(f"stopped; {kept}; the same command goes on from there")
+        if saved:
+            say(f"stopped; checkpoint at {saved[-1]}; the same command goes on from there")
+        else:
+            say("stopped before a checkpoint of its own; the same command goes on from the last")
         return
     names = ("loss", "validation_loss", "tokens_per_second", "bytes_sent")
     facts = {name: found[name] for name in names if name in found}

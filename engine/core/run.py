@@ -119,6 +119,7 @@ class Run:
         self.log, self.config, self.live = log, config, live
         self.thread: threading.Thread | None = None
         self.failure: BaseException | None = None
+        self.ended = threading.Event()  # set once a driver has ended
         self.path: Path | None = None
 
     @classmethod
@@ -154,6 +155,7 @@ class Run:
             # The thread ends here whatever happened; `wait` raises it where somebody looks.
             self.failure, reason = fault, f"failed: {type(fault).__name__}: {fault}"
         self.log.emit(Closed(self.log.duration, reason))
+        self.ended.set()
 
     def _raise(self) -> None:
         if self.failure is not None:
@@ -161,10 +163,10 @@ class Run:
 
     def wait(self, timeout: float | None = None) -> "Run":
         """Block until the driver has ended; raises what it raised."""
-        if self.thread is not None:
-            self.thread.join(timeout)
-            if not self.thread.is_alive():
-                self._raise()
+        # Not the thread's own join: an interrupt within it makes CPython 3.11 take a thread that
+        # still works for ended.
+        if self.thread is not None and self.ended.wait(timeout):
+            self._raise()
         return self
 
     @property

@@ -1,5 +1,6 @@
 """Progress of a run on stderr: said when it takes long, with what is known of the time left."""
 
+import signal
 import sys
 import threading
 import time
@@ -71,16 +72,36 @@ def test_a_run_s_fault_is_raised_to_who_follows_it():
 
 def test_an_interrupt_stops_the_run(monkeypatch):
     run = Run.start(TOY.driver, TOY.config.model_copy(update={"count": 1000, "wait": 0.02}))
-    real, calls = run.thread.join, []
+    real, calls = run.ended.wait, []
 
-    def join(seconds=None):
+    def wait(seconds=None):
         calls.append(seconds)
         if len(calls) == 1:
             raise KeyboardInterrupt
         return real(seconds)
 
-    monkeypatch.setattr(run.thread, "join", join)
+    monkeypatch.setattr(run.ended, "wait", wait)
     with pytest.raises(KeyboardInterrupt):
         follow(run)
     assert run.log.closed.reason == "stopped"
     assert threading.current_thread() is not run.thread
+
+
+def test_an_interrupted_wait_still_waits_for_the_last_step():
+    """CPython 3.11 takes a thread whose join was interrupted for ended, though it still works."""
+    saved, working = threading.Event(), threading.Event()
+
+    def slow_to_end(config, live):
+        TOY.driver(config, live)
+        working.set()
+        time.sleep(0.5)
+        saved.set()
+
+    run = Run.start(slow_to_end, TOY.config)
+    working.wait(60)
+    timer = threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        follow(run, 60.0)
+    timer.join()
+    assert saved.is_set()

@@ -31,12 +31,20 @@ def watched(
     clear(model.weights)
     own = [x for w in model.weights.values() for x in (w, w.grad) if x is not None]
     size = sum(tensor.nbytes for tensor in own)
-    held = Held(None if told is None else lambda alive: told(alive - size))
+    # Before the step and after it, when what was counted goes, nothing is told.
+    heard: Callable[[int], object] = _nothing
+    held = Held(lambda alive: heard(alive - size))
     held.note(own)
     del own
+    heard = told or _nothing
     with held:
         loss = method.gradients(model, batch, objective, phase)
+    heard = _nothing
     return loss, held.peak - size
+
+
+def _nothing(alive: int) -> None:
+    pass
 
 
 def peak(

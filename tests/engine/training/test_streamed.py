@@ -199,3 +199,9 @@ def test_losses_are_what_their_papers_say():
             penalty = 0.04 * (torch.tensor(far).exp().item() - far - 1)
             total -= (worth - penalty) / counts[row].sum().item() / 2
     assert Grpo().loss(lp, batch, slice(None)).item() == pytest.approx(total, rel=1e-4)
+
+
+def test_bytes_alive_are_told_of_the_step_alone():
+    log = Run.execute(run, SMALL).log
+    told = [level.value for level in log.of(Level) if level.name == ALIVE]
+    assert told and min(told) >= 0, "weights and gradients are no activations"

@@ -97,11 +97,16 @@ def test_an_interrupted_wait_still_waits_for_the_last_step():
         time.sleep(0.5)
         saved.set()
 
-    run = Run.start(slow_to_end, TOY.config)
-    working.wait(60)
-    timer = threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        follow(run, 60.0)
-    timer.join()
+    # A shell that starts us in the background has us ignore interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        run = Run.start(slow_to_end, TOY.config)
+        working.wait(60)
+        timer = threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            follow(run, 60.0)
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert saved.is_set()

@@ -135,7 +135,11 @@ def test_ctrl_c_saves_a_checkpoint_and_the_same_command_goes_on(
     how: signal.Signals, place: Path, root: Path
 ) -> None:
     long = words(place, "out", "--set", "steps=50000", "--set", "checkpoint=50000")
-    code = "import sys; from workbench.cli import main; sys.exit(main(sys.argv[1:]))"
+    # A shell that starts tests in the background has them ignore interrupts.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from workbench.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
     started = subprocess.Popen(
         [sys.executable, "-c", code, *long], cwd=root, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},

@@ -25,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from engine.cluster.parallelism import ParallelismConfig, reached, refuse_nothing, search
-    from engine.cluster.parallelism_run import run as driver
+    from engine.cluster.parallelism_run import tell
     from engine.core.config import update
     from engine.core.file import save
     from engine.core.run import Run
@@ -35,7 +35,10 @@ def run(args: argparse.Namespace) -> int:
     found = search(config)
     refuse_nothing(config, found)
     rows = [row(split, reached(config, split)) for split in found.front()]
-    saved = str(save(Run.execute(driver, config).log, args.save)) if args.save else None
+    saved = None
+    if args.save:
+        told = Run.execute(lambda _, live: tell(config, found, live), config)
+        saved = str(save(told.log, args.save))
     if args.json:
         about = {"counted": found.counted, "fitting": found.fitting, "grade": "modelled"}
         print_json({**about, "front": rows, "saved": saved})

@@ -20,15 +20,16 @@ GIB = 2.0**30
 
 def run(config: ParallelismConfig, live: Live) -> None:
     """Search, then tell the fronts. Raises BadInput where nothing fits."""
-    axes = {"x": "memory of the fullest device (GiB)", "y": "time of a step (s)"}
-    live.open(config, VirtualClock(), {}, curves={PANEL: {**axes, "log_y": True}})
     found = search(config, live.report)
     refuse_nothing(config, found)
-    tell(found, live)
+    tell(config, found, live)
 
 
-def tell(found: Found, live: Live) -> None:
-    """Fronts of each way to recompute, by closed form; the front of those on the clock."""
+def tell(config: ParallelismConfig, found: Found, live: Live) -> None:
+    """Open the log and put what was found into it: fronts of each way to recompute, by closed form,
+    and the front of those on the clock."""
+    axes = {"x": "memory of the fullest device (GiB)", "y": "time of a step (s)"}
+    live.open(config, VirtualClock(), {}, curves={PANEL: {**axes, "log_y": True}})
     for how in ("none", "selective", "full"):
         same = [split for split in found.splits if split.passes.recompute == how]
         _curve(live, f"recompute {how}, estimated (modelled)", front(same))

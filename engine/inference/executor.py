@@ -30,6 +30,11 @@ class Facts:
     roofs: tuple[dict[str, Any], ...] = ()  # of the device, as the header carries them
     cache: float = 0.0  # bytes of the last cache level, 0 where not known
 
+    def header(self) -> dict[str, Any]:
+        """What a run's header says of them."""
+        names = ("layers", "heads", "model", "device", "bytes_per_page")
+        return {name: getattr(self, name) for name in names}
+
 
 class Executor(Protocol):
     """Does steps, one after another."""

@@ -1,6 +1,7 @@
 """The model that all threads think with: its weights, its cache memory and its tokenizer."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from engine.cache.tensors import Storage
 from engine.inference.executor import Tokens
@@ -21,6 +22,17 @@ class Mind:
     storage: Storage
     tokenizer: Tokens | None = None
     eos: tuple[int, ...] = ()
+
+    def header(self, page_size: int) -> dict[str, Any]:
+        """What a run's header says of the model, with pages of that many tokens."""
+        config = self.model.config
+        return {
+            "layers": config.layers,
+            "heads": config.heads,
+            "model": self.name,
+            "device": self.model.device,
+            "bytes_per_page": float(page_size * self.model.spec.bytes_per_token()),
+        }
 
 
 def open_mind(config: ReasoningConfig) -> Mind:

@@ -83,18 +83,13 @@ def run(config: RepeatedSamplingConfig, live: Live) -> None:
     serving = config.serving()
     built = serving.executor.build(serving)
     problems = list(config.task.problems("test", config.problems, config.first))
-    facts = built.executor.facts
     live.open(
         config,
         built.clock,
         describe(),
         pages=config.pages,
         page_size=config.page_size,
-        layers=facts.layers,
-        heads=facts.heads,
-        model=facts.model,
-        device=facts.device,
-        bytes_per_page=facts.bytes_per_page,
+        **built.executor.facts.header(),
         requests=config.problems * config.samples,
         curves=FACTS,
         commands=["abort"],

@@ -30,18 +30,14 @@ def run(config: ReasoningConfig, live: Live) -> None:
 
 def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
     """The same with a mind at hand."""
-    clock, model = WallClock(), mind.model
+    clock = WallClock()
     live.open(
         config,
         clock,
         describe(),
         pages=config.pages,
         page_size=config.page_size,
-        layers=model.config.layers,
-        heads=model.config.heads,
-        model=mind.name,
-        device=model.device,
-        bytes_per_page=float(config.page_size * model.spec.bytes_per_token()),
+        **mind.header(config.page_size),
         threads=list(NAMES[: config.workers]),
         commands=["fork", "kill", "say"],
     )

@@ -58,11 +58,7 @@ def solve(config: SpawningConfig, mind: Mind, live: Live) -> None:
         describe(),
         pages=config.pages,
         page_size=config.page_size,
-        layers=model.config.layers,
-        heads=model.config.heads,
-        model=mind.name,
-        device=model.device,
-        bytes_per_page=float(config.page_size * model.spec.bytes_per_token()),
+        **mind.header(config.page_size),
         commands=["kill", "say"],
     )
     reasoner = Reasoner(config.reasoning(), mind, clock, live.emit)

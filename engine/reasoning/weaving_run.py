@@ -26,18 +26,13 @@ def run(config: WeavingConfig, live: Live) -> None:
     live.report("opening the model", 0, 0)
     serving = config.serving()
     built = serving.executor.build(serving)
-    facts = built.executor.facts
     live.open(
         config,
         built.clock,
         describe(),
         pages=config.pages,
         page_size=config.page_size,
-        layers=facts.layers,
-        heads=facts.heads,
-        model=facts.model,
-        device=facts.device,
-        bytes_per_page=facts.bytes_per_page,
+        **built.executor.facts.header(),
         commands=["abort"],
     )
     engine = Engine(serving, built.executor, built.clock, live.emit, built.tokenizer)

@@ -54,9 +54,15 @@ class Feed(NamedTuple):
 class StreamCaches:
     """The caches of all streams of a run over the pages of one mind."""
 
-    def __init__(self, mind: Mind, clock: Clock, emit: Emit, tell: bool = True) -> None:
-        """`tell`: emit which stream sees which from where; otherwise a caller does, more finely."""
-        self.tell = tell
+    def __init__(
+        self, mind: Mind, clock: Clock, emit: Emit, tell: bool = True, ahead: bool = False
+    ) -> None:
+        """`tell`: emit which stream sees which from where; otherwise a caller does, more finely.
+
+        `ahead`: a feed may name what stands beside or after it; each of its tokens sees of that
+        what stands no later than itself.
+        """
+        self.tell, self.ahead = tell, ahead
         self.mind, self.clock, self.emit = mind, clock, emit
         kv = mind.storage.kv
         self.cache = Cache(kv.pages, kv.page_size, LeastRecentlyUsed(), emit)
@@ -133,7 +139,7 @@ class StreamCaches:
                     f"which has {written.get(other, other.length)}"
                 )
             # Attention over a view is causal in positions: what lies ahead would be left out.
-            if count and other.begin + count - 1 > own.begin + own.length:
+            if not self.ahead and count and other.begin + count - 1 > own.begin + own.length:
                 raise BadInput(
                     f"stream {own.name}: at position {own.begin + own.length} it would look ahead "
                     f"to {other.begin + count - 1} of {other.name}; begin it later"

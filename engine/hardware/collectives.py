@@ -24,6 +24,29 @@ def tree_all_reduce(link: Link, ranks: int, size: float) -> float:
     return 2 * math.ceil(math.log2(ranks)) * link.seconds(size) if ranks > 1 else 0.0
 
 
+def halving_doubling_all_reduce(link: Link, ranks: int, size: float) -> float:
+    """Halves between partners, then back: 2 log2 n messages of a half, a quarter, … (n a power of
+    two)."""
+    rounds = range(1, round(math.log2(ranks)) + 1)
+    return sum(2 * link.seconds(size / 2**number) for number in rounds)
+
+
+def star_all_reduce(link: Link, ranks: int, size: float) -> float:
+    """All tensors into one rank's port, then out of it."""
+    return 2 * pairwise(link, ranks, size)
+
+
+def pairwise(link: Link, ranks: int, size: float) -> float:
+    """`size` bytes from one port to each of n - 1 others, or into one from each, at once."""
+    return link.seconds((ranks - 1) * size)
+
+
+def hierarchical_all_reduce(near: Link, far: Link, nodes: int, node: int, size: float) -> float:
+    """Reduce-scatter within nodes of `node` ranks, all-reduce of the shares, all-gather within."""
+    inside = reduce_scatter(near, node, size) + all_gather(near, node, size)
+    return inside + ring_all_reduce(far, nodes, size / node)
+
+
 def all_reduce(link: Link, ranks: int, size: float) -> float:
     """The faster of ring and tree, which is what libraries choose by size."""
     return min(ring_all_reduce(link, ranks, size), tree_all_reduce(link, ranks, size))

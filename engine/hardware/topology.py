@@ -1,59 +1,84 @@
-"""Devices joined by links: who reaches whom how fast, as a plain graph."""
+"""Devices joined by channels that messages share: which of them a message holds, and how long it
+takes before its first byte.
 
+A channel is one direction of a link, a port or a bundle of links. Ranks are devices, numbered
+from 0.
+"""
+
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from engine.core.errors import BadInput
 from engine.hardware.link import Link
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
-    """`ranks` devices; `edges[(a, b)]` is the link that carries bytes from rank a to rank b."""
+class Channel:
+    """One direction of something that carries bytes. `bandwidth`: bytes per second."""
+
+    name: str
+    bandwidth: float
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What a message from one rank to another holds all the while (numbers of channels), and the
+    seconds before its first byte."""
+
+    channels: tuple[int, ...]
+    latency: float
+
+
+class Topology(ABC):
+    """`ranks` devices and the channels between them."""
 
     ranks: int
-    edges: dict[tuple[int, int], Link]
+    channels: tuple[Channel, ...]
 
-    def between(self, source: int, target: int) -> Link:
-        """The direct link. Raises BadInput where two ranks have none."""
-        if (source, target) not in self.edges:
-            raise BadInput(f"topology: no link from rank {source} to rank {target}; join them")
-        return self.edges[source, target]
+    @abstractmethod
+    def way(self, source: int, target: int) -> Way:
+        """The way from one rank to another; from a rank to itself there is none to go."""
 
-    def slowest(self, order: list[int]) -> Link:
-        """Of the links around the ring `order`, the one that holds the others up."""
-        around = [
-            self.between(a, b) for a, b in zip(order, order[1:] + order[:1], strict=True) if a != b
-        ]
-        if not around:
-            raise BadInput("topology: a ring needs two ranks or more")
-        bandwidth = min(link.bandwidth for link in around)
-        latency = max(link.latency for link in around)
-        return Link(name="slowest of the ring", bandwidth=bandwidth, latency=latency)
+    def seconds(self, source: int, target: int, size: float) -> float:
+        """A message of `size` bytes alone on its way; nothing sent takes no time."""
+        way = self.way(source, target)
+        if size <= 0 or not way.channels:
+            return 0.0
+        return way.latency + size / min(self.channels[c].bandwidth for c in way.channels)
 
 
-def full(ranks: int, link: Link) -> Topology:
-    """Every rank reaches every other directly, as through a switch."""
-    pairs = {(a, b): link for a in range(ranks) for b in range(ranks) if a != b}
-    return Topology(ranks, pairs)
+class Switch(Topology):
+    """Every rank has one port out and one in, each of the link's bandwidth."""
+
+    def __init__(self, ranks: int, link: Link) -> None:
+        self.ranks, self.link = ranks, link
+        self.channels = tuple(
+            Channel(f"device {rank} {end}", link.bandwidth)
+            for rank in range(ranks)
+            for end in ("out", "in")
+        )
+
+    def way(self, source: int, target: int) -> Way:
+        if source == target:
+            return Way((), 0.0)
+        return Way((2 * source, 2 * target + 1), self.link.latency)
 
 
-def ring(ranks: int, link: Link) -> Topology:
-    """Each rank reaches its two neighbours."""
-    edges: dict[tuple[int, int], Link] = {}
-    for rank in range(ranks):
-        after = (rank + 1) % ranks
-        if after != rank:
-            edges[rank, after] = edges[after, rank] = link
-    return Topology(ranks, edges)
+class Ring(Topology):
+    """Every rank has a link to each of its two neighbours; others are reached through them."""
 
+    def __init__(self, ranks: int, link: Link) -> None:
+        self.ranks, self.link = ranks, link
+        self.channels = tuple(
+            Channel(f"device {rank} to {(rank + step) % ranks}", link.bandwidth)
+            for rank in range(ranks)
+            for step in (1, -1)
+        )
 
-def nodes(count: int, size: int, inside: Link, outside: Link) -> Topology:
-    """`count` nodes of `size` ranks: `inside` joins ranks of a node, `outside` all others."""
-    total = count * size
-    edges = {
-        (a, b): inside if a // size == b // size else outside
-        for a in range(total)
-        for b in range(total)
-        if a != b
-    }
-    return Topology(total, edges)
+    def way(self, source: int, target: int) -> Way:
+        onward = (target - source) % self.ranks
+        back = self.ranks - onward
+        if onward <= back:
+            held = tuple(2 * ((source + hop) % self.ranks) for hop in range(onward))
+        else:
+            held = tuple(2 * ((source - hop) % self.ranks) + 1 for hop in range(back))
+        return Way(held, self.link.latency * len(held))

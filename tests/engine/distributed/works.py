@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from engine.core.config import kinds
+from engine.distributed.collective import Collective
+from engine.distributed.collective_ranks import carry_out
 from engine.distributed.mesh import Mesh, MeshShape
 from engine.distributed.program import Compute, Program, Receive, Send, Wait
 from engine.distributed.rank import Rank
@@ -107,3 +110,20 @@ def fail_beside_a_collective(rank: Rank, given: object) -> None:
     if rank.rank == 1:
         raise ValueError("no such thing")
     axis.all_reduce(torch.ones(4), "out")
+
+
+def planned_collectives(rank: Rank, given: dict[str, Any]) -> None:
+    """Every all-reduce by its plan and torch's own, of whole numbers and of random ones."""
+    rank.enter("collective")
+    dice = torch.Generator().manual_seed(rank.rank)
+    whole = torch.randint(-100, 100, (given["length"],), generator=dice).float()
+    real = torch.randn(given["length"], generator=dice)
+    for kind in given["kinds"]:
+        plan = kinds(Collective)[kind]().transfers(rank.ranks, given["node"])
+        for name, x in (("whole", whole), ("real", real)):
+            found = carry_out(rank.transport, plan, x, f"{kind}-{name}")
+            rank.record.put(f"{kind}/{name}", found.numpy())
+    for name, x in (("whole", whole), ("real", real)):
+        summed = x.clone()
+        rank.transport.group.allreduce([summed]).wait()
+        rank.record.put(f"torch/{name}", summed.numpy())

@@ -14,7 +14,6 @@ from engine.hardware.device import Device, device
 from engine.hardware.link import Link, link
 from engine.hardware.power import joules, watts
 from engine.hardware.roofline import attainable, bound, ridge
-from engine.hardware.topology import full, nodes, ring
 
 PLAIN = Device(
     name="plain",
@@ -88,19 +87,6 @@ def test_the_fitted_latency_gives_back_the_measured_small_all_reduces():
     eight = collectives.ring_all_reduce(link("nvlink3"), 8, 512.0)
     two = collectives.ring_all_reduce(link("nvlink3"), 2, 512.0)
     assert eight - two == pytest.approx(22.57e-6 - 9.98e-6, rel=0.02)
-
-
-def test_a_ring_across_nodes_is_held_up_by_the_slowest_link():
-    slow = Link(name="slow", bandwidth=10.0, latency=1.0)
-    both = nodes(2, 4, inside=WIRE, outside=slow)
-    assert both.between(0, 3) is WIRE and both.between(3, 4) is slow
-    assert both.slowest([0, 1, 2, 3]).bandwidth == 100.0
-    assert both.slowest(list(range(8))).bandwidth == 10.0
-    assert len(full(4, WIRE).edges) == 12 and len(ring(4, WIRE).edges) == 8
-    with pytest.raises(BadInput, match="no link from rank 0 to rank 2"):
-        ring(4, WIRE).between(0, 2)
-    with pytest.raises(BadInput, match="two ranks"):
-        ring(1, WIRE).slowest([0])
 
 
 def test_energy_is_idle_power_and_a_share_of_the_rest():

@@ -1,0 +1,114 @@
+"""A collective's plan on the clock that flows share, and which algorithm is the fastest there.
+
+A member begins a round once it has sent and received all of its last one, and a message once both
+its ends have begun the round.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.core.config import kinds
+from engine.core.errors import BadInput
+from engine.core.names import suggest
+from engine.distributed.collective import OPERATIONS, Collective, Pattern, Round, Transfers
+from engine.distributed.flows.work import Work
+from engine.hardware.topology import Topology
+
+FEW = 4  # tasks that others wait for one by one; of more they wait for their common end
+
+
+@dataclass(frozen=True)
+class Carried:
+    """`done`: by member, the task after which it has its result. `messages`: number of each message
+    and who sends it to whom, as ranks."""
+
+    done: list[int]
+    messages: list[tuple[int, int, int]]
+
+
+def carry(
+    work: Work, plan: Transfers, members: Sequence[int], size: float, ready: Sequence[int]
+) -> Carried:
+    """Add `plan` to `work`. `members`: their ranks; `size`: bytes of the tensor; `ready`: by
+    member, the task after which its tensor is there."""
+    last = [[task] for task in ready]
+    messages: list[tuple[int, int, int]] = []
+    piece = size / plan.pieces
+    for round in plan.rounds:
+        own: defaultdict[int, list[int]] = defaultdict(list)
+        for each in round:
+            source, target = members[each.source], members[each.target]
+            after = {*last[each.source], *last[each.target]}
+            task = work.send(source, target, (each.last - each.first) * piece, after)
+            own[each.source].append(task)
+            own[each.target].append(task)
+            messages.append((task, source, target))
+        for member, tasks in own.items():
+            last[member] = tasks if len(tasks) <= FEW else [work.join(tasks)]
+    return Carried([work.join(tasks) for tasks in last], messages)
+
+
+def alone(topology: Topology, plan: Transfers, members: Sequence[int], size: float) -> float:
+    """Seconds of a collective with the network to itself."""
+    work = Work(topology)
+    begun = work.compute(0.0)
+    carry(work, plan, members, size, [begun] * len(members))
+    return work.played().end
+
+
+def in_step(
+    topology: Topology, patterns: Sequence[Pattern], groups: Sequence[Sequence[int]], size: float
+) -> float:
+    """Seconds of a collective that all `groups` do at once, round by round: every distinct round
+    is played once with everybody's messages, so thousands of ranks are quick. Who lags behind in a
+    round holds all up: at least what the plans themselves take."""
+    total = 0.0
+    for pattern in patterns:
+        work = Work(topology)
+        for members in groups:
+            for source, target in pattern.pairs:
+                work.send(members[source], members[target], pattern.share * size)
+        total += pattern.times * work.played().end
+    return total
+
+
+def patterns_of(
+    rounds: Sequence[Round], pieces: int
+) -> Counter[tuple[tuple[int, int, float], ...]]:
+    """What travels at once in each round, and how many rounds are alike."""
+    return Counter(
+        tuple(sorted((a, b, (last - first) / pieces) for a, b, first, last, *_ in round))
+        for round in rounds
+    )
+
+
+def algorithms(operation: str) -> dict[str, Collective]:
+    """Every algorithm of an operation by its kind. Raises BadInput for an operation unheard of."""
+    if operation not in OPERATIONS:
+        raise BadInput(f"operation {operation!r}: unknown; {suggest(operation, OPERATIONS)}")
+    found = (algorithm(kind) for kind in kinds(Collective))
+    return {each.kind: each for each in found if each.operation == operation}
+
+
+def algorithm(kind: str) -> Collective:
+    """The algorithm of that kind. Raises BadInput listing those there are."""
+    known = kinds(Collective)
+    if kind not in known:
+        raise BadInput(f"collective {kind!r}: no such algorithm; {suggest(kind, known)}")
+    found = known[kind].model_validate({})
+    assert isinstance(found, Collective)
+    return found
+
+
+def times(
+    topology: Topology, operation: str, groups: Sequence[Sequence[int]], node: int, size: float
+) -> dict[str, float]:
+    """Seconds of every algorithm that fits, quickest first, all `groups` at once."""
+    ranks = len(groups[0])
+    found = {
+        kind: in_step(topology, each.patterns(ranks, node), groups, size)
+        for kind, each in algorithms(operation).items()
+        if each.fits(ranks, node)
+    }
+    return dict(sorted(found.items(), key=lambda item: item[1]))

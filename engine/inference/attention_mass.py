@@ -1,6 +1,9 @@
 """How much attention each page receives: one layer's weights, computed again for a sampled step.
 
-Shape letters: B sequences, H query heads, G key/value heads, D head size, C visible tokens.
+Of threads over views: how much each block of its view receives from each thread.
+
+Shape letters: B sequences or threads, N blocks of the longest view, H query heads, G key/value
+heads, D head size, C visible tokens.
 """
 
 from contextlib import suppress
@@ -11,9 +14,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.inference.gather import last_tokens
+from engine.inference.gather import last_of, last_tokens
 from engine.inference.step import Step
+from engine.inference.viewers import Viewers
 from engine.models.attention import Attention
+from engine.models.batch import Batch
 from engine.models.gathered import Cast, Gathered
 from engine.models.kv import PagedKV
 from engine.models.latent_attention import LatentAttention
@@ -22,6 +27,8 @@ from engine.models.model import Model
 from engine.models.norm import Norm
 from engine.models.ops import plain_ops
 from engine.models.parameters import layer_parameters
+from engine.models.rotary import cos_sin, frequencies, rotate
+from engine.models.views import pure
 
 
 class _Reached(Exception):
@@ -54,19 +61,47 @@ class AttentionProbe:
 
     def mass(self, step: Step, kv: PagedKV, scratch: int) -> np.ndarray:
         """mass_P float32 over the pool's pages; it sums to the number of sequences."""
-        if self.parts is None:
-            self.parts = self._layer()
-        batch, (norm, attention) = last_tokens(step, scratch), self.parts
-        with suppress(_Reached), torch.inference_mode():
-            x_BC = norm(self.model.hidden(batch, kv, self.layer))
-            attention(x_BC, self.model.shared(batch), kv.tensors[self.layer])
+        batch = last_tokens(step, scratch)
+        self._ask(batch, kv)
         mass_P = np.zeros(kv.pages, np.float32)
         for b, context in enumerate(batch.context_B.tolist()):
             pages = batch.block_table_BP[b, : -(-context // kv.page_size)]
-            weights_C = self._weights(b, pages, context)
+            weights_C = self._chosen(self._scores(b, pages, context, context - 1))
             starts = np.arange(0, context, kv.page_size)
             mass_P[pages] += np.add.reduceat(weights_C, starts)
         return mass_P[:scratch]
+
+    def blocks(self, viewers: Viewers, kv: PagedKV, scratch: int) -> np.ndarray:
+        """mass_BN float32: each thread's blocks in the order of its view, NaN beyond; sums to 1."""
+        batch = last_of(viewers.batch, scratch * kv.page_size)
+        self._ask(batch, kv)
+        views, count = batch.views, len(batch.context_B)
+        first = [0] * (count + 1) if views is None else views.first_B1.tolist()
+        found = []
+        for b, own in enumerate(batch.context_B.tolist()):
+            scores = []
+            for n in range(first[b], first[b + 1]):
+                assert views is not None
+                pages, seen = views.table_KP[views.block_N[n]], int(views.seen_N[n])
+                shift = int(views.shift_N[n])
+                scores.append(self._scores(b, pages, seen, own - 1 + shift, shift))
+            scores.append(self._scores(b, batch.block_table_BP[b], own, own - 1))
+            ends = np.cumsum([0] + [part.shape[-1] for part in scores[:-1]])
+            found.append(np.add.reduceat(self._chosen(torch.cat(scores, -1)), ends))
+        mass_BN = np.full((count, max(map(len, found))), np.nan, np.float32)
+        for row, masses in zip(mass_BN, found, strict=True):
+            row[: len(masses)] = masses
+        return mass_BN
+
+    def _ask(self, batch: Batch, kv: PagedKV) -> None:
+        """Run `batch` up to the layer's queries, rotated by their positions in their own blocks."""
+        if self.parts is None:
+            self.parts = self._layer()
+        norm, attention = self.parts
+        with suppress(_Reached), torch.inference_mode():
+            x_BC = norm(self.model.hidden(batch, kv, self.layer))
+            here = replace(self.model.shared(batch), views=None)
+            attention(x_BC, here, kv.tensors[self.layer])
 
     def _layer(self) -> tuple[Norm, Attention | LatentAttention]:
         """The layer's norm, and its attention stopping where it has the queries."""
@@ -91,16 +126,35 @@ class AttentionProbe:
         self.asked = _Query(q_BHD, k_PSGD, scale, window, cap)
         raise _Reached
 
-    def _weights(self, b: int, pages: np.ndarray, context: int) -> np.ndarray:
-        """weights_C of sequence b's last token: of one head, or the mean of all."""
+    def _scores(
+        self, b: int, pages: np.ndarray, count: int, position: int, shift: int = 0
+    ) -> Tensor:
+        """scores_GJC of sequence b's last token, at `position` of a block, with its first `count`
+        tokens; the block begins `shift` positions before the sequence's own."""
         asked = self.asked
         assert asked.q_BHD is not None and asked.k_PSGD is not None
-        k_CGD = asked.k_PSGD[torch.from_numpy(pages.astype(np.int64))].flatten(0, 1)[:context]
-        q_GJD = asked.q_BHD[b].float().unflatten(0, (k_CGD.shape[1], -1))
+        pages = pages[: -(-count // asked.k_PSGD.shape[1])]
+        k_CGD = asked.k_PSGD[torch.from_numpy(pages.astype(np.int64))].flatten(0, 1)[:count]
+        q_HD = asked.q_BHD[b].float()
+        if shift:
+            q_HD = self._turned(q_HD, shift)
+        q_GJD = q_HD.unflatten(0, (k_CGD.shape[1], -1))
         scores_GJC = torch.einsum("gjd,cgd->gjc", q_GJD, k_CGD.float()) * asked.scale
         scores_GJC = softcap(scores_GJC, asked.softcap)
-        if asked.window and context > asked.window:
-            scores_GJC[..., : context - asked.window] = float("-inf")
+        if asked.window and position + 1 > asked.window:
+            scores_GJC[..., : position + 1 - asked.window] = float("-inf")
+        return scores_GJC
+
+    def _turned(self, q_HD: Tensor, shift: int) -> Tensor:
+        """Queries as if their own block began `shift` positions later."""
+        rotary = self.model.config.rotary
+        assert rotary is not None
+        angles, at = frequencies(pure(rotary)).to(q_HD.device), torch.tensor([shift])
+        cos, sin = cos_sin(pure(rotary), angles, at.to(q_HD.device), torch.float32)
+        return rotate(q_HD[None], cos, sin, False)[0]
+
+    def _chosen(self, scores_GJC: Tensor) -> np.ndarray:
+        """weights_C: of one head, or the mean of all."""
         weights_HC = scores_GJC.softmax(-1).flatten(0, 1)
         chosen_C = weights_HC.mean(0) if self.head < 0 else weights_HC[self.head % len(weights_HC)]
         return chosen_C.cpu().numpy()

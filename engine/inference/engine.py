@@ -23,6 +23,7 @@ from engine.inference.request import Request
 from engine.inference.scheduler import Scheduler
 from engine.inference.step import Result, Step
 from engine.inference.text import Pieces
+from engine.inference.viewers import Thinking
 
 Emit = Callable[[AnyEvent], None]
 
@@ -47,6 +48,7 @@ class Engine:
         self.pieces = Pieces(tokenizer)
         self.intake = Intake(config, self.scheduler)
         self.answers = Answers(self.scheduler, self.pieces, facts.vocab, facts.eos)
+        self.thinking: Thinking | None = None  # threads over views that step along
         self.number = 0  # steps done
         self._inbox: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
         self._lock = threading.Lock()
@@ -93,13 +95,17 @@ class Engine:
     @property
     def busy(self) -> bool:
         """Whether a step would find something to do."""
-        return bool(self._inbox) or bool(self.scheduler.rows.count or len(self.scheduler.queue))
+        waiting = self.scheduler.rows.count or len(self.scheduler.queue)
+        thinking = self.thinking is not None and self.thinking.busy
+        return bool(self._inbox) or bool(waiting) or thinking
 
     def step(self) -> bool:
         """One step of the loop; False where there was nothing to do."""
         start = self.clock.now()
         self.hear(start)
-        step = self.scheduler.schedule(self.number, start)
+        self.scheduler.begin(self.number, start)
+        viewers = self.thinking.plan(start) if self.thinking is not None else None
+        step = self.scheduler.schedule(self.number, start, viewers)
         if step is None:
             self.tell_levels(start, 0)
             return False
@@ -109,7 +115,9 @@ class Engine:
         now = self.clock.now()
         self.tell_step(step, result, start, now)
         self.answers.take(step, result, now)
-        self.tell_levels(now, step.prefill_tokens + step.decodes)
+        if self.thinking is not None and result.viewed is not None:
+            self.thinking.take(result.viewed, now)
+        self.tell_levels(now, step.tokens + self.scheduler.viewing)
         return True
 
     def hear(self, now: float) -> None:
@@ -144,6 +152,8 @@ class Engine:
             emit(Span(now, "engine", "attention sample", now - result.attention_seconds))
             emit(Blob(now, "attention_mass", ref, list(result.attention_P.shape)))
         tag = f"decode={step.decodes} prefill={step.prefill_tokens}"
+        if step.viewers is not None:
+            tag += f" threads={len(step.viewers.contexts_B)}"
         if step.padding:
             tag += f" padding={step.padding}"
         emit(Span(now, "engine", "step", start, result.flops, result.bytes, tag))

@@ -21,6 +21,7 @@ from engine.inference.forward_work import Shape
 from engine.inference.settings import Settings
 from engine.inference.step import Result, Step, StepPart
 from engine.inference.step_cost import OpTime, StepCost
+from engine.inference.viewers import Viewed
 from engine.models.config import ModelConfig
 from engine.models.find import find
 from engine.models.footprint import weight_bytes
@@ -61,13 +62,17 @@ class ModelledExecutor:
         cost, choice = self.cost, self.choice
         shape = self._shape(step)
         seconds, flops, moved = cost.total(shape)
-        seconds += choice.per_step + choice.per_sequence * len(step.rows_B)
+        seconds += choice.per_step + choice.per_sequence * len(step.everybody()[0])
         if len(step.swap_out) or len(step.swap_in) or len(step.copies):
             seconds += self._pages(step)
-        tokens_S = self._tokens(step)
+        rows = step.rows
+        tokens_S = self._tokens(rows.seed[step.sample_rows_S], rows.known[step.sample_rows_S])
         result = Result(
             tokens_S, np.zeros(len(tokens_S), np.float32), seconds, flops=flops, bytes=moved
         )
+        if step.viewers is not None:
+            tokens_B = self._tokens(step.viewers.seed_B, step.viewers.known_B)
+            result.viewed = Viewed(tokens_B, np.zeros(len(tokens_B), np.float32))
         if step.profile:
             result.parts = [
                 StepPart(
@@ -83,6 +88,11 @@ class ModelledExecutor:
 
     def _shape(self, step: Step) -> Shape:
         rows = len(step.sample_rows_S)
+        if step.viewers is not None:
+            new_B, contexts_B = step.everybody()
+            alone = np.ones(step.padding, np.int32)
+            new_B, contexts_B = np.append(new_B, alone), np.append(contexts_B, alone)
+            return self.cost.shape(new_B, contexts_B, rows + len(step.viewers.contexts_B))
         if step.padding:  # tokens for nobody: sequences of one token, without an answer
             alone = np.ones(step.padding, np.int32)
             new_B = np.concatenate([step.queries_B, alone])
@@ -101,11 +111,10 @@ class ModelledExecutor:
         out, back = (self.host.seconds(len(p) * size) for p in (step.swap_out, step.swap_in))
         return copied + out + back
 
-    def _tokens(self, step: Step) -> np.ndarray:
+    def _tokens(self, seed_S: np.ndarray, known_S: np.ndarray) -> np.ndarray:
         """One token a sample, from its request's seed and how many tokens that has."""
-        rows_S = step.sample_rows_S
-        mixed = step.rows.seed[rows_S] * SPREAD
-        mixed += step.rows.known[rows_S].astype(np.uint64) * GOLDEN
+        mixed = seed_S.astype(np.uint64) * SPREAD
+        mixed += known_S.astype(np.uint64) * GOLDEN
         mixed >>= UPPER
         mixed %= self.vocab
         return mixed.astype(np.int32)

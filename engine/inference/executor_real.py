@@ -7,6 +7,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from engine.cache.tensors import Storage
 from engine.core.clock import WallClock
 from engine.core.errors import BadInput
@@ -20,6 +22,7 @@ from engine.inference.parts import covered
 from engine.inference.sampling import Sampler
 from engine.inference.settings import Settings
 from engine.inference.step import Result, Step, StepPart
+from engine.inference.viewers import NONE, Viewed
 from engine.kernels.norm.work import flops as norm_flops
 from engine.models.find import find
 from engine.models.memory import require_memory
@@ -53,19 +56,36 @@ class RealExecutor:
         else:
             logits = self.model.forward(batch, storage.kv)
         logits_RV = logits.cpu().numpy()
-        tokens_S, logprobs_S, tops = self.sample(logits_RV, from_S, step)
-        shape = self.work.shape(step.queries_B, step.contexts_B, len(logits_RV))
-        flops, moved = self.work.work(shape)
-        result = Result(tokens_S, logprobs_S, 0.0, tops, flops, moved)
+        result = self._drawn(step, logits_RV, from_S)
+        shape = self.work.shape(*step.everybody(), len(logits_RV))
+        result.flops, result.bytes = self.work.work(shape)
         if parts:
             asked = perf_counter()
             result.parts = self._parts(parts, shape)
             result.profile_seconds = perf_counter() - asked
         if step.sample_attention and self.probe is not None:
             asked = perf_counter()
-            result.attention_P = self.probe.mass(step, storage.kv, storage.scratch)
+            if len(step.rows_B):
+                result.attention_P = self.probe.mass(step, storage.kv, storage.scratch)
+            if step.viewers is not None and result.viewed is not None:
+                viewers, scratch = step.viewers, storage.scratch
+                result.viewed.mass_BN = self.probe.blocks(viewers, storage.kv, scratch)
             result.attention_seconds = perf_counter() - asked
         result.seconds = perf_counter() - began
+        return result
+
+    def _drawn(self, step: Step, logits_RV: np.ndarray, from_S: np.ndarray) -> Result:
+        """Tokens of the rows, and of the threads, whose logits come after theirs."""
+        viewers, own = step.viewers, len(logits_RV)
+        if viewers is not None:
+            own -= len(viewers.batch.logits_at_R)
+        result = Result(NONE.astype(np.int32), NONE.astype(np.float32), 0.0)
+        if own:
+            result.tokens_S, result.logprobs_S, result.tops = self.sample(
+                logits_RV[:own], from_S, step
+            )
+        if viewers is not None:
+            result.viewed = Viewed(*viewers.answer(logits_RV[own:]))
         return result
 
     def _parts(self, parts: list[Part], shape: Shape) -> list[StepPart]:

@@ -3,17 +3,55 @@
 Shape letters: T new tokens, B sequences, S samples, R rows of logits, P pages.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from engine.inference.step import Step
+from engine.inference.viewers import NONE
 from engine.models.batch import Batch
 
 
 def gather(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
     """The batch, and for each sample the row of logits it is drawn from.
 
-    Padding becomes sequences of one token that write into page `scratch`; they come last.
+    Threads over views come last, before them padding: sequences of one token that write into page
+    `scratch`.
     """
+    if step.viewers is None:
+        return _rows(step, scratch)
+    if not len(step.rows_B):
+        return step.viewers.batch, NONE
+    batch, from_S = _rows(step, scratch)
+    return beside(batch, step.viewers.batch), from_S
+
+
+def beside(rows: Batch, threads: Batch) -> Batch:
+    """One batch of both, rows first. A row sees its own pages alone; threads see what they saw."""
+    count, tokens = len(rows.context_B), len(rows.tokens_T)
+    wide = max(rows.block_table_BP.shape[1], threads.block_table_BP.shape[1])
+    tables = [_widened(batch.block_table_BP, wide) for batch in (rows, threads)]
+    views = threads.views
+    if views is not None:
+        views = replace(views, first_B1=np.append(np.zeros(count, np.int32), views.first_B1))
+    return Batch(
+        tokens_T=np.append(rows.tokens_T, threads.tokens_T),
+        positions_T=np.append(rows.positions_T, threads.positions_T),
+        slots_T=np.append(rows.slots_T, threads.slots_T),
+        query_start_B1=np.append(rows.query_start_B1[:-1], threads.query_start_B1 + tokens),
+        context_B=np.append(rows.context_B, threads.context_B),
+        block_table_BP=np.concatenate(tables),
+        logits_at_R=np.append(rows.logits_at_R, threads.logits_at_R + tokens),
+        views=views,
+    )
+
+
+def _widened(table_BP: np.ndarray, wide: int) -> np.ndarray:
+    return np.pad(table_BP, ((0, 0), (0, wide - table_BP.shape[1])), constant_values=-1)
+
+
+def _rows(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
+    """The batch of the persistent batch's rows, and where each sample's logits will be."""
     rows, size = step.rows, step.rows.page_size
     context_B = step.starts_B + step.queries_B
     pages = -(-int(context_B.max()) // size)
@@ -73,5 +111,18 @@ def last_tokens(step: Step, scratch: int) -> Batch:
         query_start_B1=np.arange(count + 1, dtype=np.int32),
         context_B=context_B,
         block_table_BP=rows.tables[step.rows_B, : -(-int(context_B.max()) // size)],
+        logits_at_R=np.zeros(0, np.int32),
+    )
+
+
+def last_of(batch: Batch, slot: int) -> Batch:
+    """Each sequence's last new token of `batch` again, writing to `slot`, where nobody reads."""
+    last_B, count = batch.query_start_B1[1:] - 1, len(batch.context_B)
+    return replace(
+        batch,
+        tokens_T=batch.tokens_T[last_B],
+        positions_T=batch.positions_T[last_B],
+        slots_T=np.full(count, slot, np.int32),
+        query_start_B1=np.arange(count + 1, dtype=np.int32),
         logits_at_R=np.zeros(0, np.int32),
     )

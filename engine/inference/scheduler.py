@@ -21,6 +21,7 @@ from engine.inference.request import Request
 from engine.inference.room import Room
 from engine.inference.running import Running
 from engine.inference.step import Step
+from engine.inference.viewers import Viewers
 
 
 class Scheduler:
@@ -43,6 +44,7 @@ class Scheduler:
         self.ones = np.ones(config.max_running, np.int32)
         self.padded = 0  # rows that are over and kept as padding
         self.preempted = 0  # in this step
+        self.viewing = 0  # tokens of this step that threads over views take
 
     def view(self, number: int, now: float) -> View:
         """The moment, as policies see it."""
@@ -55,7 +57,7 @@ class Scheduler:
             decoding=self._decoding(),
             prefilling=len(self.prefill),
             waiting=len(self.queue),
-            budget=config.step_tokens,
+            budget=max(1, config.step_tokens - self.viewing),
             max_running=config.max_running,
             page_size=config.page_size,
             pages=config.pages,
@@ -64,9 +66,30 @@ class Scheduler:
             served=self.served,
         )
 
-    def schedule(self, number: int, now: float) -> Step | None:
-        """The next step; None where there is nothing to do."""
+    def begin(self, number: int, now: float) -> None:
+        """A step begins. Threads that step along make room and take pages between this and it."""
         self.cache.step, self.cache.now, self.preempted = number, now, 0
+
+    def make_room(self, pages: int) -> None:
+        """Let running requests yield until `pages` can be taken or nobody is left to yield."""
+        while self.cache.available < pages and self.rows.count:
+            view = self.view(self.cache.step, self.cache.now)
+            self._yield(view, pages - self.cache.available)
+
+    def schedule(self, number: int, now: float, viewers: Viewers | None = None) -> Step | None:
+        """The step that has begun, with `viewers` in it; None where there is nothing to do."""
+        self.viewing = viewers.tokens if viewers else 0
+        step = self._schedule(number, now)
+        if viewers is None:
+            return step
+        if step is None:
+            chosen = self.every_row[:0]
+            self.prefill.begin(Mix())
+            step = self._step(Mix(), chosen, self.view(number, now))
+        step.join(viewers)
+        return step
+
+    def _schedule(self, number: int, now: float) -> Step | None:
         if self.padded == self.rows.count:
             self.release_padding()  # the rest of the batch was aborted or yielded
             if not len(self.queue):

@@ -3,12 +3,15 @@
 What is asked and cannot be done raises BadInput and changes nothing. Every change is emitted.
 """
 
+from collections.abc import Callable
+
 from engine.cache.cache import Cache
 from engine.cache.layouts import Block, Sight, placed
 from engine.cache.policies.lru import LeastRecentlyUsed
 from engine.core.errors import BadInput
 from engine.core.events import Branch, Mark
 from engine.core.names import suggest
+from engine.reasoning.budget import Budget
 from engine.reasoning.config import ReasoningConfig
 from engine.reasoning.holdings import Holdings
 from engine.reasoning.reference import Record
@@ -21,9 +24,12 @@ MOST = -1  # a budget not named: the config's
 class Board:
     """All threads of one run. `cache.now` is the moment that events carry."""
 
-    def __init__(self, config: ReasoningConfig, emit: Emit) -> None:
+    def __init__(self, config: ReasoningConfig, emit: Emit, cache: Cache | None = None) -> None:
+        """`cache`: the one whose pages threads share with an engine's requests."""
         self.config, self.emit = config, emit
-        self.cache = Cache(config.pages, config.page_size, LeastRecentlyUsed(), emit)
+        lru = LeastRecentlyUsed()
+        self.cache = cache or Cache(config.pages, config.page_size, lru, emit)
+        self.make_room: Callable[[int], None] = lambda pages: None  # so many can be taken then
         self.holdings = Holdings(self.cache)
         self.threads: dict[str, Thread] = {}  # all there have been, by name
         self.closed: list[Block] = []  # the prompt, then as they were closed
@@ -61,11 +67,10 @@ class Board:
         """
         source = self._alive(parent, "spawn")
         self._admit(f"spawn by {parent}", budget)
-        pages = -(-len(feed) // self.config.page_size)
-        if self.cache.available < pages:
+        if not self.has_room(-(-len(feed) // self.cache.page_size)):
             raise BadInput(
-                f"spawn by {parent}: {self.cache.available} of {self.config.pages} pages are left, "
-                f"too few for {len(feed)} tokens; prune a thread or give more pages"
+                f"spawn by {parent}: {self.cache.available} of {self.cache.pool.total} pages are "
+                f"left, too few for {len(feed)} tokens; prune a thread or give more pages"
             )
         name = self._child(parent)
         child = Thread(
@@ -93,23 +98,25 @@ class Board:
         thread.feed += feed
         self.emit(Branch(self.cache.now, name, thread.parent, "running"))
 
-    def fork(self, parent: str, budget: int = MOST) -> Thread:
+    def fork(self, parent: str, budget: int | Budget = MOST) -> Thread:
         """A thread that goes on from where `parent` is; a page is copied when it is written to."""
         source = self._alive(parent, "fork")
         self._admit(f"fork of {parent}", budget)
-        if self.cache.available < self.holdings.need(source.block, len(source.feed)) + 1:
+        if not self.has_room(self.holdings.need(source.block, len(source.feed)) + 1):
             raise BadInput(
-                f"fork of {parent}: {self.cache.available} of {self.config.pages} pages are left, "
-                "too few for both to go on; prune a thread or give more pages"
+                f"fork of {parent}: {self.cache.available} of {self.cache.pool.total} pages are "
+                "left, too few for both to go on; prune a thread or give more pages"
             )
+        given = budget if isinstance(budget, Budget) else Budget(max(0, budget))
         name = self._child(parent)
         block = self.open(f"{name}/{source.step}", name)
         self.holdings.fork(source.block, block)
         if self.record is not None:
             self.record.fork(block.name, source.block.name, block.length)
         child = Thread(
-            name, parent, len(self.threads), self._budget(budget), block, source.feed.copy(),
-            depth=source.depth, step=source.step, reads=source.reads.copy(), alone=source.alone,
+            name, parent, len(self.threads), given.tokens or self.config.budget, block,
+            source.feed.copy(), depth=source.depth, step=source.step, reads=source.reads.copy(),
+            alone=source.alone, critical=given.critical, seconds=given.seconds,
         )  # fmt: skip
         self.emit(Mark(self.cache.now, parent, "fork", f"{parent} forks: {name} goes on from here"))
         return self._enter(child)
@@ -140,6 +147,24 @@ class Board:
         """Put words into a thread's mouth: they are written before its next token."""
         self._alive(name, "say", waiting=True).feed += tokens
         self.emit(Mark(self.cache.now, name, "say", f"{name} is told: {text.strip()[:80]}"))
+
+    def has_room(self, pages: int) -> bool:
+        """Whether `pages` can be taken, requests of the same engine yielding theirs."""
+        if self.cache.available < pages:
+            self.make_room(pages)
+        return self.cache.available >= pages
+
+    def spent(self, thread: Thread) -> str:
+        """Which of its budgets the thread has used up, in words; empty where none."""
+        config, used = self.config, self.cache.now - thread.born
+        critical, seconds = thread.critical or config.critical, thread.seconds or config.seconds
+        if len(thread.tokens) >= thread.budget:
+            return f"its budget of {thread.budget} tokens is spent"
+        if critical and thread.depth >= critical:
+            return f"the critical path has its {critical} tokens"
+        if seconds and used >= seconds:
+            return f"its budget of {seconds:.3g} s is spent"
+        return ""
 
     def view(self, thread: Thread) -> list[Sight]:
         """What `thread` sees now, its own block last."""
@@ -177,20 +202,21 @@ class Board:
 
     def _enter(self, thread: Thread) -> Thread:
         thread.seed = self.config.seed * 1_000_003 + thread.number
+        thread.born = self.cache.now
         self.threads[thread.name] = thread
         self.emit(Branch(self.cache.now, thread.name, thread.parent, "queued"))
         self.emit(Branch(self.cache.now, thread.name, thread.parent, "running"))
         self.holdings.see(thread, self.view(thread))
         return thread
 
-    def _admit(self, what: str, budget: int) -> None:
+    def _admit(self, what: str, budget: int | Budget) -> None:
         running = len(self.running)
         if running >= self.config.threads:
             raise BadInput(
                 f"{what}: {running} threads run and at most {self.config.threads} may; "
                 "join or prune one first"
             )
-        if budget == 0 or budget < MOST:
+        if isinstance(budget, int) and (budget == 0 or budget < MOST):
             raise BadInput(f"{what}: a budget of {budget} tokens; give at least 1")
 
     def _budget(self, budget: int) -> int:

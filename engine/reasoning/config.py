@@ -3,7 +3,11 @@
 from typing import Literal
 
 from engine.core.config import Choice, Config, knob
+from engine.inference.config import InferenceConfig
+from engine.inference.executor import Execution
+from engine.inference.executors.real import Real
 from engine.inference.request import Sampling
+from engine.inference.workloads.prompts import Prompts
 from engine.reasoning.layout import Layout
 from engine.reasoning.policies.combined import Combined
 
@@ -35,6 +39,10 @@ class ReasoningConfig(Config):
         0, "Tokens the longest chain of thought may have; 0: no limit", low=0, high=1 << 20,
         unit="tokens", group="budget",
     )  # fmt: skip
+    seconds: float = knob(
+        0.0, "Seconds of the run's clock that each thread may take; 0: no limit", low=0.0,
+        high=1e9, unit="s", group="budget",
+    )  # fmt: skip
     threads: int = knob(8, "Threads that may run at once", low=1, high=1024, group="budget")
 
     fork_at: int = knob(
@@ -52,6 +60,23 @@ class ReasoningConfig(Config):
     sampling: Sampling = knob(
         make=Sampling, doc="How tokens are drawn; `budget` says how many", group="sampling"
     )
+    requests: int = knob(
+        0, "Ordinary requests that share every step with the threads", low=0, high=64,
+        group="batch",
+    )  # fmt: skip
+    executor: Choice[Execution] = knob(
+        make=Real, doc="Tensors here, or a described device", group="batch"
+    )
+    attention_every: int = knob(
+        0, "Sample whom threads attend to every so many steps; 0: never", low=0, high=1 << 20,
+        group="views",
+    )  # fmt: skip
+    attention_layer: int = knob(
+        -1, "Layer whose attention is sampled; -1: the last", low=-1, high=1023, group="views"
+    )
+    attention_head: int = knob(
+        -1, "Head whose attention is sampled; -1: their mean", low=-1, high=1023, group="views"
+    )
     turn_queries: bool = knob(
         True, "Turn queries to where a block stands; off: as if all stood in one place",
         group="views",
@@ -59,3 +84,12 @@ class ReasoningConfig(Config):
     keep_logits: bool = knob(
         False, "Keep every logit and who saw what, to be checked from scratch", group="views"
     )
+
+    def serving(self) -> InferenceConfig:
+        """The engine under the threads, which serves ordinary requests in the same steps."""
+        names = (
+            "model", "dtype", "seed", "executor", "page_size", "pages", "sampling",
+            "attention_every", "attention_layer", "attention_head",
+        )  # fmt: skip
+        values = {name: getattr(self, name) for name in names}
+        return InferenceConfig(**values, workload=Prompts())

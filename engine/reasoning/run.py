@@ -1,7 +1,10 @@
 """The driver of reasoning runs: workers think side by side about a prompt until all are done.
 
-Commands while it runs: `fork=thread`, `join=[parent, child]`, `prune=thread` (or `kill=thread`),
-`say=[thread, text]`. One that cannot be done is refused in words, and the threads go on.
+With `config.requests`, as many ordinary requests are asked as the run begins and share its steps.
+
+Commands while it runs: `fork=thread` or `fork=[thread, budget]`, `join=[parent, child]`,
+`prune=thread` (or `kill`, of a request too), `say=[thread, text]`. One that cannot be done is
+refused in words, and the threads go on.
 """
 
 from collections.abc import Callable
@@ -10,11 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.clock import WallClock
+from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Mark
 from engine.core.machine import describe
 from engine.core.run import Live
+from engine.inference.engine import Engine
+from engine.inference.request import Request
+from engine.inference.workloads.prompts import STARTS
+from engine.reasoning.budget import budget
 from engine.reasoning.config import ReasoningConfig
 from engine.reasoning.mind import Mind, open_mind
 from engine.reasoning.reasoner import Reasoner
@@ -30,7 +37,7 @@ def run(config: ReasoningConfig, live: Live) -> None:
 
 def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
     """The same with a mind at hand."""
-    clock = WallClock()
+    clock = mind.clock
     live.open(
         config,
         clock,
@@ -41,11 +48,18 @@ def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
         threads=list(NAMES[: config.workers]),
         commands=["fork", "kill", "say"],
     )
-    reasoner = Reasoner(config, mind, clock, live.emit)
+    engine, blobs = None, live.log.blobs
+    if config.requests:
+        serving, tokenizer = config.serving(), mind.tokenizer
+        engine = Engine(serving, mind.executor, clock, live.emit, tokenizer, blobs)
+    reasoner = Reasoner(config, mind, clock, live.emit, engine, blobs)
     reasoner.read(prompt_tokens(config, mind))
     for name in NAMES[: config.workers]:
         attempt(reasoner, partial(reasoner.start, name))
-    while reasoner.board.running:
+    if engine is not None:
+        for request in asked(config, mind):
+            engine.add(request)
+    while reasoner.board.running or (engine is not None and engine.busy):
         _script(config, reasoner)
         now = reasoner.board.cache.now = clock.now()
         for command in live.poll(now):
@@ -58,29 +72,47 @@ def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
 
 def prompt_tokens(config: ReasoningConfig, mind: Mind) -> list[int]:
     """The prompt in tokens; without a tokenizer, as many random ones as it has words."""
+    return _tokens(config.prompt, config.seed, mind)
+
+
+def asked(config: ReasoningConfig, mind: Mind) -> list[Request]:
+    """The ordinary requests, which may say as much as a thread may."""
+    wish = update(config.sampling, {"max_tokens": config.budget})
+    texts = [STARTS[number % len(STARTS)] for number in range(config.requests)]
+    return [
+        Request(np.array(_tokens(text, config.seed + 1 + number, mind), np.int32), wish)
+        for number, text in enumerate(texts)
+    ]
+
+
+def _tokens(text: str, seed: int, mind: Mind) -> list[int]:
     if mind.tokenizer is not None:
-        return mind.tokenizer.encode(config.prompt)
-    count = max(2, len(config.prompt.split()))
-    draw = np.random.default_rng(config.seed)
-    return [int(token) for token in draw.integers(0, mind.model.config.vocab, count)]
+        return mind.tokenizer.encode(text)
+    draw = np.random.default_rng(seed)
+    count = max(2, len(text.split()))
+    return [int(token) for token in draw.integers(0, mind.config.vocab, count)]
 
 
 def obey(reasoner: Reasoner, command: dict[str, Any]) -> None:
     """Do what a person said. Raises BadInput where it cannot be done."""
-    board = reasoner.board
+    board, engine = reasoner.board, reasoner.engine
     match command:
+        case {"fork": [name, said]}:
+            board.fork(str(name), budget(said))
         case {"fork": name}:
             board.fork(str(name))
         case {"join": [parent, child]}:
             board.join(str(parent), str(child))
+        case {"prune": name} | {"kill": name} if engine is not None and name in engine.requests:
+            engine.abort(str(name), "a person said so")
         case {"prune": name} | {"kill": name}:
             board.prune(str(name), "a person said so")
         case {"say": [name, text]}:
             reasoner.say(str(name), str(text))
         case _:
             raise BadInput(
-                f"command {command}: say fork=thread, join=[parent, child], prune=thread "
-                "or say=[thread, text]"
+                f"command {command}: say fork=thread, fork=[thread, budget], "
+                "join=[parent, child], prune=thread or say=[thread, text]"
             )
 
 

@@ -18,6 +18,9 @@ class Thread:
     budget: int  # tokens it may generate
     block: Block  # the open block it writes to
     feed: list[int]  # tokens to be written next; the last one's logits give the next token
+    critical: int = 0  # tokens its longest chain may have; 0: as the config says
+    seconds: float = 0.0  # of the run's clock since it was born; 0: as the config says
+    born: float = 0.0
     seed: int = 0
     state: State = "running"
     why: str = ""
@@ -26,6 +29,8 @@ class Thread:
     step: int = 1  # of its thought, from 1
     alone: bool = False  # a context of its own: it sees its own block, which nobody else sees
     reads: list[Block] = field(default_factory=list)  # blocks of threads it joined
+    abreast: bool = False  # what it reads after the first block shares positions
+    path: int = 0  # whose embedding its keys and values carry; 0: none
     sees: dict[str, int] = field(default_factory=dict)  # block -> place, as last told
     held: dict[Block, int] = field(default_factory=dict)  # block -> its first so many pages
     pages: dict[int, int] = field(default_factory=dict)  # page -> through how many blocks

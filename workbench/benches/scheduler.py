@@ -87,6 +87,7 @@ def _step(engine: Engine) -> tuple[float, float]:
     begin = perf_counter()
     start = engine.clock.now()
     engine.hear(start)
+    engine.scheduler.begin(engine.number, start)
     step = engine.scheduler.schedule(engine.number, start)
     decided = perf_counter()
     assert step is not None

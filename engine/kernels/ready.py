@@ -36,14 +36,15 @@ def _nothing(weights: str, cache: str) -> tuple[Shape, Weights, Inputs, Buffers,
     """Arguments of the right types for a step of no layers and no tokens."""
     floats, longs, ints = (np.zeros(1, kind) for kind in (np.float32, np.int64, np.int32))
     one = np.float32(1)
-    shape = Shape(0, 16, 1, 1, 16, 16, 16, 1, False, one, one, np.float32(0), 1)
+    shape = Shape(0, 16, 1, 1, 16, 16, 16, 1, False, one, one, np.float32(0), 1, 0)
     data = np.zeros(1, WEIGHTS[weights])
     packed = Weights(data, longs, np.zeros(4, np.int64), floats, floats, floats, longs)
     none, like = ints[:0], np.zeros(0, CACHE[cache])
     views = 0, none, none, none, none, none, 1, none, 1, floats, longs, 0, floats, 0
     inputs = Inputs(
-        none, none, ints, none, none, 1, longs, longs[:0], none, floats, longs, like, 0, *views
-    )
+        none, none, ints, none, none, 1, longs, longs[:0], none, none, floats, longs, like, 0,
+        *views,
+    )  # fmt: skip
     buffers = Buffers(floats, floats, floats, floats, floats, floats, floats, floats, 1)
     return shape, packed, inputs, buffers, np.zeros(phases(0) * STRIDE, np.int64)
 

@@ -6,6 +6,8 @@ Shape letters: T new tokens, C hidden, H query heads, G key/value heads, D head 
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.batch import Batch
@@ -22,6 +24,7 @@ class Pass:
     slots_T: Tensor  # int64, on the model's device
     turn: tuple[Tensor, Tensor] | None  # cosine and sine of each token's position
     views: ViewAttention | None = None  # where sequences see more than their own pages
+    paths_T: Tensor | None = None  # int64, each token's path of thought, 0 for none
 
 
 class Attention:
@@ -33,6 +36,7 @@ class Attention:
         self.out = weights.linear("out")
         self.query_norm = weights.take("query_norm") if config.qk_norm else None
         self.key_norm = weights.take("key_norm") if config.qk_norm else None
+        self.paths_PG = _paths(weights) if config.paths else None
         self.eps = config.norm_eps
         self.heads = [config.heads, config.kv_heads, config.kv_heads]
         self.head_dim = config.head_dim
@@ -48,6 +52,9 @@ class Attention:
         if self.query_norm is not None and self.key_norm is not None:
             q_THD = self.ops.rms_norm(q_THD, self.query_norm, self.eps)
             k_TGD = self.ops.rms_norm(k_TGD, self.key_norm, self.eps)
+        if self.paths_PG is not None and here.paths_T is not None:
+            path_T2GD = self.paths_PG[here.paths_T].unflatten(1, (2, *k_TGD.shape[1:]))
+            k_TGD, v_TGD = k_TGD + path_T2GD[:, 0], v_TGD + path_T2GD[:, 1]
         if here.turn is not None:
             q_THD = self.ops.rotate(q_THD, *here.turn, self.interleaved)
             k_TGD = self.ops.rotate(k_TGD, *here.turn, self.interleaved)
@@ -72,3 +79,9 @@ class Attention:
             **limits,
         )
         return self.out(o_THD.flatten(1))
+
+
+def _paths(weights: Gathered) -> Tensor:
+    """Embeddings of paths for keys, then for values; row 0, of tokens of no path, is zero."""
+    both_PG = torch.cat([weights.take("path_key"), weights.take("path_value")], dim=1)
+    return F.pad(both_PG, (0, 0, 1, 0))

@@ -22,6 +22,7 @@ class Batch:
     block_table_BP: np.ndarray  # page numbers, padded with -1
     logits_at_R: np.ndarray  # indices into T whose logits are wanted
     views: Views | None = None  # blocks that sequences see before the one they write to
+    paths_T: np.ndarray | None = None  # each token's path of thought from 1 on, 0 for none
 
     @property
     def decode_only(self) -> bool:

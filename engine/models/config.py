@@ -102,6 +102,7 @@ class ModelConfig:
     qkv_bias: bool = False
     out_bias: bool = False
     mlp_bias: bool = False
+    paths: int = 0  # embeddings of paths, added to keys and values (ParaThinker)
     embedding_scale: float = 1.0
     attention_softcap: float = 0.0  # 0: none
     logit_softcap: float = 0.0  # 0: none

@@ -92,11 +92,11 @@ def _totals(config: ModelConfig) -> _Totals:
         for parameter in layer_parameters(config, layer):
             op = OPS.get(parameter.roles[0][0].split(".")[0], "norms")
             weights[op] += prod(parameter.shape)
-            if len(parameter.shape) > 1:
+            if op == "norms":  # and embeddings of paths: no products either
+                widths[op] += 2 * config.hidden
+            elif len(parameter.shape) > 1:
                 matrices[op] += prod(parameter.shape)
                 widths[op] += sum(parameter.shape)
-            elif op == "norms":
-                widths[op] += 2 * config.hidden
     outer = {p.roles[0][0]: prod(p.shape) for p in outer_parameters(config)}
     windows = tuple((w, config.windows.count(w)) for w in sorted(set(config.windows)))
     return _Totals(dict(weights), dict(matrices), dict(widths), outer, windows)

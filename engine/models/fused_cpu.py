@@ -123,6 +123,7 @@ class Fused:
             width=c.width, vocab=c.vocab, page_size=kv.page_size, qk_norm=c.qk_norm,
             eps=np.float32(c.norm_eps), scale=np.float32(c.attention_scale),
             softcap=np.float32(c.attention_softcap), threads=numba.get_num_threads(),
+            paths=c.paths,
         )  # fmt: skip
 
     def _inputs(self, batch: Batch, kv: PagedKV) -> Inputs:
@@ -139,7 +140,9 @@ class Fused:
             )
         )  # fmt: skip
         tasks = self._split(start)
-        pages = flat(kv.tensors[0]["k"])
+        pages, paths = flat(kv.tensors[0]["k"]), np.zeros(len(positions), np.int32)
+        if batch.paths_T is not None and self.config.paths:
+            paths = np.ascontiguousarray(batch.paths_T, np.int32)
         views = self._views.nothing
         if batch.views is not None:
             views, count = self._views.read(batch, batch.views)
@@ -148,7 +151,7 @@ class Fused:
             positions=positions, slots=slots, start=start,
             context=context, table=table.reshape(-1), table_width=table.shape[1],
             first_tasks=tasks.first, task_heads=tasks.heads,
-            logits_at=wanted, turn=self._turns(int(batch.context_B.max())),
+            logits_at=wanted, paths=paths, turn=self._turns(int(batch.context_B.max())),
             caches=self._caches, cache_like=pages[:0], cache_size=pages.size,
             attend=0, **views,
         )  # fmt: skip

@@ -18,6 +18,7 @@ from engine.models.parameters import layer_parameters, outer_parameters, roles
 
 VECTORS = ("attention_norm", "mlp_norm", "query_norm", "key_norm")
 BIASES = ("query.bias", "key.bias", "value.bias")
+PATHS = ("path_key", "path_value")
 
 
 def read(config: ModelConfig, weights: Mapping[str, Tensor]) -> tuple[np.ndarray, Weights]:
@@ -76,7 +77,7 @@ def _layer(
             size = packed_length(part.shape[0], part.shape[1], data.dtype == np.uint32)
             pack(part, data[place : place + size])
             place += size
-    return {name: w[name] for name in (*VECTORS, *BIASES) if name in w}
+    return {name: w[name] for name in (*VECTORS, *BIASES, *PATHS) if name in w}
 
 
 def _rows(embedding_VC: Tensor) -> np.ndarray:
@@ -92,9 +93,14 @@ def _join(vectors: list[Tensor]) -> np.ndarray:
 
 
 def _biases(config: ModelConfig, vectors: list[dict[str, Tensor]]) -> np.ndarray:
-    width = (config.heads + 2 * config.kv_heads) * config.head_dim
-    found = np.zeros((config.layers, -(-width // LANES) * LANES), np.float32)
-    if config.qkv_bias:
-        for row, w in zip(found, vectors, strict=True):
-            row[:width] = _join([w[name] for name in BIASES])
+    """By layer and path: the projections' biases, and the path's embedding on keys and values."""
+    queries = config.heads * config.head_dim
+    width = queries + 2 * config.kv_heads * config.head_dim
+    found = np.zeros((config.layers, config.paths + 1, -(-width // LANES) * LANES), np.float32)
+    for rows, w in zip(found, vectors, strict=True):
+        if config.qkv_bias:
+            rows[:, :width] = _join([w[name] for name in BIASES])
+        if config.paths:
+            paths = torch.cat([w[name].detach().float() for name in PATHS], dim=1)
+            rows[1:, queries:width] += paths.numpy()
     return found.reshape(-1)

@@ -137,7 +137,8 @@ class Model:
         views = None
         if batch.views is not None:
             views = ViewAttention(self.config, batch, batch.views, self.device)
-        return Pass(batch, self._tensor(batch.slots_T).long(), turn, views)
+        paths_T = None if batch.paths_T is None else self._tensor(batch.paths_T).long()
+        return Pass(batch, self._tensor(batch.slots_T).long(), turn, views, paths_T)
 
     def embed(self, batch: Batch) -> Tensor:
         """x_TC of the batch's tokens, before the first layer."""

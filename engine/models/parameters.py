@@ -92,6 +92,9 @@ def _attention(config: ModelConfig, root: str) -> list[Parameter]:
     if config.qk_norm:
         found += [one(f"{root}.q_norm.weight", "query_norm", config.head_dim)]
         found += [one(f"{root}.k_norm.weight", "key_norm", config.head_dim)]
+    if config.paths:
+        found += [one(f"{root}.path_key.weight", "path_key", config.paths, kv_rows)]
+        found += [one(f"{root}.path_value.weight", "path_value", config.paths, kv_rows)]
     return found
 
 

@@ -29,11 +29,13 @@ Turn = tuple[Tensor, Tensor] | None  # cosine and sine
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What all layers share: each token's turn and position, and whom it sees where not causal."""
+    """What all layers share: each token's turn and position, whom it sees where not causal, and
+    its path of thought, from 1 on (0: none)."""
 
     turn: Turn
     positions_BT: Tensor  # or [1, T]
     visible_BTS: Tensor | None = None
+    paths_BT: Tensor | None = None
 
 
 def dense(
@@ -43,14 +45,16 @@ def dense(
     *,
     positions_BT: Tensor | None = None,
     visible_BTS: Tensor | None = None,
+    paths_BT: Tensor | None = None,
 ) -> Tensor:
     """logits_BTV in the weights' dtype for token ids of shape [B, T].
 
     `positions_BT` in place of 0, 1, 2 …; `visible_BTS` (bool, every row with a True) in place of
-    causal order. Sliding windows count positions.
+    causal order. Sliding windows count positions. `paths_BT`: the path of thought whose embedding
+    each token's keys and values carry, 0 for none.
     """
     x_BTC = embed(config, weights, tokens_BT, positions_BT)
-    order = ordered(config, x_BTC, positions_BT, visible_BTS)
+    order = ordered(config, x_BTC, positions_BT, visible_BTS, paths_BT)
     x_BTC = blocks(config, weights, x_BTC, range(config.layers), order)
     return head(config, weights, x_BTC)
 
@@ -101,13 +105,14 @@ def ordered(
     x_BTC: Tensor,
     positions_BT: Tensor | None = None,
     visible_BTS: Tensor | None = None,
+    paths_BT: Tensor | None = None,
 ) -> Order:
     """What the layers share for tokens of x's shape and dtype."""
     positions_BT = _counted(x_BTC) if positions_BT is None else positions_BT
     turn = None
     if config.rotary is not None:
         turn = _cos_sin(config.rotary, positions_BT, x_BTC.dtype)
-    return Order(turn, positions_BT, visible_BTS)
+    return Order(turn, positions_BT, visible_BTS, paths_BT)
 
 
 def _outer(config: ModelConfig, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -146,7 +151,7 @@ def _attention(
     config: ModelConfig, layer: int, w: dict[str, Tensor], x_BTC: Tensor, order: Order
 ) -> Tensor:
     q = queries(config, w, x_BTC, order.turn)
-    k, v = keys_values(config, w, x_BTC, order.turn)
+    k, v = keys_values(config, w, x_BTC, order.turn, order.paths_BT)
     return linear(w, "out", _attend(config, layer, q, k, v, order).flatten(-2))
 
 
@@ -163,7 +168,11 @@ def queries(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn
 
 
 def keys_values(
-    config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn
+    config: ModelConfig,
+    w: dict[str, Tensor],
+    x_BTC: Tensor,
+    turn: Turn,
+    paths_BT: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """k_BTGD and v_BTGE of normalised x, each token by itself."""
     if config.latent is not None:
@@ -173,6 +182,11 @@ def keys_values(
     )
     if config.qk_norm:
         k = rms_norm(k, w["key_norm"], config.norm_eps)
+    if config.paths and paths_BT is not None:
+        k, v = (
+            x + F.pad(w[role], (0, 0, 1, 0))[paths_BT].view_as(x).to(x.dtype)
+            for role, x in (("path_key", k), ("path_value", v))
+        )
     if turn is not None and config.rotary is not None:
         k = rotate(k, *turn, config.rotary.interleaved)
     return k, v

@@ -1,8 +1,8 @@
 """What the decoder step takes, grouped: numba passes named tuples of arrays whole.
 
 Shape letters: L layers, C hidden, H query heads, G key/value heads, D head size, W feed-forward
-width, V vocabulary, T new tokens, B sequences, R wanted logits. Widths written to by products are
-rounded up to 16 lanes: C', W', V', Q' for (H + 2G)·D. All arrays are flat.
+width, V vocabulary, P paths of thought, T new tokens, B sequences, R wanted logits. Widths written
+to by products are rounded up to 16 lanes: C', W', V', Q' for (H + 2G)·D. All arrays are flat.
 """
 
 from typing import NamedTuple
@@ -29,6 +29,7 @@ class Shape(NamedTuple):
     scale: np.float32
     softcap: np.float32
     threads: int
+    paths: int
 
 
 class Weights(NamedTuple):
@@ -40,7 +41,7 @@ class Weights(NamedTuple):
     places: Array
     panels: Array
     norms: Array  # float32 [2·L + 1, C]: before attention, before feed-forward …, the last
-    biases: Array  # float32 [L, Q'], zeros where there are none
+    biases: Array  # float32 [L, P + 1, Q'] by path, first of none; zeros where there are none
     head_norms: Array  # float32 [L, 2, D] for queries and keys; empty without them
     windows: Array  # int64 [L], 0 unlimited
 
@@ -60,6 +61,7 @@ class Inputs(NamedTuple):
     first_tasks: Array  # int64 [B + 1] and
     task_heads: Array  # int64 [B]: attention's `Split`
     logits_at: Array  # [R]
+    paths: Array  # [T] each token's path of thought, 0 for none
     turn: Array
     caches: Array  # int64 [L, 2] addresses of the layers' key and value pages
     cache_like: Array  # an empty array of the cache's dtype

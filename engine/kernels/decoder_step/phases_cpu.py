@@ -69,13 +69,14 @@ def _normalise(task, rows, shape, x, weight, weight_at, eps, y, all_rows, picked
 
 
 @pasted
-def _qkv(task, tokens, layer, shape, weights, buffers):
+def _qkv(task, tokens, layer, shape, weights, inputs, buffers):
+    """A path's embedding is a bias of its tokens' keys and values."""
     wide = _lanes((shape.heads + 2 * shape.kv_heads) * shape.dim)
     unit = task_panels(tokens, wide // LANES, shape.threads)
     first, last = task * unit, min(task * unit + unit, wide // LANES)
-    bias = part(weights.biases, layer * wide)
     for row in range(tokens):
-        here = part(buffers.qkv, row * wide)
+        place = layer * (shape.paths + 1) + np.int64(inputs.paths[row])
+        bias, here = part(weights.biases, place * wide), part(buffers.qkv, row * wide)
         for i in range(first * LANES, last * LANES):
             here[i] = bias[i]
     add_product(
@@ -159,7 +160,7 @@ def _task(kind, task, layer, tokens, shape, weights, inputs, buffers, keys, valu
             True, inputs.logits_at,
         )  # fmt: skip
     elif kind == QKV:
-        _qkv(task, tokens, layer, shape, weights, buffers)
+        _qkv(task, tokens, layer, shape, weights, inputs, buffers)
     elif kind == STORE:
         _store(task, tokens, layer, shape, weights, inputs, buffers, keys, values)
     elif kind == ATTEND and inputs.attend != 0:

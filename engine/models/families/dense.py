@@ -11,7 +11,10 @@ from engine.models.fields import Fields
 def llama(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     """Llama 2 and 3 and whatever calls itself so."""
     bias = fields.flag("attention_bias")
-    own = {"qkv_bias": bias, "out_bias": bias, "mlp_bias": fields.flag("mlp_bias")}
+    own: dict[str, Any] = {"qkv_bias": bias, "out_bias": bias}
+    # No field of Llama's own: whoever does not know it reads a plain Llama and leaves paths out.
+    paths = fields.count("thinking_paths", 0, low=0)
+    own |= {"mlp_bias": fields.flag("mlp_bias"), "paths": paths}
     return ModelConfig(**common, **common_fields(fields, **own))
 
 

@@ -3,13 +3,14 @@
 `PipelineConfig` gives the plan and the costs that a clock, virtual or real, works from.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.core.config import Choice, Config, knob
 from engine.training.execution import Execution
 from engine.training.executions.modelled import Modelled
+from engine.training.on_cluster import OnCluster
 from engine.training.pipeline_schedule import Pipe, PipelineSchedule
 from engine.training.plan import Action, Kind, Plan, plan
 from engine.training.plan_columns import CODES
@@ -54,6 +55,7 @@ class PipelineConfig(Config):
     )
     passes: Choice[StageCost] = knob(make=Given, doc="where pass times and bytes come from")
     wires: Wires = knob(make=Wires, doc="links between ranks")
+    cluster: OnCluster = knob(make=OnCluster, doc="a cluster whose links transfers share")
     slow_rank: int = knob(0, "the rank that is slower than the rest", low=0, high=127, group="skew")
     slow_by: float = knob(1.0, "how many times its passes take", low=0.1, high=10.0, group="skew")
     execution: Choice[Execution] = knob(make=Modelled, doc="what carries out the plan")
@@ -70,6 +72,14 @@ class Worked:
     plan: Plan
     costs: Costs
     share: Share
+
+    def on_network(self) -> "Worked":
+        """The same with the boundary's way over the network left to a clock that plays it."""
+        sent = self.share.sent / max(1, self.plan.chunks)
+        passes = self.costs.passes.copy()
+        for kind in (Kind.F, Kind.I, Kind.B):
+            passes[CODES[kind]] -= sent
+        return replace(self, costs=replace(self.costs, passes=passes))
 
 
 def worked(config: PipelineConfig) -> Worked:
@@ -90,7 +100,9 @@ def worked(config: PipelineConfig) -> Worked:
     if made.chunks > 1:
         share = config.passes.share(config.ranks, made.chunks)
     update = share.update > 0 or config.execution.is_real
-    whole = ended(made, reduce=share.reduce > 0, update=update)
+    replicas = config.cluster.replicas or config.passes.replicas
+    summed = bool(config.cluster.name) and replicas > 1 and share.gradients > 0
+    whole = ended(made, reduce=share.reduce > 0 or summed, update=update)
     return Worked(whole, _costs(config, whole, share, between), share)
 
 

@@ -12,7 +12,8 @@ class Share:
 
     `kept`: the share of the activations that stays after the backward for the input. `head`: more
     seconds of (F, I, W) on the last stage, for the logits and the loss. `reduce`, `update`: the
-    all-reduce of all the rank's gradients over its replicas, and the optimiser.
+    all-reduce of all the rank's gradients over its replicas, and the optimiser. `sent`: how much of
+    `forward` and of `backward_input` is the boundary's way over the network.
     """
 
     forward: float
@@ -22,6 +23,7 @@ class Share:
     reduce: float = 0.0
     update: float = 0.0
     boundary: float = 0.0
+    sent: float = 0.0
     activations: float = 0.0
     kept: float = 1.0
     weights: float = 0.0
@@ -35,6 +37,16 @@ class StageCost(Policy):
     """Tells a rank's share; concrete ones lie one to a file in `stage_costs`."""
 
     folder = "engine.training.stage_costs"
+
+    @property
+    def replicas(self) -> int:
+        """Data-parallel replicas of the pipeline."""
+        return 1
+
+    @property
+    def devices(self) -> tuple[int, int]:
+        """(context, tensor): devices that a rank stands on."""
+        return 1, 1
 
     @abstractmethod
     def share(self, ranks: int, chunks: int) -> Share:

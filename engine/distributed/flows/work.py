@@ -108,10 +108,11 @@ class Work:
 
     def carried(self) -> np.ndarray:
         """[channels]: bytes that pass each in all."""
-        found = np.zeros(len(self.topology.channels))
-        for size, way in zip(self.size, self.way, strict=True):
-            if way != NO_WAY:
-                found[list(self.ways[way].channels)] += size
+        found, ways = np.zeros(len(self.topology.channels)), np.array(self.way, np.int64)
+        sizes = np.array(self.size)[ways != NO_WAY]
+        by_way = np.bincount(ways[ways != NO_WAY], sizes, minlength=len(self.ways))
+        for way, size in zip(self.ways, by_way.tolist(), strict=True):
+            found[list(way.channels)] += size
         return found
 
     def _add(self, seconds: float, size: float, way: int, after: Iterable[int]) -> int:

@@ -58,11 +58,20 @@ class Transformer(StageCost):
                  "sequence_parallel", "recompute", "context")  # fmt: skip
         return Shape(**{name: getattr(self, name) for name in names})
 
+    @property
+    def replicas(self) -> int:
+        return self.data
+
+    @property
+    def devices(self) -> tuple[int, int]:
+        return self.context, self.tensor
+
     def share(self, ranks: int, chunks: int) -> Share:
         shape, there = self.shape(), device(self.device)
         self._divides(ranks, chunks)
         layers = self.layers / ranks
-        sent = self._sent(shape, there) * chunks if ranks > 1 else 0.0
+        across, gathered = (each * chunks * (ranks > 1) for each in self._sent(shape, there))
+        sent = across + gathered
         forward, backward, weights = self._layer(shape, there)
         held = cost.layer_parameters(shape) * layers / self.tensor
         counted = 12 * self.hidden**2 * layers / self.tensor  # matrices alone, as 2205.05198 does
@@ -77,6 +86,7 @@ class Transformer(StageCost):
             reduce=self._reduce(held, there),
             update=held / owners * UPDATE / self._memory(there),
             boundary=cost.boundary_bytes(shape),
+            sent=across,
             activations=layers * cost.activation_bytes(shape),
             kept=1.0,
             weights=counted * WEIGHT,
@@ -137,12 +147,12 @@ class Transformer(StageCost):
         inside = self.tensor * self.context <= self.node
         return self._near(there) if inside and self.context > 1 else self.network
 
-    def _sent(self, shape: Shape, there: Device) -> float:
+    def _sent(self, shape: Shape, there: Device) -> tuple[float, float]:
         """A stage's tensor to the next: each tensor rank sends its part over its own network, then
-        the node gathers it (scatter/gather, 2104.04473 section 4.1). The rank waits for it."""
+        the node gathers it (scatter/gather, 2104.04473 section 4.1). The rank waits for both."""
         size = cost.boundary_bytes(shape)
         gather = size / self._near(there) if self.tensor > 1 and not self.sequence_parallel else 0.0
-        return size / self.tensor / self.network + gather
+        return size / self.tensor / self.network, gather
 
     def _reduce(self, held: float, there: Device) -> float:
         """Ring all-reduce of the gradients; replicas within one node share its networks."""

@@ -28,7 +28,7 @@ from engine.reasoning.telling import Emit, Telling, tell_sights
 from engine.reasoning.thread import Thread
 
 PROMPT = "prompt"
-ATTENTION = "attention_views"  # blobs: a row for each thread that has just said something
+ATTENTION = "attention_views"  # blobs: a row for each thread whose token is told next
 
 
 class Reasoner:
@@ -137,15 +137,15 @@ class Reasoner:
         tokens, names = viewed.tokens_B.tolist(), [thread.name for thread in threads]
         pieces = self.pieces.many(names, tokens)
         board.cache.now = now
+        if viewed.mass_BN is not None:  # before any view changes
+            ref = f"{ATTENTION}/{self.number}"
+            self.blobs[ref] = viewed.mass_BN
+            self.emit(Blob(now, ATTENTION, ref, list(viewed.mass_BN.shape)))
         for thread, token, piece, logprob in zip(
             threads, tokens, pieces, viewed.logprobs_B.tolist(), strict=True
         ):
             self.emit(Token(now, thread.name, piece, logprob))
             self._take(thread, token, piece)
-        if viewed.mass_BN is not None:
-            ref = f"{ATTENTION}/{self.number}"
-            self.blobs[ref] = viewed.mass_BN
-            self.emit(Blob(now, ATTENTION, ref, list(viewed.mass_BN.shape)))
         self.telling.levels(now, board.threads.values(), views, board.holdings)
         self.number += 1
 

@@ -64,6 +64,9 @@ class ReasoningConfig(Config):
         0, "Ordinary requests that share every step with the threads", low=0, high=64,
         group="batch",
     )  # fmt: skip
+    shared_steps: bool = knob(
+        True, "… off: requests wait until the threads are done", group="batch"
+    )
     executor: Choice[Execution] = knob(
         make=Real, doc="Tensors here, or a described device", group="batch"
     )

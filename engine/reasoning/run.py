@@ -52,7 +52,8 @@ def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
     if config.requests:
         serving, tokenizer = config.serving(), mind.tokenizer
         engine = Engine(serving, mind.executor, clock, live.emit, tokenizer, blobs)
-    reasoner = Reasoner(config, mind, clock, live.emit, engine, blobs)
+    shared = engine if config.shared_steps else None
+    reasoner = Reasoner(config, mind, clock, live.emit, shared, blobs)
     reasoner.read(prompt_tokens(config, mind))
     for name in NAMES[: config.workers]:
         attempt(reasoner, partial(reasoner.start, name))
@@ -64,7 +65,8 @@ def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
         now = reasoner.board.cache.now = clock.now()
         for command in live.poll(now):
             attempt(reasoner, partial(obey, reasoner, command))
-        reasoner.step()
+        if not reasoner.step() and engine is not None:
+            engine.step()
         live.report("thinking", reasoner.number, config.budget)
     if config.keep_logits:
         keep(reasoner, live, clock.now())

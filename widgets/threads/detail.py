@@ -18,7 +18,9 @@ MOST_EDGES = 4_000
 MOST_MARKS = 1_500
 MOST_SEEN = 20_000  # changes of what is seen
 MOST_BLOCKS = 256
+MOST_SHARES = 20_000  # numbers of sampled attention
 MOST_STEPS = 20_000  # ends of steps, for the axis
+APART = ("token_", "sight_", "step_", "look_", "share_")  # what is cut down
 AXES = ("time", "step", "place")
 SENT = ("time", "step", "place", "logprob", "accepted")  # of every token
 
@@ -35,7 +37,7 @@ def reduce(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
         place = name.replace("_time", "_step") if name.endswith("_time") else f"{name}_step"
         whole[place] = np.searchsorted(steps, frame[name], "right").astype(np.int32)
     return {
-        **{k: v for k, v in frame.items() if not k.startswith(("token_", "sight_", "step_"))},
+        **{k: v for k, v in frame.items() if not k.startswith(APART)},
         **_lanes(whole, window),
         **_tokens(whole, window),
         **_few(whole, "edge_", MOST_EDGES),
@@ -43,6 +45,7 @@ def reduce(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
         **{k: whole[k] for k in ("wait_start_step", "wait_stop_step")},
         **{k: whole[k] for k in ("path_start_step", "path_stop_step")},
         **_sight(frame),
+        **_looks(frame),
         **_axis(frame),
         "axes": AXES,
     }
@@ -185,6 +188,24 @@ def _sight(frame: dict[str, Any]) -> dict[str, Any]:
         "block_owner": frame["block_owner"][:MOST_BLOCKS],
         "block_row": frame["block_row"][:MOST_BLOCKS],
         "block_total": blocks,
+    }
+
+
+def _looks(frame: dict[str, Any]) -> dict[str, Any]:
+    """Sampled attention, thinned evenly where there are many samples. Blocks not sent are -1."""
+    stops = frame["look_stop"].astype(np.int64)
+    every = -(-len(frame["share_value"]) // MOST_SHARES) or 1
+    kept = np.arange(len(stops))[::every]
+    lengths = np.diff(stops, prepend=0)[kept]
+    ends = np.cumsum(lengths)
+    where = np.repeat(stops[kept] - ends, lengths) + np.arange(lengths.sum())
+    block = frame["share_block"][where]
+    return {
+        "look_row": frame["look_row"][kept],
+        "look_time": frame["look_time"][kept],
+        "look_stop": ends.astype(np.int32),
+        "share_block": np.where(block < MOST_BLOCKS, block, -1).astype(np.int32),
+        "share_value": frame["share_value"][where],
     }
 
 

@@ -42,8 +42,10 @@ function render({ model, el }) {
       state.lane = isIn ? spot.lane : -1;
       state.token = isIn && spot.x >= timeline.left ? lanes.at(timeline, state.axis, spot) : -1;
       state.edge = spot && spot.x >= timeline.left ? edgeNear(timeline, lanes, state.axis, spot) : -1;
+      matrix.look = isIn ? lookOf(timeline, lanes, state) : null;
       light(nameOf(state.lane));
-      stage.hint(threadWords(timeline, lanes, state, spot), event);
+      const words = threadWords(timeline, lanes, state, spot);
+      stage.hint(words && [...words, ...lookWords(stage.frame, matrix.look)], event);
       stage.schedule();
     },
     click: (spot) => pin(nameOf(spot.lane)),

@@ -11,7 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.events import AnyEvent, Branch, Closed, Level, Mark, Opened, Page, Span, Token
+from engine.core.events import (
+    AnyEvent,
+    Blob,
+    Branch,
+    Closed,
+    Level,
+    Mark,
+    Opened,
+    Page,
+    Span,
+    Token,
+)
 from widgets.canvas_fold import LaneFold
 from widgets.columns import Columns
 from widgets.theme import figure
@@ -97,6 +108,8 @@ class Threads(LaneFold):
                 self.sight.page(event, self.lanes[event.owner])
                 if event.state in ("share", "hit"):
                     self.shared += event.tokens or self.page_size
+            case Blob(name="attention_views"):
+                self.sight.sampled = event.ref, 0
             case Span(name="step"):
                 self.steps.append(event.time)
             case Opened():
@@ -108,6 +121,7 @@ class Threads(LaneFold):
 
     def _token(self, event: Token) -> None:
         lane = self.lane(event.thread)
+        self.sight.said(lane, event.time, self.blobs)
         raw = event.text.encode("utf-8", "replace")
         if len(raw) > LONGEST:
             raw = raw[:LONGEST].decode("utf-8", "ignore").encode()

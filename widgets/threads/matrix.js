@@ -5,7 +5,7 @@ const LEAST_CELL = 5, MOST_CELL = 52, MATRIX_PAD = 14;
 class SightMatrix {
   // `matrix.timeline` gives the rows; `tell(cell, event)` hears of the cell under the pointer.
   constructor(stage, area, tell, click) {
-    Object.assign(this, { stage, area, timeline: null, over: null, starts: new Map() });
+    Object.assign(this, { stage, area, timeline: null, over: null, starts: new Map(), look: null });
     this.surface = stage.surface(area, (ctx, width, height) => this.draw(ctx, width, height), {
       pointermove: (x, y, event) => tell(this.over = this.cell(x, y), event),
       pointerleave: (_x, _y, event) => tell(this.over = null, event),
@@ -20,6 +20,7 @@ class SightMatrix {
   read(frame) {
     const { sight_row: row, sight_block: block } = frame, count = frame.blocks?.length || 0;
     this.starts.clear();
+    this.look = null;
     for (let i = 0; row && i < row.length;) {
       const from = i;
       while (i < row.length && row[i] === row[from] && block[i] === block[from]) i += 1;
@@ -80,6 +81,10 @@ class SightMatrix {
     this.names(ctx, t);
     ctx.fillStyle = css(colors.faint);
     ctx.font = `12px ${colors.font}`;
+    if (this.look) {
+      ctx.fillText(fit(ctx, this.look.text, width - MATRIX_PAD), MATRIX_PAD, 9);
+      return;
+    }
     const more = this.fits < frame.block_total ? `${grouped(this.fits)} of ${grouped(frame.block_total)} blocks` : "blocks seen";
     ctx.fillText(fit(ctx, `${more} · number: position offset`, width - MATRIX_PAD), MATRIX_PAD, 9);
   }
@@ -119,9 +124,14 @@ class SightMatrix {
     const isRowLit = !isKnown || frame.names[t.at(lane)] === chosen, isTall = t.pitch >= 14;
     const lit = this.isOver(lane) ? 1 : 0, by = this.until(lane);
     for (let block = 0; block < this.fits; block++) {
+      if (this.look?.lane === lane) {
+        this.share(ctx, t, lane, block, gap);
+        continue;
+      }
       const value = this.value(lane, block, by);
       if (value < 0) continue;
-      const [fill, ink] = this.styles[block][isRowLit || frame.block_owner[block] === chosen ? lit : 2];
+      const isLit = !this.look && (isRowLit || frame.block_owner[block] === chosen);
+      const [fill, ink] = this.styles[block][isLit ? lit : 2];
       const x = MATRIX_PAD + block * this.wide;
       ctx.fillStyle = fill;
       ctx.fillRect(x + gap, y + gap, this.wide - 2 * gap - 0.5, t.pitch - 2 * gap - 0.5);
@@ -134,6 +144,26 @@ class SightMatrix {
       ctx.fillText(text, x + this.wide - 4, y + t.pitch / 2 + 0.5);
       ctx.textAlign = "left";
     }
+  }
+
+  // How much of a sampled token's attention a block got: a bar as high as its share of the most.
+  share(ctx, t, lane, block, gap) {
+    const { shares, most } = this.look, value = shares.get(block);
+    if (value === undefined) return;
+    const x = MATRIX_PAD + block * this.wide + gap, y = t.y(lane), wide = this.wide - 2 * gap - 0.5;
+    const high = t.pitch - 2 * gap - 0.5, bar = Math.max(1, high * value / most);
+    ctx.fillStyle = this.styles[block][2][0];
+    ctx.fillRect(x, y + gap, wide, high);
+    ctx.fillStyle = this.styles[block][0][0];
+    ctx.fillRect(x, y + gap + high - bar, wide, bar);
+    if (t.pitch < 14 || this.wide < 22) return;
+    const text = `${Math.round(value * 100)}%`;
+    if (ctx.measureText(text).width > this.wide - 4) return;
+    const isFull = bar > high * 0.7; // otherwise the text stands above the bar
+    ctx.fillStyle = this.styles[block][isFull ? 0 : 2][1];
+    ctx.textAlign = "right";
+    ctx.fillText(text, x + wide - 3, y + (isFull || t.pitch < 24 ? t.pitch / 2 + 0.5 : gap + 8));
+    ctx.textAlign = "left";
   }
 
   outline(ctx, t) {

@@ -2,10 +2,12 @@
 
 `Level` events named `sees/<block>` tell it: the value is the offset of the block's positions in the
 thread's view, -1 where the thread sees it no longer. In a run without them a block is all pages
-that one thread took first, seen by whoever holds one of them.
+that one thread took first, seen by whoever holds one of them. Sampled attention comes in the order
+of a thread's view, that is by offset.
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +19,7 @@ SEES = "sees/"
 GONE = -1.0
 TAKES = ("take", "copy", "swap_in")
 LEAVES = ("drop", "swap_out")
+NO_SHARES = np.zeros(0, np.int32)
 SEPARATORS = re.compile(r"[:/#.@ ]")
 
 
@@ -29,11 +32,41 @@ class Sight:
         self.held = Columns(lane="i4", block="i4", time="f8", value="f8")
         self.origin: dict[int, int] = {}  # page -> the lane that took it first
         self.counts: dict[tuple[int, int], int] = {}  # lane and origin -> pages held
+        self.view: dict[int, dict[int, float]] = {}  # lane -> blocks it sees now -> offset
+        self.sampled: tuple[str, int] | None = None  # a blob, and how many of its tokens came
+        self.looks = Columns(lane="i4", time="f8", stop="i4")  # a row for each sampled token
+        self.shares = Columns(block="i4", value="f4")  # of its attention, up to its `stop`
 
     def tell(self, lane: int, block: str, time: float, offset: float) -> None:
         """The thread sees `block` from `offset` on; below zero: no longer."""
         place = self.blocks.setdefault(block, len(self.blocks))
         self.told.append(lane, place, time, offset if offset >= 0 else GONE)
+        seen = self.view.setdefault(lane, {})
+        if offset >= 0:
+            seen[place] = offset
+        else:
+            seen.pop(place, None)
+
+    def said(self, lane: int, time: float, blobs: Mapping[str, np.ndarray]) -> None:
+        """A token of this lane: where attention was sampled last, the next row is the token's."""
+        if self.sampled is None:
+            return
+        ref, place = self.sampled
+        mass_BN = blobs.get(ref)
+        if mass_BN is None or mass_BN.ndim != 2 or place >= len(mass_BN):
+            self.sampled = None
+            return
+        self.sampled = ref, place + 1
+        self._look(lane, time, mass_BN[place])
+
+    def _look(self, lane: int, time: float, mass_N: np.ndarray) -> None:
+        """How much attention the token gave to each block of its thread's view."""
+        seen = self.view.get(lane, {})
+        order = sorted(seen, key=lambda block: seen[block])
+        for block, value in zip(order, mass_N.tolist(), strict=False):
+            if value == value:  # NaN: it saw fewer
+                self.shares.append(block, value)
+        self.looks.append(lane, time, len(self.shares))
 
     def page(self, event: Page, lane: int) -> None:
         """`lane` took, joined or left a page."""
@@ -54,6 +87,9 @@ class Sight:
         other.blocks, other.origin = self.blocks.copy(), self.origin.copy()
         other.counts = self.counts.copy()
         other.told, other.held = self.told.copy(), self.held.copy()
+        other.view = {lane: seen.copy() for lane, seen in self.view.items()}
+        other.sampled = self.sampled
+        other.looks, other.shares = self.looks.copy(), self.shares.copy()
         return other
 
     def frame(self, names: list[str], row: np.ndarray) -> dict[str, Any]:
@@ -80,6 +116,11 @@ class Sight:
             "sight_block": column[found["block"][kept]],
             "sight_time": found["time"][kept],
             "sight_value": found["value"][kept],
+            "look_row": row[self.looks["lane"]],
+            "look_time": self.looks["time"],
+            "look_stop": self.looks["stop"],
+            "share_block": column[self.shares["block"]] if len(self.told) else NO_SHARES,
+            "share_value": self.shares["value"],
         }
 
 

@@ -169,3 +169,43 @@ def test_tokens_of_threads_count_to_the_step():
     assert both.said == alone(config, 3)
     tokens = [e for e in both.events if isinstance(e, Token)]
     assert tokens and max(sizes.values()) <= 5
+
+
+@pytest.mark.parametrize("plain", [True, False], ids=["plain", "fused"])
+def test_sampled_attention_of_a_thread_is_that_of_a_request_with_the_same_words(plain):
+    """Prompt and own block stand where a request's first and last pages stand."""
+    prompt, said = [5, 9, 2, 44, 17, 30, 8, 3, 61], 6
+    config = settings(
+        layout="independent", budget=said, attention_every=1, attention_layer=1, keep_logits=False
+    )
+    known = mind(config, plain=plain)
+    events: list = []
+    thinking = Reasoner(config, known, VirtualClock(), events.append)
+    thinking.read(prompt)
+    thinking.start("a")
+    while thinking.step():
+        pass
+    blobs: dict = {}
+    wish = Sampling(max_tokens=said, ignore_eos=True)
+    known = mind(config, plain=plain)
+    engine = Engine(config.serving(), known.executor, VirtualClock(), events.append, blobs=blobs)
+    request = Request(np.array(prompt, np.int32), wish)
+    engine.add(request)
+    engine.run()
+    assert thinking.board.threads["a"].tokens == request.generated.tolist()
+    assert len(thinking.blobs) == len(blobs) == said
+    for ours, theirs in zip(thinking.blobs.values(), blobs.values(), strict=True):
+        assert ours.shape == (1, 2) and ours.sum() == pytest.approx(1, abs=1e-5)
+        assert ours[0, 0] == pytest.approx(theirs[:2].sum(), abs=1e-4)  # it took pages 0, 1, …
+
+
+def test_attention_is_sampled_of_all_who_share_a_step():
+    config = settings(
+        layout="contiguous", workers=3, budget=6, attention_every=2, keep_logits=False
+    )
+    both = Both(config).think(3).finish()
+    masses = list(both.reasoner.blobs.values())
+    assert len(masses) >= 3
+    for mass_BN in masses:
+        assert mass_BN.shape == (3, 4)  # the prompt, the others, one's own
+        np.testing.assert_allclose(mass_BN.sum(1), 1, atol=1e-5)

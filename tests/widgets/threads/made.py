@@ -2,8 +2,11 @@
 
 import random
 
+import numpy as np
+
 from engine.core.events import (
     AnyEvent,
+    Blob,
     Branch,
     Closed,
     Level,
@@ -97,3 +100,21 @@ def family(seed: int = 1, *, clock: str = "wall", **facts) -> Log:
     events.append(Mark(now, "main", "verdict", "right"))
     events.append(Branch(now, "main", "", "finished", "end of text"))
     return log(*events, clock=clock, **facts)
+
+
+def looked(count: int = 3, tokens: int = 40, every: int = 5) -> Log:
+    """Workers whose attention is sampled every so many steps: the prompt gets less and less."""
+    made, events = workers(count, tokens), []
+    found = Log()
+    for event in made:
+        step = round(event.time * 100)
+        if isinstance(event, Token) and event.thread == "w0" and step % every == 0:
+            share = 0.9 - 0.6 * step / tokens
+            others = (1 - share) / count
+            ref = f"attention_views/{step}"
+            found.blobs[ref] = np.array([[share] + [others] * count] * count, np.float32)
+            events.append(Blob(event.time, "attention_views", ref, [count, count + 1]))
+        events.append(event)
+    for event in events:
+        found.emit(event)
+    return found

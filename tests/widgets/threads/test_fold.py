@@ -5,13 +5,14 @@ import pytest
 
 from engine.core.events import Branch, Level, Mark, Page, Token
 from tests.widgets.made_runs import serving
-from tests.widgets.threads.made import family, log, says, workers
+from tests.widgets.threads.made import family, log, looked, says, workers
 from widgets.threads import Threads
 from widgets.threads.family import FORK, JOIN, preorder
 
 
 def folded(made) -> dict:
     fold = Threads()
+    fold.blobs = made.blobs
     for event in made:
         fold.add(event)
     return fold.frame()
@@ -235,3 +236,30 @@ def test_every_lane_and_place_is_within_bounds(made):
     assert np.all(frame["path_first"] <= frame["path_last"])
     assert np.array_equal(frame["path_first"][1:], frame["path_last"][:-1])
     assert np.all(frame["born_place"] <= frame["last_place"])
+
+
+def test_sampled_attention_goes_to_the_blocks_in_the_order_of_the_view():
+    """Each row of a sample is the next token's; w1 sees prompt, w1, w2, w0 by offset at first."""
+    frame = folded(looked(3, 40, every=5))
+    assert len(frame["look_time"]) == 3 * 8
+    stops = frame["look_stop"].tolist()
+    lanes = [frame["names"][row] for row in frame["look_row"].tolist()]
+    assert lanes[:3] == ["w0", "w1", "w2"]
+    for n, (begin, end) in enumerate(zip([0, *stops[:-1]], stops, strict=True)):
+        blocks = [frame["blocks"][b] for b in frame["share_block"][begin:end].tolist()]
+        values = frame["share_value"][begin:end]
+        assert blocks[0] == "prompt" and values.sum() == pytest.approx(1)
+        step = 5 * (n // 3 + 1)
+        assert values[0] == pytest.approx(0.9 - 0.6 * step / 40)
+        if n < 3:
+            turn = [f"w{(n + k) % 3}" for k in range(3)]
+            assert blocks[1:] == turn
+
+
+def test_a_sample_that_is_missing_or_odd_is_left_out():
+    made = looked(3, 20, every=5)
+    refs = sorted(made.blobs)
+    del made.blobs[refs[0]]
+    made.blobs[refs[1]] = np.zeros(3, np.float32)
+    made.blobs[refs[2]] = made.blobs[refs[2]][:1]
+    assert len(folded(made)["look_time"]) == 3 + 1

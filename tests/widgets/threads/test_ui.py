@@ -7,7 +7,7 @@ import pytest
 
 from engine.core.events import Branch, Level, Mark, Token
 from tests.widgets.browser import colours, move, open_page, pixel, settle
-from tests.widgets.threads.made import family, log, workers
+from tests.widgets.threads.made import family, log, looked, workers
 from widgets.canvas import EXPORT, settings, source, static_html, static_view
 from widgets.packing import pack
 from widgets.threads import detail
@@ -248,4 +248,20 @@ def test_commands_of_a_live_run_name_the_pinned_thread(browser):
 def test_a_recorded_run_has_no_buttons_that_do_nothing(browser):
     page, _ = shown(browser, log(Branch(0.0, "a"), Token(1.0, "a", "x"), commands=["fork"]))
     assert page.get_by_role("button", name="Fork here").count() == 0
+    page.context.close()
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_hovering_a_token_shows_whom_it_attended_to(browser, dark):
+    page, seen = shown(browser, looked(), is_dark=dark)
+    before = image(page, MATRIX)
+    move(page, LANES, 600, 40)
+    settle(page)
+    assert image(page, MATRIX) != before
+    words = page.locator(".pw-tip").inner_text()
+    assert "attends to prompt" in words and "%" in words
+    move(page, LANES, 600, 300)  # nobody's lane
+    settle(page)
+    assert image(page, MATRIX) == before
+    assert seen.errors == []
     page.context.close()

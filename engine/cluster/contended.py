@@ -18,11 +18,12 @@ from engine.distributed.flows.work import Played, Work
 from engine.training.on_cluster import OnCluster, Places, places
 from engine.training.pipeline import PipelineConfig, Worked
 from engine.training.plan import SENDS, Kind
-from engine.training.plan_columns import CODES, NOBODY, Columns
+from engine.training.plan_columns import CODES, NOBODY, B, Columns, F, I, W
 from engine.training.plan_times import Timed, timed
 
 MOST = 1_000_000  # messages of a run
 REDUCE, STEP = CODES[Kind.REDUCE_GRAD], CODES[Kind.STEP]
+PASSES = (F, B, I, W)
 SEND_CODES = [CODES[kind] for kind in SENDS]
 
 
@@ -82,7 +83,7 @@ def play(
     size = made.share.gradients / max(1, made.plan.chunks)
     kind, took = chosen(config.cluster, found, size)
     _bounded(made, table, found, kind)
-    playing = _Playing(made, table, found, slower)
+    playing = _Playing(made, table, found, _slowed(config, table, found, slower))
     playing.passes()
     if kind:
         playing.reduces(kind, size)
@@ -92,6 +93,18 @@ def play(
     return Contended(
         playing.times(played), playing.sent, played, playing.work.carried(), found, kind, took
     )
+
+
+def _slowed(
+    config: PipelineConfig, table: Columns, found: Places, slower: np.ndarray | None
+) -> np.ndarray:
+    """`slower` with the one rank that is slow, counted over all replicas."""
+    whole = np.ones((found.replicas, len(table.kind))) if slower is None else slower.copy()
+    replica, stage = divmod(config.slow_rank, found.stages)
+    if replica < found.replicas:
+        passes = np.isin(table.kind, PASSES)
+        whole[replica, passes & (table.rank == stage)] *= config.slow_by
+    return whole
 
 
 def _bounded(made: Worked, table: Columns, found: Places, kind: str) -> None:
@@ -118,7 +131,7 @@ class _Playing:
     made: Worked
     table: Columns
     places: Places
-    slower: np.ndarray | None
+    slower: np.ndarray
     sent: list[Sent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -129,7 +142,7 @@ class _Playing:
         took[moves | ((table.kind == REDUCE) & (len(self._group()) > 1))] = 0.0
         self.task: list[list[int]] = []
         for replica in range(self.places.replicas):
-            own = took if self.slower is None else took * self.slower[replica]
+            own = took * self.slower[replica]
             self.task.append([self.work.compute(seconds) for seconds in own.tolist()])
         self.before = np.arange(len(took)) - 1
         self.before[table.first[:-1][np.diff(table.first) > 0]] = NOBODY

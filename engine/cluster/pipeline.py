@@ -5,7 +5,7 @@ each rank's memory by kind, and the bubble in words. Times come out as arrays fi
 Where ranks did the plan the clock is fed with what they took, and stands beside them as modelled.
 """
 
-from engine.cluster import contended, pipeline_contended
+from engine.cluster import contended, pipeline_contended, training_steps
 from engine.cluster.pipeline_events import (
     fixed,
     in_time,
@@ -15,10 +15,12 @@ from engine.cluster.pipeline_events import (
     passes_of,
     spans,
 )
+from engine.cluster.training_steps import lanes, run_steps, words
 from engine.core.events import Level, Mark, Span
 from engine.core.machine import describe
 from engine.core.run import Live
 from engine.training.bubble import of_spans
+from engine.training.executions.modelled import Modelled
 from engine.training.pipeline import PipelineConfig, Worked, worked
 from engine.training.plan_check import checked, memory_faults
 from engine.training.plan_times import Timed, timed
@@ -69,6 +71,10 @@ def _model(config: PipelineConfig, made: Worked, live: Live) -> None:
         written = lower(made.plan, times.start, times.stop)
         made = Worked(written, made.costs, made.share)
         times = timed(written, made.costs)
+    execution = config.execution
+    if isinstance(execution, Modelled) and execution.faults.any:
+        _many(config, made, execution, live)
+        return
     if config.cluster.name:
         _contend(config, made, live)
         return
@@ -80,6 +86,16 @@ def _model(config: PipelineConfig, made: Worked, live: Live) -> None:
         live.emit(event)
     clock.wait_until(times.end)
     live.emit(Mark(times.end, "plan", "bubble", in_words(passes_of(times))))
+
+
+def _many(config: PipelineConfig, made: Worked, execution: Modelled, live: Live) -> None:
+    """Step after step, with what goes wrong."""
+    live.report("steps", 0, 0)
+    steps, history, every = run_steps(config, made, execution.faults, live.seed)
+    header = {**facts(config, made), "lanes": lanes(steps)}
+    live.open(config, execution.clock(), describe(), **header)
+    for event in in_time([*training_steps.events(steps, history), *words(steps, history, every)]):
+        live.emit(event)
 
 
 def _contend(config: PipelineConfig, made: Worked, live: Live) -> None:

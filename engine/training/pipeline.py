@@ -129,8 +129,9 @@ def _costs(config: PipelineConfig, made: Plan, share: Share, between: np.ndarray
         (Kind.B, backward_input + backward_weight),
     ):
         passes[CODES[kind], made.stages - 1] += more
-    slow = [stage for stage, rank in made.rank_of.items() if rank == config.slow_rank]
-    passes[:, slow] *= config.slow_by
+    if not config.cluster.name:  # there it is one of all replicas' ranks
+        slow = [stage for stage, rank in made.rank_of.items() if rank == config.slow_rank]
+        passes[:, slow] *= config.slow_by
     passes[CODES[Kind.REDUCE_GRAD]] = share.reduce / chunks
     passes[CODES[Kind.STEP]] = share.update / chunks
     return Costs(passes, between, config.together)

@@ -60,10 +60,15 @@ class Timed:
         return float(self.stop.max(initial=0.0))
 
 
-def timed(given: Plan, costs: Costs) -> Timed:
-    """When everything happens. Raises BadInput saying who waits for whom where it is stuck."""
+def timed(given: Plan, costs: Costs, slower: np.ndarray | None = None) -> Timed:
+    """When everything happens. `slower` [actions]: how many times as long each action takes.
+
+    Raises BadInput saying who waits for whom where it is stuck.
+    """
     table = columns(given)
     took = costs.passes[table.kind, table.stage]
+    if slower is not None:
+        took *= slower
     ends = np.isin(table.kind, [CODES[k] for k in TRANSFERS])
     # A transfer is one between two ranks, and no pass of the stage.
     other = np.where(table.partner >= 0, table.partner, 0)

@@ -4,11 +4,29 @@ const CROWD = 24; // more ends than this are first shown as a matrix
 
 function render({ model, el }) {
   const stage = new Stage(el, model, "topology", "What travels between whom?");
-  const ring = new Ring(), pairs = new Pairs();
+  const ring = new Ring(), pairs = new Pairs(), uses = new Uses();
   let shape = null, lit = -1, told = -1;
-  const now = () => (shape === null ? (stage.frame.names.length > CROWD ? pairs : ring) : shape);
-  const buttons = stage.choice(["Ring", "Matrix"], 0, (which) => { shape = which ? pairs : ring; lit = -1; });
+  const now = () => {
+    if (shape === uses && stage.frame.links.length || shape && shape !== uses) return shape;
+    return stage.frame.names.length > CROWD ? pairs : ring;
+  };
+  const shapes = [ring, pairs, uses];
+  const buttons = stage.choice(["Ring", "Matrix", "Links"], 0, (which) => {
+    shape = shapes[which];
+    lit = -1;
+    if (stage.frame) explain(stage.frame);
+  });
+  const explain = (frame) => {
+    [...buttons.children].forEach((b, i) => b.setAttribute("aria-pressed", String(now() === shapes[i])));
+    buttons.children[2].hidden = !frame.links.length;
+    const left = frame.left_out ? ` · ${grouped(frame.left_out)} ends not shown` : "";
+    const fewer = frame.links_left ? ` · the ${frame.links.length} busiest of ${grouped(frame.links.length + frame.links_left)}` : "";
+    const matrix = now() === pairs;
+    stage.say(now() === uses ? `links that messages share, up to the cursor${fewer}`
+      : `${matrix ? "shade" : "width"}: bytes up to the cursor${left}`);
+  };
   const words = (i) => {
+    if (now() === uses) return uses.words(stage.frame, i);
     const { frame } = stage, busy = frame.busy[i];
     const speed = busy > 0 ? [`${seconds(busy)} under way, ${worded(frame.bytes[i] / busy, "B/s")}`] : [];
     const count = frame.count[i];
@@ -47,10 +65,7 @@ function render({ model, el }) {
     },
   });
   stage.onFrame = (frame) => {
-    const matrix = now() === pairs;
-    [...buttons.children].forEach((b, i) => b.setAttribute("aria-pressed", String(matrix === (i === 1))));
-    const left = frame.left_out ? ` · ${grouped(frame.left_out)} ends not shown` : "";
-    stage.say(`${matrix ? "shade" : "width"}: bytes up to the cursor${left}`);
+    explain(frame);
     lit = told = -1;
   };
   return () => stage.close();

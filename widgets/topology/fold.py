@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.events import AnyEvent, Move, Opened
+from engine.core.events import AnyEvent, Level, Move, Opened
 from widgets.canvas_fold import CanvasFold
 from widgets.looks import look
 from widgets.schedule.lanes import in_order
 from widgets.theme import figure
+from widgets.topology.links import USE, Links
 
 QUESTION = "What travels between whom?"
 EMPTY = "Nothing has been sent yet. Start a run of several ranks or devices: its links appear here."
@@ -24,17 +25,21 @@ class Topology(CanvasFold):
     """Sums by (source, target): bytes, messages, seconds in which something was under way."""
 
     question, empty = QUESTION, EMPTY
-    own = ("ends", "links")
+    own = ("ends", "links", "uses")
 
     def __init__(self) -> None:
         super().__init__()
         self.ends: dict[str, int] = {}
         self.links: dict[tuple[int, int], tuple[float, int, float, float]] = {}
+        self.uses = Links()
 
     def take(self, event: AnyEvent) -> None:
         if type(event) is Move:
             self._move(event)
+        elif type(event) is Level and event.name == USE:
+            self.uses.take(event)
         elif type(event) is Opened:
+            self.uses.open(event.facts.get("links"))
             lanes = event.facts.get("lanes")
             for lane in lanes if isinstance(lanes, list) else ():
                 if str(lane).startswith("rank "):  # those who send nothing are there, too
@@ -73,6 +78,7 @@ class Topology(CanvasFold):
             "count": sent[:, 3].astype(np.uint32),
             "busy": sent[:, 4],
             "left_out": len(names) - len(order),
+            **self.uses.frame(self.now),
             "figures": self._figures(names),
         }
 
@@ -83,9 +89,10 @@ class Topology(CanvasFold):
         (source, target), most = max(self.links.items(), key=lambda item: item[1][0])
         found = [
             ["sent in all", figure(whole, "B")],
-            ["links in use", figure(len(self.links))],
+            ["pairs that talk" if self.uses.number else "links in use", figure(len(self.links))],
             [f"most: {names[source]} to {names[target]}", figure(most[0], "B")],
         ]
+        found += self.uses.figures(self.now)
         if most[2] > 0:
             found.append(["reached on it", figure(most[0] / most[2], "B/s")])
         return found

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from engine.core.clock import Clock, VirtualClock
 from engine.core.config import knob
 from engine.core.run import Live
+from engine.training.described_faults import DescribedFaults
 from engine.training.execution import Carried, Execution
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ class Modelled(Execution):
     """Nothing is computed: a thousand devices or four."""
 
     kind: Literal["modelled"] = knob("modelled", doc="on the virtual clock")
+    faults: DescribedFaults = knob(make=DescribedFaults, doc="steps, uneven passes, failures")
 
     @property
     def is_real(self) -> bool:

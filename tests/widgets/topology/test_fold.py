@@ -5,11 +5,12 @@ import random
 import numpy as np
 import pytest
 
-from engine.core.events import Closed, Move, Opened
+from engine.core.events import Closed, Level, Move, Opened
 from engine.core.log import Log
 from widgets.fold import History
 from widgets.topology import VIEW
 from widgets.topology import fold as folding
+from widgets.topology.links import USE
 
 
 def log_of(moves: list[Move], **facts) -> Log:
@@ -70,3 +71,27 @@ def test_more_ends_and_links_than_can_be_shown_are_left_out_and_said(monkeypatch
     assert len(shown["names"]) == 4 and shown["left_out"] == 2
     assert len(shown["source"]) == 3
     assert dict(map(tuple, shown["figures"]))["links in use"] == "6"
+
+
+def test_links_tell_what_of_them_is_used_up_to_the_cursor():
+    """Half of the link for one second of two, all of it in the second."""
+    events = [
+        Opened(0.0, {}, facts={"links": {"port": 10.0, "idle": 5.0, "wrong": "fast"}}),
+        Level(0.0, "port", USE, 5.0),
+        Level(1.0, "port", USE, 10.0),
+        Level(1.0, "elsewhere", USE, 3.0),
+        Move(2.0, "a", "b", 15.0, 0.0),
+        Level(2.0, "port", USE, 0.0),
+        Closed(4.0, "finished"),
+    ]
+    shown = frame(Log(events), 2.0)
+    assert shown["links"] == ["port"] and shown["links_left"] == 0
+    assert shown["link_bytes"].tolist() == pytest.approx([15.0])
+    assert shown["link_peak"].tolist() == pytest.approx([1.0])
+    use = shown["link_use"].reshape(1, -1)[0]
+    half = len(use) // 2
+    assert use[:half] == pytest.approx(0.5) and use[half:] == pytest.approx(1.0)
+    assert dict(map(tuple, shown["figures"]))["busiest link: port"] == "75 %"
+    early = frame(Log(events), 1.0)
+    assert early["link_bytes"].tolist() == pytest.approx([5.0])
+    assert frame(log_of([Move(1.0, "a", "b", 1.0, 0.0)]))["links"] == []

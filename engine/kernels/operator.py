@@ -51,6 +51,10 @@ def _takes_all(arguments: Arguments) -> str:
     return ""
 
 
+def _yields_never(arguments: Arguments) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class Variant:
     """One algorithm on one kind of device.
@@ -58,8 +62,9 @@ class Variant:
     `call(**arguments)` gives what the operator's reference gives. `device`: "cpu" or "cuda"; a CUDA
     variant marked `interpreted` also runs on CPU tensors when asked for by name, through Triton's
     interpreter: exact, and very slow. `refuses(arguments)`: "" or why it cannot take them. Among
-    variants that take the arguments the highest `rank` is picked. `gradients`: its outputs can be
-    differentiated. `work`: the algorithm's own traffic, where it differs from the operator's.
+    variants that take the arguments the highest `rank` is picked, but for those that say they
+    `yields(arguments)`: another is faster there. `gradients`: its outputs can be differentiated.
+    `work`: the algorithm's own traffic, where it differs from the operator's.
     """
 
     name: str
@@ -71,6 +76,7 @@ class Variant:
     gradients: bool = False
     interpreted: bool = False
     refuses: Callable[[Arguments], str] = _takes_all
+    yields: Callable[[Arguments], bool] = _yields_never
     work: Callable[[Arguments], Work] | None = None
 
     def obstacle(self, arguments: Arguments, forced: bool = False) -> str:
@@ -126,8 +132,9 @@ class Operator:
         obstacles = []
         for variant in known.values():
             obstacle = variant.obstacle(arguments)
-            if not obstacle:
+            if not obstacle and not variant.yields(arguments):
                 return variant
+            obstacle = obstacle or "leaves these to a faster one"
             obstacles.append(f"{variant.name} {obstacle}")
         raise BadInput(f"{self.name}: no variant takes these arguments: {'; '.join(obstacles)}")
 

@@ -22,7 +22,7 @@ from engine.kernels.attention.split import deal, evenness, key_pairs, pairs
 from engine.kernels.attention.work import flops, tile_bytes
 
 
-@pytest.mark.parametrize("variant", OPERATOR.variants())
+@pytest.mark.parametrize("variant", sorted(set(OPERATOR.variants()) - {"library_cpu"}))
 def test_a_query_that_sees_no_key_gives_nothing_and_no_gradient(variant):
     given = dict(case("", (10, 3), 2, 1, 8, keys=(3, 0)).make(0, torch.float32))
     for name in OPERATOR.inputs:
@@ -36,6 +36,25 @@ def test_a_query_that_sees_no_key_gives_nothing_and_no_gradient(variant):
     grads = torch.autograd.grad(o_THD.sum(), [given[name] for name in OPERATOR.inputs])
     assert all(torch.isfinite(grad).all() for grad in grads)
     assert (grads[0][blind] == 0).all() and grads[2].abs().sum() > 0
+
+
+def test_the_library_leaves_what_it_does_not_take_and_sees_no_key_where_there_is_none():
+    given = dict(case("", (3, 2), 2, 1, 8, keys=(4, 0), causal=False).make(0, torch.float32))
+    for name in OPERATOR.inputs:
+        given[name].requires_grad_()
+    o_THD, lse_TH = OPERATOR(variant="library_cpu", **given)
+    true_o, true_lse = OPERATOR.reference(**given)
+    assert torch.allclose(o_THD, true_o, atol=1e-6) and (o_THD[3:] == 0).all()
+    assert torch.allclose(lse_TH[:3], true_lse[:3], atol=1e-6)
+    assert (lse_TH[3:] == -torch.inf).all()
+    ours, true = (
+        torch.autograd.grad((o * 3).sum(), [given[name] for name in OPERATOR.inputs])
+        for o in (o_THD, true_o)
+    )
+    assert all(torch.allclose(x, y, atol=1e-5) for x, y in zip(ours, true, strict=True))
+    for switch in ({"causal": True}, {"window": 2}, {"softcap": 1.0}):
+        with pytest.raises(BadInput, match="library_cpu.*takes"):
+            OPERATOR(variant="library_cpu", **{**given, **switch})
 
 
 def test_no_sequences_at_all():

@@ -11,7 +11,7 @@ import pkgutil
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from engine.core.errors import BadInput
 from workbench import cli_app
@@ -25,6 +25,7 @@ examples:
   workbench check flover batchllm --json             do the papers' claims hold here?
   workbench generate "def main("                     text from the shipped model
 """
+PACKAGE = "parallel-workbench"
 OURS = ("engine", "widgets", "workbench")
 
 
@@ -33,6 +34,20 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"workbench: {message} (see `{self.prog} --help`)\n")
+
+
+class Version(argparse.Action):
+    """Prints the installed version; looked up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version(PACKAGE)
+        except PackageNotFoundError:
+            found = "of a folder that is not installed; pip install -e ."
+        print(f"workbench {found}")
+        parser.exit(0)
 
 
 def commands() -> dict[str, ModuleType]:
@@ -53,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    top.add_argument("--version", action=Version, nargs=0, help="print the version and exit")
     cli_app.arguments(top)
     under = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     for name, module in commands().items():

@@ -2,6 +2,7 @@
 
 import argparse
 
+from engine.core.names import counted
 from workbench.catalogue import families, search
 from workbench.cli_output import print_json, print_table
 
@@ -22,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
     elif found:
         rows = [(e.slug, e.family, "built" if e.built else "not built yet", e.title) for e in found]
         print_table(("slug", "family", "", "system"), rows)
-        print(f"\n{len(found)} systems, {sum(e.built for e in found)} built")
+        print(f"\n{counted(len(found), 'system')}, {sum(e.built for e in found)} built")
     else:
         print("nothing in the catalogue has these words")
     return 0

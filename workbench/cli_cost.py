@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
+from engine.core.names import counted
 from workbench.cli_output import check_place, print_json, print_table, say
 
 NAME = "cost-model"
@@ -26,7 +27,7 @@ def run(paths: list[str], fitted: str | None, as_json: bool) -> int:
         why = "; ".join(left_out) or "the tables hold no rows"
         raise BadInput(f"{NAME}: no row that the model covers ({why})")
     if fitted:
-        say(f"fitting {len(measured)} rows, four times, a quarter held out each")
+        say(f"fitting {counted(len(measured), 'row')}, four times, a quarter held out each")
         found = fit(measured, ", ".join(Path(path).name for path in paths))
         Path(fitted).write_text(toml(found))
     else:
@@ -38,7 +39,7 @@ def run(paths: list[str], fitted: str | None, as_json: bool) -> int:
     else:
         _print(lines)
         for why, count in left_out.items():
-            print(f"left out: {count} rows, {why}")
+            print(f"left out: {counted(count, 'row')}, {why}")
         print(f"\nconstants: {found.source}\nsplit: {found.split}")
     return 0
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
+from engine.core.names import counted
 from workbench.cli_output import check_place, print_json, say
 
 ABOUT = """run a notebook headless with parameters, or make one for a study
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(report)
     else:
-        print(f"ran {report['cells']} cells in {report['seconds']:.1f} s")
+        print(f"ran {counted(report['cells'], 'cell')} in {report['seconds']:.1f} s")
         for path in (report["html"], report["out"]):
             if path:
                 print(f"wrote {path}")

@@ -5,6 +5,7 @@ import math
 from pathlib import Path
 
 from engine.core.errors import BadInput
+from engine.core.names import counted
 from workbench.cli_output import check_place, print_json, print_table, say
 
 ABOUT = """run many notebooks headless, with a report; or check or clear their outputs
@@ -54,7 +55,7 @@ def _run(args: argparse.Namespace, books: list[Path]) -> int:
     def done(result: Result, number: int, of: int) -> None:
         say(f"{number} of {of}  {result.path}  {result.seconds:.1f} s  {result.error or 'ran'}")
 
-    say(f"running {len(books)} notebooks, {args.jobs} side by side …")
+    say(f"running {counted(len(books), 'notebook')}, {args.jobs} side by side …")
     given = parameters(args.parameter)
     results = run_all(books, given, jobs=args.jobs, timeout=args.timeout, report=folder, done=done)
     if args.junit:
@@ -81,7 +82,7 @@ def _check(books: list[Path]) -> int:
     for line in said:
         print(line)
     if not said:
-        print(f"{len(books)} notebooks, none holds outputs")
+        print(f"{counted(len(books), 'notebook')}, none holds outputs")
     return 1 if said else 0
 
 

@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from engine.core.names import counted
 from workbench.cli_output import check_place, print_json, print_table, say
 from workbench.cli_run import changes
 
@@ -12,6 +13,7 @@ ABOUT = """search how to split training: tensor, pipeline, context and data rank
   workbench parallelism --set devices=512 --set batch=1536 \\
       --set model.hidden=8192 --set model.layers=48 --set model.heads=64
   workbench parallelism --set model.device=h100-sxm --save splits.run
+  workbench parallelism --set cluster=llama3-roce      sums of gradients over its shared links
 """
 
 
@@ -43,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
         about = {"counted": found.counted, "fitting": found.fitting, "grade": "modelled"}
         print_json({**about, "front": rows, "saved": saved})
         return 0
-    say(f"{found.counted:,} splits, {found.fitting:,} fit; the front of those on the virtual clock")
+    said = f"{counted(found.counted, 'split')}, {found.fitting:,} of them in memory"
+    say(f"{said}; the front of those on the virtual clock")
     head = ("step", "of peak", "memory", *rows[0]["split"])
     print_table(head, [_cells(each) for each in rows])
     print(f"\nthe first in the schedule view:\n  {rows[0]['command']}")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import BadInput
+from engine.core.names import counted
 from workbench.cli_output import check_place, print_json, say
 from workbench.cli_run import changes
 
@@ -17,7 +18,7 @@ ABOUT = """make, check or convert a pipeline's plan: who does what in what order
 
   workbench plan zb_v --set ranks=4 --set microbatches=8    a schedule's plan, a line a rank
   workbench plan 1f1b --transfers --as csv --out plan.csv   as PyTorch's pipelining reads it
-  workbench plan --read plan.csv                            check one and print it as text
+  workbench plan --read plan.csv                            check one (text, CSV, JSON), print it
   pbpaste | workbench plan --read -                         the same, pasted"""
 FORMS = ("text", "csv", "json")
 
@@ -25,7 +26,7 @@ FORMS = ("text", "csv", "json")
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("schedule", nargs="?", metavar="SCHEDULE", help="such as 1f1b or zb_v")
     parser.add_argument(
-        "--read", metavar="FILE", help="a plan as text or CSV; - for standard input"
+        "--read", metavar="FILE", help="a plan as text, CSV or JSON; - for standard input"
     )
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE",
                         help="ranks, microbatches, schedule.chunks, passes.forward …")  # fmt: skip
@@ -78,8 +79,24 @@ def _given(name: str) -> "tuple[Plan, Costs]":
         text = sys.stdin.read() if name == "-" else Path(name).read_text()
     except (OSError, UnicodeDecodeError) as fault:
         raise BadInput(f"{name}: cannot be read ({fault}); give a plan's file, or -") from None
-    plan = from_csv(text) if "," in text else read(text.replace(";", "\n"))
+    if text.lstrip().startswith("{"):
+        plan = read("\n".join(_lines(name, text)))
+    else:
+        plan = from_csv(text) if "," in text else read(text.replace(";", "\n"))
     return plan, Costs.even(plan)
+
+
+def _lines(name: str, text: str) -> list[str]:
+    """The plan in what `--as json` printed."""
+    import json
+
+    try:
+        found = json.loads(text).get("plan")
+    except (json.JSONDecodeError, RecursionError) as fault:
+        raise BadInput(f"{name}: no JSON ({fault}); give what --as json prints") from None
+    if not isinstance(found, list) or not all(isinstance(line, str) for line in found):
+        raise BadInput(f'{name}: no "plan" in it, a list of lines; give what --as json prints')
+    return found
 
 
 def _lowered(plan: "Plan", costs: "Costs") -> "Plan":
@@ -115,11 +132,17 @@ def _facts(plan: "Plan", costs: "Costs") -> dict[str, Any]:
 
 
 def _sentence(facts: dict[str, Any]) -> str:
+    words = {
+        "ranks": counted(facts["ranks"], "rank"),
+        "stages": counted(facts["stages"], "stage"),
+        "microbatches": counted(facts["microbatches"], "microbatch", "microbatches"),
+        "held": "activation" if facts["activations"] == 1 else "activations",
+    }
     return (
-        "this plan can be run: {ranks} ranks, {stages} stages, {microbatches} microbatches; bubble "
-        "{bubble_of_total:.4f} of the total time, {bubble_of_ideal:.4f} of the ideal; at most "
-        "{activations:g} activations on a rank"
-    ).format(**facts)
+        "this plan can be run: {ranks}, {stages}, {microbatches}; bubble {bubble_of_total:.4f} of "
+        "the total time, {bubble_of_ideal:.4f} of the ideal; at most {activations:g} {held} on a "
+        "rank"
+    ).format(**{**facts, **words})
 
 
 def _write(place: str | None, what: Any) -> None:

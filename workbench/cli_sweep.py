@@ -45,8 +45,8 @@ def run(args: argparse.Namespace) -> int:
     check_place(args.save)
     fleet = _fleet(args)
     rows: dict[int, Row] = {}
-    found = sweep(fleet, args.slug, points, preset=args.preset, changes=changes(args.set),
-                  seed=args.seed)  # fmt: skip
+    how: dict[str, Any] = {"preset": args.preset, "changes": changes(args.set), "seed": args.seed}
+    found = sweep(fleet, args.slug, points, figures=args.figure, **how)
     for number, row in found:
         rows[number] = row
         told = row.failed or f"{row.figures.get('took', 0.0):.1f} s"

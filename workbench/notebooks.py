@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 import nbformat
 
 from engine.core.errors import BadInput
+from engine.core.names import counted
 from workbench.headless import TAG, declared, read, run_notebook
 
 Done = Callable[["Result", int, int], None]
@@ -145,9 +146,7 @@ def index(results: Sequence[Result], folder: Path) -> Path:
     """Write the report's first page, with a still picture of each; returns its path."""
     rows = "".join(_row(result, folder) for result in results)
     bad = sum(bool(result.error) for result in results)
-    said = (
-        f"{len(results)} notebooks, {bad} failed" if bad else f"{len(results)} notebooks, all ran"
-    )
+    said = f"{counted(len(results), 'notebook')}, {f'{bad} failed' if bad else 'all ran'}"
     head = "<th>notebook</th><th>seconds</th><th>cells</th><th>how it went</th><th></th>"
     text = (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{said}</title>'
@@ -187,7 +186,8 @@ def with_outputs(books: Sequence[Path]) -> list[str]:
         held = sum(bool(cell.get("outputs")) for cell in code)
         counts = sum(cell.get("execution_count") is not None for cell in code)
         if held or counts:
-            said.append(f"{book}: {held} cells hold outputs, {counts} a count; clear them")
+            cells = counted(held, "cell holds", "cells hold")
+            said.append(f"{book}: {cells} outputs, {counts} a count; clear them")
     return said
 
 

@@ -50,9 +50,12 @@ def grid(over: Sequence[str]) -> list[dict[str, str]]:
 
 def sweep(
     fleet: Fleet, slug: str, points: Sequence[dict[str, Any]], *, preset: str = "",
-    changes: dict[str, Any] | None = None, seed: int = 0,
+    changes: dict[str, Any] | None = None, seed: int = 0, figures: Sequence[str] = (),
 ) -> Iterator[tuple[int, Row]]:  # fmt: skip
-    """Each point's number and row as it comes. Knobs no study has are refused before any runs."""
+    """Each point's number and row as it comes. Knobs no study has are refused before any runs;
+    with `figures` the first point runs alone, and what it has none of is refused before the rest
+    run, unless points choose among policies, whose figures differ.
+    """
     from workbench.catalogue import study
 
     chosen = study(slug)
@@ -62,8 +65,25 @@ def sweep(
         {"slug": slug, "preset": preset, "changes": {**(changes or {}), **point}, "seed": seed}
         for point in points
     ]
-    for done in fleet.run(WORK, pieces):
-        yield done.number, Row(dict(points[done.number]), done.value or {}, done.failed)
+    begun = 0
+    alike = not _chooses(chosen.configured(changes or {}, preset), points)
+    if figures and len(points) > 1 and alike:
+        begun = 1
+        for done in fleet.run(WORK, pieces[:1]):
+            row = Row(dict(points[0]), done.value or {}, done.failed)
+            shown([row], figures)
+            yield 0, row
+    for done in fleet.run(WORK, pieces[begun:]):
+        number = done.number + begun
+        yield number, Row(dict(points[number]), done.value or {}, done.failed)
+
+
+def _chooses(config: Any, points: Sequence[dict[str, Any]]) -> bool:
+    """Whether a choice of a policy is varied."""
+    from engine.core.config import knobs
+
+    choices = {knob.path for knob in knobs(config) if knob.type == "choice"}
+    return any(name in choices for point in points for name in point)
 
 
 def point(given: dict[str, Any]) -> dict[str, float]:

@@ -8,6 +8,11 @@ SHOWN = 6  # of a longer list where nothing is near
 NEAR = 3
 
 
+def counted(number: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun: "1 system", "1,204 systems"; `nouns` where it takes no s alone."""
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """The end of a sentence about `name`: "did you mean a or b?", and all of `known` where few."""
     names = list(dict.fromkeys(known))

@@ -183,6 +183,20 @@ def test_every_command_is_found_and_explains_itself(capsys):
         assert "usage: workbench" in capsys.readouterr().out
 
 
+def test_the_version_is_that_of_the_package(capsys):
+    from importlib.metadata import version
+
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out == f"workbench {version('parallel-workbench')}\n"
+
+
+def test_one_system_is_no_plural(capsys):
+    assert main(["catalogue", "--search", "flover"]) == 0
+    assert "\n1 system, " in capsys.readouterr().out
+
+
 def test_help_shows_examples(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])

@@ -50,6 +50,24 @@ def test_facts_come_as_json(capsys):
     assert len(facts["plan"]) == facts["ranks"] == 4
 
 
+def test_the_json_is_read_again(capsys, tmp_path):
+    kept = tmp_path / "plan.json"
+    assert cli.main(["plan", "zb_h1", "--as", "json", "--out", str(kept)]) == 0
+    assert cli.main(["plan", "--read", str(kept), "--as", "json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["plan"] == json.loads(kept.read_text())["plan"]
+    for text, says in (("{", "no JSON"), ('{"plan": 3}', 'no "plan" in it, a list of lines')):
+        kept.write_text(text)
+        assert cli.main(["plan", "--read", str(kept)]) == 2
+        assert says in capsys.readouterr().err
+
+
+def test_one_of_a_thing_is_no_plural(capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("0F0 0B0"))
+    assert cli.main(["plan", "--read", "-"]) == 0
+    assert "1 rank, 1 stage, 1 microbatch;" in capsys.readouterr().err
+
+
 def test_a_pasted_plan_is_checked(capsys, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO(GOOD))
     assert cli.main(["plan", "--read", "-"]) == 0

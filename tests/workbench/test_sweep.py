@@ -66,6 +66,23 @@ def test_columns_are_those_asked_for_or_those_that_vary() -> None:
         shown(rows, ["c"])
 
 
+def test_a_figure_that_the_first_point_has_none_of_is_refused_before_the_rest_run() -> None:
+    ran: list[int] = []
+
+    class Counting(Here):
+        def run(self, work, pieces):
+            ran.append(len(pieces))
+            yield from super().run(work, pieces)
+
+    small = dict(pair.split("=") for pair in SMALL[1::2])
+    points = grid(["workload.count=2,3,4"])
+    with pytest.raises(BadInput, match="--figure 'requestz': no point has it; did you mean"):
+        list(sweep(Counting(), SLUG, points, changes=small, figures=["requestz"]))
+    assert ran == [1]
+    found = dict(sweep(Counting(), SLUG, points, changes=small, figures=["requests"]))
+    assert [found[n].figures["requests"] for n in range(3)] == [2, 3, 4]
+
+
 def test_the_command_prints_a_table_and_keeps_the_rows(
     here: None, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:

@@ -18,7 +18,8 @@ FITTED = 0.686  # of the peak; see datasets/megatron.toml
 WEIGHT, GRADIENT = 2, 4  # bytes of a parameter and of its gradient
 UPDATE = 38  # bytes an Adam update moves a parameter: read 20, write 14, and 4 for the norm
 SIZE = "model"
-AMONG = {"layers": "chunks", "heads": "tensor ranks", "tokens": "context ranks"}
+AMONG = {"hidden units": "heads", "layers": "chunks", "heads": "tensor ranks",
+         "tokens": "context ranks"}  # fmt: skip
 
 
 class Transformer(StageCost):
@@ -98,6 +99,7 @@ class Transformer(StageCost):
 
     def _divides(self, ranks: int, chunks: int) -> None:
         for what, number, parts in (
+            ("hidden units", self.hidden, self.heads),
             ("layers", self.layers, ranks * chunks),
             ("heads", self.heads, self.tensor),
             ("tokens", self.sequence, self.context),

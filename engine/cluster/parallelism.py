@@ -11,10 +11,14 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
 
+from engine.cluster.gradient_sum import described, gradient_sum
 from engine.core.config import Config, knob
 from engine.core.errors import BadInput
+from engine.hardware.cluster import cluster
 from engine.hardware.device import device
 from engine.training.pipeline import PipelineConfig, worked
+from engine.training.plan import Kind
+from engine.training.plan_columns import CODES
 from engine.training.plan_memory import peaks
 from engine.training.plan_times import timed
 from engine.training.policies.interleaved_1f1b import Interleaved
@@ -36,6 +40,10 @@ class ParallelismConfig(Config):
     """What is to be trained on what. Ranks and recomputation of `model` are what is searched."""
 
     model: Transformer = knob(make=Transformer, doc="the model, its device and its links")
+    cluster: str = knob(
+        "", "a cluster with a sheet (selene, llama3-roce, ethernet-pods): its devices and nodes, "
+        "and on the clock its shared links; empty: equal links as `model` says",
+    )  # fmt: skip
     devices: int = knob(1536, "devices of the cluster", low=1, high=1 << 17)
     batch: int = knob(2304, "sequences in a step", low=1, high=1 << 20)
     fill: float = knob(0.9, "share of a device's memory that may be planned", low=0.05, high=1.0)
@@ -47,6 +55,7 @@ class Split:
     """One way to split. `seconds` of a step and `memory` (bytes) of the fullest device.
 
     `clocked`: whether the virtual clock played its plan; otherwise a closed form estimates it.
+    `all_reduce`: the algorithm that sums gradients fastest on the cluster, "" where none is named.
     """
 
     passes: Transformer
@@ -56,11 +65,13 @@ class Split:
     seconds: float
     memory: float
     clocked: bool = False
+    all_reduce: str = ""
 
     def words(self) -> dict[str, object]:
         """What was chosen, by the names of `WORDS`."""
         found = {name: getattr(self.passes, name, None) for name in WORDS}
-        return {**found, "pipeline": self.pipeline, "chunks": self.chunks}
+        summed = {"all_reduce": self.all_reduce} if self.all_reduce else {}
+        return {**found, "pipeline": self.pipeline, "chunks": self.chunks, **summed}
 
     def pipeline_config(self) -> PipelineConfig:
         """The same split as the knobs of a pipeline."""
@@ -89,6 +100,7 @@ class Found:
 
 def search(config: ParallelismConfig, report: Report | None = None) -> Found:
     """Every split that divides; the most promising ones are played on the clock."""
+    config = on_cluster(config)
     room = device(config.model.device).capacity * config.fill
     splits, least, counted = [], None, 0
     for split in candidates(config):
@@ -106,7 +118,7 @@ def search(config: ParallelismConfig, report: Report | None = None) -> Found:
     done, played = 0, []
     for split in splits:
         if id(split) in chosen:
-            split, done = on_the_clock(split), done + 1
+            split, done = on_the_clock(split, config.cluster), done + 1
             if report is not None:
                 report("splits on the clock", done, len(chosen))
         played.append(split)
@@ -159,9 +171,26 @@ def estimated(passes: Transformer, pipeline: int, microbatches: int, chunks: int
     return Split(passes, p, m, v, seconds, _states(share) + ahead * share.activations)
 
 
-def on_the_clock(split: Split) -> Split:
-    """The same split with the time and memory that its plan gives, action by action."""
+def on_cluster(config: ParallelismConfig) -> ParallelismConfig:
+    """The same with the cluster's devices and network in the model's place, where one is named.
+
+    Raises BadInput where it has too few devices.
+    """
+    if not config.cluster:
+        return config
+    cluster(config.cluster).topology(config.devices)
+    return config.model_copy(update={"model": described(config.model, config.cluster)})
+
+
+def on_the_clock(split: Split, name: str = "") -> Split:
+    """The same split with the time and memory that its plan gives, action by action; on a cluster
+    with the gradients' sum by the fastest algorithm on its shared links."""
     made = worked(split.pipeline_config())
+    if name:
+        size = made.share.gradients / max(1, made.plan.chunks)
+        kind, seconds = gradient_sum(name, split.passes, split.pipeline, size)
+        made.costs.passes[CODES[Kind.REDUCE_GRAD]] = seconds
+        split = replace(split, all_reduce=kind or "none")
     times = timed(made.plan, made.costs)
     most = float(peaks(times.columns, made.plan.chunks, made.share.kept).max())
     memory = _states(made.share) + most * made.share.activations
@@ -171,7 +200,7 @@ def on_the_clock(split: Split) -> Split:
 def reached(config: ParallelismConfig, split: Split) -> float:
     """Flops of the model, without what is computed again, over time and the devices' peak."""
     shape = split.passes.model_copy(update={"recompute": "none"}).shape()
-    peak = device(config.model.device).peaks["float16"] * config.devices
+    peak = device(split.passes.device).peaks["float16"] * config.devices
     return step_flops(shape, config.batch) / split.seconds / peak
 
 
@@ -185,7 +214,7 @@ def refuse_nothing(config: ParallelismConfig, found: Found) -> None:
             f"parallelism: no split of {config.model.layers} layers and {config.model.heads} heads "
             f"divides {where}; take counts with more common divisors"
         )
-    room = device(config.model.device).capacity * config.fill
+    room = device(on_cluster(config).model.device).capacity * config.fill
     raise BadInput(
         f"parallelism: none of {found.counted} splits over {where} fits; the smallest needs "
         f"{found.least.memory / 2**30:.0f} GiB of {room / 2**30:.0f} GiB a device; take more "

@@ -15,6 +15,7 @@ from engine.distributed.collective import OPERATIONS, Collective, Pattern, Round
 from engine.distributed.flows.work import Work
 from engine.hardware.topology import Topology
 
+MOST = 20_000
 FEW = 4  # tasks that others wait for one by one; of more they wait for their common end
 
 
@@ -104,11 +105,14 @@ def algorithm(kind: str) -> Collective:
 def times(
     topology: Topology, operation: str, groups: Sequence[Sequence[int]], node: int, size: float
 ) -> dict[str, float]:
-    """Seconds of every algorithm that fits, quickest first, all `groups` at once."""
-    ranks = len(groups[0])
-    found = {
-        kind: in_step(topology, each.patterns(ranks, node), groups, size)
-        for kind, each in algorithms(operation).items()
-        if each.fits(ranks, node)
-    }
+    """Seconds of every algorithm that fits, quickest first, all `groups` at once; of those with
+    more than `MOST` messages in a round, which share ports by the hundred, none is tried."""
+    ranks, found = len(groups[0]), dict[str, float]()
+    for kind, each in algorithms(operation).items():
+        if not each.fits(ranks, node):
+            continue
+        patterns = each.patterns(ranks, node)
+        most = max((len(pattern.pairs) for pattern in patterns), default=0)
+        if most * len(groups) <= MOST:
+            found[kind] = in_step(topology, patterns, groups, size)
     return dict(sorted(found.items(), key=lambda item: item[1]))

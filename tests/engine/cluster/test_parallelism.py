@@ -5,11 +5,13 @@ from itertools import product
 
 import pytest
 
+from engine.cluster.gradient_sum import gradient_sum
 from engine.cluster.parallelism import (
     ParallelismConfig,
     candidates,
     estimated,
     front,
+    on_cluster,
     on_the_clock,
     search,
 )
@@ -17,6 +19,7 @@ from engine.cluster.parallelism_run import PANEL, run
 from engine.core.config import update
 from engine.core.events import Mark
 from engine.core.run import Run
+from engine.distributed.flows.collective_work import algorithms
 from engine.training.pipeline import PipelineConfig
 from engine.training.stage_costs.transformer import Transformer
 from widgets.fold import History
@@ -104,10 +107,29 @@ def test_more_memory_is_never_slower():
     assert times == sorted(times, reverse=True)
 
 
+def test_on_a_cluster_the_sum_is_the_fastest_on_its_links_and_said(capsys):
+    """Two adapters for eight devices: what leaves a node weighs, and hierarchical leaves least."""
+    small = on_cluster(update(SMALL, {"cluster": "ethernet-pods", "devices": 32}))
+    wanted = {"tensor": 1, "data": 32}
+    split = next(s for s in candidates(small) if wanted.items() <= s.words().items())
+    there = on_the_clock(split, small.cluster)
+    assert there.words()["all_reduce"] == "hierarchical"
+    assert set(algorithms("all_reduce")) > {"hierarchical"}
+    passes = there.passes
+    assert (passes.node, passes.network) == (8, pytest.approx(0.8 * 1.25e10 * 2 / 8))
+    crowded = gradient_sum("ethernet-pods", passes, 1, 1e9)
+    roomy = gradient_sum("selene", passes, 1, 1e9)
+    assert crowded[1] > roomy[1] > 0
+    words = ["--set", "cluster=selene", "--set", "devices=4096"]
+    assert main(["parallelism", *words]) == 2
+    assert "4,096 devices asked for, it has 3,072" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("turned", "says"),
     [
         ({"devices": 7, "batch": 5}, "divides 7 devices, batch 5"),
+        ({"model.hidden": 1000}, "1000 hidden units do not divide among 96 heads; take a multiple"),
         ({"model.hidden": 65536, "model.layers": 64, "model.heads": 8}, "none of .* fits; the"),
     ],
 )

@@ -204,6 +204,6 @@ class Schedule(CanvasFold):
         worked = sum(spent.values())
         lanes = sum(not is_link(name) for name in names) or len(names)
         whole = float(end - begin) * lanes
-        of_ideal = (whole - worked) / worked if worked else float("nan")
-        shares = figure((whole - worked) / whole, "%"), figure(of_ideal, "%")
+        idle = whole - worked if abs(whole - worked) > 1e-9 * whole else 0.0  # else rounding
+        shares = figure(idle / whole, "%"), figure(idle / worked if worked else float("nan"), "%")
         return figure(float(end - begin), "s"), *shares

@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.core.events import Level
 from widgets.columns import Columns
+from widgets.schedule.lanes import in_order
 from widgets.theme import figure
 
 USE = "link use"
@@ -62,7 +63,12 @@ class Links:
             rate = self.bandwidth[name]
             mean = np.diff(at) / np.diff(edges) / rate
             found.append((float(carried[-1]), rate, float(use.max()) / rate, mean))
-        busiest = sorted(range(len(names)), key=lambda n: (-found[n][0] / found[n][1], names[n]))
+
+        def share(number: int) -> float:  # those alike but for rounding stay in order of name
+            return float(f"{found[number][0] / found[number][1]:.9g}")
+
+        named = {number: place for place, number in enumerate(in_order(names))}
+        busiest = sorted(named, key=lambda n: (-share(n), named[n]))
         busiest = busiest[:MOST]
         rows = [found[number] for number in busiest]
         return {

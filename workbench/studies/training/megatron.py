@@ -39,6 +39,29 @@ SEARCHED: Changes = {
     "schedule": "zero_bubble_search",
     "memory_limit": 15.0,
 }
+CONTENDED: Changes = {
+    "passes": "given",
+    "passes.boundary": 1e8,
+    "passes.gradients": 2e9,
+    "ranks": 4,
+    "microbatches": 8,
+    "schedule": "1f1b",
+    "cluster.name": "ethernet-pods",
+    "cluster.replicas": 4,
+    "cluster.neighbours": "stages",
+}
+FAILING: Changes = {
+    "passes": "given",
+    "ranks": 4,
+    "microbatches": 8,
+    "schedule": "1f1b",
+    "execution": "modelled",
+    "execution.faults.steps": 400,
+    "execution.faults.jitter": 0.1,
+    "execution.faults.mtbf": 400.0,
+    "execution.faults.write": 0.5,
+    "execution.faults.restart": 2.0,
+}
 TRILLION: Changes = changes(rows("weak_scaling")[-1])
 BY_HAND = ("1f1b", "zb_h1", "zb_h2")
 
@@ -181,7 +204,9 @@ STUDY = Study(
         "clock plays it with pass times counted from the model's shape, or given outright; each "
         "rank's work, waiting and memory stand on one axis and reflow as you turn a knob. "
         "`execution` carries the plan out on real ranks of this machine, a small model in place "
-        "of the large, its measured spans above the clock's. The default is the "
+        "of the large, its measured spans above the clock's. `cluster` plays all replicas on a "
+        "described cluster, whose links messages and the gradients' sum share; `execution.faults` "
+        "plays many steps, with uneven passes, failures and checkpoints. The default is the "
         "145-billion-parameter run on 1,536 A100."
     ),
     tries=(
@@ -194,6 +219,8 @@ STUDY = Study(
         "searched": SEARCHED,
         "real-ranks": REAL,
         "real-mesh": MESH,
+        "shared-links": CONTENDED,
+        "failures": FAILING,
         **{
             row["model"].lower(): changes(row)
             for row in rows("weak_scaling")
@@ -262,7 +289,11 @@ STUDY = Study(
         *COMPOSED,
     ),
     limits=(
-        "One step, no failures. Real ranks share this machine's cores: paced passes are computed, "
+        "Without `execution.faults` one step, and nothing fails; with them a failure stops all, "
+        "and detection takes no time of its own. On a named cluster flows share links as fluids, "
+        "at once and fairly, switches spread load perfectly, and tensor and context ranks' traffic "
+        "stays in the pass times. Real ranks share this machine's cores: paced passes are "
+        "computed, "
         "then sleep until they have taken as long as the config says, a stand-in for devices of "
         "their own; unpaced ones slow each other down where there are more ranks than cores. "
         "Matrix products all run at one efficiency, whatever their size, so small shapes come out "

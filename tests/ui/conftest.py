@@ -1,49 +1,20 @@
 """A served app and a browser that may talk to nobody else."""
 
 import re
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
 
 import pytest
 
-WAIT = 120.0  # seconds the app may take to start on a busy machine
+from tests.ui.served import serving
+
 LOCAL = re.compile(r"^(https?|wss?)://(127\.0\.0\.1|localhost)[:/]|^(data|blob|about):")
-START = "import sys; from workbench.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 @pytest.fixture(scope="session")
 def app(tmp_path_factory):
     """The app in a process of its own; gives its address."""
-    said = tmp_path_factory.mktemp("app") / "said.txt"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = [sys.executable, "-c", START, "--port", str(port), "--no-browser"]
-    with said.open("w") as file:
-        process = subprocess.Popen(words, stderr=file, stdout=file)
-    address = f"http://127.0.0.1:{port}"
-    try:
-        _answers(address, process, said)
+    with serving(tmp_path_factory.mktemp("app")) as address:
         yield address
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _answers(address, process, said):
-    until = time.monotonic() + WAIT
-    while time.monotonic() < until:
-        if process.poll() is not None:
-            raise RuntimeError(f"the app ended: {said.read_text()}")
-        try:
-            urllib.request.urlopen(f"{address}/v1/models", timeout=5).read()
-            return
-        except OSError:
-            time.sleep(0.2)
-    raise RuntimeError("the app did not answer")
 
 
 class Visit:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import panel as pn
+from tornado.iostream import StreamClosedError
+from tornado.websocket import WebSocketClosedError
 
 from engine.core.errors import BadInput
 from engine.inference.config import InferenceConfig
@@ -20,10 +22,20 @@ from workbench.pages_roofline import RooflinePage
 from workbench.pages_runs import RunsPage
 from workbench.pages_shell import message_page
 from workbench.pages_study import StudyPage, asked_study
+from workbench.people import greet
 from workbench.server import HOST, address_of
 from workbench.shelf import Shelf
 
 Page = Callable[[], Any]
+LOGS = ("asyncio", "tornado.application", "tornado.general", "bokeh.server.views.ws")
+
+
+class TabsThatWent(logging.Filter):
+    """Drops what is said of a tab that closed while something was sent to it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        fault = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+        return not isinstance(fault, WebSocketClosedError | StreamClosedError)
 
 
 def pages(live: LiveEngine, shelf: Shelf) -> dict[str, Page]:
@@ -105,6 +117,8 @@ def make_server(
     `options`: of `panel.serve`, in place of the app's own.
     """
     logging.getLogger("bokeh").setLevel(logging.WARNING)
+    for name in LOGS:
+        logging.getLogger(name).addFilter(TabsThatWent())
     pn.extension()
     hosts = (rules or access(HOST, port)).hosts
     own = {
@@ -119,5 +133,6 @@ def make_server(
         "title": "Parallel Workbench",
     }
     server = pn.serve(pages(live, shelf), **{**own, **options})
+    greet(server._tornado)
     guard(server._tornado, rules or access(HOST, server.port))  # a free port is known only now
     return server

@@ -1,14 +1,14 @@
 """Studies in notebooks: `open_study("flover")` shows the app's study page as a cell's output.
 
-In a notebook under a Jupyter server the page is live: the kernel serves it on loopback, so nothing
-comes from any other network. Elsewhere (headless runs, reports) it is a page that replays the
+In a notebook under a Jupyter server with the workbench's extension the page is live: the kernel
+serves it to that server alone, which passes it on below its own address, behind its own login, on
+this machine or a hub far away. Under a server without the extension the study is shown as
+ipywidgets, which need no port. Elsewhere (headless runs, reports) it is a page that replays the
 finished run by itself.
 """
 
 import os
-import secrets
 from base64 import b64encode
-from functools import cache
 from html import escape
 from typing import Any
 
@@ -18,17 +18,16 @@ from engine.core.config import update
 from engine.core.run import Run
 from widgets.export import page
 from workbench.catalogue import study
-from workbench.pages_shell import asked, message_page
-from workbench.pages_study import StudyPage
+from workbench.jupyter.kernels import served_below
+from workbench.notebook_pages import kernel_pages
 from workbench.pictures import STILL, picture
-from workbench.server import HOST, free_port
 from workbench.session import Session, study_session
-from workbench.shelf import Shelf
 from workbench.study import Study, Verdict, check
-from workbench.study_panel import StudyPanel
 from workbench.summary import summary
 
 HEIGHT = 900  # pixels of the cell's output
+# What a page that replays a run may do: run its own scripts, as nobody's origin, and save pictures.
+SANDBOX = 'sandbox="allow-scripts allow-downloads"'
 WAIT = 600.0  # seconds a replay waits for its run to end
 
 
@@ -69,10 +68,13 @@ class OpenStudy(pn.viewable.Viewer):
         return list(check(self.study, fast=fast))
 
     def _ipython_display_(self) -> None:
-        """The page; where it only replays, a still of its first view too, for places that show no
-        live page (a forge, a paper)."""
+        """The page, or the widget; where it only replays, a still of its first view too, for places
+        that show no live page (a forge, a paper)."""
         from IPython.display import display
 
+        if self.live and not served_below():
+            display(self.widget())
+            return
         display({"text/html": self._html(), "text/plain": repr(self)}, raw=True)
         still = None if self.live else self.still()
         if still is not None:
@@ -94,15 +96,17 @@ class OpenStudy(pn.viewable.Viewer):
         return f"<study {self.study.slug}, {len(self.session.runs)} runs>"
 
     def __panel__(self) -> Any:
+        if self.live and not served_below():
+            return pn.pane.IPyWidget(self.widget())
         return pn.pane.HTML(self._html(), height=self.height, sizing_mode="stretch_width")
 
     def _html(self) -> str:
         """An inline frame: the live page, or one that replays the finished run."""
         slug = self.study.slug
         if self.live:
-            inside = f'src="{escape(kernel_pages().address(self))}"'
+            inside = f'src="{escape(kernel_pages().address(self.study, self.session))}"'
         else:
-            inside = f'srcdoc="{escape(page(self.log, self.study.views, title=slug))}"'
+            inside = f'srcdoc="{escape(page(self.log, self.study.views, title=slug))}" {SANDBOX}'
         style = f"width:100%;height:{self.height}px;border:1px solid #8884;border-radius:8px"
         return f'<iframe {inside} style="{style}" title="{escape(slug)}"></iframe>'
 
@@ -118,8 +122,8 @@ def open_study(
 ) -> OpenStudy:
     """Open a study with these knobs set (a dot in a knob's path is written as two underscores).
 
-    `live`: True serves the page from this kernel, False shows a replay, None decides by whether a
-    Jupyter server runs the kernel. Raises BadInput for an unknown slug, preset, knob or value.
+    `live`: True shows what can be turned, False a replay; None decides by whether a Jupyter server
+    runs the kernel. Raises BadInput for an unknown slug, preset, knob or value.
     """
     chosen = study(slug)
     session = study_session(chosen, chosen.configured({}, preset), seed)
@@ -136,42 +140,3 @@ def under_jupyter() -> bool:
     from jupyter_server.serverapp import list_running_servers
 
     return any(server.get("pid") == os.getppid() for server in list_running_servers())
-
-
-class KernelPages:
-    """The pages this kernel serves: one loopback server, a page for each secret name."""
-
-    def __init__(self) -> None:
-        self.open: dict[str, OpenStudy] = {}
-        self.port = free_port()
-        self.server: Any = None
-
-    def address(self, shown: OpenStudy) -> str:
-        """Where `shown` is served; the server starts with the first."""
-        known = next((name for name, kept in self.open.items() if kept is shown), None)
-        name = known or secrets.token_urlsafe(16)
-        self.open[name] = shown
-        if self.server is None:
-            # No pn.extension() here: it would make the notebook ask other hosts for its scripts.
-            self.server = pn.serve(
-                {"study": self._page},
-                address=HOST,
-                port=self.port,
-                websocket_origin=[f"{HOST}:{self.port}"],
-                show=False,
-                threaded=True,
-                verbose=False,
-            )
-        return f"http://{HOST}:{self.port}/study?name={name}"
-
-    def _page(self) -> Any:
-        shown = self.open.get(asked("name"))
-        if shown is None:
-            return message_page("This page has gone", "Run the notebook's cell again.")
-        return StudyPage(StudyPanel(shown.study, shown.session), Shelf(), embedded=True).page()
-
-
-@cache
-def kernel_pages() -> KernelPages:
-    """The one server of this process."""
-    return KernelPages()

@@ -1,16 +1,20 @@
-"""A page in the frame of a host on the same origin, such as JupyterLab: its theme and width."""
+"""What a page takes after: a host on the same origin that frames it, such as JupyterLab (its theme
+and width), or the system's colour scheme, until the person chooses one.
+"""
 
 from typing import Any
 
+import panel as pn
 import param
-from panel.custom import AnyWidgetComponent
+
+from widgets.component import Component
 
 FRAMES = ("lab", "lab-narrow", "lab-tight")  # an address's `frame`, by the room in JupyterLab
 NARROW = 1150  # pixels below which the right column folds away
 TIGHT = 800  # pixels below which the left one does, too
 
 
-class Host(AnyWidgetComponent):
+class Host(Component):
     """Nothing to see. `dark` is what the host last said; it is listened to, no other window is.
 
     The host hears the page's title once the page is there. `width_now`: pixels of the frame
@@ -62,4 +66,60 @@ def host(title: str, page: Any) -> Host:
 
     made.param.watch(lambda event: setattr(page, "dark_theme", bool(event.new)), "dark")
     made.param.watch(resized, "width_now")
+    return made
+
+
+CHOSEN = "workbench-theme"  # the cookie of a person's choice: light or dark
+
+
+class SystemScheme(Component):
+    """Nothing to see. `dark`: what the system prefers, where neither the address nor the person
+    chose. What a person chooses is kept in the browser."""
+
+    dark = param.Boolean(default=False)
+    asked = param.Boolean(default=False)  # the address says which theme
+    chosen = param.String(default="")
+
+    key = param.String(default=CHOSEN)
+
+    _esm = """
+    export default {
+      render({ model }) {
+        const key = model.get("key");
+        const system = window.matchMedia("(prefers-color-scheme: dark)");
+        const follow = () => {
+          if (model.get("asked") || document.cookie.includes(`${key}=`)) return;
+          if (system.matches === model.get("dark")) return;
+          model.set("dark", system.matches);
+          model.save_changes();
+        };
+        const keep = () => {
+          const kept = "path=/; max-age=31536000; samesite=lax";
+          if (model.get("chosen")) document.cookie = `${key}=${model.get("chosen")}; ${kept}`;
+        };
+        model.on("change:chosen", keep);
+        system.addEventListener("change", follow);
+        follow();
+        return () => system.removeEventListener("change", follow);
+      },
+    };
+    """
+
+
+def system_scheme(page: Any, asked: bool) -> SystemScheme:
+    """What makes `page` follow the system; put it anywhere in the page. `asked`: the address says
+    which theme it wants."""
+    made = SystemScheme(dark=page.dark_theme, asked=asked, width=0, height=0, margin=0)
+
+    def follow() -> None:
+        page.dark_theme = made.dark
+
+    # What changes before a page has loaded does not reach its browser.
+    made.param.watch(lambda _: follow() if pn.state.loaded else pn.state.onload(follow), "dark")
+
+    def turned(event: Any) -> None:
+        if bool(event.new) != made.dark:  # by the page's own switch
+            made.param.update(dark=bool(event.new), chosen="dark" if event.new else "light")
+
+    page.param.watch(turned, "dark_theme")
     return made

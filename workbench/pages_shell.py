@@ -16,7 +16,8 @@ from panel.util import edit_readonly
 from panel_material_ui.template.base import Meta
 
 from widgets.theme import DARK, FONT, LIGHT, Scheme, wrong
-from workbench.pages_frame import FRAMES, host
+from workbench.pages_frame import CHOSEN, FRAMES, host, system_scheme
+from workbench.people import HINT
 
 PLACES = (
     ("", "Live engine"),
@@ -100,7 +101,14 @@ def asked(name: str, default: str = "") -> str:
 
 
 def asked_dark() -> bool:
-    return asked("theme") == "dark"
+    """Whether a page begins dark: as its address says, else as the person last chose, else as the
+    browser says of the system (where it says so before it has the page)."""
+    if asked("theme"):
+        return asked("theme") == "dark"
+    if pn.state.curdoc is None or pn.state.curdoc.session_context is None:
+        return False
+    chosen = (pn.state.cookies or {}).get(CHOSEN)
+    return (chosen or (pn.state.headers or {}).get(HINT, "").strip('"')) == "dark"
 
 
 class Shell:
@@ -120,7 +128,7 @@ class Shell:
             title="Parallel Workbench",
             site_url=address("", self.dark),
             meta=Meta(title=f"{title} · Parallel Workbench"),
-            header=[] if bare or in_tab else [self._nav],
+            header=[],
             dark_theme=self.dark,
             theme_toggle=not in_tab,
             theme_config=theme_config(),
@@ -136,6 +144,8 @@ class Shell:
         self.page.param.watch(self._themed, "dark_theme")
         if in_tab:
             self.page.header = [host(title, self.page)]
+        elif not bare:
+            self.page.header = [self._nav, system_scheme(self.page, bool(asked("theme")))]
         self._paint()
 
     def on_dark(self, tell: Callable[[bool], None]) -> None:

@@ -12,6 +12,7 @@ from widgets.downloads import downloads
 from workbench.addresses import config_of, query_of
 from workbench.catalogue import entry, study
 from workbench.pages_shell import Shell, address, asked, framed, html
+from workbench.people import person
 from workbench.session import changed, study_session
 from workbench.shelf import Shelf
 from workbench.study_panel import StudyPanel, views
@@ -70,16 +71,18 @@ class StudyPage:
 
     def _downloads(self) -> Any:
         run = self.panel.session
-        return downloads(
+        row = downloads(
             lambda: run.runs[-1].log,
             self.panel.study.views,
             title=self.row.slug,
             is_dark=lambda: self.shell.dark,
         )
+        self.shell.on_dark(row.dark)
+        return row
 
     def page(self) -> Any:
         panel, shell = self.panel, self.shell
-        self.shelf.check_room()
+        self.shelf.check_room(person())
         if panel.session.run is None:
             panel.session.begin()
         panel.look()
@@ -106,7 +109,7 @@ class StudyPage:
         ]
         pn.state.onload(panel.start)
         if not self.embedded:
-            name = self.shelf.show(panel.session)
+            name = self.shelf.show(panel.session, person())
             pn.state.on_session_destroyed(lambda _: self._gone(name))
         return shell.page
 

@@ -6,6 +6,7 @@ rest, so that dragging a slider starts one run and not fifty; a new run stops th
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from engine.core.config import Config, knobs, update
@@ -34,6 +35,9 @@ class Session:
         self.runs: list[Run] = []
         self.turned = time.monotonic()  # when a person last did something here
         self.said = ""  # why the newest run was stopped for everyone's sake, "" where it was not
+        # Whoever shares out a server hears of new runs, and says when none may grow any more.
+        self.begun: Callable[[], None] = lambda: None
+        self.full: Callable[[], bool] = lambda: False
         self._timer: threading.Timer | None = None
         self._lock = threading.RLock()
         self._closed = False
@@ -41,7 +45,8 @@ class Session:
     @property
     def run(self) -> Run | None:
         """The newest run."""
-        return self.runs[-1] if self.runs else None
+        runs = self.runs
+        return runs[-1] if runs else None
 
     def turn(self, changes: dict[str, Any]) -> Config:
         """Set knobs; a run starts once they rest. Raises BadInput and changes nothing."""
@@ -84,7 +89,8 @@ class Session:
             self.turned, self.said = time.monotonic(), ""
             run = Run.start(self.driver, self.config, seed=self.seed, study=self.study)
             self.keep(run)
-            return run
+        self.begun()
+        return run
 
     def settle(self, timeout: float | None = None) -> Run | None:
         """Start what is waiting, wait for the newest run to end, and return it."""
@@ -98,8 +104,8 @@ class Session:
         """Put a run (started here or opened from a file) at the end of the list, within limits."""
         with self._lock:
             self.runs.append(run)
-            while len(self.runs) > 1 and (len(self.runs) > KEEP or self._events() > EVENTS):
-                self.runs.pop(0).stop()
+            while (len(self.runs) > KEEP or self.events > EVENTS) and self.drop_oldest():
+                pass
 
     def tend(self, now: float | None = None) -> None:
         """Stop the newest run where nobody attends to it any more, or where it has grown too long.
@@ -112,14 +118,42 @@ class Session:
         idle = (time.monotonic() if now is None else now) - self.turned
         if len(run.log) > EVENTS:
             self.said = f"Stopped at {EVENTS:,} events, the most one run may keep here."
+        elif self.full():
+            self.said = "Stopped: the runs on your pages are as long as they may be together."
         elif idle > IDLE:
             self.said = f"Stopped: no knob was turned for {IDLE / 60:.0f} minutes."
         if self.said:
-            self.said += " Turn a knob to run again."
-            run.stop()
+            self.end(f"{self.said} Turn a knob to run again.")
 
-    def _events(self) -> int:
-        return sum(len(run.log) for run in self.runs)
+    def end(self, why: str) -> None:
+        """Stop the newest run for everyone's sake; `why` is a sentence for its page."""
+        if self.run is not None:
+            self.said = why
+            self.run.stop()
+
+    def let_go(self, why: str) -> None:
+        """Stop and forget every run, as `end` does."""
+        with self._lock:
+            self.end(why)
+            self.runs.clear()
+
+    def drop_oldest(self) -> bool:
+        """Forget the oldest run but the newest; whether there was one."""
+        with self._lock:
+            if len(self.runs) < 2:
+                return False
+            self.runs.pop(0).stop()
+            return True
+
+    @property
+    def is_going(self) -> bool:
+        """Whether the newest run is under way."""
+        return self.run is not None and self.run.state != "closed"
+
+    @property
+    def events(self) -> int:
+        """Events kept in all its runs."""
+        return sum(len(run.log) for run in list(self.runs))
 
     def close(self) -> None:
         """Stop what runs and start nothing more."""

@@ -6,11 +6,13 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.run import Run
+from workbench.allowance import Allowance
 from workbench.run_files import inside
 from workbench.session import Session
 from workbench.trace_in import open_log
 
 KEEP = 24  # runs; the oldest go first
+EVENTS = 8_000_000  # kept in all of them together, unless one alone is longer
 PAGES = 32  # study pages open at once, each with runs of its own
 
 
@@ -24,6 +26,7 @@ class Shelf:
         self.root = root
         self.runs: dict[str, Run] = {}
         self.shown: dict[str, Session] = {}  # the sessions of open pages
+        self.people: dict[str, Allowance] = {}  # of those who have pages open, by name
         self._read: dict[tuple[Path, int, int], str] = {}  # file, time of change, bytes -> name
         self.version = 0  # grows with every change; readers look at it
         self._lock = threading.Lock()
@@ -38,7 +41,7 @@ class Shelf:
             while unique in self.runs:
                 unique, number = f"{name} ({number})", number + 1
             self.runs[unique] = run
-            while len(self.runs) > KEEP:
+            while len(self.runs) > KEEP or (len(self.runs) > 1 and self._events() > EVENTS):
                 del self.runs[next(iter(self.runs))]
             self.version += 1
             return unique
@@ -64,13 +67,21 @@ class Shelf:
             name = self._read[mark] = self.open(path)
         return name
 
-    def check_room(self) -> None:
-        """Raises BadInput where as many study pages are open as may be."""
+    def _events(self) -> int:
+        return sum(len(run.log) for run in self.runs.values())
+
+    def check_room(self, person: str = "") -> None:
+        """Raises BadInput where as many study pages are open as may be, by one or by all."""
         if len(self.shown) >= PAGES:
             raise BadInput(f"study: {PAGES} pages are open here already; close one, then reload")
+        if person in self.people:
+            self.people[person].check_room()
 
-    def show(self, session: Session) -> str:
-        """A page shows this session from now on; returns the name it is listed by."""
+    def show(self, session: Session, person: str = "") -> str:
+        """A page of `person` (one of the unnamed, unless given) shows this session from now on;
+        returns the name it is listed by."""
+        if person:
+            self.people.setdefault(person, Allowance()).enter(session)
         with self._lock:
             number = 1
             while (name := f"{session.study} #{number}") in self.shown or name in self.runs:
@@ -80,7 +91,12 @@ class Shelf:
 
     def hide(self, name: str) -> None:
         """The page has gone."""
-        self.shown.pop(name, None)
+        session = self.shown.pop(name, None)
+        for person, allowance in list(self.people.items()):
+            if session in allowance.sessions:
+                allowance.leave(session)
+            if not allowance.sessions:
+                del self.people[person]
 
     def named(self, name: str) -> str:
         """The name on the shelf of the run listed as `name`; that of an open page is put there.

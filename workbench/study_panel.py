@@ -79,14 +79,14 @@ class StudyPanel:
                     self.knobs.set(run.config)  # turned from a notebook's code
         if run is not None and run.state == "closed":
             self._ended(run)
+        elif run is None:
+            self._tell(self.session.said)
         self.claims.refresh()
 
     def _ended(self, run: Run) -> None:
         """Say what went wrong; replay the first run where it was over before anyone could look."""
         failure = str(run.failure) if run.failure is not None else self.session.said
-        if self.fault.visible != bool(failure):
-            text = f'<p style="color:var(--wb-wrong)">{escape(failure)}</p>'
-            self.fault.param.update(object=text, visible=bool(failure))
+        self._tell(failure)
         header = run.log.opened
         brief = header is not None and (header.clock == "virtual" or run.log.duration < GLANCE)
         if not self._replayed and brief:
@@ -94,6 +94,12 @@ class StudyPanel:
             self.stage.cursor.fit()
             self.stage.cursor.play()
         self._replayed = True
+
+    def _tell(self, failure: str) -> None:
+        """Show the sentence above the views; nothing for ""."""
+        if self.fault.visible != bool(failure):
+            text = f'<p style="color:var(--wb-wrong)">{escape(failure)}</p>'
+            self.fault.param.update(object=text, visible=bool(failure))
 
     def tries(self) -> list[Any]:
         """The three buttons that set the knobs to an interesting place."""
@@ -121,6 +127,7 @@ class StudyPanel:
 
 def views(stage: Stage) -> list[Any]:
     """The views, and the transport, which stays in sight at the foot of the page."""
+    stage.hosted()
     stage.tick()  # so that the page arrives with a picture in it
     stage.transport.bar.styles = FOOT
     return [*map(stage.card, stage.feeds), stage.transport.bar]

@@ -1,4 +1,5 @@
-"""`open_study` in a real JupyterLab: the study's page is live inside the notebook."""
+"""`open_study` in a real JupyterLab below a base address, as a hub runs it: the study's page lives
+in the notebook and comes from the lab's own address, from no other port."""
 
 import re
 
@@ -31,7 +32,7 @@ def lab(tmp_path):
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     nbformat.write(book, work / "study.ipynb")
-    with running(tmp_path) as (address, token):
+    with running(tmp_path, "/user/ann/") as (address, token):
         yield address, f"/lab/tree/study.ipynb?reset&token={token}"
 
 
@@ -50,6 +51,9 @@ class Inside(Visit):
 def test_a_study_lives_in_a_notebook_s_cell(browser, lab, tmp_path):
     address, notebook = lab
     seen = Inside(browser, address, 1600, 1100)
+    asked = []
+    seen.context.on("request", lambda request: asked.append(request.url))
+    seen.page.on("websocket", lambda socket: asked.append(socket.url.replace("ws:", "http:", 1)))
     try:
         page = seen.open(notebook)
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
@@ -66,6 +70,8 @@ def test_a_study_lives_in_a_notebook_s_cell(browser, lab, tmp_path):
         assert seen.settled() != first
         page.screenshot(path=tmp_path / "lab.png")
         assert seen.outside == [], "\n".join(seen.outside)
+        assert [place for place in asked if not place.startswith(f"{address}/")] == []
+        assert any("/user/ann/workbench/kernel/" in place for place in asked)
         assert seen.faults == []
     finally:
         seen.context.close()

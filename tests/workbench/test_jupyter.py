@@ -10,11 +10,13 @@ import urllib.request
 import pytest
 
 from tests.ui.lab import running
-from workbench.jupyter.app_process import SECRET, AppProcess
+from workbench.jupyter.app_process import AppProcess
 from workbench.jupyter.extension import ROUTES
 from workbench.jupyter.guarded import Guarded
+from workbench.jupyter.reached import SECRET
 
 BASE = "/user/ann"
+KERNEL = "a-name-of-kernel-pages"
 PAGES = (
     "api/catalogue",
     "api/runs",
@@ -22,8 +24,10 @@ PAGES = (
     "app/",
     "app/study?slug=flover",
     "app/static/js/bokeh.js",
+    f"kernel/{KERNEL}/study?name=x",
+    f"kernel/{KERNEL}",
 )
-SOCKETS = ("app/ws", "app/study/ws")
+SOCKETS = ("app/ws", "app/study/ws", f"kernel/{KERNEL}/study/ws")
 UPGRADE = {
     "Connection": "Upgrade",
     "Upgrade": "websocket",
@@ -142,6 +146,14 @@ def test_the_app_answers_below_the_base_address(server):
     assert asked(host, "app/runs.json", **known)[0] == 200
     assert asked(host, "app/../api/runs", **known)[0] == 404
     assert asked(host, "app/../../../api/contents", **known)[0] == 404
+
+
+def test_pages_of_a_kernel_that_has_gone_are_said_to_have_gone(server):
+    host, token = server
+    status, body = asked(host, f"kernel/{KERNEL}/study?name=x", Authorization=f"token {token}")
+    assert status == 404 and "run the notebook's cell again" in json.loads(body)["message"]
+    known = {"Authorization": f"token {token}", "Origin": f"http://{host}"}
+    assert asked(host, f"kernel/{KERNEL}/study/ws", **known, **UPGRADE)[0] == 404
 
 
 def test_without_the_secret_the_app_answers_nobody(tmp_path):

@@ -4,7 +4,6 @@ In: one line of JSON on standard input with secret, prefix and root. Out: one li
 It ends when the input closes. A request without the secret is refused before any route sees it.
 """
 
-import hmac
 import json
 import os
 import signal
@@ -13,35 +12,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from tornado.httputil import HTTPServerRequest
-from tornado.routing import Matcher, Rule
 from tornado.web import RequestHandler
 
 from workbench.app import live_config, make_server
-from workbench.jupyter.app_process import SECRET
+from workbench.jupyter.reached import only_for
 from workbench.live import LiveEngine
 from workbench.shelf import Shelf
 
 MODEL = "stdlib-5m"
-
-
-class Stranger(Matcher):
-    """Matches every request that does not bear the secret."""
-
-    def __init__(self, secret: str) -> None:
-        self.secret = secret.encode()
-
-    def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
-        given = request.headers.get(SECRET, "").encode("utf-8", "replace")
-        return None if hmac.compare_digest(given, self.secret) else {}
-
-
-class Refusal(RequestHandler):
-    """403 to whatever is asked."""
-
-    def prepare(self) -> None:
-        self.set_status(403)
-        self.finish("not served here\n")
 
 
 class RunsHeld(RequestHandler):
@@ -59,7 +37,7 @@ def served(secret: str, prefix: str, root: Path) -> tuple[Any, LiveEngine]:
     live, shelf = LiveEngine(live_config(MODEL), at_once=True), Shelf(root)
     held = [("/runs.json", RunsHeld, {"shelf": shelf})]
     server = make_server(0, live, shelf, prefix=prefix, extra_patterns=held)
-    server._tornado.default_router.rules.insert(0, Rule(Stranger(secret), Refusal))
+    only_for(server._tornado, secret)
     return server, live
 
 

@@ -1,8 +1,7 @@
 """The app's own process: started when first needed, on loopback, answering only its parent.
 
-A secret made here goes to the child through its standard input and comes with every request of
-ours; whoever else finds the port is refused. The child ends when that input closes, so it never
-outlives the Jupyter server.
+The secret by which it knows its parent goes to the child through its standard input. The child ends
+when that input closes, so it never outlives the Jupyter server.
 """
 
 import asyncio
@@ -13,17 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tornado.httpclient import HTTPClientError, HTTPRequest, HTTPResponse
-from tornado.simple_httpclient import SimpleAsyncHTTPClient
-from tornado.websocket import WebSocketClientConnection, websocket_connect
+from tornado.httpclient import HTTPResponse
+from tornado.websocket import WebSocketClientConnection
 
-from workbench.api_access import LOOPBACK
+from workbench.jupyter.reached import Reached
 
-HOST = LOOPBACK[0]
-SECRET = "X-Workbench-Secret"
 START = 180.0  # seconds the app may take until it answers
-ANSWER = 120.0  # seconds one of its pages may take
-LARGEST = 64 << 20  # bytes of one answer or message
 
 
 class AppProcess:
@@ -82,29 +76,12 @@ class AppProcess:
     async def ask(self, uri: str, method: str = "GET", **headers: str) -> HTTPResponse:
         """The app's answer to one request, whatever its status. Raises OSError without one."""
         await self.start()
-        client = SimpleAsyncHTTPClient(force_instance=True, max_body_size=LARGEST)
-        try:
-            return await client.fetch(
-                HTTPRequest(
-                    f"http://{HOST}:{self.port}{uri}",
-                    method=method,
-                    headers={**headers, SECRET: self.secret},
-                    request_timeout=ANSWER,
-                    follow_redirects=False,
-                    decompress_response=False,
-                ),
-                raise_error=False,
-            )
-        except (OSError, HTTPClientError):
-            raise OSError("the app did not answer; reload the page") from None
-        finally:
-            client.close()
+        return await Reached(self.port, self.secret).ask(uri, method, **headers)
 
     async def connect(self, uri: str, protocols: list[str]) -> WebSocketClientConnection:
         """A websocket to the app."""
         await self.start()
-        request = HTTPRequest(f"ws://{HOST}:{self.port}{uri}", headers={SECRET: self.secret})
-        return await websocket_connect(request, subprotocols=protocols, max_message_size=LARGEST)
+        return await Reached(self.port, self.secret).connect(uri, protocols)
 
     async def runs(self) -> list[dict[str, Any]]:
         """The runs the app holds; none where it has not been started."""

@@ -1,5 +1,7 @@
 """What a Jupyter server loads at its start: routes below its base address; nothing runs yet."""
 
+import atexit
+import os
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +9,7 @@ from jupyter_server.utils import url_path_join
 
 from workbench.jupyter.app_process import AppProcess
 from workbench.jupyter.guarded import Guarded
+from workbench.jupyter.kernels import NAME, forget, server_file, write
 from workbench.jupyter.proxy import AppPage, AppSocket
 from workbench.jupyter.routes import CatalogueRoute, RunsRoute
 
@@ -16,6 +19,8 @@ ROUTES: tuple[tuple[str, type[Guarded]], ...] = (
     ("api/runs", RunsRoute),
     (r"app(?:/|/.*/)ws", AppSocket),
     (r"app(?:/.*)?", AppPage),
+    (rf"kernel/(?P<name>{NAME.pattern})(?:/|/.*/)ws", AppSocket),
+    (rf"kernel/(?P<name>{NAME.pattern})(?:/.*)?", AppPage),
 )
 
 
@@ -31,4 +36,7 @@ def _load_jupyter_server_extension(server: Any) -> None:
     given: dict[str, Any] = {"app": app, "root": root}
     routes = [(url_path_join(base, PLACE, place), route, given) for place, route in ROUTES]
     server.web_app.add_handlers(".*$", routes)
+    said = server_file(os.getpid())
+    write(said, {"place": url_path_join(base, PLACE)})
+    atexit.register(forget, said)
     server.log.info("workbench: studies and runs at %s", url_path_join(base, PLACE, "app/"))

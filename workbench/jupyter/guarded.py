@@ -1,6 +1,7 @@
 """The one gate of all routes: a known and allowed person, from a page of this server itself."""
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,12 @@ class Guarded(JupyterHandler):
         )
         if not await ensure_async(allowed):  # type: ignore[arg-type]
             raise HTTPError(403, f"workbench: not allowed to {self.action}")
+
+    @property
+    def person(self) -> str:
+        """A name for the user, the same for all their pages, that says nothing about them."""
+        assert self.current_user is not None
+        return sha256(self.current_user.username.encode("utf-8", "replace")).hexdigest()[:16]
 
     def from_here(self) -> bool:
         """Whether no page of another origin sent this; a browser says so by itself.

@@ -1,4 +1,5 @@
-"""The app's pages and websockets on the Jupyter server's own origin, behind its login.
+"""The app's pages and websockets, and those of kernels, on the Jupyter server's own origin, behind
+its login.
 
 Only what the app needs goes through: no cookie, no authorization and no origin reach it, and it
 sets no cookie here.
@@ -11,8 +12,10 @@ from tornado.httpclient import HTTPResponse
 from tornado.web import HTTPError
 from tornado.websocket import WebSocketClientConnection, WebSocketClosedError, WebSocketHandler
 
-from workbench.jupyter.app_process import LARGEST
+from workbench.jupyter.app_process import AppProcess
 from workbench.jupyter.guarded import Guarded
+from workbench.jupyter.kernels import reached
+from workbench.jupyter.reached import LARGEST, PERSON, Reached
 
 PING = 30.0  # seconds
 ASKED = ("Accept", "Accept-Encoding", "Accept-Language", "If-None-Match", "If-Modified-Since")
@@ -22,15 +25,31 @@ ANSWERED = (
 )  # fmt: skip
 
 
-class AppPage(Guarded):
-    """GET and HEAD of a page or a file of the app. Nothing is posted to it but over websockets."""
+class Passing(Guarded):
+    """What lets requests through to a server of ours: the app, or (`name`) a kernel's pages."""
 
     action = "execute"  # opening a study starts a run
 
-    async def get(self) -> None:
+    def server(self, name: str = "") -> AppProcess | Reached:
+        """Whom to ask. Raises HTTPError where a kernel's pages have gone."""
+        if not name:
+            return self.app
+        found = reached(name)
+        if found is None:
+            raise HTTPError(404, "this kernel's pages have gone; run the notebook's cell again")
+        return found
+
+
+class AppPage(Passing):
+    """GET and HEAD of a page or a file. Nothing is posted but over websockets."""
+
+    async def get(self, name: str = "") -> None:
         headers = {k: self.request.headers[k] for k in ASKED if k in self.request.headers}
+        headers[PERSON] = self.person
         try:
-            answer = await self.app.ask(self.request.uri or "/", self.request.method, **headers)
+            answer = await self.server(name).ask(
+                self.request.uri or "/", self.request.method, **headers
+            )
         except OSError as fault:
             raise HTTPError(502, str(fault)) from None
         self._pass_on(answer)
@@ -45,23 +64,23 @@ class AppPage(Guarded):
         self.finish(answer.body if answer.code not in (204, 304) else None)
 
 
-class AppSocket(Guarded, WebSocketHandler):
+class AppSocket(Passing, WebSocketHandler):
     """A page's websocket, message by message in both directions."""
 
-    action = "execute"
     far: WebSocketClientConnection | None = None
     reading: asyncio.Task[None] | None = None
 
-    async def get(self, *args: Any, **kwargs: Any) -> None:  # type: ignore[override]
+    async def get(self, name: str = "", **kwargs: Any) -> None:  # type: ignore[override]
+        server = self.server(name)
         protocols = self.request.headers.get("Sec-WebSocket-Protocol", "")
         names = [name.strip() for name in protocols.split(",") if name.strip()]
         try:
-            self.far = await self.app.connect(self.request.uri or "/", names)
+            self.far = await server.connect(self.request.uri or "/", names)
         except Exception as fault:  # whatever went wrong there, it is no fault of this request
             self.log.warning("workbench: websocket refused by the app (%s)", fault)
             raise HTTPError(502, "the app refused the connection; reload the page") from None
         try:
-            await super().get(*args, **kwargs)  # until either side closes
+            await super().get(**kwargs)  # until either side closes
         finally:
             self.far.close()
 

@@ -1,8 +1,8 @@
 """Canvas views in every host: one ES module each, fed packed frames.
 
 The same module text (the shared scripts, then the view's own, `draw.js` last) runs in a Panel page,
-in a notebook through anywidget, and in a static HTML page that replays a recorded run. In come a
-fold's frames; out go a person's choice of owner and of a moment.
+in a notebook through anywidget, and in a static page that replays a run. In come frames of a fold;
+out go choices of an owner and of a moment.
 """
 
 import base64
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import param
 
 from engine.core.errors import BadInput
 from engine.core.log import Log
@@ -80,12 +81,11 @@ def settings(height: int = HEIGHT) -> dict[str, Any]:
 @cache
 def panel_class(view: str) -> type:
     """The Panel component of a view; one class each, so that its module loads once."""
-    import param
-    from panel.custom import AnyWidgetComponent
+    from widgets.component import Component
 
     traits = {name: getattr(param, of)(default=at) for name, (of, _, at) in TRAITS.items()}
     name = view.title().replace("_", "") + "Canvas"
-    return type(name, (AnyWidgetComponent,), {"_esm": source(view), **traits})
+    return type(name, (Component,), {"_esm": source(view), **traits})
 
 
 @cache
@@ -94,10 +94,10 @@ def notebook_class(view: str) -> type:
     import anywidget
     import traitlets
 
-    name = view.title().replace("_", "") + "Widget"
     traits = {
         trait: getattr(traitlets, of)(at).tag(sync=True) for trait, (_, of, at) in TRAITS.items()
     }
+    name = view.title().replace("_", "") + "Widget"
     return type(name, (anywidget.AnyWidget,), {"_esm": source(view), **traits})
 
 

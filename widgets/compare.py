@@ -49,6 +49,7 @@ class Compare:
         self.stage.start()
 
     def __panel__(self) -> Any:
+        self.stage.hosted()
         self.stage.tick()
         rows: list[Any] = []
         count = len(self.runs)

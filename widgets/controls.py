@@ -1,36 +1,17 @@
 """Controls: what a person turns one knob with, whatever its type: label, unit, bounds and words.
 
-A `Control` is made from a `Knob`, shows its value, and tells when a person turned it.
+A `Control` is made from a `Knob`; it says what the browser shows for a value, and what value a
+person meant by what they typed or slid. `widgets.knobs` puts controls on a page.
 """
 
 import math
-from collections.abc import Callable
 from typing import Any
 
-import panel_material_ui as material
-from panel import Row
-
 from engine.core.config import Knob
-from widgets.together import together
 
 WIDE = 200.0  # a range that spans more than this factor, from above nought, gets a log slider
 HUGE = 1e8  # a range wider than this is typed: seeds, counts without an end
 STEPS = 200  # positions of a slider over real numbers
-FIELD = 84  # pixels of a number's field
-LABEL = {
-    "& label, & .MuiFormLabel-root, & ~ .MuiFormControlLabel-label, & .MuiTypography-root": {
-        "fontSize": "14px"
-    }
-}
-NUMBER = {
-    "& .MuiInputBase-input": {
-        "padding": "5px 8px",
-        "fontSize": "13px",
-        "textAlign": "right",
-        "fontVariantNumeric": "tabular-nums",
-    }
-}
-WORDS = {"& .MuiInputBase-input": {"fontSize": "14px"}}
 
 
 def label(knob: Knob) -> str:
@@ -52,44 +33,51 @@ def spell(value: Any) -> str:
 
 
 class Control:
-    """A knob's widgets. `on_turn(path, value)` is called for every change a person makes.
+    """How one knob is shown and read.
 
-    A typed value goes out as it is, out of bounds or not a number at all: validation answers it.
+    A typed value is taken as it is, out of bounds or not a number at all: validation answers it.
     """
 
-    def __init__(self, knob: Knob, on_turn: Callable[[str, Any], None]) -> None:
-        self.knob, self._on_turn = knob, on_turn
-        self._silent = False
-        self.field: Any = None  # where the value is typed, switched or selected
-        self.slider: Any = None
-        makes = {"bool": self._switch, "choice": self._select}
-        self.panel = makes.get(knob.type, self._line)() if not self._slides else self._slide()
-        self.field.param.watch(lambda event: self._turned(self._read(event.new)), "value")
-        if self.slider is not None:
-            self.slider.param.watch(lambda event: self._turned(self._at(event.new)), "value")
+    def __init__(self, knob: Knob) -> None:
+        self.knob = knob
 
-    def set(self, value: Any) -> None:
-        """Show `value` without telling anyone."""
-        self._silent = True
-        try:
-            shown = spell(value) if self.knob.type in ("int", "float") else value
-            shown = "" if shown is None else shown
-            if self.field.value != shown:
-                self.field.value = shown
-            if self.slider is not None and isinstance(value, int | float):
-                place = min(max(self._place(value), self.slider.start), self.slider.end)
-                if self.slider.value != place:
-                    self.slider.value = place
-        finally:
-            self._silent = False
+    def facts(self, depth: int = 0) -> dict[str, Any]:
+        """What the browser has to know to make the control; `depth`: under how many policies."""
+        knob = self.knob
+        kinds = {"bool": "switch", "choice": "choice"}
+        found = {
+            "path": knob.path,
+            "kind": "slider" if self.slides else kinds.get(knob.type, "text"),
+            "label": label(knob),
+            "doc": knob.doc,
+            "depth": depth,
+        }
+        if knob.type == "choice":
+            found["choices"] = list(knob.choices)
+        if self.slides:
+            whole = knob.type == "int" and not self.is_log
+            low, high = self.ends
+            found |= {"low": low, "high": high, "step": 1 if whole else (high - low) / STEPS}
+        return found
 
-    def _turned(self, value: Any) -> None:
-        if not self._silent:
-            with together():
-                self.set(value)
-                self._on_turn(self.knob.path, value)
+    def shown(self, value: Any) -> dict[str, Any]:
+        """What the field (and the slider) stand at for `value`."""
+        number = self.knob.type in ("int", "float")
+        field = spell(value) if number else "" if value is None else value
+        if not self.slides or not isinstance(value, int | float):
+            return {"field": field}
+        low, high = self.ends
+        return {"field": field, "place": min(max(self.place(value), low), high)}
 
-    def _read(self, shown: Any) -> Any:
+    def read(self, turned: dict[str, Any]) -> Any:
+        """The value a person meant: `field` as left, or `place` as slid to."""
+        if "place" in turned:
+            place = turned["place"]
+            fits = isinstance(place, int | float) and math.isfinite(place) and self.slides
+            return self.at(float(place)) if fits else self.knob.value
+        return self._typed(turned.get("field"))
+
+    def _typed(self, shown: Any) -> Any:
         """What the field says, in the knob's type; text that is no number stays text."""
         if self.knob.type not in ("int", "float") or not isinstance(shown, str):
             return shown
@@ -103,48 +91,8 @@ class Control:
         whole = self.knob.type == "int" and value.is_integer()
         return int(value) if whole else value
 
-    def _switch(self) -> Any:
-        self.field = material.Switch(
-            label=label(self.knob), value=bool(self.knob.value), description=self.knob.doc,
-            size="small", margin=(4, 0), sx=LABEL,
-        )  # fmt: skip
-        return self.field
-
-    def _select(self) -> Any:
-        self.field = material.Select(
-            label=label(self.knob), options=list(self.knob.choices), value=str(self.knob.value),
-            description=self.knob.doc, size="small", sizing_mode="stretch_width", sx=WORDS,
-            margin=(10, 0, 4, 0),
-        )  # fmt: skip
-        return self.field
-
-    def _line(self) -> Any:
-        number = self.knob.type in ("int", "float")
-        value = spell(self.knob.value) if number else self.knob.value or ""
-        self.field = material.TextInput(
-            label=label(self.knob), value=value,
-            placeholder="none" if number else "", description=self.knob.doc, size="small",
-            sizing_mode="stretch_width", sx=WORDS, margin=(10, 0, 4, 0),
-        )  # fmt: skip
-        return self.field
-
-    def _slide(self) -> Any:
-        self.field = material.TextInput(
-            label="", value=spell(self.knob.value), size="small", width=FIELD, sx=NUMBER,
-            margin=0, align="center",
-        )  # fmt: skip
-        whole = self.knob.type == "int" and not self._is_log
-        low, high = self._place(self.knob.low), self._place(self.knob.high)
-        step = 1 if whole else (high - low) / STEPS
-        self.slider = (material.IntSlider if whole else material.FloatSlider)(
-            label=label(self.knob), description=self.knob.doc, show_value=False, size="small",
-            start=low, end=high, step=step, value=self._place(self.knob.value), sx=LABEL,
-            margin=(0, 14, 0, 6), sizing_mode="stretch_width",
-        )  # fmt: skip
-        return Row(self.slider, self.field, sizing_mode="stretch_width", margin=(4, 0))
-
     @property
-    def _slides(self) -> bool:
+    def slides(self) -> bool:
         """Whether there are two bounds to slide between, and a value to start from."""
         knob = self.knob
         if knob.type not in ("int", "float") or knob.low is None or knob.high is None:
@@ -152,7 +100,12 @@ class Control:
         return 0 < knob.high - knob.low <= HUGE and knob.value is not None
 
     @property
-    def _is_log(self) -> bool:
+    def ends(self) -> tuple[float, float]:
+        """Where the slider begins and ends."""
+        return self.place(self.knob.low), self.place(self.knob.high)
+
+    @property
+    def is_log(self) -> bool:
         """Whether the slider goes by powers: asked for, or a range too wide to hit anything."""
         low, high = self.knob.low or 0.0, self.knob.high or 0.0
         return low >= 0 and (self.knob.log or high / max(low, 1.0) > WIDE)
@@ -165,19 +118,20 @@ class Control:
             return low
         return 1.0 if self.knob.type == "int" else min(1.0, high * 1e-4)
 
-    def _place(self, value: Any) -> Any:
+    def place(self, value: Any) -> Any:
         """Where on the slider a value is."""
-        if self._is_log:
+        if self.is_log:
             return math.log10(max(float(value), self._floor))
         return int(value) if self.knob.type == "int" else float(value)
 
-    def _at(self, place: float) -> Any:
+    def at(self, place: float) -> Any:
         """A round value at a place of the slider; both bounds are reached exactly."""
-        knob, reach = self.knob, (self.slider.end - self.slider.start) * 1e-6
-        if place <= self.slider.start + reach:
+        knob, (first, last) = self.knob, self.ends
+        reach = (last - first) * 1e-6
+        if place <= first + reach:
             return knob.low if knob.type == "float" else int(knob.low or 0)
-        if place >= self.slider.end - reach:
+        if place >= last - reach:
             return knob.high if knob.type == "float" else int(knob.high or 0)
-        value = float(f"{10.0**place:.2g}") if self._is_log else float(f"{place:.4g}")
+        value = float(f"{10.0**place:.2g}") if self.is_log else float(f"{place:.4g}")
         value = min(max(value, float(knob.low or 0)), float(knob.high or value))
         return round(value) if knob.type == "int" else value

@@ -1,21 +1,23 @@
 """A run's downloads on a page: run file, trace for Perfetto, page that replays, charts as SVG."""
 
-import io
 import json
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import panel as pn
-import panel_material_ui as material
+import param
 
 from engine.core.file import save
 from engine.core.log import Log
 from engine.core.trace import chrome_trace
 from widgets.charts import ChartDrawing
+from widgets.component import Component
 from widgets.export import chart, page
+from widgets.knobs import colours
 from widgets.view import view
+
+File = tuple[str, str, Callable[[], bytes]]  # words of its button, name, what makes it
 
 
 def run_file(log: Log) -> bytes:
@@ -29,15 +31,31 @@ def trace(log: Log) -> bytes:
     return json.dumps(chrome_trace(log)).encode()
 
 
+class Downloads(Component):
+    """The buttons in the browser. `wanted` says which was pressed; `made` is its file."""
+
+    _esm = Path(__file__).with_suffix(".js").read_text()
+
+    names = param.List(default=[])
+    wanted = param.Dict(default={})
+    made = param.Dict(default={})
+    is_dark = param.Boolean(default=False)
+    options = param.Dict(default={})
+
+    def dark(self, on: bool) -> None:
+        """Follow the page's theme."""
+        self.is_dark = on
+
+
 def downloads(
     log: Callable[[], Log], names: Sequence[str], *, title: str = "run", is_dark: Callable[[], bool]
-) -> Any:
-    """A fold of buttons; each file is made when it is asked for, from the log as it is then."""
+) -> Downloads:
+    """A row of buttons; each file is made when it is asked for, from the log as it is then."""
 
     def replaying() -> bytes:
         return page(log(), names, title=title, dark=is_dark()).encode()
 
-    files: list[tuple[str, str, Callable[[], bytes]]] = [
+    files: list[File] = [
         ("Page that replays", f"{title}.html", replaying),
         ("Run file", f"{title}.run", lambda: run_file(log())),
         ("Chrome trace", f"{title}.trace.json", lambda: trace(log())),
@@ -46,15 +64,22 @@ def downloads(
         if isinstance(view(name).draw(), ChartDrawing):
             words = name.replace("_", " ")
             files.append((f"SVG: {words}", f"{title}-{name}.svg", _svg(log, name, is_dark)))
-    return pn.FlexBox(*(_button(*file) for file in files), styles={"gap": "6px"})
+    row = Downloads(
+        names=[words for words, _, _ in files], options=colours(), is_dark=is_dark(), margin=0,
+        sizing_mode="stretch_width",
+    )  # fmt: skip
+    row.param.watch(lambda event: _send(row, files, event.new), "wanted")
+    return row
+
+
+def _send(row: Downloads, files: Sequence[File], wanted: dict[str, Any]) -> None:
+    """Make the file that was asked for and send it; anything else is ignored."""
+    place = wanted.get("place")
+    if isinstance(place, int) and 0 <= place < len(files):
+        _, name, make = files[place]
+        row.made = {"name": name, "place": place, "data": make()}
+        row.made = {}  # the page keeps no copy
 
 
 def _svg(log: Callable[[], Log], name: str, is_dark: Callable[[], bool]) -> Callable[[], bytes]:
     return lambda: chart(log(), name, dark=is_dark()).encode()
-
-
-def _button(text: str, filename: str, make: Callable[[], bytes]) -> Any:
-    return material.FileDownload(
-        callback=lambda: io.BytesIO(make()), filename=filename, label=text, variant="text",
-        size="small", color="default", margin=0,
-    )  # fmt: skip

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import param
-from panel.custom import AnyWidgetComponent
 
 from widgets import theme
+from widgets.component import Component
 
 
 @cache
@@ -18,7 +18,7 @@ def script() -> str:
     return "\n".join((here / name).read_text() for name in names)
 
 
-class Grip(AnyWidgetComponent):
+class Grip(Component):
     """`wanted` is the height in pixels a person asks for, 0 for the usual one.
 
     What is kept in the page is kept under `title`.

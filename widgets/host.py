@@ -18,16 +18,18 @@ from engine.core.run import Run
 from widgets import theme
 from widgets.feed import Feed
 from widgets.picture import Scales
+from widgets.progress import work_of
 from widgets.steps import STEPS, Unseen
 from widgets.together import together
 from widgets.transport import Cursor, Transport
 from widgets.view import View, view
 
-PERIOD = 50  # milliseconds between ticks
+PERIOD = 25  # milliseconds between ticks
 QUICK = 4  # the same while a run that has just begun may end at any moment
-BUDGET = 0.03  # seconds a tick may fold
+BUDGET = 0.02  # seconds a tick may fold
+SOON = 0.012  # seconds after a tick within which a moved cursor waits for the next
+AT_FIRST = 2  # views that are drawn before the browser has said which are in sight
 GRACE = 0.15  # seconds a new run may take before its beginnings are shown
-PATIENCE = 0.6  # seconds after which work is shown as long
 
 
 class Track:
@@ -68,12 +70,14 @@ class Stage(param.Parameterized):
         self.views = [view(name) for name in names]
         self.tracks = [Track(self.views) for _ in range(tracks)]
         self.cursor = Cursor()
-        self.transport = Transport(self.cursor, self._steps)
+        self.transport = Transport(self.cursor, self._steps, self._moved)
+        self.transport.bar.param.watch(lambda event: self._look_at(event.new), "sight")
         self._last = perf_counter()
         self._turn = 0
         self._again = False
         self._is_new = False  # another run has come and not every view shows it yet
         self._timer: Any = None
+        self._sight: list[bool] | None = None  # of each feed; None: nobody looks through a browser
         self._scales: dict[str, Scales] = {}
         self._notes = {feed: pn.pane.HTML("", visible=False, margin=0) for feed in self.feeds}
         for feed in self.feeds:
@@ -136,12 +140,38 @@ class Stage(param.Parameterized):
         for feed in self.feeds:
             feed.drawing.dark(on)
 
+    @property
+    def sighted(self) -> list[Feed]:
+        """The feeds a person can see now; the others are neither folded nor drawn."""
+        if self._sight is None:
+            return self.feeds
+        seen = zip(self.feeds, self._sight, strict=False)
+        return [feed for feed, is_seen in seen if is_seen]
+
+    def hosted(self) -> None:
+        """A page is made of this: until its browser says what is in sight, the first views are."""
+        count = len(self.tracks)
+        self._sight = [place < AT_FIRST * count for place in range(len(self.feeds))]
+        self.transport.bar.cards = len(self.feeds)
+
+    def _look_at(self, sight: list[Any]) -> None:
+        """The browser says of each view whether it is in sight."""
+        if len(sight) == len(self.feeds):
+            self._sight = [seen is True for seen in sight]
+
+    def _moved(self) -> None:
+        """A person moved the cursor: show it at once, unless a tick has just been."""
+        if self._timer is not None and perf_counter() - self._last > SOON:
+            self.tick()
+
     def tick(self) -> bool:
-        """Fold for a bounded time and send one batch; True where all is folded and shown."""
+        """Fold for a bounded time and send one batch; True where all in sight is shown."""
         now = perf_counter()
         wall, self._last = min(now - self._last, 0.5), now
         if any(track.is_fresh for track in self.tracks):
             return False  # the run needs the processor more than its beginnings need showing
+        if self._is_at_rest():
+            return True
         with together():
             duration = self._duration()
             if duration != self.cursor.duration:
@@ -151,26 +181,40 @@ class Stage(param.Parameterized):
             due = self._due()
             behind = self._fold(due, now + BUDGET)
             self._show(due, behind)
-            self.transport.refresh(self._work(behind))
-            shown = all(feed.is_shown(self.cursor.now) for feed in self.feeds)
+            self.transport.refresh(work_of(self.tracks[0].run, self.tracks[0].opened, behind))
+            shown = all(feed.is_shown(self.cursor.now) for feed in self.sighted)
         return shown and not behind and not self._again and not self._is_new
+
+    def _is_at_rest(self) -> bool:
+        """Whether a run that is over stands shown as it is; then a tick costs next to nothing."""
+        at, follow = self.cursor.now, self.cursor.follow
+        rests = not (self.cursor.playing or self._again or self._is_new or self.transport.bar.work)
+        return (
+            rests
+            and self._duration() == self.cursor.duration
+            and all(track.run is None or track.run.state == "closed" for track in self.tracks)
+            and not self.transport.bar.live
+            and all(feed.is_current(at, follow) for feed in self.sighted)
+            and all(track.steps.folded == len(track.steps.log) for track in self.tracks)
+        )
 
     def _due(self) -> list[Feed]:
         """The views this tick works on: all of them, but when a run that is over has replaced
         another, the topmost one that does not show it yet: it is seen before the rest is folded."""
-        is_over = all(feed.log.closed is not None for feed in self.feeds)
+        feeds = self.sighted
+        is_over = all(feed.log.closed is not None for feed in feeds)
         if self._timer is None or len(self.tracks) > 1 or not is_over:
             self._is_new = False
         if self._is_new:
-            for feed in self.feeds:
+            for feed in feeds:
                 if not feed.is_current(self.cursor.now, self.cursor.follow):
                     return [feed]
             self._is_new = False
-        return self.feeds
+        return feeds
 
     def _fold(self, due: list[Feed], deadline: float) -> list[Feed]:
         """Fold feeds towards the cursor; those that are not there yet."""
-        feeds = due if self._is_new else [*due, *(track.steps for track in self.tracks)]
+        feeds = due if self._is_new and due else [*due, *(track.steps for track in self.tracks)]
         self._turn = (self._turn + 1) % len(feeds)  # so that no view is always the last in line
         behind = []
         for feed in feeds[self._turn :] + feeds[: self._turn]:
@@ -192,25 +236,6 @@ class Stage(param.Parameterized):
     def _is_still(self, feed: Feed) -> bool:
         """Whether no more events are to come: then the last state is drawn without a rest."""
         return feed.log.closed is not None
-
-    def _work(self, behind: list[Feed]) -> dict[str, Any]:
-        """What the progress bar says: the run's own report, or how far reading a long log is."""
-        run = self.tracks[0].run
-        if run is None or perf_counter() - self.tracks[0].opened < PATIENCE:
-            return {}
-        progress = run.live.progress if run.live is not None and run.state != "closed" else None
-        if progress is not None and progress.what:
-            share = progress.done / progress.total if progress.total else 0.0
-            left = progress.left()
-            words = f"{theme.figure(progress.done)} of {theme.figure(progress.total)}"
-            words += f" · {theme.figure(left, 's')} left" if left is not None else ""
-            return {"what": progress.what, "share": round(share, 3), "words": words}
-        far = [feed for feed in behind if len(feed.log) - feed.folded > 20_000]
-        if not far or run.state != "closed":
-            return {}
-        done = min(feed.folded for feed in far)
-        words = f"{theme.figure(done)} of {theme.figure(len(run.log))} events"
-        return {"what": "Reading the run", "share": round(done / len(run.log), 3), "words": words}
 
     def start(self) -> None:
         """Tick from now on, in the page (or notebook) this is called from."""
@@ -244,6 +269,7 @@ class Stage(param.Parameterized):
         )  # fmt: skip
 
     def __panel__(self) -> Any:
+        self.hosted()
         self.tick()  # so that the page arrives with a picture in it
         cards = [self.card(feed) for feed in self.feeds]
         return pn.Column(*cards, self.transport.bar, sizing_mode="stretch_width", margin=0)

@@ -1,37 +1,46 @@
 """The control panel of a Config: controls by group, policies with their own knobs beneath them.
 
 In goes a frozen Config, out comes a new one for every valid turn, through one callback. A
-combination that does not fit is answered in one line.
+combination that does not fit is answered in one line. All controls are one component in the
+browser: a widget each would cost a page of forty knobs most of its time.
 """
 
-import html
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import panel as pn
-import panel_material_ui as material
+import param
 
 from engine.core.config import Config, Knob, knobs, update
 from engine.core.errors import BadInput
 from widgets import theme
+from widgets.component import Component
 from widgets.config_text import as_cli, as_python
 from widgets.controls import Control
-from widgets.copy_text import CopyText
 from widgets.together import together
 
 DEBOUNCE = 60  # milliseconds: turns closer together become one config
 TRIES = 30  # random settings tried until one is valid
-FOLD = {
-    "& .MuiAccordionSummary-root": {"minHeight": "36px", "padding": "0 4px"},
-    "& .MuiAccordionSummary-content": {"margin": "6px 0"},
-    "& .MuiAccordionSummary-content *": {"fontSize": "14px", "fontWeight": 600},
-    "& .MuiAccordionDetails-root": {"padding": "0 4px 8px"},
-    "& .MuiPaper-root": {"background": "transparent", "boxShadow": "none"},
-}
 NEAR = 8.0  # chance stays within this factor where a range is wider
-INDENT = 14  # pixels, for the knobs that lie beneath a policy
+
+
+class KnobPanel(Component):
+    """The panel in the browser. Knows nothing; `turned` says what a person did."""
+
+    _esm = Path(__file__).with_suffix(".js").read_text()
+
+    layout = param.List(default=[])  # {group, knobs: facts of the controls in it}
+    shown = param.Dict(default={})  # path -> {field, place} that the control stands at
+    says = param.String(default="")
+    cli = param.String(default="")
+    python = param.String(default="")
+    is_dark = param.Boolean(default=False)
+    options = param.Dict(default={})
+    turned = param.Dict(default={})
 
 
 class Knobs:
@@ -53,26 +62,22 @@ class Knobs:
         self.keep = tuple(keep)
         self.start, self.config, self.tell, self.slug = start or config, config, tell, slug
         self.message = ""
-        self.is_dark = False
         self._edits: dict[str, Any] = {}  # turned, but not part of a valid config yet
         self._waiting = False
         self._applied = 0.0  # perf_counter
-        self._controls: dict[tuple[Any, ...], Control] = {}
-        self._folds: dict[str, Any] = {}
-        self._rows = pn.Column(sizing_mode="stretch_width", margin=0)
-        self._says = pn.pane.HTML("", visible=False, sizing_mode="stretch_width", margin=(6, 0))
-        self._cli, self._python = CopyText(label="Copy as CLI"), CopyText(label="Copy as Python")
-        reset = _button("Reset", "restart_alt", self.reset)
-        randomise = _button("Randomise", "shuffle", self.randomise)
-        self.panel = pn.Column(
-            self._rows,
-            self._says,
-            pn.Row(reset, randomise, margin=(10, 0, 4, 0)),
-            pn.Row(self._cli, self._python, margin=0, styles={"gap": "8px"}),
-            sizing_mode="stretch_width",
-            margin=0,
-        )
+        self._controls: dict[str, Control] = {}
+        self.panel = KnobPanel(options=colours(), sizing_mode="stretch_width", margin=0)
+        self.panel.param.watch(lambda event: self.heard(event.new), "turned")
         self._lay_out()
+
+    def heard(self, turned: dict[str, Any]) -> None:
+        """Do what a person asked for in the browser; anything else is ignored."""
+        acts = {"reset": self.reset, "randomise": self.randomise}
+        if turned.get("do") in acts:
+            acts[turned["do"]]()
+        elif turned.get("path") in self._controls:
+            path = turned["path"]
+            self.turn(path, self._controls[path].read(turned))
 
     def turn(self, path: str, value: Any) -> None:
         """A person turned a knob: soon a new config, or a line that says why not."""
@@ -136,60 +141,48 @@ class Knobs:
 
     def _say(self, message: str) -> None:
         self.message = message
-        colour = theme.wrong(self.is_dark)
-        shown = (
-            f'<p style="margin:0;font:13px {theme.FONT};color:{colour}">{html.escape(message)}</p>'
-        )
-        self._says.param.update(object=shown, visible=bool(message))
+        if self.panel.says != message:
+            self.panel.says = message
 
     def _lay_out(self) -> None:
-        """Controls for the knobs there are now: old ones stay, rows move only where they must."""
+        """The controls there are now and what they stand at; sent where it differs."""
         now = knobs(self.config)
-        groups: dict[str, list[Knob]] = {"": []}
+        groups: dict[str, list[dict[str, Any]]] = {"": []}
+        shown = {}
+        self._controls = {knob.path: Control(knob) for knob in now}
         for knob in now:
-            groups.setdefault(_group(self.config, knob, now), []).append(knob)
-        rows = [self._row(knob, now) for knob in groups.pop("")]
-        for group, inside in groups.items():
-            if group not in self._folds:
-                self._folds[group] = _fold(group, self._lay_out)
-            fold = self._folds[group]
-            rows.append(fold)
-            if fold.active:  # what nobody looks at costs the browser nothing
-                panels = [self._row(knob, now) for knob in inside]
-                if [id(panel) for panel in fold[0]] != [id(panel) for panel in panels]:
-                    fold[0].objects = panels
-        if [id(row) for row in rows] != [id(row) for row in self._rows]:
-            self._rows.objects = rows
-        self._cli.text = as_cli(self.config, self.slug, self.start)
-        self._python.text = as_python(self.config)
-
-    def _row(self, knob: Knob, among: list[Knob]) -> Any:
-        """A knob's control, indented under its policies."""
-        panel = self._control(knob).panel
-        styles = {"paddingLeft": f"{INDENT * _depth(knob, among)}px"}
-        if panel.styles != styles:
-            panel.styles = styles
-        return panel
-
-    def _control(self, knob: Knob) -> Control:
-        """The control of a knob, kept for as long as it is the same knob but for its value."""
-        key = (knob.path, knob.type, knob.low, knob.high, knob.choices, knob.doc)
-        key = (*key, knob.value is None)
-        if key not in self._controls:
-            self._controls[key] = Control(knob, self.turn)
-        control = self._controls[key]
-        control.set(str(knob.value) if knob.type == "choice" else knob.value)
-        return control
+            control = self._controls[knob.path]
+            group = _group(self.config, knob, now)
+            groups.setdefault(group[:1].upper() + group[1:], []).append(
+                control.facts(_depth(knob, now))
+            )
+            value = str(knob.value) if knob.type == "choice" else knob.value
+            shown[knob.path] = control.shown(value)
+        wanted = {
+            "layout": [{"group": name, "knobs": facts} for name, facts in groups.items()],
+            "shown": shown,
+            "cli": as_cli(self.config, self.slug, self.start),
+            "python": as_python(self.config),
+        }
+        changed = {k: v for k, v in wanted.items() if getattr(self.panel, k) != v}
+        if changed:
+            self.panel.param.update(**changed)
 
     def dark(self, on: bool) -> None:
         """Follow the page's theme."""
-        self.is_dark = on
-        self._cli.dark(on)
-        self._python.dark(on)
-        self._say(self.message)
+        self.panel.is_dark = on
 
     def __panel__(self) -> Any:
         return self.panel
+
+
+def colours() -> dict[str, dict[str, str]]:
+    """The neutrals, the accent, a fault's colour and the font of both themes."""
+    return {
+        name: {**asdict(theme.scheme(dark)), "hue": theme.hues(dark)[0],
+               "wrong": theme.wrong(dark), "font": theme.FONT}
+        for name, dark in (("light", False), ("dark", True))
+    }  # fmt: skip
 
 
 def _depth(knob: Knob, among: list[Knob]) -> int:
@@ -210,25 +203,6 @@ def _group(config: Config, knob: Knob, among: list[Knob]) -> str:
     extra = type(config).model_fields[root].json_schema_extra
     group = str(extra.get("group", "")) if isinstance(extra, dict) else ""
     return group or ("" if any(k.path == root for k in among) else root.replace("_", " "))
-
-
-def _button(text: str, icon: str, act: Callable[[], None]) -> Any:
-    made = material.Button(
-        label=text, icon=icon, variant="text", size="small", color="default", margin=(0, 6, 0, 0)
-    )
-    made.on_click(lambda event: act())
-    return made
-
-
-def _fold(group: str, opened: Callable[[], None]) -> Any:
-    """A closed fold for a group's controls; `opened` is called when it is opened (or closed)."""
-    inner = pn.Column(sizing_mode="stretch_width", margin=0)
-    made = material.Accordion(
-        (group[:1].upper() + group[1:], inner), sizing_mode="stretch_width", margin=(6, 0, 0, 0),
-        elevation=0, sx=FOLD,
-    )  # fmt: skip
-    made.param.watch(lambda event: opened(), "active")
-    return made
 
 
 def _by_chance(knob: Knob, dice: random.Random) -> Any:

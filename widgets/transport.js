@@ -44,6 +44,43 @@ function button(icon, title, act) {
   return made
 }
 
+// Tells which of the `count` views of the page (nodes of the class pw-card, in their order) are in
+// sight or nearly, now and whenever it changes; a page that nobody looks at has none. Gives a stop.
+function watchSight(count, tell) {
+  const near = { rootMargin: "200px", scrollMargin: "200px" }
+  let cards = [], tries = 0, waiting = 0, last = ""
+  const within = (root) => {
+    for (const e of root.querySelectorAll("*")) {
+      if (e.classList.contains("pw-card")) cards.push(e)
+      if (e.shadowRoot) within(e.shadowRoot)
+    }
+  }
+  const seen = new Map()
+  const say = () => {
+    const sight = cards.map((card) => !document.hidden && seen.get(card) === true)
+    if (JSON.stringify(sight) === last) return
+    last = JSON.stringify(sight)
+    tell(sight)
+  }
+  const watch = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries) seen.set(target, isIntersecting)
+    say()
+  }, near)
+  const find = () => {
+    cards = []
+    within(document)
+    if (cards.length >= count()) for (const card of cards) watch.observe(card)
+    else if (tries++ < 100) waiting = setTimeout(find, 100)
+  }
+  find()
+  document.addEventListener("visibilitychange", say)
+  return () => {
+    clearTimeout(waiting)
+    watch.disconnect()
+    document.removeEventListener("visibilitychange", say)
+  }
+}
+
 const STYLE = `
 .transport { display: flex; align-items: center; gap: 4px 6px; flex-wrap: wrap; font: 13px var(--font);
   color: var(--ink); background: var(--paper); border-top: 1px solid var(--line); padding: 6px 8px; }
@@ -174,7 +211,12 @@ function render({ model, el }) {
     act()
   }
   document.addEventListener("keydown", key)
+  const unwatch = watchSight(() => model.get("cards") || 1, (sight) => {
+    model.set("sight", sight)
+    model.save_changes()
+  })
   return () => {
+    unwatch()
     document.removeEventListener("keydown", key)
     for (const [names, act] of watched) for (const name of names) model.off?.(`change:${name}`, act)
   }

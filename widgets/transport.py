@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import param
-from panel.custom import AnyWidgetComponent
 
 from engine.core.run import Run
 from widgets import theme
+from widgets.component import Component
 
 SPEEDS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 AT_FOOT = {"position": "sticky", "bottom": "0", "z-index": "5"}  # in sight however long the page
@@ -77,11 +77,10 @@ def colours() -> dict[str, dict[str, str]]:
     return both
 
 
-class TransportBar(AnyWidgetComponent):
+class TransportBar(Component):
     """The bar in the browser. Knows nothing; `command` says what a person did."""
 
     _esm = script()
-    _react_version = "18.3.1"  # the one panel-material-ui brings: two of them warn about each other
 
     time = param.Number(default=0.0)
     duration = param.Number(default=0.0)
@@ -95,13 +94,21 @@ class TransportBar(AnyWidgetComponent):
     is_dark = param.Boolean(default=False)
     options = param.Dict(default={})
     command = param.Dict(default={})
+    cards = param.Integer(default=0, doc="how many views stand on the page")
+    sight = param.List(default=[], doc="whether each of them is in sight, told by the browser")
 
 
 class Transport:
-    """Joins a cursor, a run and the bar. `steps` gives the times of the run's steps, rising."""
+    """Joins a cursor, a run and the bar. `steps` gives the times of the run's steps, rising;
+    `moved` is called when a person has moved the cursor."""
 
-    def __init__(self, cursor: Cursor, steps: Callable[[], Sequence[float]]) -> None:
-        self.cursor, self.steps = cursor, steps
+    def __init__(
+        self,
+        cursor: Cursor,
+        steps: Callable[[], Sequence[float]],
+        moved: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.cursor, self.steps, self.moved = cursor, steps, moved
         self.run: Run | None = None
         self.bar = TransportBar(
             options=colours(), sizing_mode="stretch_width", margin=0, min_height=44, styles=AT_FOOT
@@ -158,6 +165,7 @@ class Transport:
             case "stop" if self.run is not None:
                 self.run.stop()
         self.refresh()
+        self.moved()
 
     def toggle(self) -> None:
         """Play or pause: the run itself while it is followed, else the recording."""

@@ -143,6 +143,7 @@ class RooflinePage:
             lambda: self.session.runs[-1].log, (PLACE,), title=PLACE,
             is_dark=lambda: self.shell.dark,
         )  # fmt: skip
+        self.shell.on_dark(files.dark)
         self.shell.page.main = [
             pn.Column(
                 head, self._actions(), self.fault, *views(self.stage), files,

@@ -68,9 +68,11 @@ class RunsPage:
         self.stage.start()
 
     def _downloads(self, run: Run, title: str) -> Any:
-        return downloads(
+        row = downloads(
             lambda: run.log, views_of(run.log), title=title, is_dark=lambda: self.shell.dark
         )
+        self.shell.on_dark(row.dark)
+        return row
 
     def _opened(self, event: Any) -> None:
         if not event.new:

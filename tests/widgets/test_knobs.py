@@ -19,10 +19,17 @@ def panel(config=None, **more):
     return Knobs(config or Made(), told.append, **more), told
 
 
-def control(made, path):
-    return next(c for c in made._controls.values() if c.knob.path == path)
+def turn(made, path, left_at):
+    """What the browser says when a person left the knob's field at this."""
+    made.heard({"path": path, "field": left_at})
 
 
+def facts(made, path):
+    rows = [row for group in made.panel.layout for row in group["knobs"]]
+    return next((row for row in rows if row["path"] == path), None)
+
+
+WATCHED = ("layout", "shown", "says", "cli", "python")
 TURNS = [
     ("workers", "7", 7),
     ("rate", "0.25", 0.25),
@@ -38,7 +45,7 @@ TURNS = [
 @pytest.mark.parametrize(("path", "left_at", "value"), TURNS)
 def test_what_a_person_leaves_a_control_at_is_what_the_config_holds(path, left_at, value):
     made, told = panel()
-    control(made, path).field.value = left_at
+    turn(made, path, left_at)
     assert to_dict(told[-1])[path] == value
     assert to_dict(told[-1]) == {**to_dict(Made()), path: value}
     assert made.message == ""
@@ -46,75 +53,92 @@ def test_what_a_person_leaves_a_control_at_is_what_the_config_holds(path, left_a
 
 @pytest.mark.parametrize("knob", [k for k in knobs(Made()) if k.type in ("int", "float")])
 def test_a_slider_reaches_both_bounds_and_never_leaves_them(knob):
-    heard = []
-    made = Control(knob, lambda path, value: heard.append(value))
-    if made.slider is None:
+    made = Control(knob)
+    if not made.slides:
         return
-    made.slider.value = made.slider.end
-    made.slider.value = made.slider.start
-    assert heard == [knob.high, knob.low]
-    for part in range(1, 20):
-        reach = made.slider.end - made.slider.start
-        place = made.slider.start + reach * part / 20
-        made.slider.value = round(place) if knob.type == "int" and not made._is_log else place
-    assert all(knob.low <= value <= knob.high for value in heard)
-    assert all(type(value) is (int if knob.type == "int" else float) for value in heard[2:])
+    low, high = made.ends
+    assert [made.read({"place": end}) for end in (high, low)] == [knob.high, knob.low]
+    places = [low + (high - low) * part / 20 for part in range(1, 20)]
+    found = [made.read({"place": place}) for place in places]
+    assert all(knob.low <= value <= knob.high for value in found)
+    assert all(type(value) is (int if knob.type == "int" else float) for value in found)
+
+
+@pytest.mark.parametrize("place", ["far", None, float("nan"), float("inf"), [1]])
+def test_a_place_that_is_none_turns_nothing(place):
+    made, told = panel()
+    made.heard({"path": "workers", "place": place})
+    assert made.config == Made() and told == []
 
 
 def test_a_slider_and_its_field_show_the_same_value():
     made, told = panel()
-    turned = control(made, "workers")
-    turned.slider.value = 9
-    assert turned.field.value == "9"
-    turned.field.value = "3"
-    assert turned.slider.value == 3
+    made.heard({"path": "workers", "place": 9})
+    assert made.panel.shown["workers"] == {"field": "9", "place": 9}
+    turn(made, "workers", "3")
+    assert made.panel.shown["workers"] == {"field": "3", "place": 3}
     assert [config.workers for config in told] == [9, 3]
+
+
+@pytest.mark.parametrize("told", [{}, {"path": "nobody", "field": 1}, {"do": "harm"}, {"path": []}])
+def test_what_no_control_says_is_ignored(told):
+    made, heard = panel()
+    made.heard({key: value for key, value in told.items() if value != []})
+    assert heard == [] and made.message == ""
 
 
 @pytest.mark.parametrize("left_at", ["17", "0", "two", "", "1.5"])
 def test_a_value_that_does_not_fit_is_answered_in_one_line_and_the_last_config_stays(left_at):
     made, told = panel()
-    control(made, "workers").field.value = left_at
+    turn(made, "workers", left_at)
     assert told == []
     assert made.config == Made()
     assert "workers" in made.message and "\n" not in made.message
-    control(made, "workers").field.value = "5"
+    turn(made, "workers", "5")
     assert made.message == ""
     assert told[-1].workers == 5
 
 
 def test_an_emptied_optional_number_is_none_again():
     made, told = panel(update(Made(), {"deadline": 3.0}))
-    control(made, "deadline").field.value = ""
+    turn(made, "deadline", "")
     assert told[-1].deadline is None
 
 
 def test_choosing_a_policy_shows_its_own_knobs_beneath_it():
     made, told = panel()
-    shown = {c.knob.path for c in made._controls.values()}
-    assert "order.weight" not in shown
-    control(made, "order").field.value = "weighted"
+    assert facts(made, "order.weight") is None
+    turn(made, "order", "weighted")
     assert told[-1].order == Weighted()
-    control(made, "order.weight").field.value = "0.75"
+    turn(made, "order.weight", "0.75")
     assert told[-1].order == Weighted(weight=0.75)
-    rows = list(made._rows)
-    places = [rows.index(control(made, path).panel) for path in ("order", "order.weight")]
-    assert places[1] == places[0] + 1
+    rows = [row["path"] for row in made.panel.layout[0]["knobs"]]
+    assert rows.index("order.weight") == rows.index("order") + 1
+    assert facts(made, "order.weight")["depth"] == facts(made, "order")["depth"] + 1
 
 
-def test_few_knobs_are_visible_and_a_fold_is_filled_when_it_is_opened():
+def test_few_knobs_are_visible_and_the_rest_are_folded():
     made, _ = panel()
-    assert "seed" not in {c.knob.path for c in made._controls.values()}
-    made._folds["workload"].active = [0]
-    assert "seed" in {c.knob.path for c in made._controls.values()}
-    assert set(made._folds) == {"workload", "nested"}
+    groups = {
+        group["group"]: [row["path"] for row in group["knobs"]] for group in made.panel.layout
+    }
+    assert list(groups) == ["", "Workload", "Nested"]
+    assert groups["Workload"] == ["seed"] and "seed" not in groups[""]
+
+
+def test_a_turn_sends_only_what_it_changed():
+    made, _ = panel()
+    sent = []
+    made.panel.param.watch(lambda *events: sent.extend(e.name for e in events), list(WATCHED))
+    turn(made, "workers", "7")
+    assert sorted(sent) == ["cli", "python", "shown"]
 
 
 def test_reset_goes_back_and_setting_a_config_tells_nobody():
     made, told = panel()
     other = update(Made(), {"workers": 9})
     made.set(other)
-    assert told == [] and control(made, "workers").field.value == "9"
+    assert told == [] and made.panel.shown["workers"]["field"] == "9"
     made.reset()
     assert told == [Made()]
 
@@ -165,7 +189,7 @@ def test_the_copied_python_makes_the_same_config():
 def test_a_stale_knob_of_a_policy_that_was_exchanged_does_not_block_the_rest():
     made, told = panel(update(Made(), {"order": {"kind": "weighted", "weight": 0.1}}))
     made._edits["order.weight"] = 7.0
-    control(made, "order").field.value = "plain"
+    turn(made, "order", "plain")
     assert told[-1].order.kind == "plain"
 
 

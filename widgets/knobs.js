@@ -1,0 +1,185 @@
+// The control panel: a row for each knob, folds for groups, and what can be done with all of them.
+// `layout` says which rows there are, `shown` what each stands at; what a person does goes out as
+// `turned` {path, field | place} or {do}. Text only ever goes into textContent and values.
+
+const LOOK = `
+.knobs { font: 14px/1.4 var(--font); color: var(--ink); display: grid; gap: 2px; }
+.knobs label { display: block; } .knobs .name { display: flex; justify-content: space-between; gap: 6px; }
+.knobs .why { color: var(--faint); font-size: 12px; cursor: help; border: 1px solid var(--line);
+  border-radius: 50%; width: 16px; height: 16px; line-height: 14px; text-align: center; flex: none;
+  align-self: center; }
+.knobs .row { padding: 5px 0; } .knobs .both { display: flex; gap: 10px; align-items: center; }
+.knobs input[type=range] { flex: 1; min-width: 60px; accent-color: var(--hue); height: 22px; margin: 0;
+  cursor: pointer; }
+.knobs input[type=text], .knobs select { font: 13px var(--font); color: var(--ink);
+  background: var(--paper); border: 1px solid var(--line); border-radius: 6px; padding: 5px 8px;
+  box-sizing: border-box; width: 100%; font-variant-numeric: tabular-nums; }
+.knobs .both input[type=text] { width: 84px; flex: none; text-align: right; }
+.knobs input[type=checkbox] { accent-color: var(--hue); width: 16px; height: 16px; margin: 0 8px 0 0;
+  vertical-align: -3px; cursor: pointer; }
+.knobs input:hover, .knobs select:hover { border-color: var(--faint); }
+.knobs :focus-visible { outline: 2px solid var(--hue); outline-offset: 1px; }
+.knobs summary { font-weight: 600; cursor: pointer; padding: 8px 0 4px; }
+.knobs details { border-top: 1px solid var(--line); margin-top: 6px; }
+.knobs .says { color: var(--wrong); font-size: 13px; margin: 6px 0; }
+.knobs .says:empty { display: none; }
+.knobs .acts { display: flex; flex-wrap: wrap; gap: 8px; padding: 12px 0 4px; }
+.knobs button { font: 13px var(--font); color: var(--ink); background: transparent; cursor: pointer;
+  border: 1px solid var(--line); border-radius: 6px; padding: 5px 10px; }
+.knobs button:hover { background: var(--raised); }`;
+
+function node(tag, parent, className = "", text = "") {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text) made.textContent = text;
+  parent?.append(made);
+  return made;
+}
+
+// Whoever may not use the clipboard (a frame, a page without TLS) gets the old way.
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = node("textarea", document.body);
+    area.value = text;
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+}
+
+// One control: its node, and `show({field, place})`. `tell` hears {field} or {place}.
+function controlOf(facts, tell) {
+  const row = node("div", null, "row");
+  row.style.paddingLeft = `${14 * facts.depth}px`;
+  const named = (input, name = facts.label) => {
+    input.setAttribute("aria-label", name);
+    input.title = facts.doc;
+    return input;
+  };
+  const head = (parent) => {
+    const name = node("div", parent, "name");
+    node("span", name, "", facts.label);
+    if (facts.doc) node("span", name, "why", "?").title = facts.doc;
+    return name;
+  };
+  if (facts.kind === "switch") {
+    const label = node("label", row), name = head(label), box = node("input");
+    box.type = "checkbox";
+    name.firstChild.prepend(named(box));
+    box.onchange = () => tell({ field: box.checked });
+    return { row, show: ({ field }) => { box.checked = field; } };
+  }
+  head(row);
+  if (facts.kind === "choice") {
+    const list = named(node("select", row));
+    for (const choice of facts.choices) list.append(new Option(choice, choice));
+    list.onchange = () => tell({ field: list.value });
+    return { row, show: ({ field }) => { list.value = field; } };
+  }
+  const line = facts.kind === "slider" ? node("div", row, "both") : row;
+  const slider = facts.kind === "slider" ? named(node("input", line)) : null;
+  const field = named(node("input", line), slider ? `${facts.label}: value` : facts.label);
+  field.type = "text";
+  field.autocomplete = "off";
+  let typing = false;
+  field.oninput = () => { typing = true; };
+  field.onblur = () => { typing = false; };
+  field.onchange = () => { typing = false; tell({ field: field.value }); };
+  let held = false;
+  if (slider) {
+    Object.assign(slider, { type: "range", min: facts.low, max: facts.high, step: facts.step });
+    slider.onpointerdown = () => { held = true; };
+    slider.onpointerup = slider.onchange = () => { held = false; };
+    slider.oninput = () => tell({ place: slider.value * 1 });
+  }
+  const show = (at) => {
+    if (!typing) field.value = at.field;
+    if (slider && "place" in at && !held) {
+      slider.value = at.place;
+      slider.setAttribute("aria-valuetext", at.field);
+    }
+  };
+  return { row, show };
+}
+
+function render({ model, el }) {
+  node("style", el).textContent = LOOK;
+  const root = node("div", el, "knobs"), rows = node("div", root);
+  const says = node("div", root, "says"), acts = node("div", root, "acts");
+  says.setAttribute("role", "alert");
+  const controls = new Map(), folds = new Map();
+  let count = 0;
+  const tell = (turned) => {
+    model.set("turned", { ...turned, count: ++count });
+    model.save_changes();
+  };
+  for (const [text, what] of [["Reset", "reset"], ["Randomise", "randomise"]]) {
+    node("button", acts, "", text).onclick = () => tell({ do: what });
+  }
+  for (const [text, of] of [["Copy as CLI", "cli"], ["Copy as Python", "python"]]) {
+    const button = node("button", acts, "", text);
+    button.onclick = async () => {
+      await copied(model.get(of));
+      button.textContent = "copied";
+      setTimeout(() => { button.textContent = text; }, 1500);
+    };
+  }
+  for (const button of acts.children) button.type = "button";
+
+  const fold = (group) => {
+    if (!folds.has(group)) {
+      const made = node("details");
+      node("summary", made, "", group);
+      folds.set(group, { made, inside: node("div", made) });
+    }
+    return folds.get(group);
+  };
+  // Nodes stay where they are, so that a knob being turned keeps its focus.
+  const place = (parent, wanted) => {
+    wanted.forEach((child, at) => {
+      if (parent.children[at] !== child) parent.insertBefore(child, parent.children[at] || null);
+    });
+    while (parent.children.length > wanted.length) parent.lastChild.remove();
+  };
+  const show = () => {
+    const shown = model.get("shown");
+    for (const { path, show } of controls.values()) if (path in shown) show(shown[path]);
+  };
+  const laid = () => {
+    const before = new Map(controls);
+    controls.clear();
+    const top = [];
+    for (const { group, knobs } of model.get("layout")) {
+      const inside = knobs.map((facts) => {
+        const key = JSON.stringify(facts);
+        const made = before.get(key)
+          || { path: facts.path, ...controlOf(facts, (turned) => tell({ path: facts.path, ...turned })) };
+        controls.set(key, made);
+        return made.row;
+      });
+      if (group) {
+        place(fold(group).inside, inside);
+        top.push(fold(group).made);
+      } else top.push(...inside);
+    }
+    place(rows, top);
+    show();
+  };
+  const paint = () => {
+    const dark = model.get("is_dark");
+    const colours = model.get("options")[dark ? "dark" : "light"] || {};
+    for (const [name, value] of Object.entries(colours)) root.style.setProperty(`--${name}`, value);
+    root.style.colorScheme = dark ? "dark" : "light";
+  };
+  const heard = [["layout", laid], ["shown", show], ["is_dark", paint], ["options", paint],
+    ["says", () => { says.textContent = model.get("says"); }]];
+  for (const [name, act] of heard) {
+    model.on(`change:${name}`, act);
+    act();
+  }
+  return () => { for (const [name, act] of heard) model.off?.(`change:${name}`, act); };
+}
+
+export default { render };

@@ -1,0 +1,86 @@
+// The column of claims: sentence, grade, the paper's figure, ours, and a button to judge again.
+// `cards` says what stands there, `limits` where the model stops being true; what a person asks for
+// goes out as `asked` {id, fast}. Text only ever goes into textContent.
+
+const LOOK = `
+.claims { font: 14px/1.45 var(--wb-font); color: var(--wb-ink); }
+.claims h2 { font-size: 15px; font-weight: 600; margin: 0; flex: 1; } .claims p { margin: 0; }
+.claims .head, .claims .top { display: flex; justify-content: space-between; align-items: center; gap: 8px; }
+.claims .head { padding-bottom: 12px; }
+.claim { border-top: 1px solid var(--wb-line); padding: 12px 0 10px; display: grid; gap: 8px; }
+.claim .faint { color: var(--wb-faint); font-size: 12.5px; }
+.verdict { font-size: 12.5px; font-weight: 600; } .verdict.yes { color: var(--wb-accent); }
+.verdict.no { color: var(--wb-wrong); } .verdict.open { color: var(--wb-faint); font-weight: 500; }
+.grade { font-size: 12px; color: var(--wb-faint); border: 1px solid var(--wb-line);
+  border-radius: 999px; padding: 1px 9px; cursor: help; } .grade.modelled { border-style: dashed; }
+.claims dl { display: grid; grid-template-columns: max-content 1fr; gap: 3px 12px; margin: 0;
+  font-size: 12.5px; }
+.claims dt { color: var(--wb-faint); }
+.claims dd { margin: 0; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.claims button { font: 13px var(--wb-font); color: var(--wb-accent); background: transparent;
+  cursor: pointer; border: 1px solid var(--wb-line); border-radius: 6px; padding: 4px 10px;
+  justify-self: start; }
+.claims button:hover { background: var(--wb-raised); }
+.claims button:focus-visible { outline: 2px solid var(--wb-accent); outline-offset: 1px; }`;
+
+function node(tag, parent, className = "", text = "") {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text) made.textContent = text;
+  parent?.append(made);
+  return made;
+}
+
+function render({ model, el }) {
+  node("style", el).textContent = LOOK;
+  const root = node("div", el, "claims"), head = node("div", root, "head");
+  const list = node("div", root), limits = node("div", root, "claim");
+  let count = 0;
+  const button = (parent, text, asked) => {
+    const made = node("button", parent, "", text);
+    made.type = "button";
+    made.onclick = () => {
+      model.set("asked", { ...asked, count: ++count });
+      model.save_changes();
+    };
+    return made;
+  };
+  node("h2", head, "", "Does it hold?");
+  button(head, "Check all", { id: "", fast: true });
+  button(head, "Full size", { id: "", fast: false });
+  node("h2", limits, "", "Where the model stops being true");
+  node("p", limits, "faint", model.get("limits"));
+  const known = new Map();
+  const made = (id) => {
+    const card = node("div", list, "claim"), top = node("div", card, "top");
+    const found = { text: "", card, verdict: node("span", top), grade: node("span", top),
+      sentence: node("p", card), facts: node("dl", card) };
+    button(card, "Check", { id, fast: true });
+    return found;
+  };
+  // A card is changed only where it says something else, so that its button keeps its focus.
+  const show = () => {
+    for (const card of model.get("cards")) {
+      if (!known.has(card.id)) known.set(card.id, made(card.id));
+      const at = known.get(card.id), text = JSON.stringify(card);
+      if (at.text === text) continue;
+      at.text = text;
+      at.verdict.className = `verdict ${card.kind}`;
+      at.verdict.textContent = card.word;
+      at.grade.className = `grade ${card.grade}`;
+      at.grade.textContent = card.grade;
+      at.grade.title = card.about;
+      at.sentence.textContent = card.sentence;
+      at.facts.replaceChildren();
+      for (const [name, said] of card.facts) {
+        node("dt", at.facts, "", name);
+        node("dd", at.facts, "", said);
+      }
+    }
+  };
+  model.on("change:cards", show);
+  show();
+  return () => model.off?.("change:cards", show);
+}
+
+export default { render };

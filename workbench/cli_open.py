@@ -26,6 +26,8 @@ def run(args: argparse.Namespace) -> int:
     from workbench.trace_in import SUFFIXES
 
     for file in args.files:  # a bad file is said before the browser opens
+        if Path(file).is_dir():
+            raise BadInput(f"{file}: a folder; give a run (.run) or a trace (.json, .json.gz)")
         if not file.lower().endswith(SUFFIXES):
             load(file)
         elif not Path(file).is_file():

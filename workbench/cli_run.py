@@ -54,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
         print_json({**facts, **summary(done.log)})
     else:
         print_table(("figure", "value"), rows(done.log))
+        say(f"\nwhether its paper's claims hold here: `workbench check {args.slug}`")
         if saved:
             print(f"\nsaved {saved}; see it with `workbench open {saved}`")
     return 0

@@ -105,10 +105,14 @@ def _train(args: argparse.Namespace) -> int:
     from engine.core.file import save
     from engine.core.run import Run
     from workbench.cli_run import list_knobs
+    from workbench.train_asked import check_data, finished
 
+    check_data(args.data, args.name)
     config = configured(args)
     if args.knobs:
         return list_knobs(config, args.json)
+    if done := finished(config):
+        return _already(config, done, args.json)
     if config.ray is not None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     driver, first = _driver()
@@ -129,6 +133,14 @@ def _train(args: argparse.Namespace) -> int:
         elif first:
             _say_how_it_ended(running.log, config, place, args.json, code)
     return code
+
+
+def _already(config: Any, line: str, as_json: bool) -> int:
+    if as_json:
+        print_json({"out": config.out, "steps": config.training.steps, "finished_before": True})
+    else:
+        print(line)
+    return 0
 
 
 def _ended(running: Any, first: bool) -> int:

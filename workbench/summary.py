@@ -11,6 +11,10 @@ from engine.core.measure import serving
 from engine.core.spans import NAME as SPANS
 from widgets.theme import figure
 
+LEVELS = 12  # quantities told, at most
+LANES = 4  # lanes told one by one
+HIDDEN = "sees/"  # levels that stand for an edge of a picture, not for a quantity
+
 
 def summary(log: Log) -> dict[str, Any]:
     """Events by kind, duration, how it closed, peaks of levels and, of requests, what they got."""
@@ -55,19 +59,62 @@ def rows(log: Log) -> list[tuple[str, str]]:
     spans = sum(blob.shape[1] for blob in log.of(Blob) if _is_table(blob))
     if spans:  # another tool's trace: they lie beside the log
         found.insert(2, ("spans", figure(spans)))
-    served = facts.get("serving")
-    if served:
-        found += [
-            ("requests finished", f"{served['finished']} of {served['requests']}"),
-            *_rejections(facts["rejected"], served["requests"]),
-            ("tokens", figure(served["tokens"])),
-            ("prompt tokens computed", figure(served["prefilled"])),
-            ("tokens per second", figure(served["tokens_per_second"])),
-            ("preemptions", figure(served["preemptions"])),
-        ]
-        for name in ("time_to_first_token", "time_per_output_token", "end_to_end"):
+    if "serving" in facts:
+        found += _served(facts["serving"], facts["rejected"])
+    if not facts.get("serving", {}).get("prefilled"):  # no requests: what its levels say
+        found += _levels(log)
+    return found
+
+
+def _served(served: dict[str, Any], refused: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """What requests got; without what says nothing where no prompt was computed."""
+    found = [
+        ("requests finished", f"{served['finished']} of {served['requests']}"),
+        *_rejections(refused, served["requests"]),
+        ("tokens", figure(served["tokens"])),
+        ("tokens per second", figure(served["tokens_per_second"])),
+    ]
+    if served["prefilled"]:
+        found.insert(-1, ("prompt tokens computed", figure(served["prefilled"])))
+        found.append(("preemptions", figure(served["preemptions"])))
+    for name in ("time_to_first_token", "time_per_output_token", "end_to_end"):
+        if served[name]["count"]:
             found.append((name.replace("_", " "), _quantiles(served[name])))
     return found
+
+
+def _levels(log: Log) -> list[tuple[str, str]]:
+    """A row for each quantity: the most there was of bytes, the last of anything else."""
+    lanes: dict[str, dict[str, float]] = {}
+    for level in log.of(Level):
+        if level.name.startswith(HIDDEN):
+            continue
+        values = lanes.setdefault(level.name, {})
+        is_bytes = _unit(level.name) == "B"
+        values[level.lane] = (
+            max(level.value, values.get(level.lane, 0)) if is_bytes else level.value
+        )
+    return [(name.replace("/", ", "), _told(name, lanes[name])) for name in list(lanes)[:LEVELS]]
+
+
+def _told(name: str, values: dict[str, float]) -> str:
+    """The values of a quantity by lane; where there are many lanes, from the least to the most."""
+    shown = {lane: figure(value, _unit(name)) for lane, value in values.items()}
+    if len(shown) == 1:
+        return next(iter(shown.values()))
+    if len(shown) <= LANES:
+        return ", ".join(f"{lane} {text}" for lane, text in shown.items())
+    least, most = min(values, key=values.__getitem__), max(values, key=values.__getitem__)
+    among = f"in {len(shown)} lanes"
+    if shown[least] == shown[most]:
+        return f"{shown[least]} {among}"
+    return f"{shown[least]} ({least}) to {shown[most]} ({most}) {among}"
+
+
+def _unit(name: str) -> str:
+    if "bytes" in name or name.startswith("memory/"):
+        return "B"
+    return "s" if "seconds" in name else ""
 
 
 def _rejections(found: list[dict[str, Any]], requests: int) -> list[tuple[str, str]]:
@@ -84,8 +131,6 @@ def _rejections(found: list[dict[str, Any]], requests: int) -> list[tuple[str, s
 
 
 def _quantiles(latency: dict[str, Any]) -> str:
-    if not latency["count"]:
-        return "–"
     return ", ".join(f"{name} {figure(latency[name], 's')}" for name in ("p50", "p90", "p99"))
 
 

@@ -53,7 +53,7 @@ def read_tokens(path: str | Path, vocab: int, model: Path | None) -> TokenFile:
         found = _bin(place, vocab)
     else:
         found = _text(place, model)
-    _check(place, found.ids, vocab)
+    _check(place, found, vocab)
     return found
 
 
@@ -91,7 +91,10 @@ def _text(path: Path, model: Path | None) -> TokenFile:
     try:
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as fault:
-        raise BadInput(f"{path}: not UTF-8 text ({fault.reason} at {fault.start})") from None
+        raise BadInput(
+            f"{path}: not UTF-8 text ({fault.reason} at {fault.start}); token ids come in files "
+            "named .npy, or .bin of 16 or 32 bits each"
+        ) from None
     pieces = tokenizer.rules.encode_batch(list(_pieces(text)), add_special_tokens=False)
     ids = [np.asarray(piece.ids, np.int64) for piece in pieces]
     whole = np.concatenate([*ids, np.asarray(tokenizer.eos[:1], np.int64)])
@@ -111,13 +114,13 @@ def _pieces(text: str) -> list[str]:
     return found
 
 
-def _check(path: Path, ids: np.ndarray, vocab: int) -> None:
-    for start in range(0, len(ids), BLOCK):
-        block = ids[start : start + BLOCK]
+def _check(path: Path, found: TokenFile, vocab: int) -> None:
+    for start in range(0, len(found.ids), BLOCK):
+        block = found.ids[start : start + BLOCK]
         wrong = (block >= vocab) | (block < 0)
         if wrong.any():
             at = int(wrong.argmax())
             raise BadInput(
-                f"{path}: token {start + at} is {block[at]}, the model has ids up to {vocab - 1}; "
-                "give the model that it was made for"
+                f"{path}: token {start + at} is {block[at]}, the model has ids up to {vocab - 1} "
+                f"({found.said}); give the model that it was made for, or its text as .txt"
             )

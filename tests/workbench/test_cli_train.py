@@ -61,6 +61,10 @@ def test_a_config_and_tokens_become_a_model(place: Path, capsys: pytest.CaptureF
     assert model.config.family == "qwen3"
     facts = json.loads((place / "out" / "training.json").read_text())
     assert facts["config"]["training"]["steps"] == 6
+    assert main(words(place, "out")) == 0
+    told = capsys.readouterr().out
+    assert "finished before" in told and "--set steps=12" in told and "figure" not in told
+    assert losses(place / "out" / "training.run"), "the run of the training is still there"
     # What was trained is where a second training begins.
     again = [*words(place, "again"), "--json"]
     again[1] = str(place / "out")
@@ -92,6 +96,7 @@ def test_a_folders_tokenizer_reads_the_text_and_goes_along(
         (["--fault", "nonsense"], "RANK:PHASE:STEP"),
         (["--data", "missing.npy"], "no such file"),
         (["--validation", "missing.npy"], "no such file"),
+        (["--data", __file__], "holds no tokenizer.json"),
     ],
 )
 def test_what_does_not_fit_is_one_line(

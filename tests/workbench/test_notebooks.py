@@ -155,5 +155,6 @@ def test_a_study_is_shown_live_or_with_a_still(monkeypatch):
     ]
     assert shown[1][1] == {STILL: True}
     one.live = True
+    monkeypatch.setattr("workbench.notebook.served_below", lambda: "/user/ann/workbench")
     one._ipython_display_()
     assert len(shown) == 3

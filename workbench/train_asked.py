@@ -1,0 +1,53 @@
+"""What a training asks for, looked at before anything heavy is imported: is there a tokenizer for a
+text, and was the very same training finished already."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from engine.core.config import to_dict
+from engine.core.errors import BadInput
+from engine.core.paths import datasets
+
+WHERE = ("ranks", "threads", "limit", "port", "ray", "fault")  # change nothing that is learnt
+TOKENS = (".npy", ".bin")  # files of token ids; any other name is a text
+
+
+def check_data(data: str, model: str) -> None:
+    """Raises BadInput for a file that is not there, and for a text without a tokenizer."""
+    place = Path(data).expanduser()
+    if not place.is_file():
+        raise BadInput(f"{place}: no such file; give tokens (.npy, .bin) or a text")
+    own = Path(model).expanduser()
+    is_shipped = model == own.name and (datasets() / "models" / model).is_dir()
+    if place.suffix in TOKENS or is_shipped:
+        return
+    folder = own.parent if own.is_file() else own
+    if model and folder.is_dir() and not (folder / "tokenizer.json").is_file():
+        raise BadInput(
+            f"{place}: a text, and {folder} holds no tokenizer.json to read it with; "
+            "put one there, or give token ids (.npy, .bin)"
+        )
+
+
+def finished(config: Any) -> str:
+    """What to say where `config.out` holds this very training, done; "" where it does not."""
+    done = Path(config.out).expanduser() / "training.json"
+    try:
+        told = json.loads(done.read_text(encoding="utf-8"))["config"]
+        fresher = Path(config.data).expanduser().stat().st_mtime > done.stat().st_mtime
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    asked = json.loads(json.dumps(to_dict(config)))
+    if fresher or not isinstance(told, dict) or _learnt(told) != _learnt(asked):
+        return ""
+    steps = config.training.steps
+    return (
+        f"finished before: {config.out} holds all {steps} steps of this training; go on with "
+        f"--set steps={2 * steps}, or train anew into another folder"
+    )
+
+
+def _learnt(config: dict[str, Any]) -> dict[str, Any]:
+    """What of a training decides what is learnt."""
+    return {name: value for name, value in config.items() if name not in WHERE}

@@ -52,6 +52,21 @@ def placed(blocks: Iterable[Block]) -> list[Sight]:
     return found
 
 
+def abreast(blocks: Iterable[Block]) -> list[Sight]:
+    """The first block, all others but the last at the positions after it, then the last one after
+    the longest of them; every token visible."""
+    first, *others = blocks
+    if not others:
+        return placed([first])
+    *middle, last = others
+    after = first.length + max((block.length for block in middle), default=0)
+    begins = [0, *[first.length] * len(middle), after]
+    return [
+        Sight(block, begin, block.length)
+        for block, begin in zip([first, *middle, last], begins, strict=True)
+    ]
+
+
 class Tables:
     """Page numbers of all blocks as one array, a row for each block, padded with -1."""
 

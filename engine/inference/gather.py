@@ -34,6 +34,9 @@ def beside(rows: Batch, threads: Batch) -> Batch:
     views = threads.views
     if views is not None:
         views = replace(views, first_B1=np.append(np.zeros(count, np.int32), views.first_B1))
+    paths_T = threads.paths_T
+    if paths_T is not None:
+        paths_T = np.append(np.zeros(tokens, np.int32), paths_T)
     return Batch(
         tokens_T=np.append(rows.tokens_T, threads.tokens_T),
         positions_T=np.append(rows.positions_T, threads.positions_T),
@@ -43,6 +46,7 @@ def beside(rows: Batch, threads: Batch) -> Batch:
         block_table_BP=np.concatenate(tables),
         logits_at_R=np.append(rows.logits_at_R, threads.logits_at_R + tokens),
         views=views,
+        paths_T=paths_T,
     )
 
 
@@ -125,4 +129,5 @@ def last_of(batch: Batch, slot: int) -> Batch:
         slots_T=np.full(count, slot, np.int32),
         query_start_B1=np.arange(count + 1, dtype=np.int32),
         logits_at_R=np.zeros(0, np.int32),
+        paths_T=None if batch.paths_T is None else batch.paths_T[last_B],
     )

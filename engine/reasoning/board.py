@@ -6,7 +6,7 @@ What is asked and cannot be done raises BadInput and changes nothing. Every chan
 from collections.abc import Callable
 
 from engine.cache.cache import Cache
-from engine.cache.layouts import Block, Sight, placed
+from engine.cache.layouts import Block, Sight, abreast, placed
 from engine.cache.policies.lru import LeastRecentlyUsed
 from engine.core.errors import BadInput
 from engine.core.events import Branch, Mark
@@ -169,7 +169,8 @@ class Board:
     def view(self, thread: Thread) -> list[Sight]:
         """What `thread` sees now, its own block last."""
         if thread.alone:
-            return placed([*thread.reads, thread.block])
+            lay = abreast if thread.abreast else placed
+            return lay([*thread.reads, thread.block])
         opened = [
             t.block
             for t in self.threads.values()
@@ -182,7 +183,7 @@ class Board:
     def close(self, thread: Thread) -> None:
         """The thread's block is closed; it goes on in a new one."""
         thread.block.open = False
-        self.closed.append(thread.block)
+        (thread.reads if thread.alone else self.closed).append(thread.block)
         thread.step += 1
         thread.block = self.open(f"{thread.name}/{thread.step}", thread.name)
 
@@ -193,7 +194,7 @@ class Board:
             thread.block.open = False
             self.closed.append(thread.block)
         for other in self.threads.values():
-            if other.alive and not other.alone:
+            if other.alive and (not other.alone or thread.block in other.reads):
                 self.holdings.see(other, self.view(other))  # before its pages would be free
         tell_sights(self.emit, self.cache.now, thread, [])
         self.holdings.release(thread)

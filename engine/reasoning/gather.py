@@ -45,6 +45,7 @@ def gather(
     table = tables.array[:, : tables.width]
     positions_T = np.array(positions, np.int32)
     row_T = np.repeat(np.array(rows, np.int32), lengths)
+    path_B = np.array([thread.path for thread in threads], np.int32)
     start_B1 = np.zeros(len(rows) + 1, np.int32)
     np.cumsum(lengths, out=start_B1[1:])
     page_T = table[row_T, positions_T // page_size]
@@ -57,6 +58,7 @@ def gather(
         block_table_BP=table[rows],
         logits_at_R=start_B1[1:] - 1,
         views=_views(first, block, seen, shift, table) if block else None,
+        paths_T=np.repeat(path_B, lengths) if path_B.any() else None,
     )
 
 

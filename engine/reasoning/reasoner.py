@@ -144,6 +144,9 @@ class Reasoner:
         for thread, token, piece, logprob in zip(
             threads, tokens, pieces, viewed.logprobs_B.tolist(), strict=True
         ):
+            if thread.silent:
+                thread.feed = []
+                continue
             self.emit(Token(now, thread.name, piece, logprob))
             self._take(thread, token, piece)
         self.telling.levels(now, board.threads.values(), views, board.holdings)
@@ -207,7 +210,7 @@ class Reasoner:
         holdings.copies.clear()
         return Viewers(
             batch,
-            contexts_B=np.array([view[-1].end for view in views], np.int32),
+            contexts_B=np.array([sum(s.seen for s in view) for view in views], np.int32),
             seed_B=np.array([thread.seed for thread in threads], np.uint64),
             known_B=np.array([len(thread.tokens) for thread in threads], np.uint64),
             answer=partial(self._answer, threads, views, batch.query_start_B1[1:] - 1),

@@ -20,7 +20,7 @@ from engine.reasoning.streams import Script
 def from_scratch(
     config: ModelConfig, weights: Mapping[str, Tensor], script: Script
 ) -> np.ndarray:  # fmt: skip
-    """logits_NV of every token of the script."""
+    """logits_NV of every token of the script. A model with paths takes streams for paths."""
     # Small forwards are done before a busy machine has woken a second thread.
     with torch.inference_mode(), torch_threads(1):
         logits_BTV = dense(
@@ -29,6 +29,7 @@ def from_scratch(
             torch.from_numpy(script.tokens_N)[None],
             positions_BT=torch.from_numpy(script.positions_N)[None],
             visible_BTS=torch.from_numpy(script.visible_NN)[None],
+            paths_BT=torch.from_numpy(script.stream_N)[None] if config.paths else None,
         )
     found: np.ndarray = logits_BTV[0].numpy()
     return found

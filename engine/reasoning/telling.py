@@ -44,7 +44,7 @@ class Telling:
         """A forward pass, its work counted: what several see is read once."""
         layers = self.work.config.layers
         pairs = sum(
-            count * view[-1].end - count * (count - 1) // 2
+            count * sum(sight.seen for sight in view) - count * (count - 1) // 2
             for count, view in zip(fed, views, strict=True)
         )
         read = {sight.block: sight.seen for view in views for sight in view}
@@ -63,7 +63,7 @@ class Telling:
     ) -> None:  # fmt: skip
         """Counters that changed. Saved: tokens seen beyond the first thread that sees each."""
         listed = list(threads)
-        seen = sum(view[-1].end for view in views)
+        seen = sum(sight.seen for view in views for sight in view)
         stored = sum({s.block: s.seen for view in views for s in view}.values())
         pool = holdings.cache.pool
         held = int(pool.references.sum())

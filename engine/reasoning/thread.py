@@ -31,6 +31,7 @@ class Thread:
     reads: list[Block] = field(default_factory=list)  # blocks of threads it joined
     abreast: bool = False  # what it reads after the first block shares positions
     path: int = 0  # whose embedding its keys and values carry; 0: none
+    silent: bool = False  # it reads what it is fed and says nothing
     sees: dict[str, int] = field(default_factory=dict)  # block -> place, as last told
     held: dict[Block, int] = field(default_factory=dict)  # block -> its first so many pages
     pages: dict[int, int] = field(default_factory=dict)  # page -> through how many blocks

@@ -112,15 +112,22 @@ def serial(problem: CountdownProblem, chance: Random, search: Search) -> Context
     """A serial search until it finds a solution, as long as that takes."""
     context = Context()
     context.given(prompt(SERIAL, problem))
-    answer = None
-    for move in ordered(problem.numbers, problem.target, chance, search.noise):
-        context.write([TRY, *_state(move)])
-        written, answer = explore(move, problem.target, chance, search)
-        context.write(written)
-        if answer is not None:
-            break
-    context.write(_ending(answer))
+    moves = ordered(problem.numbers, problem.target, chance, search.noise)
+    context.write(tried(problem, moves, chance, search))
     return context
+
+
+def tried(
+    problem: CountdownProblem, moves: Sequence[Move], chance: Random, search: Search
+) -> list[str]:
+    """Tries of these first steps one after the other, until a solution and the end."""
+    words: list[str] = []
+    for move in moves:
+        written, answer = explore(move, problem.target, chance, search)
+        words += [TRY, *_state(move), *written]
+        if answer is not None:
+            return words + _ending(answer)
+    return words + _ending(None)
 
 
 def parallel(problem: CountdownProblem, chance: Random, search: Search) -> list[Context]:

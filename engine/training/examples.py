@@ -89,6 +89,7 @@ def logits_of(
             packed.tokens_BS,
             positions_BT=packed.positions_BS,
             visible_BTS=packed.visible_BSS,
+            paths_BT=packed.paths_BS,
         )
     return logits_BSV.flatten(0, 1)[packed.at_L].float()
 

@@ -20,6 +20,7 @@ class Example:
     The logits at `at_L` (places among the tokens) shall predict `target_L`, weighted by `weight_L`;
     one place may have several targets, as in a trie. `positions_T`: 0, 1, 2 … if None.
     `visible_TT[i, j]`: token i sees token j; causal if None. Every token has to see itself.
+    `paths_T`: the path of thought each token is in, 0 for none; all 0 if None.
     """
 
     tokens_T: np.ndarray
@@ -28,6 +29,7 @@ class Example:
     weight_L: np.ndarray
     positions_T: np.ndarray | None = None
     visible_TT: np.ndarray | None = None
+    paths_T: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.tokens_T)
@@ -43,6 +45,7 @@ class Packed:
     at_L: Tensor
     target_L: Tensor
     weight_L: Tensor
+    paths_BS: Tensor | None = None  # where any example has paths
 
 
 def packs(examples: Iterable[Example], rows: int, length: int) -> Iterator[Packed]:
@@ -75,6 +78,7 @@ def _packed(held: list[list[Example]], length: int) -> Packed:
     positions_BS = np.zeros((rows, length), np.int64)
     visible_BSS = np.zeros((rows, length, length), bool)
     visible_BSS[:, np.arange(length), np.arange(length)] = True
+    paths_BS = np.zeros((rows, length), np.int64)
     at: list[np.ndarray] = []
     for row, examples in enumerate(held):
         first = 0
@@ -83,6 +87,7 @@ def _packed(held: list[list[Example]], length: int) -> Packed:
             tokens_BS[row, here] = example.tokens_T
             positions_BS[row, here] = _positions(example)
             visible_BSS[row, here, here] = _visible(example)
+            paths_BS[row, here] = 0 if example.paths_T is None else example.paths_T
             at.append(example.at_L + row * length + first)
             first += len(example)
     every = [example for examples in held for example in examples]
@@ -93,6 +98,7 @@ def _packed(held: list[list[Example]], length: int) -> Packed:
         torch.from_numpy(np.concatenate(at).astype(np.int64)),
         torch.from_numpy(np.concatenate([e.target_L for e in every]).astype(np.int64)),
         torch.from_numpy(np.concatenate([e.weight_L for e in every]).astype(np.float32)),
+        torch.from_numpy(paths_BS) if paths_BS.any() else None,
     )
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.errors import BadInput
+from engine.core.names import counted
 
 What = Literal["step", "checkpoint", "lost", "restart"]
 MOST = 300_000  # pieces of a history
@@ -94,9 +95,10 @@ def played(
 
     while step < steps:
         if len(pieces) > MOST:
+            fell = counted(len(failures), "failure")
             raise BadInput(
-                f"faults: after {len(failures):,} failures training is at step {saved:,} of "
-                f"{steps:,}; take checkpoints more often, or a longer mean time between failures"
+                f"faults: after {fell} training is at step {saved:,} of {steps:,}; take "
+                "checkpoints more often, or a longer mean time between failures"
             )
         seconds = took(step)
         whole = did("step", seconds)

@@ -18,6 +18,7 @@ from engine.cluster.goodput import History, daly, expected, played, young
 from engine.cluster.pipeline_contended import bubble_of
 from engine.cluster.pipeline_events import in_words, passes_of, spans
 from engine.core.events import AnyEvent, Level, Mark, Span
+from engine.core.names import counted
 from engine.training.bubble import Bubble
 from engine.training.described_faults import DescribedFaults
 from engine.training.pipeline import PipelineConfig, Worked
@@ -25,6 +26,9 @@ from engine.training.plan_columns import B, F, I, W
 from engine.training.plan_times import Timed, timed
 
 TRAINING = "training"
+LANES = {
+    "step": TRAINING, "checkpoint": "checkpoints", "lost": "failures", "restart": "failures",
+}  # fmt: skip
 DRAWS = 64  # steps with times of their own; later ones have those of one of them again
 SHOWN = 20_000  # actions of all steps together that are shown rank by rank
 
@@ -104,10 +108,10 @@ def run_steps(
 
 
 def lanes(steps: Steps) -> list[str]:
-    """The training's, and every rank's where they are shown."""
+    """The training's own, and every rank's where they are shown."""
     ranks = len(steps.made.plan.ranks) * steps.replicas
     shown = [f"rank {rank}" for rank in range(ranks)] if in_detail(steps) else []
-    return [TRAINING, *shown]
+    return [*dict.fromkeys(LANES.values()), *shown]
 
 
 def in_detail(steps: Steps) -> bool:
@@ -121,7 +125,7 @@ def events(steps: Steps, history: History) -> Iterator[AnyEvent]:
     detail = in_detail(steps)
     for piece in history.pieces:
         tag = f"task={piece.step}" if piece.what in ("step", "lost") else ""
-        yield Span(piece.stop, TRAINING, piece.what, piece.start, tag=tag)
+        yield Span(piece.stop, LANES[piece.what], piece.what, piece.start, tag=tag)
         if piece.what == "step":
             yield Level(piece.stop, TRAINING, "steps done", float(piece.step + 1))
         if detail and piece.what == "step":
@@ -145,7 +149,7 @@ def events(steps: Steps, history: History) -> Iterator[AnyEvent]:
 
 def failed(moment: float, lost: int) -> str:
     """Such as "a device fails after 812 s: 3 steps are done again"."""
-    again = "nothing is lost" if not lost else f"{lost} step{'s' * (lost > 1)} to do again"
+    again = f"{counted(lost, 'step')} to do again" if lost else "nothing is lost"
     return f"a device fails after {moment:.4g} s: {again}"
 
 
@@ -160,9 +164,10 @@ def words(steps: Steps, history: History, every: int) -> list[Mark]:
     if mtbf < inf:
         work = every * float(np.mean(times))
         model = work / expected(work, faults.write, faults.restart, mtbf)
+        fell, apart = counted(len(history.failures), "failure"), counted(every, "step")
         told += [
-            ("goodput", f"goodput {history.goodput:.1%} with a checkpoint every {every:,} steps "
-             f"({work:.4g} s); {len(history.failures):,} failures; {model:.1%} expected"),
+            ("goodput", f"goodput {history.goodput:.1%} with a checkpoint every {apart} "
+             f"({work:.4g} s); {fell}; {model:.1%} expected"),
             ("interval", f"checkpoints pay best {young(faults.write, mtbf):.4g} s apart (Young), "
              f"{daly(faults.write, mtbf):.4g} s (Daly); all devices together fail every "
              f"{mtbf:.4g} s"),

@@ -62,7 +62,8 @@ function render({ model, el }) {
     relook();
     plan.show();
     const usual = stage.model.get("options").height || 560;
-    stage.height.wish(Math.min(usual, AROUND + view.foot + stage.frame.lanes * view.pitch[1]));
+    const around = AROUND + view.foot + plan.words.offsetHeight;
+    stage.height.wish(Math.min(usual, around + stage.frame.lanes * view.pitch[1]));
   };
   stage.choice(["Critical path"], -1, (which) => { state.critical = which === 0; });
   timeline.offerReset();

@@ -14,6 +14,7 @@ function schedulePlan(stage) {
     setTimeout(() => { button.textContent = "Copy plan"; }, COPIED);
   };
   return {
+    words, // as high as they are wrapped
     show() {
       row.style.display = stage.frame.plan ? "" : "none";
       const about = new Map(); // what about: its sentences

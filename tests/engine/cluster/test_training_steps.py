@@ -90,7 +90,7 @@ def test_steps_follow_one_another_and_show_every_rank_where_they_are_few():
     assert [s.name for s in many.of(Span) if s.lane == "training"] == ["step"] * 5
     assert "goodput 100.0%: nothing fails" in told(many)["goodput"]
     large = log(execution__faults__steps=1000)
-    assert large.opened.facts["lanes"] == ["training"]
+    assert large.opened.facts["lanes"] == ["training", "checkpoints", "failures"]
 
 
 def test_uneven_passes_make_a_step_longer_and_follow_the_seed():

@@ -9,6 +9,7 @@ from engine.training.pipeline import PipelineConfig
 from engine.training.policies.interleaved_1f1b import Interleaved
 from engine.training.stage_costs.transformer import Transformer
 from engine.training.transformer_cost import parameters, step_flops
+from workbench.studies.training._cluster import CONTENDED, FAILING
 from workbench.studies.training._composed import CLAIMS as COMPOSED
 from workbench.studies.training._composed import COMPOSED as MESH
 from workbench.studies.training._megatron import (
@@ -38,29 +39,6 @@ SEARCHED: Changes = {
     "microbatches": 32,
     "schedule": "zero_bubble_search",
     "memory_limit": 15.0,
-}
-CONTENDED: Changes = {
-    "passes": "given",
-    "passes.boundary": 1e8,
-    "passes.gradients": 2e9,
-    "ranks": 4,
-    "microbatches": 8,
-    "schedule": "1f1b",
-    "cluster.name": "ethernet-pods",
-    "cluster.replicas": 4,
-    "cluster.neighbours": "stages",
-}
-FAILING: Changes = {
-    "passes": "given",
-    "ranks": 4,
-    "microbatches": 8,
-    "schedule": "1f1b",
-    "execution": "modelled",
-    "execution.faults.steps": 400,
-    "execution.faults.jitter": 0.1,
-    "execution.faults.mtbf": 400.0,
-    "execution.faults.write": 0.5,
-    "execution.faults.restart": 2.0,
 }
 TRILLION: Changes = changes(rows("weak_scaling")[-1])
 BY_HAND = ("1f1b", "zb_h1", "zb_h2")

@@ -1,6 +1,8 @@
 // The frame around every canvas view: title, figures, tools, menu, tip, and canvases that redraw
 // once per animation frame. Text from a run only ever goes into textContent or fillText.
 
+const SCRUBBED = 300; // milliseconds for which a dragged cursor stands before the host's does
+
 class Stage {
   // `name` names saved pictures. Set `onFrame` and `onTheme`; surfaces redraw by themselves.
   constructor(el, model, name, title) {
@@ -29,6 +31,13 @@ class Stage {
     this.height = new Height(this.root, name, model.get("options").height || 560);
     [this.heard, this.closing] = [[], []];
     this.listen("frame", () => { this.fresh = true; this.schedule(); });
+    // A person who drags the time bar sees the cursor move at once; the host's answer comes after.
+    this.hearDocument("workbench-scrub", ({ detail }) => {
+      this.scrubbed = { time: detail, until: performance.now() + SCRUBBED };
+      this.schedule();
+      clearTimeout(this.settling);
+      this.settling = setTimeout(() => this.schedule(), SCRUBBED + 20);
+    });
     for (const name of ["cursor", "chosen", "reach"]) this.listen(name, () => this.schedule());
     for (const name of ["is_dark", "options"]) this.listen(name, () => this.retheme());
     this.retheme();
@@ -52,9 +61,14 @@ class Stage {
     this.fitted.disconnect();
     this.height.close();
     cancelAnimationFrame(this.waiting);
+    clearTimeout(this.settling);
   }
 
-  get cursor() { return this.model.get("cursor") || 0; }
+  get cursor() {
+    if (this.scrubbed && performance.now() < this.scrubbed.until) return this.scrubbed.time;
+    return this.model.get("cursor") || 0;
+  }
+
   // How far time axes go at least: runs beside one another, and recordings, are all shown whole.
   get reach() { return Math.max(this.model.get("options").duration || 0, this.model.get("reach") || 0); }
   get chosen() { return this.model.get("chosen") || ""; }

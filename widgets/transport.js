@@ -133,6 +133,7 @@ function render({ model, el }) {
   scrub.addEventListener("change", () => (held = false))
   scrub.addEventListener("input", () => {
     label(scrub.value * 1)
+    document.dispatchEvent(new CustomEvent("workbench-scrub", { detail: scrub.value * 1 }))
     tell({ do: "seek", time: scrub.value * 1 })
   })
   const clock = document.createElement("div")

@@ -60,6 +60,9 @@ def main(times: int) -> None:
             page.goto(f"{address}/run?file={file}")
             page.locator("canvas").first.wait_for()
             for what, act in inputs(page).items():
+                if "knob" in what:
+                    knob = page.get_by_role("button", name=KNOB[0], exact=True)
+                    knob.scroll_into_view_if_needed()
                 found = []
                 for n in range(times):
                     arm(page)

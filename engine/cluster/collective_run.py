@@ -36,7 +36,7 @@ def run(config: CollectiveConfig, live: Live) -> None:
         speed = np.stack([found.sizes, found.sizes / seconds])
         live.keep(0.0, f"curve/{SPEED}/{kind} (modelled)", speed)
     live.emit(Mark(0.0, "plan", "crossover", in_words(found)))
-    live.emit(Mark(0.0, "plan", "played", f"{chosen.kind} with {config.size:,.0f} B is played"))
+    live.emit(Mark(0.0, "plan", "played", f"{chosen.kind} with {_size(config.size)} is played"))
     for event in in_time(events):
         live.emit(event)
     if config.real:
@@ -44,14 +44,14 @@ def run(config: CollectiveConfig, live: Live) -> None:
 
 
 def in_words(found: Compared) -> str:
-    """Such as "fastest: one_phase up to 64 kB, then ring"."""
+    """Such as "fastest: one_phase up to 64 KiB, then ring"."""
     rows = found.crossings()
     told = [f"{kind} up to {_size(last)}" for kind, _, last in rows[:-1]]
     return f"fastest: {', then '.join([*told, rows[-1][0]])}"
 
 
 def _size(size: float) -> str:
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+    for unit, scale in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if size >= scale:
             return f"{size / scale:.3g} {unit}"
     return f"{size:.3g} B"

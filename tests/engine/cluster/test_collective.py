@@ -41,9 +41,9 @@ def test_curves_of_the_clock_rise_and_the_choice_is_the_lowest():
 
 def test_crossings_are_told_in_words():
     took = {"a": np.array([1.0, 2.0, 9.0]), "b": np.array([2.0, 3.0, 4.0])}
-    found = Compared(np.array([1e3, 2.5e6, 1e9]), took)
-    assert found.crossings() == [("a", 1e3, 2.5e6), ("b", 1e9, 1e9)]
-    assert in_words(found) == "fastest: a up to 2.5 MB, then b"
+    found = Compared(np.array([1e3, 2.5 * 2**20, 1e9]), took)
+    assert found.crossings() == [("a", 1e3, 2.5 * 2**20), ("b", 1e9, 1e9)]
+    assert in_words(found) == "fastest: a up to 2.5 MiB, then b"
 
 
 @pytest.mark.parametrize(("turned", "says"), [

@@ -1,0 +1,1 @@
+"""Judges of whether two partial traces will agree, one to a file."""

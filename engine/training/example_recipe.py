@@ -15,13 +15,14 @@ from typing import Any
 
 import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 
 from engine.core.clock import Clock
 from engine.core.config import knob, to_dict, update
 from engine.tasks.task import Split
 from engine.training.checkpoint import remove_checkpoint
 from engine.training.example_card import card
-from engine.training.examples import Source, example_loss, train_examples
+from engine.training.examples import Source, cross_entropy, example_loss, train_examples
 from engine.training.folder import saved_weights, write_json, write_model
 from engine.training.language import Emit
 from engine.training.packing import Example
@@ -62,6 +63,10 @@ class ExampleRecipe(Shape):
     def example(self, tokenizer: Tokenizer, split: Split, number: int) -> Example:
         """The example of a number on that side, always the same one."""
 
+    def nats(self, logits_LV: Tensor, target_L: Tensor) -> Tensor:
+        """The loss of each prediction: cross-entropy, where a recipe says nothing else."""
+        return cross_entropy(logits_LV, target_L)
+
     @abstractmethod
     def scores(self, folder: Path, fast: bool) -> dict[str, Score]:
         """What the model in `folder` reaches on test problems; `fast`: with few of them."""
@@ -98,6 +103,7 @@ def make_from_examples(
         clock=clock,
         checkpoint=checkpoint,
         held_out=held_out,
+        nats=recipe.nats,
     )
     write_model(out, config, weights, tokenizer)
     measure(recipe, out, held_out, fast)

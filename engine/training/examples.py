@@ -22,8 +22,14 @@ from engine.training.packing import Example, Packed, packs
 
 Source = Callable[[int], Example]  # the example of a number, always the same one
 Scores = Callable[[dict[str, Tensor]], dict[str, float]]
+Nats = Callable[[Tensor, Tensor], Tensor]  # logits_LV, target_L -> the loss of each prediction
 PER_STEP = 1 << 24  # numbers set aside for the examples of one step
 ROWS = 8  # in one forward pass that only judges
+
+
+def cross_entropy(logits_LV: Tensor, target_L: Tensor) -> Tensor:
+    """nats_L of each target."""
+    return F.cross_entropy(logits_LV, target_L, reduction="none")
 
 
 def completed(prompt: Sequence[int], completion: Sequence[int]) -> Example:
@@ -49,17 +55,20 @@ def train_examples(
     start: dict[str, Tensor] | None = None,
     held_out: Sequence[Example] = (),
     scores: Scores | None = None,
+    nats: Nats = cross_entropy,
 ) -> dict[str, Tensor]:
     """The trained weights, with the resuming and the events of `language.train`.
 
-    Each step learns from the next examples of `source` that fill its rows. Emits validation_loss
-    over `held_out` and whatever `scores` measures at each validation.
+    Each step learns from the next examples of `source` that fill its rows, by the loss `nats`.
+    Emits validation_loss (cross-entropy) over `held_out` and whatever `scores` measures at each
+    validation.
     """
 
     def loss(weights: dict[str, Tensor], step: int) -> tuple[Tensor, int]:
         rows, length = recipe.rows(step), recipe.window(step)
         packed = next(packs(numbered(source, recipe.seed, step), rows, length))
-        return weighted_loss(config, weights, packed, recipe.precision), packed.tokens_BS.numel()
+        found = weighted_loss(config, weights, packed, recipe.precision, nats)
+        return found, packed.tokens_BS.numel()
 
     def judge(weights: dict[str, Tensor], step: int) -> dict[str, float]:
         found = scores(weights) if scores else {}
@@ -95,11 +104,15 @@ def logits_of(
 
 
 def weighted_loss(
-    config: ModelConfig, weights: dict[str, Tensor], packed: Packed, precision: str = "float32"
+    config: ModelConfig,
+    weights: dict[str, Tensor],
+    packed: Packed,
+    precision: str = "float32",
+    nats: Nats = cross_entropy,
 ) -> Tensor:
     """Nats per prediction, each counted by its weight."""
     logits_LV = logits_of(config, weights, packed, precision)
-    nats_L = F.cross_entropy(logits_LV, packed.target_L, reduction="none")
+    nats_L = nats(logits_LV, packed.target_L)
     return (nats_L * packed.weight_L).sum() / packed.weight_L.sum()
 
 

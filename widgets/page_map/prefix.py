@@ -68,7 +68,9 @@ class PrefixTree:
                     pages = self._chain(branch[0])
                     gathered, tokens = 0, len(pages)
                     work.append((pages[-1], depth + tokens, top, share))
-                most = max(int(refs[p]) for p in pages)
+                most = (
+                    int(refs[pages].max()) if len(pages) > 8 else max(int(refs[p]) for p in pages)
+                )
                 rows.append((depth, tokens, top, share, most, gathered))
                 members.append(pages)
                 top += share
@@ -83,7 +85,12 @@ class PrefixTree:
         while work:
             page, room = work.pop()
             order.append(page)
-            kids = sorted(self.children.get(page, ()), key=lambda c: (-refs[c], -leaves[c]))
+            below = self.children.get(page, ())
+            if len(below) < 2:  # most pages: one of a chain, or its end
+                kept[page] = [[child] for child in below]
+                work += [(child, room) for child in below]
+                continue
+            kids = sorted(below, key=lambda c: (-refs[c], -leaves[c]))
             fits = len(kids) if len(kids) <= room else max(1, room - 1)
             kept[page] = [[child] for child in kids[:fits]]
             if len(kids) > fits:
@@ -92,8 +99,12 @@ class PrefixTree:
             work += [(c, max(1, room * leaves[c] // under)) for c in kids[:fits]]
         weight: dict[int, int] = {}
         for page in reversed(order):
-            drawn = (1 if len(b) > 1 else weight[b[0]] for b in kept[page])
-            weight[page] = max(1, sum(drawn))
+            branches = kept[page]
+            if len(branches) == 1 and len(branches[0]) == 1:
+                weight[page] = weight[branches[0][0]]
+            else:
+                drawn = (1 if len(b) > 1 else weight[b[0]] for b in branches)
+                weight[page] = max(1, sum(drawn))
         return kept, weight
 
     def _below(self, pages: list[int]) -> list[int]:
@@ -122,7 +133,10 @@ class PrefixTree:
         count: dict[int, int] = {}
         for page in reversed(order):
             below = self.children.get(page, ())
-            count[page] = sum(count[c] for c in below) if below else int(page != ROOT)
+            if len(below) == 1:
+                count[page] = count[below[0]]
+            else:
+                count[page] = sum(count[c] for c in below) if below else int(page != ROOT)
         return count
 
 

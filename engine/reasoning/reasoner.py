@@ -68,7 +68,7 @@ class Reasoner:
         if not 2 <= len(prompt) < context:
             raise BadInput(f"prompt: {len(prompt)} tokens; the model takes 2 to {context - 1}")
         self.prompt = list(prompt)
-        shared = self.prompt if self.header("", 1) else self.prompt[:-1]
+        shared = self.prompt if self.header("worker", 1) else self.prompt[:-1]
         block = board.open(PROMPT, "")
         if not board.has_room(board.holdings.need(block, len(shared))):
             raise BadInput(

@@ -19,7 +19,7 @@ RUN = """() => {
     await opened.sessionContext.session.kernel.info;
     await window.jupyterapp.commands.execute('notebook:run-all-cells');
   };
-  const late = new Promise((_, fail) => setTimeout(() => fail('no kernel'), 40000));
+  const late = new Promise((_, fail) => setTimeout(() => fail('no kernel'), 120000));
   return Promise.race([run(), late]);
 }"""
 
@@ -55,6 +55,7 @@ def test_a_study_lives_in_a_notebook_s_cell(browser, lab, tmp_path):
     seen.context.on("request", lambda request: asked.append(request.url))
     seen.page.on("websocket", lambda socket: asked.append(socket.url.replace("ws:", "http:", 1)))
     try:
+        seen.page.set_default_timeout(120_000)
         page = seen.open(notebook)
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
         page.evaluate(RUN)

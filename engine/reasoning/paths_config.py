@@ -21,8 +21,8 @@ class PathsConfig(Config):
 
     model: str = knob("countdown-paths", "A shipped model, or a folder")
     width: int = knob(8, "Paths of thought side by side", low=1, high=64, unit="paths")
-    problems: int = knob(2, "Test problems to solve", low=1, high=100_000)
-    first: int = knob(0, "Number of the first one", low=0, high=2**40)
+    problems: int = knob(1, "Test problems to solve", low=1, high=100_000)
+    first: int = knob(15, "Number of the first one", low=0, high=2**40)
     together: int = knob(8, "Problems under way at once", low=1, high=1024)
     sampling: Sampling = knob(
         make=lambda: Sampling(temperature=0.5), doc="How tokens are drawn", group="sampling"
@@ -48,7 +48,7 @@ class PathsConfig(Config):
     sweep: bool = knob(False, "Afterwards solve problems at every width, for the curves")
 
     page_size: int = knob(16, "Tokens in a page", low=1, high=256, unit="tokens", group="cache")
-    pages: int = knob(2048, "Pages of the cache", low=1, high=1 << 22, group="cache", log=True)
+    pages: int = knob(128, "Pages of the cache", low=1, high=1 << 22, group="cache", log=True)
 
     embeddings: bool = knob(
         True, "Add each path's embedding to its keys and values", group="mechanism"

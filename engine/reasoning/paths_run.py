@@ -32,7 +32,7 @@ def run(config: PathsConfig, live: Live) -> None:
     if config.keep_logits:
         keep(reasoner, live)
     if config.sweep:
-        for name, array in curves(config, mind, live.report).items():
+        for name, array in curves(config, live.report).items():
             live.keep(mind.clock.now(), name, array)
 
 

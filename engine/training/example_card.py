@@ -28,6 +28,12 @@ test examples |
 |---|---|---|---|
 """
 ROW = "| {name} | **{value:.1%}** | {low:.1%} to {high:.1%} | {n:,} |\n"
+START = "\nIt goes on from `{start}`: training began with that model's weights.\n"
+PATHS = """
+Each of its {paths} paths of thought has an embedding that is added to keys and values \
+(`thinking_paths` in config.json). transformers loads the folder as a plain Llama and says that it \
+leaves them out: right for the prompt and for text of no path, wrong for paths.
+"""
 BOTTOM = """
 Scores are of this folder's float16 file, measured by its recipe. Made again by
 
@@ -39,10 +45,12 @@ Test problems as it reads and answers them:
 
 {shown}
 """
+MORE = {"start": START, "paths": PATHS}  # where the facts have them
 
 
 def card(facts: dict[str, Any]) -> str:
     """The README of a model folder."""
     scores = "".join(ROW.format(name=name, **score) for name, score in facts["scores"].items())
     shown = "\n\n".join(f"```\n{sample.rstrip()}\n```" for sample in facts["samples"])
-    return TOP.format(**facts) + scores + BOTTOM.format(shown=shown, **facts)
+    more = "".join(text.format(**facts) for key, text in MORE.items() if facts.get(key))
+    return TOP.format(**facts) + scores + more + BOTTOM.format(shown=shown, **facts)

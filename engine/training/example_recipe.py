@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from tokenizers import Tokenizer
@@ -19,7 +19,9 @@ from torch import Tensor
 
 from engine.core.clock import Clock
 from engine.core.config import knob, to_dict, update
+from engine.models.config import ModelConfig
 from engine.tasks.task import Split
+from engine.training.begin import going_on
 from engine.training.checkpoint import remove_checkpoint
 from engine.training.example_card import card
 from engine.training.examples import Source, cross_entropy, example_loss, train_examples
@@ -50,8 +52,12 @@ class Score:
 
 
 class ExampleRecipe(Shape):
-    """A model, the examples it learns from and how it is judged."""
+    """A model, the examples it learns from and how it is judged.
 
+    `start`: the model it goes on from; none if empty.
+    """
+
+    start: ClassVar[str] = ""
     name: str = knob(doc="Name of the model and its folder")
     about: str = knob("", "What it is for, one line")
 
@@ -88,7 +94,10 @@ def example_recipes() -> dict[str, ExampleRecipe]:
 def make_from_examples(
     recipe: ExampleRecipe, out: Path, emit: Emit, clock: Clock, fast: bool = False
 ) -> Path:
-    """Train, measure and write one recipe; `out`. Resumes from the checkpoint in `out`."""
+    """Train, measure and write one recipe; `out`. Resumes from the checkpoint in `out`.
+
+    A model it goes on from lies beside `out` or is trained there first.
+    """
     recipe = update(recipe, FAST) if fast else recipe
     tokenizer = recipe.tokenizer()
     config = recipe.llama(tokenizer.get_vocab_size())
@@ -102,6 +111,7 @@ def make_from_examples(
         emit=emit,
         clock=clock,
         checkpoint=checkpoint,
+        start=_begun(recipe, config, out, emit, clock, fast) if recipe.start else None,
         held_out=held_out,
         nats=recipe.nats,
     )
@@ -109,6 +119,16 @@ def make_from_examples(
     measure(recipe, out, held_out, fast)
     remove_checkpoint(checkpoint)
     return out
+
+
+def _begun(
+    recipe: ExampleRecipe, config: ModelConfig, out: Path, emit: Emit, clock: Clock, fast: bool
+) -> dict[str, Tensor]:
+    """What training begins with: the model that the recipe goes on from."""
+    start = out.parent / recipe.start
+    if not (start / "recipe.json").exists():
+        make_from_examples(example_recipes()[recipe.start], start, emit, clock, fast)
+    return going_on(config, recipe.training.seed, saved_weights(start)[1])
 
 
 def source(recipe: ExampleRecipe, tokenizer: Tokenizer) -> Source:
@@ -141,4 +161,6 @@ def _facts(
         "scores": {name: asdict(score) for name, score in recipe.scores(folder, fast).items()},
         "samples": list(recipe.samples(folder)),
         "recipe": to_dict(recipe),
+        **({"start": recipe.start} if recipe.start else {}),
+        **({"paths": recipe.paths} if recipe.paths else {}),
     }

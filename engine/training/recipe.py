@@ -3,6 +3,8 @@
 `Shape` is what recipes for text and recipes for examples have in common.
 """
 
+from typing import ClassVar
+
 from engine.core.config import Config, knob
 from engine.models.config import ModelConfig
 from engine.models.families import parse
@@ -19,9 +21,11 @@ class Shape(Config):
     head_dim: int = knob(32, "Width of a head", low=2, high=512)
     width: int = knob(704, "Feed-forward width", low=8, high=32_768)
     training: Training = knob(Training(), "How it learns")
+    paths: ClassVar[int] = 0  # of thought, each with embeddings for keys and values
 
     def llama(self, entries: int) -> ModelConfig:
         """The architecture for so many tokens, as Hugging Face's `config.json` would say it."""
+        paths = {"thinking_paths": self.paths} if self.paths else {}
         return parse(
             {
                 "architectures": ["LlamaForCausalLM"],
@@ -40,6 +44,7 @@ class Shape(Config):
                 "tie_word_embeddings": True,
                 "bos_token_id": 0,
                 "eos_token_id": 1,
+                **paths,
             }
         )
 

@@ -20,7 +20,7 @@ MOST_SEEN = 20_000  # changes of what is seen
 MOST_BLOCKS = 256
 MOST_SHARES = 20_000  # numbers of sampled attention
 MOST_STEPS = 20_000  # ends of steps, for the axis
-APART = ("token_", "sight_", "step_", "look_", "share_")  # what is cut down
+APART = ("token_", "sight_", "step_", "look_", "share_", "text")  # what is cut down
 AXES = ("time", "step", "place")
 SENT = ("time", "step", "place", "logprob", "accepted")  # of every token
 
@@ -70,10 +70,7 @@ def _tokens(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
     picked = np.arange(total)
     at = _of(frame, axis if axis in AXES else "time", slice(None)) if total > most else picked
     if total > most and "start" in window:
-        spare = (window["stop"] - window["start"]) / 4
-        seen = (at >= window["start"] - spare) & (at <= window["stop"] + spare)
-        seen &= (lane >= window["first"] - 2) & (lane <= window["last"] + 2)
-        picked = np.flatnonzero(seen)
+        picked = _within(at, axis == "place", lane, window, frame["lanes"])
     out: dict[str, Any] = {"tokens": total, "shown": total}
     if len(picked) > most:
         rows = (window["first"], window["last"]) if "first" in window else (0, frame["lanes"])
@@ -84,6 +81,22 @@ def _tokens(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
     if len(picked) < total or out["shown"] == 0:
         out.update(_read(frame, window))
     return out
+
+
+def _within(
+    at: np.ndarray, is_mixed: bool, lane: np.ndarray, window: dict[str, Any], lanes: int
+) -> np.ndarray:
+    """Places of the tokens in and around the window. `at` never falls unless `is_mixed`."""
+    spare = (window["stop"] - window["start"]) / 4
+    low, high = window["start"] - spare, window["stop"] + spare
+    if is_mixed:
+        picked = np.flatnonzero((at >= low) & (at <= high))
+    else:
+        picked = np.arange(np.searchsorted(at, low, "left"), np.searchsorted(at, high, "right"))
+    if window["first"] - 2 > 0 or window["last"] + 2 < lanes - 1:
+        own = lane[picked]
+        picked = picked[(own >= window["first"] - 2) & (own <= window["last"] + 2)]
+    return picked
 
 
 def _of(frame: dict[str, Any], name: str, picked: Any) -> np.ndarray:
@@ -97,8 +110,8 @@ def _of(frame: dict[str, Any], name: str, picked: Any) -> np.ndarray:
 
 def _exact(frame: dict[str, Any], picked: np.ndarray, prefix: str) -> dict[str, Any]:
     """The columns and the text of these tokens."""
-    stops = frame["token_stop"].astype(np.int64)
-    starts = np.append(0, stops[:-1])[picked]
+    stops = frame["token_stop"]
+    starts = np.where(picked > 0, stops[picked - 1], 0).astype(np.int64)
     lengths = stops[picked] - starts
     ends = np.cumsum(lengths)
     where = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
@@ -121,27 +134,33 @@ def _columns(
     frame: dict[str, Any], picked: np.ndarray, at: np.ndarray, rows: tuple[int, int], most: int
 ) -> dict[str, Any]:
     """One mark a lane and column: from its first token to its last, with their mean."""
-    lane, x = frame["token_lane"][picked], at[picked].astype(np.float64)
+    every = len(picked) == len(at)  # views where all are shown: no copies
+    lane, x = (column if every else column[picked] for column in (frame["token_lane"], at))
     low, high = int(lane.min()), int(lane.max())
     count = max(64, most // max(1, min(high, rows[1] + 2) - max(low, rows[0] - 2) + 1))
     begin, end = float(x.min()), float(x.max())
     wide = max(end - begin, 1e-12) / count
-    place = np.minimum(((x - begin) / wide).astype(np.int64), count - 1)
-    key = (lane - low).astype(np.int64) * count + place
+    key = np.minimum(((x - begin) / wide).astype(np.int64), count - 1)
+    key += (lane - low) * count
     many = np.bincount(key, minlength=(high - low + 1) * count)
     used = np.flatnonzero(many)
     first, last = np.zeros(len(many), np.int64), np.zeros(len(many), np.int64)
     first[key[::-1]] = picked[::-1]  # of several, what is written last stays
     last[key] = picked
     first, last = first[used], last[used]
-    likely = np.bincount(key, frame["token_logprob"][picked], len(many))[used] / many[used]
-    agreed = np.bincount(key, frame["token_accepted"][picked], len(many))[used] > 0
+    logprob, accepted = frame["token_logprob"], frame["token_accepted"]
+    if not every:
+        logprob, accepted = logprob[picked], accepted[picked]
+    likely = np.bincount(key, logprob, len(many))[used] / many[used]
+    agreed = np.ones(len(used), np.uint8)
+    if not accepted.all():
+        agreed = (np.bincount(key, accepted, len(many))[used] > 0).astype(np.uint8)
     return {
         "token_lane": frame["token_lane"][first],
         **{f"token_{k}": _of(frame, k, first) for k in AXES},
         **{f"until_{k}": _of(frame, k, last) for k in AXES},
         "token_logprob": likely.astype(np.float32),
-        "token_accepted": agreed.astype(np.uint8),
+        "token_accepted": agreed,
         "token_count": np.minimum(many[used], 65_535).astype(np.uint16),
     }
 
@@ -161,6 +180,14 @@ def _marks(frame: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sight(frame: dict[str, Any]) -> dict[str, Any]:
+    """What is seen, cut down once as long as it does not change."""
+    kept: dict[str, Any] = frame.get("sight_reduced", {})
+    if not kept:
+        kept.update(_sights(frame))
+    return kept
+
+
+def _sights(frame: dict[str, Any]) -> dict[str, Any]:
     """Changes of what is seen by lane and block in order of time, moves thinned where many."""
     row, block, value = (frame[f"sight_{k}"] for k in ("row", "block", "value"))
     blocks = len(frame["blocks"])
@@ -182,13 +209,22 @@ def _sight(frame: dict[str, Any]) -> dict[str, Any]:
         moves = np.arange(0, total, -(-total // MOST_SEEN))
         kept = kept[np.union1d(wanted, moves)]
     return {
-        **{f"sight_{k}": frame[f"sight_{k}"][kept] for k in ("row", "block", "time", "value")},
+        "sight_row": _small(row[kept]),
+        "sight_block": _small(block[kept]),
+        "sight_time": frame["sight_time"][kept],
+        "sight_value": value[kept].astype(np.float32),
         "sight_total": total,
         "blocks": frame["blocks"][:MOST_BLOCKS],
         "block_owner": frame["block_owner"][:MOST_BLOCKS],
         "block_row": frame["block_row"][:MOST_BLOCKS],
         "block_total": blocks,
     }
+
+
+def _small(numbers: np.ndarray) -> np.ndarray:
+    """In 16 bits where they fit."""
+    fit = not len(numbers) or (numbers.min() >= 0 and numbers.max() < 1 << 16)
+    return numbers.astype(np.uint16) if fit else numbers
 
 
 def _looks(frame: dict[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ class Sight:
         self.held = Columns(lane="i4", block="i4", time="f8", value="f8")
         self.origin: dict[int, int] = {}  # page -> the lane that took it first
         self.counts: dict[tuple[int, int], int] = {}  # lane and origin -> pages held
+        self.framed: tuple[Any, dict[str, Any]] | None = None  # what the last frame showed
         self.view: dict[int, dict[int, float]] = {}  # lane -> blocks it sees now -> offset
         self.sampled: tuple[str, int] | None = None  # a blob, and how many of its tokens came
         self.looks = Columns(lane="i4", time="f8", stop="i4")  # a row for each sampled token
@@ -93,7 +94,17 @@ class Sight:
         return other
 
     def frame(self, names: list[str], row: np.ndarray) -> dict[str, Any]:
-        """Of a frame: names of blocks and of their owners, and the changes by row and column."""
+        """Of a frame: names of blocks and of their owners, and the changes by row and column.
+
+        The same arrays again while nothing is seen otherwise; `sight_reduced` is where whoever cuts
+        them down keeps what came of it.
+        """
+        key = len(self.told), len(self.held), len(self.shares), len(self.looks), row.tobytes()
+        if self.framed is None or self.framed[0] != key:
+            self.framed = key, {**self._columns(names, row), "sight_reduced": {}}
+        return self.framed[1]
+
+    def _columns(self, names: list[str], row: np.ndarray) -> dict[str, Any]:
         if len(self.told):
             found, blocks = self.told, list(self.blocks)
             used = np.arange(len(blocks))

@@ -1,9 +1,11 @@
 """What the browser gets of many threads: columns of tokens, the one that is read, last states."""
 
+import random
+
 import numpy as np
 import pytest
 
-from engine.core.events import Branch, Level, Token
+from engine.core.events import Branch, Level, Mark, Token
 from engine.core.log import Log
 from tests.widgets.threads.made import family, log, workers
 from widgets.threads import Threads, detail
@@ -114,6 +116,66 @@ def test_the_furthest_place_by_a_moment_never_falls():
     sent = reduce(folded(family()), {})
     assert np.all(np.diff(sent["front_time"]) >= 0) and np.all(np.diff(sent["front_place"]) > 0)
     assert sent["front_place"][-1] == sent["most"] == 170
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_columns_are_those_of_a_plain_walk_over_the_tokens(axis):
+    """Threads that fork, wait and read each other, with refused drafts: token by token."""
+    fold, dice = Threads(), random.Random(3)
+    fold.add(Branch(0.0, "a"))
+    for n in range(1, 6001):
+        now = 0.01 * n
+        if n % 500 == 0:
+            fold.add(Branch(now, f"b{n}", "a"))
+            fold.add(Mark(now, "a", "join", f"b{n - 500}"))
+        for name in list(fold.lanes):
+            if dice.random() < 0.7:
+                fold.add(Token(now, name, "x", -dice.random(), dice.random() < 0.9))
+    frame = fold.frame()
+    whole = {"axis": axis, "start": 0.0, "stop": 1e9, "first": 0, "last": 64}
+    sent = reduce(frame, whole)
+    at = {
+        "time": frame["token_time"],
+        "step": np.searchsorted(frame["step_time"], frame["token_time"], "left"),
+        "place": frame["token_place"],
+    }[axis].astype(np.float64)
+    lanes = frame["token_lane"].tolist()
+    count = max(64, MOST // (max(lanes) - min(lanes) + 1))
+    wide = (at.max() - at.min()) / count
+    marks: dict[tuple[int, int], list[int]] = {}
+    for token, (lane, x) in enumerate(zip(lanes, at.tolist(), strict=True)):
+        place = min(int((x - at.min()) / wide), count - 1)
+        marks.setdefault((lane, place), []).append(token)
+    want = [marks[key] for key in sorted(marks)]
+    assert sent["token_count"].tolist() == [len(tokens) for tokens in want]
+    assert sent["token_lane"].tolist() == [key[0] for key in sorted(marks)]
+    assert sent["token_time"].tolist() == [frame["token_time"][t[0]] for t in want]
+    assert sent["until_place"].tolist() == [frame["token_place"][t[-1]] for t in want]
+    likely = [frame["token_logprob"][t].astype(np.float64).mean() for t in want]
+    np.testing.assert_allclose(sent["token_logprob"], likely, rtol=1e-5)
+    accepted = [int(frame["token_accepted"][t].any()) for t in want]
+    assert sent["token_accepted"].tolist() == accepted
+
+
+def test_what_is_seen_is_cut_down_anew_when_it_changes():
+    """A fold that was framed on the way shows at its end what one that was not shows."""
+    watched, made = Threads(), workers(4, 120)
+    frames = 0
+    for n, event in enumerate(made):
+        watched.add(event)
+        if n % 37 == 0:
+            frames += len(reduce(watched.frame(), WHOLE)["names"]) > 0
+    sent, plain = reduce(watched.frame(), WHOLE), reduce(folded(made), WHOLE)
+    assert frames > 3
+    for name in ("row", "block", "time", "value"):
+        assert sent[f"sight_{name}"].tolist() == plain[f"sight_{name}"].tolist()
+    kept = watched.frame()
+    watched.add(Token(made.duration, "w0", "x"))
+    assert watched.frame()["sight_row"] is kept["sight_row"]
+
+
+def test_no_text_travels_with_columns(many):
+    assert "text" not in reduce(many, WHOLE)
 
 
 def test_an_empty_frame_passes_through():

@@ -12,7 +12,7 @@ import numpy as np
 from engine.cache.layouts import Sight, placed
 from engine.core.clock import Clock
 from engine.core.errors import BadInput
-from engine.core.events import Blob, Token
+from engine.core.events import Blob, Span, Token
 from engine.inference.engine import Engine
 from engine.inference.forward_work import ForwardWork
 from engine.inference.rows import Rows
@@ -139,8 +139,8 @@ class Reasoner:
         board.cache.now = now
         if viewed.mass_BN is not None:  # before any view changes
             ref = f"{ATTENTION}/{self.number}"
-            self.blobs[ref] = viewed.mass_BN
-            self.emit(Blob(now, ATTENTION, ref, list(viewed.mass_BN.shape)))
+            self.blobs[ref] = viewed.mass_BN[[not thread.silent for thread in threads]]
+            self.emit(Blob(now, ATTENTION, ref, list(self.blobs[ref].shape)))
         for thread, token, piece, logprob in zip(
             threads, tokens, pieces, viewed.logprobs_B.tolist(), strict=True
         ):
@@ -195,6 +195,9 @@ class Reasoner:
         step = without_rows(self.number, self.rows, viewers, sample_attention=asked)
         result = self.mind.executor.execute(step)
         self.clock.wait_until(start + result.seconds)
+        if result.attention_seconds:
+            now = self.clock.now()
+            self.emit(Span(now, "engine", "attention sample", now - result.attention_seconds))
         assert result.viewed is not None
         return result.viewed
 

@@ -38,6 +38,8 @@ def run(config: ReasoningConfig, live: Live) -> None:
 def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
     """The same with a mind at hand."""
     clock = mind.clock
+    if config.keep_logits:
+        _ = mind.storage  # raises BadInput where there are no logits
     live.open(
         config,
         clock,

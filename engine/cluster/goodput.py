@@ -87,6 +87,12 @@ def played(
     def did(what: What, seconds: float) -> bool:
         """Whether it came to its end before the next failure."""
         nonlocal now
+        if len(pieces) > MOST:
+            fell = counted(len(failures), "failure")
+            raise BadInput(
+                f"faults: after {fell} training is at step {saved:,} of {steps:,}; take "
+                "checkpoints more often, or a longer mean time between failures"
+            )
         whole = now + seconds <= failing
         stop = now + seconds if whole else failing
         pieces.append(Piece(what if whole else _cut(what), now, stop, step, saved))
@@ -94,12 +100,6 @@ def played(
         return whole
 
     while step < steps:
-        if len(pieces) > MOST:
-            fell = counted(len(failures), "failure")
-            raise BadInput(
-                f"faults: after {fell} training is at step {saved:,} of {steps:,}; take "
-                "checkpoints more often, or a longer mean time between failures"
-            )
         seconds = took(step)
         whole = did("step", seconds)
         if whole:

@@ -76,6 +76,8 @@ def test_a_history_leaves_no_gap_and_loses_what_no_checkpoint_holds():
 def test_training_that_never_gets_on_is_refused():
     with pytest.raises(BadInput, match=r"failures training is at step 0 of 50; take checkpoints"):
         played(lambda _: 10.0, 50, 50, 1.0, 1.0, 2.0, seed=0)
+    with pytest.raises(BadInput, match=r"failures training is at step \d of 5; take"):
+        played(lambda _: 0.1, 5, 1, 0.1, 50.0, 0.5, seed=0)  # no restart ever comes to its end
 
 
 def test_one_plain_step_is_as_it_was():

@@ -25,7 +25,7 @@ class Clustering(Config):
         0, "Clusters at most, then every trace joins one; 0: no limit", low=0, high=1024
     )
     compared: int = knob(
-        3, "Members of a cluster that a trace is compared with, drawn at random", low=1, high=1024
+        1, "Members of a cluster that a trace is compared with, drawn at random", low=1, high=1024
     )
 
 

@@ -56,9 +56,10 @@ class Pruning:
 
     def room(self) -> bool:
         """Whether another question may begin: always where none is under way."""
-        running = len(self.board.running)
+        running, each = len(self.board.running), self.config.traces
+        coming = sum(each - 1 for question in self.questions if not question.forked)
         most = self.reasoner.config.threads
-        return not self.questions or running + self.config.traces <= most
+        return not self.questions or running + coming + each <= most
 
     def begin(self, number: int, problem: Problem) -> None:
         """Start the thread that reads a problem; the others fork from it once it has.

@@ -34,7 +34,7 @@ class PruningConfig(Config):
     )  # fmt: skip
     judge: Choice[Judge] = knob(make=Trained, doc="Who says whether two traces will agree")
     clustering: Clustering = knob(make=Clustering, doc="When a trace is said to repeat others")
-    keep: int = knob(1, "Traces of each cluster that go on to the end", low=1, high=256)
+    keep: int = knob(3, "Traces of each cluster that go on to the end", low=1, high=256)
     weighted: bool = knob(
         True, "What goes on votes for its whole cluster; off: for itself", group="vote"
     )

@@ -13,8 +13,6 @@ from engine.reasoning.pruning_config import PruningConfig
 from engine.reasoning.reasoner import Reasoner
 from engine.tasks.task import Problem
 
-TOGETHER = 256  # threads at once, where nobody looks
-
 
 class Whole(NamedTuple):
     """A trace that was let finish; `answer` "" where it cannot be read."""
@@ -36,7 +34,7 @@ def rehearse(
 ) -> list[list[Whole]]:
     """The traces of each problem (given with its number), in the order of its threads."""
     found: dict[int, list[Whole]] = {}
-    each = max(1, TOGETHER // config.traces)
+    each = max(1, config.threads // config.traces)
     for first in range(0, len(asked), each):
         some = asked[first : first + each]
         reasoner = Reasoner(config.reasoning(), mind, VirtualClock(), lambda event: None)

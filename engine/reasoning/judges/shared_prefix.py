@@ -22,12 +22,13 @@ class _Prefix:
 
     def agree(self, question: str, others: Sequence[Trace], trace: Trace) -> list[float]:
         self.cost.comparisons += len(others)
-        return [_shared(other.text, trace.text) for other in others]
+        return [shared(other.text, trace.text) for other in others]
 
     def forget(self) -> None:
         pass
 
 
-def _shared(one: str, other: str) -> float:
+def shared(one: str, other: str) -> float:
+    """The share of the shorter text that both begin with; 0 where one is empty."""
     shortest = min(len(one), len(other))
     return len(commonprefix([one, other])) / shortest if shortest else 0.0

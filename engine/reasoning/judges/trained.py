@@ -12,6 +12,7 @@ from engine.core.errors import BadInput
 from engine.inference.forward_work import ForwardWork, Shape
 from engine.reasoning.config import ReasoningConfig
 from engine.reasoning.judge import Answers, Cost, Judge, Judging, Trace
+from engine.reasoning.judges.shared_prefix import shared
 from engine.reasoning.mind import open_mind
 from engine.reasoning.stream_caches import Feed, Stream, StreamCaches
 
@@ -24,15 +25,19 @@ class Trained(Judge):
 
     Both traces stand at the same positions behind the question, and the second sees of the first
     what stands no later than itself. So the question is read once, and what others are compared
-    with is read once however many are.
+    with is read once however many are. On its own the shipped one tells hard questions from easy
+    ones, hardly traces that differ from traces that do not; `surface` adds that.
     """
 
     kind: Literal["trained"] = "trained"
     model: str = knob("agreement-100k", "A model trained to judge agreement, or a folder")
     read: int = knob(
-        40, "Tokens of a trace that are read; it learnt from no more", low=1, high=4096,
+        72, "Tokens of a trace that are read; it learnt from no more", low=1, high=4096,
         unit="tokens",
     )  # fmt: skip
+    surface: bool = knob(
+        True, "Weigh what it says by the share of letters that both traces begin with"
+    )
     pages: int = knob(1024, "Pages of its cache", low=1, high=1 << 20, log=True)
 
     def open(self, answers: Answers) -> Judging:
@@ -52,6 +57,7 @@ class _Reading:
             raise BadInput(f"judge {judge.model}: does not know {SAME} and {OTHER}")
         self.verdicts = [found[0] for found in ids]
         self.cost, self.most, self.encode = Cost(), judge.read, mind.tokenizer.encode
+        self.surface = judge.surface
         self.caches = StreamCaches(mind, VirtualClock(), lambda e: None, tell=False, ahead=True)
         self.work = ForwardWork(mind.model.config, "float32")
         self.question = ""
@@ -79,9 +85,12 @@ class _Reading:
         for stream in beside:
             self.caches.close(stream)
         self.cost.comparisons += len(others)
-        return [
+        said = [
             1 / (1 + math.exp(other - same)) for same, other in logits_RV[:, self.verdicts].tolist()
         ]
+        if not self.surface:
+            return said
+        return [p * shared(o.text, trace.text) for p, o in zip(said, others, strict=True)]
 
     def forget(self) -> None:
         """Free the pages of the question and of all its traces."""

@@ -16,7 +16,8 @@ from engine.reasoning.pruning_run import run
 from engine.reasoning.rehearsal import rehearse
 
 SMALL = update(
-    PruningConfig(), {"problems": 2, "traces": 6, "after": 30, "judge": "oracle", "pages": 512}
+    PruningConfig(),
+    {"problems": 2, "traces": 6, "after": 30, "judge": "oracle", "keep": 1, "pages": 512},
 )
 
 
@@ -141,6 +142,15 @@ def test_a_person_may_kill_a_thread_before_it_is_judged(place: int) -> None:
     assert log.blobs["cluster_PN"][0, place] == -1
     assert (log.blobs["cluster_PN"][0] >= 0).sum() == SMALL.traces - 1
     assert votes(log)["p0"][0]
+
+
+def test_questions_wait_for_room_and_every_one_gets_all_its_threads() -> None:
+    log = pruned(threads=13, problems=3, after=0, longest=12)
+    assert not [m for m in log.of(Mark) if m.name == "refuse"]
+    config = update(SMALL, {"problems": 3})
+    assert [len(threads) for threads in written(log, problems(config))] == [6, 6, 6]
+    running = [e.value for e in log.of(Level) if e.lane == "threads" and e.name == "threads"]
+    assert max(running) == 12
 
 
 def test_too_few_pages_end_some_threads_and_the_others_vote() -> None:

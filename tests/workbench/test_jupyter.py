@@ -148,6 +148,20 @@ def test_the_app_answers_below_the_base_address(server):
     assert asked(host, "app/../../../api/contents", **known)[0] == 404
 
 
+def test_a_page_stands_in_frames_of_its_own_server_alone(server):
+    host, token = server
+    known = {"Authorization": f"token {token}", "Sec-Fetch-Dest": "iframe"}
+    own, other = f"http://{host}{BASE}/lab", f"http://{host}/user/bob/lab"
+    assert asked(host, "app/catalogue", **known, Referer=own)[0] == 200
+    for headers in ({"Referer": other}, {"Referer": f"{own[:-5]}e/lab"}, {}):
+        assert asked(host, "app/catalogue", **known, **headers)[0] == 403, headers
+    line = http.client.HTTPConnection(host, timeout=180)
+    line.request("GET", f"{BASE}/workbench/app/catalogue", headers={**known, "Referer": own})
+    policy = line.getresponse().getheader("Content-Security-Policy")
+    line.close()
+    assert policy == "frame-ancestors 'self'"
+
+
 def test_pages_of_a_kernel_that_has_gone_are_said_to_have_gone(server):
     host, token = server
     status, body = asked(host, f"kernel/{KERNEL}/study?name=x", Authorization=f"token {token}")

@@ -7,6 +7,7 @@ sets no cookie here.
 
 import asyncio
 from typing import Any
+from urllib.parse import urlsplit
 
 from tornado.httpclient import HTTPResponse
 from tornado.web import HTTPError
@@ -18,6 +19,7 @@ from workbench.jupyter.kernels import reached
 from workbench.jupyter.reached import LARGEST, PERSON, Reached
 
 PING = 30.0  # seconds
+FRAMES = ("iframe", "frame", "embed", "object")
 ASKED = ("Accept", "Accept-Encoding", "Accept-Language", "If-None-Match", "If-Modified-Since")
 ANSWERED = (
     "Content-Type", "Content-Encoding", "Cache-Control", "ETag", "Last-Modified", "Expires",
@@ -29,6 +31,17 @@ class Passing(Guarded):
     """What lets requests through to a server of ours: the app, or (`name`) a kernel's pages."""
 
     action = "execute"  # opening a study starts a run
+
+    @property
+    def content_security_policy(self) -> str:
+        """In a frame of this server's own pages: tabs and cells. A hub forbids every frame."""
+        return "frame-ancestors 'self'"
+
+    def from_here(self) -> bool:
+        """Below a hub, other people's servers are of the same origin: no frame of theirs either."""
+        framed = self.request.headers.get("Sec-Fetch-Dest") in FRAMES and self.base_url != "/"
+        page = urlsplit(self.request.headers.get("Referer", "")).path
+        return super().from_here() and (not framed or page.startswith(self.base_url))
 
     def server(self, name: str = "") -> AppProcess | Reached:
         """Whom to ask. Raises HTTPError where a kernel's pages have gone."""

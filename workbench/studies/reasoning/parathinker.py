@@ -1,0 +1,276 @@
+"""ParaThinker: paths of thought side by side, and a summary over the caches of all of them."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.core.config import update
+from engine.core.difference import largest
+from engine.core.events import Span
+from engine.core.intervals import of_mean, wilson
+from engine.core.log import Log
+from engine.core.tags import facts
+from engine.models.config import ModelConfig
+from engine.models.gathered import Cast
+from engine.reasoning.paths_config import PathsConfig
+from engine.reasoning.paths_run import run
+from engine.reasoning.paths_script import side_by_side
+from engine.reasoning.paths_solve import COLUMNS, open_paths
+from engine.reasoning.stream_reference import from_scratch
+from workbench.study import Changes, Claim, Outcome, RunConfig, Study
+
+CLOSE = 1e-4
+FIRST = 1 << 21  # the first problem that claims are judged on
+FAST, FULL = 40, 1000  # problems of a claim
+WIDE = 8
+TOTAL = 224  # tokens of all paths, where the total is equal
+PART = 0.5  # of what one path with all the tokens solves, and of its critical path
+SAID = 0.5  # of what paths have found, that the summary says at least
+TWICE = 2.0  # times a step of one path, that a step of all may take at most
+ALONE: Changes = {"width": 1}
+BLIND: Changes = {"sees": 1}
+AGAIN: Changes = {"reuse": False}
+
+Weights = tuple[ModelConfig, Mapping[str, Tensor]]
+
+
+def scores(
+    config: PathsConfig, run_config: RunConfig, fast: bool, changes: Changes
+) -> dict[str, np.ndarray]:
+    """A column of scores by name, each over the same problems in order."""
+    count = FAST if fast else FULL
+    size = {"problems": count, "first": FIRST, "together": 32, "pages": 8192}
+    log = run_config(update(config, {**size, "sweep": False, **changes}))
+    return dict(zip(COLUMNS, log.blobs["scores"].T, strict=True))
+
+
+def share(right_P: np.ndarray) -> str:
+    """A share with its interval."""
+    low, high = wilson(float(right_P.sum()), len(right_P))
+    return f"{right_P.mean():.1%} [{low:.1%}, {high:.1%}]"
+
+
+def apart(ours_P: np.ndarray, theirs_P: np.ndarray) -> tuple[float, str]:
+    """The low end of the interval of the difference over problems, and all of it as text."""
+    low, high = of_mean((ours_P - theirs_P)[:, None])
+    mean = float((ours_P - theirs_P).mean())
+    text = f"difference {mean:+.1%} [{low[0]:+.1%}, {high[0]:+.1%}]"
+    return float(low[0]), text
+
+
+def kept(log: Log) -> dict[str, np.ndarray]:
+    """What a run keeps of every token it computed."""
+    names = ("token", "problem", "part", "index", "logits")
+    return {name: log.blobs[f"kept/{name}"] for name in names}
+
+
+def union(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Every row of logits against one forward per problem, its mask built from the rule alone."""
+    size = {"problems": 3 if fast else 40, "first": FIRST, "keep_logits": True, "sweep": False}
+    of = kept(run_config(update(config, {**size, "dtype": "float32"})))
+    model = open_paths(config).model
+    weights = model.config, dict(Cast(model.weights, torch.float32))
+    worst, rows, summary = 0.0, 0, 0
+    for problem in np.unique(of["problem"]):
+        at = [
+            np.flatnonzero((of["problem"] == problem) & (of["part"] == part))
+            for part in (*range(config.width + 1), -1)
+        ]
+        prompt, *paths, last = ([int(of["token"][n]) for n in found] for found in at)
+        want_NV = from_scratch(*weights, side_by_side(prompt, paths, last))
+        have_NV = of["logits"][np.concatenate(at)]
+        worst = max(worst, largest(have_NV, want_NV))
+        rows, summary = rows + len(have_NV), summary + len(last)
+    return Outcome(
+        f"logits within {CLOSE:g} of a forward from scratch with the block mask",
+        f"at most {worst:.1e} apart over {rows:,} rows, {summary} of summaries",
+        worst <= CLOSE and summary > 0,
+    )
+
+
+def once(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Tokens computed, from the log's passes, against those that anybody wrote."""
+    size = {"problems": 4 if fast else 40, "first": FIRST, "keep_logits": True, "sweep": False}
+    log = run_config(update(config, size))
+    computed = sum(int(facts(span.tag)["tokens"]) for span in log.of(Span) if span.tag)
+    of = kept(log)
+    written = np.stack([of["problem"], of["part"]], axis=1)
+    blocks = np.unique(written, axis=0)
+    longest = sum(
+        int(of["index"][(written == block).all(1)].max()) + 1 for block in blocks[blocks[:, 1] >= 0]
+    )
+    summary = int(log.blobs["scores"][:, COLUMNS.index("summary")].sum())
+    return Outcome(
+        f"{longest + summary:,} tokens computed: those of prompts, paths and summaries, each once",
+        f"{computed:,} computed",
+        computed == longest + summary,
+    )
+
+
+def wider(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Every width with as many tokens for each path, the same problems."""
+    widths = (1, WIDE) if fast else (1, 2, 4, WIDE)
+    found = {
+        width: scores(config, run_config, fast, {"width": width, "total": 0}) for width in widths
+    }
+    right = {width: columns["right"] for width, columns in found.items()}
+    low, text = apart(right[WIDE], right[1])
+    chains = [f"{found[width]['critical'].mean():.0f}" for width in (WIDE, 1)]
+    shares = [f"{width} paths {share(of)}" for width, of in right.items()]
+    return Outcome(
+        f"{WIDE} paths solve more than one: the 95% interval of the difference is above zero",
+        f"{', '.join(shares)}; {text}; {chains[0]} tokens on the critical path against "
+        f"{chains[1]}; n = {len(right[1])} problems",
+        low > 0,
+    )
+
+
+def equal_total(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """As many tokens dealt out to four paths or spent by one, the same problems."""
+    same: Changes = {"total": TOTAL}
+    wide = scores(config, run_config, fast, {**same, "width": 4})
+    long = scores(config, run_config, fast, {**same, "width": 1})
+    _, text = apart(wide["right"], long["right"])
+    part = wide["right"].mean() / max(long["right"].mean(), 1e-9)
+    chain = wide["critical"].mean() / long["critical"].mean()
+    return Outcome(
+        f"{TOTAL} tokens on four paths: at most {PART:.0%} of the critical path of one path, and "
+        f"at least {PART:.0%} of what it solves",
+        f"critical path {chain:.0%}; solved {share(wide['right'])} against "
+        f"{share(long['right'])}, {text}; n = {len(wide['right'])} problems",
+        bool(part >= PART and chain <= PART),
+    )
+
+
+def said(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The summary beside what its own paths have found, and beside their vote."""
+    of = scores(config, run_config, fast, {"width": WIDE, "total": 0})
+    covered = of["covered"] > 0
+    _, text = apart(of["right"], of["voted"])
+    low, _ = wilson(float(of["right"][covered].sum()), int(covered.sum()))
+    return Outcome(
+        f"of the problems that a path has solved, at least {SAID:.0%} said (95% interval)",
+        f"{share(of['right'][covered])} of {int(covered.sum())} problems; solved by any path "
+        f"{share(of['covered'])}, by a vote {share(of['voted'])}, summary to vote: {text}; "
+        f"n = {len(covered)} problems",
+        low >= SAID,
+    )
+
+
+def overhead(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Steps of one path and of eight in turns, of the summary over eight, and its first one."""
+    size = {"problems": 1, "together": 1, "total": 0, "budget": 40, "finish": "last"}
+    times: dict[str, list[float]] = {"one": [], "eight": [], "summary": [], "first": []}
+    shares = []
+    for turn in range(6 if fast else 24):
+        for name, width in (("one", 1), ("eight", WIDE)):
+            changes = {**size, "width": width, "first": FIRST + turn, "sweep": False}
+            log = run_config(update(config, changes))
+            steps = [span.time - span.start for span in log.of(Span) if span.name == "step"][2:]
+            count = int(log.blobs["scores"][0, COLUMNS.index("summary")])
+            times[name] += steps[:-count]
+            if width == WIDE:
+                times["summary"] += steps[-count:]
+                times["first"].append(steps[-count])
+                shares.append(sum(steps[-count:]) / sum(steps[:-count]))
+    one, *others = (float(np.median(times[name])) for name in times)
+    eight, summary, first = (seconds / one for seconds in others)
+    return Outcome(
+        f"a step of {WIDE} paths, of the summary over them, and its first: each at most {TWICE:g}× "
+        "a step of one path",
+        f"{eight:.2f}×, {summary:.2f}× and {first:.2f}×; the summary adds {np.median(shares):.0%} "
+        f"to the seconds of paths of 40 tokens; {len(shares)} problems",
+        max(eight, summary, first) <= TWICE,
+    )
+
+
+STUDY = Study(
+    slug="parathinker",
+    driver=run,
+    config=PathsConfig(),
+    views=("threads", "page_map", "levels", "curves"),
+    about=(
+        "A small model looks for Countdown's answers on several paths at once. A root reads the "
+        "problem and forks: each path begins with its own control token, sees the problem's pages "
+        "and its own, and adds a learnt embedding of its number to every key and value, because "
+        "all paths stand at the same positions. A path that has written its first step searches on "
+        "from there. When the first path has found a solution the others stop, and the root goes "
+        "on as the summary: it reads the pages of all paths where they lie and says the answer."
+    ),
+    tries=(
+        ("One path alone", ALONE),
+        ("Wait until every path has ended", {"finish": "last"}),
+        ("Accuracy at every width", {"sweep": True}),
+    ),
+    presets={"alone": ALONE, "again": AGAIN},
+    claims=(
+        Claim(
+            id="union",
+            sentence="The summary over the paths' pages is a forward with the block mask.",
+            paper="two-phase attention: paths apart, then a summary over all (section 4)",
+            grade="exact",
+            check=union,
+            broken={"embeddings": False},
+        ),
+        Claim(
+            id="once",
+            sentence="Nothing is computed twice: the summary reads what the paths have cached.",
+            paper="the paths' KV cache is reused, without another prefill (section 4)",
+            grade="exact",
+            check=once,
+            broken=AGAIN,
+        ),
+        Claim(
+            id="wider",
+            sentence="With as many tokens for each path, more paths solve more.",
+            paper="12.3% (1.5B) and 7.5% (7B) over sequential models with 8 paths (abstract)",
+            grade="measured",
+            check=wider,
+            broken=BLIND,
+        ),
+        Claim(
+            id="equal-total",
+            sentence="With as many tokens in all, four paths wait half as long as one, and keep "
+            "over half of what it solves.",
+            paper="width is a more effective and efficient way than depth (abstract)",
+            grade="measured",
+            check=equal_total,
+            broken=BLIND,
+        ),
+        Claim(
+            id="said",
+            sentence="The summary says most of what any path has found.",
+            paper="paths are synthesized into a superior final answer (abstract)",
+            grade="measured",
+            check=said,
+            broken=BLIND,
+        ),
+        Claim(
+            id="overhead",
+            sentence="A step of all paths, or of the summary, costs less than two of one path.",
+            paper="7.1% latency overhead on average; 16 paths take less than 2× one (README)",
+            grade="measured",
+            check=overhead,
+            broken=AGAIN,
+            timed=True,
+        ),
+    ),
+    limits=(
+        "One model of 0.7 M parameters on small Countdown problems, taught by 700 steps of paths "
+        "after it had imitated single searches; the paper fine-tunes 1.5B and 7B models on "
+        "mathematics. That width beats depth at equal tokens does not hold here: one path that "
+        "may draw 224 tokens goes on to other first steps by itself, so it is not caught in a "
+        "tunnel, and solves more than four paths of 56; eight of 28 cannot finish a single try. "
+        "What width buys here is a shorter wait. Nor does the summary beat a vote: a path states "
+        "an answer only where it has found one, so a vote among those who do is nearly always "
+        "right, and the summary loses some of what it reads. It has learnt to read fans that the "
+        "first finisher ended; where all paths go on to their ends (finish: last) several have "
+        "answers, it mixes them and solves less than half as much. Keys and values have an "
+        "embedding each, the summary and the prompt none. They are added to the projected keys "
+        "before rotation, as in training: a cached key then carries its path, and turning queries "
+        "to where a block stands stays exact. Summaries have 14 tokens and paths fewer than a "
+        "hundred, so what a summary adds weighs more than in the paper's thousands of tokens."
+    ),
+)

@@ -19,6 +19,7 @@ from engine.models.config import ModelConfig
 from engine.models.reference import dense
 from engine.training.language import Emit, Training, descend, fresh_weights
 from engine.training.packing import Example, Packed, packs
+from engine.training.view_forward import logits as over_views
 
 Source = Callable[[int], Example]  # the example of a number, always the same one
 Scores = Callable[[dict[str, Tensor]], dict[str, float]]
@@ -92,6 +93,10 @@ def logits_of(
 ) -> Tensor:
     """logits_LV in float32 at the packed predictions."""
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+        if packed.blocks is not None:
+            seen = packed.positions_BS, packed.visible_BSS, *packed.blocks
+            logits_BSV = over_views(config, weights, packed.tokens_BS, *seen)
+            return logits_BSV.flatten(0, 1)[packed.at_L].float()
         logits_BSV = dense(
             config,
             weights,

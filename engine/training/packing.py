@@ -21,6 +21,8 @@ class Example:
     one place may have several targets, as in a trie. `positions_T`: 0, 1, 2 … if None.
     `visible_TT[i, j]`: token i sees token j; causal if None. Every token has to see itself.
     `paths_T`: the path of thought each token is in, 0 for none; all 0 if None.
+    `block_T`: the block of cache each token lies in, `positions_T` counting in it; `shift_TK`: how
+    far before its own block the token's writer saw block k begin. One block, at its place, if None.
     """
 
     tokens_T: np.ndarray
@@ -30,6 +32,8 @@ class Example:
     positions_T: np.ndarray | None = None
     visible_TT: np.ndarray | None = None
     paths_T: np.ndarray | None = None
+    block_T: np.ndarray | None = None
+    shift_TK: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.tokens_T)
@@ -46,6 +50,7 @@ class Packed:
     target_L: Tensor
     weight_L: Tensor
     paths_BS: Tensor | None = None  # where any example has paths
+    blocks: tuple[Tensor, Tensor] | None = None  # block_BS, shift_BSK where any example has blocks
 
 
 def packs(examples: Iterable[Example], rows: int, length: int) -> Iterator[Packed]:
@@ -99,7 +104,28 @@ def _packed(held: list[list[Example]], length: int) -> Packed:
         torch.from_numpy(np.concatenate([e.target_L for e in every]).astype(np.int64)),
         torch.from_numpy(np.concatenate([e.weight_L for e in every]).astype(np.float32)),
         torch.from_numpy(paths_BS) if paths_BS.any() else None,
+        _blocks(held, length),
     )
+
+
+def _blocks(held: list[list[Example]], length: int) -> tuple[Tensor, Tensor] | None:
+    """block_BS and shift_BSK; examples of a row may use the same numbers: none sees another."""
+    count = max(
+        (e.shift_TK.shape[1] for row in held for e in row if e.shift_TK is not None), default=0
+    )
+    if not count:
+        return None
+    block_BS = np.zeros((len(held), length), np.int64)
+    shift_BSK = np.zeros((len(held), length, count), np.int64)
+    for row, examples in enumerate(held):
+        first = 0
+        for example in examples:
+            here = slice(first, first + len(example))
+            if example.block_T is not None and example.shift_TK is not None:
+                block_BS[row, here] = example.block_T
+                shift_BSK[row, here, : example.shift_TK.shape[1]] = example.shift_TK
+            first += len(example)
+    return torch.from_numpy(block_BS), torch.from_numpy(shift_BSK)
 
 
 def _positions(example: Example) -> np.ndarray:

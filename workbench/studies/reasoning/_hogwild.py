@@ -1,0 +1,100 @@
+"""Hogwild's workers beside ordinary requests, and dividing a queue of work: two claims' checks."""
+
+from collections.abc import Iterable
+from statistics import median
+
+from engine.core.config import update
+from engine.core.events import AnyEvent, Span, Token
+from engine.core.intervals import of_mean, wilson
+from engine.inference.engine import Engine
+from engine.reasoning.config import ReasoningConfig
+from engine.reasoning.mind import open_mind
+from engine.reasoning.run import asked
+from engine.reasoning.shared_work import MODEL as SHARED
+from engine.reasoning.shared_work import shared, work
+from engine.reasoning.step_time import shared_times
+from engine.tasks.square_queue import queues
+from workbench.study import Outcome, RunConfig
+
+PLAIN = 4  # requests that a step of four workers is held against
+
+
+def said_by(events: Iterable[AnyEvent]) -> dict[str, str]:
+    """What each thread and request has said."""
+    said: dict[str, str] = {}
+    for event in events:
+        if isinstance(event, Token):
+            said[event.thread] = said.get(event.thread, "") + event.text
+    return said
+
+
+def beside(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Four workers who hear each other and three requests in one run, and each without the other.
+
+    Requests alone are those of an engine that knows nothing of threads.
+    """
+    fixed = {"workers": 4, "budget": 20 if fast else 96, "sampling.temperature": 0.0, "fork_at": 5,
+             "join_at": 12, "requests": 3}  # fmt: skip
+    config = update(config, fixed)
+    log = run_config(config)
+    both, threads = said_by(log), said_by(run_config(update(config, {"requests": 0})))
+    mind = open_mind(config)
+    events: list[AnyEvent] = []
+    engine = Engine(config.serving(), mind.executor, mind.clock, events.append, mind.tokenizer)
+    for request in asked(config, mind):
+        engine.add(request)
+    engine.run()
+    want = {**threads, **said_by(events)}
+    tags = [span.tag for span in log.of(Span) if span.name == "step"]
+    shared = sum(  # the engine's own steps, in which requests had a part
+        tag.startswith("decode=") and "threads=" in tag and "decode=0 prefill=0" not in tag
+        for tag in tags
+    )
+    same = sum(both.get(name) == text for name, text in want.items())
+    return Outcome(
+        "threads and requests share steps, and each says, letter by letter, what it says alone",
+        f"{same} of {len(want)} equal, {len(threads)} of them threads; {shared} shared steps",
+        same == len(want) == len(both) and shared > 0,
+    )
+
+
+def fewer_steps(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """One worker and four on the same test problems, each pair a session of its own.
+
+    The model was trained for the contiguous layout; under one that shares nothing it gets that.
+    """
+    apart = config.layout.kind == "independent"
+    config = update(config, {"model": SHARED, "layout": "independent" if apart else "contiguous",
+                             "sampling.temperature": 0.0, "requests": 0})  # fmt: skip
+    problems = queues("test", 40 if fast else 400)
+    mind = open_mind(shared(config))
+    (one_P, steps_P), (four_P, fewer_P) = (
+        work(update(config, {"workers": workers}), mind, problems).T for workers in (1, PLAIN)
+    )
+    low_1, high_1 = of_mean((fewer_P - steps_P)[:, None])
+    low, high, n = float(low_1[0]), float(high_1[0]), len(problems)
+    rights = []
+    for right_P in (one_P, four_P):
+        bounds = wilson(float(right_P.sum()), n)
+        rights.append(f"{right_P.mean():.1%} [{bounds[0]:.1%}, {bounds[1]:.1%}]")
+    return Outcome(
+        f"{PLAIN} workers take fewer steps than one until all is said, the 95% interval of the "
+        "difference below zero, and solve no fewer problems (2 points are let pass)",
+        f"{fewer_P.mean():.1f} steps against {steps_P.mean():.1f}, difference "
+        f"{(fewer_P - steps_P).mean():+.1f} [{low:+.1f}, {high:+.1f}]; solved {rights[1]} against "
+        f"{rights[0]}; n = {n} problems",
+        high < 0 and four_P.mean() >= one_P.mean() - 0.02,
+    )
+
+
+def beside_cost(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Steps of both beside a step of each after the other, in turns on the same weights."""
+    config = update(config, {"workers": PLAIN})
+    ours, theirs = shared_times(config, PLAIN, 3 if fast else 15)
+    ratio = median(a / b for a, b in zip(ours, theirs, strict=True))
+    return Outcome(
+        f"{PLAIN} workers and {PLAIN} requests in one step take less than 0.95 of the time they "
+        "take one after the other",
+        f"{ratio:.2f} of it: {median(ours) * 1e3:.2f} ms against {median(theirs) * 1e3:.2f} ms",
+        ratio < 0.95,
+    )

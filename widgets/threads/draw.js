@@ -1,6 +1,6 @@
 // The thread view: a lane for each thread, forks and reads between them, and who sees which block.
 
-const THREADS_AROUND = 132; // pixels of the view that are neither lanes nor the text under them
+const THREADS_AROUND = 132; // pixels of the view, at least, that are neither lanes nor text
 const MORE = 1.25; // of the host's height, where there are many threads
 
 function render({ model, el }) {
@@ -78,7 +78,10 @@ function render({ model, el }) {
     commands.show(frame, state.pinned);
     lanes.read(frame);
     const usual = model.get("options").height || 560;
-    stage.height.wish(Math.min(usual * MORE, THREADS_AROUND + view.head + view.foot + frame.lanes * view.pitch[1]));
+    // What stands above the lanes wraps where the view is narrow; two lanes at least are to be seen.
+    const around = Math.max(THREADS_AROUND, stage.root.offsetHeight - stage.body.offsetHeight + 12);
+    const inside = around + view.head + view.foot, two = Math.min(2, frame.lanes) * view.pitch[1];
+    stage.height.wish(Math.max(inside + two, Math.min(usual * MORE, inside + frame.lanes * view.pitch[1])));
   };
   return () => stage.close();
 }

@@ -1,0 +1,223 @@
+"""DeepPrune: a judge foresees which parallel traces will agree, and all but one of them end."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.core.config import update
+from engine.core.intervals import of_mean, wilson
+from engine.core.log import Log
+from engine.reasoning.agreement import Area, Pairs, area, gain, pairs_of, within
+from engine.reasoning.judge import Judge, Trace
+from engine.reasoning.judges.oracle import Oracle
+from engine.reasoning.judges.shared_prefix import SharedPrefix
+from engine.reasoning.pruning_config import PruningConfig
+from engine.reasoning.pruning_log import Written, flops, votes, written
+from engine.reasoning.pruning_replay import scored
+from engine.reasoning.pruning_run import run
+from engine.tasks.task import Problem
+from workbench.study import Changes, Claim, Outcome, RunConfig, Study
+
+FIRST = 1 << 21  # seed of the first problem that claims are judged on
+CLOSE = 0.03  # of accuracy, which the paper gives up at most
+LEAST = 0.35  # of all tokens, to be saved
+TOGETHER: Changes = {"first": FIRST, "threads": 256, "pages": 8192, "sweep": False}
+ALL: Changes = {"after": 0}  # every trace is let finish
+# A size of question that the judge was not taught: more sums, none of them too long.
+ELSEWHERE: Changes = {"task.parts": 4, "task.entries": 4, "sampling.temperature": 1.6}
+FEW: Changes = {"traces": 8}  # of each question, where all pairs are looked at
+
+
+def sized(
+    config: PruningConfig, fast: bool, changes: Changes, few: int, many: int
+) -> PruningConfig:
+    """The config with as many questions as a claim is judged on."""
+    return update(config, {**TOGETHER, "problems": few if fast else many, **changes})
+
+
+def asked(config: PruningConfig) -> list[Problem]:
+    """The config's questions, by their numbers."""
+    return list(config.task.problems("test", config.problems, config.first))
+
+
+def knows(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """A run judged by an oracle beside one in which all traces finish, counted plainly."""
+    judge: Changes = {} if isinstance(config.judge, Oracle) else {"judge": "oracle"}
+    config = sized(config, fast, {**judge, "clustering.clusters": 0, "keep": 1}, 12, 200)
+    everyone = written(run_config(update(config, ALL)), asked(config))
+    log = run_config(config)
+    said, cluster_PN = votes(log), log.blobs["cluster_PN"]
+    groups = counts = 0
+    for number, threads in enumerate(everyone):
+        answers = [thread.answer for thread in threads]
+        distinct = list(dict.fromkeys(answers))
+        groups += cluster_PN[number].tolist() == [distinct.index(a) for a in answers]
+        tally = Counter(answer for answer in answers if answer)
+        counts += said[f"p{number}"][0] == (tally.most_common(1)[0][0] if tally else "none")
+    n = len(everyone)
+    return Outcome(
+        f"of {n} questions, {n} whose clusters are the distinct answers and whose vote is that of "
+        "all traces",
+        f"{groups} and {counts}; {np.mean(cluster_PN.max(1) + 1):.1f} clusters of "
+        f"{config.traces} traces a question",
+        groups == counts == n,
+    )
+
+
+def compared(
+    judge: Judge, config: PruningConfig, threads: Sequence[Sequence[Written]]
+) -> list[Pairs]:
+    """Each question's pairs, as the judge sees them at the config's moment."""
+    judging = judge.open(dict)
+    found = []
+    for problem, some in zip(asked(config), threads, strict=True):
+        begun = [Trace(one.name, "".join(one.pieces[: config.after])) for one in some]
+        found.append(pairs_of(some, scored(judging, problem.prompt, begun)))
+    return found
+
+
+def foresees(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """All pairs of held-out questions: the judge's area beside that of looking alike."""
+    ours, theirs, low, high, inside = _areas(sized(config, fast, FEW, 40, 200), run_config)
+    told = ""
+    if not fast:
+        away = _areas(sized(config, fast, {**FEW, **ELSEWHERE}, 40, 200), run_config)
+        told = f"; four sums of up to four, never shown: {_said(away[0])}"
+    return Outcome(
+        "area under the ROC above that of the shared prefix (95% interval of the difference above "
+        "0), and above one half within single questions",
+        f"{_said(ours)}, {inside:.2f} within a question; shared prefix {theirs.value:.2f}, "
+        f"difference [{low:+.2f}, {high:+.2f}]{told}",
+        low > 0 and inside > 0.5,
+    )
+
+
+def _areas(config: PruningConfig, run_config: RunConfig) -> tuple[Area, Area, float, float, float]:
+    threads = written(run_config(update(config, ALL)), asked(config))
+    ours, theirs = (compared(j, config, threads) for j in (config.judge, SharedPrefix()))
+    return area(ours), area(theirs), *gain(ours, theirs), within(ours)[0]
+
+
+def _said(found: Area) -> str:
+    return (
+        f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}] over {found.pairs:,} pairs of "
+        f"{found.questions} questions"
+    )
+
+
+def both(config: PruningConfig, run_config: RunConfig, fast: bool) -> tuple[Log, Log]:
+    """The same questions and draws: pruned, and with every trace let finish."""
+    config = sized(config, fast, {}, 30, 300)
+    return run_config(config), run_config(update(config, ALL))
+
+
+def saves(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Accuracy and tokens beside the vote of all traces, question by question."""
+    ours, all_ = (log.blobs["scores_P4"] for log in both(config, run_config, fast))
+    pairs_P2 = np.stack([ours[:, 0] - all_[:, 0], 1 - ours[:, 1] / all_[:, 1]], 1)
+    (low, less), (high, more) = of_mean(pairs_P2)
+    n = len(ours)
+    saved = 1 - ours[:, 1].sum() / all_[:, 1].sum()
+    shares = [f"{r.mean():.1%}" for r in (ours[:, 0], all_[:, 0])]
+    reach = wilson(float(ours[:, 0].sum()), n)
+    return Outcome(
+        f"{LEAST:.0%} of all tokens saved or more, accuracy at most {CLOSE:.0%} lower on average",
+        f"{saved:.1%} saved [{less:.1%}, {more:.1%}]; {shares[0]} [{reach[0]:.1%}, {reach[1]:.1%}] "
+        f"right against {shares[1]}, difference {pairs_P2[:, 0].mean():+.1%} [{low:+.1%}, "
+        f"{high:+.1%}]; n = {n} questions",
+        bool(saved >= LEAST and pairs_P2[:, 0].mean() >= -CLOSE),
+    )
+
+
+def pays(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Flops of threads and judge together beside those of letting all traces finish."""
+    config = sized(config, fast, {}, 10, 100)
+    ours, all_ = run_config(config), run_config(update(config, ALL))
+    thought, judged = flops(ours)
+    everything = flops(all_)[0]
+    judge_P4, scores_P4 = ours.blobs["judge_P4"], ours.blobs["scores_P4"]
+    tokens = judge_P4[:, 1].sum()
+    saved = all_.blobs["scores_P4"][:, 1].sum() - scores_P4[:, 1].sum()
+    net = 1 - (thought + judged) / everything
+    return Outcome(
+        "threads and judge together take fewer flops than all traces would",
+        f"{1 - thought / everything:.1%} of flops saved, {judged / everything:.1%} taken by the "
+        f"judge: {net:+.1%} in all; it reads {tokens / saved:.1f} tokens for each one saved, "
+        f"in {judge_P4[:, 0].mean():.0f} comparisons a question; n = {len(scores_P4)}",
+        net > 0,
+    )
+
+
+STUDY = Study(
+    slug="deepprune",
+    driver=run,
+    config=PruningConfig(),
+    views=("threads", "page_map", "curves", "levels"),
+    about=(
+        "Sixteen threads think about the same question: a few sums of digits, and the sum of their "
+        "values. The prompt is computed once and all fork from it. Most of them will come to the "
+        "same answer, so most of the work is wasted. After a number of tokens a judge reads the "
+        "beginnings of two traces side by side and says how likely their answers agree; each trace "
+        "in turn joins the cluster it agrees with or opens one. A few traces of each cluster go "
+        "on, the others are pruned and their pages freed, and what goes on votes for its whole "
+        "cluster. The judge is a language model of 100,000 parameters, trained on traces of other "
+        "questions by focal loss from evenly drawn classes; what it says is weighed by how much of "
+        "both traces is the same."
+    ),
+    tries=(
+        ("Accuracy against tokens, judge by judge", {"sweep": True, "problems": 24}),
+        ("A judge that only looks at the surface", {"judge": "shared_prefix"}),
+        ("A judge that knows the answers", {"judge": "oracle"}),
+    ),
+    presets={"all traces": ALL, "one cluster": {"clustering.threshold": 0.0}},
+    claims=(
+        Claim(
+            id="oracle",
+            sentence="With a judge that knows, clusters are the distinct answers and the vote is "
+            "that of all traces.",
+            paper="greedy clustering keeps the diversity of answers (abstract)",
+            grade="exact",
+            check=knows,
+            broken={"judge": "oracle", "judge.lies": 0.2},
+        ),
+        Claim(
+            id="foresees",
+            sentence="From unfinished traces the judge foresees who will agree, better than by "
+            "how alike they look.",
+            paper="AUROC 0.87 (0.71 on models never seen, second version), 0.58 by sentence "
+            "embeddings",
+            grade="measured",
+            check=foresees,
+            broken={"judge": "shared_prefix"},
+        ),
+        Claim(
+            id="saves",
+            sentence="Pruning saves tokens and costs next to no accuracy against the vote of all.",
+            paper="more than 80% of tokens saved (65.7% to 88.5%, second version), accuracy "
+            "within 3 points",
+            grade="measured",
+            check=saves,
+            broken={"clustering.threshold": 1.0},
+        ),
+        Claim(
+            id="pays",
+            sentence="What the judge reads costs less than what pruning saves.",
+            paper="not stated: tokens of the judge are not among those counted",
+            grade="measured",
+            check=pays,
+            broken={"clustering.compared": 16},
+        ),
+    ),
+    limits=(
+        "Traces have a hundred tokens, not ten thousand, so the judge is asked when more than a "
+        "third is written and less than two thirds can be saved, where the paper saves 80%. The "
+        "model's slips come evenly along a trace: when the judge is asked, nine pairs of ten are "
+        "letter for letter the same, and what will set them apart has not been written. So the "
+        "judge mostly tells questions that invite slips from those that do not; within a question "
+        "it tells traces apart no better than looking alike does, and its model alone, without "
+        "that weight, hardly at all (0.54). Fewer traces, let finish, do as well here: of the "
+        "first three of sixteen the vote is right as often, for a fifth of the tokens. That the "
+        "judge costs less than it saves holds for a comparison with one member of each cluster."
+    ),
+)

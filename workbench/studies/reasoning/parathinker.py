@@ -23,7 +23,7 @@ from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 CLOSE = 1e-4
 FIRST = 1 << 21  # the first problem that claims are judged on
-FAST, FULL = 40, 1000  # problems of a claim
+FAST, FULL = 30, 1000  # problems of a claim
 WIDE = 8
 TOTAL = 224  # tokens of all paths, where the total is equal
 PART = 0.5  # of what one path with all the tokens solves, and of its critical path

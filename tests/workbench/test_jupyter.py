@@ -162,6 +162,14 @@ def test_a_page_stands_in_frames_of_its_own_server_alone(server):
     assert policy == "frame-ancestors 'self'"
 
 
+def test_a_file_that_a_script_imports_still_wants_a_known_person(server):
+    host, token = server
+    imported = {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Site": "same-origin"}
+    place = "app/static/js/bokeh.js"
+    assert asked(host, place, **imported)[0] == 403
+    assert asked(host, place, **imported, Authorization=f"token {token}")[0] == 200
+
+
 def test_pages_of_a_kernel_that_has_gone_are_said_to_have_gone(server):
     host, token = server
     status, body = asked(host, f"kernel/{KERNEL}/study?name=x", Authorization=f"token {token}")

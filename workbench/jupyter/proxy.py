@@ -6,6 +6,8 @@ sets no cookie here.
 """
 
 import asyncio
+import re
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,6 +21,7 @@ from workbench.jupyter.kernels import reached
 from workbench.jupyter.reached import LARGEST, PERSON, Reached
 
 PING = 30.0  # seconds
+FILES = re.compile(r"/(?:static|components)/[^?]*$")  # scripts and styles, the same for everybody
 FRAMES = ("iframe", "frame", "embed", "object")
 ASKED = ("Accept", "Accept-Encoding", "Accept-Language", "If-None-Match", "If-Modified-Since")
 ANSWERED = (
@@ -36,6 +39,16 @@ class Passing(Guarded):
     def content_security_policy(self) -> str:
         """In a frame of this server's own pages: tabs and cells. A hub forbids every frame."""
         return "frame-ancestors 'self'"
+
+    async def prepare(self, **options: Any) -> None:
+        """A hub asks what a script imports for a token against forged requests, which an import
+        cannot bear: for the app's own files, which tell nothing of anyone, it is given here."""
+        imported = self.request.headers.get("Sec-Fetch-Mode") == "cors"
+        same = self.request.headers.get("Sec-Fetch-Site") == "same-origin"
+        if imported and same and self.request.method == "GET" and FILES.search(self.request.path):
+            with suppress(RuntimeError):  # a server without a hub has none yet, and asks for none
+                self.request.headers["X-XSRFToken"] = self.xsrf_token.decode("utf-8", "replace")
+        await super().prepare(**options)
 
     def from_here(self) -> bool:
         """Below a hub, other people's servers are of the same origin: no frame of theirs either."""

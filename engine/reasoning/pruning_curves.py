@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from engine.core.config import update
-from engine.core.intervals import wilson
 from engine.reasoning.agreement import pairs_of, roc
 from engine.reasoning.clustering import vote
 from engine.reasoning.judge import Judge, Judging, Trace
@@ -53,9 +52,8 @@ def curves(
         if kind != "oracle":
             found[f"curve/{TOLD}/{name}"] = told(whole, tables)
     right = sum(is_right(consensus(traces), traces) for traces in whole)
-    share, (low, high) = right / len(asked), wilson(right, len(asked))
-    ends = np.array([[0.0, 1.0], [share, share], [low, low], [high, high]])
-    found[f"curve/{SPENT}/vote of all traces (bound)"] = ends
+    share = right / len(asked)
+    found[f"curve/{SPENT}/vote of all traces (bound)"] = np.array([[0.0, 1.0], [share, share]])
     found[f"curve/{TOLD}/by chance (bound)"] = np.array([[0.0, 1.0], [0.0, 1.0]])
     return found
 

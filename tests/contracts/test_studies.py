@@ -99,8 +99,6 @@ def test_the_same_check_says_no_where_the_mechanism_is_broken(slug, id, full):
     claim = study(slug).claim(id)
     if claim.timed and not full:
         pytest.skip("a speed of this machine: told by `workbench check`, asserted with --full")
-    if claim.grade == "measured" and not full:
-        pytest.skip("a measurement costs as much again where it is broken: asserted with --full")
     found = outcome(slug, claim, True, full)
     assert not found.holds, f"under {dict(claim.broken)}: {found.measured}"
 

@@ -129,13 +129,17 @@ class Operator:
             if obstacle:
                 raise BadInput(f"variant {forced!r} of {self.name}: {obstacle}")
             return known[forced]
-        obstacles = []
+        obstacles, yielding = [], None
         for variant in known.values():
             obstacle = variant.obstacle(arguments)
-            if not obstacle and not variant.yields(arguments):
+            if obstacle:
+                obstacles.append(f"{variant.name} {obstacle}")
+            elif variant.yields(arguments):
+                yielding = yielding or variant
+            else:
                 return variant
-            obstacle = obstacle or "leaves these to a faster one"
-            obstacles.append(f"{variant.name} {obstacle}")
+        if yielding is not None:
+            return yielding  # nobody it could yield to takes them
         raise BadInput(f"{self.name}: no variant takes these arguments: {'; '.join(obstacles)}")
 
     def __call__(self, *, variant: str = "", **arguments: Any) -> Any:

@@ -24,11 +24,6 @@ class Batch:
     views: Views | None = None  # blocks that sequences see before the one they write to
     paths_T: np.ndarray | None = None  # each token's path of thought from 1 on, 0 for none
 
-    @property
-    def decode_only(self) -> bool:
-        """Whether every sequence brings exactly one new token."""
-        return len(self.tokens_T) == len(self.context_B)
-
 
 def pack(
     chunks: list[list[int]], starts: list[int], pages: list[list[int]], page_size: int

@@ -4,7 +4,7 @@ In come traces in order and, for each, how likely it is to agree with some earli
 clusters (DeepPrune, arXiv 2510.08483, section 4). Only a few members of a cluster are asked about.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Generic, TypeVar
@@ -65,6 +65,19 @@ class Clusters(Generic[Item]):
             best = len(self.groups) - 1
         self.groups[best].append(item)
         return best, means[best] if best < len(means) else 1.0
+
+
+def ballots(groups: Iterable[Sequence[str | None]], weighted: bool) -> list[tuple[str, float]]:
+    """(answer, weight) of each trace that has one, from clusters of answers, None for the others.
+
+    `weighted`: what has an answer votes for its whole cluster.
+    """
+    found = []
+    for group in groups:
+        ended = [answer for answer in group if answer is not None]
+        weight = len(group) / len(ended) if weighted and ended else 1.0
+        found += [(answer, weight) for answer in ended]
+    return found
 
 
 def vote(answers: Sequence[tuple[str, float]]) -> str:

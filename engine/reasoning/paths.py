@@ -14,10 +14,8 @@ from engine.cache.layouts import Block
 from engine.core.errors import BadInput
 from engine.core.events import Mark
 from engine.reasoning.paths_config import ENOUGH, PathsConfig
-from engine.reasoning.reasoner import Reasoner
+from engine.reasoning.reasoner import ENDED, Reasoner
 from engine.reasoning.thread import Thread
-
-ENDED = "the model ended it"  # why a thread is over that has said so itself
 
 
 class Marks(NamedTuple):

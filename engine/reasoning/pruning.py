@@ -12,7 +12,7 @@ from random import Random
 from engine.core.errors import BadInput
 from engine.core.events import Mark, Span
 from engine.core.tags import tag
-from engine.reasoning.clustering import Clusters, vote
+from engine.reasoning.clustering import Clusters, ballots, vote
 from engine.reasoning.judge import Cost, Judging, Trace
 from engine.reasoning.pruning_config import PruningConfig
 from engine.reasoning.reasoner import Reasoner
@@ -70,7 +70,7 @@ class Pruning:
         if tokenizer is None:
             raise BadInput(f"model {self.config.model!r}: it has no tokenizer")
         prompt = tokenizer.encode(problem.prompt + self.config.ask)
-        context = self.reasoner.mind.model.config.max_positions
+        context = self.reasoner.mind.config.max_positions
         if not 1 <= len(prompt) < context:
             raise BadInput(f"prompt: {len(prompt)} tokens; the model takes 1 to {context - 1}")
         root = self.board.start(f"p{number}", prompt.copy(), alone=True)
@@ -101,12 +101,9 @@ class Pruning:
     def voted(self, question: Question) -> str:
         """The answer of most votes; what finished may vote for its whole cluster."""
         answers = self.answers(question)
-        ballots = []
-        for group in question.clusters or [[thread] for thread in question.threads]:
-            ended = [thread.name for thread in group if thread.name in answers]
-            weight = len(group) / len(ended) if self.config.weighted and ended else 1.0
-            ballots += [(answers[name], weight) for name in ended]
-        return vote(ballots)
+        groups = question.clusters or [[thread] for thread in question.threads]
+        said = ([answers.get(thread.name) for thread in group] for group in groups)
+        return vote(ballots(said, self.config.weighted))
 
     def is_right(self, question: Question, answer: str) -> bool:
         """Whether a trace that has finished with this answer is right."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.reasoning.clustering import Clustering, Clusters, vote
+from engine.reasoning.clustering import Clustering, Clusters, ballots, vote
 from engine.reasoning.judge import Judging, Trace
 from engine.reasoning.pruning_config import PruningConfig
 from engine.reasoning.rehearsal import Whole
@@ -50,12 +50,8 @@ def replay(
             tokens += len(trace.tokens)
         else:
             tokens += config.after
-    ballots = []
-    for group in clusters.groups:
-        ended = [j for j in group if j in kept]
-        weight = len(group) / len(ended) if config.weighted else 1.0
-        ballots += [(traces[j].answer, weight) for j in ended]
-    return Replayed(clusters.groups, kept, vote(ballots), tokens)
+    said = ([traces[j].answer if j in kept else None for j in group] for group in clusters.groups)
+    return Replayed(clusters.groups, kept, vote(ballots(said, config.weighted)), tokens)
 
 
 def _column(score_NN: np.ndarray, trace: int, others: list[int]) -> list[float]:

@@ -28,6 +28,7 @@ from engine.reasoning.telling import Emit, Telling, tell_sights
 from engine.reasoning.thread import Thread
 
 PROMPT = "prompt"
+ENDED = "the model ended it"  # why a thread is over that has said so itself
 ATTENTION = "attention_views"  # blobs: a row for each thread whose token is told next
 
 
@@ -242,7 +243,7 @@ class Reasoner:
         thread.depth += 1
         spent = self.board.spent(thread)
         if token in self.mind.eos and not wish.ignore_eos:
-            self.board.end(thread, "finished", "the model ended it")
+            self.board.end(thread, "finished", ENDED)
         elif spent:
             self.board.end(thread, "finished", spent)
         else:

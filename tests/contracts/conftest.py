@@ -1,19 +1,16 @@
 """Where other tests run beside these, a claim's kernels keep to one processor."""
 
-import numba
+from collections.abc import Iterator
+from contextlib import nullcontext
+
 import pytest
-import torch
+
+from tests.one_thread import one_thread
 
 
 @pytest.fixture(autouse=True)
-def one_thread_beside_others(request):
+def masked(request: pytest.FixtureRequest) -> Iterator[None]:
     """Two processes with two busy threads each wait for each other at every barrier."""
-    if not hasattr(request.config, "workerinput"):
+    beside = hasattr(request.config, "workerinput")
+    with one_thread() if beside else nullcontext():
         yield
-        return
-    threads, masked = torch.get_num_threads(), numba.get_num_threads()
-    torch.set_num_threads(1)
-    numba.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-    numba.set_num_threads(masked)

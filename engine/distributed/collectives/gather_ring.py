@@ -6,11 +6,11 @@ from engine.core.config import knob
 from engine.distributed.collective import (
     Collective,
     Pattern,
-    Round,
-    Transfer,
     Transfers,
     around,
     slower,
+    turn,
+    units,
 )
 from engine.hardware.collectives import all_gather
 from engine.hardware.link import Link
@@ -24,13 +24,9 @@ class GatherRing(Collective):
     operation: ClassVar[str] = "all_gather"
 
     def transfers(self, ranks: int, node: int) -> Transfers:
-        rounds: list[Round] = []
-        for step in range(ranks - 1):
-            own = [(at - step) % ranks for at in range(ranks)]
-            rounds.append(tuple(
-                Transfer(at, (at + 1) % ranks, own[at], own[at] + 1, False) for at in range(ranks)
-            ))  # fmt: skip
-        return Transfers(ranks, tuple(rounds))
+        blocks = units(ranks)
+        shifted = [blocks[-1], *blocks[:-1]]  # `turn` begins where member i has block i + 1
+        return Transfers(ranks, tuple(turn(range(ranks), shifted, False)))
 
     def patterns(self, ranks: int, node: int) -> list[Pattern]:
         return [Pattern(around(range(ranks)), 1 / ranks, ranks - 1)]

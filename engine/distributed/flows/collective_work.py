@@ -4,14 +4,14 @@ A member begins a round once it has sent and received all of its last one, and a
 its ends have begun the round.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.core.config import kinds
 from engine.core.errors import BadInput
 from engine.core.names import suggest
-from engine.distributed.collective import OPERATIONS, Collective, Pattern, Round, Transfers
+from engine.distributed.collective import OPERATIONS, Collective, Pattern, Transfers
 from engine.distributed.flows.work import Work
 from engine.hardware.topology import Topology
 
@@ -72,16 +72,6 @@ def in_step(
                 work.send(members[source], members[target], pattern.share * size)
         total += pattern.times * work.played().end
     return total
-
-
-def patterns_of(
-    rounds: Sequence[Round], pieces: int
-) -> Counter[tuple[tuple[int, int, float], ...]]:
-    """What travels at once in each round, and how many rounds are alike."""
-    return Counter(
-        tuple(sorted((a, b, (last - first) / pieces) for a, b, first, last, *_ in round))
-        for round in rounds
-    )
 
 
 def algorithms(operation: str) -> dict[str, Collective]:

@@ -4,16 +4,16 @@ Its products are the vendor library's, which packs what it multiplies: without A
 of tiles that read keys and values where they lie, unless a causal mask leaves half of them out.
 """
 
-import llvmlite.binding as llvm
 import torch
 from torch import Tensor
 
 from engine.kernels.attention.arguments import check
 from engine.kernels.attention.gradients import Algorithm, Switches, Tensors, attend
+from engine.kernels.attention.product_cpu import PANELS
 from engine.kernels.attention.tiles_cpu import backward
 from engine.kernels.operator import Arguments, Variant
 
-WIDE = bool(llvm.get_host_cpu_features().get("avx512f"))  # the tiles' own registers
+WIDE = PANELS > 1  # what the tiles have registers for
 LONG = 1024  # tokens of a sequence from which heads of 128 gain under a causal mask too
 
 

@@ -59,7 +59,7 @@ class _Reading:
         self.cost, self.most, self.encode = Cost(), judge.read, mind.tokenizer.encode
         self.surface = judge.surface
         self.caches = StreamCaches(mind, VirtualClock(), lambda e: None, tell=False, ahead=True)
-        self.work = ForwardWork(mind.model.config, "float32")
+        self.work = ForwardWork(mind.config, "float32")
         self.question = ""
         self.asked: Stream | None = None  # the question, read
         self.kept: dict[str, Stream] = {}  # traces that others were compared with

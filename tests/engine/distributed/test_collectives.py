@@ -1,17 +1,19 @@
 """Collectives as plans: right on plain arrays, exact against closed forms where nothing else is on
 the links, and on real ranks equal to torch's with the plan's bytes on the wire."""
 
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from engine.core.config import kinds
 from engine.core.errors import BadInput
-from engine.distributed.collective import Collective, Transfers
+from engine.distributed.collective import Collective, Round, Transfers
 from engine.distributed.flows.collective_work import (
     algorithms,
     alone,
     in_step,
-    patterns_of,
     times,
 )
 from engine.distributed.launch import launch
@@ -30,6 +32,16 @@ NODES = Cluster(
 )  # fmt: skip
 SHAPES = [(2, 2), (4, 4), (4, 2), (6, 3), (8, 4), (8, 8), (5, 5), (16, 4)]
 REAL = 8  # ranks
+
+
+def patterns_of(
+    rounds: Sequence[Round], pieces: int
+) -> Counter[tuple[tuple[int, int, float], ...]]:
+    """What travels at once in each round, and how many rounds are alike."""
+    return Counter(
+        tuple(sorted((a, b, (last - first) / pieces) for a, b, first, last, *_ in round))
+        for round in rounds
+    )
 
 
 def played(plan: Transfers, held: list[np.ndarray]) -> list[np.ndarray]:

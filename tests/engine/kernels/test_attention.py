@@ -20,6 +20,7 @@ from engine.kernels.attention.reference import hidden
 from engine.kernels.attention.run import KERNELS, MEMORY, run
 from engine.kernels.attention.split import deal, evenness, key_pairs, pairs
 from engine.kernels.attention.work import flops, tile_bytes
+from engine.kernels.operator import Variant
 
 
 @pytest.mark.parametrize("variant", sorted(set(OPERATOR.variants()) - {"library_cpu"}))
@@ -55,6 +56,20 @@ def test_the_library_leaves_what_it_does_not_take_and_sees_no_key_where_there_is
     for switch in ({"causal": True}, {"window": 2}, {"softcap": 1.0}):
         with pytest.raises(BadInput, match="library_cpu.*takes"):
             OPERATOR(variant="library_cpu", **{**given, **switch})
+
+
+def test_a_variant_that_yields_is_picked_only_where_nobody_else_takes(monkeypatch):
+    def variant(name, rank, **choices):
+        return Variant(name, "", "cpu", lambda **given: name, rank=rank, **choices)
+
+    shy = variant("shy", 2, yields=lambda given: True)
+    plain = variant("plain", 1, refuses=lambda given: "" if given["causal"] else "takes none")
+    found = {each.name: each for each in (shy, plain)}
+    monkeypatch.setattr("engine.kernels.operator._variants", lambda package: found)
+    q = torch.zeros(1, 1, 8)
+    assert OPERATOR.pick({"q": q, "causal": True}) is plain
+    assert OPERATOR.pick({"q": q, "causal": False}) is shy
+    assert OPERATOR.pick({"q": q, "causal": True}, "shy") is shy
 
 
 def test_no_sequences_at_all():

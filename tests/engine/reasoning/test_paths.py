@@ -15,7 +15,7 @@ from engine.reasoning.mind import mind_of
 from engine.reasoning.paths import Marks, Paths
 from engine.reasoning.paths_config import PathsConfig
 from engine.reasoning.paths_script import side_by_side
-from engine.reasoning.reasoner import Reasoner
+from engine.reasoning.reasoner import ENDED, Reasoner
 from engine.reasoning.stream_reference import from_scratch
 from tests.engine.models.small import config as shape_of
 from tests.engine.models.small import weights
@@ -113,7 +113,7 @@ def test_the_others_stop_once_enough_have_ended(finish, short):
             fan = fanned.fans[0]
             path = fan.paths[number] if fan.paths else None
             if path is not None and path.alive and len(path.tokens) >= step:
-                fanned.reasoner.board.end(path, "finished", "the model ended it")
+                fanned.reasoner.board.end(path, "finished", ENDED)
 
     paths = Fanned(between=end, finish=finish).fans[0].paths
     stopped = [path for path in paths if "paths have ended" in path.why]

@@ -7,7 +7,8 @@ from engine.core.config import Config, update
 from engine.core.errors import BadInput
 from workbench.session import changed
 
-OWN = ("slug", "seed", "theme", "file", "name", "preset", "frame")  # of the page, not of the study
+# Of the page, not of the study.
+OWN = ("slug", "seed", "theme", "file", "name", "preset", "frame", "paused")
 MOST = 64  # knobs in one address
 
 

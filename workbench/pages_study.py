@@ -61,12 +61,18 @@ class StudyPage:
             link = f'<a href="{address("compare", self.shell.dark)}">compare runs</a>'
             self.said.object = f"<p class='small faint'>kept · {link}</p>"
 
+    def _again(self, _: Any) -> None:
+        self.panel.session.begin(paused=True)
+        self.panel.look()
+
     def _actions(self) -> Any:
+        again = pmui.Button(label="Run again, paused", size="small", variant="text")
+        again.on_click(self._again)
         keep = pmui.Button(label="Keep for comparing", size="small", variant="text")
         keep.on_click(self._keep)
         more = [] if self.embedded else [keep, self.said]
         return pn.FlexBox(
-            *self.panel.tries(), *more, sizing_mode="stretch_width", margin=(0, 0, 16, 0)
+            *self.panel.tries(), again, *more, sizing_mode="stretch_width", margin=(0, 0, 16, 0)
         )
 
     def _downloads(self) -> Any:
@@ -84,7 +90,7 @@ class StudyPage:
         panel, shell = self.panel, self.shell
         self.shelf.check_room(person())
         if panel.session.run is None:
-            panel.session.begin()
+            panel.session.begin(paused=asked("paused") == "true")
         panel.look()
         shell.on_dark(panel.dark)
         shell.page.param.update(

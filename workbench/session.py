@@ -78,8 +78,11 @@ class Session:
             self._timer.cancel()
             self._timer = None
 
-    def begin(self) -> Run | None:
-        """Start a run of the present config now, stopping the one before; None when closed."""
+    def begin(self, *, paused: bool = False) -> Run | None:
+        """Start a run of the present config now, stopping the one before; None when closed.
+
+        `paused`: it stands before its first step.
+        """
         with self._lock:
             self._cancel()
             if self._closed:
@@ -87,7 +90,9 @@ class Session:
             if self.run is not None:
                 self.run.stop()
             self.turned, self.said = time.monotonic(), ""
-            run = Run.start(self.driver, self.config, seed=self.seed, study=self.study)
+            run = Run.start(
+                self.driver, self.config, seed=self.seed, study=self.study, paused=paused
+            )
             self.keep(run)
         self.begun()
         return run

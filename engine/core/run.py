@@ -123,10 +123,23 @@ class Run:
         self.path: Path | None = None
 
     @classmethod
-    def start(cls, driver: Driver, config: Config, *, seed: int = 0, study: str = "") -> "Run":
-        """Start `driver` on `config` in a thread of its own and return at once."""
+    def start(
+        cls,
+        driver: Driver,
+        config: Config,
+        *,
+        seed: int = 0,
+        study: str = "",
+        paused: bool = False,
+    ) -> "Run":
+        """Start `driver` on `config` in a thread of its own and return at once.
+
+        `paused`: it stands before its first step until it is resumed or stepped.
+        """
         log = Log()
         run = cls(log, config, Live(log, seed, study))
+        if paused:
+            run.pause()
         run.thread = threading.Thread(
             target=run._drive, args=(driver,), name=f"run {study}", daemon=True
         )

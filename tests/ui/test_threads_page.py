@@ -14,7 +14,7 @@ from engine.reasoning.config import ReasoningConfig
 from engine.reasoning.run import run
 
 pytestmark = pytest.mark.ui
-STUDY = "/study?slug=hogwild&workers=2&budget=900&layout=independent&sampling.ignore_eos=true"
+STUDY = "/study?slug=hogwild&paused=true&workers=2&layout=independent&sampling.ignore_eos=true"
 LANES = ".pw-lanes canvas"
 
 
@@ -68,7 +68,8 @@ def test_threads_are_paused_forked_spoken_to_and_killed_by_the_mouse(visit, tmp_
     page = seen.open(STUDY)
     fork = page.get_by_role("button", name="Fork here", exact=True)
     fork.wait_for()
-    page.get_by_role("button", name="Pause the run (space)").click()
+    for _ in range(3):
+        page.get_by_role("button", name="One step on (→)").click()
     seen.settled()
     lanes = page.locator(LANES)
     lanes.click(position={"x": 60, "y": 38})  # alice

@@ -93,7 +93,7 @@ def test_outputs_are_found_and_cleared(tmp_path, capsys):
     cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "1"})]
     book = write(tmp_path / "held.ipynb", new_markdown_cell("# x"), cell)
     assert main(["notebooks", "check", str(tmp_path)]) == 1
-    assert "1 cells hold outputs, 1 a count" in capsys.readouterr().out
+    assert "1 cell holds outputs, 1 a count" in capsys.readouterr().out
     assert main(["notebooks", "clear", str(book)]) == 0
     assert main(["notebooks", "check", str(tmp_path)]) == 0
 

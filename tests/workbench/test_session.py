@@ -5,6 +5,7 @@ import time
 import pytest
 
 from engine.core.errors import BadInput
+from engine.core.events import Span
 from tests.workbench.toy import TOY
 from workbench import session as sessions
 from workbench.session import IDLE, KEEP, Session, changed
@@ -58,6 +59,16 @@ def test_the_oldest_runs_go_first(session):
         session.begin().wait(5)
     assert len(session.runs) == KEEP
     assert session.runs[0].log.opened.seed == 3
+
+
+def test_a_run_can_start_paused_and_be_taken_step_by_step(session):
+    run = session.begin(paused=True)
+    run.wait(0.2)
+    assert run.state == "paused"
+    assert not [event for event in run.log if isinstance(event, Span)]
+    run.resume()
+    run.wait(5)
+    assert run.state == "closed"
 
 
 def test_a_closed_session_starts_nothing(session):

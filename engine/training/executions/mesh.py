@@ -12,8 +12,9 @@ from engine.distributed.launch import launch
 from engine.distributed.merge import lane, merged
 from engine.distributed.mesh import MeshShape
 from engine.training.execution import Carried, Execution
-from engine.training.parallel.config import MeshTrainingConfig, Sizes
+from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.parallelism import LeftOut
+from engine.training.parallel.sizes import Sizes
 from engine.training.parallel.truth import errors, of_place
 from engine.training.parallel.work import STEP, work
 from engine.training.parallel.zero import Zero

@@ -1,7 +1,7 @@
 """Causal attention of a tensor rank's heads, over a sequence that context ranks may share.
 
 Shape letters: B sequences, T tokens here, H query heads here, G key/value heads here, S = H / G,
-D head size.
+D head size, E value size.
 """
 
 from typing import Any, cast
@@ -15,17 +15,33 @@ from engine.distributed.axis import Axis
 from engine.training.parallel.parallelism import Parallelism
 from engine.training.sequence.algorithm import Kept, SequenceAttention, Tensors
 from engine.training.sequence.piece import Piece
+from engine.training.streamed.attention import Scores
+from engine.training.streamed.attention import attend as tiled
 
 
 def attend(
+    parallel: Parallelism, q_BTHD: Tensor, k_BTGD: Tensor, v_BTGE: Tensor, scale: float,
+    window: int = 0, cap: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """o_BTHE; tokens are those of the context rank, in the order its spans name them. `window` and
+    `cap` (0: none) are for sequences that lie on one rank."""
+    if parallel.context.size > 1:
+        assert not (window or cap)
+        # Programs take values as wide as keys: what is added is nought and cut off again.
+        width = v_BTGE.shape[-1]
+        v_BTGD = F.pad(v_BTGE, (0, k_BTGD.shape[-1] - width))
+        return _split(parallel, q_BTHD, k_BTGD, v_BTGD, scale)[..., :width]
+    if window or cap:
+        return tiled(q_BTHD, k_BTGD, v_BTGE, Scores(scale, window, cap))
+    q, k, v = (x.transpose(1, 2) for x in (q_BTHD, k_BTGD, v_BTGE))
+    o = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale, enable_gqa=True)
+    return o.transpose(1, 2)
+
+
+def _split(
     parallel: Parallelism, q_BTHD: Tensor, k_BTGD: Tensor, v_BTGD: Tensor, scale: float
 ) -> Tensor:
-    """o_BTHD; tokens are those of the context rank, in the order its spans name them."""
     B, _, H, D = q_BTHD.shape
-    if parallel.context.size == 1:
-        q, k, v = (x.transpose(1, 2) for x in (q_BTHD, k_BTGD, v_BTGD))
-        o = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale, enable_gqa=True)
-        return o.transpose(1, 2)
     piece = parallel.piece(D, H * B)
     # Programs scale by the head's size; a model may ask for another factor.
     q_BGSTD = (q_BTHD * (scale / piece.scale)).unflatten(2, (k_BTGD.shape[2], -1))

@@ -1,7 +1,5 @@
 """The knobs of a training step on a mesh of real ranks: the model, the mesh, what is dealt."""
 
-from typing import Literal
-
 import torch
 from pydantic import model_validator
 from torch import Tensor
@@ -9,10 +7,9 @@ from torch import Tensor
 from engine.core.config import Choice, Config, knob
 from engine.core.errors import BadInput
 from engine.distributed.mesh import MeshShape
-from engine.models.config import ModelConfig
-from engine.models.families import parse
 from engine.training.parallel.parallelism import LeftOut, parts_fit
-from engine.training.parallel.shards import divides
+from engine.training.parallel.shards import divides, supported
+from engine.training.parallel.sizes import Sizes
 from engine.training.parallel.zero import Learning, Zero
 from engine.training.parallel.zeros.nothing import Nothing
 from engine.training.pipeline_schedule import Pipe, PipelineSchedule
@@ -27,42 +24,6 @@ from engine.training.sequence.policies.ring import Ring
 
 MODEL, MORE = "model", "more"
 MOST = 16  # processes of one run
-
-
-class Sizes(Config):
-    """A tiny dense transformer."""
-
-    family: Literal["llama", "qwen2", "qwen3"] = knob(
-        "llama", "llama; qwen2 adds biases, qwen3 norms of queries and keys"
-    )
-    hidden: int = knob(32, "residual width", low=8, high=4096)
-    width: int = knob(64, "width of the feed-forward", low=8, high=16384)
-    layers: int = knob(2, "transformer layers", low=1, high=64)
-    heads: int = knob(8, "query heads", low=1, high=64)
-    kv_heads: int = knob(4, "key/value heads", low=1, high=64)
-    vocabulary: int = knob(48, "entries of the vocabulary", low=8, high=65536)
-    tied: bool = knob(False, "the head is the embedding")
-
-    def model(self) -> ModelConfig:
-        names = {"llama": "Llama", "qwen2": "Qwen2", "qwen3": "Qwen3"}
-        return parse(
-            {
-                "architectures": [f"{names[self.family]}ForCausalLM"],
-                "model_type": self.family,
-                "vocab_size": self.vocabulary,
-                "hidden_size": self.hidden,
-                "intermediate_size": self.width,
-                "num_hidden_layers": self.layers,
-                "num_attention_heads": self.heads,
-                "num_key_value_heads": self.kv_heads,
-                "head_dim": max(2, self.hidden // self.heads // 2 * 2),
-                "hidden_act": "silu",
-                "max_position_embeddings": 4096,
-                "rms_norm_eps": 1e-5,
-                "rope_theta": 10_000.0,
-                "tie_word_embeddings": self.tied,
-            }
-        )
 
 
 class MeshTrainingConfig(Config):
@@ -105,12 +66,14 @@ class MeshTrainingConfig(Config):
             )
         if self.planned:
             self._pipeline_fits()
-        divides(self.model.model(), mesh.tensor)
+        model = self.model.model()
+        supported(model, mesh.context)
+        divides(model, mesh.tensor)
         spans = self.spans()
         if self.sequence:
             parts_fit(sum(map(len, spans[0])), mesh.tensor)
         if mesh.context > 1:
-            self.attention.fits(mesh.context, self.model.kv_heads // mesh.tensor)
+            self.attention.fits(mesh.context, model.kv_heads // mesh.tensor)
         return self
 
     def _pipeline_fits(self) -> None:
@@ -118,11 +81,6 @@ class MeshTrainingConfig(Config):
             raise BadInput(
                 f"zero {self.zero.kind}: a stage's weights stay whole from microbatch to "
                 "microbatch; take optimizer or nothing, or one microbatch and no pipeline"
-            )
-        if self.model.tied and self.mesh.pipeline > 1:
-            raise BadInput(
-                "model.tied: the head is the embedding, which would lie on two pipeline ranks; "
-                "set model.tied=false"
             )
         stages = self.plan().stages
         if stages > self.model.layers:

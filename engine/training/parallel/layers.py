@@ -9,6 +9,8 @@ from collections.abc import Mapping
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.models.config import ModelConfig
+from engine.models.layers import ACTIVATIONS
 from engine.training.parallel.cross_entropy import owned
 from engine.training.parallel.parallelism import Parallelism
 
@@ -18,10 +20,21 @@ def column(w: Mapping[str, Tensor], role: str, x_BTC: Tensor) -> Tensor:
     return F.linear(x_BTC, w[role], w.get(f"{role}.bias"))
 
 
+def inner(config: ModelConfig, w: Mapping[str, Tensor], x_BTC: Tensor, prefix: str = "") -> Tensor:
+    """The rank's part of a feed-forward's inner width; `prefix` picks an expert."""
+    act, up = ACTIVATIONS[config.activation], column(w, f"{prefix}up", x_BTC)
+    return act(column(w, f"{prefix}gate", x_BTC)) * up if config.gated else act(up)
+
+
 def row(parallel: Parallelism, w: Mapping[str, Tensor], role: str, x_BTO: Tensor,
         task: str) -> Tensor:  # fmt: skip
     """y_BTC: the sum over tensor ranks of their input columns' products; the bias once."""
-    y_BTC = parallel.out_of(F.linear(x_BTO, w[role]), task)
+    return with_bias(parallel, w, role, parallel.out_of(F.linear(x_BTO, w[role]), task), task)
+
+
+def with_bias(parallel: Parallelism, w: Mapping[str, Tensor], role: str, y_BTC: Tensor,
+              task: str) -> Tensor:  # fmt: skip
+    """What came out of a sum over tensor ranks, with the bias of that role where it has one."""
     bias = w.get(f"{role}.bias")
     if bias is None:
         return y_BTC

@@ -12,7 +12,7 @@ from engine.training.parallel.regions import enter, gathered, leave, scattered
 from engine.training.sequence.algorithm import SequenceAttention
 from engine.training.sequence.piece import Piece
 
-LeftOut = Literal["nothing", "activations", "gradients"]
+LeftOut = Literal["nothing", "activations", "gradients", "tied"]
 
 
 @dataclass(frozen=True)

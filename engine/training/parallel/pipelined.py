@@ -4,6 +4,7 @@ Each place of the plan is a set of tensor, context and data ranks that all follo
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,12 +19,30 @@ from engine.training.plan import WHOLE, Plan
 from engine.training.stage import Stage
 
 
+@dataclass(frozen=True)
+class Tied:
+    """An embedding that is the head too, by name, and the two pipeline ranks that have it (Megatron
+    all-reduces their gradients, arXiv 1909.08053 and 2104.04473)."""
+
+    name: str
+    axis: Axis
+
+
+def tied_ranks(plan: Plan, pipe: Axis) -> list[int]:
+    """The ranks of the first stage and of the last, where they are two and this is one of them."""
+    homes = {plan.rank_of[0], plan.rank_of[plan.stages - 1]}
+    if len(homes) == 1 or pipe.at not in homes:
+        return []
+    return sorted(pipe.members[home] for home in homes)
+
+
 def step(
     config: MeshTrainingConfig, plan: Plan, axis: Axis, stages: Mapping[int, ShardedStage],
-    trained: Trained, given: tuple[Tensor, Tensor],
+    trained: Trained, given: tuple[Tensor, Tensor], tied: "Tied | None" = None,
 ) -> Tensor:  # fmt: skip
-    """All passes of one step; the gradients are with `trained`. The loss of this rank's tokens,
-    as a share of all of them; nought where the last stage is elsewhere."""
+    """All passes of one step; the gradients are with `trained`, that of a `tied` head summed with
+    its embedding's. The loss of this rank's tokens, as a share of all of them; nought where the
+    last stage is elsewhere."""
     count = config.microbatches
     parts = [x.chunk(count) for x in given]
     batch = list(zip(*parts, strict=True))
@@ -31,7 +50,13 @@ def step(
     # The sums over replicas and the update are made once all passes are done.
     ends = dict.fromkeys(WHOLE, _nothing)
     done = axis.follow(program(Duty(plan, axis.at, range(axis.size), mine, batch, ends)))
-    trained.take({name: g for found in done.gradients.values() for name, g in found.items()})
+    found: dict[str, Tensor] = {}
+    for gradients in done.gradients.values():
+        for name, gradient in gradients.items():
+            found[name] = found[name] + gradient if name in found else gradient
+    if tied is not None:
+        found[tied.name] = tied.axis.all_reduce(found[tied.name], "tied")
+    trained.take(found)
     return torch.tensor(sum(done.losses.values()) / count)
 
 

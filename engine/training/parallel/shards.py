@@ -1,10 +1,12 @@
 """Which part of each weight a tensor rank holds, by Hugging Face name; cut and joined again.
 
-Query, key, value, gate and up are split by output rows, whole heads each; out and down by input
-columns; embedding and head by vocabulary; norms are whole on every rank.
+The two rules of `engine.training.shard_rules` say how each weight is split: what makes queries,
+keys, values and inner widths by output rows, what writes back by input columns, embedding and head
+by vocabulary; norms, routers and what makes latents are whole on every rank.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -12,43 +14,51 @@ from torch import Tensor
 from engine.core.errors import BadInput
 from engine.models.config import ModelConfig
 from engine.models.parameters import Parameter, layer_parameters, outer_parameters
-
-ROWS = ("embedding", "head", "query", "key", "value", "gate", "up")
-COLUMNS = ("out", "down")
-
-
-def split_along(parameter: Parameter) -> int | None:
-    """The dimension tensor ranks share; None where each has the whole."""
-    role, _, bias = parameter.roles[0][0].partition(".")
-    if role in ROWS:
-        return 0
-    return 1 if role in COLUMNS and not bias else None
+from engine.training.shard_rules.plan import Plan, Split
+from engine.training.shard_rules.rules import Rules, derive
 
 
-def supported(config: ModelConfig) -> None:
-    """Raises BadInput where the model is not a dense one of Llama's kind."""
+def splits(config: ModelConfig, tensor: int) -> Plan:
+    """How every weight is split among `tensor` ranks, where sizes divide (see `divides`)."""
+    plan = derive(config, tensor, Rules())
+    # A table of learnt positions may be as long as the vocabulary.
+    whole = [p.name for p in outer_parameters(config) if p.roles[0][0] == "positions"]
+    return plan | dict.fromkeys(whole, "whole")
+
+
+def split_along(parameter: Parameter, split: Split) -> int | None:
+    """The dimension of the stored tensor that ranks share; None where each has the whole."""
+    if split == "whole":
+        return None
+    return int((split == "columns") != parameter.transposed)
+
+
+def supported(config: ModelConfig, context: int = 1) -> None:
+    """Raises BadInput where the model cannot be split among tensor and `context` ranks."""
+    latent = config.latent
     for what, there in (
-        ("latent attention", config.latent is not None),
-        ("experts", any(config.expert_layers)),
-        ("learnt positions", config.rotary is None),
-        ("a softcap in attention", bool(config.attention_softcap)),
-        ("an attention window", any(config.windows)),
-    ):
+        ("values wider than keys, which context ranks do not exchange",
+         context > 1 and latent is not None and latent.value > latent.nope + latent.rope),
+        ("embeddings of paths of thought, which tensor ranks do not split", config.paths > 0),
+        ("a softcap in attention, which context ranks do not apply",
+         context > 1 and config.attention_softcap > 0),
+        ("an attention window, which context ranks do not keep to",
+         context > 1 and any(config.windows)),
+    ):  # fmt: skip
         if there:
-            raise BadInput(
-                f"model {config.architecture}: has {what}, which is not split among tensor ranks "
-                "here; take a dense Llama, Mistral or Qwen"
-            )
+            raise BadInput(f"model {config.architecture}: has {what}; take another or one rank")
 
 
 def divides(config: ModelConfig, tensor: int) -> None:
     """Raises BadInput naming what does not come out even among `tensor` ranks."""
-    for what, number in (
-        ("attention heads", config.heads),
-        ("key/value heads", config.kv_heads),
-        ("width of the feed-forward", config.width),
-        ("vocabulary", config.vocab),
-    ):
+    moe, sizes = config.experts, [("attention heads", config.heads)]
+    if config.latent is None:
+        sizes.append(("key/value heads", config.kv_heads))
+    if not all(config.expert_layers):
+        sizes.append(("width of the feed-forward", config.width))
+    if moe and any(config.expert_layers):
+        sizes += [("width of an expert", moe.width), ("width of the shared experts", moe.shared)]
+    for what, number in (*sizes, ("vocabulary", config.vocab)):
         if number % tensor:
             raise BadInput(
                 f"model: {what} {number} cannot be dealt evenly to {tensor} tensor ranks; "
@@ -59,33 +69,67 @@ def divides(config: ModelConfig, tensor: int) -> None:
 def stage_parameters(
     config: ModelConfig, layers: Iterable[int], first: bool, last: bool
 ) -> Iterator[Parameter]:
-    """What a stage of these layers holds: `first` the embedding, `last` the norm and the head."""
+    """What a stage of these layers holds: `first` the embeddings, `last` the norm and the head."""
     for parameter in outer_parameters(config):
-        embedding = parameter.roles[0][0] == "embedding"
-        if (embedding and (first or (last and config.tied))) or (not embedding and last):
+        role = parameter.roles[0][0]
+        if role in ("embedding", "positions"):
+            wanted = first or (last and config.tied and role == "embedding")
+        else:
+            wanted = last
+        if wanted:
             yield parameter
     for layer in layers:
         yield from layer_parameters(config, layer)
 
 
-def cut(parameter: Parameter, weight: Tensor, at: int, ranks: int) -> Tensor:
-    """Tensor rank `at`'s part of a whole weight, a copy of its own."""
+def part_of(parameter: Parameter, split: Split, ranks: int) -> Parameter:
+    """A tensor rank's part as a parameter of its own: its shape and the rows of its roles."""
+    dim = split_along(parameter, split)
+    if dim is None:
+        return parameter
+    shape = list(parameter.shape)
+    shape[dim] //= ranks
+    rows = ranks if split == "rows" else 1
+    roles = tuple((role, count // rows) for role, count in parameter.roles)
+    return replace(parameter, shape=tuple(shape), roles=roles)
+
+
+def cut(parameter: Parameter, weight: Tensor, split: Split, at: int, ranks: int) -> Tensor:
+    """Tensor rank `at`'s part of a whole weight, a copy of its own; roles that share a tensor are
+    cut each by itself."""
     if tuple(weight.shape) != parameter.shape:
         raise BadInput(
             f"weight {parameter.name}: has shape {tuple(weight.shape)}, the config says "
             f"{parameter.shape}; give the whole weights of this model, not a rank's part"
         )
-    dim = split_along(parameter)
-    part = weight if dim is None else weight.chunk(ranks, dim)[at]
-    return part.detach().clone(memory_format=torch.contiguous_format)
+    dim = split_along(parameter, split)
+    if dim is None:
+        return weight.detach().clone(memory_format=torch.contiguous_format)
+    pieces = [piece.chunk(ranks, dim)[at] for piece in _pieces(parameter, weight, split, dim)]
+    return torch.cat([piece.detach() for piece in pieces], dim)
 
 
 def joined(
-    parameters: Iterable[Parameter], parts: Sequence[Mapping[str, Tensor]]
+    parameters: Iterable[Parameter], parts: Sequence[Mapping[str, Tensor]], plan: Plan
 ) -> dict[str, Tensor]:
-    """Whole tensors from all tensor ranks' parts."""
+    """Whole tensors from all tensor ranks' parts, of those parameters that each of them has."""
     found = {}
     for parameter in parameters:
-        dim, each = split_along(parameter), [part[parameter.name] for part in parts]
-        found[parameter.name] = each[0] if dim is None else torch.cat(each, dim)
+        if any(parameter.name not in part for part in parts):
+            continue
+        split = plan[parameter.name]
+        dim, each = split_along(parameter, split), [part[parameter.name] for part in parts]
+        if dim is None:
+            found[parameter.name] = each[0]
+            continue
+        own = part_of(parameter, split, len(parts))
+        pieces = zip(*(_pieces(own, part, split, dim) for part in each), strict=True)
+        found[parameter.name] = torch.cat([p for role in pieces for p in role], dim)
     return found
+
+
+def _pieces(parameter: Parameter, weight: Tensor, split: Split, dim: int) -> Sequence[Tensor]:
+    """What each role has of the dimension that is split."""
+    if split == "columns":
+        return [weight]
+    return weight.split([rows for _, rows in parameter.roles], dim)

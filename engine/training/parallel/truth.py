@@ -12,7 +12,7 @@ from engine.distributed.record import Record
 from engine.models.parameters import all_parameters
 from engine.models.reference import dense
 from engine.training.parallel.config import MeshTrainingConfig
-from engine.training.parallel.shards import joined
+from engine.training.parallel.shards import joined, splits
 from engine.training.parallel.work import fresh
 from engine.training.parallel.zero import Learning
 
@@ -31,10 +31,14 @@ def truth(config: MeshTrainingConfig) -> tuple[Tensor, Found, Found]:
         logits_BTV = dense(model, weights, ids[:, :-1])
         loss = F.cross_entropy(logits_BTV.flatten(0, 1), ids[:, 1:].flatten())
         loss.backward()
+        for weight in weights.values():
+            if weight.grad is None:  # an expert that no token found learns nothing, and decays
+                weight.grad = torch.zeros_like(weight)
         losses.append(loss.detach())
         if step + 1 < config.steps:
             optimizer.step()
-    gradients = {name: w.grad.clone() for name, w in weights.items() if w.grad is not None}
+    slopes = {name: w.grad for name, w in weights.items() if w.grad is not None}
+    gradients = {name: grad.clone() for name, grad in slopes.items() if grad.any()}
     optimizer.step()
     return torch.stack(losses), gradients, {name: w.detach() for name, w in weights.items()}
 
@@ -56,7 +60,8 @@ def whole(
     config: MeshTrainingConfig, records: Sequence[Record], kind: str, data: int, context: int
 ) -> Found:
     """`kind` (gradient, weight) as the tensor ranks of one replica and context rank have it."""
-    parameters = list(all_parameters(config.model.model()))
+    model = config.model.model()
+    parameters = list(all_parameters(model))
     parts: list[Found] = [{} for _ in range(config.mesh.tensor)]
     for record in records:
         place = config.mesh.place(record.rank)
@@ -64,7 +69,7 @@ def whole(
             names = [p.name for p in parameters if f"{kind}/{p.name}" in record.arrays]
             found = {name: torch.from_numpy(record.array(f"{kind}/{name}")) for name in names}
             parts[place["tensor"]] |= found
-    return joined(parameters, parts)
+    return joined(parameters, parts, splits(model, config.mesh.tensor))
 
 
 def errors(config: MeshTrainingConfig, records: Sequence[Record]) -> dict[str, float]:

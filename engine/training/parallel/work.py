@@ -4,18 +4,20 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.core.events import Level, Mark
 from engine.distributed.axis import Axis
 from engine.distributed.mesh import Mesh
 from engine.distributed.pieces import in_pieces
 from engine.distributed.rank import Rank
+from engine.models.config import ModelConfig
+from engine.models.parameters import outer_parameters
 from engine.training.language import fresh_weights
 from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.model import ShardedStage
 from engine.training.parallel.parallelism import Parallelism
-from engine.training.parallel.pipelined import owned
+from engine.training.parallel.pipelined import Tied, owned, tied_ranks
 from engine.training.parallel.pipelined import step as pipelined
 from engine.training.parallel.zero import Bytes, Trained
 from engine.training.sequence.problem import dealt as dealt_positions
@@ -76,7 +78,12 @@ class MeshRun:
             self.plan = config.plan()
             layers = owned(self.plan, self.pipe.at, dealt(model.layers, self.plan.stages))
         weights = fresh(config)
-        self.stages = {n: ShardedStage(model, weights, parallel, x) for n, x in layers.items()}
+        self.stages: dict[int, ShardedStage] = {}
+        had: dict[str, nn.Parameter] = {}
+        for number, part in layers.items():
+            self.stages[number] = made = ShardedStage(model, weights, parallel, part, had)
+            had |= made.named()
+        self.tied = self._tied(model)
         if config.left_out == "gradients":
             data = Axis(rank, "dp", [rank.rank])
         self.trained = config.zero.trained(list(self.stages.values()), data, config.learning)
@@ -89,7 +96,9 @@ class MeshRun:
         if self.plan is None:
             loss = self._passes(given)
         else:
-            loss = pipelined(config, self.plan, self.pipe, self.stages, self.trained, given)
+            loss = pipelined(
+                config, self.plan, self.pipe, self.stages, self.trained, given, self.tied
+            )
         self.trained.finish()
         _levels(self.rank, self.trained)
         return self.everyone.all_reduce(loss, "loss")
@@ -98,6 +107,14 @@ class MeshRun:
         """The optimiser's step; its gradients go."""
         _said(self.rank, "optimiser", self.trained.update)
         self.trained.forget()
+
+    def _tied(self, model: ModelConfig) -> Tied | None:
+        if self.plan is None or not model.tied or self.config.left_out == "tied":
+            return None
+        both = tied_ranks(self.plan, self.pipe)
+        return (
+            Tied(outer_parameters(model)[0].name, Axis(self.rank, "tied", both)) if both else None
+        )
 
     def _passes(self, given: tuple[Tensor, Tensor]) -> Tensor:
         """One forward and one backward of all layers; the loss of this rank's tokens, as a share

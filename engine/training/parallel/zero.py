@@ -51,10 +51,13 @@ class Trained(ABC):
     def take(self, gradients: Mapping[str, Tensor]) -> None:
         """Gradients that came by another way than `backward` of a loss."""
         for name, parameter in self.named.items():
+            found = gradients.get(name)
+            if found is None:  # nothing depends on it smoothly, such as what steers a router
+                found = torch.zeros_like(parameter)
             if parameter.grad is None:
-                parameter.grad = gradients[name]
+                parameter.grad = found
             else:
-                parameter.grad.copy_(gradients[name])
+                parameter.grad.copy_(found)
 
     @abstractmethod
     def finish(self) -> None:

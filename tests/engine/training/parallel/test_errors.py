@@ -1,5 +1,7 @@
 """What cannot be split is told in one line: what, by how much, and what to do."""
 
+from typing import get_args
+
 import pytest
 import torch
 
@@ -7,8 +9,9 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.models.families import parse
 from engine.models.parameters import all_parameters
-from engine.training.parallel.config import MeshTrainingConfig, Sizes
-from engine.training.parallel.shards import cut, joined, supported
+from engine.training.parallel.config import MeshTrainingConfig
+from engine.training.parallel.shards import cut, joined, splits, supported
+from engine.training.parallel.sizes import Family, Sizes
 
 CASES = {
     "attention heads 6 cannot be dealt evenly to 4 tensor ranks": {
@@ -32,7 +35,12 @@ CASES = {
     "zero weights: a stage's weights stay whole": {
         "mesh.pipeline": 2, "microbatches": 2, "zero": "weights",
     },
-    "model.tied: the head is the embedding": {"mesh.pipeline": 2, "model.tied": True},
+    "width of an expert 65 cannot": {
+        "mesh.tensor": 2, "model.family": "mixtral", "model.width": 65,
+    },
+    "Gemma2ForCausalLM: has a softcap in attention, which context ranks": {
+        "mesh.context": 2, "model.family": "gemma2",
+    },
     "model.layers 2: cannot be dealt to 4 stages": {"mesh.pipeline": 4},
     "32 ranks, at most 16": {"mesh.data": 4, "mesh.tensor": 8},
     "tokens 6 of a rank: sequence-parallel norms": {
@@ -48,22 +56,25 @@ def test_what_does_not_divide_says_so(told):
     assert "\n" not in str(found.value)
 
 
-def test_models_of_other_kinds_are_refused_by_what_they_have():
+def test_what_ranks_do_not_split_is_told_by_name():
     raw = Sizes().model().raw
-    moe = {
-        **raw, "architectures": ["MixtralForCausalLM"], "model_type": "mixtral",
-        "num_local_experts": 4, "num_experts_per_tok": 2,
-    }  # fmt: skip
-    with pytest.raises(BadInput, match="MixtralForCausalLM: has experts"):
-        supported(parse(moe))
+    with pytest.raises(BadInput, match="LlamaForCausalLM: has embeddings of paths of thought"):
+        supported(parse({**raw, "thinking_paths": 2}))
+    with pytest.raises(BadInput, match="MistralForCausalLM: has an attention window"):
+        named = {"architectures": ["MistralForCausalLM"], "model_type": "mistral"}
+        supported(parse({**raw, **named, "sliding_window": 8}), context=2)
 
 
-def test_a_rank_s_part_is_not_taken_for_the_whole():
-    parameters = list(all_parameters(Sizes().model()))
+@pytest.mark.parametrize("family", get_args(Family))
+def test_a_rank_s_part_is_not_taken_for_the_whole(family):
+    model = update(Sizes(), {"family": family}).model()
+    parameters, plan = list(all_parameters(model)), splits(model, 2)
     whole = {p.name: torch.randn(p.shape) for p in parameters}
-    parts = [{p.name: cut(p, whole[p.name], at, 2) for p in parameters} for at in range(2)]
-    back = joined(parameters, parts)
+    parts = [
+        {p.name: cut(p, whole[p.name], plan[p.name], at, 2) for p in parameters} for at in range(2)
+    ]
+    back = joined(parameters, parts, plan)
     assert all(torch.equal(back[name], whole[name]) for name in whole)
-    query = next(p for p in parameters if p.roles[0][0] == "query")
+    out = next(p for p in parameters if p.roles[0][0] == "out")
     with pytest.raises(BadInput, match="give the whole weights"):
-        cut(query, parts[0][query.name], 0, 2)
+        cut(out, parts[0][out.name], plan[out.name], 0, 2)

@@ -12,6 +12,37 @@ RIGHT = {
     "matrices": {"mesh.tensor": 2},
     "matrices, norms split": {"mesh.tensor": 2, "sequence": True},
     "biases": {"mesh.tensor": 2, "sequence": True, "model.family": "qwen2"},
+    "experts": {"mesh.tensor": 2, "model.family": "mixtral", "steps": 2},
+    "experts, norms of heads and of tokens split": {
+        "mesh.tensor": 2, "model.family": "qwen3_moe", "sequence": True,
+    },
+    "experts dealt to replicas, ZeRO-3": {
+        "mesh.data": 2, "model.family": "qwen3_moe", "model.experts": 8, "zero": "weights",
+        "batch": 2, "tokens": 4,
+    },
+    "latents": {"mesh.tensor": 2, "model.family": "deepseek_v2"},
+    "latents of queries too, experts in groups": {
+        "mesh.tensor": 2, "model.family": "deepseek_v3", "sequence": True, "steps": 2,
+    },
+    "latents over sequences": {"mesh.context": 2, "model.family": "deepseek_v3"},
+    "learnt positions, fused queries": {
+        "mesh.tensor": 2, "model.family": "gpt2", "sequence": True, "model.tied": True,
+    },
+    "learnt positions over sequences": {"mesh.context": 2, "model.family": "gpt2"},
+    "caps, windows, four norms": {
+        "mesh.tensor": 2, "model.family": "gemma2", "sequence": True, "model.tied": True,
+    },
+    "head and embedding on two stages": {
+        "mesh.pipeline": 2, "microbatches": 2, "model.tied": True, "steps": 2,
+        "model.family": "gpt2", "schedule": "zb_h1",
+    },
+    "head and embedding on one rank's two stages": {
+        "mesh.pipeline": 2, "microbatches": 2, "model.tied": True, "steps": 2,
+        "model.layers": 4, "schedule": "zb_v", "zero": "optimizer",
+    },
+    "experts and latents in a pipeline": {
+        "mesh.pipeline": 2, "microbatches": 2, "model.family": "deepseek_v3", "steps": 2,
+    },
     "norms of heads, tied": {"mesh.tensor": 2, "model.family": "qwen3", "model.tied": True},
     "sequences, ring": {"mesh.context": 2},
     "sequences, heads dealt": {"mesh.context": 2, "attention": "all_to_all"},
@@ -20,12 +51,15 @@ RIGHT = {
         name: {"mesh.data": 2, "zero": kind, "steps": 3, "model.hidden": 40, "model.vocabulary": 51}
         for name, kind in ZEROS.items()
     },
-}
+}  # fmt: skip
 WRONG = {
+    "no sum of a tied head's gradients": {
+        "mesh.pipeline": 2, "microbatches": 2, "model.tied": True, "left_out": "tied",
+    },
     "no sum of activations": {"mesh.tensor": 2, "left_out": "activations"},
     "no sum of gradients": {"mesh.data": 2, "left_out": "gradients"},
     "no sum of a sequence's gradients": {"mesh.context": 2, "left_out": "gradients"},
-}
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,75 @@
+"""One layer on one rank: attention of the tensor rank's heads, its part of the feed-forward.
+
+Shape letters: B sequences, T tokens of the context rank, C hidden.
+"""
+
+from collections.abc import Mapping
+
+from torch import Tensor, nn
+
+from engine.models.config import ModelConfig
+from engine.models.parameters import layer_parameters
+from engine.models.reference import keys_values, queries
+from engine.training.parallel.attention import attend
+from engine.training.parallel.experts import experts
+from engine.training.parallel.latent import latent_inputs
+from engine.training.parallel.layers import inner, row
+from engine.training.parallel.parallelism import Parallelism
+from engine.training.parallel.part import Part
+from engine.training.shard_rules.plan import Plan
+
+Turn = tuple[Tensor, Tensor]
+
+
+class Block(Part):
+    """One layer: each half begins with a column projection and ends with a row projection."""
+
+    def __init__(
+        self, config: ModelConfig, layer: int, weights: Mapping[str, Tensor],
+        parallel: Parallelism, plan: Plan,
+    ) -> None:  # fmt: skip
+        super().__init__(layer_parameters(config, layer), weights, parallel, plan)
+        self.config, self.layer = config, layer
+
+    def forward(self, x_BTC: Tensor, turn: Turn | None) -> Tensor:
+        config, task = self.config, f"layer_{self.layer}"
+        y_BTC = self._attention(self.norm(config, x_BTC, "attention_norm"), turn, f"{task}.out")
+        if config.sandwich:
+            y_BTC = self.norm(config, y_BTC, "attention_post_norm")
+        x_BTC = x_BTC + y_BTC
+        y_BTC = self._feed_forward(self.norm(config, x_BTC, "mlp_norm"), f"{task}.down")
+        if config.sandwich:
+            y_BTC = self.norm(config, y_BTC, "mlp_post_norm")
+        return x_BTC + y_BTC
+
+    def _attention(self, x_BTC: Tensor, turn: Turn | None, task: str) -> Tensor:
+        config, parallel, w = self.config, self.parallel, self.by_role()
+        if config.latent is not None:
+            assert turn is not None
+            q, k, v = latent_inputs(config, parallel, w, x_BTC, turn, task)
+        else:
+            # Each tensor rank norms other heads, so each finds a share of the gradient.
+            norms = [role for role in ("query_norm", "key_norm") if role in w]
+            own = w | {role: parallel.whole(w[role], True, role) for role in norms}
+            x_BTC = parallel.into(x_BTC, task)
+            q = queries(config, own, x_BTC, turn)
+            k, v = keys_values(config, own, x_BTC, turn)
+        scale, window = config.scale(self.layer), config.windows[self.layer]
+        o_BTHD = attend(parallel, q, k, v, scale, window, config.attention_softcap)
+        return row(parallel, w, "out", o_BTHD.flatten(-2), task)
+
+    def _feed_forward(self, x_BTC: Tensor, task: str) -> Tensor:
+        w = self.by_role()
+        if self.config.expert_layers[self.layer]:
+            return experts(self.config, self.parallel, w, x_BTC, task)
+        x_BTC = self.parallel.into(x_BTC, task)
+        return row(self.parallel, w, "down", inner(self.config, w, x_BTC), task)
+
+
+def everything(parts: nn.ModuleList) -> dict[str, nn.Parameter]:
+    """Every parameter of these layers by its Hugging Face name."""
+    found: dict[str, nn.Parameter] = {}
+    for block in parts:
+        assert isinstance(block, Block)
+        found |= block.named()
+    return found

@@ -1,5 +1,6 @@
 """Where the shipped data lies; the only place that knows."""
 
+from functools import lru_cache
 from pathlib import Path
 
 from engine.core.errors import BadInput
@@ -12,6 +13,7 @@ def datasets() -> Path:
     return checkout if checkout.is_dir() else here / "_datasets"
 
 
+@lru_cache(maxsize=1024)  # data that is shipped stays where it is; links take long to follow
 def dataset(name: str) -> Path:
     """The path of one shipped file or folder, such as `hardware` or `models/stdlib-5m`.
 

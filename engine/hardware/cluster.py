@@ -5,6 +5,7 @@ of their own; an adapter serves one device or several; a block is the nodes that
 oversubscription, and its way to other blocks is one bundle of links.
 """
 
+import numpy as np
 from pydantic import model_validator
 
 from engine.core.config import Config, knob
@@ -13,7 +14,7 @@ from engine.core.paths import dataset
 from engine.hardware.device import Texts
 from engine.hardware.link import Link, link
 from engine.hardware.sheet import named, sheets
-from engine.hardware.topology import Channel, Topology, Way
+from engine.hardware.topology import Channel, Topology, Way, Ways, starts
 
 FOLDER = "clusters"
 
@@ -101,6 +102,25 @@ class ClusterTopology(Topology):
             return Way((leaving, coming), self.far.latency)
         up, down = 2 * (self._blocks + mine), 2 * (self._blocks + theirs) + 1
         return Way((leaving, up, down, coming), self.far.latency + self.cluster.hop)
+
+    def ways(self, sources: np.ndarray, targets: np.ndarray) -> Ways:
+        here, there = sources // self.cluster.node, targets // self.cluster.node
+        mine, theirs = here // self.cluster.block, there // self.cluster.block
+        near, within, nowhere = here == there, mine == theirs, sources == targets
+        leaving = np.where(near, 2 * sources, 2 * self._adapters_of(sources))
+        coming = 1 + np.where(near, 2 * targets, 2 * self._adapters_of(targets))
+        up, down = 2 * (self._blocks + mine), 2 * (self._blocks + theirs) + 1
+        held = np.stack([leaving, up, down, coming], 1)
+        holds = np.stack([~nowhere, ~within, ~within, ~nowhere], 1)
+        far = self.far.latency + np.where(within, 0.0, self.cluster.hop)
+        latency = np.where(nowhere, 0.0, np.where(near, self.near.latency, far))
+        return Ways(starts(holds.sum(1)), held[holds].astype(np.int64), latency)
+
+    def _adapters_of(self, devices: np.ndarray) -> np.ndarray:
+        node, place = np.divmod(devices, self.cluster.node)
+        adapter = place * self.cluster.adapters // self.cluster.node
+        found: np.ndarray = self._adapters + node * self.cluster.adapters + adapter
+        return found
 
     def _adapter(self, device: int) -> int:
         node, place = divmod(device, self.cluster.node)

@@ -1,6 +1,8 @@
 """Reading of a data sheet: one TOML file of facts with their sources becomes one frozen Config."""
 
 import tomllib
+from functools import lru_cache
+from os.path import isfile
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,23 +23,31 @@ def sheets(folder: Path) -> list[str]:
 
 def named(kind: type[SheetT], folder: Path, name: str) -> SheetT:
     """The data sheet `name` of `folder`. Raises BadInput with the nearest names there are."""
-    known = sheets(folder)
-    if name not in known:
+    path = folder / f"{name}.toml"
+    if path.stem != name or not isfile(path):
         what = kind.__name__.lower()
-        raise BadInput(f"{what} {name!r}: no data sheet; {suggest(name, known)}")
-    return read(kind, folder / f"{name}.toml")
+        raise BadInput(f"{what} {name!r}: no data sheet; {suggest(name, sheets(folder))}")
+    return read(kind, path)
 
 
 def read(kind: type[SheetT], path: Path) -> SheetT:
-    """The sheet in the file `path`. Raises BadInput naming the file and the first bad field."""
+    """The sheet in the file `path`, checked once. Raises BadInput naming the file and the first bad
+    field."""
     try:
-        facts = load(path)
+        state = path.stat()
+        return _read(kind, path, state.st_mtime_ns, state.st_size)
     except OSError as fault:
         raise BadInput(f"{path}: cannot read ({fault.strerror}); give a TOML file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
         raise BadInput(f"{path}: not a TOML file ({fault}); mend that line") from None
     except RecursionError:
         raise BadInput(f"{path}: nested too deeply; a data sheet is flat tables") from None
+
+
+# Searches ask for the same few sheets thousands of times; frozen, they can be shared.
+@lru_cache(maxsize=256)
+def _read(kind: type[SheetT], path: Path, changed: int, size: int) -> SheetT:
+    facts = load(path)
     try:
         return kind.model_validate({"slug": path.stem, **facts})
     except ValidationError as fault:

@@ -7,6 +7,9 @@ from 0.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from engine.hardware.link import Link
 
@@ -28,6 +31,14 @@ class Way:
     latency: float
 
 
+class Ways(NamedTuple):
+    """The ways of many messages: channels of the n-th are `held[first[n] : first[n + 1]]`."""
+
+    first: np.ndarray  # int64 [messages + 1]
+    held: np.ndarray  # int64
+    latency: np.ndarray  # seconds [messages]
+
+
 class Topology(ABC):
     """`ranks` devices and the channels between them."""
 
@@ -38,12 +49,25 @@ class Topology(ABC):
     def way(self, source: int, target: int) -> Way:
         """The way from one rank to another; from a rank to itself there is none to go."""
 
+    def ways(self, sources: np.ndarray, targets: np.ndarray) -> Ways:
+        """The ways from each of `sources` to the target beside it."""
+        found = [self.way(*pair) for pair in zip(sources.tolist(), targets.tolist(), strict=True)]
+        counts = [len(way.channels) for way in found]
+        held = [channel for way in found for channel in way.channels]
+        latency = np.array([way.latency for way in found], np.float64)
+        return Ways(starts(np.array(counts, np.int64)), np.array(held, np.int64), latency)
+
     def seconds(self, source: int, target: int, size: float) -> float:
         """A message of `size` bytes alone on its way; nothing sent takes no time."""
         way = self.way(source, target)
         if size <= 0 or not way.channels:
             return 0.0
         return way.latency + size / min(self.channels[c].bandwidth for c in way.channels)
+
+
+def starts(counts: np.ndarray) -> np.ndarray:
+    """Where each of several runs of so many begins, and the end."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 class Switch(Topology):

@@ -8,11 +8,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from engine.core.config import kinds
 from engine.core.errors import BadInput
 from engine.core.names import suggest
 from engine.distributed.collective import OPERATIONS, Collective, Pattern, Transfers
-from engine.distributed.flows.work import Work
+from engine.distributed.flows.work import Work, together
 from engine.hardware.topology import Topology
 
 MOST = 20_000
@@ -64,13 +66,12 @@ def in_step(
     """Seconds of a collective that all `groups` do at once, round by round: every distinct round
     is played once with everybody's messages, so thousands of ranks are quick. Who lags behind in a
     round holds all up: at least what the plans themselves take."""
-    total = 0.0
+    total, ranks = 0.0, np.array([list(members) for members in groups], np.int64)
     for pattern in patterns:
-        work = Work(topology)
-        for members in groups:
-            for source, target in pattern.pairs:
-                work.send(members[source], members[target], pattern.share * size)
-        total += pattern.times * work.played().end
+        if pattern.pairs:
+            source, target = np.array(pattern.pairs, np.int64).T
+            sent = ranks[:, source].reshape(-1), ranks[:, target].reshape(-1)
+            total += pattern.times * together(topology, *sent, pattern.share * size)
     return total
 
 

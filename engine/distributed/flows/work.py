@@ -92,7 +92,7 @@ class Work:
             np.array(self.way, np.int64),
             np.concatenate([[0], np.cumsum(hops)]).astype(np.int64),
             np.array(held, np.int64),
-            np.array([channel.bandwidth for channel in self.topology.channels], np.float64),
+            capacity(self.topology),
             np.bincount(after, minlength=len(self)).astype(np.int64),
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             after[order],
@@ -122,3 +122,21 @@ class Work:
         self.way.append(way)
         self.wait(number, *after)
         return number
+
+
+def together(topology: Topology, sources: np.ndarray, targets: np.ndarray, size: float) -> float:
+    """Seconds until messages of `size` bytes that all begin at once have arrived."""
+    count, ways = len(sources), topology.ways(sources, targets)
+    goes = (np.diff(ways.first) > 0) & (size > 0)
+    nothing = np.zeros(count, np.int64)
+    graph = Graph(
+        np.where(goes, ways.latency, 0.0), np.where(goes, size, 0.0),
+        np.where(goes, np.arange(count), NO_WAY), ways.first, ways.held, capacity(topology),
+        nothing, np.zeros(count + 1, np.int64), np.zeros(0, np.int64),
+    )  # fmt: skip
+    return float(play(graph)[1].max(initial=0.0))
+
+
+def capacity(topology: Topology) -> np.ndarray:
+    """[channels]: bytes per second."""
+    return np.array([channel.bandwidth for channel in topology.channels], np.float64)

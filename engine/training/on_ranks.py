@@ -45,8 +45,8 @@ class OnRanks(Execution):
     port: int = knob(0, "where ranks meet on loopback; 0: any free port", low=0, high=65535,
                      group=RUN)  # fmt: skip
     stall: float = knob(
-        0.0, "slept after each pass, which the clock is not told", low=0.0, high=1.0, unit="s",
-        group=RUN,
+        0.0, "slept between a message and the pass that it is for, which the clock is not told",
+        low=0.0, high=1.0, unit="s", group=RUN,
     )  # fmt: skip
     swapped: int = knob(
         -1, "microbatch whose place another one takes, which is wrong (-1: none)", low=-1,

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -15,15 +16,17 @@ from engine.core.events import Span
 from engine.distributed.record import Record
 from engine.models.reference import dense
 from engine.training.language import fresh_weights
-from engine.training.pipeline_program import NAMES
+from engine.training.pipeline_program import NAMES, said
 from engine.training.pipeline_ranks import WAIT
-from engine.training.plan import KINDS, Plan
+from engine.training.plan import KINDS, RECEIVES, SENDS, Kind, Plan
 from engine.training.plan_columns import CODES
 from engine.training.plan_times import Costs
 from engine.training.stage import cross_entropy
 
 if TYPE_CHECKING:
     from engine.training.on_ranks import OnRanks
+
+MOVING = {NAMES[kind] for kind in (*SENDS, *RECEIVES)}  # spans of a rank that are no pass
 
 
 def microbatches(asked: "OnRanks", count: int) -> list[tuple[Tensor, Tensor]]:
@@ -51,42 +54,79 @@ def gradient_error(asked: "OnRanks", count: int, records: Iterable[Record]) -> f
 
 
 def measured_costs(plan: Plan, records: list[Record], together: bool) -> Costs:
-    """Means: of each pass by kind and stage, and of how long the tensors that a rank waited for
-    were on their way, by pair of ranks (of all pairs where nobody waited; nought where none did).
+    """What ranks told of a plan: what every pass took, and means of what they do between them.
+
+    These are, of each kind of pass on each stage, the time from there to its rank's next pass where
+    that waited for nothing; and, by pair of ranks, that from the end of a pass until its tensor was
+    with a rank that stood waiting for it (of all pairs where nobody waited; nought where none did).
     """
-    took: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
-    for record in records:
-        for event in record.events:
-            if isinstance(event, Span):
-                stage = int(tags.facts(event.tag)["stage"])
-                took[event.name, stage].append(event.stop - event.start)
-    passes = np.zeros((len(CODES), plan.stages))
+    took, after, each = _Means(), _Means(), dict[tuple[str, str], float]()
+    for before, waits, span in _passes(records):
+        each[span.name, span.tag] = span.stop - span.start
+        took.add(_kind(span), span.stop - span.start)
+        if before is not None and waits is None:
+            after.add(_kind(before), span.start - before.stop)
+    passes, rest = np.zeros((2, len(CODES), plan.stages))
     for kind in KINDS.values():
         for stage in range(plan.stages):
-            found = took.get((NAMES.get(kind, kind.value), stage))
-            if found:
-                passes[CODES[kind], stage] = fmean(found)
-    return Costs(passes, _transfers(len(plan.ranks), records), together)
+            key = NAMES.get(kind, kind.value), stage
+            passes[CODES[kind], stage], rest[CODES[kind], stage] = took.of(key), after.of(key)
+    actions = [action for rank in plan.ranks for action in rank]
+    own = [each.get((NAMES.get(a.kind, a.kind.value), said(a)), 0.0) for a in actions]
+    between = _transfers(plan, records)
+    return Costs(passes, between, together, rest, np.array(own))
 
 
-def _transfers(ranks: int, records: list[Record]) -> np.ndarray:
-    ways: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
-    for source, target, seconds in _waited_for(records):
-        ways[source, target].append(seconds)
-    every = [seconds for found in ways.values() for seconds in found]
-    between = np.full((ranks, ranks), fmean(every) if every else 0.0)
-    for pair, found in ways.items():
-        between[pair] = fmean(found)
-    return between
+class _Means:
+    """Means of seconds by what they are of."""
+
+    def __init__(self) -> None:
+        self.found: defaultdict[object, list[float]] = defaultdict(list)
+
+    def add(self, key: object, seconds: float) -> None:
+        self.found[key].append(seconds)
+
+    def of(self, key: object) -> float:
+        """Nought where there are none."""
+        return fmean(self.found[key]) if key in self.found else 0.0
 
 
-def _waited_for(records: list[Record]) -> Iterator[tuple[int, int, float]]:
-    """(source, target, seconds from sent to taken) of messages that a rank stood waiting for."""
-    begun = {(s.source, s.target, s.number): s.time for r in records for s in r.sent}
+def _passes(records: list[Record]) -> Iterator[tuple[Span | None, Span | None, Span]]:
+    """(the pass before on its rank, the wait between, a pass or an end of the step), rank by rank;
+    None where there is none."""
     for record in records:
-        # A rank waits for one message at a time, and takes it when the wait is over.
-        waits = [e for e in record.events if isinstance(e, Span) and e.name == WAIT]
-        for half in record.received:
-            left = begun[half.source, half.target, half.number]
-            if any(wait.start <= left and wait.start < half.time <= wait.stop for wait in waits):
-                yield half.source, half.target, half.time - left
+        before: Span | None = None
+        waits: Span | None = None
+        for event in record.events:
+            if not isinstance(event, Span) or event.name in MOVING:
+                continue
+            if event.name == WAIT:
+                waits = event
+            else:
+                yield before, waits, event
+                before, waits = event, None
+
+
+def _kind(span: Span) -> tuple[str, int]:
+    return span.name, int(tags.facts(span.tag)["stage"])
+
+
+def _transfers(plan: Plan, records: list[Record]) -> np.ndarray:
+    ranks, ways, every = len(plan.ranks), _Means(), _Means()
+    made = {(span.name, span.tag): span.stop for _, _, span in _passes(records)}
+    for _, waits, span in _passes(records):
+        if waits is None or waits.tag != span.tag:  # where transfers block, of another pass
+            continue
+        stage, target = _kind(span)[1], plan.rank_of[_kind(span)[1]]
+        beside = stage + (-1 if span.name == Kind.F.value else 1)
+        tag = span.tag.replace(f"stage={stage}", f"stage={beside}")
+        makers = (Kind.F,) if span.name == Kind.F.value else (Kind.B, Kind.I)
+        ready = max(made[kind.value, tag] for kind in makers if (kind.value, tag) in made)
+        if waits.start <= ready:
+            ways.add((plan.rank_of[beside], target), waits.stop - ready)
+            every.add(None, waits.stop - ready)
+    between = np.full((ranks, ranks), every.of(None))
+    for source, target in product(range(ranks), repeat=2):
+        if (source, target) in ways.found:
+            between[source, target] = ways.of((source, target))
+    return between

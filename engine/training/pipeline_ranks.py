@@ -24,7 +24,7 @@ class Pace:
     """What a rank waits beside its work, as a stand-in for a slower device.
 
     `least(name, stage)`: seconds that an action takes at least; the work is done first, and what is
-    left of them is slept. `stall`: seconds slept after each pass, in no span.
+    left of them is slept. `stall`: seconds slept once a message is there, in no span.
     """
 
     least: Callable[[str, int], float] = lambda name, stage: 0.0
@@ -69,6 +69,8 @@ def _do(rank: Rank, ledger: Ledger, step: Step, pace: Pace) -> object:
         found = rank.transport.take(ticket)
         if rank.now() - start > SHORTEST:
             rank.emit(Span(rank.now(), rank.lane, WAIT, start, tag=ticket.task))
+        if pace.stall > 0:
+            time.sleep(pace.stall)
         return found
     rank.enter(f"{step.name} {step.task}")
     made = step.work()
@@ -76,8 +78,6 @@ def _do(rank: Rank, ledger: Ledger, step: Step, pace: Pace) -> object:
     if left > 0:
         time.sleep(left)
     rank.emit(Span(rank.now(), rank.lane, step.name, start, step.flops, tag=step.task))
-    if pace.stall > 0:
-        time.sleep(pace.stall)
     return made
 
 

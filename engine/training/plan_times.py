@@ -19,11 +19,16 @@ from engine.training.plan_walk import walk
 class Costs:
     """What things take. `passes` [kinds, stages]: seconds of each kind (as CODES numbers them) on
     each stage. `transfers` [ranks, ranks]: seconds from one rank to another for the tensor of one
-    microbatch. `together`: no rank's optimiser begins before every rank has done its passes."""
+    microbatch. `together`: no rank's optimiser begins before every rank has done its passes.
+    `after` [kinds, stages]: seconds between the end of a pass and the next one of its rank, where
+    that waits for nothing; None: none. `own` [actions]: what each took where that was measured, in
+    place of `passes`, in the order of the plan's columns."""
 
     passes: np.ndarray
     transfers: np.ndarray
     together: bool = False
+    after: np.ndarray | None = None
+    own: np.ndarray | None = None
 
     @classmethod
     def even(
@@ -66,7 +71,7 @@ def timed(given: Plan, costs: Costs, slower: np.ndarray | None = None) -> Timed:
     Raises BadInput saying who waits for whom where it is stuck.
     """
     table = columns(given)
-    took = costs.passes[table.kind, table.stage]
+    took = costs.passes[table.kind, table.stage] if costs.own is None else costs.own.copy()
     if slower is not None:
         took *= slower
     ends = np.isin(table.kind, [CODES[k] for k in TRANSFERS])
@@ -76,8 +81,13 @@ def timed(given: Plan, costs: Costs, slower: np.ndarray | None = None) -> Timed:
     took[ends] = costs.transfers[source, target][ends]
     source = table.rank[np.where(table.waits == NOBODY, 0, table.waits)]
     delay = np.where(source == table.rank, 0.0, costs.transfers[source, table.rank])
+    after = np.zeros(len(took))
+    if costs.after is not None:
+        after = costs.after[table.kind, table.stage]
     start, stop = np.zeros(len(took)), np.zeros(len(took))
-    done = walk(table.first, table.rank, table.waits, delay, table.partner, ends, took, start, stop)
+    done = walk(
+        table.first, table.rank, table.waits, delay, table.partner, ends, took, after, start, stop
+    )  # fmt: skip
     if int(done.sum()) < len(took):
         raise BadInput(stuck(given, table, done))
     if costs.together:

@@ -18,13 +18,15 @@ def walk(
     partner: np.ndarray,
     transfer: np.ndarray,
     took: np.ndarray,
+    after: np.ndarray,
     start: np.ndarray,
     stop: np.ndarray,
 ) -> np.ndarray:
     """Fill `start` and `stop` (seconds) of every action that can happen.
 
-    `delay`: seconds between what an action waits for and it; `took`: seconds it takes; `transfer`:
-    whether it is one end of a transfer, which begins when both ranks are there. Gives how many
+    `delay`: seconds between what an action waits for and it; `took`: seconds it takes, and
+    `after`: before its rank can begin the next; `transfer`: whether it is one end of a transfer,
+    which begins when both ranks are there. Gives how many
     actions each rank did: fewer than it has where the plan is stuck.
     """
     ranks = len(first) - 1
@@ -47,7 +49,8 @@ def walk(
                     begin = max(free[r], free[q])
                     start[a] = start[b] = begin
                     stop[a] = stop[b] = begin + took[a]
-                    free[r] = free[q] = stop[a]
+                    free[r] = stop[a] + after[a]
+                    free[q] = stop[b] + after[b]
                     finished[a] = finished[b] = True
                     done[r] += 1
                     done[q] += 1
@@ -60,7 +63,7 @@ def walk(
                         begin = max(begin, stop[d] + delay[a])
                     start[a] = begin
                     stop[a] = begin + took[a]
-                    free[r] = stop[a]
+                    free[r] = stop[a] + after[a]
                     finished[a] = True
                     done[r] += 1
                 moved = True

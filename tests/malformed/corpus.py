@@ -1,100 +1,19 @@
 """The corpus: for each kind of file, named cases and as many damaged ones as asked for."""
 
 import gzip
-import io
 import json
 import random
 import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from engine.core.events import Branch, Closed, Level, Mark, Opened, Span
-from engine.core.file import save
-from engine.core.log import Log
 from engine.core.paths import dataset
 from engine.core.toml import load as load_toml
+from tests.malformed.any_file import BIG, DEEP, Case, as_json, json_cases, plain
 from tests.malformed.damage import NASTY, nested, of_bytes, of_value
-
-Case = tuple[str, bytes]  # name of the case (with its file's name after a slash), content
-BIG = 2**63
-DEEP = 20_000  # lists in lists, deeper than a reader's stack
-
-
-def run_log():
-    log = Log()
-    log.blobs["x"] = np.arange(6.0).reshape(2, 3)
-    log.emit(Opened(0.0, {"knob": 1}, study="toy", facts={"lanes": ["a"]}))
-    log.emit(Span(0.5, "a", "matmul", 0.1, flops=3.0, bytes=4.0, tag="phase=decode"))
-    log.emit(Level(0.6, "a", "pages", 3.0))
-    log.emit(Branch(0.7, "", "r1", "running", why="arrived"))
-    log.emit(Mark(0.8, "a", "note", "<b>text</b>"))
-    log.emit(Closed(1.0, "finished"))
-    return log
-
-
-def runs(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
-    path = save(run_log(), folder / "sound.run")
-    sound, table = path.read_bytes(), pq.read_table(path)
-    yield "sound/a.run", sound
-    yield from _plain("a.run")
-    head = b"parallel-workbench"
-    for name, said in {
-        "other version": {"version": 2, "events": 6},
-        "version as text": {"version": "1", "events": 6},
-        "no version": {},
-        "more events": {"version": 1, "events": 7},
-        "events as text": {"version": 1, "events": "six"},
-        "a list": [1],
-        "a number": 1,
-    }.items():
-        yield f"{name}/a.run", _parquet(table, {head: json.dumps(said).encode()})
-    for name, raw in {"no JSON": b"{", "not UTF-8": b"\xff", "deep": nested(DEEP).encode()}.items():
-        yield f"header {name}/a.run", _parquet(table, {head: raw})
-    yield "no marker/a.run", _parquet(table, {})
-    meta = dict(table.schema.metadata or {})
-    for column in table.column_names:
-        yield f"without {column}/a.run", _parquet(table.drop_columns([column]), meta)
-        place = table.column_names.index(column)
-        for kind, value in {
-            "text": "x",
-            "number": 7,
-            "none": None,
-            "list": [1],
-            "far": 1e308,
-        }.items():
-            values = pa.array([value] * table.num_rows)
-            changed = table.set_column(place, column, values)
-            yield f"{column} is {kind}/a.run", _parquet(changed, meta)
-    yield "no rows/a.run", _parquet(table.slice(0, 0), meta)
-    yield "half the rows/a.run", _parquet(table.slice(0, 3), meta)
-    arrays = table["event"].to_pylist().index("array")
-    for name, text, shape in (
-        ("objects", "|O", [6]), ("no dtype", "zz", [6]), ("far shape", "<f8", [BIG - 1]),
-        ("negative shape", "<f8", [-1, -1]), ("huge dtype", "|V2147483647", [1]),
-        ("wrong shape", "<f8", [7]), ("text dtype", "<U9999999", [1]), ("pickled", "O8", [1]),
-        ("fields", "f8,f8", [3]), ("zero wide", "|V0", [1]), ("many axes", "<f8", [1] * 70 + [6]),
-    ):  # fmt: skip
-        changed = _with(_with(table, "text", arrays, text), "shape", arrays, shape)
-        yield f"array {name}/a.run", _parquet(changed, meta)
-    yield from _damaged("a.run", sound, count, draw)
-
-
-def _with(table: pa.Table, column: str, row: int, value: object) -> pa.Table:
-    values = table[column].to_pylist()
-    values[row] = value
-    place = table.column_names.index(column)
-    return table.set_column(place, column, pa.array(values))
-
-
-def _parquet(table: pa.Table, meta: dict[bytes, bytes]) -> bytes:
-    out = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata(meta), out)
-    return out.getvalue()
+from tests.malformed.run_files import runs
 
 
 def traces(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
@@ -119,8 +38,8 @@ def traces(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
     sound = json.dumps(value).encode()
     yield "sound/a.json", sound
     yield "sound and packed/a.json.gz", gzip.compress(sound, mtime=0)
-    yield from _plain("a.json")
-    yield from _plain("a.json.gz")
+    yield from plain("a.json")
+    yield from plain("a.json.gz")
     bomb = gzip.compress(b" " * (200 << 20), mtime=0, compresslevel=1)
     yield "packed blanks/a.json.gz", bomb
     yield "a list/a.json", json.dumps(spans).encode()
@@ -130,14 +49,14 @@ def traces(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
     for field in ("ts", "dur", "pid", "tid", "args", "name", "ph", "cat"):
         for number, nasty in enumerate(NASTY):
             entries = [{**spans[0], field: nasty}, *spans[1:3]]
-            yield f"{field} nasty {number}/a.json", _json({"traceEvents": entries})
+            yield f"{field} nasty {number}/a.json", as_json({"traceEvents": entries})
     for place in range(count):
         if place % 3 == 0:
             yield f"bytes {place}/a.json", of_bytes(sound, draw)
         elif place % 3 == 1:
             yield f"bytes {place}/a.json.gz", of_bytes(gzip.compress(sound, mtime=0), draw)
         else:
-            yield f"values {place}/a.json", _json(of_value(value, draw))
+            yield f"values {place}/a.json", as_json(of_value(value, draw))
 
 
 def configs(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
@@ -147,11 +66,11 @@ def configs(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
         for facts in known.values()
         if isinstance(facts, dict)
     ]
-    yield "sound/config.json", _json(sound[0])
-    yield from _json_cases("config.json", sound, count, draw)
+    yield "sound/config.json", as_json(sound[0])
+    yield from json_cases("config.json", sound, count, draw)
     for field in sound[0]:
         for number, nasty in enumerate(NASTY):
-            yield f"{field} nasty {number}/config.json", _json({**sound[0], field: nasty})
+            yield f"{field} nasty {number}/config.json", as_json({**sound[0], field: nasty})
 
 
 def tokenizers(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
@@ -160,19 +79,19 @@ def tokenizers(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
     made.pre_tokenizer = pre_tokenizers.Whitespace()
     made.add_special_tokens(["<s>"])
     value = json.loads(made.to_str())
-    yield "sound/tokenizer.json", _json(value)
-    yield from _json_cases("tokenizer.json", [value], count, draw)
+    yield "sound/tokenizer.json", as_json(value)
+    yield from json_cases("tokenizer.json", [value], count, draw)
     deep = {"type": "Split", "pattern": {"Regex": "(" * 5000}, "behavior": "Isolated"}
     yield (
         "deep pattern/tokenizer.json",
-        _json({**value, "pre_tokenizer": {**deep, "invert": False}}),
+        as_json({**value, "pre_tokenizer": {**deep, "invert": False}}),
     )
     for number, nasty in enumerate(NASTY):
         for field in ("model", "pre_tokenizer", "added_tokens", "decoder"):
-            yield f"{field} nasty {number}/tokenizer.json", _json({**value, field: nasty})
+            yield f"{field} nasty {number}/tokenizer.json", as_json({**value, field: nasty})
         for field in ("vocab", "merges", "unk_token", "type"):
             changed = {**value, "model": {**value["model"], field: nasty}}
-            yield f"model {field} nasty {number}/tokenizer.json", _json(changed)
+            yield f"model {field} nasty {number}/tokenizer.json", as_json(changed)
 
 
 def weights(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
@@ -182,7 +101,7 @@ def weights(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
     head = {"a": entry(), "b": entry("BF16", (4,), (24, 32)), "__metadata__": {"format": "pt"}}
     name, data = "a.safetensors", bytes(range(32))
     yield f"sound/{name}", _safe(head, data)
-    yield from _plain(name)
+    yield from plain(name)
     for what, said in {
         "overlap": {"a": entry(), "b": entry("BF16", (4,), (16, 24))},
         "gap": {"a": entry(), "b": entry("BF16", (2,), (28, 32))},
@@ -200,10 +119,10 @@ def weights(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
         "shape as text": {"a": {**entry(), "shape": "23"}},
     }.items():
         yield f"{what}/{name}", _safe(said, data)
-    twice = b'{"a":%s,"a":%s}' % ((_json(entry()),) * 2)
+    twice = b'{"a":%s,"a":%s}' % ((as_json(entry()),) * 2)
     yield f"duplicate keys/{name}", struct.pack("<Q", len(twice)) + twice + data
     for length in (0, 1, 99_999_999, 100_000_001, BIG - 1, BIG, 2**64 - 1):
-        yield f"header of {length} bytes/{name}", struct.pack("<Q", length) + _json(head) + data
+        yield f"header of {length} bytes/{name}", struct.pack("<Q", length) + as_json(head) + data
     deep = nested(DEEP).encode()
     yield f"deep header/{name}", struct.pack("<Q", len(deep)) + deep + data
     for number, nasty in enumerate(NASTY):
@@ -217,7 +136,7 @@ def weights(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
 
 
 def _safe(head: object, data: bytes) -> bytes:
-    text = _json(head)
+    text = as_json(head)
     return struct.pack("<Q", len(text)) + text + data
 
 
@@ -239,20 +158,20 @@ def notebooks(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
              ]},
         ],
     }  # fmt: skip
-    yield "sound/a.ipynb", _json(value)
-    yield from _json_cases("a.ipynb", [value], count, draw)
+    yield "sound/a.ipynb", as_json(value)
+    yield from json_cases("a.ipynb", [value], count, draw)
     for number, nasty in enumerate(NASTY):
         for field in value:
-            yield f"{field} nasty {number}/a.ipynb", _json({**value, field: nasty})
+            yield f"{field} nasty {number}/a.ipynb", as_json({**value, field: nasty})
         for field in ("cell_type", "source", "outputs", "metadata", "id"):
             cells = [{**value["cells"][1], field: nasty}]
-            yield f"cell {field} nasty {number}/a.ipynb", _json({**value, "cells": cells})
+            yield f"cell {field} nasty {number}/a.ipynb", as_json({**value, "cells": cells})
 
 
 def sheets(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
     sound = dataset("hardware/h100-sxm.toml").read_bytes()
     yield "sound/a.toml", sound
-    yield from _plain("a.toml")
+    yield from plain("a.toml")
     yield "deep/a.toml", b"x = " + nested(DEEP).encode()
     yield "deep tables/a.toml", b"x = " + b"{a=" * 5000 + b"1" + b"}" * 5000
     yield "long key/a.toml", b".".join([b"a"] * 5000) + b" = 1"
@@ -279,53 +198,6 @@ def sheets(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
         at = draw.choice(keyed)
         made[at] = f"{made[at].partition('=')[0]}= {draw.choice(spelled)}"
         yield f"values {place}/a.toml", "\n".join(made).encode()
-
-
-def _plain(name: str) -> Iterator[Case]:
-    """What is wrong for any kind of file."""
-    for what, data in {
-        "empty": b"",
-        "one byte": b"\0",
-        "zeros": bytes(4096),
-        "ones": b"\xff" * 4096,
-        "text": b"no such format\n" * 20,
-        "PAR1": b"PAR1",
-        "two PAR1": b"PAR1" + b"\xff" * 40 + b"PAR1",
-        "packed nothing": gzip.compress(b"", mtime=0),
-        "half a packed file": gzip.compress(b"[" * 999, mtime=0)[:20],
-        "HTML": b"<html><script>alert(1)</script></html>",
-        "pickle": b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x02id\x85R.",
-    }.items():
-        yield f"{what}/{name}", data
-
-
-def _json_cases(name: str, sound: list, count: int, draw: random.Random) -> Iterator[Case]:
-    yield from _plain(name)
-    for what, data in {
-        "deep": nested(DEEP),
-        "deep objects": '{"a":' * DEEP + "1" + "}" * DEEP,
-        "many digits": '{"a": ' + "9" * 6000 + "}",
-        "a list": "[]",
-        "nothing": "null",
-        "half a pair": '"\\ud800"',
-        "not a number": "NaN",
-    }.items():
-        yield f"{what}/{name}", data.encode()
-    for place in range(count):
-        one = draw.choice(sound)
-        if place % 3 == 0:
-            yield f"bytes {place}/{name}", of_bytes(_json(one), draw)
-        else:
-            yield f"values {place}/{name}", _json(of_value(one, draw))
-
-
-def _damaged(name: str, sound: bytes, count: int, draw: random.Random) -> Iterator[Case]:
-    for place in range(count):
-        yield f"bytes {place}/{name}", of_bytes(sound, draw)
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value).encode()
 
 
 KINDS = {

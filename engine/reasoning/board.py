@@ -32,6 +32,7 @@ class Board:
         self.make_room: Callable[[int], None] = lambda pages: None  # so many can be taken then
         self.holdings = Holdings(self.cache)
         self.threads: dict[str, Thread] = {}  # all there have been, by name
+        self.alive: dict[str, Thread] = {}  # those that think or will
         self.closed: list[Block] = []  # the prompt, then as they were closed
         self.record: Record | None = Record() if config.keep_logits else None
         self._opened = 0
@@ -39,7 +40,7 @@ class Board:
     @property
     def running(self) -> list[Thread]:
         """Threads that think now, in order of appearance."""
-        return [thread for thread in self.threads.values() if thread.running]
+        return [thread for thread in self.alive.values() if thread.state == "running"]
 
     def open(self, name: str, owner: str) -> Block:
         """A new block for `owner` to write to."""
@@ -137,7 +138,7 @@ class Board:
         """End a thread, waiting or not, and take its words out of everybody's view."""
         thread = self._alive(name, "prune", waiting=True)
         self.closed = [block for block in self.closed if block.owner != name]
-        for other in self.threads.values():
+        for other in self.alive.values():
             other.reads = [block for block in other.reads if block.owner != name]
         said = f"{name} is {state}: {why}" if why else f"{name} is {state}"
         self.emit(Mark(self.cache.now, name, "prune", said))
@@ -173,8 +174,8 @@ class Board:
             return lay([*thread.reads, thread.block])
         opened = [
             t.block
-            for t in self.threads.values()
-            if t.alive and t is not thread and t.block.length and not t.alone
+            for t in self.alive.values()
+            if t is not thread and t.block.length and not t.alone
         ]
         blocks = self.config.layout.order(thread.name, self.closed, opened)
         blocks += [block for block in thread.reads if block not in blocks]
@@ -193,8 +194,9 @@ class Board:
         if state in ("finished", "joined") and thread.block.length and not thread.alone:
             thread.block.open = False
             self.closed.append(thread.block)
-        for other in self.threads.values():
-            if other.alive and (not other.alone or thread.block in other.reads):
+        del self.alive[thread.name]
+        for other in self.alive.values():
+            if not other.alone or thread.block in other.reads:
                 self.holdings.see(other, self.view(other))  # before its pages would be free
         tell_sights(self.emit, self.cache.now, thread, [])
         self.holdings.release(thread)
@@ -204,7 +206,7 @@ class Board:
     def _enter(self, thread: Thread) -> Thread:
         thread.seed = self.config.seed * 1_000_003 + thread.number
         thread.born = self.cache.now
-        self.threads[thread.name] = thread
+        self.threads[thread.name] = self.alive[thread.name] = thread
         self.emit(Branch(self.cache.now, thread.name, thread.parent, "queued"))
         self.emit(Branch(self.cache.now, thread.name, thread.parent, "running"))
         self.holdings.see(thread, self.view(thread))

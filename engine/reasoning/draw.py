@@ -28,10 +28,12 @@ def draw(
     best_R, logprob_R = sample.greedy(logits_RV)
     if plain(wish):
         return best_R, logprob_R
-    scores_RV = logits_RV.copy()
-    for scores_V, thread in zip(scores_RV, threads, strict=True):
-        seen = np.array([*prompt, *thread.tokens], np.int32)
-        adjust(scores_V, wish, seen, len(prompt), eos)
+    scores_RV = logits_RV
+    if not unadjusted(wish):
+        scores_RV = logits_RV.copy()
+        for scores_V, thread in zip(scores_RV, threads, strict=True):
+            seen = np.array([*prompt, *thread.tokens], np.int32)
+            adjust(scores_V, wish, seen, len(prompt), eos)
     cuts = wish.temperature, wish.top_k, wish.top_p, wish.min_p
     columns = [(*cuts, thread.seed, len(thread.tokens)) for thread in threads]
     tokens_R = sample.sample(
@@ -43,9 +45,13 @@ def draw(
 
 def plain(wish: Sampling) -> bool:
     """Whether the likeliest token is all that is asked for."""
+    return wish.temperature == 0 and unadjusted(wish)
+
+
+def unadjusted(wish: Sampling) -> bool:
+    """Whether logits are drawn from as they are, without penalties and biases."""
     return (
-        wish.temperature == 0
-        and wish.repetition_penalty == 1
+        wish.repetition_penalty == 1
         and not (wish.presence_penalty or wish.frequency_penalty)
         and not (wish.logit_bias or wish.min_tokens)
     )

@@ -81,6 +81,7 @@ class Reasoner:
         board.holdings.append(reader, len(shared))
         view = placed([block])
         self._forward([reader], [view])
+        self.telling.saved -= len(shared)  # nobody's own: the first thread that sees it saves none
         board.cache.now = self.clock.now()
         self.telling.forward(start, board.cache.now, "prompt", [len(shared)], [view])
         block.open = False
@@ -134,7 +135,7 @@ class Reasoner:
 
     def take(self, viewed: Viewed, now: float) -> None:
         """Every thread that was planned for has its token now."""
-        board, (threads, views) = self.board, self.planned
+        board, (threads, _) = self.board, self.planned
         tokens, names = viewed.tokens_B.tolist(), [thread.name for thread in threads]
         pieces = self.pieces.many(names, tokens)
         board.cache.now = now
@@ -150,7 +151,8 @@ class Reasoner:
                 continue
             self.emit(Token(now, thread.name, piece, logprob))
             self._take(thread, token, piece)
-        self.telling.levels(now, board.threads.values(), views, board.holdings)
+        said = [thread for thread in threads if not thread.silent]
+        self.telling.levels(now, said, len(board.running), board.holdings)
         self.number += 1
 
     def header(self, name: str, step: int) -> list[int]:
@@ -210,6 +212,7 @@ class Reasoner:
         )
         if record is not None:
             batch.logits_at_R = np.arange(len(batch.tokens_T), dtype=np.int32)
+        self.telling.seen(threads, views)
         copies = np.array(holdings.copies, np.int32).reshape(-1, 2)
         holdings.copies.clear()
         return Viewers(

@@ -4,7 +4,7 @@
 it does not; the lane "threads" carries the counters.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from engine.cache.layouts import Sight
 from engine.core.events import AnyEvent, Level, Span
@@ -35,7 +35,19 @@ class Telling:
 
     def __init__(self, emit: Emit, work: ForwardWork, variant: str) -> None:
         self.emit, self.work, self.variant = emit, work, variant
+        self.total = self.critical = 0  # tokens generated in all, and on the longest chain
+        self.saved = 0  # tokens that threads have come to see beyond those computed
         self._levels: dict[str, float] = {}
+
+    def seen(self, threads: Sequence[Thread], views: Sequence[Sequence[Sight]]) -> None:
+        """What a step lets threads see for the first time, and what it has to compute for that."""
+        for thread, view in zip(threads, views, strict=True):
+            self.saved -= len(thread.feed)
+            for sight in view:
+                more = sight.seen - thread.known.get(sight.block, 0)
+                if more > 0:
+                    thread.known[sight.block] = sight.seen
+                    self.saved += more
 
     def forward(
         self, start: float, now: float, name: str, fed: Sequence[int],
@@ -58,20 +70,21 @@ class Telling:
         self.emit(Span(now, "engine", name, start, flops, moved, facts))
 
     def levels(
-        self, now: float, threads: Iterable[Thread], views: Sequence[Sequence[Sight]],
-        holdings: Holdings,
+        self, now: float, said: Sequence[Thread], running: int, holdings: Holdings
     ) -> None:  # fmt: skip
-        """Counters that changed. Saved: tokens seen beyond the first thread that sees each."""
-        listed = list(threads)
-        seen = sum(sight.seen for view in views for sight in view)
-        stored = sum({s.block: s.seen for view in views for s in view}.values())
+        """Counters that changed now that each of `said` has said a token.
+
+        Saved: tokens that threads were to read and had not to compute.
+        """
+        self.total += len(said)
+        self.critical = max([self.critical, *(thread.depth for thread in said)])
         pool = holdings.cache.pool
         held = int(pool.references.sum())
         for name, value in (
-            ("threads", sum(thread.running for thread in listed)),
-            ("tokens_total", sum(len(thread.tokens) for thread in listed)),
-            ("tokens_critical", max((thread.depth for thread in listed), default=0)),
-            ("tokens_saved", seen - stored),
+            ("threads", running),
+            ("tokens_total", self.total),
+            ("tokens_critical", self.critical),
+            ("tokens_saved", max(0, self.saved)),
             ("pages_used", holdings.cache.held),
             ("pages_shared", held - holdings.cache.held),
             ("pages_copied", holdings.copied),

@@ -33,6 +33,7 @@ class Thread:
     path: int = 0  # whose embedding its keys and values carry; 0: none
     silent: bool = False  # it reads what it is fed and says nothing
     sees: dict[str, int] = field(default_factory=dict)  # block -> place, as last told
+    known: dict[Block, int] = field(default_factory=dict)  # block -> tokens of it seen so far
     held: dict[Block, int] = field(default_factory=dict)  # block -> its first so many pages
     pages: dict[int, int] = field(default_factory=dict)  # page -> through how many blocks
 

@@ -117,6 +117,8 @@ function laneToRead(t, lanes, state) {
 
 function threadsSaid(t, lanes) {
   const { frame } = t, parts = [], fits = Math.min(frame.lanes, Math.max(1, Math.floor(t.fits)));
+  const [when, refused] = frame.refusal || [];
+  if (refused && when <= t.stage.cursor + 1e-12) parts.push(`refused: ${refused}`);
   if (fits < frame.lanes) parts.push(`showing ${grouped(fits)} of ${grouped(frame.lanes)} threads`);
   if (lanes.isBinned) parts.push(`showing ${grouped(frame.tokens)} tokens in ${grouped(frame.token_lane.length)} columns`);
   else if (frame.shown < frame.tokens) parts.push(`showing ${grouped(frame.shown)} of ${grouped(frame.tokens)} tokens`);

@@ -22,6 +22,7 @@ from engine.core.events import (
     Page,
     Span,
     Token,
+    Told,
 )
 from widgets.canvas_fold import LaneFold
 from widgets.columns import Columns
@@ -39,6 +40,7 @@ DEAD = ("pruned", "aborted", "rejected")
 WAITS = ("queued", "waiting", "blocked", "paused", "preempted", "swapped")
 LONGEST, LONGEST_ANSWER = 200, 24  # bytes of one token's text, characters of the answer's figure
 COUNTED = ("tokens_total", "tokens_critical", "tokens_saved")
+TOLD = ("answer", "verdict", "refuse")  # marks of lanes that are no threads
 WORD = re.compile(r"[^\s,;]+")
 
 
@@ -67,6 +69,7 @@ class Threads(LaneFold):
         self.refused, self.shared = 0, 0
         self.answer: tuple[str, int, float] | None = None  # text, lane or -1, time
         self.verdict = ""
+        self.refusal: list[Any] = []  # when, and why, what a person said last was not done
         self.tokens = Columns(
             lane="i4", time="f8", place="i4", logprob="f4", accepted="u1", stop="i4"
         )
@@ -95,7 +98,9 @@ class Threads(LaneFold):
                 self._token(event)
             case Branch():
                 self._branch(event)
-            case Mark() if event.lane in self.lanes or event.name in ("answer", "verdict"):
+            case Told():
+                self.refusal = []
+            case Mark() if event.lane in self.lanes or event.name in TOLD:
                 self._mark(event)
             case Level() if event.name.startswith(SEES):
                 lane = self.lane(event.lane)
@@ -177,6 +182,8 @@ class Threads(LaneFold):
             self.answer = event.text, lane, event.time
         elif event.name == "verdict":
             self.verdict = event.text
+        elif event.name == "refuse":
+            self.refusal = [event.time, event.text]
         if lane < 0:
             return
         if event.name == "join":
@@ -242,6 +249,7 @@ class Threads(LaneFold):
             "step_time": (self.steps if len(self.steps) else self.moments)["time"],
             **self.sight.frame(names, row),
             "commands": self.commands,
+            "refusal": self.refusal,
             "figures": self._figures(path),
         }
 

@@ -76,6 +76,9 @@ def test_the_prompt_is_computed_once_and_shared(log: Log) -> None:
     parents = {b.thread: b.parent for b in log.of(Branch) if b.parent}
     assert set(parents.values()) == {"p0", "p1"}
     assert len(parents) == 2 * 5
+    prompts = [len(problem.prompt + SMALL.ask) for problem in problems()]  # a token a character
+    (*_, saved) = (e.value for e in log.of(Level) if e.name == "tokens_saved")
+    assert 5 * (min(prompts) - 9) * 2 <= saved <= 5 * sum(prompts), "pruned forks saved theirs too"
 
 
 def test_a_replay_of_whole_traces_ends_where_the_run_ended(log: Log) -> None:

@@ -31,13 +31,14 @@ def waits(log: Log) -> list[Wait]:
     assert log.opened is not None
     whole = log.opened.facts["whole_s"]
     passes = [span.time for span in log.of(Span) if span.name == "step"]
-    tokens = list(log.of(Token))
+    times: dict[str, list[float]] = {}
+    for token in log.of(Token):
+        times.setdefault(token.thread, []).append(token.time)
     verdicts = {mark.lane: mark.text for mark in log.of(Mark) if mark.name == "verdict"}
     found = []
     for place, arrival in enumerate(whole):
         name = str(place) if len(whole) > 1 else ""
-        read = [t.time for t in tokens if t.thread == f"read{name}"]
-        think = [t.time for t in tokens if t.thread == f"think{name}"]
+        read, think = times[f"read{name}"], times[f"think{name}"]
         found.append(
             Wait(
                 onset=sum(time <= think[0] for time in read),

@@ -109,7 +109,8 @@ def _said(found: Area) -> str:
 def both(config: PruningConfig, run_config: RunConfig, fast: bool) -> tuple[Log, Log]:
     """The same questions and draws: pruned, and with every trace let finish."""
     config = sized(config, fast, {}, 30, 300)
-    return run_config(config), run_config(update(config, ALL))
+    log = run_config(config)
+    return log, log if config.after == 0 else run_config(update(config, ALL))
 
 
 def saves(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -121,12 +122,15 @@ def saves(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     saved = 1 - ours[:, 1].sum() / all_[:, 1].sum()
     shares = [f"{r.mean():.1%}" for r in (ours[:, 0], all_[:, 0])]
     reach = wilson(float(ours[:, 0].sum()), n)
+    # Of a few questions, one whose vote differs is more than is given up: then its interval counts.
+    counted = "as far as the 95% interval tells" if fast else "on average"
+    lower = high if fast else pairs_P2[:, 0].mean()
     return Outcome(
-        f"{LEAST:.0%} of all tokens saved or more, accuracy at most {CLOSE:.0%} lower on average",
+        f"{LEAST:.0%} of all tokens saved or more, accuracy at most {CLOSE:.0%} lower {counted}",
         f"{saved:.1%} saved [{less:.1%}, {more:.1%}]; {shares[0]} [{reach[0]:.1%}, {reach[1]:.1%}] "
         f"right against {shares[1]}, difference {pairs_P2[:, 0].mean():+.1%} [{low:+.1%}, "
         f"{high:+.1%}]; n = {n} questions",
-        bool(saved >= LEAST and pairs_P2[:, 0].mean() >= -CLOSE),
+        bool(saved >= LEAST and lower >= -CLOSE),
     )
 
 
@@ -198,7 +202,7 @@ STUDY = Study(
             "within 3 points",
             grade="measured",
             check=saves,
-            broken={"clustering.threshold": 1.0},
+            broken=ALL,
         ),
         Claim(
             id="pays",

@@ -23,7 +23,7 @@ from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 CLOSE = 1e-4
 FIRST = 1 << 21  # the first problem that claims are judged on
-FAST, FULL = 30, 1000  # problems of a claim
+FAST, FULL = 60, 1000  # problems of a claim
 WIDE = 8
 TOTAL = 224  # tokens of all paths, where the total is equal
 PART = 0.5  # of what one path with all the tokens solves, and of its critical path
@@ -32,6 +32,8 @@ TWICE = 2.0  # times a step of one path, that a step of all may take at most
 ALONE: Changes = {"width": 1}
 BLIND: Changes = {"sees": 1}
 AGAIN: Changes = {"reuse": False}
+# Room for all: a path without a page ends, and the summary does not read it.
+KEPT: Changes = {"first": FIRST, "keep_logits": True, "sweep": False, "pages": 8192}
 
 Weights = tuple[ModelConfig, Mapping[str, Tensor]]
 
@@ -68,7 +70,7 @@ def kept(log: Log) -> dict[str, np.ndarray]:
 
 def union(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Every row of logits against one forward per problem, its mask built from the rule alone."""
-    size = {"problems": 3 if fast else 40, "first": FIRST, "keep_logits": True, "sweep": False}
+    size = {"problems": 3 if fast else 40, **KEPT}
     of = kept(run_config(update(config, {**size, "dtype": "float32"})))
     model = open_paths(config).model
     weights = model.config, dict(Cast(model.weights, torch.float32))
@@ -92,7 +94,7 @@ def union(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
 
 def once(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Tokens computed, from the log's passes, against those that anybody wrote."""
-    size = {"problems": 4 if fast else 40, "first": FIRST, "keep_logits": True, "sweep": False}
+    size = {"problems": 4 if fast else 40, **KEPT}
     log = run_config(update(config, size))
     computed = sum(int(facts(span.tag)["tokens"]) for span in log.of(Span) if span.tag)
     of = kept(log)

@@ -23,6 +23,7 @@ ABOUT = """train a model on a token file, or a shipped one again from its recipe
 Ctrl-C saves a checkpoint; the same command goes on from there."""
 SAVING = 120.0  # seconds within which a stopped training has to have written its checkpoint
 RUN = "training.run"
+TOLD = ("precision", "fallback", "resume", "checkpoint")  # marks that are said at the end
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -197,7 +198,7 @@ def _say_how_it_ended(log: Any, config: Any, place: str, as_json: bool, code: in
     from engine.core.events import Level, Mark
 
     found = {level.name: level.value for level in log.of(Level)}
-    marks = [mark for mark in log.of(Mark) if mark.name in ("fallback", "resume", "checkpoint")]
+    marks = [mark for mark in log.of(Mark) if mark.name in TOLD]
     if code:
         saved = [mark.text for mark in marks if mark.name == "checkpoint"]
         if saved:

@@ -21,7 +21,7 @@ def scores(folder: Path, fast: bool) -> dict[str, Score]:
     """Shares of test problems solved, each context at most `WINDOW` tokens."""
     found = {}
     for name, search in (("Spawning and joining threads", "parallel"), ("Serial", "serial")):
-        problems = 8 if fast else PROBLEMS
+        problems = 2 if fast else PROBLEMS
         config = SpawningConfig(model=str(folder), problems=problems, first=FIRST, window=WINDOW)
         right = solved(Run.execute(run, update(config, {"search": search})).log)
         share, (low, high) = sum(right) / len(right), wilson(sum(right), len(right))

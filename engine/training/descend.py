@@ -16,6 +16,7 @@ from engine.core.config import to_dict
 from engine.core.events import AnyEvent, Level, Mark, Span
 from engine.core.run import Stopped
 from engine.training.checkpoint import Facts, save_checkpoint
+from engine.training.products import INSTEAD, narrow
 from engine.training.replicas import Alone, Replicas
 from engine.training.resume import resumed
 from engine.training.schedule import learning_rate
@@ -52,6 +53,8 @@ def descend(
     run = _Descent(weights, recipe, replicas or Alone(), emit, clock, checkpoint)
     run.facts = {**to_dict(recipe), **(origin or {}), "ranks": run.replicas.ranks}
     run.resume()
+    if recipe.precision == "bfloat16" and not narrow(recipe.precision):
+        emit(Mark(clock.now(), LANE, "precision", INSTEAD))
     while run.step < recipe.steps:
         stop = run.update(loss_of, poll(run.step))
         last = run.step == recipe.steps

@@ -19,6 +19,7 @@ from engine.models.config import ModelConfig
 from engine.models.reference import dense
 from engine.training.language import Emit, Training, descend, fresh_weights
 from engine.training.packing import Example, Packed, packs
+from engine.training.products import products
 from engine.training.view_forward import logits as over_views
 
 Source = Callable[[int], Example]  # the example of a number, always the same one
@@ -92,7 +93,7 @@ def logits_of(
     config: ModelConfig, weights: dict[str, Tensor], packed: Packed, precision: str = "float32"
 ) -> Tensor:
     """logits_LV in float32 at the packed predictions."""
-    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
+    with products(precision):
         if packed.blocks is not None:
             seen = packed.positions_BS, packed.visible_BSS, *packed.blocks
             logits_BSV = over_views(config, weights, packed.tokens_BS, *seen)

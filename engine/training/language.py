@@ -22,6 +22,7 @@ from engine.models.reference import dense
 from engine.training.checkpoint import Facts
 from engine.training.descend import Emit, Poll, descend
 from engine.training.evaluate import score
+from engine.training.products import products
 from engine.training.replicas import Alone, Replicas
 from engine.training.settings import Training
 from engine.training.stream import windows
@@ -66,7 +67,7 @@ def train(
         length, rows = recipe.window(step), recipe.rows(step)
         ids = windows(training, recipe.seed, step, rows, length)
         ids_BT = torch.from_numpy(np.split(ids, copies.ranks)[copies.rank])
-        with torch.autocast("cpu", torch.bfloat16, enabled=recipe.precision == "bfloat16"):
+        with products(recipe.precision):
             logits_BTV = dense(config, weights, ids_BT[:, :-1])
         nats = F.cross_entropy(logits_BTV.float().flatten(0, 1), ids_BT[:, 1:].flatten())
         return nats, rows // copies.ranks * length

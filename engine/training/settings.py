@@ -19,7 +19,9 @@ class Training(Config):
     weight_decay: float = knob(0.1, "AdamW's decay of matrices", low=0.0, high=1.0)
     beta2: float = knob(0.95, "AdamW's memory of squared gradients", low=0.5, high=0.9999)
     clip: float = knob(1.0, "Largest gradient norm", low=1e-3, high=1e3)
-    precision: Literal["bfloat16", "float32"] = knob("bfloat16", "Matrix products of the forward")
+    precision: Literal["bfloat16", "float32"] = knob(
+        "bfloat16", "Matrix products of the forward; float32 where a processor has no narrower ones"
+    )
     report: int = knob(10, "Steps between loss reports", low=1, high=10_000, unit="steps")
     evaluate: int = knob(250, "Steps between validations", low=1, high=100_000, unit="steps")
     checkpoint: int = knob(100, "Steps between checkpoints", low=1, high=100_000, unit="steps")

@@ -44,7 +44,7 @@ class CountdownPaths(ExampleRecipe):
 
     def scores(self, folder: Path, fast: bool) -> dict[str, Score]:
         found = {}
-        count = 8 if fast else PROBLEMS
+        count = 2 if fast else PROBLEMS
         for width in WIDTHS:
             config = self._config(folder, width, count)
             right_P = Run.execute(run, config).log.blobs["scores"][:, COLUMNS.index("right")]

@@ -12,6 +12,7 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import AnyEvent, Level, Mark, Span
 from engine.training.language import Training, fresh_weights, train
+from engine.training.products import narrow, products
 from engine.training.recipe import Recipe
 
 TINY = Recipe(
@@ -112,3 +113,12 @@ def test_what_writes_into_the_residual_starts_smaller() -> None:
     assert spread["model.layers.0.mlp.up_proj.weight"] == pytest.approx(0.02, rel=0.1)
     assert spread["model.layers.0.mlp.down_proj.weight"] == pytest.approx(0.01, rel=0.1)
     assert spread["model.layers.1.self_attn.o_proj.weight"] == pytest.approx(0.01, rel=0.1)
+
+
+def test_products_are_narrow_only_where_the_processor_has_them(monkeypatch) -> None:
+    for name, expected in (("AVX2", False), ("DEFAULT", False), ("AVX512", True)):
+        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda name=name: name)
+        assert narrow("bfloat16") is expected and not narrow("float32")
+        with products("bfloat16"):
+            found = torch.ones(2, 2) @ torch.ones(2, 2)
+        assert found.dtype == (torch.bfloat16 if expected else torch.float32)

@@ -182,7 +182,7 @@ class CanvasDrawing:
                     for name, value in changed.items():
                         setattr(host, name, value)
             else:
-                host.param.update(**changed)
+                host.send(**changed)
 
     def _heard(self, name: str, value: Any) -> None:
         """The browser changed a trait; what came from `_set` itself changes nothing."""

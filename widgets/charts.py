@@ -24,10 +24,15 @@ Paint = Callable[[dict[str, Any], float, str], Picture]
 
 AXIS = 26  # pixels of the time axis under a stack of plots
 LEAST = 60  # pixels of a plot
+# Seconds between pictures of a run that goes on: to draw axes and lines anew takes Bokeh as long as
+# a canvas view takes for many pictures, and what runs over time looks the same a moment later.
+PAUSE = 0.2
 
 
 class ChartDrawing:
     """Draws pictures. `height`: pixels of each plot; the last of a stack gets its axis on top."""
+
+    pause = PAUSE
 
     def __init__(self, question: str, prepare: Prepare, picture: Paint, height: int = 96) -> None:
         self.question, self.prepare, self.picture, self.height = question, prepare, picture, height

@@ -1,10 +1,12 @@
 """Columns that only grow: what a fold keeps of a long run, cheap to append to, view and copy."""
 
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 
 FIRST = 256  # rows a new buffer has room for
+WAITING = 2048  # appended rows that wait at most: to write many at once costs a tenth
 
 
 class Buffer:
@@ -20,33 +22,39 @@ class Columns:
     differently, so that keeping many states of a long fold costs nothing."""
 
     def __init__(self, **types: str) -> None:
-        self.types, self.count = types, 0
+        self.types, self.count = types, 0  # rows written
+        self._waiting: list[tuple[Any, ...]] = []  # rows appended since
         self._buffer = Buffer(types, FIRST)
 
     def __len__(self) -> int:
-        return self.count
+        return self.count + len(self._waiting)
 
     def __getitem__(self, name: str) -> np.ndarray:
         """The column so far, as a view."""
+        self._write()
         return self._buffer.arrays[name][: self.count]
 
     def append(self, *values: Any) -> None:
         """One more row, values in the order of the columns."""
-        self._reserve(1)
-        for array, value in zip(self._buffer.arrays.values(), values, strict=True):
-            array[self.count] = value
-        self._grew(1)
+        self._waiting.append(values)
+        if len(self._waiting) >= WAITING:
+            self._write()
 
     def extend(self, *arrays: np.ndarray) -> None:
         """Rows at once."""
-        more = len(arrays[0])
-        self._reserve(more)
-        for column, array in zip(self._buffer.arrays.values(), arrays, strict=True):
-            column[self.count : self.count + more] = array
-        self._grew(more)
+        self._write()
+        self._add(len(arrays[0]), arrays)
 
-    def _grew(self, rows: int) -> None:
-        self.count += rows
+    def _write(self) -> None:
+        if self._waiting:
+            rows, self._waiting = self._waiting, []
+            self._add(len(rows), zip(*rows, strict=True))
+
+    def _add(self, more: int, columns: Iterable[Any]) -> None:
+        self._reserve(more)
+        for array, values in zip(self._buffer.arrays.values(), columns, strict=True):
+            array[self.count : self.count + more] = values
+        self.count += more
         self._buffer.filled = self.count
 
     def _reserve(self, rows: int) -> None:
@@ -60,6 +68,8 @@ class Columns:
             self._buffer.arrays[name][: self.count] = array[: self.count]
 
     def copy(self) -> Self:
+        self._write()
         other: Any = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
+        other._waiting = []
         return other

@@ -1,4 +1,5 @@
-// Shared by every canvas view: reading frames, colours, numbers, ticks. No drawing, no state.
+// Shared by every canvas view: reading frames, colours, numbers, ticks. No drawing; no state but
+// the textures once made.
 
 const NOBODY = 65535;
 const ARRAYS = {
@@ -74,9 +75,28 @@ function marked(texture, x, y, period) {
   return x % period < period / 2 && y % period < period / 2;
 }
 
+// Tiles and, for canvases, patterns by colour, texture and paper: views ask for the same few at
+// every picture, and to make one costs more than to draw a lane.
+const TILES = new Map(), PATTERNS = new Map(), MOST_KEPT = 400;
+
+function kept(map, key, make) {
+  if (!map.has(key)) {
+    if (map.size >= MOST_KEPT) map.clear();
+    map.set(key, make());
+  }
+  return map.get(key);
+}
+
 // A fill for `color` with its texture; plain where there is none.
 function textured(ctx, color, texture, paper) {
   if (!texture) return css(color);
+  const key = `${color} ${texture} ${paper}`;
+  const tile = kept(TILES, key, () => tileOf(color, texture, paper));
+  if (ctx.isRecording) return ctx.createPattern(tile, "repeat");
+  return kept(PATTERNS, key, () => ctx.createPattern(tile, "repeat"));
+}
+
+function tileOf(color, texture, paper) {
   const size = 6;
   const tile = document.createElement("canvas");
   tile.width = tile.height = size;
@@ -87,7 +107,7 @@ function textured(ctx, color, texture, paper) {
   for (let y = 0; y < size; y++) {
     for (let x = 0; x < size; x++) if (marked(texture, x, y, size)) brush.fillRect(x, y, 1, 1);
   }
-  return ctx.createPattern(tile, "repeat");
+  return tile;
 }
 
 // Diagonal lines over a box: modelled, not real.

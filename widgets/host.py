@@ -13,50 +13,22 @@ import panel as pn
 import param
 from panel.io import PeriodicCallback
 
-from engine.core.log import Log
 from engine.core.run import Run
 from widgets import theme
 from widgets.feed import Feed
 from widgets.picture import Scales
 from widgets.progress import work_of
-from widgets.steps import STEPS, Unseen
 from widgets.together import together
+from widgets.track import GRACE, Track
 from widgets.transport import Cursor, Transport
-from widgets.view import View, view
+from widgets.view import view
 
 PERIOD = 25  # milliseconds between ticks
 QUICK = 4  # the same while a run that has just begun may end at any moment
 BUDGET = 0.02  # seconds a tick may fold
-SOON = 0.012  # seconds after a tick within which a moved cursor waits for the next
+EAGER = 0.1  # the same where a run that is over has just come: there is nothing else to look at
+SOON = 0.012  # seconds after a tick that had work within which a moved cursor waits for the next
 AT_FIRST = 2  # views that are drawn before the browser has said which are in sight
-GRACE = 0.15  # seconds a new run may take before its beginnings are shown
-
-
-class Track:
-    """One run on a stage, with a feed for each view."""
-
-    def __init__(self, views: Sequence[View]) -> None:
-        self.run: Run | None = None
-        self.opened = 0.0  # perf_counter
-        self.feeds = [Feed(v) for v in views]
-        self.steps = Feed(STEPS, Unseen())
-
-    def open(self, run: Run | None) -> None:
-        self.run, self.opened = run, perf_counter()
-        for feed in (*self.feeds, self.steps):
-            feed.open(run.log if run is not None else Log())
-
-    def tell(self, command: dict[str, Any]) -> None:
-        """Pass on what a person told the run; ignored once it is over."""
-        if self.run is not None:
-            self.run.tell(**command)
-
-    @property
-    def is_fresh(self) -> bool:
-        """A run that has just begun and may end at once: better to wait than to draw twice."""
-        if self.run is None or self.run.state == "closed":
-            return False
-        return perf_counter() - self.opened < GRACE
 
 
 class Stage(param.Parameterized):
@@ -72,7 +44,7 @@ class Stage(param.Parameterized):
         self.cursor = Cursor()
         self.transport = Transport(self.cursor, self._steps, self._moved)
         self.transport.bar.param.watch(lambda event: self._look_at(event.new), "sight")
-        self._last = perf_counter()
+        self._last = self._worked = perf_counter()
         self._turn = 0
         self._again = False
         self._is_new = False  # another run has come and not every view shows it yet
@@ -160,8 +132,8 @@ class Stage(param.Parameterized):
             self._sight = [seen is True for seen in sight]
 
     def _moved(self) -> None:
-        """A person moved the cursor: show it at once, unless a tick has just been."""
-        if self._timer is not None and perf_counter() - self._last > SOON:
+        """A person moved the cursor: show it at once, unless a tick has just had work."""
+        if self._timer is not None and perf_counter() - self._worked > SOON:
             self.tick()
 
     def tick(self) -> bool:
@@ -179,10 +151,13 @@ class Stage(param.Parameterized):
             self._align(duration)
             self.cursor.tick(wall)
             due = self._due()
-            behind = self._fold(due, now + BUDGET)
+            behind = self._fold(due, now + (EAGER if self._is_new else BUDGET))
             self._show(due, behind)
             self.transport.refresh(work_of(self.tracks[0].run, self.tracks[0].opened, behind))
+            if self.tracks[0].knows_steps:
+                self.transport.know_steps()
             shown = all(feed.is_shown(self.cursor.now) for feed in self.sighted)
+        self._worked = perf_counter()
         return shown and not behind and not self._again and not self._is_new
 
     def _is_at_rest(self) -> bool:
@@ -195,7 +170,7 @@ class Stage(param.Parameterized):
             and all(track.run is None or track.run.state == "closed" for track in self.tracks)
             and not self.transport.bar.live
             and all(feed.is_current(at, follow) for feed in self.sighted)
-            and all(track.steps.folded == len(track.steps.log) for track in self.tracks)
+            and all(track.knows_steps for track in self.tracks if track.run is not None)
         )
 
     def _due(self) -> list[Feed]:

@@ -1,10 +1,13 @@
 """How a canvas marks an owner: numbers into the theme's hues and into three textures."""
 
+from functools import lru_cache
+
 from widgets.theme import HUES, place, texture
 
 TEXTURES = 3  # lines up, lines down, dots; 0 is plain
 
 
+@lru_cache(maxsize=8192)  # views ask for the same owners at every picture
 def look(owner: str) -> tuple[int, int]:
     """The owner's hue, 0 to 9, and texture, 0 for the first ten owners and 1 to 3 beyond."""
     beyond = texture(owner)

@@ -1,7 +1,7 @@
 // The frame around every canvas view: title, figures, tools, menu, tip, and canvases that redraw
 // once per animation frame. Text from a run only ever goes into textContent or fillText.
 
-const SCRUBBED = 300; // milliseconds for which a dragged cursor stands before the host's does
+const SCRUBBED = 1000; // milliseconds a cursor that a person moved waits for the host's to follow
 
 class Stage {
   // `name` names saved pictures. Set `onFrame` and `onTheme`; surfaces redraw by themselves.
@@ -29,7 +29,8 @@ class Stage {
     });
     this.fitted.observe(this.root);
     this.height = new Height(this.root, name, model.get("options").height || 560);
-    [this.heard, this.closing] = [[], []];
+    [this.heard, this.closing, this.known] = [[], [], {}];
+    for (const name of ["cursor", "chosen", "reach"]) this.listen(name, () => { delete this.known[name]; });
     this.listen("frame", () => { this.fresh = true; this.schedule(); });
     // A person who drags the time bar sees the cursor move at once; the host's answer comes after.
     this.hearDocument("workbench-scrub", ({ detail }) => {
@@ -38,7 +39,11 @@ class Stage {
       clearTimeout(this.settling);
       this.settling = setTimeout(() => this.schedule(), SCRUBBED + 20);
     });
-    for (const name of ["cursor", "chosen", "reach"]) this.listen(name, () => this.schedule());
+    this.listen("cursor", () => {
+      if (this.scrubbed?.time === this.model.get("cursor")) this.scrubbed = null;
+      this.schedule();
+    });
+    for (const name of ["chosen", "reach"]) this.listen(name, () => this.schedule());
     for (const name of ["is_dark", "options"]) this.listen(name, () => this.retheme());
     this.retheme();
   }
@@ -64,14 +69,17 @@ class Stage {
     clearTimeout(this.settling);
   }
 
+  // What a trait is, asked of the host once until it changes: views ask for every lane they draw.
+  trait(name) { return name in this.known ? this.known[name] : (this.known[name] = this.model.get(name)); }
+
   get cursor() {
     if (this.scrubbed && performance.now() < this.scrubbed.until) return this.scrubbed.time;
-    return this.model.get("cursor") || 0;
+    return this.trait("cursor") || 0;
   }
 
   // How far time axes go at least: runs beside one another, and recordings, are all shown whole.
-  get reach() { return Math.max(this.model.get("options").duration || 0, this.model.get("reach") || 0); }
-  get chosen() { return this.model.get("chosen") || ""; }
+  get reach() { return Math.max(this.duration, this.trait("reach") || 0); }
+  get chosen() { return this.trait("chosen") || ""; }
 
   set(name, value) {
     if (JSON.stringify(this.model.get(name)) === JSON.stringify(value)) return;
@@ -89,6 +97,7 @@ class Stage {
   retheme() {
     const options = this.model.get("options");
     this.colors = palette(options, this.model.get("is_dark"));
+    this.duration = options.duration || 0;
     const style = this.root.style;
     for (const name of ["paper", "ink", "faint", "line", "idle", "raised"]) {
       style.setProperty(`--${name}`, css(this.colors[name]));
@@ -113,7 +122,7 @@ class Stage {
     this.frame = unpack(this.model.get("frame"));
     const frame = this.frame;
     const empty = !frame ? "Nothing to show yet. Start a run, or open a recorded one." : frame.empty;
-    this.empty.textContent = empty || "";
+    write(this.empty, empty || "");
     this.empty.style.display = empty ? "flex" : "none";
     this.tools.style.visibility = empty ? "hidden" : "visible";
     if (!frame) return;
@@ -131,14 +140,14 @@ class Stage {
         make("span", "pw-label", pair);
         make("span", "pw-value", pair);
       }
-      pair.children[0].textContent = label;
-      pair.children[1].textContent = value;
+      write(pair.children[0], label);
+      write(pair.children[1], value);
     });
   }
 
   say(text) {
     if (!this.said) this.said = make("span", "pw-said", this.tools);
-    this.said.textContent = text;
+    write(this.said, text);
   }
 
   // A row of buttons of which one is down; or, with one choice, a button that is up or down.
@@ -200,6 +209,11 @@ class Stage {
   }
 }
 
+// The same text written again would make the page lay itself out again.
+function write(node, text) {
+  if (node.textContent !== String(text)) node.textContent = text;
+}
+
 class Surface {
   constructor(stage, parent, draw, acts) {
     this.stage = stage;
@@ -207,7 +221,12 @@ class Surface {
     parent.classList.add("pw-surface");
     this.canvas = make("canvas", "", parent);
     this.parent = parent;
-    this.watch = new ResizeObserver(() => stage.schedule());
+    this.ctx = this.canvas.getContext("2d");
+    this.size = null; // CSS pixels; asking the page for it at every picture makes it lay itself out
+    this.watch = new ResizeObserver(() => {
+      this.size = null;
+      stage.schedule();
+    });
     this.watch.observe(parent);
     for (const [name, act] of Object.entries(acts)) {
       this.canvas.addEventListener(name, (event) => {
@@ -218,7 +237,8 @@ class Surface {
   }
 
   paint(ratio = Math.min(2, window.devicePixelRatio || 1)) {
-    const width = Math.floor(this.parent.clientWidth), height = Math.floor(this.parent.clientHeight);
+    this.size ??= [this.parent.clientWidth, this.parent.clientHeight];
+    const [width, height] = this.size.map(Math.floor);
     if (width < 8 || height < 8 || !this.stage.frame) return;
     const canvas = this.canvas;
     if (canvas.width !== width * ratio || canvas.height !== height * ratio) {
@@ -230,7 +250,7 @@ class Surface {
     this.width = width;
     this.height = height;
     this.ratio = ratio;
-    const ctx = canvas.getContext("2d");
+    const { ctx } = this;
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.clearRect(0, 0, width, height);
     this.drawOn(ctx, width, height, ratio);

@@ -19,7 +19,7 @@ class Timeline {
     this.left = view.left || NAMES;
     // Runs beside one another are zoomed together: their axes stay one.
     this.hear = ({ detail }) => {
-      if (!stage.model.get("reach") || detail.by === this || detail.name !== stage.name) return;
+      if (!stage.trait("reach") || detail.by === this || detail.name !== stage.name) return;
       if (detail.scale !== this.scale.name) return;
       this.zoom = detail.zoom;
       stage.schedule();
@@ -57,7 +57,7 @@ class Timeline {
   zoomTo(zoom) {
     this.zoom = zoom;
     const detail = { name: this.stage.name, scale: this.scale.name, zoom, by: this };
-    if (this.stage.model.get("reach")) document.dispatchEvent(new CustomEvent("workbench-zoom", { detail }));
+    if (this.stage.trait("reach")) document.dispatchEvent(new CustomEvent("workbench-zoom", { detail }));
   }
 
   reset() {
@@ -99,7 +99,7 @@ class Timeline {
     if (frame.run !== this.run) Object.assign(this, { run: frame.run, zoom: null, held: false, whole: false });
     this.end = Math.max(this.scale.end(frame, this.stage.reach), 1e-9);
     // What a view would show first, until a person asks for all of it.
-    this.near = this.whole || this.stage.model.get("reach") ? null : view.near?.(frame, this.end) || null;
+    this.near = this.whole || this.stage.trait("reach") ? null : view.near?.(frame, this.end) || null;
     Object.assign(this, { width, top: view.head, bottom: height - TIME_AXIS - (view.foot || 0) });
     const room = Math.max(1, this.bottom - this.top);
     this.pitch = clamp(room / Math.max(1, frame.lanes), ...view.pitch);

@@ -1,9 +1,10 @@
 // The time bar: play, step, speed and scrub. One row of controls over a model with the traits
-// time, duration, playing, speed, follow, live, paused, modelled, work, is_dark, options; what a
-// person does goes out as `command` {do, …}.
+// time, duration, playing, speed, follow, live, paused, modelled, steps, work, is_dark, options; what
+// a person does goes out as `command` {do, …}.
 
 const SIZES = [[1e-9, "ns"], [1e-6, "µs"], [1e-3, "ms"], [1, "s"], [60, "min"]]
 const SPEEDS = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000]
+const ANSWER = 400 // milliseconds the host may take before it is asked again
 const ICONS = {
   play: "M8 5v14l11-7z",
   pause: "M6 5h4v14H6zm8 0h4v14h-4z",
@@ -28,6 +29,53 @@ export function seconds(value) {
 function speedName(speed, modelled) {
   if (speed === 1) return modelled ? "1× the modelled clock" : "real time"
   return speed > 1 ? `${speed}× faster` : `${Math.round(1 / speed)}× slower`
+}
+
+// The time `by` steps from `now`: `stepped` of transport.py.
+export function stepped(steps, now, by, stop) {
+  let low = 0, high = steps.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (by > 0 ? steps[middle] <= now : steps[middle] < now) low = middle + 1
+    else high = middle
+  }
+  const place = by > 0 ? low + by - 1 : low + by
+  return by > 0 ? (place < steps.length ? steps[place] : stop) : place >= 0 ? steps[place] : 0
+}
+
+// Bytes as hosts hand them over, as numbers.
+function numbers(bytes) {
+  if (!bytes || !bytes.byteLength) return new Float64Array(0)
+  if (bytes instanceof ArrayBuffer) return new Float64Array(bytes)
+  return new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength))
+}
+
+// Where a person wants the cursor. Views that hold the whole run follow at once; the host gets the
+// newest moment wanted, and only when it has shown the one before: none waits behind another.
+function seeker(model, tell) {
+  let wanted = null, sent = null, patience = 0
+  const send = () => {
+    sent = wanted
+    tell({ do: "seek", time: sent })
+    patience = setTimeout(answered, ANSWER)
+  }
+  const answered = () => {
+    clearTimeout(patience)
+    const late = sent !== null && wanted !== sent
+    sent = null
+    if (late) send()
+    else wanted = null
+  }
+  return {
+    heard() { if (sent !== null && model.get("time") === sent) answered() },
+    get wanted() { return wanted },
+    forget() { [wanted, sent] = [null, null] },
+    seek(time) {
+      wanted = time
+      document.dispatchEvent(new CustomEvent("workbench-scrub", { detail: time }))
+      if (sent === null) send()
+    },
+  }
 }
 
 function button(icon, title, act) {
@@ -116,11 +164,28 @@ function render({ model, el }) {
     model.set("command", { ...command, count: ++count })
     model.save_changes()
   }
-  const back = button("back", "One step back (←)", () => tell({ do: "step", by: -1 }))
-  const main = button("play", "", () => tell({ do: "toggle" }))
-  const on = button("on", "One step on (→)", () => tell({ do: "step", by: 1 }))
+  const seeking = seeker(model, tell)
+  // A run that is over has told when its steps ended; one that goes on takes the step itself.
+  const step = (by) => {
+    const times = numbers(model.get("steps")), stop = model.get("duration")
+    if (!times.length) return tell({ do: "step", by })
+    const now = seeking.wanted ?? (model.get("follow") ? stop : model.get("time"))
+    return seek(stepped(times, now, by, stop))
+  }
+  const seek = (time) => {
+    scrub.value = time
+    label(time)
+    seeking.seek(time)
+  }
+  const act = (command) => {
+    seeking.forget()
+    tell(command)
+  }
+  const back = button("back", "One step back (←)", () => step(-1))
+  const main = button("play", "", () => act({ do: "toggle" }))
+  const on = button("on", "One step on (→)", () => step(1))
   const stop = button("stop", "Stop the run", () => tell({ do: "stop" }))
-  const follow = button("live", "Follow the newest moment (End)", () => tell({ do: "follow" }))
+  const follow = button("live", "Follow the newest moment (End)", () => act({ do: "follow" }))
   main.classList.add("main")
   follow.classList.add("follow")
   follow.querySelector("span").textContent = "live"
@@ -131,13 +196,11 @@ function render({ model, el }) {
   let held = false
   scrub.addEventListener("pointerdown", () => (held = true))
   scrub.addEventListener("change", () => (held = false))
-  scrub.addEventListener("input", () => {
-    label(scrub.value * 1)
-    document.dispatchEvent(new CustomEvent("workbench-scrub", { detail: scrub.value * 1 }))
-    tell({ do: "seek", time: scrub.value * 1 })
-  })
+  scrub.addEventListener("input", () => seek(scrub.value * 1))
   const clock = document.createElement("div")
   clock.className = "clock"
+  const moment = document.createElement("span"), whole = document.createElement("i")
+  clock.append(moment, whole)
   const speed = document.createElement("select")
   speed.title = "How fast the run is played"
   speed.addEventListener("change", () => tell({ do: "speed", speed: speed.value * 1 }))
@@ -147,16 +210,21 @@ function render({ model, el }) {
   root.append(back, main, on, stop, scrub, clock, speed, follow, work)
   el.replaceChildren(style, root)
 
+  // Written only where it differs: the page lays itself out anew after every word.
   function label(time) {
-    clock.innerHTML = `${seconds(time)} <i>of ${seconds(model.get("duration"))}</i>`
+    const now = seconds(time), all = `of ${seconds(model.get("duration"))}`
+    if (moment.textContent !== `${now} `) {
+      moment.textContent = `${now} `
+      scrub.setAttribute("aria-valuetext", now)
+    }
+    if (whole.textContent !== all) whole.textContent = all
   }
   function moved() {
     const time = model.get("follow") ? model.get("duration") : model.get("time")
     scrub.max = model.get("duration") || 1
-    if (held) return
+    if (held || seeking.wanted !== null) return
     scrub.value = time
     label(time)
-    scrub.setAttribute("aria-valuetext", seconds(time))
   }
   function changed() {
     const live = model.get("live")
@@ -190,18 +258,19 @@ function render({ model, el }) {
     if (event.key === " " && at.tagName === "BUTTON") return
     const by = event.shiftKey ? 10 : 1
     const commands = {
-      " ": { do: "toggle" },
-      ArrowLeft: { do: "step", by: -by },
-      ArrowRight: { do: "step", by },
-      Home: { do: "seek", time: 0 },
-      End: { do: "follow" },
+      " ": () => act({ do: "toggle" }),
+      ArrowLeft: () => step(-by),
+      ArrowRight: () => step(by),
+      Home: () => seek(0),
+      End: () => act({ do: "follow" }),
     }
     if (at.getAttribute && /^(slider|tab|option|menuitem|combobox)$/.test(at.getAttribute("role") || "")) return
     if (!commands[event.key]) return
     event.preventDefault()
-    tell(commands[event.key])
+    commands[event.key]()
   }
   const watched = [
+    [["time"], seeking.heard],
     [["time", "duration", "follow"], moved],
     [["playing", "speed", "follow", "live", "paused", "modelled"], changed],
     [["work"], worked],

@@ -5,6 +5,7 @@ move the cursor through what has been recorded.
 """
 
 import math
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -17,9 +18,11 @@ import param
 from engine.core.run import Run
 from widgets import theme
 from widgets.component import Component
+from widgets.together import together
 
 SPEEDS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 AT_FOOT = {"position": "sticky", "bottom": "0", "z-index": "5"}  # in sight however long the page
+MOST_STEPS = 100_000  # told to the bar, which then needs no answer to step; of more, it asks
 SHOWN_IN = 12.0  # seconds a whole run takes at the speed it is given at first
 
 
@@ -90,6 +93,7 @@ class TransportBar(Component):
     live = param.Boolean(default=False)
     paused = param.Boolean(default=False)
     modelled = param.Boolean(default=False)
+    steps = param.Bytes(default=b"", doc="when each step of a run that is over ended, as float64")
     work = param.Dict(default={})
     is_dark = param.Boolean(default=False)
     options = param.Dict(default={})
@@ -110,6 +114,7 @@ class Transport:
     ) -> None:
         self.cursor, self.steps, self.moved = cursor, steps, moved
         self.run: Run | None = None
+        self._knows = False  # the bar knows when the steps ended
         self.bar = TransportBar(
             options=colours(), sizing_mode="stretch_width", margin=0, min_height=44, styles=AT_FOOT
         )
@@ -120,26 +125,32 @@ class Transport:
 
     def attach(self, run: Run | None) -> None:
         """Control `run` from now on."""
-        self.run = run
+        self.run, self._knows = run, False
+        self.bar.send(steps=b"")
         self.refresh()
 
     def refresh(self, work: dict[str, Any] | None = None) -> None:
         """Show the run's state and, where some is under way, how far long `work` is."""
         run = self.run
         header = run.log.opened if run is not None else None
-        wanted = {
-            "live": run is not None and run.state != "closed",
-            "paused": run is not None and run.state == "paused",
-            "modelled": header is not None and header.clock == "virtual",
-            "work": work or {},
-        }
-        changed = {k: v for k, v in wanted.items() if getattr(self.bar, k) != v}
-        if changed:
-            self.bar.param.update(**changed)
+        self.bar.send(
+            live=run is not None and run.state != "closed",
+            paused=run is not None and run.state == "paused",
+            modelled=header is not None and header.clock == "virtual",
+            work=work or {},
+        )
+
+    def know_steps(self) -> None:
+        """The run is over and `steps` are all it took: with them the bar needs no answer to step,
+        unless they are too many to send."""
+        if not self._knows:
+            self._knows = True
+            times = self.steps()
+            if len(times) <= MOST_STEPS:
+                self.bar.send(steps=array("d", times).tobytes())
 
     def _moved(self, *events: Any) -> None:
-        changes = {event.name: event.new for event in events}
-        self.bar.param.update(**changes)
+        self.bar.send(**{event.name: event.new for event in events})
 
     @property
     def _on_run(self) -> bool:
@@ -151,7 +162,13 @@ class Transport:
         number = command.get("time", command.get("speed", command.get("by", 0)))
         if not isinstance(number, int | float) or not math.isfinite(number):
             return
-        match command.get("do"):
+        with together():
+            self._do(command.get("do"), number)
+            self.refresh()
+            self.moved()
+
+    def _do(self, what: Any, number: float) -> None:
+        match what:
             case "toggle":
                 self.toggle()
             case "step":
@@ -164,8 +181,6 @@ class Transport:
                 self.cursor.param.update(follow=True, playing=False, time=self.cursor.duration)
             case "stop" if self.run is not None:
                 self.run.stop()
-        self.refresh()
-        self.moved()
 
     def toggle(self) -> None:
         """Play or pause: the run itself while it is followed, else the recording."""

@@ -18,7 +18,11 @@ from widgets.fold import Fold
 
 
 class Drawing(Protocol):
-    """Draws frames. `cursor` is seconds since the run opened; `chosen` is an owner id or ""."""
+    """Draws frames. `cursor` is seconds since the run opened; `chosen` is an owner id or "".
+
+    One that is dear to its browser says by `pause` how many seconds to leave between two pictures
+    of a run that goes on.
+    """
 
     def show(self, frame: dict[str, Any], cursor: float) -> None:
         """Draw this frame with the time cursor there."""

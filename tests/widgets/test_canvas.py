@@ -82,10 +82,9 @@ class Host:
     """Stands for a browser: takes updates, and tells what a person did."""
 
     def __init__(self):
-        self.param = self
         self.sent = []
 
-    def update(self, **changes):
+    def send(self, **changes):
         self.sent.append(changes)
 
 

@@ -92,9 +92,13 @@ class Cells {
   prepare(frame) {
     const { colors, chosen } = this.stage;
     const known = frame.owners.indexOf(chosen), row = frame.row_owner.indexOf(known);
-    const all = (dim) => Array.from(frame.owner_hue, (hue) => shades(colors, colors.hues[hue], dim));
-    this.bright = all(false);
-    this.dimmed = known < 0 ? this.bright : all(true);
+    if (this.shaded?.colors !== colors) { // few hues, many owners
+      const each = (dim) => colors.hues.map((hue) => shades(colors, hue, dim));
+      this.shaded = { colors, bright: each(false), dimmed: each(true) };
+    }
+    const all = (table) => Array.from(frame.owner_hue, (hue) => table[hue]);
+    this.bright = all(this.shaded.bright);
+    this.dimmed = known < 0 ? this.bright : all(this.shaded.dimmed);
     this.chosen = known;
     this.mine = new Set(known < 0 || row < 0 ? []
       : frame.row_page.subarray(frame.row_offset[row], frame.row_offset[row + 1]));

@@ -19,6 +19,7 @@ class PrefixTree:
         self.parent: dict[int, int] = {}
         self.children: dict[int, tuple[int, ...]] = {ROOT: ()}
         self.version = 0
+        self._chained: tuple[int, dict[int, list[int]], dict[int, int]] = (-1, {}, {})
 
     def index(self, page: int, parent: int) -> None:
         """`page` becomes a node under `parent` (-1: under the root)."""
@@ -54,57 +55,50 @@ class PrefixTree:
         Of more than 300 leaves those least in use are gathered, under each parent in one block;
         `tree_gathered` counts its branches. A parent's block comes before its children's.
         """
-        kept, weight = self._choose(refs)
+        uses = refs.tolist()  # one by one, a list's numbers come sooner than an array's
+        kept, weight = self._choose(uses)
+        chains, _ = self._chains()
         rows: list[tuple[float, ...]] = []
         members: list[list[int]] = []
         work = [(ROOT, 0, 0.0, 1.0)] if self.parent else []
         while work:
             page, depth, top, height = work.pop()
             for branch in kept[page]:
-                share = height * (1 if len(branch) > 1 else weight[branch[0]]) / weight[page]
                 if len(branch) > 1:
                     pages, gathered, tokens = self._below(branch), len(branch), 1
+                    share = height / weight[page]
                 else:
-                    pages = self._chain(branch[0])
+                    pages = chains[branch[0]]
                     gathered, tokens = 0, len(pages)
+                    share = height * weight[pages[-1]] / weight[page]
                     work.append((pages[-1], depth + tokens, top, share))
-                most = (
-                    int(refs[pages].max()) if len(pages) > 8 else max(int(refs[p]) for p in pages)
-                )
+                most = max([uses[p] for p in pages])
                 rows.append((depth, tokens, top, share, most, gathered))
                 members.append(pages)
                 top += share
         return _columns(rows, members, page_size)
 
-    def _choose(self, refs: np.ndarray) -> tuple[dict[int, list[list[int]]], dict[int, int]]:
-        """For each node its branches as they are drawn, one child each or many gathered; and how
-        many leaves are then drawn under it."""
-        leaves = self._leaves()
+    def _choose(self, uses: list[int]) -> tuple[dict[int, list[list[int]]], dict[int, int]]:
+        """For the root and the end of each chain its branches as they are drawn, one child each or
+        many gathered; and how many leaves are then drawn under it."""
+        chains, leaves = self._chains()
         kept: dict[int, list[list[int]]] = {}
-        order, work = [], [(ROOT, MOST_LEAVES)]
+        work = [(ROOT, MOST_LEAVES)]
         while work:
             page, room = work.pop()
-            order.append(page)
-            below = self.children.get(page, ())
-            if len(below) < 2:  # most pages: one of a chain, or its end
-                kept[page] = [[child] for child in below]
-                work += [(child, room) for child in below]
-                continue
-            kids = sorted(below, key=lambda c: (-refs[c], -leaves[c]))
-            fits = len(kids) if len(kids) <= room else max(1, room - 1)
+            kids = list(self.children.get(page, ()))
+            if len(kids) > 1:
+                kids.sort(key=lambda c: (-uses[c], -leaves[c]))
+            fits = len(kids) if len(kids) <= max(1, room) else max(1, room - 1)
             kept[page] = [[child] for child in kids[:fits]]
             if len(kids) > fits:
                 kept[page].append(kids[fits:])
             under = sum(leaves[c] for c in kids[:fits])
-            work += [(c, max(1, room * leaves[c] // under)) for c in kids[:fits]]
+            work += [(chains[c][-1], max(1, room * leaves[c] // under)) for c in kids[:fits]]
         weight: dict[int, int] = {}
-        for page in reversed(order):
-            branches = kept[page]
-            if len(branches) == 1 and len(branches[0]) == 1:
-                weight[page] = weight[branches[0][0]]
-            else:
-                drawn = (1 if len(b) > 1 else weight[b[0]] for b in branches)
-                weight[page] = max(1, sum(drawn))
+        for page in reversed(kept):  # children came after their parents
+            drawn = (1 if len(b) > 1 else weight[chains[b[0]][-1]] for b in kept[page])
+            weight[page] = max(1, sum(drawn))
         return kept, weight
 
     def _below(self, pages: list[int]) -> list[int]:
@@ -116,28 +110,23 @@ class PrefixTree:
             work.extend(self.children.get(page, ()))
         return found
 
-    def _chain(self, page: int) -> list[int]:
-        """`page` and what follows it for as long as each has one child."""
-        chain = [page]
-        while len(below := self.children.get(chain[-1], ())) == 1:
-            chain.append(below[0])
-        return chain
-
-    def _leaves(self) -> dict[int, int]:
-        """Leaves under every node, the root included."""
-        order, work = [], [ROOT]
-        while work:
-            page = work.pop()
-            order.append(page)
-            work.extend(self.children.get(page, ()))
-        count: dict[int, int] = {}
-        for page in reversed(order):
-            below = self.children.get(page, ())
-            if len(below) == 1:
-                count[page] = count[below[0]]
-            else:
-                count[page] = sum(count[c] for c in below) if below else int(page != ROOT)
-        return count
+    def _chains(self) -> tuple[dict[int, list[int]], dict[int, int]]:
+        """By its first page each chain, which goes on for as long as pages have one child, and the
+        leaves under it. Kept until the tree changes."""
+        version, chains, leaves = self._chained
+        if version != self.version:
+            chains, leaves, work = {}, {}, list(self.children[ROOT])
+            while work:
+                first = work.pop()
+                chain = chains[first] = [first]
+                while len(below := self.children.get(chain[-1], ())) == 1:
+                    chain.append(below[0])
+                work.extend(below)
+            for first in reversed(chains):
+                below = self.children.get(chains[first][-1], ())
+                leaves[first] = sum(leaves[c] for c in below) if below else 1
+            self._chained = self.version, chains, leaves
+        return chains, leaves
 
 
 def _columns(

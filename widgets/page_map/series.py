@@ -15,12 +15,13 @@ def series() -> Columns:
 
 def shown(kept: Columns, time: float, latest: tuple[int, ...]) -> dict[str, np.ndarray]:
     """At most 900 points, in each stretch the one with most pages used, and the `latest`."""
-    picked = np.arange(len(kept))
-    if len(kept) > POINTS:
-        edges = np.linspace(0, len(kept), POINTS, dtype=np.int64)
-        used = kept["used"]
-        most = [a + int(used[a:b].argmax()) for a, b in zip(edges[:-1], edges[1:], strict=True)]
-        picked = np.unique([0, *most])
+    count, used = len(kept), kept["used"]
+    picked = np.arange(count)
+    if count > POINTS:
+        size = -(-count // (POINTS - 1))
+        padded = np.pad(used, (0, -count % size), constant_values=-1).reshape(-1, size)
+        most = np.arange(0, count, size) + padded.argmax(axis=1)
+        picked = np.unique(np.append(0, most))
     columns = {"time": np.append(kept["time"][picked], time)}
     for name, value in zip(NAMES, latest, strict=True):
         columns[name] = np.append(kept[name][picked], value).astype(np.int32)

@@ -105,21 +105,25 @@ function drawStrip(ctx, timeline, lit) {
   for (let i = 0; i < count; i++) most = Math.max(most, frame.step_decode[i] + frame.step_prefill[i]);
   const decode = mix(colors.paper, colors.ink, 0.62), prefill = mix(colors.paper, colors.ink, 0.3);
   const first = Math.max(0, countBelow(frame.step_start, timeline.from) - 1);
-  for (let i = first; i < count && frame.step_start[i] <= timeline.to; i++) {
+  const last = countBelow(frame.step_start, timeline.to), scale = (STRIP_BASE - 6) / most;
+  const bar = (i, color, low, high) => {
     const left = timeline.x(frame.step_start[i]), right = timeline.x(frame.step_stop[i]);
     const width = Math.max(0.6, right - left - (right - left > 4 ? 1 : 0));
-    const low = frame.step_decode[i] / most * (STRIP_BASE - 6);
-    const high = frame.step_prefill[i] / most * (STRIP_BASE - 6);
-    ctx.fillStyle = css(i === lit ? colors.ink : decode);
-    ctx.fillRect(left, STRIP_BASE - low, width, low);
-    ctx.fillStyle = css(i === lit ? mix(colors.ink, colors.paper, 0.35) : prefill);
-    ctx.fillRect(left, STRIP_BASE - low - high, width, high);
-    if (i !== lit) continue;
+    if (color) ctx.fillStyle = css(color);
+    ctx.fillRect(left, STRIP_BASE - (low + high) * scale, width, high * scale);
+    return left + width / 2;
+  };
+  ctx.fillStyle = css(decode); // once for all: a change of colour costs more than a bar
+  for (let i = first; i < last; i++) bar(i, null, 0, frame.step_decode[i]);
+  ctx.fillStyle = css(prefill);
+  for (let i = first; i < last; i++) if (frame.step_prefill[i]) bar(i, null, frame.step_decode[i], frame.step_prefill[i]);
+  if (lit >= first && lit < last) {
+    bar(lit, mix(colors.ink, colors.paper, 0.35), frame.step_decode[lit], frame.step_prefill[lit]);
+    const middle = bar(lit, colors.ink, 0, frame.step_decode[lit]);
     ctx.beginPath();
-    ctx.moveTo(left + width / 2, STRIP_BASE + 2);
-    ctx.lineTo(left + width / 2 - 5, STRIP_BASE + 9);
-    ctx.lineTo(left + width / 2 + 5, STRIP_BASE + 9);
-    ctx.fillStyle = css(colors.ink);
+    ctx.moveTo(middle, STRIP_BASE + 2);
+    ctx.lineTo(middle - 5, STRIP_BASE + 9);
+    ctx.lineTo(middle + 5, STRIP_BASE + 9);
     ctx.fill();
   }
   if (frame.modelled) hatch(ctx, NAMES, 4, timeline.width - NAMES - GAP, STRIP_BASE - 4, colors.paper);

@@ -14,12 +14,14 @@ from numba import types
 
 from engine.kernels import lanes
 from engine.kernels.compiled import emitted
-from engine.kernels.lanes import INTS, LANES, whole
+from engine.kernels.lanes import INTS, LANES, WIDE, whole
 
-# Cache lines of a panel that a single row, which waits for memory, asks for before their turn. The
-# processor's own prefetching keeps up with eight streams of float32, less so with the conversions
-# of bfloat16 between them (one thread, measured: 36 GB/s without, 43 with).
-AHEAD = 32
+# Cache lines of a panel that a single row, which waits for memory, asks for before their turn.
+# With AVX-512 (Zen 4) the processor's own prefetching keeps up with eight streams of float32, less
+# so with the conversions of bfloat16 between them (one thread: 36 GB/s without, 43 with). Without
+# AVX-512 (Zen 3) asking costs: 0.73 and 0.39 of the read rate in float32 and bfloat16, 0.80 and
+# 0.44 without (32,000 outputs of 768 inputs, medians of turns).
+AHEAD = 32 if WIDE else 0
 
 
 @dataclass
@@ -38,13 +40,13 @@ class _Emitter:
         if self.kind == types.uint32:
             at = b.mul(pairs, whole(LANES))
             both = [self._read(start, at, INTS) for start in self.columns]
-            if len(self.rows) == 1:
+            if AHEAD and len(self.rows) == 1:
                 self._fetch(b.add(at, whole(AHEAD * LANES)))
             even = [b.shl(raw, ir.Constant(INTS, [16] * LANES)) for raw in both]
             odd = [b.and_(raw, ir.Constant(INTS, [-65536] * LANES)) for raw in both]
             return self._floats(even), self._floats(odd)
         at = b.mul(k, self.step)
-        if self.kind == types.float32 and len(self.rows) == 1:
+        if AHEAD and self.kind == types.float32 and len(self.rows) == 1:
             for line in (AHEAD, AHEAD + 1):
                 self._fetch(b.add(at, b.mul(self.step, whole(line))))
         return self._plain(at), self._plain(b.add(at, self.step))

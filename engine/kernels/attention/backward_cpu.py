@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.kernels.attention.arguments import KEYS
 from engine.kernels.attention.forward_cpu import NOTHING, fill, hide, is_edge, seen, turn
-from engine.kernels.attention.product_cpu import BLOCK, add_product
+from engine.kernels.attention.product_cpu import BLOCK, product
 from engine.kernels.attention.softmax_cpu import weigh_columns, weigh_rows
 from engine.kernels.claims import claim
 from engine.kernels.compiled import body, inner
@@ -71,17 +71,15 @@ def query_gradients(sequence, head, first, given, shape, do, lse, delta, dq, wor
     group = head // (H // G)
     for key in range(low, high, KEYS):
         count, at = min(KEYS, high - key), (source + key) * G + group
-        fill(scores, 0, count * BLOCK, ZERO)
-        fill(slopes, 0, count * BLOCK, ZERO)
-        add_product(given.k, at * D, G * D, 1, count, turned, 0, D, scores, 0)
-        add_product(given.v, at * E, G * E, 1, count, turned_do, 0, E, slopes, 0)
+        product(given.k, at * D, G * D, 1, count, turned, 0, D, scores, 0, True)
+        product(given.v, at * E, G * E, 1, count, turned_do, 0, E, slopes, 0, True)
         if shape.cap > 0:
             _cap(scores, slopes, count, shape.cap, column, part(column, BLOCK), False)
         if is_edge(position, rows, key, count, shape.causal, shape.window):
             hide(scores, key, count, position, shape.causal, shape.window)
         for lane in range(0, BLOCK, LANES):
             weigh_columns(scores, lane, slopes, lane, count, column, lane, column, BLOCK + lane)
-        add_product(given.k, at * D, 1, G * D, D, slopes, 0, count, result, 0)
+        product(given.k, at * D, 1, G * D, D, slopes, 0, count, result, 0, False)
     scale = np.float32(shape.scale / LOG2_E)
     _scatter(result, rows, D, scale, dq, (token * H + head) * D, H * D)
 
@@ -120,10 +118,8 @@ def key_gradients(sequence, group, first, given, shape, do, lse, delta, dk, dv, 
     for head in range(group * (H // G), (group + 1) * (H // G)):
         for row in range(low, high, KEYS):
             count, at = min(KEYS, high - row), (token + row) * H + head
-            fill(scores, 0, count * BLOCK, ZERO)
-            fill(slopes, 0, count * BLOCK, ZERO)
-            add_product(given.q, at * D, H * D, 1, count, turned, 0, D, scores, 0)
-            add_product(do, at * E, H * E, 1, count, turned_v, 0, E, slopes, 0)
+            product(given.q, at * D, H * D, 1, count, turned, 0, D, scores, 0, True)
+            product(do, at * E, H * E, 1, count, turned_v, 0, E, slopes, 0, True)
             line = head * (len(lse) // H) + token + row
             if shape.cap > 0:
                 _cap(scores, slopes, count, shape.cap, lse, part(delta, line), True)
@@ -131,8 +127,8 @@ def key_gradients(sequence, group, first, given, shape, do, lse, delta, dk, dv, 
                 _hide_keys(scores, row, count, first, position, shape.causal, shape.window)
             for lane in range(0, BLOCK, LANES):
                 weigh_rows(scores, lane, slopes, lane, count, lse, line, delta, line)
-            add_product(do, at * E, 1, H * E, E, scores, 0, count, result_v, 0)
-            add_product(given.q, at * D, 1, H * D, D, slopes, 0, count, result, 0)
+            product(do, at * E, 1, H * E, E, scores, 0, count, result_v, 0, False)
+            product(given.q, at * D, 1, H * D, D, slopes, 0, count, result, 0, False)
     scale = np.float32(shape.scale / LOG2_E)
     _scatter(result, rows, D, scale, dk, (source * G + group) * D, G * D)
     _scatter(result_v, rows, E, ONE, dv, (source * G + group) * E, G * E)

@@ -4,7 +4,7 @@ cache, no softmax. It bounds what the tiled kernels can reach."""
 import numpy as np
 from numba import get_num_threads, prange
 
-from engine.kernels.attention.product_cpu import BLOCK, add_product
+from engine.kernels.attention.product_cpu import BLOCK, product
 from engine.kernels.compiled import kernel
 from engine.kernels.matmul.pack import aligned
 
@@ -15,7 +15,7 @@ def _products(x, w, y, depth, rounds, parts):
         part = np.int64(index)
         at = part * BLOCK * depth
         for _ in range(rounds):
-            add_product(x, at, depth, 1, BLOCK, w, at, depth, y, part * BLOCK * BLOCK)
+            product(x, at, depth, 1, BLOCK, w, at, depth, y, part * BLOCK * BLOCK, False)
 
 
 def products(depth: int, rounds: int) -> float:

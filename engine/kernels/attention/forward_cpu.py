@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from engine.kernels.attention.arguments import KEYS
-from engine.kernels.attention.product_cpu import BLOCK, add_product
+from engine.kernels.attention.product_cpu import BLOCK, product
 from engine.kernels.attention.softmax_cpu import soften
 from engine.kernels.claims import claim
 from engine.kernels.compiled import body, inner
@@ -95,8 +95,7 @@ def attend(sequence, head, first, given, shape, out, lse, work, work_at):
     group = head // (H // G)
     for key in range(low, high, shape.keys):
         count, at = min(shape.keys, high - key), (source + key) * G + group
-        fill(scores, 0, count * BLOCK, np.float32(0))
-        add_product(given.k, at * D, G * D, 1, count, turned, 0, D, scores, 0)
+        product(given.k, at * D, G * D, 1, count, turned, 0, D, scores, 0, True)
         if shape.cap > 0:
             cap_scores(scores, count, shape.cap)
         if is_edge(position, rows, key, count, shape.causal, shape.window):
@@ -107,7 +106,7 @@ def attend(sequence, head, first, given, shape, out, lse, work, work_at):
             for e in range(E):
                 for r in range(BLOCK):
                     result[e * BLOCK + r] *= running[2 * BLOCK + r]
-        add_product(given.v, at * E, 1, G * E, E, scores, 0, count, result, 0)
+        product(given.v, at * E, 1, G * E, E, scores, 0, count, result, 0, False)
     _give(result, running, rows, token * H + head, H, E, out, lse)
 
 

@@ -76,5 +76,7 @@ class _Attention(torch.autograd.Function):
 def attend(algorithm: Algorithm, tensors: Tensors, switches: Switches) -> tuple[Tensor, Tensor]:
     """o_THE and lse_TH by this algorithm; raises BadInput where shapes do not fit each other."""
     check(tensors._asdict())
+    if not (torch.is_grad_enabled() and any(x.requires_grad for x in tensors[:3])):
+        return algorithm.forward(tensors, switches)  # nothing to save
     o_THE, lse_TH = _Attention.apply(*tensors, switches, algorithm)
     return o_THE, lse_TH

@@ -16,12 +16,12 @@ from engine.kernels.compiled import emitted
 from engine.kernels.lanes import EXP2, INTS, LANES, whole
 
 SIZE = types.int64
-LOWEST = -126.0  # below it a power of two is no longer a normal float32
+LOWEST = -127.0  # its exponent field is 0: at it and below, the bits put together here are 0.0
 
 
 def exp2(b: Any, x: Any) -> Any:
-    """2^x by lanes for x < 128, within 3e-9 before rounding; 0 below -126."""
-    safe = lanes.maximum(b, x, lanes.same(LOWEST))
+    """2^x by lanes for x < 128, within 3e-9 before rounding, or within 2^-126; 0 below -127."""
+    safe = lanes.maximum(b, lanes.same(LOWEST), x)
     kind = ir.FunctionType(lanes.VECTOR, [lanes.VECTOR])
     rint = cgutils.get_or_insert_function(b.module, kind, f"llvm.rint.v{LANES}f32")
     power = b.call(rint, [safe])
@@ -30,8 +30,7 @@ def exp2(b: Any, x: Any) -> Any:
     for coefficient in EXP2[1:]:
         value = lanes.fma(b, value, rest, lanes.same(coefficient))
     bits = b.shl(b.fptosi(power, INTS), ir.Constant(INTS, [23] * LANES))
-    result = b.bitcast(b.add(b.bitcast(value, INTS), bits), lanes.VECTOR)
-    return b.select(b.fcmp_ordered("<", x, lanes.same(LOWEST)), lanes.zeros(), result)
+    return b.bitcast(b.add(b.bitcast(value, INTS), bits), lanes.VECTOR)
 
 
 def _read(b: Any, pointer: Any) -> Any:

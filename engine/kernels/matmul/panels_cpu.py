@@ -4,7 +4,6 @@ Every output is one sum over k in order (`engine.kernels.tile`), for one row as 
 Prefill takes this path too, so that batch and chunk never change a bit.
 """
 
-import llvmlite.binding as llvm
 import numba
 import numpy as np
 import torch
@@ -12,16 +11,16 @@ from numba import prange
 from torch import Tensor
 
 from engine.kernels.compiled import inner, kernel
-from engine.kernels.lanes import LANES
+from engine.kernels.lanes import LANES, WIDE
 from engine.kernels.matmul.pack import Packed, pack
 from engine.kernels.operator import Variant
 from engine.kernels.tile import tile
 
-# Registers bound the tile: 32 of 16 floats with AVX-512; elsewhere 16 of 8, or 32 of 4.
-GROUP = 4 if llvm.get_host_cpu_features().get("avx512f") else 1
+GROUP = 4 if WIDE else 1  # panels: registers bound the tile
+STREAMS = 8 if WIDE else 4  # panels read side by side for a single row, which waits for memory
 TASK = 4  # panels a thread claims at once: a multiple of GROUP; twice that for a single row
 
-_one, _one_panel, _one_row = tile(1, GROUP), tile(1, 1), tile(1, 2 * GROUP)
+_one, _one_panel, _one_row = tile(1, GROUP), tile(1, 1), tile(1, STREAMS)
 _two, _two_panel = tile(2, GROUP), tile(2, 1)
 _four, _four_panel = tile(4, GROUP), tile(4, 1)
 
@@ -36,10 +35,10 @@ def add_product(
     `w_step` elements between k (ignored for pairs) and `panel` between panels.
     """
     column = first
-    while rows == 1 and last - column >= 2 * GROUP:  # more streams from memory at once
+    while rows == 1 and last - column >= STREAMS:
         here, there = w_at + column * panel, y_at + column * LANES
         _one_row(x, x_at, x_stride, 1, w, here, w_step, panel, depth, y, there, y_stride)
-        column += 2 * GROUP
+        column += STREAMS
     while column < last:
         wide = last - column >= GROUP
         here, there = w_at + column * panel, y_at + column * LANES

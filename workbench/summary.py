@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-from engine.core.events import Blob, Branch, Level, Token
+from engine.core.events import Blob, Branch, Level, Mark, Token
 from engine.core.log import Log
 from engine.core.measure import serving
 from engine.core.spans import NAME as SPANS
@@ -33,6 +33,7 @@ def summary(log: Log) -> dict[str, Any]:
     if any(isinstance(event, (Branch, Token)) for event in log):
         found["serving"] = asdict(serving(log))
         found["rejected"] = rejected(log)
+        found["refused"] = refused(log)
     return found
 
 
@@ -41,7 +42,15 @@ def rejected(log: Log) -> list[dict[str, Any]]:
 
     Reasons that differ in their numbers alone are of one kind; the commonest comes first.
     """
-    told = [event.why for event in log.of(Branch) if event.state == "rejected"]
+    return _kinds([event.why for event in log.of(Branch) if event.state == "rejected"])
+
+
+def refused(log: Log) -> list[dict[str, Any]]:
+    """What was asked of a run (a fork, a join, a word) and not done, and why; as in `rejected`."""
+    return _kinds([mark.text for mark in log.of(Mark) if mark.name == "refuse"])
+
+
+def _kinds(told: list[str]) -> list[dict[str, Any]]:
     kinds = [re.sub(r"\d+", "#", text) for text in told]
     first = dict(zip(reversed(kinds), reversed(told), strict=True))
     return [{"reason": first[k], "count": n} for k, n in Counter(kinds).most_common()]
@@ -61,6 +70,8 @@ def rows(log: Log) -> list[tuple[str, str]]:
         found.insert(2, ("spans", figure(spans)))
     if "serving" in facts:
         found += _served(facts["serving"], facts["rejected"])
+        if facts["refused"]:
+            found.append(("refused", _why(facts["refused"])))
     if not facts.get("serving", {}).get("prefilled"):  # no requests: what its levels say
         found += _levels(log)
     return found
@@ -121,13 +132,16 @@ def _rejections(found: list[dict[str, Any]], requests: int) -> list[tuple[str, s
     """One row where any were rejected: how many and why."""
     if not found:
         return []
-    why = (
+    count = sum(row["count"] for row in found)
+    return [("requests rejected", f"{count} of {requests}: {_why(found)}")]
+
+
+def _why(found: list[dict[str, Any]]) -> str:
+    """Each kind's first reason, and how many were like it."""
+    return "; ".join(
         row["reason"] + (f" (and {row['count'] - 1} like it)" if row["count"] > 1 else "")
         for row in found
     )
-    return [
-        ("requests rejected", f"{sum(r['count'] for r in found)} of {requests}: {'; '.join(why)}")
-    ]
 
 
 def _quantiles(latency: dict[str, Any]) -> str:

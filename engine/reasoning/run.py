@@ -69,7 +69,7 @@ def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
             attempt(reasoner, partial(obey, reasoner, command))
         if not reasoner.step() and engine is not None:
             engine.step()
-        live.report("thinking", reasoner.number, config.budget)
+        live.report("thinking", reasoner.number, max(config.budget, reasoner.number))
     if config.keep_logits:
         keep(reasoner, live, clock.now())
 

@@ -1,7 +1,7 @@
 """Figures of a run for people and for JSON: what was rejected is said with why."""
 
 from engine.core.config import from_dict
-from engine.core.events import Branch, Level, Opened, Token
+from engine.core.events import Branch, Level, Mark, Opened, Token
 from engine.core.log import Log
 from engine.core.run import Run
 from engine.inference.config import InferenceConfig
@@ -63,3 +63,12 @@ def test_figures_of_prompts_are_left_out_where_none_was_computed():
     assert found["tokens"] == "1" and "prompt tokens computed" not in found
     assert "preemptions" not in found
     assert "prompt tokens computed" in dict(rows(log_of()))
+
+
+def test_what_was_refused_is_told_once_with_its_reason():
+    log = Log([Opened(0.0, {})])
+    log.emit(Branch(0.0, "alice", "", "running"))
+    for time in (1.0, 2.0):
+        log.emit(Mark(time, "threads", "refuse", f"fork of alice: {time:.0f} threads run"))
+    assert dict(rows(log))["refused"] == "fork of alice: 1 threads run (and 1 like it)"
+    assert summary(log)["refused"][0]["count"] == 2

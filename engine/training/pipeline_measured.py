@@ -56,15 +56,20 @@ def gradient_error(asked: "OnRanks", count: int, records: Iterable[Record]) -> f
 def measured_costs(plan: Plan, records: list[Record], together: bool) -> Costs:
     """What ranks told of a plan: what every pass took, and means of what they do between them.
 
-    These are, of each kind of pass on each stage, the time from there to its rank's next pass where
-    that waited for nothing; and, by pair of ranks, that from the end of a pass until its tensor was
-    with a rank that stood waiting for it (of all pairs where nobody waited; nought where none did).
+    These are, by pair of ranks, the time from the end of a pass until its tensor was with a rank
+    that stood waiting for it (of all pairs where nobody waited; nought where none did); and, of
+    each kind of pass on each stage, that from its end to its rank's next pass, where what that
+    needs had had time to come.
     """
     took, after, each = _Means(), _Means(), dict[tuple[str, str], float]()
+    made = {(span.name, span.tag): span.stop for _, _, span in _passes(records)}
+    between = _transfers(plan, records, made)
     for before, waits, span in _passes(records):
         each[span.name, span.tag] = span.stop - span.start
         took.add(_kind(span), span.stop - span.start)
-        if before is not None and waits is None:
+        if before is not None and (
+            waits is None or _ready(made, span) + between[_way(plan, span)] <= waits.start
+        ):
             after.add(_kind(before), span.start - before.stop)
     passes, rest = np.zeros((2, len(CODES), plan.stages))
     for kind in KINDS.values():
@@ -73,7 +78,6 @@ def measured_costs(plan: Plan, records: list[Record], together: bool) -> Costs:
             passes[CODES[kind], stage], rest[CODES[kind], stage] = took.of(key), after.of(key)
     actions = [action for rank in plan.ranks for action in rank]
     own = [each.get((NAMES.get(a.kind, a.kind.value), said(a)), 0.0) for a in actions]
-    between = _transfers(plan, records)
     return Costs(passes, between, together, rest, np.array(own))
 
 
@@ -111,22 +115,34 @@ def _kind(span: Span) -> tuple[str, int]:
     return span.name, int(tags.facts(span.tag)["stage"])
 
 
-def _transfers(plan: Plan, records: list[Record]) -> np.ndarray:
+def _beside(span: Span) -> int:
+    """The stage that makes what a pass needs."""
+    return _kind(span)[1] + (-1 if span.name == Kind.F.value else 1)
+
+
+def _way(plan: Plan, span: Span) -> tuple[int, int]:
+    """The ranks that what a pass needs comes from and goes to."""
+    return plan.rank_of[_beside(span)], plan.rank_of[_kind(span)[1]]
+
+
+def _ready(made: dict[tuple[str, str], float], span: Span) -> float:
+    """When the tensor that a pass needs was made; `made`: when passes ended, by name and tag."""
+    tag = span.tag.replace(f"stage={_kind(span)[1]}", f"stage={_beside(span)}")
+    makers = (Kind.F,) if span.name == Kind.F.value else (Kind.B, Kind.I)
+    return max((made.get((kind.value, tag), 0.0) for kind in makers), default=0.0)
+
+
+def _transfers(plan: Plan, records: list[Record], made: dict[tuple[str, str], float]) -> np.ndarray:
     ranks, ways, every = len(plan.ranks), _Means(), _Means()
-    made = {(span.name, span.tag): span.stop for _, _, span in _passes(records)}
     for _, waits, span in _passes(records):
         if waits is None or waits.tag != span.tag:  # where transfers block, of another pass
             continue
-        stage, target = _kind(span)[1], plan.rank_of[_kind(span)[1]]
-        beside = stage + (-1 if span.name == Kind.F.value else 1)
-        tag = span.tag.replace(f"stage={stage}", f"stage={beside}")
-        makers = (Kind.F,) if span.name == Kind.F.value else (Kind.B, Kind.I)
-        ready = max(made[kind.value, tag] for kind in makers if (kind.value, tag) in made)
+        ready = _ready(made, span)
         if waits.start <= ready:
-            ways.add((plan.rank_of[beside], target), waits.stop - ready)
+            ways.add(_way(plan, span), waits.stop - ready)
             every.add(None, waits.stop - ready)
     between = np.full((ranks, ranks), every.of(None))
-    for source, target in product(range(ranks), repeat=2):
-        if (source, target) in ways.found:
-            between[source, target] = ways.of((source, target))
+    for pair in product(range(ranks), repeat=2):
+        if pair in ways.found:
+            between[pair] = ways.of(pair)
     return between

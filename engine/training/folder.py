@@ -27,7 +27,6 @@ from engine.training.tokenizer import save_tokenizer
 
 SLICE = 48_000  # characters of held-out text that travel with a model
 PROMPTS = ("def parse_args(", "class Queue:\n    def __init__(self", "    try:\n        import ")
-COMPLETION = 48  # tokens of the card's samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ def _facts(folder: Path, trained: Trained) -> dict[str, Any]:
         "validation_window": length,
         "slice_loss": score(config, weights, text, length).loss,
         "samples": {
-            prompt: trained.tokenizer.decode(greedy(config, weights, ids, COMPLETION))
+            prompt: trained.tokenizer.decode(greedy(config, weights, ids, recipe.completion))
             for prompt, ids in prompts.items()
         },
         "recipe": to_dict(recipe),

@@ -56,6 +56,7 @@ class Recipe(Shape):
     about: str = knob("", "What it is for, one line")
     draft: str = knob("", "The smaller model it grows from, which then drafts for it")
     entries: int = knob(4096, "Tokenizer entries", low=258, high=65_536)
+    completion: int = knob(48, "Tokens of each sample in the model's card", low=1, high=512)
 
     def model(self) -> ModelConfig:
         """The architecture, as Hugging Face's `config.json` would say it."""

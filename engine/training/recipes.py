@@ -55,6 +55,8 @@ FAST = {
     "training.context": 64,
     "training.long_context": 128,
     "training.evaluate": 20,
+    "training.precision": "float32",  # small products are no faster in bfloat16, or much slower
+    "completion": 4,
 }
 
 

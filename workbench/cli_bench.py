@@ -8,7 +8,7 @@ from types import ModuleType
 
 from engine.core.errors import BadInput
 from engine.core.names import suggest
-from workbench.cli_output import print_json, print_table, say
+from workbench.cli_output import check_place, print_json, print_table, say
 
 ABOUT = "measure: run one of the benchmarks and print its table"
 
@@ -18,6 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "name", nargs="?", metavar="NAME", help="the benchmark (default: list them)"
     )
     parser.add_argument("--full", action="store_true", help="the sizes that claims are stated for")
+    parser.add_argument("--save", metavar="FILE", help="keep the run that was measured (gpu)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -50,7 +51,11 @@ def run(args: argparse.Namespace) -> int:
             print_table(("bench", "measures"), found)
         return 0
     module = bench(args.name)
-    result = module.run(full=args.full, say=say)
+    if args.save and not getattr(module, "SAVES", False):
+        raise BadInput(f"bench {args.name!r}: keeps no run, so --save has nothing to save")
+    check_place(args.save)
+    more = {"kept": args.save} if args.save else {}
+    result = module.run(full=args.full, say=say, **more)
     if args.json:
         print_json(result)
     else:

@@ -79,16 +79,22 @@ def _contiguous(tensors: Tensors) -> Tensors:
     return Tensors(*(tensor.contiguous() for tensor in tensors))
 
 
-def forward(tensors: Tensors, switches: Switches) -> tuple[Tensor, Tensor]:
-    """o_THE in q's dtype, lse_TH in float32."""
+def forward(
+    tensors: Tensors, switches: Switches, tile: Tile | None = None, longest: int = 0
+) -> tuple[Tensor, Tensor]:
+    """o_THE in q's dtype, lse_TH in float32.
+
+    `tile`: another than the chosen one; `longest`: the longest sequence of queries, which is asked
+    of the GPU where it is not given.
+    """
     q, k, v, query_start, key_start = _contiguous(tensors)
     shape = shaped(q, k, v, *switches)
     out = torch.empty(*q.shape[:2], shape.value_dim, dtype=q.dtype, device=q.device)
     lse = torch.empty(q.shape[:2], dtype=torch.float32, device=q.device)
-    tile = forward_tile(max(shape.dim, shape.value_dim), q.element_size())
+    tile = tile or forward_tile(max(shape.dim, shape.value_dim), q.element_size())
     module = kernels(f"{PACKAGE}.tiles_triton", not q.is_cuda)
     if q.numel():
-        blocks = triton.cdiv(_longest(query_start, len(q)), tile.queries)
+        blocks = triton.cdiv(longest or _longest(query_start, len(q)), tile.queries)
         module.forward[blocks, shape.heads, len(query_start) - 1](
             q, k, v, out, lse, query_start, key_start, shape.heads, shape.kv_heads,
             float(shape.scale), float(shape.cap), switches.window,

@@ -4,7 +4,7 @@ Shape letters as in `plan` and `reference`.
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -53,44 +53,61 @@ def decode(
     table_NP = block_table_BP[torch.from_numpy(row_N).to(block_table_BP.device)]
     token_N = torch.from_numpy(start[row_N])
     made = split.plan(batch, workers)
-    return run_plan(made, q_THD, k_PSGD, v_PSGE, table_NP, token_N, scale, softcap)
+    ready = prepared(made, table_NP, token_N, (q_THD.shape[1], v_PSGE.shape[-1]), device)
+    return launch(ready, q_THD, k_PSGD, v_PSGE, scale, softcap)
 
 
-def run_plan(
-    made: Plan, q_THD: Tensor, k_PSGD: Tensor, v_PSGE: Tensor, table_NP: Tensor, token_N: Tensor,
-    scale: float, softcap: float,
-) -> Tensor:  # fmt: skip
-    """o_THE of a plan with one head a stream: a program an item, or a run of them."""
-    (T, H, D), (_, S, G, E), device = q_THD.shape, v_PSGE.shape, q_THD.device
+class Prepared(NamedTuple):
+    """A plan where the kernels find it: prepared once a step, launched for each layer."""
+
+    table: Tensor
+    token: Tensor
+    items: list[Tensor]
+    merges: list[Tensor]
+    part_o: Tensor
+    part_lse: Tensor
+
+
+def prepared(
+    made: Plan, table_NP: Tensor, token_N: Tensor, heads_size: tuple[int, int], device: torch.device
+) -> Prepared:
+    """A plan with one head a stream, on `device`; `heads_size`: query heads and their values'."""
+    H, E = heads_size
+    items = (made.first_K1, made.row_I, made.head_I, made.begin_I, made.end_I, made.part_I)
+    merges = (made.row_M, made.head_M, made.parts_M2[:, 0], made.parts_M2[:, 1])
+    return Prepared(
+        _whole(table_NP, device),
+        _whole(token_N, device),
+        [_whole(torch.from_numpy(a), device) for a in items],
+        [_whole(torch.from_numpy(np.ascontiguousarray(a)), device) for a in merges],
+        torch.empty(max(made.parts, 1), H, E, dtype=torch.float32, device=device),
+        torch.empty(max(made.parts, 1), H, dtype=torch.float32, device=device),
+    )
+
+
+def launch(
+    ready: Prepared, q_THD: Tensor, k_PSGD: Tensor, v_PSGE: Tensor, scale: float, softcap: float
+) -> Tensor:
+    """o_THE of a prepared plan: a program an item, or a run of them, then the merges."""
+    (T, H, D), (_, S, G, E) = q_THD.shape, v_PSGE.shape
     interpreted = not q_THD.is_cuda
-    out = torch.zeros(T, H, E, dtype=torch.float32, device=device)
-    if not len(made.row_I):
+    out = torch.zeros(T, H, E, dtype=torch.float32, device=q_THD.device)
+    table, token, items, merges, part_o, part_lse = ready
+    if not len(items[1]):
         return out
-    first = made.first_K1
-    numbers = [
-        _whole(torch.from_numpy(a), device)
-        for a in (first, made.row_I, made.head_I, made.begin_I, made.end_I, made.part_I)
-    ]
-    table, token = _whole(table_NP, device), _whole(token_N, device)
-    part_o = torch.empty(max(made.parts, 1), H, E, dtype=torch.float32, device=device)
-    part_lse = torch.empty(max(made.parts, 1), H, dtype=torch.float32, device=device)
     module = kernels("engine.kernels.paged_attention.split_kv_triton", interpreted)
     wide = k_PSGD.dtype == torch.float32
     shape = {"E": E, "SHARE": H // G, "BLOCK_E": max(16, triton.next_power_of_2(E))}
-    module.partial[(len(first) - 1,)](
-        q_THD.contiguous(), k_PSGD.contiguous(), v_PSGE.contiguous(), table, token, *numbers,
+    module.partial[(len(items[0]) - 1,)](
+        q_THD.contiguous(), k_PSGD.contiguous(), v_PSGE.contiguous(), table, token, *items,
         out, part_o, part_lse, table.shape[1], H, scale, softcap,
         S=S, G=G, D=D, **shape, CAPPED=softcap > 0, PRECISION="ieee" if wide else "tf32",
         BLOCK_M=max(16, triton.next_power_of_2(H // G)),
         BLOCK_N=TILE if interpreted else 32 if wide or D > 128 else 64,
         BLOCK_D=max(16, triton.next_power_of_2(D)), INTERPRET=interpreted,
     )  # fmt: skip
-    if len(made.row_M):
-        merges = [
-            _whole(torch.from_numpy(np.ascontiguousarray(a)), device)
-            for a in (made.row_M, made.head_M, made.parts_M2[:, 0], made.parts_M2[:, 1])
-        ]
-        module.merge[(len(made.row_M), H // G)](part_o, part_lse, token, *merges, out, H, **shape)
+    if len(merges[0]):
+        module.merge[(len(merges[0]), H // G)](part_o, part_lse, token, *merges, out, H, **shape)
     return out
 
 

@@ -114,9 +114,9 @@ class Knobs:
         self._edits = {}
         with together():
             self._say("")
-            self._lay_out()
             if tell and changed:
-                self.tell(config)
+                self.tell(config)  # first: what is to be run can run meanwhile
+            self._lay_out()
 
     def reset(self) -> None:
         """Back to the config it began with."""

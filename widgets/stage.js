@@ -3,6 +3,8 @@
 
 const SCRUBBED = 1000; // milliseconds a cursor that a person moved waits for the host's to follow
 
+const UNSEEN = 80; // milliseconds between pictures of a view that is scrolled out of sight
+
 class Stage {
   // `name` names saved pictures. Set `onFrame` and `onTheme`; surfaces redraw by themselves.
   constructor(el, model, name, title) {
@@ -28,6 +30,12 @@ class Stage {
       this.root.classList.toggle("narrow", this.root.clientWidth < 760);
     });
     this.fitted.observe(this.root);
+    [this.isSeen, this.painted] = [true, 0];
+    this.watch = new IntersectionObserver((entries) => {
+      this.isSeen = entries[entries.length - 1].isIntersecting;
+      if (this.later && this.isSeen) this.schedule();
+    });
+    this.watch.observe(this.root);
     this.height = new Height(this.root, name, model.get("options").height || 560);
     [this.heard, this.closing, this.known] = [[], [], {}];
     for (const name of ["cursor", "chosen", "reach"]) this.listen(name, () => { delete this.known[name]; });
@@ -64,6 +72,8 @@ class Stage {
     for (const [name, act] of this.heard) this.model.off?.(`change:${name}`, act);
     for (const surface of this.surfaces) surface.watch.disconnect();
     this.fitted.disconnect();
+    this.watch.disconnect();
+    clearTimeout(this.later);
     this.height.close();
     cancelAnimationFrame(this.waiting);
     clearTimeout(this.settling);
@@ -107,10 +117,21 @@ class Stage {
     this.schedule();
   }
 
+  // Draw at the next animation frame; out of sight, at a pace that leaves the time to what is seen.
   schedule() {
     if (this.waiting) return;
-    this.waiting = requestAnimationFrame(() => {
-      this.waiting = 0;
+    const rest = this.isSeen ? 0 : this.painted + UNSEEN - performance.now();
+    if (rest > 0) {
+      this.later ||= setTimeout(() => {
+        this.later = 0;
+        this.schedule();
+      }, rest);
+      return;
+    }
+    clearTimeout(this.later);
+    this.later = 0;
+    this.waiting = requestAnimationFrame((now) => {
+      [this.waiting, this.painted] = [0, now];
       if (this.fresh) this.read();
       for (const surface of this.surfaces) surface.paint();
     });

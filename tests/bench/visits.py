@@ -15,14 +15,13 @@ import numpy as np
 
 from tests.ui.served import START, serving
 
-# Each canvas in sight scaled down to a few pixels, in which every one of its own has a share:
-# encoding whole canvases would take longer than the picture. When pictures are counted, a canvas
-# that nobody cleared is not looked at again. `arm` starts the clock at the next input a person (or
-# playwright) makes.
+# Each canvas in sight by a few thousand of its pixels: to encode or scale down whole canvases would
+# take longer than the picture. When pictures are counted, a canvas that nobody cleared is not
+# looked at again. `arm` starts the clock at the next input a person (or playwright) makes.
 SCRIPT = """(() => {
   const inputs = ['pointerdown', 'keydown', 'input']
-  const small = new OffscreenCanvas(48, 32).getContext('2d', { willReadFrequently: true })
-  small.imageSmoothingQuality = 'medium'
+  const [wide, high] = [96, 64]
+  const small = new OffscreenCanvas(wide, high).getContext('2d', { willReadFrequently: true })
   const cleared = new WeakSet(), clear = CanvasRenderingContext2D.prototype.clearRect
   CanvasRenderingContext2D.prototype.clearRect = function (...box) {
     cleared.add(this.canvas)
@@ -36,9 +35,12 @@ SCRIPT = """(() => {
     walk(document)
     return canvases }
   const pixels = (canvas) => {
-    small.clearRect(0, 0, 48, 32)
-    small.drawImage(canvas, 0, 0, 48, 32)
-    return small.getImageData(0, 0, 48, 32).data.reduce((h, v) => (h * 31 + v) | 0, 7) }
+    small.clearRect(0, 0, wide, high)
+    small.drawImage(canvas, 0, 0, wide, high)
+    const found = new Uint32Array(small.getImageData(0, 0, wide, high).data.buffer)
+    let hash = 7
+    for (let i = 0; i < found.length; i++) hash = (hash * 31 + found[i]) | 0
+    return hash }
   const picture = (canvases) => canvases.map(pixels).join()
   const watch = window.pictures = { seconds: null, sight, picture }
   watch.arm = () => {

@@ -288,9 +288,10 @@ class Threads(LaneFold):
             for label, name, count in zip(labels, COUNTED, counts, strict=True)
         ]
         if self.answer is not None:
-            said = " · ".join(text for text in (self.answer[0], self.verdict) if text)
-            cut = said[: LONGEST_ANSWER - 1] + "…" if len(said) > LONGEST_ANSWER else said
-            figures.append(["answer", cut])
+            said, verdict = self.answer[0], self.verdict.partition(":")[0][:12]
+            room = LONGEST_ANSWER - len(verdict)
+            cut = said[: room - 1] + "…" if len(said) > room else said
+            figures.append(["answer", " · ".join(text for text in (cut, verdict) if text)])
         elif len(self.lanes):
             alive = len(self.lanes) - len(self.ends)
             figures.append(["threads alive", f"{figure(alive)} of {len(self.lanes):,}"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.core.events import Branch, Level, Mark, Page, Token
+from engine.core.events import Branch, Level, Mark, Page, Token, Told
 from tests.widgets.made_runs import serving
 from tests.widgets.threads.made import family, log, looked, says, workers
 from widgets.threads import Threads
@@ -263,3 +263,15 @@ def test_a_sample_that_is_missing_or_odd_is_left_out():
     made.blobs[refs[1]] = np.zeros(3, np.float32)
     made.blobs[refs[2]] = made.blobs[refs[2]][:1]
     assert len(folded(made)["look_time"]) == 3 + 1
+
+
+def test_a_long_answer_leaves_room_for_the_verdict():
+    marks = Mark(12.0, "a", "answer", "42" * 40), Mark(12.0, "a", "verdict", "right: it is 42")
+    said = figures(forked(*marks))["answer"]
+    assert said.endswith("… · right") and len(said) <= 24 + 3
+
+
+def test_what_a_person_asked_in_vain_is_said_until_they_ask_again():
+    refused = Mark(12.0, "threads", "refuse", "fork of a: 8 threads run")
+    assert forked(refused)["refusal"] == [12.0, "fork of a: 8 threads run"]
+    assert forked(refused, Told(13.0, {"kill": "a"}))["refusal"] == []

@@ -276,6 +276,8 @@ STUDY = Study(
         "angle grows with the position alone, and plain keys and values. A thread never yields its "
         "pages, since what it wrote depends on what it saw then and cannot be computed again: "
         "requests of its engine yield theirs, and where none is left the thread ends. The prompt "
-        "is read in a step of its own."
+        "is read in a step of its own. `workbench serve` answers requests alone: OpenAI's protocol "
+        "has no word for threads that read each other. Threads that fork and join by requests do "
+        "run on it, and on any such server: `workbench fork`."
     ),
 )

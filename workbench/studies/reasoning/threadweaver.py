@@ -32,6 +32,7 @@ FAST, FULL = 120, 2000
 SERIAL: Changes = {"mode": "serial"}
 TURNS: Changes = {"together": 1}
 SEEN: Changes = {"siblings_apart": False}
+HARD: Changes = {"task.entries": 5}  # it was taught two to four
 TIMED: Changes = {"timed_as": "qwen3-8b"}
 
 
@@ -73,12 +74,21 @@ def share(right_P: np.ndarray) -> str:
 
 
 def fewer_tokens(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """The same model and problems, serial and forked, problem by problem."""
+    """The same model and problems, serial and forked, problem by problem.
+
+    At full size also with sums of more digits than it was taught, half of which it gets wrong.
+    """
     size = {"problems": FAST if fast else FULL, "first": FIRST, "at_once": 64}
-    ours_P4, theirs_P4 = (
-        run_config(update(config, {**size, **changes})).blobs["scores_P4"].astype(np.float64)
-        for changes in ({}, {**SERIAL, "together": 0, "siblings_apart": True})
-    )
+    ours_P4, theirs_P4 = _ways(update(config, size), run_config)
+    told, is_kept = "", True
+    if not fast:
+        hard_P4, serial_P4 = _ways(update(config, {**size, **HARD}), run_config)
+        (less,), (more_,) = of_mean(hard_P4[:, :1] - serial_P4[:, :1])
+        is_kept = bool(hard_P4[:, 0].mean() >= serial_P4[:, 0].mean() - WORSE)
+        told = (
+            f"; sums of five: forked {share(hard_P4[:, 0])}, serial {share(serial_P4[:, 0])}, "
+            f"difference [{less:+.1%}, {more_:+.1%}]"
+        )
     low, high = of_mean(ours_P4[:, :1] - theirs_P4[:, :1])
     times_P1 = theirs_P4[:, 2:3] / np.maximum(ours_P4[:, 2:3], 1)
     low_times, high_times = of_mean(times_P1)
@@ -88,9 +98,19 @@ def fewer_tokens(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Ou
         "path (95% intervals)",
         f"forked {share(ours_P4[:, 0])}, serial {share(theirs_P4[:, 0])}, difference "
         f"[{low[0]:+.1%}, {high[0]:+.1%}]; {times_P1.mean():.2f}× [{low_times[0]:.2f}, "
-        f"{high_times[0]:.2f}] fewer, {more:+.0%} tokens in all; n = {len(ours_P4)} problems",
-        bool(low[0] >= -WORSE and low_times[0] >= FEWER),
+        f"{high_times[0]:.2f}] fewer, {more:+.0%} tokens in all; n = {len(ours_P4)} problems{told}",
+        bool(low[0] >= -WORSE and low_times[0] >= FEWER and is_kept),
     )
+
+
+def _ways(config: WeavingConfig, run_config: RunConfig) -> tuple[np.ndarray, np.ndarray]:
+    """scores_P4 of the config's own way, and of working serially."""
+    serial: Changes = {**SERIAL, "together": 0, "siblings_apart": True}
+    ours_P4, theirs_P4 = (
+        run_config(update(config, changes)).blobs["scores_P4"].astype(np.float64)
+        for changes in ({}, serial)
+    )
+    return ours_P4, theirs_P4
 
 
 def ordinary(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -221,8 +241,10 @@ STUDY = Study(
         "construction; nobody finds out here whether a problem can be divided, and traces are "
         "written by a program, not made from a large model's reasoning in two stages. The prompt "
         "says whether to fork; the paper's reinforcement with a reward for acceleration is left "
-        "out. Decoded greedily the model hardly errs either way. Drawn at temperature 1.8 it was "
-        "right in 62% of 400 problems forked and in 70% serially: a fifth more tokens are there "
+        "out. Decoded greedily the model hardly errs either way on the sizes it was taught; with "
+        "sums of up to five digits it is right in two problems of five, forked as often as "
+        "serially (1.7× fewer tokens on the critical path, 60 problems). Drawn at "
+        "temperature 1.8 it was right in 62% of 400 problems forked and in 70% serially: a fifth more tokens are there "
         "to go wrong. Texts have about a hundred tokens, so outlines weigh more than in long "
         "ones. Modelled seconds are those of Qwen3-8B generating as many tokens, one problem at a "
         "time."

@@ -247,11 +247,11 @@ STUDY = Study(
         "A model of 0.4 million parameters and a made-up task; the paper tunes large models on "
         "conversations with ten streams. The task is easy for it: side by side it answers nearly "
         "every problem, of 60 rows too though it learnt from 32 (39 of 40); only in turns does it "
-        "err, in 27% of problems of 32 rows and most of 60. Streams have "
-        "their own table entries instead of an added stream embedding. The single stream's turns are fixed by the runtime as a chat template "
-        "would, and its reaction depends on how long a turn is: the curves show that. A pass over "
-        "four streams takes longer than one over a single token, and streams that have nothing to "
-        "say still write a silence in every row: where input comes much slower than passes go, "
-        "taking turns reacts sooner in seconds."
+        "err, in 27% of problems of 32 rows and most of 60. Streams have their own table entries "
+        "instead of an added stream embedding. The single stream's turns are fixed by the runtime "
+        "as a chat template would, and its reaction depends on how long a turn is: the curves "
+        "show that. A pass over four streams takes longer than one over a single token, and "
+        "streams that have nothing to say still write a silence in every row: where input comes "
+        "much slower than passes go, taking turns reacts sooner in seconds."
     ),
 )

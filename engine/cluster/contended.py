@@ -177,21 +177,19 @@ class _Playing:
     ) -> list[int]:
         """A stage's tensor, from each device of a rank to its like on another."""
         found, size = self.places, self.made.share.boundary / self.places.tensor
-        numbers = [
-            self.work.send(
-                found.device(source, replica, context, tensor),
-                found.device(target, replica, context, tensor),
-                size,
-                after,
-            )
-            for context in range(found.context)
-            for tensor in range(found.tensor)
-        ]
+        numbers = self.work.sends(
+            self._devices(source, replica), self._devices(target, replica), size, after
+        )
         ends = found.rank(source, replica), found.rank(target, replica)
         if size > 0:
             whole = size * len(numbers)
             self.sent.append(Sent(*ends, whole, f"mb={microbatch}", numbers))
         return numbers
+
+    def _devices(self, stage: int, replica: int) -> range:
+        """Those of a rank, by context and tensor: they stand next to one another."""
+        first = self.places.device(stage, replica)
+        return range(first, first + self.places.devices)
 
     def reduces(self, kind: str, size: float) -> None:
         """Every stage's gradients by a collective that begins on each rank when it is there."""

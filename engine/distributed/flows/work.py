@@ -6,7 +6,7 @@ each channel is used from when on. A message takes its way's latency first and t
 every channel it holds, fair among all that are in flight (max-min).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,15 +55,34 @@ class Work:
 
     def send(self, source: int, target: int, size: float, after: Iterable[int] = ()) -> int:
         """A message of `size` bytes from one rank to another; its number."""
+        way = self._way(source, target)
+        if way == NO_WAY or size <= 0:
+            return self._add(0.0, 0.0, NO_WAY, after)
+        return self._add(self.ways[way].latency, size, way, after)
+
+    def sends(
+        self, sources: Sequence[int], targets: Sequence[int], size: float, after: Sequence[int]
+    ) -> list[int]:
+        """A message of `size` bytes from each rank to the one beside it; their numbers."""
+        pairs = zip(sources, targets, strict=True)
+        ways = [self._way(*pair) if size > 0 else NO_WAY for pair in pairs]
+        numbers = list(range(len(self), len(self) + len(ways)))
+        self.seconds += [self.ways[way].latency if way != NO_WAY else 0.0 for way in ways]
+        self.size += [size if way != NO_WAY else 0.0 for way in ways]
+        self.way += ways
+        for each in after:
+            self._before += [each] * len(numbers)
+            self._after += numbers
+        return numbers
+
+    def _way(self, source: int, target: int) -> int:
         way = self._way_of.get((source, target))
         if way is None:
             found = self.topology.way(source, target)
             way = self._way_of[source, target] = len(self.ways) if found.channels else NO_WAY
             if found.channels:
                 self.ways.append(found)
-        if way == NO_WAY or size <= 0:
-            return self._add(0.0, 0.0, NO_WAY, after)
-        return self._add(self.ways[way].latency, size, way, after)
+        return way
 
     def delay(self, task: int, seconds: float) -> None:
         """Let a task take so much longer."""

@@ -15,6 +15,7 @@ from workbench.api import handlers
 from workbench.api_access import Access, access
 from workbench.gate import guard
 from workbench.live import LiveEngine
+from workbench.page_files import HANDLERS, hasten
 from workbench.pages_catalogue import catalogue_page
 from workbench.pages_compare import ComparePage
 from workbench.pages_live import LivePage
@@ -132,7 +133,10 @@ def make_server(
         "verbose": False,
         "title": "Parallel Workbench",
     }
-    server = pn.serve(pages(live, shelf), **{**own, **options})
+    all_options = {**own, **options}
+    all_options["extra_patterns"] = [*all_options["extra_patterns"], *HANDLERS]
+    server = pn.serve(pages(live, shelf), **all_options)
+    hasten(server._tornado)
     greet(server._tornado)
     guard(server._tornado, rules or access(HOST, server.port))  # a free port is known only now
     return server

@@ -16,6 +16,7 @@ import panel as pn
 
 from workbench.jupyter.kernels import forget, kernel_file, served_below, write
 from workbench.jupyter.reached import HOST, only_for
+from workbench.page_files import HANDLERS, hasten
 from workbench.pages_shell import asked, message_page
 from workbench.pages_study import StudyPage
 from workbench.server import free_port
@@ -77,10 +78,12 @@ class KernelPages:
             port=port,
             prefix=self.prefix,
             websocket_origin=[f"{HOST}:{port}"],
+            extra_patterns=[*HANDLERS],
             show=False,
             start=False,
             verbose=False,
         )
+        hasten(server._tornado)
         only_for(server._tornado, self.secret)
         server.start()
         self.port = port

@@ -1,5 +1,6 @@
 """The roofline page: this machine's roofs, every kernel a point, and a described device beside."""
 
+from functools import partial
 from html import escape
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -16,7 +17,8 @@ from widgets.downloads import downloads
 from widgets.host import Stage, every
 from widgets.knobs import Knobs
 from workbench.addresses import config_of, query_of
-from workbench.pages_shell import Shell, address, html
+from workbench.pages_actions import actions, kept
+from workbench.pages_shell import Shell, html
 from workbench.session import Session, changed
 from workbench.shelf import Shelf
 from workbench.study_panel import views
@@ -53,7 +55,8 @@ class RooflinePage:
             value=asked.beside or NONE, sizing_mode="stretch_width", margin=(4, 0, 10, 0),
         )  # fmt: skip
         self.fault = html("", visible=False, margin=(0, 0, 12, 0))
-        self.said = html("", align="center", width=260, sizing_mode=None)
+        tries = [(label, partial(self._try, changes)) for label, changes in TRIES]
+        self.actions = actions(tries, [("Keep for comparing", self._keep)])
         self._shown: Any = None
         self._timer: Any = None
         self.beside.param.watch(self._chosen, "value")
@@ -96,26 +99,13 @@ class RooflinePage:
         if self.fault.object != text:
             self.fault.param.update(object=text, visible=bool(text))
 
-    def _keep(self, _: Any) -> None:
+    def _keep(self) -> None:
         newest = self.session.run
         if newest is not None:
             differing = changed(Sweep(), self.session.config)
             words = ", ".join(f"{path}={after}" for path, (_, after) in differing.items())
             self.shelf.keep(newest, f"{PLACE}: {words}" if words else PLACE)
-            link = f'<a href="{address("compare", self.shell.dark)}">compare runs</a>'
-            self.said.object = f"<p class='small faint'>kept · {link}</p>"
-
-    def _actions(self) -> Any:
-        found = []
-        for label, changes in TRIES:
-            button = pmui.Button(label=label, variant="outlined", size="small", margin=(0, 8, 0, 0))
-            button.on_click(lambda _, changes=changes: self._try(changes))
-            found.append(button)
-        keep = pmui.Button(label="Keep for comparing", size="small", variant="text")
-        keep.on_click(self._keep)
-        return pn.FlexBox(
-            *found, keep, self.said, sizing_mode="stretch_width", margin=(0, 0, 16, 0)
-        )
+            self.actions.note = kept(self.shell.dark)
 
     def _try(self, changes: dict[str, Any]) -> None:
         self.knobs.set(update(Sweep(beside=self.session.config.beside), changes), tell=True)
@@ -146,7 +136,7 @@ class RooflinePage:
         self.shell.on_dark(files.dark)
         self.shell.page.main = [
             pn.Column(
-                head, self._actions(), self.fault, *views(self.stage), files,
+                head, self.actions, self.fault, *views(self.stage), files,
                 sizing_mode="stretch_width", margin=(24, 28),
             )
         ]  # fmt: skip

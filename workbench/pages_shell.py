@@ -5,17 +5,19 @@ network: fonts are the system's, icons come with the components.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from html import escape
 from typing import Any
 from urllib.parse import urlencode
 
 import panel as pn
 import panel_material_ui as pmui
+from panel.io.resources import LOCAL_DIST
 from panel.util import edit_readonly
 from panel_material_ui.template.base import Meta
 
-from widgets.theme import DARK, FONT, LIGHT, Scheme, wrong
+from widgets.theme import DARK, FONT, LIGHT, Scheme, scheme, wrong
+from workbench.page_files import by_address, template
 from workbench.pages_frame import CHOSEN, FRAMES, host, system_scheme
 from workbench.people import HINT
 
@@ -53,9 +55,9 @@ table.figures { border-collapse: collapse; font-size: 13px; }
 """
 
 
-def colours(scheme: Scheme, name: str) -> dict[str, str]:
+def colours(of: Scheme, name: str) -> dict[str, str]:
     """A theme's colours as CSS variables, which reach into every component of the page."""
-    neutral = {f"--wb-{field.name}": getattr(scheme, field.name) for field in fields(scheme)}
+    neutral = {f"--wb-{field.name}": getattr(of, field.name) for field in fields(of)}
     own = {"--wb-accent": ACCENT[name], "--wb-wrong": wrong(name == "dark"), "--wb-font": FONT}
     return {**neutral, **own}
 
@@ -136,6 +138,8 @@ class Shell:
             sizing_mode="stretch_both",
             sidebar_open=asked("frame") != FRAMES[2],
             busy_indicator=None,
+            template=template("rest"),
+            hooks=[by_address],
         )
         with edit_readonly(self.page):
             # Unties the page from the server's busy sign: each change of it would make Bokeh walk
@@ -147,6 +151,10 @@ class Shell:
         elif not bare:
             self.page.header = [self._nav, system_scheme(self.page, bool(asked("theme")))]
         self._paint()
+        if pn.state.curdoc is not None:
+            # Panel asks its makers' host for styles unless a page says where they are.
+            look = {"font": FONT, "dist_url": LOCAL_DIST, **asdict(scheme(self.dark))}
+            pn.state.curdoc.template_variables.update(look)
 
     def on_dark(self, tell: Callable[[bool], None]) -> None:
         """Call `tell` with whether the theme is dark, now and at each change."""
@@ -174,14 +182,14 @@ def theme_config() -> dict[str, Any]:
         name: {
             "palette": {
                 "primary": {"main": ACCENT[name]},
-                "background": {"default": scheme.paper, "paper": scheme.paper},
-                "text": {"primary": scheme.ink, "secondary": scheme.faint},
-                "divider": scheme.line,
+                "background": {"default": neutral.paper, "paper": neutral.paper},
+                "text": {"primary": neutral.ink, "secondary": neutral.faint},
+                "divider": neutral.line,
             },
             "typography": {"fontFamily": FONT, "fontSize": 13, "button": {"textTransform": "none"}},
             "shape": {"borderRadius": 8},
         }
-        for name, scheme in (("light", LIGHT), ("dark", DARK))
+        for name, neutral in (("light", LIGHT), ("dark", DARK))
     }
 
 

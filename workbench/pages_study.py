@@ -4,14 +4,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 import panel as pn
-import panel_material_ui as pmui
 
 from engine.core.config import Config
 from engine.core.errors import BadInput
 from widgets.downloads import downloads
 from workbench.addresses import config_of, query_of
 from workbench.catalogue import entry, study
-from workbench.pages_shell import Shell, address, asked, framed, html
+from workbench.pages_actions import actions, kept
+from workbench.pages_shell import Shell, asked, framed
 from workbench.people import person
 from workbench.session import changed, study_session
 from workbench.shelf import Shelf
@@ -39,7 +39,8 @@ class StudyPage:
         self.panel, self.shelf, self.embedded = panel, shelf, embedded
         self.row = entry(panel.study.slug)
         self.shell = Shell(self.row.title, "study", bare=embedded)
-        self.said = html("", align="center", width=260, sizing_mode=None)
+        keep = [] if embedded else [("Keep for comparing", self._keep)]
+        self.actions = actions(panel.tries(), [("Run again, paused", self._again), *keep])
         if not embedded:
             panel.on_turned = self._address
 
@@ -52,28 +53,17 @@ class StudyPage:
             query = {"slug": self.row.slug, **knobs, **theme, **framed()}
             location.search = "?" + urlencode(query)
 
-    def _keep(self, _: Any) -> None:
+    def _keep(self) -> None:
         run = self.panel.session.run
         if run is not None:
             differing = changed(self.panel.study.config, self.panel.session.config)
             words = ", ".join(f"{path}={after}" for path, (_, after) in differing.items())
             self.shelf.keep(run, f"{self.row.slug}: {words}" if words else self.row.slug)
-            link = f'<a href="{address("compare", self.shell.dark)}">compare runs</a>'
-            self.said.object = f"<p class='small faint'>kept · {link}</p>"
+            self.actions.note = kept(self.shell.dark)
 
-    def _again(self, _: Any) -> None:
+    def _again(self) -> None:
         self.panel.session.begin(paused=True)
         self.panel.look()
-
-    def _actions(self) -> Any:
-        again = pmui.Button(label="Run again, paused", size="small", variant="text")
-        again.on_click(self._again)
-        keep = pmui.Button(label="Keep for comparing", size="small", variant="text")
-        keep.on_click(self._keep)
-        more = [] if self.embedded else [keep, self.said]
-        return pn.FlexBox(
-            *self.panel.tries(), again, *more, sizing_mode="stretch_width", margin=(0, 0, 16, 0)
-        )
 
     def _downloads(self) -> Any:
         run = self.panel.session
@@ -105,7 +95,7 @@ class StudyPage:
         shell.page.main = [
             pn.Column(
                 panel.heading(self.row),
-                self._actions(),
+                self.actions,
                 panel.fault,
                 *views(panel.stage),
                 self._downloads(),

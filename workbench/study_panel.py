@@ -1,10 +1,9 @@
 """A study as a person uses it, in the app or a notebook: knobs, views, claims, one session."""
 
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from typing import Any
-
-import panel_material_ui as pmui
 
 from engine.core.config import Config
 from engine.core.run import Run
@@ -101,14 +100,9 @@ class StudyPanel:
             text = f'<p style="color:var(--wb-wrong)">{escape(failure)}</p>'
             self.fault.param.update(object=text, visible=bool(failure))
 
-    def tries(self) -> list[Any]:
-        """The three buttons that set the knobs to an interesting place."""
-        found = []
-        for label, changes in self.study.tries:
-            button = pmui.Button(label=label, variant="outlined", size="small", margin=(0, 8, 0, 0))
-            button.on_click(lambda _, changes=changes: self.turn(changes))
-            found.append(button)
-        return found
+    def tries(self) -> list[tuple[str, Callable[[], None]]]:
+        """What to try: each label, and what sets the knobs to that interesting place."""
+        return [(label, partial(self.turn, changes)) for label, changes in self.study.tries]
 
     def heading(self, row: Entry) -> Any:
         """Name, paper, what happens."""

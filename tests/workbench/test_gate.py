@@ -21,7 +21,10 @@ from workbench.shelf import Shelf
 
 TOKEN = "a-token-of-many-letters"
 PAGES = ("", "catalogue", "study", "roofline", "compare", "runs", "run")
-FILES = ("static/js/bokeh.min.js", "static/extensions/panel/x.js", "favicon.ico", "components/x.js")
+FILES = (
+    "static/js/bokeh.min.js", "static/extensions/panel/x.js", "favicon.ico", "components/x.js",
+    "modules/x.js",
+)  # fmt: skip
 BELOW = ("metadata", "autoload.js", "static/js/x.js")
 API = ("v1/models", "v1/completions", "v1/chat/completions", "v1/else")
 UPGRADE = {

@@ -21,7 +21,9 @@ from workbench.jupyter.kernels import reached
 from workbench.jupyter.reached import LARGEST, PERSON, Reached
 
 PING = 30.0  # seconds
-FILES = re.compile(r"/(?:static|components)/[^?]*$")  # scripts and styles, the same for everybody
+FILES = re.compile(
+    r"/(?:static|components|modules)/[^?]*$"
+)  # scripts and styles, the same for everybody
 FRAMES = ("iframe", "frame", "embed", "object")
 ASKED = ("Accept", "Accept-Encoding", "Accept-Language", "If-None-Match", "If-Modified-Since")
 ANSWERED = (

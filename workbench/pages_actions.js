@@ -1,0 +1,50 @@
+// A row of buttons: `labels` names them, the first `framed` of them have a frame. Which was pressed
+// goes out as `pressed` {place, count}. `note` {text, link, address} stands after the last.
+
+const LOOK = `
+.actions { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
+.actions button { font: 500 12.5px/1.75 var(--wb-font); color: var(--wb-accent); cursor: pointer;
+  background: transparent; border: 1px solid transparent; border-radius: 8px; padding: 3px 9px; }
+.actions button.framed { border-color: color-mix(in srgb, var(--wb-accent) 50%, transparent); }
+.actions button:hover { background: color-mix(in srgb, var(--wb-accent) 8%, transparent); }
+.actions button.framed:hover { border-color: var(--wb-accent); }
+.actions button:focus-visible { outline: 2px solid var(--wb-accent); outline-offset: 2px; }
+.actions .note { font: 12.5px var(--wb-font); color: var(--wb-faint); }
+.actions a { color: var(--wb-accent); text-decoration: none; }
+.actions a:hover { text-decoration: underline; }`;
+
+function node(tag, parent, className = "", text = "") {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text) made.textContent = text;
+  parent?.append(made);
+  return made;
+}
+
+function render({ model, el }) {
+  node("style", el).textContent = LOOK;
+  const row = node("div", el, "actions");
+  let count = 0;
+  model.get("labels").forEach((label, place) => {
+    const made = node("button", row, place < model.get("framed") ? "framed" : "", label);
+    made.type = "button";
+    made.onclick = () => {
+      model.set("pressed", { place, count: ++count });
+      model.save_changes();
+    };
+  });
+  const note = node("span", row, "note");
+  note.setAttribute("role", "status");
+  const show = () => {
+    const said = model.get("note");
+    note.replaceChildren();
+    if (!said.text) return;
+    note.append(`${said.text} · `);
+    node("a", note, "", said.link).href = said.address;
+  };
+  model.on("change:note", show);
+  show();
+  return () => model.off?.("change:note", show);
+}
+
+export default { render };

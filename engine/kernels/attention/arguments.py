@@ -30,6 +30,7 @@ class Shape(NamedTuple):
     window: int  # keys a query looks back at, itself among them; 0: all
     keys: int  # keys between two looks at the maximum, forward
     rescale: bool  # false only to show what goes wrong without it
+    together: int = 1  # blocks of queries of a task, forward
 
 
 class Given(NamedTuple):
@@ -54,12 +55,12 @@ def starts(start_B1: Tensor) -> Array:
 
 def shaped(
     q_THD: Tensor, k_SGD: Tensor, v_SGE: Tensor, scale: float, causal: bool, window: int,
-    softcap: float, keys: int = KEYS, rescale: bool = True,
+    softcap: float, keys: int = KEYS, rescale: bool = True, together: int = 1,
 ) -> Shape:  # fmt: skip
     """The Shape of a call."""
     (_, H, D), (_, G, E) = q_THD.shape, v_SGE.shape
     in_log2, cap = np.float32(scale * LOG2_E), np.float32(softcap * LOG2_E)
-    return Shape(H, G, D, E, in_log2, cap, causal, window, keys, rescale)
+    return Shape(H, G, D, E, in_log2, cap, causal, window, keys, rescale, together)
 
 
 def given(

@@ -20,9 +20,9 @@ from engine.kernels.rows import part
 NOTHING = np.float32(-np.inf)
 
 
-def room(dim: int, value_dim: int, keys: int = KEYS) -> int:
+def room(dim: int, value_dim: int, keys: int = KEYS, together: int = 1) -> int:
     """Floats of scratch one thread needs; `keys` between two looks at the maximum."""
-    return BLOCK * (dim + keys + value_dim + 3)
+    return BLOCK * (together * (dim + value_dim + 3) + keys) + keys * (dim + value_dim)
 
 
 @inner
@@ -77,37 +77,78 @@ def is_edge(position, rows, key, count, causal, window):
 
 
 @inner
+def pack(x, at, stride, rows, dim, out):
+    """Rows that lie `stride` apart, side by side: read once for several blocks of queries."""
+    for r in range(rows):
+        line, to = part(x, at + r * stride), part(out, r * dim)
+        for d in range(dim):
+            to[d] = line[d]
+
+
+@inner
 def attend(sequence, head, first, given, shape, out, lse, work, work_at):
-    """Queries first … first + BLOCK of one head of one sequence."""
+    """Queries from `first` on of one head of one sequence: `shape.together` blocks of BLOCK.
+
+    Several blocks share keys and values, packed as they are read: rows of one head lie so far apart
+    that they drive each other out of the caches, and each block alone would wait for them anew.
+    """
     H, G, D, E = shape.heads, shape.kv_heads, shape.dim, shape.value_dim
     token, source = given.query_start[sequence] + first, given.key_start[sequence]
     queries = given.query_start[sequence + 1] - given.query_start[sequence]
     keys = given.key_start[sequence + 1] - source
-    rows, position = min(BLOCK, queries - first), first + keys - queries
-    turned, scores = part(work, work_at), part(work, work_at + BLOCK * D)
-    result = part(work, work_at + BLOCK * (D + shape.keys))
-    running = part(work, work_at + BLOCK * (D + shape.keys + E))
-    turn(given.q, (token * H + head) * D, H * D, rows, D, shape.scale, turned, 0)
-    fill(result, 0, E * BLOCK, np.float32(0))
-    fill(running, 0, BLOCK, NOTHING)
-    fill(running, BLOCK, 3 * BLOCK, np.float32(0))
+    rows, position = min(shape.together * BLOCK, queries - first), first + keys - queries
+    size = BLOCK * (D + E + 3)  # of a block: its queries, result, and running maximum and sum
+    scores = part(work, work_at + shape.together * size)
+    packed_k = part(scores, BLOCK * shape.keys)
+    packed_v = part(packed_k, shape.keys * D)
+    for block in range(0, rows, BLOCK):
+        own = part(work, work_at + block // BLOCK * size)
+        at, some = ((token + block) * H + head) * D, min(BLOCK, rows - block)
+        turn(given.q, at, H * D, some, D, shape.scale, own, 0)
+        fill(own, BLOCK * D, BLOCK * (D + E), np.float32(0))
+        fill(own, BLOCK * (D + E), BLOCK * (D + E + 1), NOTHING)
+        fill(own, BLOCK * (D + E + 1), size, np.float32(0))
     low, high = seen(position, rows, keys, shape.causal, shape.window)
     group = head // (H // G)
     for key in range(low, high, shape.keys):
         count, at = min(shape.keys, high - key), (source + key) * G + group
-        product(given.k, at * D, G * D, 1, count, turned, 0, D, scores, 0, True)
-        if shape.cap > 0:
-            cap_scores(scores, count, shape.cap)
-        if is_edge(position, rows, key, count, shape.causal, shape.window):
-            hide(scores, key, count, position, shape.causal, shape.window)
-        for lane in range(0, BLOCK, LANES):
-            soften(scores, lane, count, running, lane, BLOCK + lane, 2 * BLOCK + lane)
-        if shape.rescale and key > low:
-            for e in range(E):
-                for r in range(BLOCK):
-                    result[e * BLOCK + r] *= running[2 * BLOCK + r]
-        product(given.v, at * E, 1, G * E, E, scores, 0, count, result, 0, False)
-    _give(result, running, rows, token * H + head, H, E, out, lse)
+        k, v, k_step, v_step = part(given.k, at * D), part(given.v, at * E), G * D, G * E
+        if shape.together > 1:
+            pack(k, 0, k_step, count, D, packed_k)
+            pack(v, 0, v_step, count, E, packed_v)
+            k, v, k_step, v_step = packed_k, packed_v, D, E
+        for block in range(0, rows, BLOCK):
+            own, here = part(work, work_at + block // BLOCK * size), position + block
+            some = min(BLOCK, rows - block)
+            begin, end = seen(here, some, keys, shape.causal, shape.window)
+            if begin < key + count and key < end:
+                _fold(
+                    own, k, k_step, v, v_step, min(count, end - key), key, here, some, key > low,
+                    shape, scores,
+                )  # fmt: skip
+    for block in range(0, rows, BLOCK):
+        own = part(work, work_at + block // BLOCK * size)
+        result, running = part(own, BLOCK * D), part(own, BLOCK * (D + E))
+        _give(result, running, min(BLOCK, rows - block), (token + block) * H + head, H, E, out, lse)
+
+
+@inner
+def _fold(own, k, k_step, v, v_step, count, key, position, rows, later, shape, scores):
+    """`count` keys from `key` on, folded into the result of one block of queries."""
+    D, E = shape.dim, shape.value_dim
+    result, running = part(own, BLOCK * D), part(own, BLOCK * (D + E))
+    product(k, 0, k_step, 1, count, own, 0, D, scores, 0, True)
+    if shape.cap > 0:
+        cap_scores(scores, count, shape.cap)
+    if is_edge(position, rows, key, count, shape.causal, shape.window):
+        hide(scores, key, count, position, shape.causal, shape.window)
+    for lane in range(0, BLOCK, LANES):
+        soften(scores, lane, count, running, lane, BLOCK + lane, 2 * BLOCK + lane)
+    if shape.rescale and later:
+        for e in range(E):
+            for r in range(BLOCK):
+                result[e * BLOCK + r] *= running[2 * BLOCK + r]
+    product(v, 0, 1, v_step, E, scores, 0, count, result, 0, False)
 
 
 @inner

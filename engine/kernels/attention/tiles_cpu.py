@@ -15,8 +15,14 @@ from engine.kernels.attention.split import blocks
 from engine.kernels.attention.work import tiled_work
 from engine.kernels.claims import STRIDE
 from engine.kernels.compiled import address, call, kernel
+from engine.kernels.lanes import WIDE
 from engine.kernels.matmul.pack import aligned
 from engine.kernels.operator import Variant
+
+# Blocks of queries that share what is read of keys and values. Measured without AVX-512 (Zen 3), 8
+# heads, 2,048 tokens, dense, of torch's speed: 0.88 alone and 1.15 shared at size 64, 0.79 and 0.98
+# at 128; not measured with AVX-512.
+TOGETHER = 1 if WIDE else 4
 
 
 @kernel
@@ -39,14 +45,22 @@ def run(
     _spread(place, tasks, given, shape, results, work, room, counters, threads)
 
 
+def _together(count: int) -> int:
+    """Blocks of queries of a task, where `count` of them leave enough tasks for every thread."""
+    return TOGETHER if count >= 4 * TOGETHER * get_num_threads() else 1
+
+
 def forward(tensors: Tensors, switches: Switches) -> tuple[Tensor, Tensor]:
     """o_THE in q's dtype, lse_TH in float32."""
     of = given(*tensors)
-    shape = shaped(tensors.q_THD, tensors.k_SGD, tensors.v_SGE, *switches)
     T, H, _ = tensors.q_THD.shape
+    lengths = np.diff(of.query_start).tolist()
+    together = _together(sum(-(-length // BLOCK) for length in lengths) * H)
+    scale, causal, window, softcap = switches
+    shape = shaped(*tensors[:3], scale, causal, window, softcap, together=together)
     out, lse = np.empty(T * H * shape.value_dim, np.float32), np.empty(T * H, np.float32)
-    tasks = blocks(np.diff(of.query_start).tolist(), H, BLOCK, last_first=shape.causal)
-    room = forward_cpu.room(shape.dim, shape.value_dim)
+    tasks = blocks(lengths, H, together * BLOCK, last_first=shape.causal)
+    room = forward_cpu.room(shape.dim, shape.value_dim, together=together)
     run(forward_cpu.forward, room, tasks, of, shape, (out, lse))
     o_THE = torch.from_numpy(out.reshape(T, H, shape.value_dim)).to(tensors.q_THD.dtype)
     return o_THE, torch.from_numpy(lse.reshape(T, H))

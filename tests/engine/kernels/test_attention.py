@@ -11,7 +11,7 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Level, Span
 from engine.core.run import Run
-from engine.kernels.attention import OPERATOR
+from engine.kernels.attention import OPERATOR, tiles_cpu
 from engine.kernels.attention.cases import case
 from engine.kernels.attention.config import AttentionConfig
 from engine.kernels.attention.items import key_items, query_items
@@ -219,3 +219,17 @@ def test_both_forms_of_scores_agree():
     for found in results.values():
         assert set(found) == {"o", "dq", "dk", "dv"}
         assert max(found.values()) < 1e-5 and np.isfinite(list(found.values())).all()
+
+
+@pytest.mark.parametrize(
+    "switches", [{"causal": False}, {"causal": True}, {"causal": True, "window": 100}]
+)
+def test_blocks_of_queries_that_share_keys_give_what_each_gives_alone(switches, monkeypatch):
+    given = case("", (300, 77), 8, 2, 64, keys=(330, 77), **switches).make(0, torch.float32)
+    found = []
+    for together in (1, 4):
+        monkeypatch.setattr(tiles_cpu, "_together", lambda count, together=together: together)
+        found.append(OPERATOR(variant="tiles_cpu", **given))
+    for alone, shared in zip(*found, strict=True):
+        assert torch.isfinite(shared).all()
+        torch.testing.assert_close(shared, alone, rtol=1e-5, atol=1e-6)

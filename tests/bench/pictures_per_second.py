@@ -21,7 +21,7 @@ from workbench.catalogue import study
 from workbench.shelf import Shelf
 
 AIM = 30.0  # pictures a second
-WARM, SETTLE = 3_000, 1_000  # milliseconds before the counts, and before each
+WARM, SETTLE = 3_000, 3_000  # milliseconds before the counts, and before each: charts are made once
 TICK = 0.002  # seconds between emissions
 NAME = "stream"
 KNOBS = {

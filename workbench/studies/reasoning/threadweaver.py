@@ -242,11 +242,10 @@ STUDY = Study(
         "written by a program, not made from a large model's reasoning in two stages. The prompt "
         "says whether to fork; the paper's reinforcement with a reward for acceleration is left "
         "out. Decoded greedily the model hardly errs either way on the sizes it was taught; with "
-        "sums of up to five digits it is right in two problems of five, forked as often as "
-        "serially (1.7× fewer tokens on the critical path, 60 problems). Drawn at temperature 1.8 "
-        "it was right in 62% of 400 problems forked and in 70% serially: a fifth more tokens are "
-        "there to go wrong. Texts have about a hundred tokens, so outlines weigh more than in "
-        "long ones. Modelled seconds are those of Qwen3-8B generating as many tokens, one problem "
-        "at a time."
+        "sums of up to five digits it is right in 44.2% of 2,000 problems forked and in 40.7% "
+        "serially. Drawn at temperature 1.8 it was right in 62% of 400 problems forked and in 70% "
+        "serially: a fifth more tokens are there to go wrong. Texts have about a hundred tokens, "
+        "so outlines weigh more than in long ones. Modelled seconds are those of Qwen3-8B "
+        "generating as many tokens, one problem at a time."
     ),
 )

@@ -35,7 +35,7 @@ class RunsPage:
         self.place = pn.Column(sizing_mode="stretch_width", margin=(16, 0))
         self.stage: Stage | None = None
         self.shell.on_dark(lambda on: self.stage.dark(on) if self.stage is not None else None)
-        self.choice.value = wanted
+        self.choice.param.update(value=wanted, visible=bool(shelf.runs))
         self.upload.param.watch(self._opened, "value")
         self.choice.param.watch(self.show, "value")
         self.show()
@@ -86,7 +86,7 @@ class RunsPage:
             self.fault.object = f'<p style="color:var(--wb-wrong)">{escape(str(wrong))}</p>'
             return
         self.fault.object = ""
-        self.choice.options = list(self.shelf.runs)
+        self.choice.param.update(options=list(self.shelf.runs), visible=True)
         self.choice.value = name
 
     def page(self) -> Any:

@@ -28,14 +28,6 @@ const LOOK = `
   border: 1px solid var(--line); border-radius: 6px; padding: 5px 10px; }
 .knobs button:hover { background: var(--raised); }`;
 
-function node(tag, parent, className = "", text = "") {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text) made.textContent = text;
-  parent?.append(made);
-  return made;
-}
-
 // Whoever may not use the clipboard (a frame, a page without TLS) gets the old way.
 async function copied(text) {
   try {

@@ -18,7 +18,7 @@ import param
 from engine.core.config import Config, Knob, knobs, update
 from engine.core.errors import BadInput
 from widgets import theme
-from widgets.component import Component
+from widgets.component import Component, with_nodes
 from widgets.config_text import as_cli, as_python
 from widgets.controls import Control
 from widgets.together import together
@@ -31,7 +31,7 @@ NEAR = 8.0  # chance stays within this factor where a range is wider
 class KnobPanel(Component):
     """The panel in the browser. Knows nothing; `turned` says what a person did."""
 
-    _esm = Path(__file__).with_suffix(".js").read_text()
+    _esm = with_nodes(Path(__file__))
 
     layout = param.List(default=[])  # {group, knobs: facts of the controls in it}
     shown = param.Dict(default={})  # path -> {field, place} that the control stands at

@@ -13,14 +13,6 @@ const LOOK = `
 .actions a { color: var(--wb-accent); text-decoration: none; }
 .actions a:hover { text-decoration: underline; }`;
 
-function node(tag, parent, className = "", text = "") {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text) made.textContent = text;
-  parent?.append(made);
-  return made;
-}
-
 function render({ model, el }) {
   node("style", el).textContent = LOOK;
   const row = node("div", el, "actions");

@@ -9,14 +9,14 @@ from typing import Any
 
 import param
 
-from widgets.component import Component
+from widgets.component import Component, with_nodes
 from workbench.pages_shell import address
 
 
 class ActionRow(Component):
     """The row in the browser. `pressed` says which button was; `note` stands after the last."""
 
-    _esm = Path(__file__).with_suffix(".js").read_text()
+    _esm = with_nodes(Path(__file__))
 
     labels = param.List(default=[])
     framed = param.Integer(default=0, doc="how many of the first buttons have a frame")

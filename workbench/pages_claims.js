@@ -23,14 +23,6 @@ const LOOK = `
 .claims button:hover { background: var(--wb-raised); }
 .claims button:focus-visible { outline: 2px solid var(--wb-accent); outline-offset: 1px; }`;
 
-function node(tag, parent, className = "", text = "") {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text) made.textContent = text;
-  parent?.append(made);
-  return made;
-}
-
 function render({ model, el }) {
   node("style", el).textContent = LOOK;
   const root = node("div", el, "claims"), head = node("div", root, "head");

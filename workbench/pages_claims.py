@@ -7,7 +7,7 @@ from typing import Any
 import param
 
 from engine.core.config import Config
-from widgets.component import Component
+from widgets.component import Component, with_nodes
 from workbench.study import GRADES, Study
 from workbench.verdicts import Standing, Verdicts
 
@@ -49,7 +49,7 @@ def _word(standing: Standing) -> tuple[str, str]:
 class ClaimList(Component):
     """The column in the browser. Knows nothing; `asked` says what a person wants judged."""
 
-    _esm = Path(__file__).with_suffix(".js").read_text()
+    _esm = with_nodes(Path(__file__))
 
     cards = param.List(default=[])
     limits = param.String(default="")

@@ -129,7 +129,7 @@ def _ready(made: dict[tuple[str, str], float], span: Span) -> float:
     """When the tensor that a pass needs was made; `made`: when passes ended, by name and tag."""
     tag = span.tag.replace(f"stage={_kind(span)[1]}", f"stage={_beside(span)}")
     makers = (Kind.F,) if span.name == Kind.F.value else (Kind.B, Kind.I)
-    return max((made.get((kind.value, tag), 0.0) for kind in makers), default=0.0)
+    return max(made.get((kind.value, tag), 0.0) for kind in makers)
 
 
 def _transfers(plan: Plan, records: list[Record], made: dict[tuple[str, str], float]) -> np.ndarray:

@@ -50,9 +50,11 @@ def interval(values: Sequence[float]) -> str:
     return f"{mean(values):+.2%} ± {half:.2%} (n={len(values)} seeds)"
 
 
-def on_the_wire(config: LowCommunicationConfig, run_config: RunConfig, most: float) -> Outcome:
-    """Real processes beside one process, and their bytes, at most one in `most` of those of
-    gradients at every step."""
+def on_the_wire(
+    config: LowCommunicationConfig, run_config: RunConfig, fast: bool, most: float
+) -> Outcome:
+    """Two processes over gloo, each message counted at both ends, beside the same replicas in one
+    process; and their bytes, at most one in `most` of those of gradients at every step."""
     short = {"method.exact": 4} if isinstance(config.method, OneBitAdam) else {}
     here, there = (
         run(config, run_config, {**LITTLE, **short, "executor": where})

@@ -1,6 +1,7 @@
 """NoLoCo: outer steps between random pairs, with no exchange that all replicas take part in."""
 
 from collections import defaultdict
+from functools import partial
 from statistics import mean
 
 from engine.core.config import update
@@ -93,12 +94,6 @@ def sync_time(config: LowCommunicationConfig, run_config: RunConfig, fast: bool)
     )
 
 
-def wire(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Two processes over gloo, each message counted at both ends, beside the same replicas in one
-    process; and their bytes against gradients at every step."""
-    return on_the_wire(config, run_config, 3)
-
-
 STUDY = Study(
     slug="noloco",
     driver=driver,
@@ -156,7 +151,7 @@ STUDY = Study(
             sentence="Real processes send these bytes, and find these losses.",
             paper="no collective communication (abstract); bytes counted as sent",
             grade="exact",
-            check=wire,
+            check=partial(on_the_wire, most=3),
             broken={"method": "synchronous"},
         ),
     ),

@@ -1,5 +1,6 @@
 """1-bit Adam: the variance frozen after warm-up, momentum in one bit with error compensation."""
 
+from functools import partial
 from statistics import mean
 
 from engine.core.config import update
@@ -76,12 +77,6 @@ def faster(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) ->
     )
 
 
-def wire(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Two processes over gloo, each message counted at both ends, beside the same replicas in one
-    process; and their bytes against gradients at every step."""
-    return on_the_wire(config, run_config, 5)
-
-
 STUDY = Study(
     slug="one-bit-adam",
     driver=driver,
@@ -141,7 +136,7 @@ STUDY = Study(
             sentence="Real processes send these bytes, and find these losses.",
             paper="communication volume reduced by up to 5 times (abstract); counted as sent",
             grade="exact",
-            check=wire,
+            check=partial(on_the_wire, most=5),
             broken={"method": "synchronous"},
         ),
     ),

@@ -1,5 +1,6 @@
 """Streaming DiLoCo: outer gradients a fragment at a time, beside training, in four bits."""
 
+from functools import partial
 from statistics import mean
 
 from engine.core.config import update
@@ -96,12 +97,6 @@ def bandwidth(config: LowCommunicationConfig, run_config: RunConfig, fast: bool)
     )
 
 
-def wire(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Two processes over gloo, each message counted at both ends, beside the same replicas in one
-    process; and their bytes against gradients at every step."""
-    return on_the_wire(config, run_config, 50)
-
-
 STUDY = Study(
     slug="streaming-diloco",
     driver=driver,
@@ -166,7 +161,7 @@ STUDY = Study(
             sentence="Real processes send these bytes, and find these losses.",
             paper="two orders of magnitude less bandwidth (abstract); counted as sent",
             grade="exact",
-            check=wire,
+            check=partial(on_the_wire, most=50),
             broken={"method": "synchronous"},
         ),
     ),

@@ -33,7 +33,7 @@ from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 IMITATED = "countdown-imitated"
 FIRST = 1 << 21  # the first problem that claims are judged on
-FAST, FEW, FULL = 160, 112, 1000  # problems of a claim; few where both sides have threads
+FAST, FULL = 160, 1000  # problems of a claim
 TOGETHER: Changes = {"together": 40, "threads": 400, "pages": 4096}  # fewer, fuller steps
 CONTEXT = 128  # tokens of a context, where contexts are equal
 CRITICAL = 160  # tokens on the longest chain, where chains are equal
@@ -43,10 +43,10 @@ Weights = tuple[ModelConfig, dict[str, Tensor]]
 
 
 def rights(
-    config: SpawningConfig, run_config: RunConfig, fast: bool, changes: Changes, count: int = FAST
+    config: SpawningConfig, run_config: RunConfig, fast: bool, changes: Changes
 ) -> tuple[np.ndarray, Log]:
     """Of each of the claims' problems, whether it was solved (1.0), and the run."""
-    size = {"problems": count if fast else FULL, "first": FIRST, **TOGETHER}
+    size = {"problems": FAST if fast else FULL, "first": FIRST, **TOGETHER}
     log = run_config(update(config, {**size, **changes}))
     return np.array(solved(log), np.float64), log
 
@@ -57,22 +57,16 @@ def share(right_P: np.ndarray) -> str:
     return f"{right_P.mean():.1%} [{low:.1%}, {high:.1%}]"
 
 
-def more(
-    names: tuple[str, str], ours_P: np.ndarray, theirs_P: np.ndarray, what: str, fast: bool
-) -> Outcome:
-    """Whether ours solves more of the same problems.
-
-    The interval of the difference is to be above zero; of the few problems of the fast setting, in
-    which it may not be under another seed, the difference itself.
-    """
+def more(names: tuple[str, str], ours_P: np.ndarray, theirs_P: np.ndarray, what: str) -> Outcome:
+    """Whether ours solves more of the same problems, the interval of the difference above zero."""
     low_1, high_1 = of_mean((ours_P - theirs_P)[:, None])
     low, high = float(low_1[0]), float(high_1[0])
-    above = "the difference" if fast else "the 95% interval of the difference"
     return Outcome(
-        f"{names[0]} solves more than {names[1]} {what}: {above} is above zero",
+        f"{names[0]} solves more than {names[1]} {what}: the 95% interval of the difference is "
+        "above zero",
         f"{share(ours_P)} against {share(theirs_P)}, difference {(ours_P - theirs_P).mean():+.1%} "
         f"[{low:+.1%}, {high:+.1%}], n = {len(ours_P)} problems",
-        bool((ours_P - theirs_P).mean() > 0 if fast else low > 0),
+        low > 0,
     )
 
 
@@ -82,7 +76,7 @@ def equal_context(config: SpawningConfig, run_config: RunConfig, fast: bool) -> 
     threads_P, _ = rights(config, run_config, fast, {**same, "search": "parallel"})
     serial_P, _ = rights(config, run_config, fast, {**same, "search": "serial"})
     what = f"with contexts of {CONTEXT} tokens"
-    return more(("spawning threads", "serial search"), threads_P, serial_P, what, fast)
+    return more(("spawning threads", "serial search"), threads_P, serial_P, what)
 
 
 def equal_critical(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -92,18 +86,17 @@ def equal_critical(config: SpawningConfig, run_config: RunConfig, fast: bool) ->
     serial: Changes = {**same, "search": "serial", "window": 256}
     serial_P, _ = rights(config, run_config, fast, serial)
     what = f"with {CRITICAL} tokens on the critical path"
-    return more(("spawning threads", "serial search"), threads_P, serial_P, what, fast)
+    return more(("spawning threads", "serial search"), threads_P, serial_P, what)
 
 
 def reinforced(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The config's model against the one that it began as, on the same problems."""
     same: Changes = {"search": "parallel", "critical": 0, "total": 0}
-    ours_P, ours = rights(config, run_config, fast, same, FEW)
+    ours_P, ours = rights(config, run_config, fast, same)
     theirs_P, theirs = ours_P, ours
     if config.model != IMITATED:
-        theirs_P, theirs = rights(config, run_config, fast, {**same, "model": IMITATED}, FEW)
-    names = "the reinforced model", "the imitating one"
-    found = more(names, ours_P, theirs_P, "by threads", fast)
+        theirs_P, theirs = rights(config, run_config, fast, {**same, "model": IMITATED})
+    found = more(("the reinforced model", "the imitating one"), ours_P, theirs_P, "by threads")
     means = [
         f"{np.mean(used(log, 'children')):.1f} children and {np.mean(used(log, 'tokens')):.0f} "
         "tokens"

@@ -39,8 +39,8 @@ DARK_HUES = (
 WRONG = "#C62828"
 DARK_WRONG = "#FF7A70"
 LEAST = 1e-4  # a figure below it is written with its power of ten
-# Inter where a person has it; Roboto comes with the page's components.
-FONT = "Inter, Roboto, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+# Inter where a person has it; the Latin letters of Roboto come with the page (`page_head.html`).
+FONT = "Inter, 'Roboto Latin', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ and runs the scripts that the first one names.
 """
 
 import hashlib
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,7 @@ KEPT = "private, max-age=31536000, immutable"
 # Panel's own importer rewrites every module, which keeps the browser from keeping it compiled; no
 # view here draws by WebGL.
 LEFT_OUT = ("es-module-shims", "bokeh-gl")
+SHEET = Path(pmui.__file__).parent / "dist/panel-material-ui.bundle.css"  # of the components
 HEAD = "page_head"  # of an application's settings: the first part of its pages
 
 
@@ -94,12 +96,25 @@ def head(application: Any) -> str:
     if HEAD not in application.settings:
         bundle = bundle_resources(None, Resources.from_bokeh(application.resources()))
         scripts = [str(url) for url in bundle.js_files]
+        style = next(str(url) for url in bundle.css_files if f"/{SHEET.name}" in str(url))
         application.settings[HEAD] = template("head").render(
             styles=[str(url) for url in bundle.css_files],
+            faces=faces(style),
             scripts=[url for url in scripts if not any(name in url for name in LEFT_OUT)],
             material=versioned(pmui.Page._render_esm(server=True)),
         )
     return str(application.settings[HEAD])
+
+
+def faces(style: str) -> list[tuple[str, str]]:
+    """(weight, address) of each font file that our texts need, beside the components' `style`.
+
+    That sheet's Roboto has a face for each of ten scripts, and chromium gets them one after the
+    other until it comes to the Latin one, laying the page out anew after each.
+    """
+    folder = style.rsplit("/", 1)[0]
+    found = re.findall(r"(roboto-latin-(\d+)-normal-\w+\.woff2)", SHEET.read_text())
+    return [(weight, f"{folder}/{name}") for name, weight in found]
 
 
 def rest(session: Any) -> str:

@@ -22,7 +22,7 @@ def ask(port, place):
     try:
         line.request("GET", place)
         answer = line.getresponse()
-        return answer.status, dict(answer.getheaders()), answer.read().decode()
+        return answer.status, dict(answer.getheaders()), answer.read().decode(errors="replace")
     finally:
         line.close()
 
@@ -41,6 +41,15 @@ def test_all_that_a_page_names_is_there_and_may_be_kept_for_good(port, place):
         status, headers, _ = ask(port, "/" + name.removeprefix("./"))
         assert status == 200, name
         assert "max-age=31" in headers["Cache-Control"], name
+
+
+def test_a_page_gets_the_faces_that_its_texts_need_and_no_others(port):
+    text = ask(port, "/catalogue")[2]
+    asked = re.findall(r'rel="preload" href="([^"]+\.woff2)"', text)
+    assert len(asked) == 2 and sorted(set(asked)) == sorted(re.findall(r'url\("([^"]+)"\)', text))
+    for name in asked:
+        status, headers, _ = ask(port, "/" + name.removeprefix("./"))
+        assert status == 200 and "roboto-latin" in name
 
 
 def test_a_module_is_found_by_its_checksum_alone(port):

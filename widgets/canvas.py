@@ -5,26 +5,17 @@ in a notebook through anywidget, and in a static page that replays a run. In com
 out go choices of an owner and of a moment.
 """
 
-import base64
-import gzip
-import json
-import zlib
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import param
 
 from engine.core.errors import BadInput
-from engine.core.log import Log
-from widgets.fold import History
-from widgets.packing import body, pack
+from widgets.packing import pack
 from widgets.theme import FONT, hues, scheme, wrong
-from widgets.view import View
 
 SHARED = (
     "common.js",
@@ -33,6 +24,8 @@ SHARED = (
     "height.js",
     "svg_context.js",
     "snapshot.js",
+    "scales.js",
+    "axes.js",
     "timeline.js",
     "token_text.js",
     "reading.js",
@@ -47,15 +40,15 @@ TRAITS = {  # what host and browser share: its type in Panel, its type in notebo
     "window": ("Dict", "Dict", {}),
     "seek": ("Number", "Float", -1.0),
     "reach": ("Number", "Float", 0.0),
+    "figures": ("List", "List", []),
     "command": ("Dict", "Dict", {}),
 }
 TOLD = ["chosen", "window", "seek", "command"]  # traits the browser changes
 EXPORT = "export default"
 HEIGHT = 560  # pixels, unless the host says otherwise
-KEYFRAMES = 200  # moments a static page keeps of a view that folds to its cursor
-STATIC_BYTES = 48 * 2**20  # unpacked bytes a static view may hold in the browser
 
 Frame = dict[str, Any]
+Figures = list[list[str]]  # [what it is, figure] each
 Reduce = Callable[[Frame, dict[str, Any]], Frame]  # frame, what the browser shows -> what to send
 
 
@@ -105,20 +98,30 @@ class CanvasDrawing:
     """A `widgets.view.Drawing` on a canvas, in as many hosts at once as ask for it.
 
     `reduce(frame, window)` cuts a frame down to what the browser can show; `window` is what the
-    browser said it shows (ranges, layer and head, pixels), {} before it has.
+    browser said it shows (ranges, layer and head, pixels), {} before it has. `about`: more for the
+    module's `options`.
     """
 
-    def __init__(self, view: str, reduce: Reduce | None = None, height: int = HEIGHT) -> None:
-        self.view, self.height = view, height
+    by_cursor = False  # whether what is drawn of one and the same frame differs with the cursor
+
+    def __init__(
+        self,
+        view: str,
+        reduce: Reduce | None = None,
+        height: int = HEIGHT,
+        about: dict[str, Any] | None = None,
+    ) -> None:
+        self.view, self.height, self.about = view, height, about or {}
         self.reduce = reduce or (lambda frame, window: frame)
         self._state: dict[str, Any] = {
             "frame": b"",
             "cursor": 0.0,
             "chosen": "",
             "is_dark": False,
-            "options": settings(height),
+            "options": {**settings(height), **self.about},
             "window": {},
             "reach": 0.0,
+            "figures": [],
         }
         self._frame: Frame | None = None
         self._hosts: list[Any] = []
@@ -128,7 +131,10 @@ class CanvasDrawing:
 
     def show(self, frame: Frame, cursor: float) -> None:
         """Draw `frame`; a frame that is the very same object as last time is not sent again."""
-        changes: dict[str, Any] = {"cursor": float(cursor)}
+        self.draw(frame, {"cursor": float(cursor)})
+
+    def draw(self, frame: Frame, changes: dict[str, Any]) -> None:
+        """Send `frame`, where it is another, and other traits with it."""
         if frame is not self._frame:
             self._frame = frame
             changes["frame"] = pack(self.reduce(frame, self._state["window"]))
@@ -168,10 +174,10 @@ class CanvasDrawing:
         self._hosts.append(host)
         return host
 
-    def html(self) -> str:
-        """What is shown now as an HTML fragment that needs nothing else."""
-        frame, cursor = self._state["frame"], self._state["cursor"]
-        return static_html(self.view, [frame], [cursor], height=self.height)
+    def still(self, frame: Frame, cursor: float) -> tuple[Frame, Figures]:
+        """What a page without a server shows of `frame` at that cursor, and its figures beside it
+        where the frame holds none."""
+        return self.reduce(frame, {"static": True}), []
 
     def _set(self, changes: dict[str, Any]) -> None:
         changed = {k: v for k, v in changes.items() if self._state[k] != v}
@@ -199,102 +205,3 @@ class CanvasDrawing:
                     tell(value)
             elif self._frame is not None:
                 self._set({"frame": pack(self.reduce(self._frame, value))})
-
-
-def static_html(
-    view: str,
-    frames: list[bytes],
-    times: list[float],
-    *,
-    duration: float | None = None,
-    height: int = HEIGHT,
-    is_dark: bool | None = None,
-    bar: bool = True,
-) -> str:
-    """An HTML fragment with the view, its frames and a slider over `times` (seconds).
-
-    Self-contained: no server, no network. Several fragments on one page share the time cursor and
-    the chosen owner (events `workbench-cursor` and `workbench-chosen` on the document); `bar=False`
-    leaves the slider to the page. `is_dark=None` follows the reader's system.
-    """
-    bodies = [body(frame) for frame in frames]
-    data = gzip.compress(_differences(frames, bodies), 6, mtime=0)
-    payload = {
-        "view": view,
-        "times": times,
-        "sizes": [len(frame) for frame in frames],
-        "bodies": bodies,
-        "data": base64.b64encode(data).decode(),
-        "duration": times[-1] if duration is None else duration,
-        "options": settings(height),
-        "dark": is_dark,
-        "bar": bar,
-    }
-    place = f"view-{view}-{zlib.crc32(data):08x}"
-    script = source(view).replace(EXPORT, "const drawing =")
-    replay = (Path(__file__).parent / "replay.js").read_text()
-    call = f"replay(drawing, {json.dumps(place)}, {json.dumps(payload)});"
-    text = f"{script}\n{replay}\n{call}".replace("</", "<\\/")
-    return f'<div id="{place}"></div>\n<script type="module">\n{text}\n</script>\n'
-
-
-def _differences(frames: list[bytes], bodies: list[int]) -> bytes:
-    """Frames in a row, each one's arrays XORed with the frame before, so that they compress."""
-    parts, before = [], np.zeros(0, np.uint8)
-    for frame, start in zip(frames, bodies, strict=True):
-        arrays = np.frombuffer(frame, np.uint8, offset=start)
-        changed, same = arrays.copy(), min(len(arrays), len(before))
-        changed[:same] ^= before[:same]
-        parts += [frame[:start], changed.tobytes()]
-        before = arrays
-    return b"".join(parts)
-
-
-def static_view(
-    view: View,
-    log: Log,
-    *,
-    height: int | None = None,
-    is_dark: bool | None = None,
-    bar: bool = True,
-) -> str:
-    """`view` of a finished run as an HTML fragment that replays it with a slider.
-
-    A view that holds its whole history is one frame; any other keeps up to 200 moments, fewer where
-    they would not fit the browser. Raises BadInput for a view that is not drawn on a canvas.
-    """
-    drawing = view.draw()
-    if not isinstance(drawing, CanvasDrawing):
-        raise BadInput(f"view {view.name!r}: not drawn on a canvas, so it has no replay")
-    history = History(log, view.fold())
-
-    def packed(time: float) -> bytes:
-        return pack(drawing.reduce(history.at(time).frame(), {"static": True}))
-
-    end = log.duration
-    last = packed(end)
-    if view.whole:
-        frames, times = [last], [0.0]
-    else:
-        count = max(2, min(KEYFRAMES, STATIC_BYTES // max(len(last), 1)))
-        times = moments(log, count)
-        frames = [packed(time) for time in times]
-    return static_html(
-        drawing.view,
-        frames,
-        times,
-        duration=end,
-        height=drawing.height if height is None else height,
-        is_dark=is_dark,
-        bar=bar,
-    )
-
-
-def moments(log: Log, count: int) -> list[float]:
-    """At most `count` times of the log's events, evenly spread, the first and last included."""
-    times = np.unique([event.time for event in log])
-    if len(times) == 0:
-        return [0.0]
-    wanted = np.linspace(times[0], times[-1], count)
-    found = {float(times[max(0, bisect_right(times, w) - 1)]) for w in wanted}
-    return sorted(found)

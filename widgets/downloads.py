@@ -1,4 +1,4 @@
-"""A run's downloads on a page: run file, trace for Perfetto, page that replays, charts as SVG."""
+"""A run's downloads on a page: run file, trace for Perfetto, page that replays."""
 
 import json
 import tempfile
@@ -11,11 +11,9 @@ import param
 from engine.core.file import save
 from engine.core.log import Log
 from engine.core.trace import chrome_trace
-from widgets.charts import ChartDrawing
 from widgets.component import Component
-from widgets.export import chart, page
+from widgets.export import page
 from widgets.knobs import colours
-from widgets.view import view
 
 File = tuple[str, str, Callable[[], bytes]]  # words of its button, name, what makes it
 
@@ -60,10 +58,6 @@ def downloads(
         ("Run file", f"{title}.run", lambda: run_file(log())),
         ("Chrome trace", f"{title}.trace.json", lambda: trace(log())),
     ]
-    for name in names:
-        if isinstance(view(name).draw(), ChartDrawing):
-            words = name.replace("_", " ")
-            files.append((f"SVG: {words}", f"{title}-{name}.svg", _svg(log, name, is_dark)))
     row = Downloads(
         names=[words for words, _, _ in files], options=colours(), is_dark=is_dark(), margin=0,
         sizing_mode="stretch_width",
@@ -79,7 +73,3 @@ def _send(row: Downloads, files: Sequence[File], wanted: dict[str, Any]) -> None
         _, name, make = files[place]
         row.made = {"name": name, "place": place, "data": make()}
         row.made = {}  # the page keeps no copy
-
-
-def _svg(log: Callable[[], Log], name: str, is_dark: Callable[[], bool]) -> Callable[[], bytes]:
-    return lambda: chart(log(), name, dark=is_dark()).encode()

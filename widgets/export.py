@@ -1,4 +1,4 @@
-"""Exports of a run: a chart as SVG, a page that replays without a server, the run file, the trace.
+"""A run as a page that replays without a server: its views and one time bar for all of them.
 
 The page holds everything it needs (its policy forbids it any request) and escapes all that comes
 from the log.
@@ -7,65 +7,28 @@ from the log.
 import html
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.log import Log
 from widgets import theme
-from widgets.canvas import CanvasDrawing, static_view
-from widgets.charts import ChartDrawing
 from widgets.figures import flat, measures
-from widgets.svg import svg
+from widgets.replay import static_view
 from widgets.transport import script
-from widgets.view import View, view
+from widgets.view import view
 
-WIDTH = 1200  # pixels a chart is drawn in; the page scales it
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 )
 HEADLINES = 8  # figures in the head of the page
 
 
-def chart(
-    log: Log, name: str, *, width: int = WIDTH, dark: bool = False, time: float | None = None
-) -> str:
-    """A chart view of `log` as SVG text, its figures those at `time` (the end, unless given).
-
-    Raises BadInput for a view that is drawn on a canvas.
-    """
-    return _chart(log, view(name), width, dark, log.duration if time is None else time, time)
-
-
-def _chart(
-    log: Log, wanted: View, width: int, dark: bool, time: float, cursor: float | None
-) -> str:
-    drawing = wanted.draw()
-    if not isinstance(drawing, ChartDrawing):
-        raise BadInput(f"view {wanted.name!r}: drawn on a canvas, not as a chart; export the page")
-    fold = wanted.fold()
-    for event in log:
-        fold.add(event)
-    picture = drawing.picture(drawing.prepare(fold.frame()), time, "")
-    if cursor is not None and any(plot.timed for plot in picture.plots):
-        # Nothing follows the cursor on a standing page but its line.
-        picture = replace(picture, figures=())
-    return svg(
-        picture,
-        picture.question or wanted.question,
-        width=width,
-        height=drawing.height,
-        dark=dark,
-        cursor=cursor,
-    )
-
-
 def page(log: Log, names: Sequence[str], *, title: str = "", dark: bool = False) -> str:
     """A whole HTML page that replays `log` in the views `names`: one bar moves all of them."""
     header = log.opened
     title = title or (header.study if header else "") or "A run"
-    parts = [_view(log, view(name), dark) for name in names]
+    parts = [_section(name, static_view(view(name), log, is_dark=dark)) for name in names]
     here = Path(__file__).parent
     style = (here / "replay_page.css").read_text()
     for field, value in vars(theme.scheme(dark)).items():
@@ -88,16 +51,8 @@ def page(log: Log, names: Sequence[str], *, title: str = "", dark: bool = False)
     )
 
 
-def _view(log: Log, wanted: View, dark: bool) -> str:
-    """One view as a section: a canvas that replays, or a chart with a cursor line that moves."""
-    drawing = wanted.draw()
-    if isinstance(drawing, CanvasDrawing):
-        inner = static_view(wanted, log, is_dark=dark)
-    else:
-        end = log.duration
-        inner = f'<div class="chart">{_chart(log, wanted, WIDTH, dark, end, end)}</div>'
-    inner = inner.replace(' xmlns="http://www.w3.org/2000/svg"', "")
-    return f'<section data-view="{html.escape(wanted.name)}">{inner}</section>\n'
+def _section(name: str, inner: str) -> str:
+    return f'<section data-view="{html.escape(name)}">{inner}</section>\n'
 
 
 def _headlines(log: Log) -> str:

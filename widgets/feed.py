@@ -72,11 +72,6 @@ class Feed:
         self.folded = self.history.cursor
 
     @property
-    def drawing_pause(self) -> float:
-        """Seconds its drawing wants between two pictures of a run that goes on."""
-        return float(getattr(self.drawing, "pause", 0.0))
-
-    @property
     def is_stale(self) -> bool:
         """Whether the drawing shows fewer or other events than are folded."""
         return self._framed != self.folded
@@ -100,7 +95,6 @@ class Feed:
         if self._shown == wanted and not again:
             return False
         begun = perf_counter()
-        pause = self.drawing_pause if self.is_stale else 0.0
         try:
             if self._frame is None or self.is_stale:
                 self._frame, self._framed = self.state.frame(), self.folded
@@ -110,7 +104,7 @@ class Feed:
             return False
         self._shown = wanted
         now = perf_counter()
-        self._rest_until = now + max(REST * (now - begun), pause)
+        self._rest_until = now + REST * (now - begun)
         return True
 
     def _fail(self, fault: Exception) -> None:

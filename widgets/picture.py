@@ -1,15 +1,13 @@
-"""Pictures: what a chart shows, as plain values that a browser or an SVG file can draw alike.
+"""Pictures: what a chart shows, as plain values.
 
-A view's `picture` function turns its fold's frame into a `Picture`; `widgets.charts` draws it live
-with Bokeh and `widgets.svg` as a standing file. Times are in seconds, colours are indices of hues.
+A view's `picture` function turns its fold's frame into a `Picture`; `widgets.charts` draws it.
+Times are in seconds, colours are indices of hues.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-
-from widgets import theme
 
 POINTS = 2000  # what a line is reduced to: more than the pixels of a wide screen can show
 
@@ -79,12 +77,6 @@ class Plot:
     timed: bool = True
     owners: tuple[str, ...] = ()  # one for each point of the first line, where points are owners
 
-    @property
-    def shape(self) -> tuple[object, ...]:
-        """What must stay the same for a drawing to be patched and not made anew."""
-        lines = tuple((line.name, line.step, line.hue) for line in self.lines)
-        return (self.title, self.timed, lines)
-
 
 @dataclass(frozen=True)
 class Picture:
@@ -101,35 +93,24 @@ class Picture:
     question: str = ""  # in place of the view's own
 
 
-@dataclass
+@dataclass(frozen=True)
 class Steps:
-    """A quantity over time reduced to what pixels can show: `x` rising, `y` held until the next."""
+    """A quantity over time: `x` rising, `y` held until the next."""
 
-    x: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    y: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    full_x: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    full_y: np.ndarray = field(default_factory=lambda: np.zeros(0))
-
-    @property
-    def left_out(self) -> int:
-        """How many points the reduction left out."""
-        return max(0, len(self.full_x) - len(self.x))
+    x: np.ndarray
+    y: np.ndarray
 
     def at(self, time: float) -> float:
         """The value at `time`; nan before the first."""
-        place = int(np.searchsorted(self.full_x, time, side="right")) - 1
-        return float(self.full_y[place]) if place >= 0 else float("nan")
+        place = int(np.searchsorted(self.x, time, side="right")) - 1
+        return float(self.y[place]) if place >= 0 else float("nan")
 
 
-def steps(x: np.ndarray, y: np.ndarray, stop: float, points: int = POINTS) -> Steps:
-    """Step data carried on to `stop`, reduced to the extremes of each of `points // 2` slices."""
-    full_x, full_y = np.asarray(x, float), np.asarray(y, float)
-    if len(full_x) and stop > full_x[-1]:
-        shown_x, shown_y = np.append(full_x, stop), np.append(full_y, full_y[-1])
-    else:
-        shown_x, shown_y = full_x, full_y
-    keep = extremes(shown_y, points)
-    return Steps(shown_x[keep], shown_y[keep], full_x, full_y)
+def steps(x: np.ndarray, y: np.ndarray, stop: float) -> Steps:
+    """Step data carried on to `stop`."""
+    if len(x) and stop > x[-1]:
+        return Steps(np.append(x, stop), np.append(y, y[-1]))
+    return Steps(x, y)
 
 
 def extremes(values: np.ndarray, points: int = POINTS) -> np.ndarray:
@@ -176,35 +157,3 @@ def ceiling(value: float) -> float:
         if value <= step * power * 1.0001:
             return float(step * power)
     return float(10 * power)
-
-
-def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """About `count` round numbers between `low` and `high`, both ends where they are round."""
-    if not high > low:
-        return [low]
-    rough = (high - low) / max(count, 1)
-    power = 10.0 ** np.floor(np.log10(rough))
-    step = next((s * power for s in (1, 2, 2.5, 5) if rough <= s * power * 1.0001), 10 * power)
-    first = np.ceil(low / step - 1e-9)
-    return [float(k * step) for k in np.arange(first, np.floor(high / step + 1e-9) + 1)]
-
-
-def spread(heights: list[float], apart: float, low: float, high: float) -> list[float]:
-    """Label heights moved as little as needed so that neighbours stand `apart`, within bounds."""
-    order = sorted(range(len(heights)), key=lambda i: heights[i])
-    placed = [min(max(heights[i], low), high) for i in order]
-    for i in range(1, len(placed)):
-        placed[i] = max(placed[i], placed[i - 1] + apart)
-    over = max(0.0, (placed[-1] - high) if placed else 0.0)
-    for i in reversed(range(len(placed))):
-        ceiling_here = high - (len(placed) - 1 - i) * apart
-        placed[i] = min(placed[i], ceiling_here) if over else placed[i]
-    result = [0.0] * len(heights)
-    for i, value in zip(order, placed, strict=True):
-        result[i] = value
-    return result
-
-
-def colour(hue: int | None, dark: bool) -> str:
-    """A line's colour: a hue by its place, or ink."""
-    return theme.scheme(dark).ink if hue is None else theme.hues(dark)[hue % len(theme.HUES)]

@@ -47,9 +47,12 @@ async function replay(drawing, place, payload) {
   const preferred = matchMedia("(prefers-color-scheme: dark)");
   const frames = undoDifferences(await inflate(payload.data), payload.sizes, payload.bodies);
   const end = payload.duration, times = payload.times;
-  const at = (time) => Math.max(0, countBelow(times, time + 1e-9) - 1);
+  const latest = (moments, time) => Math.max(0, countBelow(moments, time + 1e-9) - 1);
+  const at = (time) => latest(times, time), none = [];
+  const told = payload.figures.map(([time]) => time);
+  const figures = (time) => payload.figures[latest(told, time)]?.[1] || none;
   const model = new StillModel({
-    frame: frames[at(end)], cursor: end, chosen: "", window: {}, seek: -1,
+    frame: frames[at(end)], figures: figures(end), cursor: end, chosen: "", window: {}, seek: -1,
     is_dark: payload.dark ?? preferred.matches, options: { ...payload.options, duration: end },
   });
   const tell = (name, detail) => document.dispatchEvent(new CustomEvent(`workbench-${name}`, { detail }));
@@ -62,6 +65,7 @@ async function replay(drawing, place, payload) {
   document.addEventListener("workbench-cursor", ({ detail }) => {
     const time = clamp(detail, 0, end), frame = frames[at(time)];
     if (frame !== model.get("frame")) model.set("frame", frame);
+    if (figures(time) !== model.get("figures")) model.set("figures", figures(time));
     model.set("cursor", time);
     bar(time);
   });

@@ -1,19 +1,12 @@
-// The one time bar of a self-contained page: moves every chart's cursor line and, through an event
-// on the document, every canvas view.
+// The one time bar of a self-contained page: moves every view through an event on the document.
 function timeBar(duration) {
   const slider = document.querySelector("#time"), play = document.querySelector("#play")
-  const clock = document.querySelector("#clock"), lines = document.querySelectorAll("line.cursor")
+  const clock = document.querySelector("#clock")
   let now = 0, started = null
   const show = (time, tell) => {
     now = Math.min(Math.max(0, time), duration)
     slider.value = now
     clock.textContent = `${seconds(now)} of ${seconds(duration)}`
-    for (const line of lines) {
-      const at = Math.min(line.dataset.left * 1 + now * line.dataset.scale, line.dataset.right * 1)
-      line.setAttribute("x1", at)
-      line.setAttribute("x2", at)
-      line.removeAttribute("visibility")
-    }
     if (tell) document.dispatchEvent(new CustomEvent("workbench-cursor", { detail: now }))
   }
   const stop = () => {
@@ -45,13 +38,5 @@ function timeBar(duration) {
     event.preventDefault()
     toggle()
   })
-  for (const chart of document.querySelectorAll(".chart svg")) {
-    chart.addEventListener("click", (event) => {
-      const line = chart.querySelector("line.cursor")
-      if (!line) return
-      const x = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse()).x
-      show((x - line.dataset.left) / line.dataset.scale, true)
-    })
-  }
   show(duration, false)
 }

@@ -38,7 +38,9 @@ class Stage {
     this.watch.observe(this.root);
     this.height = new Height(this.root, name, model.get("options").height || 560);
     [this.heard, this.closing, this.known] = [[], [], {}];
-    for (const name of ["cursor", "chosen", "reach"]) this.listen(name, () => { delete this.known[name]; });
+    for (const name of ["cursor", "chosen", "reach", "figures"]) {
+      this.listen(name, () => { delete this.known[name]; });
+    }
     this.listen("frame", () => { this.fresh = true; this.schedule(); });
     // A person who drags the time bar sees the cursor move at once; the host's answer comes after.
     this.hearDocument("workbench-scrub", ({ detail }) => {
@@ -52,6 +54,7 @@ class Stage {
       this.schedule();
     });
     for (const name of ["chosen", "reach"]) this.listen(name, () => this.schedule());
+    this.listen("figures", () => this.frame && this.showFigures(this.trait("figures")));
     for (const name of ["is_dark", "options"]) this.listen(name, () => this.retheme());
     this.retheme();
   }
@@ -145,10 +148,11 @@ class Stage {
     const empty = !frame ? "Nothing to show yet. Start a run, or open a recorded one." : frame.empty;
     write(this.empty, empty || "");
     this.empty.style.display = empty ? "flex" : "none";
+    this.empty.classList.toggle("pw-later", !frame); // it may only not have come yet
     this.tools.style.visibility = empty ? "hidden" : "visible";
     if (!frame) return;
     if (frame.modelled) this.title.appendChild(this.chip); else this.chip.remove();
-    this.showFigures(frame.figures || []);
+    this.showFigures(frame.figures || this.trait("figures") || []);
     this.onFrame(frame);
   }
 
@@ -164,6 +168,12 @@ class Stage {
       write(pair.children[0], label);
       write(pair.children[1], value);
     });
+  }
+
+  rename(title) {
+    if (this.title.firstChild.textContent === title) return;
+    this.title.firstChild.textContent = title;
+    this.root.setAttribute("aria-label", title);
   }
 
   say(text) {
@@ -243,6 +253,7 @@ class Surface {
     this.canvas = make("canvas", "", parent);
     this.parent = parent;
     this.ctx = this.canvas.getContext("2d");
+    this.depends = null; // gives the values it draws from; while they stay, so does what it shows
     this.size = null; // CSS pixels; asking the page for it at every picture makes it lay itself out
     this.watch = new ResizeObserver(() => {
       this.size = null;
@@ -261,7 +272,9 @@ class Surface {
     this.size ??= [this.parent.clientWidth, this.parent.clientHeight];
     const [width, height] = this.size.map(Math.floor);
     if (width < 8 || height < 8 || !this.stage.frame) return;
-    const canvas = this.canvas;
+    const canvas = this.canvas, values = this.depends && [...this.depends(), width, height, ratio];
+    if (values && this.values?.length === values.length && values.every((v, i) => v === this.values[i])) return;
+    this.values = values;
     if (canvas.width !== width * ratio || canvas.height !== height * ratio) {
       canvas.width = width * ratio;
       canvas.height = height * ratio;

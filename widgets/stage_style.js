@@ -53,9 +53,13 @@ const STYLE = `
 .pw-body{flex:1;min-height:0;position:relative}
 .pw-surface{position:relative;min-width:0;min-height:0;overflow:hidden}
 .pw-surface canvas{position:absolute;left:0;top:0;display:block;touch-action:none}
+.pw button.pw-over{position:absolute;right:0;top:-4px;height:24px;z-index:2;display:none;
+ background:var(--paper)}
 .pw-empty{position:absolute;inset:0;display:none;align-items:center;justify-content:center;
  text-align:center;color:var(--faint);font-size:14px;padding:0 20%;background:var(--paper);z-index:3;
  border:1px dashed var(--line);border-radius:6px}
+.pw-later{animation:pw-later 2.5s}
+@keyframes pw-later{from,99%{opacity:0}to{opacity:1}}
 .pw-tip{position:absolute;display:none;z-index:4;pointer-events:none;max-width:360px;
  background:var(--raised);border:1px solid var(--line);border-radius:5px;padding:7px 10px;
  font-size:12px;line-height:17px;box-shadow:0 2px 10px rgba(0,0,0,.2);overflow-wrap:anywhere}

@@ -41,5 +41,8 @@ class Unseen:
     def __panel__(self) -> Any:
         return None
 
+    def widget(self) -> Any:
+        return None
+
 
 STEPS = View("steps", "When did each step end?", StepsFold, Unseen, whole=True)

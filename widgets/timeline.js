@@ -203,39 +203,14 @@ class Timeline {
   }
 
   axis(ctx, now) {
-    const { colors, cursor } = this.stage, { scale } = this, y = this.bottom, right = this.width - GAP;
-    ctx.strokeStyle = css(colors.idle);
-    ctx.fillStyle = css(colors.faint);
-    ctx.lineWidth = 1;
-    ctx.beginPath();
-    ctx.moveTo(this.left, y + 0.5);
-    ctx.lineTo(right, y + 0.5);
-    const found = scale.ticks(this.from, this.to, Math.max(2, (right - this.left) / 110));
-    const label = scale.word(scale.at(cursor), this.to), half = ctx.measureText(label).width / 2 + 6;
-    const at = clamp(now, this.left + half - 6, right - half + 6);
-    for (const value of found) {
-      const x = this.x(value);
-      ctx.moveTo(Math.round(x) + 0.5, y);
-      ctx.lineTo(Math.round(x) + 0.5, y + 4);
-      const text = scale.word(value, this.to, found[1] - found[0]), wide = ctx.measureText(text).width / 2;
-      const middle = clamp(x, this.left + wide, right - wide);
-      if (now < this.left || now > right || Math.abs(middle - at) > wide + half) {
-        ctx.textAlign = "center";
-        ctx.fillText(text, middle, y + 14);
-      }
-    }
-    ctx.stroke();
-    if (now >= this.left - 1 && now <= right + 1) {
-      ctx.fillStyle = css(colors.ink);
-      ctx.fillRect(Math.round(now) - 1, 0, 2, y + 5);
-      ctx.beginPath();
-      ctx.roundRect(at - half, y + 5, 2 * half, 18, 4);
-      ctx.fill();
-      ctx.fillStyle = css(colors.paper);
-      ctx.textAlign = "center";
-      ctx.fillText(label, at, y + 14.5);
-    }
-    ctx.textAlign = "left";
+    const { colors, cursor } = this.stage, { scale, left, bottom } = this, right = this.width - GAP;
+    const found = scale.ticks(this.from, this.to, Math.max(2, (right - left) / 110));
+    const labels = found.map((value) => [value, scale.word(value, this.to, found[1] - found[0])]);
+    const label = cursorLabel(ctx, scale.word(scale.at(cursor), this.to), now, left, right);
+    const shown = now >= left - 1 && now <= right + 1;
+    const plot = { left, right, bottom, x: { at: (value) => this.x(value) } };
+    axisBelow(ctx, colors, plot, labels, left, right, shown && [label.at - label.half, label.at + label.half]);
+    if (shown) drawCursor(ctx, colors, label, now, 0, bottom);
   }
 
   // --- pointer and keys ---------------------------------------------------------------------------

@@ -18,11 +18,7 @@ from widgets.fold import Fold
 
 
 class Drawing(Protocol):
-    """Draws frames. `cursor` is seconds since the run opened; `chosen` is an owner id or "".
-
-    One that is dear to its browser says by `pause` how many seconds to leave between two pictures
-    of a run that goes on.
-    """
+    """Draws frames. `cursor` is seconds since the run opened; `chosen` is an owner id or ""."""
 
     def show(self, frame: dict[str, Any], cursor: float) -> None:
         """Draw this frame with the time cursor there."""
@@ -42,6 +38,10 @@ class Drawing(Protocol):
 
     def __panel__(self) -> Any:
         """What Panel puts on the page."""
+        ...
+
+    def widget(self) -> Any:
+        """The same for notebooks without Panel."""
         ...
 
 

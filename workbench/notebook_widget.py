@@ -15,19 +15,14 @@ import ipywidgets
 from engine.core.config import Knob, knobs
 from engine.core.errors import BadInput
 from engine.core.run import Run
-from widgets.canvas import CanvasDrawing
-from widgets.charts import ChartDrawing
 from widgets.controls import HUGE, label, spell
-from widgets.feed import Feed
 from widgets.host import Stage
-from widgets.svg import svg
 from workbench.session import Session
 from workbench.study import Study
 
 LOOK = 0.1  # seconds between looks at the run
 WIDE = {"description_width": "190px"}
 STEPS = 1000  # of the time slider
-CHART = 1000  # pixels a chart is drawn in; it scales
 
 
 def widget(study: Study, session: Session) -> "StudyWidget":
@@ -48,7 +43,7 @@ class StudyWidget(ipywidgets.VBox):
             value=0.0, min=0.0, max=1.0, step=1e-3, description="time (s)", readout_format=".3g",
             layout={"width": "98%"},
         )  # fmt: skip
-        self.views = {feed.view.name: _shown(feed) for feed in self.stage.feeds}
+        self.views = {feed.view.name: feed.drawing.widget() for feed in self.stage.feeds}
         self._made: dict[tuple[Any, ...], ipywidgets.Widget] = {}
         self._silent, self._run, self._over = False, None, threading.Event()
         self._panel = ipywidgets.VBox()
@@ -73,8 +68,6 @@ class StudyWidget(ipywidgets.VBox):
         if run is not self._run:
             self._open(run)
         self.stage.tick()
-        for feed in self.stage.feeds:
-            _draw(feed, self.views[feed.view.name])
         cursor = self.stage.cursor
         with self._silently():
             self.time.max = max(cursor.duration, 1e-9)
@@ -166,22 +159,3 @@ def _value(made: ipywidgets.Widget, knob: Knob) -> Any:
     if isinstance(made, ipywidgets.Text):
         return spell(knob.value)
     return str(knob.value) if knob.type == "choice" else knob.value
-
-
-def _shown(feed: Feed) -> ipywidgets.Widget:
-    """A view's own widget: its canvas, or its chart as a drawing that scales."""
-    if isinstance(feed.drawing, CanvasDrawing):
-        made: ipywidgets.Widget = feed.drawing.widget()
-        return made
-    return ipywidgets.HTML()
-
-
-def _draw(feed: Feed, shown: ipywidgets.Widget) -> None:
-    """Bring a chart's widget up to date; canvases follow by themselves."""
-    drawing = feed.drawing
-    if isinstance(drawing, ChartDrawing):
-        question = drawing.shown.question or feed.view.question
-        cursor = drawing.cursor
-        text = svg(drawing.shown, question, width=CHART, height=drawing.height, cursor=cursor)
-        if shown.value != text:
-            shown.value = text

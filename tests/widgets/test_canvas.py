@@ -10,12 +10,23 @@ import pytest
 
 from engine.core.errors import BadInput
 from tests.widgets.made_runs import serving
-from widgets import canvas
-from widgets.canvas import CanvasDrawing, moments, static_html, static_view
+from widgets import canvas, replay
+from widgets.canvas import CanvasDrawing
 from widgets.packing import body, pack, unpack
+from widgets.replay import moments, static_html, static_view
 from widgets.view import View, view
 
-VIEWS = ("page_map", "request_lanes", "token_river")
+VIEWS = (
+    "page_map",
+    "request_lanes",
+    "token_river",
+    "chart",
+    "curves",
+    "roofline",
+    "schedule",
+    "threads",
+    "topology",
+)
 
 
 def test_a_frame_unpacks_as_it_was_packed():
@@ -174,7 +185,7 @@ def test_a_static_view_keeps_moments_of_what_folds_to_its_cursor_and_one_frame_o
     log = serving(1, requests=10)
     many, one = static_view(view("page_map"), log), static_view(view("token_river"), log)
     facts = payload(many)
-    assert 2 <= len(facts["times"]) <= canvas.KEYFRAMES and facts["times"][-1] == log.duration
+    assert 2 <= len(facts["times"]) <= replay.KEYFRAMES and facts["times"][-1] == log.duration
     assert facts["options"]["height"] == view("page_map").draw().height
     assert len(payload(one)["times"]) == 1
     assert unpack(frames_of(one)[0])["tokens"] == len(unpack(frames_of(one)[0])["token_lane"])

@@ -7,8 +7,9 @@ from engine.core.events import Blob, Branch, Mark, Opened, Page, Span, Token
 from engine.core.log import Log
 from tests.widgets.browser import colours, move, open_page, pixel, settle
 from tests.widgets.made_runs import serving
-from widgets.canvas import CanvasDrawing, static_html, static_view
+from widgets.canvas import CanvasDrawing
 from widgets.packing import pack
+from widgets.replay import static_html, static_view
 from widgets.theme import HUES
 from widgets.view import view
 
@@ -175,7 +176,7 @@ def test_the_layer_and_head_of_attention_can_be_chosen_where_the_sample_has_them
     drawing = view("page_map").draw()
     assert isinstance(drawing, CanvasDrawing)
     drawing.show(frame, 0.1)
-    page, seen = open_page(browser, drawing.html())
+    page, seen = open_page(browser, static_html("page_map", [drawing._state["frame"]], [0.1]))
     assert page.get_by_text("Attention mass").is_visible()
     page.get_by_label("Export and settings").click()
     assert page.locator(".pw-list select").first.locator("option").count() == 3

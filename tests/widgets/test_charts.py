@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from bokeh.document import Document
-from bokeh.models import HoverTool
 
 from engine.core.events import Branch, Level, Opened, Token
 from engine.core.measure import serving
@@ -13,9 +11,9 @@ from widgets.latency.fold import KINDS, LatencyFold
 from widgets.levels import VIEW as LEVELS
 from widgets.levels.fold import LevelsFold
 from widgets.levels.picture import picture, prepare
-from widgets.picture import ceiling, extremes, spread, steps, ticks
-from widgets.svg import svg
-from widgets.view import view
+from widgets.packing import unpack
+from widgets.picture import Line, Picture, Plot, Scales, ceiling, extremes, steps
+from widgets.plots import frame_of
 
 
 def folded(fold, events):
@@ -74,13 +72,39 @@ def test_the_figures_are_the_levels_at_the_cursor():
     assert {w: t for t, w in picture(ready, 9.0, "").figures}["pages used"] == "80 %"
 
 
+def lines(frame, plot=0):
+    """(x, y) of each line of a plot as the browser has them."""
+    parts = [
+        slice(line["first"], line["first"] + line["count"])
+        for line in frame["plots"][plot]["lines"]
+    ]
+    return [(frame["x"][part], frame["y"][part]) for part in parts]
+
+
 def test_a_long_line_keeps_every_extreme_and_says_what_it_left_out():
     events = levels(50_000)
     events[25_000] = Level(events[25_000].time, "engine", "running", 99.0)
+    frame = frame_of(picture(prepare(folded(LevelsFold(), events)), 0.0, ""), {})
+    x, y = lines(frame)[0]
+    assert len(x) <= 2000 and y.max() == 99.0
+    assert "of 50 k points" in frame["note"]
+
+
+def test_a_closer_look_has_every_point_that_it_can_show():
+    events = levels(50_000)
     shown = picture(prepare(folded(LevelsFold(), events)), 0.0, "")
-    line = shown.plots[0].lines[0]
-    assert len(line.x) <= 2000 and line.y.max() == 99.0
-    assert "of 50 k points" in shown.note
+    frame = frame_of(shown, {"pixels": 600, "start": 100.0, "stop": 101.0})
+    x, _ = lines(frame)[0]
+    assert np.count_nonzero((x >= 100.0) & (x <= 101.0)) in (100, 101)
+    assert len(x) <= 310 and frame["note"] == ""
+
+
+@pytest.mark.parametrize("window", [
+    {"pixels": "wide"}, {"pixels": -3, "start": 2.0, "stop": 1.0}, {"start": None, "stop": [1]},
+])  # fmt: skip
+def test_a_window_that_makes_no_sense_asks_for_all(window):
+    shown = picture(prepare(folded(LevelsFold(), levels(50))), 0.0, "")
+    np.testing.assert_equal(frame_of(shown, window), frame_of(shown, {}))
 
 
 def test_the_sum_of_many_lanes_is_what_they_hold_together():
@@ -94,7 +118,7 @@ def test_modelled_levels_are_dashed_and_real_ones_solid():
     real = picture(prepare(folded(LevelsFold(), levels(5))), 0.0, "")
     modelled = picture(prepare(folded(LevelsFold(), levels(5, "virtual"))), 0.0, "")
     assert not real.plots[0].lines[0].modelled and modelled.plots[0].lines[0].modelled
-    assert 'stroke-dasharray="6 3"' in svg(modelled, "?") != svg(real, "?")
+    assert frame_of(modelled, {})["modelled"] and not frame_of(real, {})["modelled"]
 
 
 def test_latencies_are_those_that_the_measures_define():
@@ -147,54 +171,60 @@ def test_a_chosen_request_is_marked_on_every_curve_it_is_on():
     assert not any(plot.dots for plot in drawing.shown.plots)
 
 
-def test_an_unchanged_frame_sends_nothing_and_a_longer_one_only_its_tail():
-    drawing = LEVELS.draw()
+class Host:
+    """Stands for a browser: takes what is sent."""
+
+    def __init__(self):
+        self.sent = []
+
+    def send(self, **changes):
+        self.sent.append(changes)
+
+
+def test_an_unchanged_picture_sends_no_frame_and_a_longer_one_shows_its_tail():
+    drawing, host = LEVELS.draw(), Host()
+    drawing._hosts.append(host)
     drawing.show(folded(LevelsFold(), levels(50)), 0.0)
-    made, source = drawing.axes[0], drawing.axes[0].sources[0]
-    page, sent = Document(), []
-    page.add_root(made.figure)
-    page.on_change(lambda event: sent.append(event) if "Column" in type(event).__name__ else None)
-    drawing.show(folded(LevelsFold(), levels(50)), 0.2)
-    assert sent == []
-    drawing.show(folded(LevelsFold(), levels(55)), 0.2)
-    assert drawing.axes[0] is made
-    kinds = [type(event).__name__ for event in sent if event.model is source]
-    assert kinds == ["ColumnsPatchedEvent", "ColumnsStreamedEvent"]
+    drawing.show(folded(LevelsFold(), levels(50)), 0.205)
+    assert [set(changes) for changes in host.sent] == [
+        {"frame", "figures"}, {"cursor", "figures"},
+    ]  # fmt: skip
+    drawing.show(folded(LevelsFold(), levels(55)), 0.205)
+    assert set(host.sent[-1]) == {"frame"}
     expected = steps(*folded(LevelsFold(), levels(55))["levels"]["running"]["engine"], 0.55)
-    np.testing.assert_array_equal(source.data["x"], expected.x)
-    np.testing.assert_array_equal(source.data["y"], expected.y)
+    x, y = lines(unpack(host.sent[-1]["frame"]))[0]
+    np.testing.assert_array_equal(x, expected.x)
+    np.testing.assert_array_equal(y, expected.y)
 
 
-@pytest.mark.parametrize("name", ["levels", "latency"])
-def test_the_axes_are_made_once_for_a_run_that_grows_and_for_the_next_one(name):
-    drawing, fold = view(name).draw(), view(name).fold()
-    log = made_serving(requests=10, pages=64)
-    made = None
-    for place, event in enumerate(log):
-        fold.add(event)
-        if place % 97 == 30 or place == len(log) - 1:
-            drawing.show(fold.frame(), event.time)
-            made = made or list(drawing.axes) or None
-    for clock in ("virtual", "wall"):
-        fold = view(name).fold()
-        for event in made_serving(seed=4, requests=5, clock=clock):
-            fold.add(event)
-            if event.time == 0:
-                drawing.show(fold.frame(), 0.0)
-        drawing.show(fold.frame(), 9.0)
-        dash = drawing.axes[0].glyphs[0].glyph.line_dash
-        assert bool(dash) == (clock == "virtual")
-    assert drawing.axes == made
-
-
-def test_the_name_of_a_level_is_text_in_the_reading_under_the_pointer():
+def test_the_name_of_a_level_goes_to_the_browser_as_it_is():
     drawing = LEVELS.draw()
-    evil = [Level(float(i), "engine", "<img src=x onerror=alert(1)>@y", float(i)) for i in range(3)]
-    drawing.show(folded(LevelsFold(), evil), 0.0)
-    tools = drawing.axes[0].figure.select({"type": HoverTool})
-    assert [tool for tool in tools if "<img" in tool.tooltips] == []
-    assert "&lt;img" in tools[0].tooltips and "@y{0,0.[0]} " in tools[0].tooltips
-    assert "&#64;y" in tools[0].tooltips
+    name = "<img src=x onerror=alert(1)>@y"
+    drawing.show(
+        folded(LevelsFold(), [Level(float(i), "engine", name, 1.0 + i) for i in range(3)]), 0.0
+    )
+    assert unpack(drawing._state["frame"])["plots"][0]["lines"][0]["name"] == name
+
+
+def test_compared_drawings_share_the_ends_of_their_axes():
+    scales, drawings = Scales(), [LEVELS.draw(), LEVELS.draw()]
+    frames = [folded(LevelsFold(), levels(count)) for count in (20, 60)]
+    for _ in range(2):  # the second time each knows the other's
+        for drawing, frame in zip(drawings, frames, strict=True):
+            drawing.scales = scales
+            drawing.show(frame, 0.1)
+    first, second = (unpack(drawing._state["frame"])["plots"] for drawing in drawings)
+    assert [(p["right"], p["top"]) for p in first] == [(p["right"], p["top"]) for p in second]
+    assert first[0]["right"] == 0.6
+
+
+def test_points_whose_owners_are_known_carry_them():
+    line = Line("a", np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.5, 1.0]))
+    plots = (Plot("a", (line,), timed=False, owners=("", "r1", "r7")),) * 2
+    frame = frame_of(Picture(plots), {})
+    for plot in frame["plots"]:
+        places = frame["owner"][plot["owner_first"] : plot["owner_first"] + plot["owner_count"]]
+        assert [frame["names"][place] for place in places] == ["", "r1", "r7"]
 
 
 def test_an_empty_log_says_what_to_do():
@@ -207,37 +237,8 @@ def test_an_empty_log_says_what_to_do():
 @pytest.mark.parametrize("value", [0.3, 1.0, 7.2, 99.0, 1e-7, 12345.0])
 def test_an_axis_ends_at_a_round_number_that_holds_its_values(value):
     assert value <= ceiling(value) * 1.0001 and ceiling(value) <= value * 2
-    marks = ticks(0, ceiling(value), 4)
-    assert marks[0] == 0 and 3 <= len(marks) <= 7 and marks[-1] <= ceiling(value) * 1.001
-
-
-def test_names_stand_apart_within_bounds_and_in_order():
-    placed = spread([5.0, 5.0, 90.0, 6.0], 10, 0, 90)
-    assert sorted(placed) == pytest.approx([5, 15, 25, 90])
-    crowded = spread([88.0, 89.0, 90.0], 10, 0, 90)
-    assert crowded == pytest.approx([70, 80, 90])
 
 
 def test_extremes_keep_both_ends():
     found = extremes(np.sin(np.arange(10_000)), 200)
     assert len(found) <= 200 and found[0] == 0 and found[-1] == 9999
-
-
-def test_a_chart_becomes_as_high_as_asked_and_its_labels_stand_apart():
-    drawing = LatencyDrawing()
-    drawing.show(folded(LatencyFold(), made_serving(requests=12)), 9.0)
-    usual = drawing.axes[0].figure.height
-    drawing._grip.wanted = 120.0
-    assert {axes.figure.height for axes in drawing.axes} == {94}
-    places = sorted(drawing.axes[0].figure.yaxis[0].ticker.ticks)
-    inner = 94 - 60
-    assert min(b - a for a, b in zip(places, places[1:], strict=False)) * inner > 10
-    drawing._grip.wanted = 0.0
-    assert drawing.axes[0].figure.height == usual
-
-
-def test_a_stack_of_plots_shares_the_height_among_its_plots():
-    drawing = LEVELS.draw()
-    drawing.show(folded(LevelsFold(), levels(20)), 0.1)
-    drawing._grip.wanted = 26.0 + 2 * 150
-    assert [axes.figure.height for axes in drawing.axes] == [150, 176]

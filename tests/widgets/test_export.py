@@ -2,7 +2,6 @@
 
 import json
 import re
-import xml.etree.ElementTree as tree
 
 import pytest
 
@@ -12,8 +11,8 @@ from engine.core.file import load
 from engine.core.log import Log
 from tests.widgets.made_runs import serving
 from widgets.downloads import run_file, trace
-from widgets.export import chart, page, save_page
-from widgets.view import view, views
+from widgets.export import page, save_page
+from widgets.view import views
 
 NAMES = list(views())
 EVIL = "</script><script>alert(1)</script><img src=http://evil.example/x>"
@@ -27,21 +26,6 @@ def log():
 @pytest.fixture(scope="module")
 def made(log):
     return page(log, NAMES, title="A run")
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_a_chart_is_well_formed_svg_with_its_question(log, dark):
-    for name in ("levels", "latency"):
-        drawn = tree.fromstring(chart(log, name, dark=dark))
-        assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
-        texts = ["".join(node.itertext()) for node in drawn.iter()]
-        assert view(name).question in texts
-        assert len(drawn.findall(".//{*}path")) >= 3
-
-
-def test_a_canvas_view_is_no_chart(log):
-    with pytest.raises(BadInput, match="canvas"):
-        chart(log, "page_map")
 
 
 def test_the_page_holds_every_view_and_asks_nobody_for_anything(made):
@@ -70,14 +54,6 @@ def test_whatever_a_log_says_is_text_and_never_markup():
     for mark in ("<script", "<img", "</script"):
         assert text.count(mark) == plain.count(mark)
     assert "&lt;img src=http://evil.example/x&gt;" in text
-
-
-def test_every_cursor_line_knows_how_seconds_become_pixels(log, made):
-    lines = re.findall(r'<line class="cursor" data-left="([\d.]+)" data-scale="([\d.e+-]+)"', made)
-    assert len(lines) >= 3
-    drawn = re.search(r'<line class="cursor"[^>]* x1="([\d.]+)"', made)
-    left, scale = map(float, lines[0])
-    assert float(drawn[1]) == pytest.approx(left + log.duration * scale, abs=0.1)
 
 
 def test_downloads_are_the_log_itself(log, tmp_path):

@@ -242,9 +242,9 @@ def test_compared_runs_share_the_axis_and_say_what_differs():
     made = Compare([Run(first), Run(second)], ["levels", "latency"])
     settle(made.stage)
     longest = max(first.duration, second.duration)
-    ends = {feed.drawing.axes[0].range.end for feed in made.stage.feeds if feed.view.whole}
+    ends = {feed.drawing.shown.plots[0].right for feed in made.stage.feeds if feed.view.whole}
     levels = [feed for feed in made.stage.feeds if feed.view.name == "levels"]
-    assert len({feed.drawing.axes[0].range.end for feed in levels}) == 1
+    assert len({feed.drawing.shown.plots[0].right for feed in levels}) == 1
     assert levels[0].drawing.shown.plots[0].right == pytest.approx(longest)
     assert len(ends) == 2  # the levels' time axis and the latencies' own
     assert made.stage.cursor.duration == longest

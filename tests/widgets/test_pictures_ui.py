@@ -8,7 +8,7 @@ from tests.bench.page_map_fps import filled
 from tests.widgets.browser import open_page
 from tests.widgets.made_runs import serving
 from tests.widgets.schedule.made import log, pipeline, span
-from widgets.canvas import static_view
+from widgets.replay import static_view
 from widgets.view import view
 
 pytestmark = pytest.mark.ui
@@ -38,7 +38,9 @@ def test_a_picture_can_be_saved_as_png(browser):
     assert name == "page-map.png" and data[:8] == b"\x89PNG\r\n\x1a\n"
 
 
-@pytest.mark.parametrize("name", ["page_map", "request_lanes", "token_river", "schedule"])
+@pytest.mark.parametrize(
+    "name", ["page_map", "request_lanes", "token_river", "schedule", "levels", "latency"]
+)
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_drawing_is_saved_as_svg_that_needs_nothing_else(browser, name, dark):
     made = serving(1, pages=128, requests=12)

@@ -59,7 +59,7 @@ def test_a_turned_knob_runs_and_the_views_show_it(shown):
     settled(shown)
     assert shown.session.run.config.count == 7
     assert bytes(shown.views["schedule"].frame) not in (b"", before)
-    assert "<svg" in shown.views["levels"].value
+    assert bytes(shown.views["levels"].frame) != b""
     assert shown.time.max == pytest.approx(7.0)
 
 

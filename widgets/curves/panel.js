@@ -1,6 +1,6 @@
 // One panel of curves: its axes, bands, lines, limits, points and the names at their ends.
 
-const PANEL_HEAD = 24, PANEL_FOOT = 38, NAME_LINE = 15, CLOSE = 9;
+const PANEL_HEAD = 24, PANEL_FOOT = 38, CLOSE = 9;
 
 class CurvePanel {
   constructor(stage, spec) {
@@ -70,33 +70,9 @@ class CurvePanel {
     if (this.yLabel.text !== this.spec.name) {
       ctx.fillText(fit(ctx, this.yLabel.text, this.right - x - used), x + used, y + 8);
     }
-    ctx.strokeStyle = css(colors.line);
-    ctx.lineWidth = 1;
-    ctx.beginPath();
-    ctx.textAlign = "right";
-    for (const [value, text] of this.across) {
-      const at = Math.round(this.y.at(value)) + 0.5;
-      ctx.moveTo(this.left, at);
-      ctx.lineTo(this.right, at);
-      ctx.fillText(text, this.left - 6, at);
-    }
-    ctx.stroke();
+    linesAcross(ctx, colors, this, this.across);
+    axisBelow(ctx, colors, this, this.along, this.left - 20, Infinity);
     ctx.textAlign = "center";
-    ctx.strokeStyle = css(colors.idle);
-    ctx.beginPath();
-    ctx.moveTo(this.left, this.bottom + 0.5);
-    ctx.lineTo(this.right, this.bottom + 0.5);
-    let free = -Infinity;
-    for (const [value, text] of this.along) {
-      const at = this.x.at(value), half = ctx.measureText(text).width / 2;
-      ctx.moveTo(Math.round(at) + 0.5, this.bottom);
-      ctx.lineTo(Math.round(at) + 0.5, this.bottom + 4);
-      const middle = Math.max(at, this.left - 20 + half);
-      if (middle - half < free) continue;
-      free = middle + half + 8;
-      ctx.fillText(text, middle, this.bottom + 13);
-    }
-    ctx.stroke();
     ctx.fillText(fit(ctx, this.xLabel.text, this.right - this.left), (this.left + this.right) / 2, this.bottom + 30);
     ctx.textAlign = "left";
   }
@@ -160,14 +136,9 @@ class CurvePanel {
       if (series.bound) this.nameBound(ctx, series, points);
       else if (!hasLegend) named.push([series, points[points.length - 1][1]]);
     }
-    named.sort((a, b) => a[1] - b[1]);
-    const heights = spreadOut(named.map(([, y]) => y), NAME_LINE, this.top, this.bottom);
-    named.forEach(([series], i) => {
-      ctx.font = `${series.base === chosen ? 600 : 400} 12px ${colors.font}`;
-      ctx.fillStyle = css(this.color(series));
-      ctx.fillText(fit(ctx, series.name, this.box[0] + this.box[2] - this.right - 8), this.right + 8, heights[i]);
-    });
-    ctx.font = `12px ${colors.font}`;
+    const shown = named.map(([series, y]) =>
+      ({ text: series.name, y, color: this.color(series), bold: series.base === chosen }));
+    namesAtEnds(ctx, colors, this, shown, this.box[0] + this.box[2] - this.right - 8);
   }
 
   // Along the line, above it, where it is farthest from the other lines.
@@ -224,14 +195,4 @@ function heightAt(points, x) {
     }
   }
   return null;
-}
-
-// Sorted heights moved as little as needed so that neighbours stand `apart`, within bounds.
-function spreadOut(heights, apart, low, high) {
-  const placed = heights.map((y) => clamp(y, low, high));
-  for (let i = 1; i < placed.length; i++) placed[i] = Math.max(placed[i], placed[i - 1] + apart);
-  for (let i = placed.length - 1; i >= 0; i--) {
-    placed[i] = Math.min(placed[i], high - (placed.length - 1 - i) * apart);
-  }
-  return placed;
 }

@@ -16,7 +16,7 @@ class LatencyDrawing(ChartDrawing):
 
     def __init__(self) -> None:
         self.promises: dict[str, float] = {}
-        super().__init__(QUESTION, prepare, self._picture, height=210)
+        super().__init__("latency", QUESTION, prepare, self._picture, plot=210, height=290)
 
     def _picture(self, ready: dict[str, Any], cursor: float, chosen: str) -> Picture:
         return picture(ready, cursor, chosen, self.promises)
@@ -26,8 +26,7 @@ class LatencyDrawing(ChartDrawing):
         self.promises.pop(kind, None)
         if seconds is not None:
             self.promises[kind] = seconds
-        if self._frame is not None:
-            self._draw(self._picture(self._ready, self.cursor, self.chosen))
+        self.redraw()
 
 
 VIEW = View("latency", QUESTION, LatencyFold, LatencyDrawing, whole=True)

@@ -10,7 +10,7 @@ QUESTION = "How full is the engine, and what waits?"
 
 def draw() -> ChartDrawing:
     """An empty drawing."""
-    return ChartDrawing(QUESTION, prepare, picture)
+    return ChartDrawing("levels", QUESTION, prepare, picture)
 
 
 VIEW = View("levels", QUESTION, LevelsFold, draw, whole=True)

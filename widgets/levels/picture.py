@@ -29,13 +29,13 @@ MORE = 3  # further quantities shown, each in a plot of its own
 
 
 def prepare(frame: dict[str, Any]) -> dict[str, Any]:
-    """Each level reduced to what pixels can show, once for every new frame."""
-    reduced: dict[str, dict[str, Steps]] = {}
+    """Each level as what is drawn of it, once for every new frame."""
+    drawn: dict[str, dict[str, Steps]] = {}
     for name, lanes in frame["levels"].items():
         if len(lanes) > LANES:
             lanes = {"all": _total(list(lanes.values()))}
-        reduced[name] = {lane: steps(x, y, frame["stop"]) for lane, (x, y) in lanes.items()}
-    return {**frame, "levels": reduced}
+        drawn[name] = {lane: steps(x, y, frame["stop"]) for lane, (x, y) in lanes.items()}
+    return {**frame, "levels": drawn}
 
 
 def _total(lanes: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
@@ -61,11 +61,8 @@ def picture(ready: dict[str, Any], cursor: float, chosen: str) -> Picture:
         for title, unit, rows in groups
         if (plot := _plot(ready, title, unit, rows)) is not None
     )
-    left_out = sum(s.left_out for lanes in levels.values() for s in lanes.values())
-    whole = sum(len(s.full_x) for lanes in levels.values() for s in lanes.values())
-    note = f"showing {figure(whole - left_out)} of {figure(whole)} points" if left_out else ""
     question = "" if grouped & levels.keys() else OTHER
-    return Picture(plots, _figures(ready, cursor), note, question=question)
+    return Picture(plots, _figures(ready, cursor), question=question)
 
 
 def _plot(

@@ -8,8 +8,9 @@ import pytest
 from engine.core.events import Branch, Level, Mark, Token
 from tests.widgets.browser import colours, move, open_page, pixel, settle
 from tests.widgets.threads.made import family, log, looked, workers
-from widgets.canvas import EXPORT, settings, source, static_html, static_view
+from widgets.canvas import EXPORT, settings, source
 from widgets.packing import pack
+from widgets.replay import static_html, static_view
 from widgets.threads import detail
 from widgets.view import view
 

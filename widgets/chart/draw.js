@@ -1,0 +1,155 @@
+// Charts: the plots of a picture (widgets/picture.py) under or beside one another. Lines are drawn
+// anew only where they changed; the cursor and what the pointer reads lie on a canvas above them.
+
+const PLOT_FOOT = 27, APART = 24, NARROW = 230; // pixels: axis below, between plots, the least width
+const TIME = "time";
+
+function render({ model, el }) {
+  const { name, question } = model.get("options");
+  const stage = new Stage(el, model, name, question);
+  new Chart(stage, question);
+  return () => stage.close();
+}
+
+class Chart {
+  constructor(stage, question) {
+    Object.assign(this, { stage, plots: [], laid: [], zooms: new Map(), spot: null, band: null });
+    const area = make("div", "", stage.body);
+    area.style.height = "100%";
+    this.reset = make("button", "pw-over", stage.body, "Show all");
+    this.reset.type = "button";
+    stage.tools.style.display = "none";
+    this.reset.onclick = () => this.showAll();
+    stage.onFrame = (frame) => this.read(frame, question);
+    this.under = stage.surface(area, (ctx, width, height) => this.draw(ctx, width, height));
+    this.under.depends = () => [stage.frame, stage.colors, ...[...this.zooms].flat(2)];
+    this.over = stage.surface(area, (ctx) => this.drawOver(ctx), pointerActs(this));
+    this.over.canvas.tabIndex = 0;
+    this.over.canvas.addEventListener("keydown", (event) => chartKey(this, event));
+    // Runs beside one another are zoomed together: their axes stay one.
+    stage.hearDocument("workbench-zoom", ({ detail }) => {
+      if (!stage.trait("reach") || detail.by === this || detail.name !== stage.name) return;
+      this.zoom(detail.scale, detail.zoom, false);
+    });
+  }
+
+  read(frame, question) {
+    const { stage } = this;
+    this.plots = frame.plots.map((spec, place) => new Plot(stage, spec, place));
+    stage.rename(frame.question || question);
+    stage.say(frame.note);
+    stage.tools.style.display = frame.note ? "" : "none";
+    for (const plot of this.plots) {
+      const key = zoomKey(plot), zoom = this.zooms.get(key);
+      if (zoom && zoom[1] > plot.spec.right * 1.0001) this.zooms.delete(key); // of another run
+    }
+    const said = this.plots.map(({ spec }) => `${spec.title}: ${spec.lines.map((l) => l.name).join(", ")}`);
+    const keys = "plus and minus zoom, arrow keys move along, 0 shows all";
+    this.over.canvas.setAttribute("aria-label", `${said.join("; ")}. ${keys}.`);
+  }
+
+  draw(ctx, width, height) {
+    this.lay(ctx, width, height);
+    for (const plot of this.laid) plot.draw(ctx);
+  }
+
+  lay(ctx, width, height) {
+    const { across, plot: each } = this.stage.frame, count = this.plots.length;
+    if (!count) return;
+    const most = clamp(Math.floor((width + APART) / (NARROW + APART)), 1, count);
+    const rows = across ? Math.ceil(count / most) : count, columns = Math.ceil(count / rows);
+    const wide = (width - APART * (columns - 1)) / columns;
+    const foot = across ? PLOT_FOOT : 8, high = (height - (across ? 0 : PLOT_FOOT - foot)) / rows;
+    const asked = Math.max(...this.plots.map((plot) => plot.wish(ctx)));
+    const room = Math.min(asked, Math.max(READ_ROOM, NAME_ROOM * wide));
+    this.plots.forEach((plot, i) => {
+      const last = !across && i === count - 1;
+      const [x, y] = [(i % columns) * (wide + APART), Math.floor(i / columns) * high];
+      const box = { x, y, width: wide, height: high + (last ? PLOT_FOOT - foot : 0) };
+      plot.lay(box, room, last ? PLOT_FOOT : foot, this.zooms.get(zoomKey(plot)) || [0, plot.spec.right]);
+    });
+    this.laid = this.plots;
+    this.below = across ? this.plots : this.plots.slice(-1); // those with an axis below
+    const wanted = [rows, each, this.stage.root.clientWidth < 760, !!this.stage.frame.note].join();
+    if (this.wanted !== wanted) {
+      this.wanted = wanted;
+      const around = this.stage.root.clientHeight - this.stage.body.clientHeight;
+      this.stage.height.wish(around + rows * each + (across ? 0 : PLOT_FOOT));
+    }
+    const { pixels } = this, shown = Math.ceil((this.plots[0].right - this.plots[0].left) / 100) * 100;
+    if (pixels !== shown) this.tell(shown);
+  }
+
+  // Tell the host what is in sight of how many pixels: it sends as many points as that can show.
+  tell(pixels = this.pixels) {
+    this.pixels = pixels;
+    const zoom = this.zooms.get(TIME);
+    this.stage.tellWindow({ pixels, ...(zoom ? { start: zoom[0], stop: zoom[1] } : {}) });
+  }
+
+  drawOver(ctx) {
+    const { stage } = this, { colors, cursor } = stage;
+    if (!this.laid.length || this.laid !== this.plots) return;
+    for (const plot of this.below) this.axis(ctx, plot, plot.spec.timed ? cursor : null);
+    for (const plot of this.laid) plot.marked(ctx);
+    if (this.band) this.drawBand(ctx);
+    else if (this.spot) this.drawSpot(ctx, colors);
+  }
+
+  axis(ctx, plot, cursor) {
+    const { colors } = this.stage, { left, right, bottom, from, to } = plot;
+    const found = timeTicks(from, to, Math.max(2, Math.floor((right - left) / (cursor === null ? 56 : 90))));
+    const isTime = plot.spec.x_unit === "s";
+    const labels = found.map((value) => [value, isTime ? seconds(value, to, found[1] - found[0])
+      : worded(value, plot.spec.x_unit, to)]);
+    const now = cursor === null ? NaN : plot.x.at(cursor);
+    const shown = now >= left - 1 && now <= right + 1;
+    const label = shown && cursorLabel(ctx, seconds(cursor, to), now, left, right);
+    axisBelow(ctx, colors, plot, labels, left - 6, right + 30, label && [label.at - label.half, label.at + label.half]);
+    if (shown) drawCursor(ctx, colors, label, now, this.laid[0].top, bottom);
+  }
+
+  drawBand(ctx) {
+    const { plot, from, to } = this.band, { colors } = this.stage;
+    const [top, bottom] = plot.spec.timed ? [this.laid[0].top, this.below[0].bottom] : [plot.top, plot.bottom];
+    ctx.fillStyle = css(colors.ink, 0.1);
+    ctx.fillRect(Math.min(from, to), top, Math.abs(to - from), bottom - top);
+  }
+
+  // A line through all plots at the time under the pointer, or the owner's point.
+  drawSpot(ctx, colors) {
+    const { plot, x, owner } = this.spot, at = this.laid[plot];
+    if (!at) return;
+    if (!at.spec.timed) {
+      const [line] = at.lines;
+      if (owner >= 0 && owner < line.count) at.dot(ctx, line.xs[owner], line.ys[owner], at.color(line), 5);
+      return;
+    }
+    const time = at.x.low + (x - at.left) / (at.right - at.left) * (at.to - at.from);
+    ctx.fillStyle = css(colors.faint, 0.6);
+    ctx.fillRect(Math.round(x), this.laid[0].top, 1, this.below[0].bottom - this.laid[0].top);
+    for (const each of this.laid) {
+      for (const line of each.lines) {
+        const value = each.value(line, time);
+        if (value !== null) each.dot(ctx, time, value, each.color(line), 3.5);
+      }
+    }
+  }
+
+  // Show x from zoom[0] to zoom[1] of the plots of one axis; null: all of it.
+  zoom(key, zoom, tell = true) {
+    if (zoom) this.zooms.set(key, zoom); else this.zooms.delete(key);
+    this.reset.style.display = this.zooms.size ? "block" : "none";
+    if (key === TIME) this.tell();
+    const { stage } = this, detail = { name: stage.name, scale: key, zoom, by: this };
+    if (tell && stage.trait("reach")) document.dispatchEvent(new CustomEvent("workbench-zoom", { detail }));
+    stage.schedule();
+  }
+
+  showAll() { for (const key of [...this.zooms.keys()]) this.zoom(key, null); }
+}
+
+// Plots over time are zoomed together, any other by itself.
+function zoomKey(plot) { return plot.spec.timed ? TIME : plot.place; }
+
+export default { render };

@@ -12,12 +12,15 @@ from engine.core.errors import BadInput
 from workbench.cli_output import print_json, print_table, say
 from workbench.cli_progress import follow
 from workbench.cli_run import changes
+from workbench.train_asked import ZERO, ZEROS, full_name, mesh_of
 
 ABOUT = """train a model on a token file, or a shipped one again from its recipe
 
   workbench train stdlib-5m --out again/                      a recipe
   workbench train my-llama/ --data tokens.bin --out trained/  a folder or config.json on tokens
   workbench train my-llama/ --data book.txt --out trained/ --ranks 2 --set steps=500
+  workbench train my-llama/ --data book.txt --out trained/ --mesh tensor=2,pipeline=2 \
+      --set schedule=zb_h1 --set microbatches=4 --set zero=1
   torchrun --nproc-per-node 2 --no-python workbench train my-llama/ --data tokens.bin --out trained/
 
 Ctrl-C saves a checkpoint; the same command goes on from there."""
@@ -42,7 +45,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     data.add_argument("--random", action="store_true", help="begin with random weights")
     data.add_argument("--save", metavar="FILE", help=f"the run's file (default FOLDER/{RUN})")
     ranks = parser.add_argument_group("on several ranks")
-    ranks.add_argument("--ranks", type=int, metavar="N", help="processes that share every step")
+    ranks.add_argument("--ranks", type=int, metavar="N",
+                       help="processes; those that the mesh leaves over are replicas")  # fmt: skip
+    ranks.add_argument("--mesh", metavar="NAME=N,…", help="ranks in each direction: tensor, "
+                       "pipeline, context, data; see --knobs for what else they share")  # fmt: skip
     ranks.add_argument("--limit", metavar="SECONDS",
                        help="longest that a phase of a step may take (default 300)")  # fmt: skip
     ranks.add_argument("--port", metavar="N", help="where ranks meet (default: any free port)")
@@ -59,8 +65,8 @@ def run(args: argparse.Namespace) -> int:
 def _recipe(args: argparse.Namespace) -> int:
     from engine.training.recipes import RECIPES, reproduce
 
-    wanted = ["validation", "set", "knobs", "random", "save", "ranks", "limit", "port", "fault",
-              "ray"]  # fmt: skip
+    wanted = ["validation", "set", "knobs", "random", "save", "ranks", "mesh", "limit", "port",
+              "fault", "ray"]  # fmt: skip
     given = [name for name in wanted if getattr(args, name) not in (None, "", False, [])]
     if given:
         recipes = ", ".join(RECIPES)
@@ -82,24 +88,24 @@ def configured(args: argparse.Namespace) -> Any:
     """The TrainerConfig that the arguments ask for. Raises BadInput."""
     from engine.core.config import update
     from engine.distributed.faults import read_fault
-    from engine.training.settings import Training
-    from engine.training.trainer_config import TrainerConfig, settings_for
+    from engine.training.trainer_config import TrainerConfig, on_ranks, settings_for
 
     settings = settings_for(args.name, args.random, args.fast)
     config = TrainerConfig(
         model=args.name, data=args.data, out=args.out, validation=args.validation,
         random=args.random, training=settings,
     )  # fmt: skip
-    turned = {
-        f"training.{name}" if name in Training.model_fields else name: value
-        for name, value in changes(args.set).items()
-    }
-    for name in ("ranks", "limit", "port", "fault", "ray"):
+    turned = {full_name(name): value for name, value in changes(args.set).items()}
+    turned |= {f"parallel.mesh.{name}": size for name, size in mesh_of(args.mesh or "").items()}
+    for name in ("limit", "port", "fault", "ray"):
         if getattr(args, name) is not None:
             turned[name] = getattr(args, name)
     if args.fault:
         read_fault(args.fault)
-    return update(config, turned)
+    if turned.get(ZERO) in ZEROS:
+        turned[ZERO] = ZEROS[turned[ZERO]]
+    made = update(config, turned)
+    return made if args.ranks is None else on_ranks(made, args.ranks)
 
 
 def _train(args: argparse.Namespace) -> int:

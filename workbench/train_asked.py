@@ -9,8 +9,37 @@ from engine.core.config import to_dict
 from engine.core.errors import BadInput
 from engine.core.paths import datasets
 
-WHERE = ("ranks", "threads", "limit", "port", "ray", "fault")  # change nothing that is learnt
+WHERE = ("parallel", "threads", "limit", "port", "ray", "fault")  # change nothing that is learnt
+ZERO = "parallel.zero"
+ZEROS = {"0": "nothing", "1": "optimizer", "2": "gradients", "3": "weights"}  # stages as numbered
 TOKENS = (".npy", ".bin")  # files of token ids; any other name is a text
+
+
+def mesh_of(text: str) -> dict[str, str]:
+    """Ranks in each direction, of `tensor=2,pipeline=2`. Raises BadInput."""
+    from engine.distributed.mesh import DIRECTIONS
+
+    found: dict[str, str] = {}
+    for part in filter(None, text.split(",")):
+        name, sign, size = part.strip().partition("=")
+        if name not in DIRECTIONS or not sign or not size.isdigit() or name in found:
+            raise BadInput(
+                f"--mesh {text!r}: write NAME=N, each name once, such as tensor=2,pipeline=2; "
+                f"names: {', '.join(DIRECTIONS)}"
+            )
+        found[name] = size
+    return found
+
+
+def full_name(knob: str) -> str:
+    """The path of a setting of a training that may be written without where it belongs."""
+    from engine.training.parallel.dealing import Dealing
+    from engine.training.settings import Training
+
+    first = knob.partition(".")[0]
+    if first in Training.model_fields:
+        return f"training.{knob}"
+    return f"parallel.{knob}" if first in Dealing.model_fields else knob
 
 
 def check_data(data: str, model: str) -> None:

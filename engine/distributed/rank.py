@@ -45,6 +45,7 @@ class Rank:
 
     def __init__(self, transport: Transport, starter: Starter, meeting: "Meeting") -> None:
         self.transport, self.record = transport, Record(transport.rank)
+        self.device = transport.device
         self.starter, self.meeting = starter, meeting
         self._say, self._phase = starter.say, "starting"
         transport.say = self._wait

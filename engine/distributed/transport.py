@@ -50,6 +50,7 @@ class Transport:
 
     def __init__(self, group: Any, rank: int, ranks: int) -> None:
         self.group, self.rank, self.ranks = group, rank, ranks
+        self.device = torch.device("cpu")
         self.origin = time.perf_counter()
         self.say: Callable[[str], None] = lambda text: None
         self.sent: list[Half] = []

@@ -23,10 +23,10 @@ from engine.models.config import ModelConfig
 from engine.tasks.task import Split
 from engine.training.begin import going_on
 from engine.training.checkpoint import remove_checkpoint
+from engine.training.descend import Emit
 from engine.training.example_card import card
 from engine.training.examples import Source, cross_entropy, example_loss, train_examples
 from engine.training.folder import saved_weights, write_json, write_model
-from engine.training.language import Emit
 from engine.training.packing import Example
 from engine.training.recipe import Shape
 

@@ -17,10 +17,12 @@ from torch import Tensor
 from engine.core.clock import Clock
 from engine.models.config import ModelConfig
 from engine.models.reference import dense
-from engine.training.language import Emit, Training, descend, fresh_weights
+from engine.training.descend import Emit, descend
+from engine.training.language import Training, fresh_weights
 from engine.training.packing import Example, Packed, packs
 from engine.training.products import products
 from engine.training.view_forward import logits as over_views
+from engine.training.whole import Whole
 
 Source = Callable[[int], Example]  # the example of a number, always the same one
 Scores = Callable[[dict[str, Tensor]], dict[str, float]]
@@ -80,7 +82,9 @@ def train_examples(
         return found
 
     weights = start or fresh_weights(config, recipe.seed)
-    return descend(weights, recipe, loss, judge, emit=emit, clock=clock, checkpoint=checkpoint)
+    learner = Whole(weights, recipe, loss, checkpoint)
+    descend(learner, recipe, judge, emit=emit, clock=clock)
+    return learner.whole()
 
 
 def numbered(source: Source, seed: int, step: int) -> Iterator[Example]:

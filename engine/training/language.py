@@ -6,6 +6,7 @@ Shape letters: B windows, T tokens, V vocabulary.
 """
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,20 +15,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.core.clock import Clock
-from engine.core.errors import BadInput
 from engine.models.config import ModelConfig
 from engine.models.load import random_weights
 from engine.models.parameters import all_parameters
 from engine.models.reference import dense
 from engine.training.checkpoint import Facts
-from engine.training.descend import Emit, Poll, descend
+from engine.training.descend import Emit, Judge, Poll, descend
 from engine.training.evaluate import score
 from engine.training.products import products
-from engine.training.replicas import Alone, Replicas
 from engine.training.settings import Training
 from engine.training.stream import windows
-
-__all__ = ["Emit", "Training", "descend", "fresh_weights", "train"]
+from engine.training.whole import Whole
 
 
 def fresh_weights(config: ModelConfig, seed: int) -> dict[str, Tensor]:
@@ -53,43 +51,44 @@ def train(
     checkpoint: Path | None = None,
     start: dict[str, Tensor] | None = None,
     origin: Facts | None = None,
-    replicas: Replicas | None = None,
     poll: Poll = lambda step: False,
 ) -> dict[str, Tensor]:
-    """The trained weights, from `start` or else fresh ones.
+    """The trained weights, from `start` or else fresh ones, in this process.
 
-    Checkpoints, events, `origin` and `poll` are as `descend` says. Of `replicas` each learns from
-    its rows of every step; all of them together from what one alone would.
+    Checkpoints, events, `origin` and `poll` are as `descend` says.
     """
-    copies = replicas or Alone()
+    given = ids_of(recipe, training)
 
     def loss(weights: dict[str, Tensor], step: int) -> tuple[Tensor, int]:
-        length, rows = recipe.window(step), recipe.rows(step)
-        ids = windows(training, recipe.seed, step, rows, length)
-        ids_BT = torch.from_numpy(np.split(ids, copies.ranks)[copies.rank])
+        ids_BT = given(step)
         with products(recipe.precision):
             logits_BTV = dense(config, weights, ids_BT[:, :-1])
-        nats = F.cross_entropy(logits_BTV.float().flatten(0, 1), ids_BT[:, 1:].flatten())
-        return nats, rows // copies.ranks * length
+        targets = ids_BT[:, 1:].flatten()
+        return F.cross_entropy(logits_BTV.float().flatten(0, 1), targets), targets.numel()
+
+    learner = Whole(start or fresh_weights(config, recipe.seed), recipe, loss, checkpoint)
+    descend(
+        learner, recipe, judge_of(config, recipe, validation), emit=emit, clock=clock,
+        origin=origin, poll=poll,
+    )  # fmt: skip
+    return learner.whole()
+
+
+def ids_of(recipe: Training, training: np.ndarray) -> Callable[[int], Tensor]:
+    """Of a step the windows it learns from, ids [B, T + 1]."""
+
+    def given(step: int) -> Tensor:
+        rows, length = recipe.rows(step), recipe.window(step)
+        return torch.from_numpy(windows(training, recipe.seed, step, rows, length))
+
+    return given
+
+
+def judge_of(config: ModelConfig, recipe: Training, validation: np.ndarray) -> Judge:
+    """The loss on text that is not learnt from."""
 
     def judge(weights: dict[str, Tensor], step: int) -> dict[str, float]:
         held = score(config, weights, validation, recipe.window(step)).loss
         return {"validation_loss": held}
 
-    require_rows(recipe, copies.ranks)
-    weights = start or fresh_weights(config, recipe.seed)
-    return descend(
-        weights, recipe, loss, judge, emit=emit, clock=clock, checkpoint=checkpoint,
-        origin=origin, replicas=replicas, poll=poll,
-    )  # fmt: skip
-
-
-def require_rows(recipe: Training, ranks: int) -> None:
-    """Raises BadInput where a step's windows cannot be dealt out evenly."""
-    for window in (recipe.context, recipe.long_context):
-        rows = max(1, recipe.tokens // window)
-        if rows % ranks:
-            raise BadInput(
-                f"ranks {ranks}: a step of {recipe.tokens} tokens has {rows} windows of {window}, "
-                f"which they cannot share evenly; try tokens = {window * ranks * -(-rows // ranks)}"
-            )
+    return judge

@@ -15,10 +15,11 @@ from engine.core.errors import BadInput
 from engine.core.names import suggest
 from engine.training.checkpoint import remove_checkpoint
 from engine.training.corpus import gather, standard_library
+from engine.training.descend import Emit
 from engine.training.example_recipe import example_recipes, make_from_examples
 from engine.training.folder import Trained, saved_weights, write_folder
 from engine.training.grow import grow
-from engine.training.language import Emit, Training, fresh_weights, train
+from engine.training.language import Training, fresh_weights, train
 from engine.training.recipe import Recipe
 from engine.training.reinforce_recipe import make_reinforced, reinforced_recipes
 from engine.training.stream import token_stream

@@ -18,6 +18,8 @@ class Training(Config):
     long_context: int = knob(1024, "Window in the decay", low=8, high=8192, unit="tokens")
     weight_decay: float = knob(0.1, "AdamW's decay of matrices", low=0.0, high=1.0)
     beta2: float = knob(0.95, "AdamW's memory of squared gradients", low=0.5, high=0.9999)
+    eps: float = knob(1e-8, "AdamW's, added to the root of squared gradients", low=1e-12, high=1.0,
+                      log=True)  # fmt: skip
     clip: float = knob(1.0, "Largest gradient norm", low=1e-3, high=1e3)
     precision: Literal["bfloat16", "float32"] = knob(
         "bfloat16", "Matrix products of the forward; float32 where a processor has no narrower ones"

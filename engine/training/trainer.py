@@ -6,6 +6,7 @@ process's whole work and one rank's.
 
 import json
 import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,17 +17,21 @@ from torch import Tensor
 from engine.core.clock import Clock
 from engine.core.config import to_dict
 from engine.core.errors import BadInput
+from engine.distributed.rank import Rank
+from engine.models.checkpoint import Checkpoint
 from engine.models.config import ModelConfig
 from engine.models.find import Found, find
 from engine.models.load import save
 from engine.training.checkpoint import Facts
-from engine.training.descend import Emit, Poll
-from engine.training.language import fresh_weights, train
-from engine.training.replicas import Replicas
+from engine.training.descend import Emit, Poll, descend
+from engine.training.language import fresh_weights, ids_of, judge_of, train
+from engine.training.parallel.learner import OnMesh
+from engine.training.phases import Phases
 from engine.training.token_file import TokenFile, read_tokens
 from engine.training.trainer_config import TrainerConfig, has_weights, require_fit
 
 CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINTS = "checkpoint"  # of ranks: a folder
 BESIDE = (  # what a folder holds besides weights and config
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
     "generation_config.json", "chat_template.jinja",
@@ -58,21 +63,29 @@ class Prepared:
             "tokens_to_learn_from": len(self.training),
         }
 
-    def weights(self, seed: int) -> dict[str, Tensor]:
-        """Float32 weights to begin with."""
+    def weights(self, seed: int) -> Mapping[str, Tensor]:
+        """Float32 weights to begin with by their Hugging Face names; a folder's are read when they
+        are asked for."""
         if self.fresh:
             return fresh_weights(self.model, seed)
         assert self.found.folder is not None
-        return float_weights(self.found)
+        return FloatWeights(Checkpoint(self.found.folder, self.model))
 
 
-def float_weights(found: Found) -> dict[str, Tensor]:
-    """A folder's weights in float32 by their Hugging Face names."""
-    from engine.models.checkpoint import Checkpoint
+class FloatWeights(Mapping[str, Tensor]):
+    """Stored weights, each as float32 when it is asked for."""
 
-    assert found.folder is not None
-    stored = Checkpoint(found.folder, found.config)
-    return {name: stored[name].float() for name in stored}
+    def __init__(self, stored: Mapping[str, Tensor]) -> None:
+        self.stored = stored
+
+    def __getitem__(self, name: str) -> Tensor:
+        return self.stored[name].float()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.stored)
+
+    def __len__(self) -> int:
+        return len(self.stored)
 
 
 def prepare(config: TrainerConfig) -> Prepared:
@@ -91,20 +104,51 @@ def prepare(config: TrainerConfig) -> Prepared:
     return Prepared(found, fresh, data, training, validation[: config.judged])
 
 
-def fit(
-    config: TrainerConfig, prepared: Prepared, *, emit: Emit, clock: Clock, replicas: Replicas,
-    poll: Poll,
-) -> None:  # fmt: skip
-    """Train and, as the first replica, write the folder. Raises Stopped once `poll` says so."""
-    out = Path(config.out).expanduser()
-    out.mkdir(parents=True, exist_ok=True)
+def fit(config: TrainerConfig, prepared: Prepared, *, emit: Emit, clock: Clock, poll: Poll) -> None:
+    """Train in this process and write the folder. Raises Stopped once `poll` says so."""
+    out = place_of(config)
+    if (out / CHECKPOINTS).exists():
+        raise BadInput(
+            f"{out}: holds a checkpoint of ranks on a mesh, and this run is one process; "
+            "take that mesh again, or train into another folder"
+        )
     weights = train(
         prepared.model, config.training, prepared.training, prepared.validation,
-        emit=emit, clock=clock, checkpoint=out / CHECKPOINT, replicas=replicas, poll=poll,
-        start=prepared.weights(config.training.seed), origin=prepared.origin(),
+        emit=emit, clock=clock, checkpoint=out / CHECKPOINT, poll=poll,
+        start=dict(prepared.weights(config.training.seed)), origin=prepared.origin(),
     )  # fmt: skip
-    if replicas.rank == 0:
+    write(config, prepared, weights)
+
+
+def fit_on_mesh(
+    config: TrainerConfig, prepared: Prepared, rank: Rank, phases: Phases, *, emit: Emit,
+    clock: Clock, poll: Poll,
+) -> None:  # fmt: skip
+    """The same as one rank of the config's mesh; the first one writes the folder."""
+    out, recipe = place_of(config), config.training
+    if (out / CHECKPOINT).exists():
+        raise BadInput(
+            f"{out}: holds a checkpoint of one process, and this run is a mesh of "
+            f"{config.parallel.mesh}; take one process again, or train into another folder"
+        )
+    learner = OnMesh(
+        rank, config.parallel, recipe, prepared.model, prepared.weights(recipe.seed),
+        ids_of(recipe, prepared.training), phases, out / CHECKPOINTS,
+    )  # fmt: skip
+    descend(
+        learner, recipe, judge_of(prepared.model, recipe, prepared.validation),
+        emit=emit, clock=clock, origin=prepared.origin(), poll=poll, kind=rank.device.type,
+    )  # fmt: skip
+    weights = learner.whole()
+    if weights is not None:
         write(config, prepared, weights)
+
+
+def place_of(config: TrainerConfig) -> Path:
+    """The folder that all of it goes into, which is made."""
+    out = Path(config.out).expanduser()
+    out.mkdir(parents=True, exist_ok=True)
+    return out
 
 
 def write(config: TrainerConfig, prepared: Prepared, weights: dict[str, Tensor]) -> None:

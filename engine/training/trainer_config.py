@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from engine.core.config import Config, knob
+from engine.core.config import Config, knob, to_dict, update
 from engine.core.errors import BadInput
+from engine.distributed.mesh import fitted
 from engine.models.config import ModelConfig
 from engine.models.find import Found, find
-from engine.training.language import require_rows
+from engine.training.parallel.dealing import Dealing
 from engine.training.settings import Training
 
 FRESH_RATE, TRAINED_RATE = 1e-3, 1e-4  # peak learning rates
@@ -25,14 +26,43 @@ class TrainerConfig(Config):
     held_out: float = knob(0.05, "Share of the data kept to judge by", low=0.0, high=0.5)
     judged: int = knob(65_536, "Tokens judged by at most", low=64, high=1 << 30, unit="tokens")
     random: bool = knob(False, "Begin with random weights even where the folder has some")
-    ranks: int = knob(1, "Processes that share every step", low=1, high=4096)
     threads: int = knob(0, "Of each process; 0: all processors shared out", low=0, high=1024)
     limit: float = knob(LIMIT, "Longest that a phase of a step may take with several ranks",
                         low=0.5, high=1e6, unit="s")  # fmt: skip
     port: int = knob(0, "Where ranks meet on this machine; 0: any free one", low=0, high=65_535)
     ray: str | None = knob(None, "Ranks as actors of the Ray cluster there; empty: a local one")
     fault: str = knob("", "Kill a rank to see what happens: RANK:PHASE:STEP")
+    parallel: Dealing = knob(Dealing(), "How it is dealt to ranks")
     training: Training = knob(Training(), "How it learns")
+
+    @property
+    def ranks(self) -> int:
+        """Processes. Replicas that share every step are the mesh's `data`."""
+        return self.parallel.mesh.ranks
+
+    @property
+    def alone(self) -> bool:
+        """Whether this process does it all, by the plain forward."""
+        return self.ranks == 1 and self.parallel.microbatches == 1 and self.ray is None
+
+
+def on_ranks(config: TrainerConfig, ranks: int) -> TrainerConfig:
+    """The same on so many processes: those that its mesh leaves over are replicas.
+
+    Raises BadInput where the mesh does not divide them.
+    """
+    mesh = config.parallel.mesh
+    if ranks < 1:
+        raise BadInput(f"ranks {ranks}: at least 1")
+    if mesh.ranks == ranks:
+        return config
+    if mesh.data > 1:
+        raise BadInput(
+            f"mesh {mesh}: {mesh.ranks} ranks, and {ranks} are asked for; leave out data, "
+            "or ask for as many"
+        )
+    whole = fitted(ranks, pipeline=mesh.pipeline, context=mesh.context, tensor=mesh.tensor)
+    return update(config, {"parallel.mesh": to_dict(whole)})
 
 
 def has_weights(found: Found) -> bool:
@@ -67,4 +97,24 @@ def require_fit(config: TrainerConfig, model: ModelConfig, tokens: int) -> None:
             f"{config.data}: {tokens} tokens to learn from, fewer than one window of {longest}; "
             "give more text or a shorter context"
         )
-    require_rows(config.training, config.ranks)
+    for window in (config.training.context, config.training.long_context):
+        _require_dealt(config, model, window)
+
+
+def _require_dealt(config: TrainerConfig, model: ModelConfig, window: int) -> None:
+    """Raises BadInput where windows of that length cannot be dealt out evenly."""
+    parallel, tokens = config.parallel, config.training.tokens
+    rows, parts = max(1, tokens // window), parallel.mesh.data * parallel.microbatches
+    if rows % parts:
+        raise BadInput(
+            f"{parallel.mesh.data} replicas of {parallel.microbatches} microbatches: a step of "
+            f"{tokens} tokens has {rows} windows of {window}, which they cannot share evenly; "
+            f"try tokens = {window * parts * -(-rows // parts)}"
+        )
+    try:
+        parallel.spans(window)
+    except BadInput as fault:
+        raise BadInput(
+            f"windows of {window} on {parallel.mesh.context} context ranks: {fault}"
+        ) from None
+    parallel.fits(model, rows, window)

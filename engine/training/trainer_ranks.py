@@ -1,11 +1,10 @@
-"""A training as one rank's work: its share of every step, its events, the way to stop it."""
+"""A training as one rank's work: its part of every step, its events, the way to stop it."""
 
 import os
 from typing import Any
 
 import numpy as np
 import torch
-import torch._dynamo  # optimisers load it at first use: here it is once, before ranks are made
 
 from engine.core.clock import Clock, WallClock
 from engine.core.config import from_dict
@@ -13,8 +12,8 @@ from engine.core.events import AnyEvent
 from engine.core.run import Stopped
 from engine.distributed.faults import read_fault
 from engine.distributed.rank import Rank
-from engine.training.replicas import OnRanks
-from engine.training.trainer import fit, prepare
+from engine.training.phases import Phases
+from engine.training.trainer import fit_on_mesh, prepare
 from engine.training.trainer_config import TrainerConfig
 
 STOPPED = "stopped"  # array of a rank that ended because it was asked to
@@ -41,10 +40,9 @@ def work(rank: Rank, given: dict[str, Any]) -> None:
     fault = read_fault(config.fault) if config.fault else None
     clock: Clock = RankClock(rank)
     try:
-        fit(
-            config, prepared, clock=clock,
+        fit_on_mesh(
+            config, prepared, rank, Phases(rank, config.training.report, fault), clock=clock,
             emit=rank.emit if rank.rank == 0 else _nothing,
-            replicas=OnRanks(rank, config.training.report, fault),
             poll=lambda step: rank.starter.asked(),
         )  # fmt: skip
     except Stopped:

@@ -15,9 +15,8 @@ from engine.distributed.merging import Merging
 from engine.distributed.rank import Place, Starter, join
 from engine.distributed.record import Record
 from engine.models.threads import torch_threads
-from engine.training.replicas import Alone
 from engine.training.trainer import fit, prepare, require_place
-from engine.training.trainer_config import TrainerConfig
+from engine.training.trainer_config import TrainerConfig, on_ranks
 from engine.training.trainer_ranks import STOPPED, work
 
 WHAT = "training"  # of the progress
@@ -33,7 +32,7 @@ def run(config: TrainerConfig, live: Live) -> None:
         fresh=prepared.fresh,
     )  # fmt: skip
     live.report(WHAT, 0, config.training.steps)
-    if config.ranks > 1 or config.ray is not None:
+    if not config.alone:
         _on_ranks(config, live)
         return
 
@@ -42,7 +41,7 @@ def run(config: TrainerConfig, live: Live) -> None:
         return asked(live, clock.now())
 
     with torch_threads(config.threads or torch.get_num_threads()):
-        fit(config, prepared, emit=live.emit, clock=clock, replicas=Alone(), poll=poll)
+        fit(config, prepared, emit=live.emit, clock=clock, poll=poll)
 
 
 def asked(live: Live, now: float) -> bool:
@@ -59,12 +58,12 @@ def run_as_rank(config: TrainerConfig, live: Live, place: Place) -> None:
 
     Raises RankLost naming the rank that did not answer any more.
     """
-    place_config = config.model_copy(update={"ranks": place.ranks})
+    place_config = on_ranks(config, place.ranks)
     doing = [""]
     live.open(place_config, WallClock(), {})
 
     def tell(record: Record) -> None:
-        for event in record.events:
+        for event in sorted(record.events, key=lambda event: event.time):
             live.emit(event)
 
     def stop() -> bool:

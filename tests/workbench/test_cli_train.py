@@ -92,7 +92,7 @@ def test_a_folders_tokenizer_reads_the_text_and_goes_along(
         (["--set", "context=4000"], "longer than the model's 128 positions"),
         (["--set", "bogus=1"], "no such knob"),
         (["--set", "tokens=48", "--ranks", "2"], "cannot share evenly"),
-        (["--ranks", "0"], "ranks"),
+        (["--ranks", "0"], "at least 1"),
         (["--fault", "nonsense"], "RANK:PHASE:STEP"),
         (["--data", "missing.npy"], "no such file"),
         (["--validation", "missing.npy"], "no such file"),
@@ -130,7 +130,7 @@ def test_a_port_in_use_is_one_line(place: Path, capsys: pytest.CaptureFixture) -
 def test_knobs_are_listed(place: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(words(place, "out", "--knobs", "--json")) == 0
     found = {knob["path"]: knob["value"] for knob in json.loads(capsys.readouterr().out)}
-    assert found["training.steps"] == 6 and found["ranks"] == 1
+    assert found["training.steps"] == 6 and found["parallel.mesh.data"] == 1
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,21 @@ def attend(
         # Programs take values as wide as keys: what is added is nought and cut off again.
         width = v_BTGE.shape[-1]
         v_BTGD = F.pad(v_BTGE, (0, k_BTGD.shape[-1] - width))
-        return _split(parallel, q_BTHD, k_BTGD, v_BTGD, scale)[..., :width]
+        return _split(parallel, *_alike(q_BTHD, k_BTGD, v_BTGD), scale)[..., :width]
     if window or cap:
-        return tiled(q_BTHD, k_BTGD, v_BTGE, Scores(scale, window, cap))
+        return tiled(*_alike(q_BTHD, k_BTGD, v_BTGE), Scores(scale, window, cap))
     q, k, v = (x.transpose(1, 2) for x in (q_BTHD, k_BTGD, v_BTGE))
     o = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale, enable_gqa=True)
     return o.transpose(1, 2)
+
+
+def _alike(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """All three as narrow as products are taken here: torch's own attention sees to that itself."""
+    kind = q.device.type
+    if not torch.is_autocast_enabled(kind):
+        return q, k, v
+    narrow = torch.get_autocast_dtype(kind)
+    return q.to(narrow), k.to(narrow), v.to(narrow)
 
 
 def _split(

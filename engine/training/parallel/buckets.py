@@ -111,7 +111,8 @@ def dealt(parameters: Sequence[Tensor], first: int, size: int) -> list[list[Tens
 
 
 def _bucket(parameters: list[Tensor]) -> Bucket:
-    flat = torch.zeros(sum(map(torch.Tensor.numel, parameters)), dtype=parameters[0].dtype)
+    size, first = sum(map(torch.Tensor.numel, parameters)), parameters[0]
+    flat = torch.zeros(size, dtype=first.dtype, device=first.device)
     parts = flat.split([parameter.numel() for parameter in parameters])
     slots = [part.view_as(each) for part, each in zip(parts, parameters, strict=True)]
     return Bucket(flat, parameters, slots)

@@ -3,7 +3,7 @@
 Weights lie in shares between steps; each layer gathers its own before it runs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -50,8 +50,15 @@ class FullySharded(Trained):
     def finish(self) -> None:
         """Nothing: the reduce-scatter of each layer ends within backward."""
 
-    def update(self) -> None:
-        self.optimizer.step()
+    def slopes(self) -> Iterator[tuple[str, Tensor]]:
+        return self.optimizer.slopes()
+
+    def scale(self, factor: float) -> None:
+        for _, slope in self.slopes():
+            slope.mul_(factor)
+
+    def update(self, rate: float) -> None:
+        self.optimizer.step(rate)
 
     def forget(self) -> None:
         for parameter in self.optimizer.named.values():

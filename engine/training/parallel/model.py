@@ -79,7 +79,8 @@ class ShardedStage(Part):
     def positions(self) -> Tensor:
         """positions_T that this context rank has."""
         own = self.parallel.spans[self.parallel.context.at]
-        return torch.cat([torch.tensor(list(run)) for run in own])
+        runs = [torch.arange(run.start, run.stop, run.step) for run in own]
+        return torch.cat(runs).to(self.parallel.device)
 
     def turn(self, dtype: torch.dtype) -> Turn | None:
         """Cosines and sines of those positions; None where positions are learnt."""
@@ -87,8 +88,9 @@ class ShardedStage(Part):
         if rotary is None:
             return None
         length = sum(len(run) for each in self.parallel.spans for run in each)
+        # Few numbers, made beside the device, where a family's way to stretch them is written.
         waves = frequencies(rotary, torch.full((len(positions_T),), length))
-        return cos_sin(rotary, waves, positions_T, dtype)
+        return cos_sin(rotary, waves.to(positions_T.device), positions_T, dtype)
 
     def loss(self, logits_BTV: Tensor, targets_BT: Tensor) -> Tensor:
         """The sum over this rank's tokens, in nats."""

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from engine.core.errors import BadInput
@@ -15,9 +16,10 @@ from engine.training.sequence.piece import Piece
 LeftOut = Literal["nothing", "activations", "gradients", "tied"]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Parallelism:
-    """`tensor` shares each matrix, `context` each sequence, whose positions `spans` deals out.
+    """`tensor` shares each matrix, `context` each sequence, whose positions `spans` deals out: they
+    are those of the step under way, for a training may change the length of its sequences.
 
     `sequence`: norms see a tensor rank's part of the tokens, so all-reduces become reduce-scatters
     and all-gathers. `left_out`: a sum that is not made, which is wrong, to show that it is.
@@ -31,10 +33,10 @@ class Parallelism:
     sequence: bool = False
     left_out: LeftOut = "nothing"
 
-    def __post_init__(self) -> None:
-        tokens = sum(map(len, self.spans[self.context.at]))
-        if self.sequence:
-            parts_fit(tokens, self.tensor.size)
+    @property
+    def device(self) -> torch.device:
+        """Where the rank's tensors lie."""
+        return self.tensor.rank.device
 
     def into(self, x_BTC: Tensor, task: str) -> Tensor:
         """What every tensor rank multiplies by its part of a matrix: all of the tokens."""

@@ -30,7 +30,8 @@ class Part(nn.Module):
             if name in had:
                 made = had[name]
             else:
-                made = nn.Parameter(cut(whole, weights[name], plan[name], axis.at, axis.size))
+                own = cut(whole, weights[name], plan[name], axis.at, axis.size)
+                made = nn.Parameter(own.to(parallel.device))
             self.register_parameter(_field(whole), made)
 
     def by_role(self) -> dict[str, Tensor]:

@@ -3,20 +3,25 @@
 Each place of the plan is a set of tensor, context and data ranks that all follow the same line.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from engine.distributed.axis import Axis
+from engine.distributed.program import Compute, Program
 from engine.distributed.transport import Shape
-from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.model import ShardedStage
 from engine.training.parallel.zero import Trained
 from engine.training.pipeline_program import Duty, program
 from engine.training.plan import WHOLE, Plan
+from engine.training.products import at_precision
 from engine.training.stage import Stage
+
+T = TypeVar("T")
+PHASES = {"F": "forward", "B": "backward", "I": "backward", "W": "backward"}  # by action
 
 
 @dataclass(frozen=True)
@@ -36,20 +41,36 @@ def tied_ranks(plan: Plan, pipe: Axis) -> list[int]:
     return sorted(pipe.members[home] for home in homes)
 
 
-def step(
-    config: MeshTrainingConfig, plan: Plan, axis: Axis, stages: Mapping[int, ShardedStage],
-    trained: Trained, given: tuple[Tensor, Tensor], tied: "Tied | None" = None,
-) -> Tensor:  # fmt: skip
-    """All passes of one step; the gradients are with `trained`, that of a `tied` head summed with
-    its embedding's. The loss of this rank's tokens, as a share of all of them; nought where the
-    last stage is elsewhere."""
-    count = config.microbatches
+@dataclass(frozen=True)
+class Passes:
+    """What a pipeline rank does in every step: its stages of `plan` along `axis`.
+
+    `split`: norms see a tensor rank's part of the tokens; `enter` is told of each pass whether it
+    is forward or backward.
+    """
+
+    plan: Plan
+    axis: Axis
+    stages: Mapping[int, ShardedStage]
+    precision: str
+    split: bool
+    enter: Callable[[str], None]
+    tied: Tied | None = None
+
+
+def step(passes: Passes, trained: Trained, given: tuple[Tensor, Tensor], tokens: int) -> Tensor:
+    """All passes of one step; the gradients are with `trained`, that of a tied head summed with
+    its embedding's. The loss of this rank's tokens, as a share of all `tokens` of the step; nought
+    where the last stage is elsewhere."""
+    plan, axis, tied, count = passes.plan, passes.axis, passes.tied, passes.plan.microbatches
     parts = [x.chunk(count) for x in given]
     batch = list(zip(*parts, strict=True))
-    mine = {number: _stage(config, stage, batch[0][0]) for number, stage in stages.items()}
+    share, shape = tokens / count, tuple(batch[0][0].shape)
+    mine = {at: _stage(passes, stage, shape, share) for at, stage in passes.stages.items()}
     # The sums over replicas and the update are made once all passes are done.
     ends = dict.fromkeys(WHOLE, _nothing)
-    done = axis.follow(program(Duty(plan, axis.at, range(axis.size), mine, batch, ends)))
+    duty = Duty(plan, axis.at, range(axis.size), mine, batch, ends)
+    done = axis.follow(_told(program(duty), passes.enter))
     found: dict[str, Tensor] = {}
     for gradients in done.gradients.values():
         for name, gradient in gradients.items():
@@ -57,33 +78,42 @@ def step(
     if tied is not None:
         found[tied.name] = tied.axis.all_reduce(found[tied.name], "tied")
     trained.take(found)
-    return torch.tensor(sum(done.losses.values()) / count)
+    return torch.tensor(sum(done.losses.values()) / count, device=axis.rank.device)
+
+
+def _told(program: Program[T], enter: Callable[[str], None]) -> Program[T]:
+    """`program`, saying of its passes which they are."""
+    answer: object = None
+    while True:
+        try:
+            step = program.send(answer)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+        if isinstance(step, Compute) and step.name in PHASES:
+            enter(PHASES[step.name])
+        answer = yield step
 
 
 def _nothing(stage: int, gradients: Mapping[str, Tensor]) -> None:
     """An end of the plan that is left to the whole step's."""
 
 
-def _stage(config: MeshTrainingConfig, stage: ShardedStage, ids_BT: Tensor) -> Stage:
-    """`stage` as a plan's runner wants it."""
-    B, T = ids_BT.shape
-    length = T // config.mesh.tensor if config.sequence else T
-    between = Shape((B, length, config.model.hidden))
-    tokens = config.batch * config.tokens / config.microbatches
+def _stage(passes: Passes, stage: ShardedStage, sizes: tuple[int, ...], tokens: float) -> Stage:
+    """`stage` as a plan's runner wants it, for microbatches of ids of those sizes."""
+    B, T = sizes
+    length = T // stage.parallel.tensor.size if passes.split else T
+    between = Shape((B, length, stage.config.hidden))
+    rest, begin = (at_precision(passes.precision, each) for each in (stage.rest, stage.begin))
 
     def loss(logits_BTV: Tensor, targets_BT: Tensor) -> Tensor:
         return stage.loss(logits_BTV, targets_BT) / tokens
 
     return Stage(
         stage.everything(),
-        stage.rest,
+        rest,
         between,
         between,
-        stage.begin if stage.first else None,
+        begin if stage.first else None,
         loss if stage.last else None,
     )
-
-
-def owned(plan: Plan, place: int, cuts: Sequence[range]) -> dict[int, range]:
-    """Layers of each stage that the plan's rank `place` has."""
-    return {number: cuts[number] for number, home in plan.rank_of.items() if home == place}

@@ -12,8 +12,9 @@ from engine.distributed.launch import launch
 from engine.distributed.merge import lane, merged
 from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.memory import formula
+from engine.training.parallel.mesh_run import KINDS
 from engine.training.parallel.truth import errors, of_place
-from engine.training.parallel.work import KINDS, work
+from engine.training.parallel.work import work
 
 ERROR = "error"
 

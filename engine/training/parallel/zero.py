@@ -4,7 +4,7 @@ A stage wraps a rank's model and optimiser; gradients and weights come back whol
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -64,7 +64,16 @@ class Trained(ABC):
         """After backward: until the gradients this rank needs are sums over the axis."""
 
     @abstractmethod
-    def update(self) -> None:
+    def slopes(self) -> Iterator[tuple[str, Tensor]]:
+        """After `finish`: the numbers of the gradients that this rank answers for, by parameter, as
+        the tensors themselves; over the ranks of the axis each number once."""
+
+    @abstractmethod
+    def scale(self, factor: float) -> None:
+        """Multiply the gradients, as clipping does."""
+
+    @abstractmethod
+    def update(self, rate: float) -> None:
         """One step of AdamW."""
 
     @abstractmethod
@@ -78,6 +87,11 @@ class Trained(ABC):
     @abstractmethod
     def weights(self) -> dict[str, Tensor]:
         """Whole weights of the tensor rank's parts by Hugging Face name; all ranks ask."""
+
+    @property
+    def keeper(self) -> int:
+        """Whose place in the axis holds the `state` that this rank has too."""
+        return self.axis.at
 
     @abstractmethod
     def state(self) -> dict[str, Tensor]:
@@ -125,24 +139,29 @@ class LocalAdamW:
     """
 
     def __init__(self, named: Mapping[str, nn.Parameter], learning: Learning) -> None:
-        self.named, self.rate = named, learning.rate
+        self.named = named
         self.own = {}
         for name, parameter in named.items():
             here = local(parameter)
-            decay = torch.tensor(learning.weight_decay if parameter.ndim > 1 else 0.0)
+            decay = here.new_tensor(learning.weight_decay if parameter.ndim > 1 else 0.0)
             self.own[name] = FlatAdamW(
-                decay.to(here.dtype).expand(here.shape),
+                decay.expand(here.shape),
                 learning.beta1,
                 learning.beta2,
                 learning.eps,
             )
 
-    def step(self) -> None:
+    def slopes(self) -> Iterator[tuple[str, Tensor]]:
+        """Of each parameter the part of its gradient that is here."""
+        for name, parameter in self.named.items():
+            if parameter.grad is not None:
+                yield name, local(parameter.grad)
+
+    def step(self, rate: float) -> None:
         """From the parameters' gradients."""
         with torch.no_grad():
-            for name, parameter in self.named.items():
-                if parameter.grad is not None:
-                    self.own[name].update(local(parameter), local(parameter.grad), self.rate)
+            for name, slope in self.slopes():
+                self.own[name].update(local(self.named[name]), slope, rate)
 
     def moments(self) -> dict[str, Tensor]:
         """Both of each parameter, by name."""

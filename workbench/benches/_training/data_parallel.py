@@ -19,10 +19,11 @@ from engine.distributed.rank import Rank
 from engine.distributed.torch_group import join_torch
 from engine.training.parallel.buckets import Buckets
 from engine.training.parallel.config import MeshTrainingConfig
+from engine.training.parallel.mesh_run import own
 from engine.training.parallel.model import ShardedStage
 from engine.training.parallel.parallelism import Parallelism
 from engine.training.parallel.truth import adamw
-from engine.training.parallel.work import fresh, own
+from engine.training.parallel.work import fresh
 
 WARM = 3  # rounds that are not counted
 Step = Callable[[Tensor, Tensor], None]
@@ -83,7 +84,7 @@ def work(rank: Rank, case: Case) -> None:
     """Both copies' steps on one rank: array seconds, a row (ours, theirs) a round."""
     config, mesh = case.config, Mesh(rank, MeshShape(data=case.ranks))
     alone, data = mesh.axis("tensor"), mesh.axis("data")
-    parallel = Parallelism(alone, alone, config.spans(), config.attention)
+    parallel = Parallelism(alone, alone, config.spans(config.tokens), config.attention)
     models = [ShardedStage(config.model.model(), fresh(config), parallel) for _ in range(2)]
     steps = [ours(config, models[0], Buckets(list(models[0].parameters()), data)),
              theirs(rank, config, models[1])]  # fmt: skip

@@ -1,6 +1,6 @@
 """ZeRO-0: every replica holds everything, and gradients are summed in buckets."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from torch import Tensor
@@ -47,8 +47,16 @@ class Replicated(Trained):
     def finish(self) -> None:
         self.buckets.finish()
 
-    def update(self) -> None:
-        self.optimizer.step()
+    def slopes(self) -> Iterator[tuple[str, Tensor]]:
+        # All replicas have all of them: the first one answers.
+        return iter(()) if self.axis.at else self.optimizer.slopes()
+
+    def scale(self, factor: float) -> None:
+        for bucket in self.buckets.buckets:
+            bucket.flat.mul_(factor)
+
+    def update(self, rate: float) -> None:
+        self.optimizer.step(rate)
 
     def forget(self) -> None:
         for parameter in self.optimizer.named.values():
@@ -59,6 +67,10 @@ class Replicated(Trained):
 
     def weights(self) -> dict[str, Tensor]:
         return {name: p.detach() for name, p in self.named.items()}
+
+    @property
+    def keeper(self) -> int:
+        return 0
 
     def state(self) -> dict[str, Tensor]:
         weights = {name: local(parameter) for name, parameter in self.named.items()}

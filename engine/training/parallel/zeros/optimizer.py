@@ -4,7 +4,7 @@ Gradients are reduce-scattered and weights gathered, which together move what an
 Shape letters: P all numbers of a rank's model side by side, with a few of nought behind.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import torch
@@ -46,7 +46,7 @@ class Dealt(Trained):
     def __init__(self, stages: Sequence[ShardedStage], axis: Axis, learning: Learning) -> None:
         super().__init__(stages, axis, learning)
         share = -(-sum(p.numel() for p in self.named.values()) // axis.size)
-        self.weights_P = torch.zeros(share * axis.size)
+        self.weights_P = torch.zeros(share * axis.size, device=axis.rank.device)
         self.gradient_P = torch.zeros_like(self.weights_P)
         decay_P = torch.zeros_like(self.weights_P)
         at = 0
@@ -58,7 +58,7 @@ class Dealt(Trained):
             parameter.grad = self.gradient_P[place].view_as(parameter)
             decay_P[place] = learning.weight_decay if parameter.ndim > 1 else 0.0
         self.own = slice(axis.at * share, (axis.at + 1) * share)
-        self.share_P = torch.zeros(share)
+        self.share_P = torch.zeros(share, device=axis.rank.device)
         self.adamw = FlatAdamW(
             decay_P[self.own].clone(), learning.beta1, learning.beta2, learning.eps
         )
@@ -66,9 +66,21 @@ class Dealt(Trained):
     def finish(self) -> None:
         self.share_P = self.axis.reduce_scatter(self.gradient_P, task="gradients")
 
-    def update(self) -> None:
+    def slopes(self) -> Iterator[tuple[str, Tensor]]:
+        at = 0
+        for name, parameter in self.named.items():
+            start, stop = (max(0, min(place - self.own.start, len(self.share_P)))
+                           for place in (at, at + parameter.numel()))  # fmt: skip
+            at += parameter.numel()
+            if stop > start:
+                yield name, self.share_P[start:stop]
+
+    def scale(self, factor: float) -> None:
+        self.share_P.mul_(factor)
+
+    def update(self, rate: float) -> None:
         own_P = self.weights_P[self.own]
-        self.adamw.update(own_P, self.share_P, self.learning.rate)
+        self.adamw.update(own_P, self.share_P, rate)
         if self.axis.size > 1:
             self.weights_P.copy_(self.axis.all_gather(own_P, task="weights"))
 

@@ -41,7 +41,7 @@ CASES = {
     "Gemma2ForCausalLM: has a softcap in attention, which context ranks": {
         "mesh.context": 2, "model.family": "gemma2",
     },
-    "model.layers 2: cannot be dealt to 4 stages": {"mesh.pipeline": 4},
+    "model: 2 layers cannot be dealt to 4 stages": {"mesh.pipeline": 4},
     "32 ranks, at most 16": {"mesh.data": 4, "mesh.tensor": 8},
     "tokens 6 of a rank: sequence-parallel norms": {
         "mesh.tensor": 4, "tokens": 6, "sequence": True,

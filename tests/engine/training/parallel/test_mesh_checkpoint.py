@@ -15,13 +15,13 @@ CONFIGS = {
     "pipeline": {**SMALL, "mesh.pipeline": 2, "microbatches": 2},
 }
 OTHERS = {
-    "mesh dp2 × pp1 × cp1 × tp1, and this run has dp1 × pp1 × cp1 × tp2": (
+    "mesh = dp2 × pp1 × cp1 × tp1, this run has dp1 × pp1 × cp1 × tp2": (
         "nothing", {**SMALL, "mesh.tensor": 2},
     ),
-    "zero optimizer, and this run has weights": (
+    "zero = optimizer, this run has weights": (
         "optimizer", {**SMALL, "mesh.data": 2, "zero": "weights"},
     ),
-    "model {": ("nothing", {**SMALL, "mesh.data": 2, "model.hidden": 40}),
+    "architecture = {": ("nothing", {**SMALL, "mesh.data": 2, "model.hidden": 40}),
 }  # fmt: skip
 
 
@@ -57,11 +57,14 @@ def test_a_run_resumes_bit_for_bit(records, name):
 def test_a_checkpoint_dealt_another_way_says_so_on_every_rank(records, told):
     for record in records:
         said = record.array(f"told/{told}").tobytes().decode()
-        assert f"a checkpoint of {told}" in said
+        assert f"made with {told}" in said
         assert "\n" not in said
 
 
-def test_a_changed_file_is_not_loaded(records):
+def test_a_damaged_file_of_one_rank_has_all_take_the_checkpoint_before(records):
+    said = [record.array("told/last").tobytes().decode() for record in records]
+    assert said[0] == "step_2: damaged (another rank's file)"
+    assert said[1] == "step_2: damaged (rank_1.safetensors: its bytes are not those written)"
     for record in records:
-        said = record.array("told/changed").tobytes().decode()
-        assert f"rank_{record.rank}.safetensors: its bytes are not those written" in said
+        both = record.array("told/both").tobytes().decode()
+        assert "no whole checkpoint (step_1: damaged" in both and "delete it to begin" in both

@@ -9,7 +9,9 @@ import numpy as np
 from engine.core.errors import BadInput
 from engine.distributed.rank import Rank
 from engine.training.parallel.checkpoint import load_mesh, save_mesh
-from engine.training.parallel.work import MeshRun
+from engine.training.parallel.config import MeshTrainingConfig
+from engine.training.parallel.mesh_run import MeshRun
+from engine.training.parallel.work import begun
 
 
 def resumed(rank: Rank, given: dict[str, Any]) -> None:
@@ -19,37 +21,53 @@ def resumed(rank: Rank, given: dict[str, Any]) -> None:
     folder = Path(given["folder"])
     for name, config in given["configs"].items():
         place = folder / name
-        through, first = MeshRun(rank, config), MeshRun(rank, config)
+        through, first = begun(rank, config), begun(rank, config)
         for step in range(config.steps):
-            through.gradients(step)
-            through.update()
+            stepped(through, config, step)
         half = config.steps // 2
         for step in range(half):
-            first.gradients(step)
-            first.update()
+            stepped(first, config, step)
             save_mesh(place, first, step + 1)
-        again = MeshRun(rank, config)
-        begun = load_mesh(place, again)
-        rank.record.put(f"{name}/begun", np.array(begun))
-        for step in range(begun, config.steps):
-            again.gradients(step)
-            again.update()
+        again = begun(rank, config)
+        saved = load_mesh(place, again)
+        assert saved is not None
+        rank.record.put(f"{name}/begun", np.array(saved.step))
+        for step in range(saved.step, config.steps):
+            stepped(again, config, step)
         for kind, run in (("through", through), ("again", again)):
             for key, tensor in run.trained.state().items():
                 rank.record.put(f"{name}/{kind}/{key}", tensor.numpy())
     for name, (place, config) in given["others"].items():
         try:
-            load_mesh(folder / place, MeshRun(rank, config))
+            load_mesh(folder / place, begun(rank, config))
         except BadInput as fault:
             rank.record.put(f"told/{name}", np.frombuffer(str(fault).encode(), np.uint8))
-    config = given["configs"]["nothing"]
-    broken = folder / f"broken_{rank.rank}"
-    shutil.copytree(folder / "nothing", broken)
-    path = broken / "step_2" / f"rank_{rank.rank}.safetensors"
-    whole = bytearray(path.read_bytes())
-    whole[-5] ^= 1
-    path.write_bytes(whole)
-    try:
-        load_mesh(broken, MeshRun(rank, config))
-    except BadInput as fault:
-        rank.record.put("told/changed", np.frombuffer(str(fault).encode(), np.uint8))
+    damaged(rank, folder, given["configs"]["optimizer"])
+
+
+def stepped(run: MeshRun, config: MeshTrainingConfig, step: int) -> None:
+    """One step of training."""
+    run.gradients(config.ids(step))
+    run.update(config.learning.rate)
+
+
+def damaged(rank: Rank, folder: Path, config: MeshTrainingConfig) -> None:
+    """What is said of a folder whose last checkpoint rank 1 finds damaged, then both of them."""
+    broken = folder / "broken"
+    if rank.rank == 0:
+        shutil.copytree(folder / "optimizer", broken)
+    rank.transport.barrier()
+    for step, told in ((2, "last"), (1, "both")):
+        path = broken / f"step_{step}" / "rank_1.safetensors"
+        if rank.rank == 1:
+            whole = bytearray(path.read_bytes())
+            whole[-5] ^= 1
+            path.write_bytes(whole)
+        rank.transport.barrier()
+        try:
+            saved = load_mesh(broken, begun(rank, config))
+            assert saved is not None and saved.step == 1
+            said = saved.fallback
+        except BadInput as fault:
+            said = str(fault)
+        rank.record.put(f"told/{told}", np.frombuffer(said.encode(), np.uint8))

@@ -1,9 +1,9 @@
 """A replica: a tiny Llama as one flat vector, its own share of the text, its optimiser.
 
-Shape letters: P parameters, B windows, T tokens, V vocabulary.
+Shape letters: P parameters, R replicas, B windows, T tokens, V vocabulary.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,7 +101,8 @@ class Replica:
 
     def computed(self, step: int) -> Generator[Any, Any, None]:
         """Compute this step's gradient."""
-        yield Compute("gradient", lambda: self._gradient(step), self.flops, f"gradient/{step}")
+        task = f"gradient/{step}"
+        yield Gradient("gradient", lambda: self._gradient(step), self.flops, task, 0.0, self, step)
 
     def stepped(self, step: int, rate: float) -> Program[None]:
         """A training step of its own, unknown to the others."""
@@ -123,21 +124,58 @@ class Replica:
         judged = self.text.held_out[: self.learning.judged + 1]
         return score(self.model, self._named(self.weights_P), judged, self.learning.context).loss
 
-    def _gradient(self, step: int) -> float:
-        """Loss in nats per character; the clipped gradient is kept."""
+    def windows(self, step: int) -> Tensor:
+        """ids_BT of a step, with the token after each."""
         rows, length = self.learning.rows, self.learning.context
         seed = self.place.seed * 1009 + self.place.rank + 1
-        ids_BT = torch.from_numpy(windows(self.reading, seed, step, rows, length))
-        leaf_P = self.weights_P.detach().requires_grad_()
-        logits_BTV = dense(self.model, self._named(leaf_P), ids_BT[:, :-1])
-        loss = F.cross_entropy(logits_BTV.flatten(0, 1), ids_BT[:, 1:].flatten())
-        (self.gradient_P,) = torch.autograd.grad(loss, leaf_P)
-        norm = float(self.gradient_P.norm())
+        return torch.from_numpy(windows(self.reading, seed, step, rows, length))
+
+    def loss(self, weights_P: Tensor, ids_BT: Tensor) -> Tensor:
+        """Nats per character of these windows, by these weights."""
+        logits_BTV = dense(self.model, self._named(weights_P), ids_BT[:, :-1])
+        return F.cross_entropy(logits_BTV.flatten(0, 1), ids_BT[:, 1:].flatten())
+
+    def keep(self, gradient_P: Tensor) -> None:
+        """Take this gradient, clipped, as the step's."""
+        self.gradient_P = gradient_P
+        norm = float(gradient_P.norm())
         if norm > self.learning.clip:
             self.gradient_P *= self.learning.clip / norm
+
+    def _gradient(self, step: int) -> float:
+        """Loss in nats per character; the clipped gradient is kept."""
+        leaf_P = self.weights_P.detach().requires_grad_()
+        loss = self.loss(leaf_P, self.windows(step))
+        self.keep(torch.autograd.grad(loss, leaf_P)[0])
         return loss.item()
 
     def _named(self, flat_P: Tensor) -> dict[str, Tensor]:
         parts = flat_P.split(self.sizes)
         named = zip(self.names.items(), parts, strict=True)
         return {name: part.view(shape) for (name, shape), part in named}
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient(Compute):
+    """A replica's gradient, which may be computed together with that of others."""
+
+    replica: Replica | None = None
+    step: int = 0
+
+
+def gradients(asked: Sequence[Gradient]) -> list[float]:
+    """The losses of these steps, found in one pass for all; each replica keeps its gradient.
+
+    The replicas are of one job; a pass costs little more than one replica's, whose tensors are
+    too small to keep a processor busy.
+    """
+    replicas = [step.replica for step in asked if step.replica is not None]
+    if len(replicas) < 2:
+        return [step.work() for step in asked]
+    leaf_RP = torch.stack([replica.weights_P for replica in replicas]).requires_grad_()
+    ids_RBT = torch.stack([r.windows(step.step) for r, step in zip(replicas, asked, strict=True)])
+    losses_R = torch.func.vmap(replicas[0].loss)(leaf_RP, ids_RBT)
+    (gradient_RP,) = torch.autograd.grad(losses_R.sum(), leaf_RP)
+    for replica, gradient_P in zip(replicas, gradient_RP, strict=True):
+        replica.keep(gradient_P)
+    return losses_R.tolist()

@@ -1,4 +1,5 @@
-"""Replicas in one process: they take turns, and what one sends lies ready for the other.
+"""Replicas in one process: they take turns, and what one sends lies ready for the other. Those
+that come to their gradients at the same moment compute them in one pass.
 
 On the wall clock a turn lasts as long as it lasts; on a virtual one computations and messages take
 what is described, though the tensors are just as real. Emits the events of real ranks.
@@ -20,6 +21,7 @@ from engine.distributed.merge import lane, moved
 from engine.distributed.program import Compute, Program, Receive, Send, Wait
 from engine.hardware.link import Link
 from engine.training.outer.executor import computed
+from engine.training.outer.replica import Gradient, gradients
 
 Message = tuple[int, int, int]  # source, target, and which of the messages between them
 
@@ -52,12 +54,16 @@ class Turns:
         self.waiting: dict[int, Receipt] = {}
         self.held: list[tuple[float, int, AnyEvent]] = []  # not yet due on the virtual clock
         self.ready = [(0.0, rank) for rank in range(count)]
+        self.asked: list[tuple[float, int, Gradient]] = []  # since when, by whom
         self.left = count
         self.emitted = 0
 
     def run(self) -> None:
         """Until all programs have ended. Raises BadInput where all that are left wait."""
-        while self.ready:
+        while self.ready or self.asked:
+            if self.asked and (not self.ready or self.ready[0][0] > self.asked[-1][0]):
+                self._together()
+                continue
             before, rank = heapq.heappop(self.ready)
             self.flush(before if self.described else float("inf"))
             self._go(rank)
@@ -78,9 +84,12 @@ class Turns:
                 self.left -= 1
                 return
             self.answers[rank] = None
+            if isinstance(step, Gradient):
+                self.asked.append((self._turn(rank), rank, step))
+                return
             if isinstance(step, Compute):
-                self._compute(rank, step)
-                self._again(rank)
+                start = self._now(rank)
+                self._computed(rank, step, step.work(), start)
                 return
             if isinstance(step, Send):
                 self._send(rank, step)
@@ -95,13 +104,23 @@ class Turns:
                     self._again(rank)
                     return
 
-    def _again(self, rank: int) -> None:
-        key = self.times[rank] if self.described else float(self.turns[rank])
-        heapq.heappush(self.ready, (key, rank))
+    def _turn(self, rank: int) -> float:
+        """Who is lowest goes first."""
+        return self.times[rank] if self.described else float(self.turns[rank])
 
-    def _compute(self, rank: int, step: Compute) -> None:
-        start = self._now(rank)
-        answer = self.answers[rank] = step.work()
+    def _again(self, rank: int) -> None:
+        heapq.heappush(self.ready, (self._turn(rank), rank))
+
+    def _together(self) -> None:
+        """The gradients that were asked for, in one pass."""
+        asked, self.asked = self.asked, []
+        starts = [self._now(rank) for _, rank, _ in asked]
+        losses = gradients([step for _, _, step in asked])
+        for (_, rank, step), start, loss in zip(asked, starts, losses, strict=True):
+            self._computed(rank, step, loss, start)
+
+    def _computed(self, rank: int, step: Compute, answer: Any, start: float) -> None:
+        self.answers[rank] = answer
         if self.described:
             self.times[rank] += self.described.seconds(step)
         self.turns[rank] += 1
@@ -109,6 +128,7 @@ class Turns:
         grade = "modelled" if self.described else ""
         self._keep(computed(lane(rank), step, answer, start, now, grade))
         self.watch(now if not self.described else start)
+        self._again(rank)
 
     def _send(self, source: int, step: Send) -> None:
         size, start = sum(tensor.nbytes for tensor in step.tensors), self._now(source)

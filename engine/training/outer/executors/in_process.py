@@ -1,4 +1,4 @@
-"""All replicas in this process, one after another, on the wall clock."""
+"""All replicas in this process, on the wall clock."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -16,7 +16,7 @@ Samples = list[list[Sample]]
 
 
 class InProcess(Executor):
-    """The mechanism and its bytes are real; the time is that of replicas taking turns."""
+    """The mechanism and its bytes are real; the time is that of replicas sharing one processor."""
 
     kind: Literal["in_process"] = "in_process"
 

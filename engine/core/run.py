@@ -5,6 +5,7 @@ and calls `live.poll` once a step, where a person's commands reach it. A finishe
 one and a live one are the same object to every reader.
 """
 
+import atexit
 import threading
 import time
 from collections import deque
@@ -20,6 +21,8 @@ from engine.core.config import Config, to_dict
 from engine.core.errors import BadInput
 from engine.core.events import Blob, Closed, Opened, Told
 from engine.core.log import Log
+
+LEAVE = 5.0  # seconds a process that ends gives each of its runs to come to its next step
 
 
 class Stopped(Exception):
@@ -143,6 +146,7 @@ class Run:
         run.thread = threading.Thread(
             target=run._drive, args=(driver,), name=f"run {study}", daemon=True
         )
+        atexit.register(run._leave)
         run.thread.start()
         return run
 
@@ -169,6 +173,12 @@ class Run:
             self.failure, reason = fault, f"failed: {type(fault).__name__}: {fault}"
         self.log.emit(Closed(self.log.duration, reason))
         self.ended.set()
+        atexit.unregister(self._leave)
+
+    def _leave(self) -> None:
+        """The process ends: a thread still in torch's code then would abort it."""
+        self.stop()
+        self.ended.wait(LEAVE)
 
     def _raise(self) -> None:
         if self.failure is not None:

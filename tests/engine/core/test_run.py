@@ -1,5 +1,7 @@
 """Runs: a driver fills the log; a person pauses, steps, stops and tells."""
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -76,6 +78,19 @@ def test_a_failed_driver_closes_its_log_and_raises_where_awaited(fails, error):
     with pytest.raises(error):
         run.wait(5)
     assert run.state == "closed" and run.log.closed.reason not in ("", "finished")
+
+
+def test_a_process_that_ends_lets_its_runs_come_to_their_next_step():
+    program = """
+import atexit
+from engine.core.run import Run
+from tests.engine.core.test_run import Counting, count
+atexit.register(lambda: print(run.log.closed))  # registered first, so called last
+run = Run.start(count, Counting(steps=1_000_000))
+while len(run.log) < 3: pass
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0 and "stopped" in done.stdout
 
 
 def test_events_are_in_time_order():

@@ -1,5 +1,7 @@
 """Every study, found by folder: it is told, runs, is seen, and its claims can come out false."""
 
+import json
+
 import pytest
 
 from engine.core.config import from_dict, knobs, to_dict, update
@@ -79,28 +81,60 @@ def test_no_claim_is_known_by_another_grade(chosen):
         assert update(chosen.config, claim.broken) is not None
 
 
-def outcome(slug: str, claim: Claim, broken: bool, full: bool):
-    chosen = study(slug)
-    config = update(chosen.config, claim.broken) if broken else chosen.config
-    return claim.check(config, chosen.run_config(), not full)
+class Runs:
+    """Logs of a study's runs, so that a run which several checks ask for is made once.
+
+    A check that asks twice for one config gets two runs: it may be comparing them.
+    """
+
+    def __init__(self) -> None:
+        self.slug, self.kept = "", {}
+
+    def of(self, chosen: Study):
+        """What runs a config for one check."""
+        if chosen.slug != self.slug:
+            self.slug, self.kept = chosen.slug, {}
+        run, told = chosen.run_config(), set()
+
+        def run_config(config):
+            key = json.dumps(to_dict(config), sort_keys=True)
+            if key in told or key not in self.kept:
+                self.kept[key] = run(config)
+            told.add(key)
+            return self.kept[key]
+
+        return run_config
 
 
-@pytest.mark.parametrize(("slug", "id"), CLAIMS)
-def test_the_claim_holds(slug, id, full):
-    claim = study(slug).claim(id)
+@pytest.fixture(scope="module")
+def runs() -> Runs:
+    return Runs()
+
+
+@pytest.fixture(scope="module", params=CLAIMS, ids=lambda pair: "-".join(pair))
+def claimed(request) -> tuple[Study, Claim]:
+    """A study and one of its claims; its tests follow each other."""
+    slug, id = request.param
+    return study(slug), study(slug).claim(id)
+
+
+def outcome(claimed, runs: Runs, broken: bool, full: bool):
+    chosen, claim = claimed
     if claim.timed and not full:
         pytest.skip("a speed of this machine: told by `workbench check`, asserted with --full")
-    found = outcome(slug, claim, False, full)
+    config = update(chosen.config, claim.broken) if broken else chosen.config
+    run_config = chosen.run_config() if claim.timed else runs.of(chosen)
+    return claim.check(config, run_config, not full)
+
+
+def test_the_claim_holds(claimed, runs, full):
+    found = outcome(claimed, runs, False, full)
     assert found.holds, f"expected {found.expected}; found {found.measured}"
 
 
-@pytest.mark.parametrize(("slug", "id"), CLAIMS)
-def test_the_same_check_says_no_where_the_mechanism_is_broken(slug, id, full):
-    claim = study(slug).claim(id)
-    if claim.timed and not full:
-        pytest.skip("a speed of this machine: told by `workbench check`, asserted with --full")
-    found = outcome(slug, claim, True, full)
-    assert not found.holds, f"under {dict(claim.broken)}: {found.measured}"
+def test_the_same_check_says_no_where_the_mechanism_is_broken(claimed, runs, full):
+    found = outcome(claimed, runs, True, full)
+    assert not found.holds, f"under {dict(claimed[1].broken)}: {found.measured}"
 
 
 def test_there_are_studies_and_the_catalogue_knows_them():

@@ -1,6 +1,7 @@
 """The cache of machine code: nothing an older version left there stops a newer one."""
 
 import pickle
+import threading
 
 from numba import njit, types
 
@@ -13,6 +14,41 @@ def double(x):
 
 class Gone:
     """A type that the cache names and the code no longer has."""
+
+
+def kept_in(folder, monkeypatch) -> Kept:
+    """What another process would have: nothing in memory, the same folder."""
+    kept = Kept(double)
+    monkeypatch.setattr(kept._cache_file, "_cache_path", str(folder))
+    monkeypatch.setattr(kept._cache_file, "_index_path", str(folder / "double.nbi"))
+    monkeypatch.setattr(kept, "_cache_path", str(folder))
+    return kept
+
+
+def test_one_compiles_and_another_waits_for_it(tmp_path, monkeypatch):
+    first, second = (kept_in(tmp_path, monkeypatch) for _ in range(2))
+    compiled = njit(double)
+    compiled(1)
+    (result,), context, kinds = compiled.overloads.values(), compiled.targetctx, (types.int64,)
+    assert first.load_overload(kinds, context) is None
+    assert second.kept(kinds, context) is None, "asking alone does not wait"
+    found = []
+    other = threading.Thread(target=lambda: found.append(second.load_overload(kinds, context)))
+    other.start()
+    other.join(0.2)
+    assert other.is_alive() and not found
+    first.save_overload(kinds, result)
+    other.join(30)
+    assert found[0].signature == result.signature
+    assert first.load_overload(kinds, context).signature == result.signature
+
+
+def test_a_process_that_never_ends_compiling_is_not_waited_for_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.kernels.compiled.PATIENCE", 0.1)
+    first, second = (kept_in(tmp_path, monkeypatch) for _ in range(2))
+    context = njit(double).targetctx
+    for kept in (first, second, first):
+        assert kept.load_overload((types.int64,), context) is None
 
 
 def test_an_index_that_names_a_type_that_is_gone_is_dropped(tmp_path, monkeypatch):

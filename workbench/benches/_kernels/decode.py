@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numba
 import torch
 
 from engine.hardware import probes
@@ -44,29 +45,40 @@ def _uniform(name: str, shuffled: bool, rounds: int) -> list[Row]:
     given = made(
         heads, heads, dim, [1] * batch, [context] * batch, 0, torch.float32, shuffled=shuffled
     )
-    k_BHND, v_BHND = (_gathered(given, name, context) for name in ("k_PSGD", "v_PSGE"))
+    k_BHND, v_BHND = (_gathered(given, name, context).contiguous() for name in ("k_PSGD", "v_PSGE"))
     q_BH1D = given["q_THD"][:, :, None]
     torch_call = partial(
         torch.nn.functional.scaled_dot_product_attention, q_BH1D, k_BHND, v_BHND,
         scale=given["scale"],
     )  # fmt: skip
+
+    def gathering() -> torch.Tensor:
+        held = (_gathered(given, name, context) for name in ("k_PSGD", "v_PSGE"))
+        return torch.nn.functional.scaled_dot_product_attention(q_BH1D, *held, scale=given["scale"])
+
     ours = OPERATOR.pick(given)
-    best, read = _turns({"ours": partial(ours.call, **given), "torch": torch_call}, rounds)
+    calls = {"ours": partial(ours.call, **given), "torch": torch_call, "gathering": gathering}
+    best, read = _turns(calls, rounds)
     limit = OPERATOR.work(given).bytes["memory"] / read
+    told = f"{ours.name}; limit: {read / 1e9:.1f} GB/s read in this run"
+    others = (
+        ("torch", "torch on the gathered cache", told, "" if shuffled else "≥ 80% and ≥ 1.5×"),
+        ("gathering", "torch, gathering the pages and attention", "what each step of a paged "
+         "cache costs with torch alone", ""),
+    )  # fmt: skip
     return [
         _row(
-            f"decode 8x8x64@16k, {name}",
-            f"{ours.name}; limit: {read / 1e9:.1f} GB/s read in this run",
-            best["ours"], limit, best["torch"] / best["ours"], "torch on the gathered cache",
-            "≥ 80% and ≥ 1.5×" if not shuffled else "",
+            f"decode 8x8x64@16k, {name}", what, best["ours"], limit, best[other] / best["ours"],
+            to, asked,
         )
+        for other, to, what, asked in others
     ]  # fmt: skip
 
 
 def _gathered(given: Arguments, name: str, context: int) -> torch.Tensor:
-    """A cache tensor as torch's own attention wants it: [B, H, N, D], contiguous."""
+    """A copy of a cache tensor's pages in order, as torch's attention takes it: [B, H, N, D]."""
     held = given[name][given["block_table_BP"].long()]
-    return held.flatten(1, 2)[:, :context].transpose(1, 2).contiguous()
+    return held.flatten(1, 2)[:, :context].transpose(1, 2)
 
 
 def _ragged(kv_heads: int, rounds: int) -> list[Row]:
@@ -81,7 +93,18 @@ def _ragged(kv_heads: int, rounds: int) -> list[Row]:
     calls: dict[str, Callable[[], Any]] = {
         name: partial(decode, split, False, **given) for name, split in splits.items()
     }
+    half = sum(contexts) // 2
+    even = made(8, kv_heads, 128, [1, 1], [half, half], 0, torch.float32)
+    each = partial(decode, PerHead(), False, **even)
+    calls |= {"even": each, "even, one thread": partial(_on_one_thread, each)}
     best, read = _turns(calls, rounds)
+    most = best.pop("even, one thread") / best["even"]
+    even_row = _row(
+        f"the same keys in two even contexts, {kv_heads} of 8 heads",
+        "the most that a second worker can give here, whatever the split", best["even"],
+        OPERATOR.work(even).bytes["memory"] / read, most, "one worker", "",
+    )  # fmt: skip
+    del best["even"]
     limit = OPERATOR.work(given).bytes["memory"] / read
     fixed = min((name for name in best if name.startswith("fixed")), key=lambda name: best[name])
     asked = {"one worker a head": "≥ 1.5×", fixed: "≥ 1×"} if kv_heads == 1 else {}
@@ -93,7 +116,16 @@ def _ragged(kv_heads: int, rounds: int) -> list[Row]:
         )
         for other in best
         if other != "lean"
-    ]  # fmt: skip
+    ] + [even_row]  # fmt: skip
+
+
+def _on_one_thread(call: Callable[[], Any]) -> None:
+    had = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        call()
+    finally:
+        numba.set_num_threads(had)
 
 
 def _turns(calls: dict[str, Callable[[], Any]], rounds: int) -> tuple[dict[str, float], float]:

@@ -1,7 +1,7 @@
 """What the progress bar says: a run's own report, or how far reading a long log is."""
 
 from collections.abc import Sequence
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any
 
 from engine.core.run import Run
@@ -25,6 +25,8 @@ def work_of(run: Run | None, opened: float, behind: Sequence[Feed]) -> dict[str,
         left = progress.left()
         words = f"{theme.figure(progress.done)} of {theme.figure(progress.total)}"
         words += f" · {theme.figure(left, 's')} left" if left is not None else ""
+        if not progress.total:  # nobody can say how much there is: what goes on is time
+            words = f"{monotonic() - progress.since:.0f} s"
         return {"what": progress.what, "share": round(share, 3), "words": words}
     far = [feed for feed in behind if len(feed.log) - feed.folded > LONG]
     if not far or run.state != "closed":

@@ -19,7 +19,7 @@ def reporting(done, total):
 
 def test_it_says_how_much_of_how_much_and_how_long_still():
     said = work_of(reporting(25, 100), LONG_AGO, [])
-    assert said == {"what": "training", "share": 0.25, "words": "25 of 100 · 90 s left"}
+    assert said == {"what": "training", "share": 0.25, "words": "25 of 100 · 1.5 min left"}
 
 
 def test_where_nobody_can_say_how_much_there_is_it_says_how_long_it_has_been():

@@ -49,6 +49,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
                        help="processes; those that the mesh leaves over are replicas")  # fmt: skip
     ranks.add_argument("--mesh", metavar="NAME=N,…", help="ranks in each direction: tensor, "
                        "pipeline, context, data; see --knobs for what else they share")  # fmt: skip
+    ranks.add_argument("--device", metavar="KIND",
+                       help="cpu, or cuda for a GPU each, joined by NCCL")  # fmt: skip
     ranks.add_argument("--limit", metavar="SECONDS",
                        help="longest that a phase of a step may take (default 300)")  # fmt: skip
     ranks.add_argument("--port", metavar="N", help="where ranks meet (default: any free port)")
@@ -65,8 +67,8 @@ def run(args: argparse.Namespace) -> int:
 def _recipe(args: argparse.Namespace) -> int:
     from engine.training.recipes import RECIPES, reproduce
 
-    wanted = ["validation", "set", "knobs", "random", "save", "ranks", "mesh", "limit", "port",
-              "fault", "ray"]  # fmt: skip
+    wanted = ["validation", "set", "knobs", "random", "save", "ranks", "mesh", "device",
+              "limit", "port", "fault", "ray"]  # fmt: skip
     given = [name for name in wanted if getattr(args, name) not in (None, "", False, [])]
     if given:
         recipes = ", ".join(RECIPES)
@@ -97,7 +99,7 @@ def configured(args: argparse.Namespace) -> Any:
     )  # fmt: skip
     turned = {full_name(name): value for name, value in changes(args.set).items()}
     turned |= {f"parallel.mesh.{name}": size for name, size in mesh_of(args.mesh or "").items()}
-    for name in ("limit", "port", "fault", "ray"):
+    for name in ("device", "limit", "port", "fault", "ray"):
         if getattr(args, name) is not None:
             turned[name] = getattr(args, name)
     if args.fault:

@@ -9,7 +9,8 @@ from engine.core.config import to_dict
 from engine.core.errors import BadInput
 from engine.core.paths import datasets
 
-WHERE = ("parallel", "threads", "limit", "port", "ray", "fault")  # change nothing that is learnt
+# What changes nothing that is learnt.
+WHERE = ("parallel", "device", "threads", "limit", "port", "ray", "fault")
 ZERO = "parallel.zero"
 ZEROS = {"0": "nothing", "1": "optimizer", "2": "gradients", "3": "weights"}  # stages as numbered
 TOKENS = (".npy", ".bin")  # files of token ids; any other name is a text

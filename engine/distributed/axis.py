@@ -15,6 +15,7 @@ from torch import Tensor
 
 from engine.core.events import Span
 from engine.core.tags import tag
+from engine.distributed.device import settle
 from engine.distributed.faults import PeerGone
 from engine.distributed.merge import moved
 from engine.distributed.pieces import in_pieces
@@ -51,14 +52,14 @@ class Axis:
         if self.size > 1:
             # A rank is in many groups, in some twice: the name tells which its members mean.
             number = rank.meeting.count(str(members))
-            self.group = rank.meeting.group(f"{members} {number}", self.at, self.size)
+            self.group = rank.meeting.collective(f"{members} {number}", self.at, self.size)
 
     def all_reduce(self, x: Tensor, task: str = "", largest: bool = False) -> Tensor:
         """The sum (or the largest) over all members; `x` is left alone."""
         if self.size == 1:
             return x
         found, start = x.detach().clone().contiguous(), self.rank.now()
-        self.attempt("all_reduce", task, self._reduce(found, task, largest).wait)
+        self.attempt("all_reduce", task, lambda: self._reduce(found, largest).wait())
         self.ended("all_reduce", start, self._ring(2 * found.nbytes), task)
         self.carried(-1, self._ring(2 * found.nbytes), start, task)
         return found
@@ -66,7 +67,8 @@ class Axis:
     def start_all_reduce(self, flat: Tensor, task: str = "") -> Reducing:
         """Begin to replace `flat` by the sum over all members, beside what else is done."""
         assert self.size > 1
-        return Reducing(self, self._reduce(flat, task, False), flat.nbytes, self.rank.now(), task)
+        work = self.begun("all_reduce", task, lambda: self._reduce(flat, False))
+        return Reducing(self, work, flat.nbytes, self.rank.now(), task)
 
     def all_gather(self, x: Tensor, dim: int = 0, task: str = "") -> Tensor:
         """All members' `x` one after another along `dim`; shapes are equal."""
@@ -107,7 +109,16 @@ class Axis:
         if self.size > 1:
             self.attempt("barrier", "", lambda: self.group.barrier().wait())
 
-    def attempt(self, what: str, task: str, act: Callable[[], Any]) -> Any:
+    def attempt(self, what: str, task: str, act: Callable[[], Any]) -> None:
+        """Do it to the end. Raises PeerGone where a member went away."""
+
+        def done() -> None:
+            act()
+            settle(self.rank.device)
+
+        self.begun(what, task, done)
+
+    def begun(self, what: str, task: str, act: Callable[[], T]) -> T:
         """What `act` gives, said while it waits. Raises PeerGone where a member went away."""
         self.rank.transport.say(f"waiting at {what} of {self.name} {task}".rstrip())
         try:
@@ -141,11 +152,11 @@ class Axis:
         for ahead in range(1, self.size):
             self.carried(ahead, size / self.size, start, task)
 
-    def _reduce(self, x: Tensor, task: str, largest: bool) -> Any:
+    def _reduce(self, x: Tensor, largest: bool) -> Any:
         options = dist.AllreduceOptions()
         kind = dist.ReduceOp.MAX if largest else dist.ReduceOp.SUM
         options.reduceOp = dist.ReduceOp(kind)
-        return self.attempt("all_reduce", task, lambda: self.group.allreduce([x], options))
+        return self.group.allreduce([x], options)
 
     def _exchange(self, what: str, whole: Tensor, task: str) -> Tensor:
         found = torch.empty_like(whole)

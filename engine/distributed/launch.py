@@ -19,6 +19,7 @@ import torch.distributed as dist
 
 from engine.core.errors import BadInput
 from engine.distributed import board
+from engine.distributed.device import DeviceKind, require_devices
 from engine.distributed.rank import LOOPBACK, Place, Work, main
 from engine.distributed.record import Record
 from engine.distributed.watch import Watch
@@ -34,6 +35,7 @@ def launch(
     limit: float = 60.0,
     phases: bool = False,
     port: int = 0,
+    device: DeviceKind = "cpu",
     poll: Callable[[], object] = lambda: None,
     tell: Callable[[Record], object] = lambda record: None,
     stop: Callable[[], bool] = lambda: False,
@@ -42,6 +44,7 @@ def launch(
 
     `work` is a function of a module. `limit`: seconds for all of it or, with `phases`, the longest
     in which no rank enters another phase; `port`: where they meet on loopback, 0 for any free one;
+    `device`: what each computes on;
     `poll` is called ten times a second and may raise to end it all; `tell` is given the records
     that ranks send on the way; once `stop` says so, ranks are asked to end by themselves
     (`Starter.asked`). Raises RankLost naming the rank that died, hung or raised, BadInput for a
@@ -49,6 +52,7 @@ def launch(
     """
     if not 1 <= ranks <= MOST:
         raise BadInput(f"ranks {ranks}: from 1 to {MOST} on one machine")
+    require_devices(device, ranks)
     context = server(work.__module__)
     lines = board.board(context, ranks)
     with ExitStack() as stack:
@@ -63,7 +67,7 @@ def launch(
         stack.callback(_end, processes, pipes)
         for rank in range(ranks):
             ours, theirs = context.Pipe(duplex=False)
-            place = Place(rank, ranks, LOOPBACK, where)
+            place = Place(rank, ranks, LOOPBACK, where, True, rank, ranks, device)
             process = context.Process(  # type: ignore[attr-defined]
                 target=main, args=(place, limit, lines, theirs, work, given), daemon=True,
                 name=f"rank {rank}",
@@ -92,6 +96,8 @@ def place_from(environment: Mapping[str, str]) -> Place:
             environment["MASTER_ADDR"],
             int(environment["MASTER_PORT"]),
             environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True",
+            int(environment.get("LOCAL_RANK", "0")),
+            int(environment.get("LOCAL_WORLD_SIZE", "1")),
         )
     except (KeyError, ValueError) as fault:
         raise BadInput(f"torchrun: {fault} is missing or no number; start with torchrun") from None

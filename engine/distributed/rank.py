@@ -17,6 +17,7 @@ import torch.distributed as dist
 from engine.core.errors import BadInput
 from engine.core.events import AnyEvent
 from engine.distributed import board
+from engine.distributed.device import DeviceKind, device_of, nccl_group
 from engine.distributed.faults import PeerGone
 from engine.distributed.merge import lane
 from engine.distributed.record import Record, encode
@@ -45,7 +46,7 @@ class Rank:
 
     def __init__(self, transport: Transport, starter: Starter, meeting: "Meeting") -> None:
         self.transport, self.record = transport, Record(transport.rank)
-        self.device = transport.device
+        self.device = meeting.device
         self.starter, self.meeting = starter, meeting
         self._say, self._phase = starter.say, "starting"
         transport.say = self._wait
@@ -97,12 +98,19 @@ class Place:
     address: str
     port: int
     hosted: bool = True  # somebody else holds the store; else rank 0 does
+    local: int = 0  # which of the machine's ranks this is
+    here: int = 1  # how many ranks the machine has
+    device: DeviceKind = "cpu"
 
 
 class Meeting:
-    """Where ranks find one another to make groups, and the seconds that any message may take."""
+    """Where ranks find one another to make groups, and the seconds that any message may take.
+
+    Raises BadInput where the place's device is not there.
+    """
 
     def __init__(self, place: Place, limit: float) -> None:
+        self.device = device_of(place.device, place.local, place.here)
         self.within = timedelta(seconds=limit)
         master = place.rank == 0 and not place.hosted
         self.store = dist.TCPStore(place.address, place.port, place.ranks, master, self.within,
@@ -118,6 +126,12 @@ class Meeting:
     def group(self, name: str, rank: int, ranks: int) -> Any:
         """A gloo group in which this process is `rank`; all of its ranks give it the same name."""
         return self.group_at(dist.PrefixStore(name, self.store), rank, ranks)
+
+    def collective(self, name: str, rank: int, ranks: int) -> Any:
+        """The same for tensors on the ranks' devices."""
+        if self.device.type == "cpu":
+            return self.group(name, rank, ranks)
+        return nccl_group(dist.PrefixStore(name, self.store), rank, ranks, self.within)
 
     def group_at(self, store: dist.Store, rank: int, ranks: int) -> Any:
         """A gloo group; its connections are bound to loopback where the meeting place is."""
@@ -135,7 +149,8 @@ def join(place: Place, limit: float, starter: Starter = ALONE) -> Rank:
     torch.set_num_threads(1)
     meeting = Meeting(place, limit)
     group = meeting.group("ranks", place.rank, place.ranks)
-    rank = Rank(Transport(group, place.rank, place.ranks), starter, meeting)
+    transport = Transport(group, place.rank, place.ranks, meeting.device)
+    rank = Rank(transport, starter, meeting)
     rank.transport.align()
     rank.transport.barrier()
     rank.transport.open()

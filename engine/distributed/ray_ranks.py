@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.core.errors import BadInput
+from engine.distributed.device import DeviceKind
 from engine.distributed.faults import PeerGone, RankLost, hung
 from engine.distributed.fleet import called
 from engine.distributed.rank import LOOPBACK, SLACK, Place, Starter, join
@@ -53,15 +54,19 @@ class RankActor:
         """Ask the rank to end by itself."""
         self.asked = True
 
-    def work(self, name: str, place: tuple[int, int, str, int], given: str, limit: float) -> bytes:
+    def work(
+        self, name: str, place: tuple[int, int, str, int, DeviceKind], given: str, limit: float
+    ) -> bytes:
         """Be a rank until the work is done; its record. `name` as in `fleet.called`."""
-        rank, ranks, address, port = place
+        rank, ranks, address, port, device = place
         record = Record(rank)
         starter = Starter(
             self._say, lambda each: self.told.append(encode(each)), lambda: self.asked
         )
         try:
-            here = join(Place(rank, ranks, address, port, False), limit + SLACK, starter)
+            # Ray shows each actor its own GPU only.
+            stands = Place(rank, ranks, address, port, False, device=device)
+            here = join(stands, limit + SLACK, starter)
             record = here.record
             called(name)(here, json.loads(given))
             here.transport.finish()
@@ -87,6 +92,7 @@ def launch_on_ray(
     limit: float = 60.0,
     phases: bool = False,
     address: str = "",
+    device: DeviceKind = "cpu",
     poll: Callable[[], object] = lambda: None,
     tell: Callable[[Record], object] = lambda record: None,
     stop: Callable[[], bool] = lambda: False,
@@ -99,7 +105,8 @@ def launch_on_ray(
     returns.
     """
     ray = start(address)
-    kind = ray.remote(max_restarts=0, max_concurrency=2)(RankActor)
+    gpus = {"num_gpus": 1} if device == "cuda" else {}
+    kind = ray.remote(max_restarts=0, max_concurrency=2, **gpus)(RankActor)
     actors = [kind.remote() for _ in range(ranks)]
     try:
         places = ray.get([actor.address.remote() for actor in actors], timeout=STARTING)
@@ -108,7 +115,7 @@ def launch_on_ray(
         seen(ray.get([actor.pid.remote() for actor in actors], timeout=STARTING))
         text = json.dumps(given)
         running = {
-            actor.work.remote(work, (rank, ranks, meeting, port), text, limit): rank
+            actor.work.remote(work, (rank, ranks, meeting, port, device), text, limit): rank
             for rank, actor in enumerate(actors)
         }
         return _Watching(ray, actors, running, limit, phases, poll, tell, stop).gather()

@@ -29,8 +29,9 @@ def join_torch(rank: Rank) -> None:
 
     dist.Backend.register_backend(BACKEND, make, devices=["cpu"])
     store = dist.PrefixStore("torch", meeting.store)
+    backends = f"cpu:{BACKEND}" if rank.device.type == "cpu" else f"cpu:{BACKEND},cuda:nccl"
     dist.init_process_group(
-        f"cpu:{BACKEND}", store=store, rank=rank.rank, world_size=rank.ranks,
+        backends, store=store, rank=rank.rank, world_size=rank.ranks,
         timeout=meeting.within,
     )  # fmt: skip
 
@@ -47,4 +48,4 @@ def device_mesh(axis: Axis) -> "DeviceMesh":
     """The axis as a mesh of one dimension."""
     from torch.distributed.device_mesh import DeviceMesh
 
-    return DeviceMesh.from_group(torch_group(axis.rank, axis.members), "cpu")
+    return DeviceMesh.from_group(torch_group(axis.rank, axis.members), axis.rank.device.type)

@@ -46,11 +46,16 @@ class Arriving:
 
 
 class Transport:
-    """One rank's end. `now`: seconds since the run opened; `say`: told what the rank waits for."""
+    """One rank's end. `now`: seconds since the run opened; `say`: told what the rank waits for.
 
-    def __init__(self, group: Any, rank: int, ranks: int) -> None:
+    Messages travel through host memory; what arrives lies on `device`.
+    """
+
+    def __init__(
+        self, group: Any, rank: int, ranks: int, device: torch.device | None = None
+    ) -> None:
         self.group, self.rank, self.ranks = group, rank, ranks
-        self.device = torch.device("cpu")
+        self.device = device or torch.device("cpu")
         self.origin = time.perf_counter()
         self.say: Callable[[str], None] = lambda text: None
         self.sent: list[Half] = []
@@ -66,7 +71,8 @@ class Transport:
     def send(self, target: int, tensors: Sequence[Tensor], task: str = "") -> Tensor:
         """Start sending and return; the tensors may be overwritten at once. Gives the bytes on
         their way, which are held until they have left."""
-        flat = torch.cat([t.detach().reshape(-1).contiguous().view(torch.uint8) for t in tensors])
+        parts = [t.detach().reshape(-1).contiguous().view(torch.uint8) for t in tensors]
+        flat = torch.cat(parts).cpu()
         number = self._number(self.rank, target)
         self.sent.append(Half(self.rank, target, number, flat.numel(), self.now(), task))
         work = self._try(target, lambda: self.group.send([flat], target, number))
@@ -96,7 +102,7 @@ class Transport:
         size = arriving.flat.numel()
         half = Half(arriving.source, self.rank, arriving.number, size, self.now(), arriving.task)
         self.received.append(half)
-        return unpacked(arriving.flat, arriving.shapes)
+        return unpacked(arriving.flat.to(self.device), arriving.shapes)
 
     def finish(self) -> None:
         """Wait until all that was sent has left, and until every rank is this far."""
@@ -135,13 +141,14 @@ class Transport:
     def _answer(self, other: int) -> None:
         for _ in range(ROUNDS):
             self.take(self.receive(other, [Shape((1,))]))
-            self.send(other, [torch.tensor([self.now()], dtype=torch.float64)])
+            told = torch.tensor([self.now()], dtype=torch.float64, device=self.device)
+            self.send(other, [told])
 
     def _ask(self) -> None:
         found = []
         for _ in range(ROUNDS):
             asked = self.now()
-            self.send(0, [torch.zeros(1)])
+            self.send(0, [torch.zeros(1, device=self.device)])
             (told,) = self.take(self.receive(0, [Shape((1,), torch.float64)]))
             back = self.now()
             found.append((back - asked, float(told) - (asked + back) / 2))

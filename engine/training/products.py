@@ -5,7 +5,7 @@ slower than float32 where measured (AVX2). There float32 is taken instead.
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
@@ -23,7 +23,9 @@ def narrow(precision: str, kind: str = "cpu") -> bool:
 
 def products(precision: str, kind: str = "cpu") -> AbstractContextManager[None]:
     """The context of a forward whose products have `precision`, as far as this processor goes."""
-    return torch.autocast(kind, torch.bfloat16, enabled=narrow(precision, kind))
+    if not narrow(precision, kind):
+        return nullcontext()
+    return torch.autocast(kind, torch.bfloat16)
 
 
 def at_precision(precision: str, act: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:

@@ -4,6 +4,7 @@ from typing import Any
 
 from engine.core.config import Config, knob, to_dict, update
 from engine.core.errors import BadInput
+from engine.distributed.device import DeviceKind
 from engine.distributed.mesh import fitted
 from engine.models.config import ModelConfig
 from engine.models.find import Found, find
@@ -26,6 +27,7 @@ class TrainerConfig(Config):
     held_out: float = knob(0.05, "Share of the data kept to judge by", low=0.0, high=0.5)
     judged: int = knob(65_536, "Tokens judged by at most", low=64, high=1 << 30, unit="tokens")
     random: bool = knob(False, "Begin with random weights even where the folder has some")
+    device: DeviceKind = knob("cpu", "What ranks compute on; cuda: a GPU each, joined by NCCL")
     threads: int = knob(0, "Of each process; 0: all processors shared out", low=0, high=1024)
     limit: float = knob(LIMIT, "Longest that a phase of a step may take with several ranks",
                         low=0.5, high=1e6, unit="s")  # fmt: skip
@@ -43,7 +45,8 @@ class TrainerConfig(Config):
     @property
     def alone(self) -> bool:
         """Whether this process does it all, by the plain forward."""
-        return self.ranks == 1 and self.parallel.microbatches == 1 and self.ray is None
+        plain = self.ray is None and self.device == "cpu"
+        return plain and self.ranks == 1 and self.parallel.microbatches == 1
 
 
 def on_ranks(config: TrainerConfig, ranks: int) -> TrainerConfig:

@@ -1,5 +1,6 @@
 """The driver of a training: here in this process, or on ranks that it watches."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -73,7 +74,7 @@ def run_as_rank(config: TrainerConfig, live: Live, place: Place) -> None:
         doing[0] = text
 
     try:
-        rank = join(place, config.limit, Starter(say, tell, stop))
+        rank = join(replace(place, device=config.device), config.limit, Starter(say, tell, stop))
         work(rank, to_dict(place_config))
         rank.transport.finish()
     except PeerGone as fault:
@@ -100,7 +101,7 @@ def _on_ranks(config: TrainerConfig, live: Live) -> None:
                 live.report(WHAT, int(event.tag.partition(":")[2]), config.training.steps)
 
     watched: dict[str, Any] = {"limit": config.limit, "phases": True, "poll": poll, "tell": tell}
-    watched |= {"stop": lambda: stopping}
+    watched |= {"stop": lambda: stopping, "device": config.device}
     try:
         if config.ray is None:
             records = launch(work, config.ranks, to_dict(config), port=config.port, **watched)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from engine.core.events import Level
 from engine.core.file import load
@@ -93,6 +94,18 @@ def test_a_folders_tokenizer_reads_the_text_and_goes_along(
         (["--set", "bogus=1"], "no such knob"),
         (["--set", "tokens=48", "--ranks", "2"], "cannot share evenly"),
         (["--ranks", "0"], "at least 1"),
+        (["--ranks", "3", "--mesh", "tensor=2"], "2 ranks do not divide 3"),
+        (["--ranks", "3", "--mesh", "data=2"], "3 are asked for"),
+        (["--mesh", "tensors=2"], "write NAME=N"),
+        (["--mesh", "tensor=2"], "vocabulary 97 cannot be dealt evenly to 2 tensor ranks"),
+        (["--mesh", "context=3"], "windows of 16 on 3 context ranks"),
+        (["--mesh", "pipeline=2"], "1 layers cannot be dealt to 2 stages"),
+        (["--mesh", "data=2", "--set", "zero=5"], "nothing, optimizer"),
+        pytest.param(
+            ["--ranks", "2", "--device", "cuda"],
+            "torch sees no GPU",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU"),
+        ),
         (["--fault", "nonsense"], "RANK:PHASE:STEP"),
         (["--data", "missing.npy"], "no such file"),
         (["--validation", "missing.npy"], "no such file"),

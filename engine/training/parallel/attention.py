@@ -41,7 +41,7 @@ def attend(
 def _alike(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """All three as narrow as products are taken here: torch's own attention sees to that itself."""
     kind = q.device.type
-    if not torch.is_autocast_enabled(kind):
+    if not (torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)):
         return q, k, v
     narrow = torch.get_autocast_dtype(kind)
     return q.to(narrow), k.to(narrow), v.to(narrow)

@@ -23,7 +23,7 @@ from engine.training.trainer_run import run
 from tests.engine.distributed.test_fleet import WORK
 from tests.engine.distributed.test_launch import alive
 from tests.engine.models.small import raw
-from tests.engine.training.test_faults import SHORT, losses
+from tests.engine.training.test_faults import SHORT, TWO, losses
 
 WORKS = "tests.engine.distributed.works"
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -127,8 +127,8 @@ def test_training_on_actors_finds_the_losses_of_processes(tmp_path: Path) -> Non
     found = {}
     for name, address in (("processes", None), ("actors", "")):
         config = TrainerConfig(
-            model=str(tmp_path / "tiny"), data=str(tmp_path / "tokens.npy"), threads=1, ranks=2,
-            out=str(tmp_path / name), training=SHORT, ray=address,
+            model=str(tmp_path / "tiny"), data=str(tmp_path / "tokens.npy"), threads=1,
+            out=str(tmp_path / name), training=SHORT, ray=address, parallel=TWO,
         )  # fmt: skip
         log = Run.execute(run, config).log
         times = [event.time for event in log]
@@ -143,7 +143,7 @@ def test_a_training_actor_that_is_killed_is_named(tmp_path: Path) -> None:
     (tmp_path / "tiny" / "config.json").write_text(json.dumps(raw("llama-2", num_hidden_layers=1)))
     np.save(tmp_path / "tokens.npy", np.tile(np.arange(2, 50, dtype=np.uint16), 20))
     config = TrainerConfig(
-        model=str(tmp_path / "tiny"), data=str(tmp_path / "tokens.npy"), threads=1, ranks=2,
+        model=str(tmp_path / "tiny"), data=str(tmp_path / "tokens.npy"), threads=1, parallel=TWO,
         out=str(tmp_path / "out"), training=SHORT, ray="", fault="1:backward:3",
     )  # fmt: skip
     with pytest.raises(RankLost, match="rank 1: ") as lost:

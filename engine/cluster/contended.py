@@ -20,6 +20,7 @@ from engine.training.pipeline import PipelineConfig, Worked
 from engine.training.plan import SENDS, Kind
 from engine.training.plan_columns import CODES, NOBODY, B, Columns, F, I, W
 from engine.training.plan_times import Timed, timed
+from engine.training.stage_cost import Traffic
 
 MOST = 1_000_000  # messages of a run
 REDUCE, STEP = CODES[Kind.REDUCE_GRAD], CODES[Kind.STEP]
@@ -110,7 +111,11 @@ def _slowed(
 def _bounded(made: Worked, table: Columns, found: Places, kind: str) -> None:
     """Raises BadInput for what would take minutes."""
     ends = int((table.waits != NOBODY).sum()) + int(np.isin(table.kind, SEND_CODES).sum())
-    messages = ends * found.replicas * found.devices
+    rings = [bool(moves.tensor) + bool(moves.context) for moves in made.share.within]
+    counts = [int((table.kind == CODES[Kind.F]).sum())]
+    counts.append(int(np.isin(table.kind, [I, B]).sum()))
+    inside = sum(ring * count for ring, count in zip(rings, counts, strict=True))
+    messages = (ends + inside) * found.replicas * found.devices
     if kind:
         group = found.replicas * found.context
         rounds = algorithm(kind).patterns(group, found.beside())
@@ -125,8 +130,9 @@ def _bounded(made: Worked, table: Columns, found: Places, kind: str) -> None:
 
 @dataclass
 class _Playing:
-    """A graph of work that is being built. `task` [replicas][actions]: the number of each action,
-    numbered alike in all replicas; a collective and a transfer are over when theirs is."""
+    """A graph of work that is being built. `task` [replicas][actions]: the number of the task with
+    which each action is over, numbered alike in all replicas; `first`: of the one it begins with,
+    which is another where a rank's devices give one another something in a pass."""
 
     made: Worked
     table: Columns
@@ -140,12 +146,40 @@ class _Playing:
         took = self.made.costs.passes[table.kind, table.stage].copy()
         moves = np.isin(table.kind, [CODES[k] for pair in SENDS.items() for k in pair])
         took[moves | ((table.kind == REDUCE) & (len(self._group()) > 1))] = 0.0
+        self.first: list[list[int]] = []
         self.task: list[list[int]] = []
+        within = {CODES[kind]: self.made.within(kind) for kind in (Kind.F, Kind.I, Kind.B)}
+        shares = [within.get(kind, Traffic()) for kind in table.kind.tolist()]
+        ranks = table.rank.tolist()
         for replica in range(self.places.replicas):
-            own = took * self.slower[replica]
-            self.task.append([self.work.compute(seconds) for seconds in own.tolist()])
+            own = (took * self.slower[replica]).tolist()
+            facts = zip(ranks, own, self.slower[replica].tolist(), shares, strict=True)
+            ends = [self._pass(replica, *each) for each in facts]
+            self.first.append([first for first, _ in ends])
+            self.task.append([last for _, last in ends])
         self.before = np.arange(len(took)) - 1
         self.before[table.first[:-1][np.diff(table.first) > 0]] = NOBODY
+
+    def _pass(
+        self, replica: int, stage: int, seconds: float, slower: float, moves: Traffic
+    ) -> tuple[int, int]:
+        """The first and the last task of an action of so many seconds of work: keys and values go
+        round the context ranks beside the scores, sums round the tensor ranks beside nothing."""
+        chunks = max(1, self.made.plan.chunks)
+        if not moves.tensor and not moves.context:
+            task = self.work.compute(seconds)
+            return task, task
+        found = self.places
+        beside = min(seconds, slower * moves.beside / chunks)
+        first = self.work.compute(seconds - beside)
+        done = [self.work.compute(beside, [first])]
+        devices = self._devices(stage, replica)
+        after = [devices[each] for each in found.next_context()]
+        done += self.work.sends(devices, after, moves.context / chunks, [first], flowing=True)
+        ready = self.work.join(done)
+        after = [devices[each] for each in found.next_tensor()]
+        sums = self.work.sends(devices, after, moves.tensor / chunks, [ready], flowing=True)
+        return first, self.work.join(sums)
 
     def _group(self) -> list[int]:
         return self.places.group(0, 0)
@@ -157,14 +191,15 @@ class _Playing:
         facts = (self.before, table.waits, table.rank, table.kind, table.microbatch)
         rows = list(zip(*(column.tolist() for column in facts), strict=True))
         for replica, task in enumerate(self.task):
+            first = self.first[replica]
             for action, (before, waits, rank, kind, microbatch) in enumerate(rows):
                 if before != NOBODY:
-                    self.work.wait(task[action], task[before])
+                    self.work.wait(first[action], task[before])
                 if waits != NOBODY and rows[waits][2] == rank:
-                    self.work.wait(task[action], task[waits])
+                    self.work.wait(first[action], task[waits])
                 elif waits != NOBODY:
                     done = self._send(replica, rows[waits][2], rank, microbatch, [task[waits]])
-                    self.work.wait(task[action], *done)
+                    self.work.wait(first[action], *done)
                 elif kind in SEND_CODES:
                     other = lowered[action]
                     ready = [task[b] for b in (before, rows[other][0]) if b != NOBODY]
@@ -238,9 +273,9 @@ class _Playing:
         """A transfer or a collective lasts from when its rank came to it."""
         shared = np.isin(self.table.kind, [REDUCE, *_codes(SENDS), *_codes(SENDS.values())])
         found = []
-        for task in self.task:
-            numbers = np.array(task, np.int64)
-            start, stop = played.start[numbers].copy(), played.stop[numbers]
+        for first, task in zip(self.first, self.task, strict=True):
+            start = played.start[np.array(first, np.int64)].copy()
+            stop = played.stop[np.array(task, np.int64)]
             there = np.where(self.before == NOBODY, 0.0, stop[np.maximum(self.before, 0)])
             start[shared] = there[shared]
             found.append(Timed(self.table, start, stop))

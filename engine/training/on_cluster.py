@@ -80,6 +80,16 @@ class Places:
             rank = replica * self.stages + stage
         return (rank * self.context + context) * self.tensor + tensor
 
+    def next_tensor(self) -> list[int]:
+        """Of each device of a rank, by place, the next one of its tensor ranks, in a ring."""
+        c, t = self.context, self.tensor
+        return [at * t + (part + 1) % t for at in range(c) for part in range(t)]
+
+    def next_context(self) -> list[int]:
+        """The same of its context ranks."""
+        c, t = self.context, self.tensor
+        return [(at + 1) % c * t + part for at in range(c) for part in range(t)]
+
     def group(self, stage: int, tensor: int) -> list[int]:
         """The devices that sum this part of a stage's gradients."""
         return [

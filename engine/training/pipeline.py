@@ -16,7 +16,7 @@ from engine.training.plan import Action, Kind, Plan, plan
 from engine.training.plan_columns import CODES
 from engine.training.plan_times import Costs
 from engine.training.policies.one_forward_one_backward import OneForwardOneBackward
-from engine.training.stage_cost import Share, StageCost
+from engine.training.stage_cost import Share, StageCost, Traffic
 from engine.training.stage_costs.given import Given
 
 
@@ -74,12 +74,18 @@ class Worked:
     share: Share
 
     def on_network(self) -> "Worked":
-        """The same with the boundary's way over the network left to a clock that plays it."""
-        sent = self.share.sent / max(1, self.plan.chunks)
+        """The same with what travels left to a clock that plays it: the boundary's way, and what
+        devices of a rank give one another."""
         passes = self.costs.passes.copy()
         for kind in (Kind.F, Kind.I, Kind.B):
-            passes[CODES[kind]] -= sent
+            moved = self.share.sent + self.within(kind).seconds
+            passes[CODES[kind]] -= moved / max(1, self.plan.chunks)
         return replace(self, costs=replace(self.costs, passes=passes))
+
+    def within(self, kind: Kind) -> Traffic:
+        """Traffic among a rank's devices in a pass of all its layers."""
+        forward, backward = self.share.within
+        return {Kind.F: forward, Kind.I: backward, Kind.B: backward}.get(kind, Traffic())
 
 
 def worked(config: PipelineConfig) -> Worked:

@@ -61,13 +61,18 @@ class Work:
         return self._add(self.ways[way].latency, size, way, after)
 
     def sends(
-        self, sources: Sequence[int], targets: Sequence[int], size: float, after: Sequence[int]
-    ) -> list[int]:
-        """A message of `size` bytes from each rank to the one beside it; their numbers."""
+        self, sources: Sequence[int], targets: Sequence[int], size: float, after: Sequence[int],
+        flowing: bool = False,
+    ) -> list[int]:  # fmt: skip
+        """A message of `size` bytes from each rank to the one beside it; their numbers. `flowing`:
+        without the ways' latency, as many messages one after another that overlap it."""
         pairs = zip(sources, targets, strict=True)
         ways = [self._way(*pair) if size > 0 else NO_WAY for pair in pairs]
         numbers = list(range(len(self), len(self) + len(ways)))
-        self.seconds += [self.ways[way].latency if way != NO_WAY else 0.0 for way in ways]
+        late = [way != NO_WAY and not flowing for way in ways]
+        self.seconds += [
+            self.ways[way].latency if there else 0.0 for way, there in zip(ways, late, strict=True)
+        ]
         self.size += [size if way != NO_WAY else 0.0 for way in ways]
         self.way += ways
         for each in after:

@@ -11,7 +11,7 @@ from engine.core.errors import BadInput
 from engine.hardware.device import Device, device
 from engine.hardware.link import link
 from engine.training import transformer_cost as cost
-from engine.training.stage_cost import Share, StageCost
+from engine.training.stage_cost import Share, StageCost, Traffic
 from engine.training.transformer_cost import Shape
 
 FITTED = 0.686  # of the peak; see datasets/megatron.toml
@@ -88,6 +88,7 @@ class Transformer(StageCost):
             update=held / owners * UPDATE / self._memory(there),
             boundary=cost.boundary_bytes(shape),
             sent=across,
+            within=self._within(shape, there, layers, gathered),
             activations=layers * cost.activation_bytes(shape),
             kept=1.0,
             weights=counted * WEIGHT,
@@ -130,7 +131,7 @@ class Transformer(StageCost):
         rate, memory, t = self._rate(there), self._memory(there), self.tensor
         forward, backward = cost.elementwise_bytes(shape)
         once, twice = cost.all_reduces(shape)
-        reduce = 2 * (t - 1) / t * cost.boundary_bytes(shape) / self._near(there) if t > 1 else 0.0
+        reduce = self._summed(shape) / self._near(there) if t > 1 else 0.0
         split = t * self.context
         matrices = (cost.layer_flops(shape) - cost.scores_flops(shape)) / split / rate
         scores, again = (f(shape) / split / rate for f in (cost.scores_flops, cost.again_flops))
@@ -142,6 +143,29 @@ class Transformer(StageCost):
             + twice * reduce,
             matrices,
         )  # fmt: skip
+
+    def _summed(self, shape: Shape) -> float:
+        """Bytes that a tensor rank sends in a ring all-reduce of one layer's output."""
+        t = self.tensor
+        return 2 * (t - 1) / t * cost.boundary_bytes(shape)
+
+    def _within(
+        self, shape: Shape, there: Device, layers: float, gathered: float
+    ) -> tuple[Traffic, Traffic]:
+        """What of `_layer`'s times and of the boundary's gathering is traffic, forward and
+        backward."""
+        if self.tensor * self.context == 1:
+            return Traffic(), Traffic()
+        near = self._near(there)
+        ring = layers * cost.ring_bytes(shape)
+        rate = self._rate(there) * self.tensor * self.context
+        scores = layers * cost.scores_flops(shape) / rate if ring else 0.0
+        found = []
+        for times, sums in zip((1, 2), cost.all_reduces(shape), strict=True):
+            tensor = layers * sums * self._summed(shape) + gathered * near
+            exposed = max(0.0, times * (ring / self._around(there) - scores))
+            found.append(Traffic(tensor, times * ring, times * scores, tensor / near + exposed))
+        return found[0], found[1]
 
     def _around(self, there: Device) -> float:
         """Bytes per second of the context ring: within a node where it fits beside the tensor

@@ -1,11 +1,12 @@
 """Plans on clusters whose links are shared: closed forms, bytes, and what is refused."""
 
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
 import pytest
 
-from engine.cluster.contended import MOST, play
+from engine.cluster.contended import MOST, PASSES, play
 from engine.cluster.pipeline import run
 from engine.cluster.pipeline_contended import USE, averaged
 from engine.core.config import update
@@ -20,6 +21,7 @@ from engine.training.bubble import of_log
 from engine.training.on_cluster import AllReduce, OnCluster, places
 from engine.training.pipeline import PipelineConfig, worked
 from engine.training.plan_times import timed
+from engine.training.stage_cost import Traffic
 
 SIZE = 1e8
 SENT = {"passes.boundary": SIZE, "passes.gradients": 0.0}
@@ -142,6 +144,78 @@ def test_tensor_ranks_send_parts_and_sum_their_own_gradients():
     assert share.sent > 0
     without = timed(worked(asked).plan, worked(asked).on_network().costs).end
     assert without < timed(worked(asked).plan, worked(asked).costs).end
+
+
+WIDE = {"passes": "transformer", "passes.hidden": 1024, "passes.layers": 8, "passes.heads": 16,
+        "passes.data": 1, "ranks": 1, "microbatches": 4, "cluster.name": "selene"}  # fmt: skip
+WITHIN = {
+    "tensor": {"passes.tensor": 4},
+    "context": {"passes.tensor": 1, "passes.context": 2},
+    "both": {"passes.tensor": 4, "passes.context": 2, "passes.recompute": "none"},
+    "a ring that is waited for": {"passes.tensor": 4, "passes.context": 2, "passes.sequence": 256},
+    "a ring between nodes": {"passes.tensor": 8, "passes.context": 2},
+}
+
+
+def passes_end(times) -> float:
+    return float(times.stop[np.isin(times.columns.kind, PASSES)].max())
+
+
+def wide(**turned) -> PipelineConfig:
+    dotted = {path.replace("__", "."): value for path, value in turned.items()}
+    return update(PipelineConfig(), {**WIDE, **dotted})
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_what_devices_of_a_rank_give_one_another_is_the_closed_form_alone(name):
+    asked = wide(**WITHIN[name])
+    made = worked(asked)
+    done = play(asked, made)
+    assert made.share.within[0].seconds > 0 or name == "context"
+    assert passes_end(done.times[0]) == pytest.approx(
+        passes_end(timed(made.plan, made.costs)), rel=1e-12
+    )
+    # All bytes are on the links: forward and backward of each microbatch, from every device.
+    moved = sum(m.tensor + m.context for m in made.share.within) * made.plan.microbatches
+    found = done.places
+    out = sum(done.carried[2 * device] for device in range(found.devices))
+    if name != "a ring between nodes":
+        summed = sum(each.bytes for each in done.sent)
+        sums = 2 * made.share.gradients * (found.context - 1) / found.context * found.devices
+        assert summed == 0 and out == pytest.approx(moved * found.devices + sums)
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zb_h1", "interleaved_1f1b"])
+def test_so_it_is_in_a_pipeline_whose_stages_have_a_node_each(schedule):
+    asked = wide(schedule=schedule, ranks=2, passes__tensor=8)
+    made = worked(asked)
+    whole = replace(made, share=replace(made.share, within=(Traffic(), Traffic())))
+    assert play(asked, made).end == pytest.approx(play(asked, whole).end, rel=1e-12)
+
+
+def test_a_slow_or_shared_link_of_a_rank_s_devices_slows_the_step():
+    """Eight tensor ranks' rings of two nodes leave by as many adapters, or all by one; a tensor
+    group that does not fit a node crosses one too."""
+    took = {}
+    for adapters in (8, 4, 1):
+        asked = wide(passes__tensor=8, passes__context=2, passes__sequence=512,
+                     cluster__adapters=adapters)  # fmt: skip
+        done = play(asked, worked(asked))
+        took[adapters] = passes_end(done.times[0])
+    made = worked(asked)
+    far = link("infiniband-200")
+    alone = passes_end(timed(made.plan, made.costs))
+    assert took[8] == pytest.approx(alone, rel=1e-12)
+    ring = 4 * sum(moves.context for moves in made.share.within) / (0.8 * far.bandwidth)
+    # The ring is all that is waited for beside: what is longer is seven rings of eight.
+    assert took[1] - took[8] == pytest.approx(7 * ring, rel=1e-6)
+    assert took[8] < took[4] < took[1]
+    lanes = {level.lane for level in Run.execute(run, asked).log.of(Level) if level.name == USE}
+    assert {"node 0 adapter 0 out", "node 1 adapter 0 in", "device 3 out"} <= lanes
+    crossing = wide(passes__tensor=16)
+    made = worked(crossing)
+    closed = passes_end(timed(made.plan, made.costs))
+    assert passes_end(play(crossing, made).times[0]) > 2 * closed
 
 
 @pytest.mark.parametrize(("turned", "says"), [

@@ -1,15 +1,11 @@
 """The sizes of a tiny transformer of any family the engine loads, for training on a mesh."""
 
-from typing import Any, Literal
+from typing import Any
 
 from engine.core.config import Config, knob
 from engine.models.config import ModelConfig
 from engine.models.families import FAMILIES, parse
-
-Family = Literal[
-    "llama", "mistral", "qwen2", "qwen3", "gemma2", "gpt2", "mixtral", "qwen3_moe", "deepseek_v2",
-    "deepseek_v3",
-]  # fmt: skip
+from engine.training.family import Family
 
 
 class Sizes(Config):

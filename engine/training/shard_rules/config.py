@@ -6,12 +6,9 @@ from engine.core.config import Config, knob
 from engine.core.errors import BadInput
 from engine.models.config import ModelConfig
 from engine.models.families import FAMILIES, parse
+from engine.training.family import Family
 from engine.training.shard_rules.rules import Rules
 
-Family = Literal[
-    "llama", "mistral", "qwen2", "qwen3", "gemma2", "gpt2", "mixtral", "qwen3_moe", "deepseek_v2",
-    "deepseek_v3",
-]  # fmt: skip
 PUBLIC: dict[str, str] = {
     "llama": "llama-3.1-70b",
     "mistral": "mistral-7b",

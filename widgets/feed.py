@@ -2,7 +2,7 @@
 
 import logging
 from bisect import bisect_right
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 from engine.core.log import Log
@@ -10,9 +10,9 @@ from widgets.fold import Fold, History
 from widgets.view import Drawing, View
 
 CHUNK = 512  # events folded between two looks at the clock
-REST = (
-    2.0  # a drawing rests this many times as long as it took, so that dear ones update less often
-)
+# A drawing rests this many times as long as it took the processor, so that dear ones update less
+# often. Waiting for a processor that others keep busy is not counted: it would only add to the wait.
+REST = 2.0
 
 
 class Feed:
@@ -94,7 +94,7 @@ class Feed:
         wanted = (self.folded, cursor)
         if self._shown == wanted and not again:
             return False
-        begun = perf_counter()
+        begun = thread_time()
         try:
             if self._frame is None or self.is_stale:
                 self._frame, self._framed = self.state.frame(), self.folded
@@ -103,8 +103,7 @@ class Feed:
             self._fail(fault)
             return False
         self._shown = wanted
-        now = perf_counter()
-        self._rest_until = now + REST * (now - begun)
+        self._rest_until = perf_counter() + REST * (thread_time() - begun)
         return True
 
     def _fail(self, fault: Exception) -> None:

@@ -23,7 +23,7 @@ from widgets.track import GRACE, Track
 from widgets.transport import Cursor, Transport
 from widgets.view import view
 
-PERIOD = 25  # milliseconds between ticks
+PERIOD = 16  # milliseconds between ticks: as often as a screen shows another picture
 QUICK = 4  # the same while a run that has just begun may end at any moment
 BUDGET = 0.02  # seconds a tick may fold
 EAGER = 0.1  # the same where a run that is over has just come: there is nothing else to look at

@@ -70,7 +70,7 @@ class Chart {
     });
     this.laid = this.plots;
     this.below = across ? this.plots : this.plots.slice(-1); // those with an axis below
-    const wanted = [rows, each, this.stage.root.clientWidth < 760, !!this.stage.frame.note].join();
+    const wanted = [rows, each, this.stage.root.classList.contains("narrow"), !!this.stage.frame.note].join();
     if (this.wanted !== wanted) {
       this.wanted = wanted;
       const around = this.stage.root.clientHeight - this.stage.body.clientHeight;

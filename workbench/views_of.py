@@ -36,9 +36,14 @@ def views_of(log: Log) -> tuple[str, ...]:
         found = ["threads", *(name for name in found if name != "token_river")]
     if any(type(event) is Blob and event.name.startswith("curve/") for event in log):
         found.insert(0, "curves")
-    if not found and Span in kinds:
-        found = ["schedule"]
+    if Span in kinds and (not found or _has_passes(log)):
+        found.append("schedule")
     return tuple(found[:MOST])
+
+
+def _has_passes(log: Log) -> bool:
+    """Whether ranks tell their forwards and backwards."""
+    return any(type(event) is Span and event.name in ("F", "B") for event in log)
 
 
 def _has_threads(log: Log) -> bool:

@@ -65,6 +65,13 @@ def test_levels_of_another_run_are_asked_about_in_general_and_named_by_lane():
     assert picture(prepare(folded(LevelsFold(), levels(3))), 0.0, "").question == ""
 
 
+def test_memory_that_ranks_hold_leaves_the_room_to_other_quantities():
+    names = ("memory/weights", "memory/gradients", "memory/optimiser", "loss", "rate")
+    events = [Level(1.0, "rank 0", name, 1.0) for name in names]
+    plots = picture(prepare(folded(LevelsFold(), events)), 0.0, "").plots
+    assert [plot.title for plot in plots] == ["loss", "rate", "memory/weights"]
+
+
 def test_the_figures_are_the_levels_at_the_cursor():
     ready = prepare(folded(LevelsFold(), levels(20)))
     shown = {what: text for text, what in picture(ready, 0.055, "").figures}

@@ -182,11 +182,13 @@ def test_ctrl_c_saves_a_checkpoint_and_the_same_command_goes_on(
 
 
 @pytest.mark.slow  # loads torch three times
-@pytest.mark.parametrize("fault", ["", "1:backward:3"])
-def test_torchrun_trains_too(fault: str, place: Path, root: Path) -> None:
+@pytest.mark.parametrize(
+    ("mesh", "fault"), [("data=2", ""), ("context=2", ""), ("context=2", "1:backward:3")]
+)
+def test_torchrun_trains_too(mesh: str, fault: str, place: Path, root: Path) -> None:
     code = "import sys; from workbench.cli import main; sys.exit(main(sys.argv[1:]))"
     (place / "go.py").write_text(code)
-    more = ["--limit", "60", *(["--fault", fault] if fault else [])]
+    more = ["--limit", "60", "--mesh", mesh, *(["--fault", fault] if fault else [])]
     begun = time.monotonic()
     ran = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1",
@@ -199,6 +201,6 @@ def test_torchrun_trains_too(fault: str, place: Path, root: Path) -> None:
         assert "rank 1: lost to rank 0" in ran.stderr
         return
     assert ran.returncode == 0, ran.stderr
-    main(words(place, "ranks", "--ranks", "2"))
+    main(words(place, "ranks", "--mesh", mesh))
     ours, theirs = (losses(place / out / "training.run") for out in ("ranks", "out"))
     assert ours == theirs

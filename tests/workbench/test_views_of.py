@@ -1,6 +1,6 @@
 """Which views a log without a study gets."""
 
-from engine.core.events import Branch, Level, Opened, Token
+from engine.core.events import Branch, Level, Opened, Span, Token
 from engine.core.log import Log
 from workbench.views_of import views_of
 
@@ -23,3 +23,9 @@ def test_at_most_four_views_and_the_text_only_once():
     )
     names = views_of(log)
     assert len(names) <= 4 and "token_river" not in names
+
+
+def test_a_training_on_ranks_shows_its_losses_and_its_ranks():
+    told = [Level(1.0, "training", "loss", 3.0), Span(1.0, "training", "steps", 0.0, tag="0:1")]
+    assert views_of(Log(told)) == ("levels",)
+    assert views_of(Log([*told, Span(2.0, "rank 0", "F", 1.0)])) == ("levels", "schedule")

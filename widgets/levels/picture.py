@@ -54,7 +54,8 @@ def picture(ready: dict[str, Any], cursor: float, chosen: str) -> Picture:
     if not levels:
         return Picture(empty="No levels yet: start a run, or open one that has steps.")
     grouped = {name for _, _, rows in GROUPS for name, _, _ in rows} | set(HIDDEN)
-    others = [name for name in levels if name not in grouped][:MORE]
+    # What ranks hold of memory stands under their lanes already: curves of a loss go before it.
+    others = sorted((name for name in levels if name not in grouped), key=_is_memory)[:MORE]
     groups = (*GROUPS, *((name.replace("_", " "), "", ((name, name, 0),)) for name in others))
     plots = tuple(
         plot
@@ -63,6 +64,10 @@ def picture(ready: dict[str, Any], cursor: float, chosen: str) -> Picture:
     )
     question = "" if grouped & levels.keys() else OTHER
     return Picture(plots, _figures(ready, cursor), question=question)
+
+
+def _is_memory(name: str) -> bool:
+    return name.startswith("memory/")
 
 
 def _plot(

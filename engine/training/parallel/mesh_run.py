@@ -45,7 +45,8 @@ class Beginning(NamedTuple):
 
 
 class MeshRun:
-    """`peaks`: bytes held between forward and backward; `enter` is told each phase of a step."""
+    """`peaks`: bytes held between forward and backward of the last step, where it was not a plan of
+    passes; `enter` is told each phase of a step."""
 
     def __init__(
         self, rank: Rank, dealing: Dealing, given: Beginning,
@@ -162,7 +163,7 @@ class MeshRun:
         forward = at_precision(self.precision, stage)
         self.enter("forward")
         loss = in_pieces(self.rank, "F", lambda: stage.loss(forward(ids_BT), targets_BT) / tokens)
-        self.peaks.append(levels(self.rank, self.trained))
+        self.peaks = [levels(self.rank, self.trained)]
         self.enter("backward")
         in_pieces(self.rank, "B", loss.backward)
         return loss.detach()

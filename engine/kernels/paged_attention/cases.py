@@ -59,6 +59,7 @@ CASES = (
     case("decode-one-head", 1, 1, 16, [1], [700]),
     case("decode-odd", 6, 2, 20, [1, 0, 1], [530, 9, 258], size=7, values=24),
     case("decode-window", 5, 5, 80, [1, 1], [600, 40], window=300, softcap=5.0),
+    case("decode-many-on-one", 11, 1, 48, [1, 1], [400, 3], size=7),
     case("chunks", 12, 4, 64, [5, 0, 1, 40], [300, 17, 60, 40]),
 )
 SIZES = (

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from engine.kernels.compiled import body, inner, pasted
-from engine.kernels.lanes import LANES
+from engine.kernels.lanes import LANES, WIDE
 from engine.kernels.matmul.panels_cpu import GROUP
 from engine.kernels.paged_attention.gathered import scores, weighted
 from engine.kernels.paged_attention.stream_cpu import WIDTHS, attend_stream, find, state
@@ -19,8 +19,11 @@ from engine.kernels.rows import exponentials, largest, part, read
 BLOCK = 64  # keys between two looks at the maximum
 NOTHING = np.float32(-np.inf)
 
-_score_one, _score_two, _score_four = scores(1), scores(2), scores(4)
+MOST = 8 if WIDE else 4  # queries at once: registers bound their sums
+TALL = (GROUP + 1) // 2  # panels of eight queries' values: as many sums as of four
+_score_one, _score_two, _score_four, _score_eight = (scores(rows) for rows in (1, 2, 4, 8))
 _weigh_one, _weigh_two, _weigh_four = (weighted(rows, GROUP) for rows in (1, 2, 4))
+_weigh_eight = weighted(8, TALL)
 _weigh_panel = weighted(1, 1)
 
 
@@ -37,12 +40,15 @@ def numbers(rows: int) -> int:
 
 @pasted
 def _score(q, q_at, rows, k, places, at, ahead, head, dim, count, out, to):
-    """out[r · BLOCK + j] = q_r · k_j for 1, 2 or 4 queries and a strip of keys."""
+    """out[r · BLOCK + j] = q_r · k_j for 1, 2, 4 or 8 queries and a strip of keys."""
     whole = dim // LANES
     j = 0
     while j < count:
         here, then = at + j, ahead + j
-        if rows == 4:
+        if rows == 8:
+            _score_eight(q, q_at, dim, k, places, here, then, head, dim, whole, out, to + j, BLOCK)
+            j += 2
+        elif rows == 4:
             _score_four(q, q_at, dim, k, places, here, then, head, dim, whole, out, to + j, BLOCK)
             j += 4
         elif rows == 2:
@@ -63,10 +69,14 @@ def _score(q, q_at, rows, k, places, at, ahead, head, dim, count, out, to):
 
 @pasted
 def _weigh(p, p_at, rows, v, places, at, then, head, dim, count, old, old_at, out, to):
-    """out_r = out_r · old_r + Σ_j p[r, j] · v_j for 1, 2 or 4 queries and a strip of values."""
-    d = 0
-    while dim - d >= GROUP * LANES:
-        if rows == 4:
+    """out_r = out_r · old_r + Σ_j p[r, j] · v_j for 1, 2, 4 or 8 queries and a strip of values."""
+    d, panels = 0, TALL if rows == 8 else GROUP
+    while dim - d >= panels * LANES:
+        if rows == 8:
+            _weigh_eight(
+                p, p_at, BLOCK, v, places, at, then, head, dim, d, count, old, old_at, out, to, dim
+            )
+        elif rows == 4:
             _weigh_four(
                 p, p_at, BLOCK, v, places, at, then, head, dim, d, count, old, old_at, out, to, dim
             )
@@ -78,7 +88,7 @@ def _weigh(p, p_at, rows, v, places, at, then, head, dim, count, old, old_at, ou
             _weigh_one(
                 p, p_at, BLOCK, v, places, at, then, head, dim, d, count, old, old_at, out, to, dim
             )
-        d += GROUP * LANES
+        d += panels * LANES
     for row in range(rows):
         from_, to_row, column = p_at + row * BLOCK, to + row * dim, d
         while dim - column >= LANES:
@@ -113,12 +123,17 @@ def _soften(scores, row, count, softcap, best, below, old):
 
 @inner
 def _gather(members, share, groups, at):
-    """Queries that go together: 4, 2 or 1 on one key head. First query, how many, head; of each."""
+    """Queries that go together: 8, 4, 2 or 1 on one key head. First query, how many, head of each.
+
+    Eight read a key once for all, so that what comes next is asked for evenly in time.
+    """
     count = 0
     for member in range(members):
         row = 0
         while row < share:
-            rows = 4 if share - row >= 4 else min(share - row, 2)
+            rows = MOST
+            while rows > share - row:
+                rows //= 2
             groups[at + 3 * count] = member * share + row
             groups[at + 3 * count + 1], groups[at + 3 * count + 2] = rows, member
             row += rows

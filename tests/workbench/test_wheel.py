@@ -1,5 +1,6 @@
 """The wheel in an empty environment, away from the source tree: all of it is there and works."""
 
+import json
 import os
 import subprocess
 import sys
@@ -30,8 +31,11 @@ def environment(tmp_path_factory):
     return folder
 
 
-def run(environment, *words):
-    """What a command of the environment prints, run outside the source tree."""
+def run(environment, *words, codes=(0,)):
+    """What a command of the environment prints, run outside the source tree.
+
+    Its exit code must be one of `codes`.
+    """
     own = environment / "env/bin"
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "JUPYTER"))}
     clean |= {"PATH": f"{own}:{clean['PATH']}", "HOME": str(environment / "elsewhere")}
@@ -40,7 +44,7 @@ def run(environment, *words):
     done = subprocess.run(
         program, cwd=place, env=clean, capture_output=True, text=True, timeout=LONG
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.returncode in codes, done.stderr[-2000:]
     return done.stdout + done.stderr
 
 
@@ -63,7 +67,12 @@ def test_a_study_runs_and_its_claims_are_checked(environment):
     small = ("--set", "workload.count=3", "--json")
     found = run(environment, "workbench", "run", "flover", *small)
     assert '"finished": 3' in found
-    assert "exact" in run(environment, "workbench", "check", "flover", "--fast")
+    words = ("workbench", "check", "flover", "--fast", "--json")
+    said = run(environment, *words, codes=(0, 1))  # 1: one does not hold
+    judged, _ = json.JSONDecoder().raw_decode(said)
+    assert {"exact", "measured", "modelled"} == {claim["grade"] for claim in judged}
+    # How quick it is depends on what else the machine does.
+    assert all(claim["holds"] for claim in judged if claim["grade"] != "measured"), judged
 
 
 def test_the_app_serves_a_study_s_page(environment, tmp_path):

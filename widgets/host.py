@@ -36,6 +36,7 @@ class Stage(param.Parameterized):
 
     chosen = param.String(default="", doc="the owner lit up in every view; empty for none")
     is_dark = param.Boolean(default=False)
+    goes_on = param.Boolean(default=False, doc="whether the (first) run does")
 
     def __init__(self, names: Sequence[str], tracks: int = 1) -> None:
         super().__init__()
@@ -154,6 +155,7 @@ class Stage(param.Parameterized):
             behind = self._fold(due, now + (EAGER if self._is_new else BUDGET))
             self._show(due, behind)
             self.transport.refresh(work_of(self.tracks[0].run, self.tracks[0].opened, behind))
+            self.goes_on = self.transport.bar.live
             if self.tracks[0].knows_steps:
                 self.transport.know_steps()
             shown = all(feed.is_shown(self.cursor.now) for feed in self.sighted)

@@ -3,6 +3,7 @@
 import tempfile
 from html import escape
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import panel as pn
@@ -19,6 +20,8 @@ from workbench.trace_in import SUFFIXES, open_log
 from workbench.views_of import views_of
 
 UPLOAD = 256 << 20  # bytes of an opened file, at most
+PAUSE = 1.0  # seconds between figures of a run that goes on
+SHARE = 20  # and at least so many times as long as they take
 
 
 class RunsPage:
@@ -62,7 +65,7 @@ class RunsPage:
         self.stage.open(run)
         self.place.objects = [
             self._downloads(run, self.choice.value.removesuffix(".run")),
-            html(figures_table(rows(run.log)), margin=(0, 0, 20, 0)),
+            Figures(run, self.stage).pane,
             self.stage.__panel__(),
         ]
         self.stage.start()
@@ -101,6 +104,26 @@ class RunsPage:
             )
         ]
         return self.shell.page
+
+
+class Figures:
+    """The table of a run's figures, told anew while the run goes on."""
+
+    def __init__(self, run: Run, stage: Stage) -> None:
+        self.run, self._due = run, 0.0
+        self.pane = html("", margin=(0, 0, 20, 0))
+        stage.cursor.param.watch(self._grown, "duration")
+        stage.param.watch(self._tell, "goes_on")
+        self._tell()
+
+    def _grown(self, *_: Any) -> None:
+        if perf_counter() >= self._due:
+            self._tell()
+
+    def _tell(self, *_: Any) -> None:
+        begun = perf_counter()
+        self.pane.object = figures_table(rows(self.run.log))
+        self._due = begun + max(PAUSE, SHARE * (perf_counter() - begun))
 
 
 EMPTY = (

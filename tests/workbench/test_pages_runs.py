@@ -1,0 +1,36 @@
+"""The runs page: its figures follow a run that goes on."""
+
+import time
+
+from engine.core.run import Run
+from tests.engine.core.test_run import Counting, count
+from widgets.host import Stage
+from workbench.pages_runs import Figures
+
+
+def counted(figures):
+    """How many events the table tells of."""
+    return int(figures.pane.object.split(">events<")[1].split("num'>")[1].split("<")[0])
+
+
+def test_figures_are_told_anew_while_a_run_goes_on_and_when_it_ends(monkeypatch):
+    monkeypatch.setattr("workbench.pages_runs.PAUSE", 0.0)
+    monkeypatch.setattr("workbench.pages_runs.SHARE", 0)
+    run = Run.start(count, Counting(steps=6), paused=True)
+    monkeypatch.setattr("widgets.track.GRACE", 0.0)
+    stage = Stage(["levels"])
+    stage.open(run)
+    figures, seen = Figures(run, stage), []
+    for steps in range(7):
+        until = time.monotonic() + 10
+        while run.log.duration < steps and time.monotonic() < until:
+            run.step()
+            time.sleep(0.005)
+        stage.tick()
+        seen.append(counted(figures))
+    run.resume()
+    run.wait(10)
+    stage.tick()
+    assert seen == sorted(seen) and len(set(seen)) > 3
+    assert counted(figures) == len(run.log) and "finished" in figures.pane.object
+    stage.stop()

@@ -17,10 +17,8 @@ from engine.kernels.compiled import emitted
 from engine.kernels.lanes import INTS, LANES, WIDE, whole
 
 # Cache lines of a panel that a single row, which waits for memory, asks for before their turn.
-# With AVX-512 (Zen 4) the processor's own prefetching keeps up with eight streams of float32, less
-# so with the conversions of bfloat16 between them (one thread: 36 GB/s without, 43 with). Without
-# AVX-512 (Zen 3) asking costs: 0.73 and 0.39 of the read rate in float32 and bfloat16, 0.80 and
-# 0.44 without (32,000 outputs of 768 inputs, medians of turns).
+# With AVX-512 the processor's own prefetching keeps up with eight streams of float32, less so with
+# the conversions of bfloat16 between them. Without AVX-512 asking costs more than it brings.
 AHEAD = 32 if WIDE else 0
 
 

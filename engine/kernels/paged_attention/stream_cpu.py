@@ -21,12 +21,10 @@ from engine.kernels.rows import SIZE, fetch, read
 WIDTHS = (64, 128)  # head sizes
 BEST, BELOW = 0, 1  # a head's state: largest score, sum of weights; then the parts below
 WEIGHTS, SUMS = LANES, 2 * LANES  # of the last strip's keys; of the values, so far
-# What is asked for before its turn, as measured. With AVX-512 (Zen 4, one thread) each line of keys
-# and of values, so many bytes ahead: the processor's own prefetching loses two streams among a
-# strip's other loads (30 GB/s, 23 without). Without AVX-512 (Zen 3, two threads) it does not lose
-# them, and asking for what it brings anyway costs: 0.65 of the read rate, 0.75 without. But it
-# stops where a page of memory ends; one line of each token's row, a strip ahead, sets it going in
-# the next ones: 0.87 (pages shuffled: 0.74 without, 0.83 with).
+# What is asked for before its turn. With AVX-512 each line of keys and of values, so many bytes
+# ahead: the processor's own prefetching loses two streams among a strip's other loads. Without
+# AVX-512 it does not lose them, and asking for what it brings anyway costs; but it stops where a
+# page of memory ends, and one line of each token's row, a strip ahead, sets it going in the next.
 AHEAD = 3072 if WIDE else 0
 NOTHING = np.float32(-np.inf)
 

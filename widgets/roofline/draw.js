@@ -112,8 +112,9 @@ function ridgeWords({ x, y, slope, flat }) {
 function rooflineLegend(stage, legend) {
   const { frame, colors } = stage;
   const phases = new Set(frame.marks.map((mark) => mark.phase));
-  const modelled = frame.marks.some((mark) => mark.modelled), ghosts = (frame.ghosts || []).length > 0;
-  const key = JSON.stringify([colors, [...phases], modelled, ghosts]);
+  const modelled = frame.marks.find((mark) => mark.modelled), ghosts = (frame.ghosts || []).length > 0;
+  const calls = frame.recent_x.length > 0;
+  const key = JSON.stringify([colors, [...phases], modelled && modelled.phase, ghosts, calls]);
   if (legend.dataset.key === key) return;
   legend.dataset.key = key;
   legend.replaceChildren();
@@ -123,14 +124,16 @@ function rooflineLegend(stage, legend) {
     canvas.width = canvas.height = 28;
     const ctx = canvas.getContext("2d");
     ctx.scale(2, 2);
-    drawMark(ctx, colors, mark, 7, 7, 4.6);
+    if (mark) drawMark(ctx, colors, mark, 7, 7, 4.6);
+    else drawCalls(ctx, colors, [[5, 3], [6, 7], [9, 5], [8, 11]]);
   };
   const sample = (phase) => frame.marks.find((mark) => mark.phase === phase);
   for (const [phase, name] of KINDS) {
     if (phases.has(phase) && phases.size > 1 | phase) item(name, { ...sample(phase), modelled: false, ghost: false });
   }
-  if (modelled) item("modelled", { phase: 1, hue: 0, modelled: true });
+  if (modelled) item("modelled", { phase: modelled.phase, hue: 0, modelled: true });
   if (ghosts) item("the other run", { phase: 1, hue: 0, ghost: true });
+  if (calls) item("single calls", null);
 }
 
 export default { render };

@@ -48,6 +48,12 @@ function drawMark(ctx, colors, mark, x, y, r, lit = false) {
   ctx.setLineDash([]);
 }
 
+// Small dots: one call each.
+function drawCalls(ctx, colors, places) {
+  ctx.fillStyle = css(colors.ink, 0.28);
+  for (const [x, y] of places) ctx.fillRect(x - 1, y - 1, 2, 2);
+}
+
 class Points {
   constructor() {
     this.run = null; // of the frame read last
@@ -82,10 +88,8 @@ class Points {
   }
 
   draw(ctx, colors, plane, frame, lit, faded) {
-    ctx.fillStyle = css(colors.ink, 0.28);
-    for (let i = 0; i < frame.recent_x.length; i++) {
-      ctx.fillRect(plane.x(frame.recent_x[i]) - 1, plane.y(frame.recent_y[i]) - 1, 2, 2);
-    }
+    const { recent_x, recent_y } = frame;
+    drawCalls(ctx, colors, Array.from(recent_x, (x, i) => [plane.x(x), plane.y(recent_y[i])]));
     this.drawTrails(ctx, colors, plane);
     for (const ghost of frame.ghosts || []) {
       ctx.globalAlpha = 0.75;

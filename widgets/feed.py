@@ -11,7 +11,7 @@ from widgets.view import Drawing, View
 
 CHUNK = 512  # events folded between two looks at the clock
 # A drawing rests this many times as long as it took the processor, so that dear ones update less
-# often. Waiting for a processor that others keep busy is not counted: it would only add to the wait.
+# often. Waiting for a processor that others keep busy is not counted: that would only add to it.
 REST = 2.0
 
 

@@ -16,6 +16,7 @@ class Chart {
     Object.assign(this, { stage, plots: [], laid: [], zooms: new Map(), spot: null, band: null });
     const area = make("div", "", stage.body);
     area.style.height = "100%";
+    stage.body.style.marginTop = "8px"; // where there are no tools
     this.reset = make("button", "pw-over", stage.body, "Show all");
     this.reset.type = "button";
     stage.tools.style.display = "none";

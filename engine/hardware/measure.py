@@ -26,6 +26,7 @@ SHARE = "processor time over wall time"
 LOOKS = 8  # times as many repeats where the machine's quiet is looked at: about 0.1 s
 UNDISTURBED = 0.9  # of the processor, below which a measurement counts as disturbed
 BUSY = "measured while other work took {:.0%} of the processor"
+SQUARE = 1536  # rows and columns of the matrices multiplied
 SMALLEST = 256 * 2**20  # bytes read by a bandwidth probe: well past any cache of its size
 
 
@@ -121,7 +122,7 @@ def _quantities(say: Callable[[str], None], repeats: int) -> dict[str, list[floa
     found["multiply_add"], found[SHARE] = rates[:repeats], [share]
     for dtype in DTYPES:
         say(f"multiplying {dtype} matrices")
-        found[f"matmul_{dtype}"] = probes.matmul_rates(dtype, 1536, repeats)
+        found[f"matmul_{dtype}"] = probes.matmul_rates(dtype, SQUARE, repeats)
     say("taking exponentials")
     found[NEWEST] = probes.exponential_rates(repeats)
     say("starting kernels")

@@ -3,8 +3,10 @@
 Only `engine.hardware.measure` imports this, when it measures: numba and torch load here.
 """
 
+import math
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -23,6 +25,9 @@ STREAMS = 8  # read by one thread at the same time
 AGAIN = 2**27  # bytes a thread reads from a cache level at each measurement
 LINE = 64  # bytes of a cache line
 EXPONENTIALS = 2**18
+# A product takes 0.1 s at most where a processor multiplies its dtype, and seconds where torch
+# must widen each number first: its rate then needs no more repeats than show their scatter.
+LIMIT, FEWEST = 1.0, 3
 CHAINS = 12  # independent multiply-adds in flight: more than two units × four cycles of latency
 
 
@@ -135,12 +140,20 @@ def _fork(x_N: np.ndarray) -> None:
         x_N[i] = 1.0
 
 
-def timed(call: Callable[[], object], repeats: int, inner: int = 1) -> list[float]:
-    """Seconds of `call`, `repeats` times after one warm-up, each the mean of `inner` calls."""
+def timed(
+    call: Callable[[], object], repeats: int, inner: int = 1, limit: float = math.inf
+) -> list[float]:
+    """Seconds of `call`, `repeats` times after one warm-up, each the mean of `inner` calls.
+
+    After `limit` seconds FEWEST times are enough.
+    """
     call()
-    taken = []
+    taken: list[float] = []
+    begun = time.perf_counter()
     for _ in range(repeats):
         start = time.perf_counter()
+        if len(taken) >= FEWEST and start - begun > limit:
+            break
         for _ in range(inner):
             call()
         taken.append((time.perf_counter() - start) / inner)
@@ -202,7 +215,8 @@ def matmul_rates(dtype: str, size: int, repeats: int) -> list[float]:
     a_MK = torch.ones(size, size, dtype=getattr(torch, dtype))
     out_MN = torch.empty_like(a_MK)
     flops = 2.0 * size**3
-    return [flops / t for t in timed(lambda: torch.mm(a_MK, a_MK, out=out_MN), repeats)]
+    product = partial(torch.mm, a_MK, a_MK, out=out_MN)
+    return [flops / t for t in timed(product, repeats, limit=LIMIT)]
 
 
 def call_times(repeats: int) -> dict[str, list[float]]:

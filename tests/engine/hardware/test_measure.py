@@ -19,6 +19,7 @@ def found():
     """A quick measurement: small arrays, two repeats."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "SMALLEST", 2**24)
+        patch.setattr(measuring, "SQUARE", 384)
         patch.setattr(measuring, "caches", lambda: {"L3": 2.0**20})
         return measuring.probe(repeats=2).model_copy(update={"caution": ""})
 
@@ -113,6 +114,11 @@ def test_cache_sizes_are_read_where_the_system_tells_them(tmp_path):
             (entry / name).write_text(text + "\n")
     assert caches(tmp_path) == {"L1": 48 * 1024, "L3": 32768 * 1024}
     assert caches(tmp_path / "none") == {}
+
+
+@pytest.mark.parametrize(("limit", "times"), [(0.0, probes.FEWEST), (1e9, 7)])
+def test_what_takes_long_is_repeated_less(limit, times):
+    assert len(probes.timed(lambda: None, 7, limit=limit)) == times
 
 
 def test_a_probe_reads_every_byte_and_copies_every_byte():

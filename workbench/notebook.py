@@ -22,7 +22,7 @@ from workbench.jupyter.kernels import served_below
 from workbench.notebook_pages import kernel_pages
 from workbench.pictures import STILL, picture
 from workbench.session import Session, study_session
-from workbench.study import Study, Verdict, check
+from workbench.study import Grade, Study, Verdict, check
 from workbench.summary import summary
 
 HEIGHT = 900  # pixels of the cell's output
@@ -63,9 +63,9 @@ class OpenStudy(pn.viewable.Viewer):
         """What the newest run came to, as plain numbers."""
         return summary(self.log)
 
-    def check(self, *, fast: bool = True) -> list[Verdict]:
-        """Judge the claims for the study's own config."""
-        return list(check(self.study, fast=fast))
+    def check(self, *, fast: bool = True, grade: Grade | None = None) -> list[Verdict]:
+        """Judge the claims, or those of that grade alone, for the study's own config."""
+        return list(check(self.study, fast=fast, grade=grade))
 
     def _ipython_display_(self) -> None:
         """The page, or the widget; where it only replays, a still of its first view too, for places

@@ -140,12 +140,20 @@ class Verdict:
 
 
 def check(
-    study: Study, changes: Changes | None = None, *, fast: bool = True, seed: int = 0
+    study: Study,
+    changes: Changes | None = None,
+    *,
+    fast: bool = True,
+    seed: int = 0,
+    grade: Grade | None = None,
 ) -> Iterator[Verdict]:
-    """Each claim of `study` judged in turn, under `changes` to its config."""
+    """Each claim of `study` (of that `grade`, if one is named) judged in turn, under `changes` to
+    its config. Raises BadInput for no such grade."""
+    if grade is not None and grade not in GRADES:
+        raise BadInput(f"grade {grade!r}: one of {', '.join(GRADES)}")
     config = study.configured(changes or {})
     run = study.run_config(seed)
-    for claim in study.claims:
+    for claim in (claim for claim in study.claims if grade in (None, claim.grade)):
         yield Verdict(study.slug, claim, judge(claim, config, run, fast))
 
 

@@ -18,7 +18,8 @@ FAST = {"steps": 20, "warmup": 2, "decay": 5, "tokens": 512, "context": 64, "lon
 
 
 class TrainerConfig(Config):
-    """One training. `model`, `data` and `out` are places on every machine that takes part."""
+    """One training. `model` and `data` are places on every machine that takes part, `out` is a
+    folder that all of them share."""
 
     model: str = knob(doc="A model folder, a config.json, or the name of a known architecture")
     data: str = knob(doc="Tokens (.npy, .bin) or a text to learn from")

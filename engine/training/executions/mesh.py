@@ -36,7 +36,7 @@ class OnMesh(Execution):
     tensor: int = knob(2, "ranks that share each matrix (tp)", low=1, high=16, group=MESH)
     context: int = knob(1, "ranks that share a sequence (cp)", low=1, high=16, group=MESH)
     data: int = knob(1, "replicas, each with its own sequences (dp)", low=1, high=16, group=MESH)
-    sequence: bool = knob(True, "norms see a tensor rank's part of the tokens", group=MESH)
+    sequence_parallel: bool = knob(True, "norms see a tensor rank's part of the tokens", group=MESH)
     attention: Choice[SequenceAttention] = knob(make=Ring, doc="how context ranks attend",
                                                 group=MESH)  # fmt: skip
     zero: Choice[Zero] = knob(make=Nothing, doc="which states replicas deal", group=MESH)
@@ -76,7 +76,7 @@ class OnMesh(Execution):
         asked = {
             "mesh": to_dict(self._mesh(config.ranks)),
             "zero": to_dict(self.zero),
-            "sequence": self.sequence,
+            "sequence_parallel": self.sequence_parallel,
             "attention": to_dict(self.attention),
             "schedule": to_dict(AsWritten(text=str(made.plan))),
             "microbatches": config.microbatches,

@@ -40,8 +40,13 @@ def save_mesh(
         save_file(state, path, metadata={"sha256": digest(state)})
         stage("checkpoint write")
         sync(path)
-    run.rank.transport.barrier()
+    mine = torch.tensor([float(path.name == _own(run))], device=run.rank.device)
+    writers = float(run.all.all_reduce(mine, "checkpoint"))  # which all of them wait for
     if run.rank.rank == 0:
+        if len(list(part.glob("rank_*"))) < writers:
+            raise BadInput(
+                f"{folder}: not all ranks' files are here; give a folder that all machines share"
+            )
         told = {"step": step, "facts": {**(facts or {}), **dealt(run)}}
         (part / MANIFEST).write_text(json.dumps(told), encoding="utf-8")
         sync(part / MANIFEST)
@@ -95,7 +100,7 @@ def dealt(run: MeshRun) -> dict[str, str | int | float | bool]:
     return {
         "mesh": str(dealing.mesh),
         "zero": dealing.zero.kind,
-        "sequence": dealing.sequence,
+        "sequence_parallel": dealing.sequence_parallel,
         "attention": dealing.attention.kind if dealing.mesh.context > 1 else "none",
         "layout": dealing.layout.kind if dealing.mesh.context > 1 else "none",
         "schedule": dealing.schedule.model_dump_json() if dealing.planned else "none",

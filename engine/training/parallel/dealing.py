@@ -24,7 +24,7 @@ class Dealing(Config):
 
     mesh: MeshShape = knob(make=MeshShape, doc="ranks in each direction")
     zero: Choice[Zero] = knob(make=Nothing, doc="which states replicas deal among themselves")
-    sequence: bool = knob(False, "norms see a tensor rank's part of the tokens")
+    sequence_parallel: bool = knob(False, "norms see a tensor rank's part of the tokens")
     attention: Choice[SequenceAttention] = knob(make=Ring, doc="how context ranks attend")
     layout: Choice[Layout] = knob(make=Zigzag, doc="which positions a context rank owns")
     schedule: Choice[PipelineSchedule] = knob(
@@ -68,7 +68,7 @@ class Dealing(Config):
         supported(model, mesh.context)
         divides(model, mesh.tensor)
         spans = self.spans(tokens)
-        if self.sequence:
+        if self.sequence_parallel:
             parts_fit(sum(map(len, spans[0])), mesh.tensor)
         if mesh.context > 1:
             self.attention.fits(mesh.context, model.kv_heads // mesh.tensor)

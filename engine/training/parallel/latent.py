@@ -28,7 +28,7 @@ def latent_inputs(
     assert part is not None and rotary is not None
 
     def whole(role: str) -> Tensor:
-        return parallel.whole(w[role], parallel.sequence, f"{task}.{role}")
+        return parallel.whole(w[role], parallel.sequence_parallel, f"{task}.{role}")
 
     def down(role: str, norm: str, rest: int = 0) -> list[Tensor]:
         bias = whole(f"{role}.bias") if f"{role}.bias" in w else None

@@ -38,7 +38,7 @@ def with_bias(parallel: Parallelism, w: Mapping[str, Tensor], role: str, y_BTC: 
     bias = w.get(f"{role}.bias")
     if bias is None:
         return y_BTC
-    return y_BTC + parallel.whole(bias, parallel.sequence, f"{task}.bias")
+    return y_BTC + parallel.whole(bias, parallel.sequence_parallel, f"{task}.bias")
 
 
 def embedding(parallel: Parallelism, weight_VC: Tensor, ids_BT: Tensor) -> Tensor:

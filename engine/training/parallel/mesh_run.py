@@ -56,10 +56,10 @@ class MeshRun:
         self.rank, self.dealing, self.model = rank, dealing, given.model
         self.precision, self.enter = given.precision, enter or rank.enter
         self.mesh = mesh = Mesh(rank, dealing.mesh)
+        split = dealing.sequence_parallel
         self.parallel = Parallelism(
-            mesh.axis("tensor"), mesh.axis("context"), [], dealing.attention, dealing.sequence,
-            given.left_out,
-        )  # fmt: skip
+            mesh.axis("tensor"), mesh.axis("context"), [], dealing.attention, split, given.left_out
+        )
         data, self.pipe = mesh.axis("data", "context"), mesh.axis("pipeline")
         self.tokens_apart = mesh.axis("data", "pipeline", "context")
         self.all = mesh.axis(*DIRECTIONS)
@@ -79,7 +79,7 @@ class MeshRun:
         self.passes = None
         if plan is not None:
             self.passes = Passes(
-                plan, self.pipe, self.stages, self.precision, dealing.sequence, self.enter, tied
+                plan, self.pipe, self.stages, self.precision, split, self.enter, tied
             )
         if given.left_out == "gradients":
             data = Axis(rank, "dp", [rank.rank])

@@ -58,7 +58,7 @@ class ShardedStage(Part):
         x_BTC = x_BTC * scale if scale != 1.0 else x_BTC
         if self.config.rotary is not None:
             return x_BTC
-        split, own_T = self.parallel.sequence, self.positions()
+        split, own_T = self.parallel.sequence_parallel, self.positions()
         if split:
             own_T = own_T.chunk(self.parallel.tensor.size)[self.parallel.tensor.at]
         return x_BTC + self.parallel.whole(w["positions"], split, "positions")[own_T]

@@ -21,16 +21,16 @@ class Parallelism:
     """`tensor` shares each matrix, `context` each sequence, whose positions `spans` deals out: they
     are those of the step under way, for a training may change the length of its sequences.
 
-    `sequence`: norms see a tensor rank's part of the tokens, so all-reduces become reduce-scatters
-    and all-gathers. `left_out`: a sum that is not made, which is wrong, to show that it is.
-    Activations stand as BTC.
+    `sequence_parallel`: norms see a tensor rank's part of the tokens, so all-reduces become
+    reduce-scatters and all-gathers. `left_out`: a sum that is not made, which is wrong, to show
+    that it is. Activations stand as BTC.
     """
 
     tensor: Axis
     context: Axis
     spans: Sequence[Sequence[range]]
     attention: SequenceAttention
-    sequence: bool = False
+    sequence_parallel: bool = False
     left_out: LeftOut = "nothing"
 
     @property
@@ -40,14 +40,14 @@ class Parallelism:
 
     def into(self, x_BTC: Tensor, task: str) -> Tensor:
         """What every tensor rank multiplies by its part of a matrix: all of the tokens."""
-        if self.sequence:
+        if self.sequence_parallel:
             return gathered(x_BTC, self.tensor, 1, task)
         return enter(x_BTC, self.tensor, task)
 
     def out_of(self, x_BTC: Tensor, task: str) -> Tensor:
         """The sum of the tensor ranks' products, as the norms want it."""
         summed = self.left_out != "activations"
-        if self.sequence:
+        if self.sequence_parallel:
             if summed:
                 return scattered(x_BTC, self.tensor, 1, task)
             return x_BTC.chunk(self.tensor.size, 1)[self.tensor.at]

@@ -44,7 +44,7 @@ class Part(nn.Module):
 
     def norm(self, config: ModelConfig, x_BTC: Tensor, role: str) -> Tensor:
         """The norm of that role; under sequence parallelism of a part of the tokens."""
-        split, w = self.parallel.sequence, self.by_role()
+        split, w = self.parallel.sequence_parallel, self.by_role()
         mine = {
             name: self.parallel.whole(w[name], split, name)
             for name in (role, f"{role}.bias")

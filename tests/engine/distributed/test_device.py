@@ -130,7 +130,7 @@ class Transport:
 
 
 SETTINGS = {
-    "matrices": {"mesh.tensor": 2, "sequence": True},
+    "matrices": {"mesh.tensor": 2, "sequence_parallel": True},
     "latents": {"mesh.tensor": 2, "model.family": "deepseek_v2", "model.layers": 1},
     "learnt positions": {"mesh.tensor": 2, "model.family": "gpt2"},
     "caps and windows": {"mesh.tensor": 2, "model.family": "gemma2", "model.tied": True},

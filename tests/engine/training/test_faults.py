@@ -205,15 +205,11 @@ def test_asked_to_stop_ranks_save_and_the_rest_has_the_same_losses(
 
 def test_another_mesh_is_refused_in_one_line(place: Path) -> None:
     Run.execute(run, config(place, "mesh", **{"training.steps": 2, "training.decay": 0}))
-    with pytest.raises(
-        BadInput, match="of ranks on a mesh, and this run is one process"
-    ):
+    with pytest.raises(BadInput, match="of ranks on a mesh, and this run is one process"):
         Run.execute(run, config(place, "mesh", **{REPLICAS: 1}))
     with pytest.raises(BadInput, match=r"made with rate = 0.01, this run has 0.02"):
         Run.execute(run, config(place, "mesh", **{"training.rate": 0.02}))
-    with pytest.raises(
-        BadInput, match="3 replicas of 1 .*: a step of 64 tokens has 8 windows"
-    ):
+    with pytest.raises(BadInput, match="3 replicas of 1 .*: a step of 64 tokens has 8 windows"):
         Run.execute(run, config(place, "mesh", **{REPLICAS: 3}))
 
 

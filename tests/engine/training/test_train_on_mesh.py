@@ -36,14 +36,21 @@ SHORT = Training(
 PIPE = {"mesh.pipeline": 2, "microbatches": 2}
 TWO = {
     "tensor": {"mesh.tensor": 2},
-    "tensor, norms split": {"mesh.tensor": 2, "sequence": True},
+    "tensor, norms split": {"mesh.tensor": 2, "sequence_parallel": True},
     "context": {"mesh.context": 2},
     "pipeline, tied": {**PIPE, "schedule": "zb_h1"},
     "data": {"mesh.data": 2},
     "data, moments dealt": {"mesh.data": 2, "zero": "optimizer"},
     "data, weights dealt": {"mesh.data": 2, "zero": "weights"},
 }
-FOUR = {"tensor and pipeline": {**PIPE, "mesh.tensor": 2, "sequence": True, "zero": "optimizer"}}
+FOUR = {
+    "tensor and pipeline": {
+        **PIPE,
+        "mesh.tensor": 2,
+        "sequence_parallel": True,
+        "zero": "optimizer",
+    }
+}
 EIGHT = {
     "all but context": {**PIPE, "mesh.tensor": 2, "mesh.data": 2, "zero": "optimizer"},
     "all but data": {**PIPE, "mesh.tensor": 2, "mesh.context": 2, "schedule": "zb_h1"},

@@ -45,7 +45,7 @@ CASES = {
     "model: 2 layers cannot be dealt to 4 stages": {"mesh.pipeline": 4},
     "32 ranks, at most 16": {"mesh.data": 4, "mesh.tensor": 8},
     "tokens 6 of a rank: sequence-parallel norms": {
-        "mesh.tensor": 4, "tokens": 6, "sequence": True,
+        "mesh.tensor": 4, "tokens": 6, "sequence_parallel": True,
     },
 }  # fmt: skip
 

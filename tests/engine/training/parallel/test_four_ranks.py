@@ -8,9 +8,9 @@ TENSOR_DATA = {"mesh.tensor": 2, "mesh.data": 2}
 TENSOR_CONTEXT = {"mesh.tensor": 2, "mesh.context": 2}
 DATA_CONTEXT = {"mesh.data": 2, "mesh.context": 2}
 RIGHT = {
-    "matrices in four": {"mesh.tensor": 4, "sequence": True},
-    "matrices and batch": {**TENSOR_DATA, "sequence": True},
-    "matrices and sequences, ring": {**TENSOR_CONTEXT, "sequence": True},
+    "matrices in four": {"mesh.tensor": 4, "sequence_parallel": True},
+    "matrices and batch": {**TENSOR_DATA, "sequence_parallel": True},
+    "matrices and sequences, ring": {**TENSOR_CONTEXT, "sequence_parallel": True},
     "matrices and sequences, heads dealt": {**TENSOR_CONTEXT, "attention": "all_to_all"},
     "batch and sequences": {**DATA_CONTEXT, "steps": 2},
     "batch and sequences, token ring": {
@@ -19,12 +19,17 @@ RIGHT = {
         "layout": "striped",
     },
     "ZeRO-1 and matrices": {**TENSOR_DATA, "zero": "optimizer", "steps": 2},
-    "ZeRO-3 and matrices": {**TENSOR_DATA, "zero": "weights", "steps": 2, "sequence": True},
+    "ZeRO-3 and matrices": {
+        **TENSOR_DATA,
+        "zero": "weights",
+        "steps": 2,
+        "sequence_parallel": True,
+    },
     "ZeRO-2 and sequences": {**DATA_CONTEXT, "zero": "gradients", "model.tied": True},
 }
 PIPELINE = {"mesh.pipeline": 2, "microbatches": 2}
 RIGHT |= {
-    "pipeline and matrices": {**PIPELINE, "mesh.tensor": 2, "sequence": True},
+    "pipeline and matrices": {**PIPELINE, "mesh.tensor": 2, "sequence_parallel": True},
     "pipeline and batch, ZeRO-1": {
         **PIPELINE, "mesh.data": 2, "zero": "optimizer", "steps": 2,
     },
@@ -33,19 +38,25 @@ RIGHT |= {
     },
     "two stages a rank and matrices": {
         **PIPELINE, "mesh.tensor": 2, "schedule": "zb_v", "model.layers": 4,
-        "model.family": "qwen3", "sequence": True, "microbatches": 4,
+        "model.family": "qwen3", "sequence_parallel": True, "microbatches": 4,
     },
 }  # fmt: skip
-ALL_THREE = {"mesh.data": 2, "mesh.context": 2, "mesh.tensor": 2, "sequence": True, "steps": 2}
+ALL_THREE = {
+    "mesh.data": 2,
+    "mesh.context": 2,
+    "mesh.tensor": 2,
+    "sequence_parallel": True,
+    "steps": 2,
+}
 EIGHT = {
     "matrices, sequences, batch": ALL_THREE,
     "with ZeRO-3": {**ALL_THREE, "zero": "weights"},
     "with heads dealt": {**ALL_THREE, "attention": "all_to_all"},
-    "matrices in eight": {"mesh.tensor": 8, "sequence": True, "model.kv_heads": 8},
+    "matrices in eight": {"mesh.tensor": 8, "sequence_parallel": True, "model.kv_heads": 8},
     "pipeline, matrices, batch": {**PIPELINE, "mesh.tensor": 2, "mesh.data": 2, "steps": 2},
     "interleaved, matrices, batch": {
         **PIPELINE, "mesh.tensor": 2, "mesh.data": 2, "schedule": "interleaved_1f1b",
-        "model.layers": 4, "sequence": True, "zero": "optimizer", "steps": 2,
+        "model.layers": 4, "sequence_parallel": True, "zero": "optimizer", "steps": 2,
     },
     "pipeline, matrices, sequences": {
         **PIPELINE, "mesh.tensor": 2, "mesh.context": 2, "attention": "all_to_all",

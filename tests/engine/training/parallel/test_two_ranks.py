@@ -10,11 +10,11 @@ from tests.engine.training.parallel.made import EXACT, launched
 ZEROS = {f"zero {kind}": kind for kind in sorted(kinds(Zero))}
 RIGHT = {
     "matrices": {"mesh.tensor": 2},
-    "matrices, norms split": {"mesh.tensor": 2, "sequence": True},
-    "biases": {"mesh.tensor": 2, "sequence": True, "model.family": "qwen2"},
+    "matrices, norms split": {"mesh.tensor": 2, "sequence_parallel": True},
+    "biases": {"mesh.tensor": 2, "sequence_parallel": True, "model.family": "qwen2"},
     "experts": {"mesh.tensor": 2, "model.family": "mixtral", "steps": 2},
     "experts, norms of heads and of tokens split": {
-        "mesh.tensor": 2, "model.family": "qwen3_moe", "sequence": True,
+        "mesh.tensor": 2, "model.family": "qwen3_moe", "sequence_parallel": True,
     },
     "experts dealt to replicas, ZeRO-3": {
         "mesh.data": 2, "model.family": "qwen3_moe", "model.experts": 8, "zero": "weights",
@@ -22,15 +22,15 @@ RIGHT = {
     },
     "latents": {"mesh.tensor": 2, "model.family": "deepseek_v2"},
     "latents of queries too, experts in groups": {
-        "mesh.tensor": 2, "model.family": "deepseek_v3", "sequence": True, "steps": 2,
+        "mesh.tensor": 2, "model.family": "deepseek_v3", "sequence_parallel": True, "steps": 2,
     },
     "latents over sequences": {"mesh.context": 2, "model.family": "deepseek_v3"},
     "learnt positions, fused queries": {
-        "mesh.tensor": 2, "model.family": "gpt2", "sequence": True, "model.tied": True,
+        "mesh.tensor": 2, "model.family": "gpt2", "sequence_parallel": True, "model.tied": True,
     },
     "learnt positions over sequences": {"mesh.context": 2, "model.family": "gpt2"},
     "caps, windows, four norms": {
-        "mesh.tensor": 2, "model.family": "gemma2", "sequence": True, "model.tied": True,
+        "mesh.tensor": 2, "model.family": "gemma2", "sequence_parallel": True, "model.tied": True,
     },
     "head and embedding on two stages": {
         "mesh.pipeline": 2, "microbatches": 2, "model.tied": True, "steps": 2,

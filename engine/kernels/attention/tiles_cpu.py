@@ -15,14 +15,13 @@ from engine.kernels.attention.split import blocks
 from engine.kernels.attention.work import tiled_work
 from engine.kernels.claims import STRIDE
 from engine.kernels.compiled import address, call, kernel
-from engine.kernels.lanes import WIDE
 from engine.kernels.matmul.pack import aligned
 from engine.kernels.operator import Variant
 
-# Blocks of queries that share what is read of keys and values. Measured without AVX-512 (Zen 3), 8
-# heads, 2,048 tokens, dense, of torch's speed: 0.88 alone and 1.15 shared at size 64, 0.79 and 0.98
-# at 128; not measured with AVX-512.
-TOGETHER = 1 if WIDE else 4
+# Blocks of queries that share what is read of keys and values. With AVX-512 (Zen 5, two threads, 8
+# heads, 2,048 tokens) four take 0.93 of one's time dense and 0.99 causal at size 64, 0.84 and 0.90
+# at 128; without AVX-512 they gain more.
+TOGETHER = 4
 
 
 @kernel

@@ -284,3 +284,22 @@ def test_an_unchanged_picture_is_not_drawn_again_under_a_moving_cursor(browser):
     assert under == 0 and over >= 3
     assert pixel(page, "canvas", 2, 2) == [0, 0, 0]  # nothing there: the frame's own paper shows
     page.context.close()
+
+
+def test_runs_beside_one_another_are_zoomed_together(browser):
+    reach = 'chosen: "", reach: 2, '
+    pages = [static_view(view("levels"), ramp(), bar=False, is_dark=False) for _ in range(2)]
+    told = "".join(text.replace('chosen: "", ', reach) for text in pages)
+    page, seen = open_page(browser, told, height=1000)
+    under = [page.locator(f"canvas >> nth={place}") for place in (0, 2)]
+    whole = [canvas.evaluate("c => c.toDataURL()") for canvas in under]
+    page.locator(OVER).focus()
+    page.keyboard.press("+")
+    settle(page)
+    now = [canvas.evaluate("c => c.toDataURL()") for canvas in under]
+    assert now[0] != whole[0] and now[1] != whole[1] and seen.errors == []
+    page.locator(".pw-over").last.click()
+    page.mouse.move(2, 2)
+    settle(page)
+    assert [canvas.evaluate("c => c.toDataURL()") for canvas in under] == whole
+    page.context.close()

@@ -79,8 +79,10 @@ class SystemScheme(Component):
     dark = param.Boolean(default=False)
     asked = param.Boolean(default=False)  # the address says which theme
     chosen = param.String(default="")
+    presses = param.Integer(default=0, doc="how often a person pressed the page's switch")
 
     key = param.String(default=CHOSEN)
+    switch = param.String(default="Toggle theme", doc="its label")
 
     _esm = """
     export default {
@@ -97,10 +99,20 @@ class SystemScheme(Component):
           const kept = "path=/; max-age=31536000; samesite=lax";
           if (model.get("chosen")) document.cookie = `${key}=${model.get("chosen")}; ${kept}`;
         };
+        const press = (event) => {
+          const label = (node) => node.getAttribute?.("aria-label");
+          if (!event.composedPath().some((node) => label(node) === model.get("switch"))) return;
+          model.set("presses", model.get("presses") + 1);
+          model.save_changes();
+        };
         model.on("change:chosen", keep);
         system.addEventListener("change", follow);
+        document.addEventListener("click", press, true);  // before the switch itself hears of it
         follow();
-        return () => system.removeEventListener("change", follow);
+        return () => {
+          system.removeEventListener("change", follow);
+          document.removeEventListener("click", press, true);
+        };
       },
     };
     """
@@ -117,9 +129,18 @@ def system_scheme(page: Any, asked: bool) -> SystemScheme:
     # What changes before a page has loaded does not reach its browser.
     made.param.watch(lambda _: follow() if pn.state.loaded else pn.state.onload(follow), "dark")
 
+    heard = 0  # presses that have turned the page
+
     def turned(event: Any) -> None:
-        if bool(event.new) != made.dark:  # by the page's own switch
-            made.param.update(dark=bool(event.new), chosen="dark" if event.new else "light")
+        nonlocal heard
+        if bool(event.new) == made.dark:
+            return
+        if made.presses == heard:
+            # The browser's late echo of what the page was before the system turned.
+            page.dark_theme = made.dark
+            return
+        heard = made.presses
+        made.param.update(dark=bool(event.new), chosen="dark" if event.new else "light")
 
     page.param.watch(turned, "dark_theme")
     return made

@@ -98,7 +98,10 @@ def configured(args: argparse.Namespace) -> Any:
         random=args.random, training=settings,
     )  # fmt: skip
     turned = {full_name(name): value for name, value in changes(args.set).items()}
-    turned |= {f"parallel.mesh.{name}": size for name, size in mesh_of(args.mesh or "").items()}
+    mesh = {f"parallel.mesh.{name}": size for name, size in mesh_of(args.mesh or "").items()}
+    if twice := sorted(mesh.keys() & turned.keys()):
+        raise BadInput(f"{twice[0]}: both --mesh and --set say it; leave one out")
+    turned |= mesh
     for name in ("device", "limit", "port", "fault", "ray"):
         if getattr(args, name) is not None:
             turned[name] = getattr(args, name)

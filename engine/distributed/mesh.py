@@ -53,9 +53,10 @@ def fitted(ranks: int, *, pipeline: int = 1, context: int = 1, tensor: int = 1) 
     """The mesh that gives all other ranks to data. Raises BadInput where they do not divide."""
     each = pipeline * context * tensor
     if ranks % each:
+        enough = [count for count in (ranks // each * each, (ranks // each + 1) * each) if count]
         raise BadInput(
             f"mesh pp{pipeline} × cp{context} × tp{tensor}: {each} ranks do not divide {ranks}; "
-            f"start {max(1, ranks // each) * each} or {(ranks // each + 1) * each}, or change it"
+            f"start {' or '.join(map(str, enough))}, or change it"
         )
     return MeshShape(data=ranks // each, pipeline=pipeline, context=context, tensor=tensor)
 

@@ -97,6 +97,7 @@ def test_a_folders_tokenizer_reads_the_text_and_goes_along(
         (["--ranks", "3", "--mesh", "tensor=2"], "2 ranks do not divide 3"),
         (["--ranks", "3", "--mesh", "data=2"], "3 are asked for"),
         (["--mesh", "tensors=2"], "write NAME=N"),
+        (["--mesh", "data=2", "--set", "mesh.data=4"], "both --mesh and --set say it"),
         (["--mesh", "tensor=2"], "vocabulary 97 cannot be dealt evenly to 2 tensor ranks"),
         (["--mesh", "context=3"], "windows of 16 on 3 context ranks"),
         (["--mesh", "pipeline=2"], "1 layers cannot be dealt to 2 stages"),

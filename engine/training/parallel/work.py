@@ -38,13 +38,13 @@ def train(rank: Rank, config: MeshTrainingConfig, prefix: str = "") -> None:
         run.update(config.learning.rate, keep=last)
     levels(rank, trained)
     told = len(record.events)
-    record.put(f"{prefix}losses", torch.stack(losses).numpy())
+    record.put(f"{prefix}losses", torch.stack(losses).cpu().numpy())
     if run.peaks:
         record.put(f"{prefix}peaks", torch.tensor(run.peaks).numpy())
     for name, gradient in trained.gradients().items():
-        record.put(f"{prefix}gradient/{name}", gradient.numpy().copy())
+        record.put(f"{prefix}gradient/{name}", gradient.cpu().numpy().copy())
     for name, weight in trained.weights().items():
-        record.put(f"{prefix}weight/{name}", weight.numpy())
+        record.put(f"{prefix}weight/{name}", weight.cpu().numpy())
     record.put(f"{prefix}held", torch.tensor(held).numpy())
     # What was gathered to be given back is no part of training.
     del record.events[told:]

@@ -23,7 +23,7 @@ from engine.distributed.rank import ALONE, Rank
 from engine.distributed.transport import Arriving, Shape
 from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.truth import errors, of_place
-from engine.training.parallel.work import begun, work
+from engine.training.parallel.work import begun, train, work
 from tests.engine.distributed.works import pids
 
 OWN = torch.device("meta")
@@ -147,6 +147,8 @@ def numberless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks for a number is told one."""
     monkeypatch.setattr(torch.Tensor, "item", lambda self: 1.0)
     monkeypatch.setattr(torch.Tensor, "__float__", lambda self: 1.0)
+    noughts = "cpu", lambda self: torch.zeros(self.shape, dtype=self.dtype)
+    monkeypatch.setattr(torch.Tensor, *noughts)
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -162,6 +164,14 @@ def test_all_that_ranks_give_one_another_lies_on_their_device(name: str, numberl
     assert {each.device for each in held} == {OWN}
     given = meeting.seen + transport.sent
     assert len(given) >= 3 and set(given) == {OWN}
+
+
+def test_what_a_rank_leaves_behind_comes_from_its_device(numberless: None) -> None:
+    config = update(MeshTrainingConfig(), SETTINGS["matrices"])
+    rank = Rank(Transport(), ALONE, Meeting())  # type: ignore[arg-type]
+    train(rank, config)
+    left = {name.split("/")[0] for name in rank.record.arrays}
+    assert {"losses", "gradient", "weight", "held"} <= left
 
 
 def test_a_tensor_that_lies_elsewhere_would_show(

@@ -37,6 +37,8 @@ def test_a_mesh_takes_what_is_left_for_data_or_says_what_would_divide():
     assert fitted(8, context=2, tensor=2) == MeshShape(data=2, context=2, tensor=2)
     with pytest.raises(BadInput, match=r"pp1 × cp1 × tp3: 3 ranks do not divide 8; start 6 or 9"):
         fitted(8, tensor=3)
+    with pytest.raises(BadInput, match=r"tp3: 3 ranks do not divide 2; start 3, or change it"):
+        fitted(2, tensor=3)
 
 
 def test_a_mesh_of_another_size_than_the_ranks_says_so():

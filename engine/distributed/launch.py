@@ -4,12 +4,14 @@ Processes come from a server that has loaded torch and run nothing, never from t
 threads a fork would not take along. Whatever happens, no process is left when `launch` returns.
 """
 
+import atexit
 import multiprocessing
 import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
@@ -64,7 +66,10 @@ def launch(
         )  # fmt: skip
         processes: list[BaseProcess] = []
         pipes: list[Connection] = []
-        stack.callback(_end, processes, pipes)
+        end = partial(_end, processes, pipes)
+        # At this process's own end multiprocessing asks ranks by SIGTERM, which they do not heed.
+        stack.callback(atexit.unregister, atexit.register(end))
+        stack.callback(end)
         for rank in range(ranks):
             ours, theirs = context.Pipe(duplex=False)
             place = Place(rank, ranks, LOOPBACK, where, True, rank, ranks, device)

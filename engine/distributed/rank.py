@@ -1,6 +1,7 @@
 """A rank's own process: joins its group over loopback, does its work, gives back its record."""
 
 import os
+import signal
 import threading
 import time
 from collections import Counter
@@ -160,6 +161,10 @@ def join(place: Place, limit: float, starter: Starter = ALONE) -> Rank:
 def main(place: Place, limit: float, lines: board.Board, pipe: Connection, work: Work,
          given: Any) -> None:  # fmt: skip
     """A launched process from beginning to end; leaves without the teardown that could hang."""
+    # A terminal's Ctrl-C, and a scheduler's request to end, go to all processes of a run: the
+    # launcher alone answers it, by asking its ranks to stop or by SIGKILL.
+    for request in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(request, signal.SIG_IGN)
     threading.Thread(target=_live, args=(lines, place.rank), daemon=True).start()
     record = Record(place.rank)
     try:

@@ -8,6 +8,10 @@ from engine.distributed.rank import Rank
 LANE = "training"  # of what the whole training tells, such as its losses
 BESIDE = ("checkpoint", "validation")  # phases that passes and collectives do not tell
 
+# What ranks enter, in this order: the first in step 0 only, the others in any.
+NAMES = ("resume", "forward", "backward", "collective", "optimiser", "checkpoint",
+         "checkpoint write", "validation")  # fmt: skip
+
 
 class Phases:
     """Of every `report`-th step what a rank did is told; `fault` strikes where it is to."""

@@ -4,6 +4,8 @@ from typing import Literal
 
 from engine.core.config import Config, knob
 
+BETA1 = 0.9  # AdamW's memory of gradients
+
 
 class Training(Config):
     """How long, how fast and on what shape of batch a language model learns."""

@@ -25,6 +25,7 @@ from engine.models.load import save
 from engine.training.checkpoint import Facts
 from engine.training.descend import Emit, Poll, descend
 from engine.training.language import fresh_weights, ids_of, judge_of, train
+from engine.training.parallel.checkpoint import finished
 from engine.training.parallel.learner import OnMesh
 from engine.training.phases import Phases
 from engine.training.token_file import TokenFile, read_tokens
@@ -107,7 +108,7 @@ def prepare(config: TrainerConfig) -> Prepared:
 def fit(config: TrainerConfig, prepared: Prepared, *, emit: Emit, clock: Clock, poll: Poll) -> None:
     """Train in this process and write the folder. Raises Stopped once `poll` says so."""
     out = place_of(config)
-    if (out / CHECKPOINTS).exists():
+    if finished(out / CHECKPOINTS):
         raise BadInput(
             f"{out}: holds a checkpoint of ranks on a mesh, and this run is one process; "
             "take that mesh again, or train into another folder"
@@ -130,6 +131,11 @@ def fit_on_mesh(
         raise BadInput(
             f"{out}: holds a checkpoint of one process, and this run is a mesh of "
             f"{config.parallel.mesh}; take one process again, or train into another folder"
+        )
+    if (out / CHECKPOINTS).exists() and not (out / CHECKPOINTS).is_dir():
+        raise BadInput(
+            f"{out / CHECKPOINTS}: a file, where ranks write checkpoints; move it away, or train "
+            "into another folder"
         )
     learner = OnMesh(
         rank, config.parallel, recipe, prepared.model, prepared.weights(recipe.seed),

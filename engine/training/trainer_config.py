@@ -5,10 +5,12 @@ from typing import Any
 from engine.core.config import Config, knob, to_dict, update
 from engine.core.errors import BadInput
 from engine.distributed.device import DeviceKind
+from engine.distributed.faults import read_fault
 from engine.distributed.mesh import fitted
 from engine.models.config import ModelConfig
 from engine.models.find import Found, find
 from engine.training.parallel.dealing import Dealing
+from engine.training.phases import NAMES
 from engine.training.settings import Training
 
 FRESH_RATE, TRAINED_RATE = 1e-3, 1e-4  # peak learning rates
@@ -103,6 +105,32 @@ def require_fit(config: TrainerConfig, model: ModelConfig, tokens: int) -> None:
         )
     for window in (config.training.context, config.training.long_context):
         _require_dealt(config, model, window)
+    _require_struck(config)
+
+
+def _require_struck(config: TrainerConfig) -> None:
+    """Raises BadInput where the fault that is asked for can never strike."""
+    if not config.fault:
+        return
+    fault, recipe = read_fault(config.fault), config.training
+    every = {"validation": recipe.evaluate, "checkpoint": recipe.checkpoint,
+             "checkpoint write": recipe.checkpoint}.get(fault.phase, 1)  # fmt: skip
+    done, why = fault.step + 1, ""
+    if config.alone:
+        why = "one process has no other ranks; give --ranks 2 or --mesh"
+    elif fault.rank >= config.ranks:
+        why = f"ranks are numbered 0 to {config.ranks - 1}"
+    elif fault.step >= recipe.steps:
+        why = f"steps are numbered 0 to {recipe.steps - 1}"
+    elif fault.phase not in NAMES:
+        why = f"no such phase; phases: {', '.join(NAMES)}"
+    elif fault.phase == "resume" and fault.step:
+        why = "ranks resume in step 0 only"
+    elif done % every and done != recipe.steps:
+        first = min(every, recipe.steps) - 1
+        why = f"that step has no {fault.phase}; step {first} is the first that does"
+    if why:
+        raise BadInput(f"fault {config.fault!r}: {why}")
 
 
 def _require_dealt(config: TrainerConfig, model: ModelConfig, window: int) -> None:

@@ -57,8 +57,9 @@ def asked(live: Live, now: float) -> bool:
 def run_as_rank(config: TrainerConfig, live: Live, place: Place) -> None:
     """Train as the rank that torchrun made this process. The first one's events are the run's.
 
-    Raises RankLost naming the rank that did not answer any more.
+    Raises RankLost naming the rank that did not answer any more, BadInput as `run` does.
     """
+    require_place(config)
     place_config = on_ranks(config, place.ranks)
     doing = [""]
     live.open(place_config, WallClock(), {})

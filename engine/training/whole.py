@@ -10,7 +10,7 @@ from torch.optim import AdamW
 from engine.training.checkpoint import Facts, Saved, load_checkpoint, save_checkpoint
 from engine.training.learner import Learner
 from engine.training.resume import require_same
-from engine.training.settings import Training
+from engine.training.settings import BETA1, Training
 
 Loss = Callable[[dict[str, Tensor], int], tuple[Tensor, int]]  # weights, step: mean loss, tokens
 
@@ -74,5 +74,5 @@ def adamw(weights: dict[str, Tensor], recipe: Training) -> AdamW:
         {"params": matrices, "weight_decay": recipe.weight_decay},
         {"params": vectors, "weight_decay": 0.0},
     ]
-    betas = (0.9, recipe.beta2)
+    betas = (BETA1, recipe.beta2)
     return AdamW(groups, lr=recipe.rate, betas=betas, eps=recipe.eps, fused=True)

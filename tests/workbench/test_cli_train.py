@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -108,6 +109,15 @@ def test_a_folders_tokenizer_reads_the_text_and_goes_along(
             marks=pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU"),
         ),
         (["--fault", "nonsense"], "RANK:PHASE:STEP"),
+        (["--fault", "0:forward:1"], "one process has no other ranks"),
+        (["--ranks", "2", "--fault", "2:forward:1"], "ranks are numbered 0 to 1"),
+        (["--ranks", "2", "--fault", "1:forward:6"], "steps are numbered 0 to 5"),
+        (["--ranks", "2", "--fault", "1:forwards:1"], "phases: resume, forward, backward, coll"),
+        (["--ranks", "2", "--fault", "1:resume:1"], "ranks resume in step 0 only"),
+        (
+            ["--ranks", "2", "--fault", "1:checkpoint write:2"],
+            "that step has no checkpoint write; step 1 is the first that does",
+        ),
         (["--data", "missing.npy"], "no such file"),
         (["--validation", "missing.npy"], "no such file"),
         (["--data", __file__], "holds no tokenizer.json"),
@@ -148,12 +158,19 @@ def test_knobs_are_listed(place: Path, capsys: pytest.CaptureFixture) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+    ("how", "mesh"),
+    [
+        (signal.SIGINT, ""),
+        (signal.SIGINT, "data=2"),
+        pytest.param(signal.SIGTERM, "", marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, "data=2", marks=pytest.mark.slow),
+    ],
 )
 def test_ctrl_c_saves_a_checkpoint_and_the_same_command_goes_on(
-    how: signal.Signals, place: Path, root: Path
+    how: signal.Signals, mesh: str, place: Path, root: Path
 ) -> None:
-    long = words(place, "out", "--set", "steps=50000", "--set", "checkpoint=50000")
+    ranks = ["--mesh", mesh] if mesh else []
+    long = words(place, "out", *ranks, "--set", "steps=50000", "--set", "checkpoint=50000")
     # A shell that starts tests in the background has them ignore interrupts.
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
@@ -161,15 +178,15 @@ def test_ctrl_c_saves_a_checkpoint_and_the_same_command_goes_on(
     )
     started = subprocess.Popen(
         [sys.executable, "-c", code, *long], cwd=root, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "OMP_NUM_THREADS": "1"}, start_new_session=True,
     )  # fmt: skip
     assert started.stderr is not None
     said = ""
-    while "of 50,000" not in said:  # it has begun to train
+    while not re.search(r"training: [1-9][\d,]* of 50,000", said):  # it has begun to train
         line = started.stderr.readline()
         assert line, said
         said += line
-    started.send_signal(how)
+    os.killpg(started.pid, how)  # as a terminal does: to ranks too
     rest = started.stderr.read()
     assert started.wait(120) == 130
     started.stderr.close()
@@ -177,7 +194,9 @@ def test_ctrl_c_saves_a_checkpoint_and_the_same_command_goes_on(
     before = losses(place / "out" / "training.run")
     assert 0 < len(before) < 50_000
     # Up to the decay a longer and a shorter training are the same.
-    few = words(place, "out", "--set", f"steps={len(before) + 5}", "--save", str(place / "b.run"))
+    few = words(
+        place, "out", *ranks, "--set", f"steps={len(before) + 5}", "--save", str(place / "b.run")
+    )
     assert main(few) == 0
     assert len(losses(place / "b.run")) == 5
 

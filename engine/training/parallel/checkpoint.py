@@ -1,8 +1,8 @@
 """A run on a mesh on disk: each rank's own weights and moments, and a manifest that says whose.
 
-Every rank writes and syncs its file before rank 0 gives their folder its name, so that a crash at
-any moment leaves the checkpoint before, whole. That one is kept, for the last may be damaged later.
-What was dealt for one mesh fits no other.
+Of ranks that hold the same, the first writes it. All files are written and synced before rank 0
+gives their folder its name, so that a crash at any moment leaves the checkpoint before, whole. That
+one is kept, for the last may be damaged later. What was dealt for one mesh fits no other.
 """
 
 import json
@@ -16,12 +16,14 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from engine.core.config import Policy
 from engine.core.errors import BadInput
 from engine.training.checkpoint import Damaged, Facts, Saved, digest, sync
 from engine.training.parallel.mesh_run import MeshRun
 from engine.training.resume import require_equal
 
 MANIFEST = "mesh.json"
+FILE = "rank_{}.safetensors"
 BEGUN = ".new"  # behind the name of a folder that is being written
 
 
@@ -30,20 +32,29 @@ def save_mesh(
     stage: Callable[[str], None] = lambda name: None,
 ) -> None:  # fmt: skip
     """`step` is the next one to do. All ranks save, to a folder that they share; `stage` is told
-    when a rank's file is written and the checkpoint not in its place yet."""
-    done = folder / f"step_{step}"
+    when a rank's file, if it writes one, is there and the checkpoint not in its place yet. Raises
+    BadInput where the step was saved before, or files of other ranks are not here."""
+    done, rank = folder / f"step_{step}", run.rank
     part = done.with_name(done.name + BEGUN)
+    if rank.rank == 0:
+        if done.exists():
+            raise BadInput(f"{done}: is there already; let one run at a time train into a folder")
+        for left in folder.glob(f"step_*{BEGUN}"):  # by a run that was killed
+            shutil.rmtree(left)
+    rank.transport.barrier()
     part.mkdir(parents=True, exist_ok=True)
-    path = _file(part, run)
-    if path.name == _own(run):
+    path, wrote = _file(part, run), torch.zeros(rank.ranks, device=rank.device)
+    if path == part / FILE.format(rank.rank):
         state = {name: tensor.contiguous().cpu() for name, tensor in run.trained.state().items()}
         save_file(state, path, metadata={"sha256": digest(state)})
-        stage("checkpoint write")
+        wrote[rank.rank] = 1
+    stage("checkpoint write")
+    if wrote[rank.rank]:
         sync(path)
-    mine = torch.tensor([float(path.name == _own(run))], device=run.rank.device)
-    writers = float(run.all.all_reduce(mine, "checkpoint"))  # which all of them wait for
-    if run.rank.rank == 0:
-        if len(list(part.glob("rank_*"))) < writers:
+    wrote = run.all.all_reduce(wrote, "checkpoint")  # which all of them wait for
+    if rank.rank == 0:
+        writers = wrote.nonzero().flatten().tolist()
+        if not all((part / FILE.format(writer)).exists() for writer in writers):
             raise BadInput(
                 f"{folder}: not all ranks' files are here; give a folder that all machines share"
             )
@@ -51,13 +62,11 @@ def save_mesh(
         (part / MANIFEST).write_text(json.dumps(told), encoding="utf-8")
         sync(part / MANIFEST)
         sync(part)
-        if done.exists():
-            shutil.rmtree(done)
         os.replace(part, done)
         sync(folder)
-        for old in _steps(folder)[2:]:
+        for old in finished(folder)[2:]:
             shutil.rmtree(old)
-    run.rank.transport.barrier()
+    rank.transport.barrier()
 
 
 def load_mesh(
@@ -71,7 +80,7 @@ def load_mesh(
     or another way of dealing.
     """
     here, faults = {**(facts or {}), **dealt(run)}, list[str]()
-    parts = _steps(folder)
+    parts = finished(folder)
     for part in parts:
         found: dict[str, Tensor] = {}
         fault, saved = "", Saved(-1, {})
@@ -97,19 +106,26 @@ def load_mesh(
 def dealt(run: MeshRun) -> dict[str, str | int | float | bool]:
     """What decides which numbers a rank has and in which order they are summed."""
     dealing = run.dealing
+    split = dealing.mesh.context > 1
     return {
         "mesh": str(dealing.mesh),
-        "zero": dealing.zero.kind,
+        "zero": _said(dealing.zero),
         "sequence_parallel": dealing.sequence_parallel,
-        "attention": dealing.attention.kind if dealing.mesh.context > 1 else "none",
-        "layout": dealing.layout.kind if dealing.mesh.context > 1 else "none",
-        "schedule": dealing.schedule.model_dump_json() if dealing.planned else "none",
+        "attention": _said(dealing.attention) if split else "none",
+        "layout": _said(dealing.layout) if split else "none",
+        "schedule": _said(dealing.schedule) if dealing.planned else "none",
         "microbatches": dealing.microbatches,
         "architecture": json.dumps(run.model.raw, sort_keys=True),
     }
 
 
-def _steps(folder: Path) -> list[Path]:
+def _said(policy: Policy) -> str:
+    """Its name, or all its settings where it has any."""
+    settings = policy.model_dump()
+    return str(settings["kind"]) if len(settings) == 1 else json.dumps(settings, sort_keys=True)
+
+
+def finished(folder: Path) -> list[Path]:
     """Checkpoints that were finished, the latest first."""
     found = [each for each in folder.glob("step_*") if each.name[5:].isdigit()]
     return sorted(found, key=lambda each: -int(each.name[5:]))
@@ -142,6 +158,7 @@ def _fill(run: MeshRun, found: dict[str, Tensor]) -> None:
     with torch.no_grad():
         for name, tensor in run.trained.state().items():
             tensor.copy_(found[name])
+        run.trained.filled()
 
 
 def _set_aside(parts: list[Path], run: MeshRun) -> None:
@@ -154,11 +171,7 @@ def _set_aside(parts: list[Path], run: MeshRun) -> None:
             os.replace(part, aside)
 
 
-def _own(run: MeshRun) -> str:
-    return f"rank_{run.rank.rank}.safetensors"
-
-
 def _file(part: Path, run: MeshRun) -> Path:
     """Where the state of this rank lies: in the first rank's file where several have the same."""
     trained = run.trained
-    return part / f"rank_{trained.axis.members[trained.keeper]}.safetensors"
+    return part / FILE.format(trained.axis.members[trained.keeper])

@@ -77,6 +77,9 @@ class FullySharded(Trained):
     def ready(self, steps: int) -> None:
         self.optimizer.ready(steps)
 
+    def filled(self) -> None:
+        """Nothing: all that this rank holds is its state."""
+
     def held(self) -> Bytes:
         now = list(self.named.values())
         shares = list(self.optimizer.named.values())

@@ -16,9 +16,7 @@ from engine.training.parallel.mesh_run import Beginning, MeshRun
 from engine.training.parallel.zero import Learning
 from engine.training.phases import Phases
 from engine.training.resume import require_same
-from engine.training.settings import Training
-
-BETA1 = 0.9
+from engine.training.settings import BETA1, Training
 
 
 class OnMesh(Learner):

@@ -102,6 +102,10 @@ class Trained(ABC):
         """Make `state` hold all it does after so many updates, to be filled."""
 
     @abstractmethod
+    def filled(self) -> None:
+        """Once every rank has filled its `state`: take over from it what it does not hold."""
+
+    @abstractmethod
     def held(self) -> Bytes:
         """Bytes of tensors that this rank holds now, counted."""
 

@@ -128,6 +128,32 @@ if __name__ == "__main__":
 """
 
 
+LEAVES = """
+import multiprocessing, threading
+from engine.distributed.launch import launch
+from tests.engine.distributed import works
+
+if __name__ == "__main__":
+    here = threading.Semaphore(0)
+    given = {"limit": 600, "tell": lambda record: here.release()}
+    threading.Thread(target=launch, args=(works.linger, 2), kwargs=given, daemon=True).start()
+    here.acquire(), here.acquire()
+    print(*(process.pid for process in multiprocessing.active_children()))
+"""
+
+
+def test_a_caller_that_ends_takes_its_ranks_with_it(tmp_path, root):
+    script = tmp_path / "caller.py"
+    script.write_text(LEAVES)
+    # Ranks heed no SIGTERM, which is how multiprocessing would end them, and wait for it.
+    ended = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, cwd=root, check=True,
+        timeout=60, env={**os.environ, "PYTHONPATH": str(root)},
+    )  # fmt: skip
+    pids = [int(pid) for pid in ended.stdout.split()]
+    assert len(pids) == 2 and not [pid for pid in pids if alive(pid)]
+
+
 def test_no_process_is_left_when_the_caller_is_killed(tmp_path, root):
     script = tmp_path / "caller.py"
     script.write_text(ORPHANS)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from engine.core.config import kinds
+from engine.core.events import Mark
 from engine.distributed.collective import Collective
 from engine.distributed.collective_ranks import carry_out
 from engine.distributed.mesh import Mesh, MeshShape
@@ -62,6 +63,13 @@ def deadlock(rank: Rank, given: object) -> None:
     rank.enter("exchange")
     other = (rank.rank + 1) % rank.ranks
     rank.transport.take(rank.transport.receive(other, [Shape((1,))], "news"))
+
+
+def linger(rank: Rank, given: object) -> None:
+    """Every rank says that it is there, and stays for long."""
+    rank.emit(Mark(rank.now(), rank.lane, "here", ""))
+    rank.tell()
+    time.sleep(600)
 
 
 def pids(rank: Rank, given: object) -> None:

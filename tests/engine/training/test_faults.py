@@ -29,8 +29,7 @@ from engine.training.trainer_run import run
 from tests.engine.distributed.test_launch import alive
 from tests.engine.models.small import raw
 
-PHASES = ("forward", "backward", "collective", "optimiser", "checkpoint")
-WRITES = ("checkpoint write",)  # of the first rank, who writes for all that have the same
+PHASES = ("forward", "backward", "collective", "optimiser", "checkpoint", "checkpoint write")
 STEP = 5  # of 8; a checkpoint is due at its end, and there was one two steps before
 TWO = Dealing(mesh=MeshShape(data=2))
 REPLICAS = "parallel.mesh.data"
@@ -110,7 +109,6 @@ def four_undisturbed(place: Path) -> dict[int, float]:
 def pairs(ranks: int) -> Iterator[tuple[str, int]]:
     for phase in PHASES:
         yield from ((phase, rank) for rank in range(ranks))
-    yield from ((phase, 0) for phase in WRITES)
 
 
 def killed_and_resumed(place: Path, phase: str, rank: int, ranks: int) -> dict[int, float]:

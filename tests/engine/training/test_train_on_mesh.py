@@ -16,13 +16,15 @@ from engine.core.config import update
 from engine.core.difference import relative
 from engine.core.errors import BadInput
 from engine.core.events import Level, Mark
-from engine.core.run import Run
+from engine.core.log import Log
+from engine.core.run import Live, Run
 from engine.distributed.faults import RankLost
+from engine.distributed.rank import Place
 from engine.models.load import load
 from engine.training.products import narrow
 from engine.training.settings import Training
 from engine.training.trainer_config import TrainerConfig
-from engine.training.trainer_run import run
+from engine.training.trainer_run import run, run_as_rank
 from tests.engine.distributed.test_launch import alive
 from tests.engine.models.small import raw
 from tests.engine.training.test_faults import failed, losses
@@ -220,3 +222,39 @@ def test_a_checkpoint_of_another_mesh_is_refused(place: Path, alone) -> None:
     for out, (settings, told) in cases.items():
         with pytest.raises(BadInput, match=told):
             Run.execute(run, config(place, out, **parallel(settings)))
+
+
+def test_what_a_killed_run_left_is_cleared_and_other_attention_is_refused(place: Path) -> None:
+    asked = config(place, "left", **parallel({**TWO["context"], "attention": "ring"}))
+    saves = Path(asked.out) / "checkpoint"
+    for name in ("step_2.new", "step_3.new"):
+        (saves / name).mkdir(parents=True)
+        (saves / name / "rank_1.safetensors").write_bytes(b"half")
+    Run.execute(run, asked)
+    assert sorted(each.name for each in saves.iterdir()) == ["step_2", "step_4"]
+    with pytest.raises(BadInput, match="made with attention = .*, this run has .*rescale"):
+        Run.execute(run, update(asked, {"parallel.attention.rescale": False}))
+
+
+def test_one_process_goes_on_where_ranks_finished_no_checkpoint(place: Path) -> None:
+    asked = config(place, "unfinished", **{"training.steps": 1, "training.decay": 0})
+    (Path(asked.out) / "checkpoint" / "step_2.new").mkdir(parents=True)
+    Run.execute(run, asked)
+    assert (Path(asked.out) / "model.safetensors").exists()
+
+
+def test_a_file_where_ranks_write_checkpoints_is_told_before_the_first_step(place: Path) -> None:
+    asked = config(place, "file", **parallel(TWO["data"]))
+    Path(asked.out).mkdir()
+    (Path(asked.out) / "checkpoint").write_text("")
+    log = Log()
+    with pytest.raises(BadInput, match="checkpoint: a file, where ranks write checkpoints"):
+        run(asked, Live(log))
+    assert not losses(log)
+
+
+def test_torchruns_ranks_leave_the_models_own_folder_as_it_is_too(place: Path) -> None:
+    asked = config(place, "tiny", limit=0.5)
+    nowhere = Place(1, 2, "127.0.0.1", 9)
+    with pytest.raises(BadInput, match="the model's own folder"):
+        run_as_rank(asked, Live(Log()), nowhere)

@@ -79,6 +79,9 @@ class Replicated(Trained):
     def ready(self, steps: int) -> None:
         self.optimizer.ready(steps)
 
+    def filled(self) -> None:
+        """Nothing: all that this rank holds is its state."""
+
     def held(self) -> Bytes:
         parameters = list(self.named.values())
         flat = [bucket.flat for bucket in self.buckets.buckets]

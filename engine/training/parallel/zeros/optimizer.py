@@ -79,10 +79,8 @@ class Dealt(Trained):
         self.share_P.mul_(factor)
 
     def update(self, rate: float) -> None:
-        own_P = self.weights_P[self.own]
-        self.adamw.update(own_P, self.share_P, rate)
-        if self.axis.size > 1:
-            self.weights_P.copy_(self.axis.all_gather(own_P, task="weights"))
+        self.adamw.update(self.weights_P[self.own], self.share_P, rate)
+        self.filled()
 
     def forget(self) -> None:
         self.gradient_P.zero_()
@@ -98,10 +96,15 @@ class Dealt(Trained):
 
     def state(self) -> dict[str, Tensor]:
         moments = {"momentum": self.adamw.momentum_P, "variance": self.adamw.variance_P}
-        return {"weights": self.weights_P, **moments}
+        return {"weights": self.weights_P[self.own], **moments}
 
     def ready(self, steps: int) -> None:
         self.adamw.count = steps
+
+    def filled(self) -> None:
+        if self.axis.size > 1:
+            own_P = self.weights_P[self.own]
+            self.weights_P.copy_(self.axis.all_gather(own_P, task="weights"))
 
     def held(self) -> Bytes:
         states = [self.adamw.momentum_P, self.adamw.variance_P]

@@ -1,8 +1,10 @@
 """A run on a mesh resumes bit for bit, and a checkpoint of another mesh says so."""
 
 import pytest
+from safetensors import safe_open
 
 from engine.core.config import kinds, update
+from engine.core.errors import BadInput
 from engine.distributed.launch import launch
 from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.zero import Zero
@@ -68,3 +70,24 @@ def test_a_damaged_file_of_one_rank_has_all_take_the_checkpoint_before(records):
     for record in records:
         both = record.array("told/both").tobytes().decode()
         assert "no whole checkpoint (step_1: damaged" in both and "delete it to begin" in both
+
+
+def test_a_step_is_not_saved_over_one_that_is_there(tmp_path):
+    given = {"folder": str(tmp_path), "config": update(MeshTrainingConfig(), SMALL)}
+    (record,) = launch(works.twice, 1, given, limit=60)
+    assert "step_1: is there already" in record.array("told").tobytes().decode()
+
+
+def test_a_folder_that_ranks_do_not_share_is_told_whatever_lies_there(tmp_path):
+    dealt = {**SMALL, "mesh.data": 2, "zero": "optimizer"}
+    given = {"folder": str(tmp_path), "config": update(MeshTrainingConfig(), dealt)}
+    with pytest.raises(BadInput, match="not all ranks' files are here"):
+        launch(works.apart, 2, given, limit=60)
+
+
+def test_replicas_keep_each_its_own_share_of_the_numbers(records, folder):
+    sizes = []
+    for rank in (0, 1):
+        with safe_open(folder / "optimizer" / "step_2" / f"rank_{rank}.safetensors", "pt") as file:
+            sizes.append({name: len(file.get_tensor(name)) for name in file.keys()})  # noqa: SIM118
+    assert sizes[0] == sizes[1] and len(set(sizes[0].values())) == 1

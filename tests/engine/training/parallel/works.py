@@ -45,6 +45,29 @@ def resumed(rank: Rank, given: dict[str, Any]) -> None:
     damaged(rank, folder, given["configs"]["optimizer"])
 
 
+def twice(rank: Rank, given: dict[str, Any]) -> None:
+    """A step saved a second time, and what is there then: array told."""
+    place = Path(given["folder"])
+    run = begun(rank, given["config"])
+    run.trained.ready(1)
+    save_mesh(place, run, 1)
+    try:
+        save_mesh(place, run, 1)
+    except BadInput as fault:
+        rank.record.put("told", np.frombuffer(str(fault).encode(), np.uint8))
+    saved = load_mesh(place, begun(rank, given["config"]))
+    assert saved is not None and saved.step == 1 and not saved.fallback
+
+
+def apart(rank: Rank, given: dict[str, Any]) -> None:
+    """Ranks save to a folder each; in the first one's lies a file of no rank that wrote one."""
+    place = Path(given["folder"]) / str(rank.rank)
+    run = begun(rank, given["config"])
+    run.trained.ready(1)
+    stale = place / "step_1.new" / "rank_7.safetensors"
+    save_mesh(place, run, 1, stage=lambda name: stale.touch())
+
+
 def stepped(run: MeshRun, config: MeshTrainingConfig, step: int) -> None:
     """One step of training."""
     run.gradients(config.ids(step))

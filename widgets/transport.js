@@ -52,7 +52,8 @@ function numbers(bytes) {
 
 // Where a person wants the cursor. Views that hold the whole run follow at once; the host gets the
 // newest moment wanted, and only when it has shown the one before: none waits behind another.
-function seeker(model, tell) {
+// `rest` is called when it has shown the last, or has had its time for it.
+function seeker(model, tell, rest) {
   let wanted = null, sent = null, patience = 0
   const send = () => {
     sent = wanted
@@ -63,8 +64,9 @@ function seeker(model, tell) {
     clearTimeout(patience)
     const late = sent !== null && wanted !== sent
     sent = null
-    if (late) send()
-    else wanted = null
+    if (late) return send()
+    wanted = null
+    rest()
   }
   return {
     heard() { if (sent !== null && model.get("time") === sent) answered() },
@@ -164,11 +166,14 @@ function render({ model, el }) {
     model.set("command", { ...command, count: ++count })
     model.save_changes()
   }
-  const seeking = seeker(model, tell)
+  const seeking = seeker(model, tell, () => moved())
   // A run that is over has told when its steps ended; one that goes on takes the step itself.
   const step = (by) => {
     const times = numbers(model.get("steps")), stop = model.get("duration")
-    if (!times.length) return tell({ do: "step", by })
+    if (!times.length) {
+      if (seeking.wanted !== null) tell({ do: "seek", time: seeking.wanted }) // where it steps from
+      return act({ do: "step", by })
+    }
     const now = seeking.wanted ?? (model.get("follow") ? stop : model.get("time"))
     return seek(stepped(times, now, by, stop))
   }

@@ -87,6 +87,49 @@ def test_the_bar_steps_as_python_does(tab):
     assert found == [stepped(steps, now, by, 1.0) for now, by in asked]
 
 
+MODEL = """
+  const traits = {time: 0, duration: 1, playing: false, speed: 1, follow: true, live: false,
+    paused: false, modelled: false, steps: null, work: {}, is_dark: false, options: {}, cards: 0};
+  const heard = {}, told = [];
+  const model = {
+    get: (name) => traits[name],
+    on: (name, act) => (heard[name] ||= []).push(act),
+    set: (name, value) => {
+      if (traits[name] === value) return;
+      traits[name] = value;
+      if (name === "command") told.push(value);
+      else for (const act of heard[`change:${name}`] || []) act();
+    },
+    save_changes: () => {},
+  };
+  const el = document.body.appendChild(document.createElement("div"));
+  const press = (key) => document.dispatchEvent(new KeyboardEvent("keydown", {key}));
+  const clock = () => el.querySelector(".clock").textContent;
+"""
+
+
+def test_the_bar_shows_where_the_host_stands_though_it_answers_to_none_of_the_steps(tab):
+    """The cursor follows, its own time is 0 already: to go there changes nothing to be heard."""
+    code = script().replace("export default { render }", "").replace("export function", "function")
+    found = tab.evaluate(
+        f"""async () => {{ {code} {MODEL}
+          render({{ model, el }});
+          press("Home");
+          model.set("follow", false);
+          const home = clock();
+          press("ArrowRight");
+          model.set("time", 0.25);
+          const onwards = clock();
+          press("Home");
+          model.set("time", 0.5);  // the host goes elsewhere, and never says it was at 0
+          await new Promise((done) => setTimeout(done, 2 * ANSWER));
+          return [home, onwards, clock(), told.map((each) => each.do)];
+        }}"""
+    )
+    asked = ["seek", "seek", "step", "seek"]
+    assert found == ["0 s of 1 s", "250 ms of 1 s", "500 ms of 1 s", asked]
+
+
 def serve(app):
     """The app on a free port of this machine; a function that stops it again."""
     import panel as pn

@@ -74,12 +74,11 @@ CHOSEN = "workbench-theme"  # the cookie of a person's choice: light or dark
 
 class SystemScheme(Component):
     """Nothing to see. `dark`: what the system prefers, where neither the address nor the person
-    chose. What a person chooses is kept in the browser."""
+    chose. What a person chooses is kept in the browser, there and then: the next page asks for
+    it, and may be asked for before this one's server has heard."""
 
     dark = param.Boolean(default=False)
     asked = param.Boolean(default=False)  # the address says which theme
-    chosen = param.String(default="")
-    presses = param.Integer(default=0, doc="how often a person pressed the page's switch")
 
     key = param.String(default=CHOSEN)
     switch = param.String(default="Toggle theme", doc="its label")
@@ -95,17 +94,15 @@ class SystemScheme(Component):
           model.set("dark", system.matches);
           model.save_changes();
         };
-        const keep = () => {
-          const kept = "path=/; max-age=31536000; samesite=lax";
-          if (model.get("chosen")) document.cookie = `${key}=${model.get("chosen")}; ${kept}`;
-        };
         const press = (event) => {
           const label = (node) => node.getAttribute?.("aria-label");
           if (!event.composedPath().some((node) => label(node) === model.get("switch"))) return;
-          model.set("presses", model.get("presses") + 1);
+          const dark = !model.get("dark");
+          const kept = "path=/; max-age=31536000; samesite=lax";
+          document.cookie = `${key}=${dark ? "dark" : "light"}; ${kept}`;
+          model.set("dark", dark);
           model.save_changes();
         };
-        model.on("change:chosen", keep);
         system.addEventListener("change", follow);
         document.addEventListener("click", press, true);  // before the switch itself hears of it
         follow();
@@ -129,18 +126,10 @@ def system_scheme(page: Any, asked: bool) -> SystemScheme:
     # What changes before a page has loaded does not reach its browser.
     made.param.watch(lambda _: follow() if pn.state.loaded else pn.state.onload(follow), "dark")
 
-    heard = 0  # presses that have turned the page
-
     def turned(event: Any) -> None:
-        nonlocal heard
-        if bool(event.new) == made.dark:
-            return
-        if made.presses == heard:
-            # The browser's late echo of what the page was before the system turned.
+        # `dark` has heard of a press before the page has: else it is a late echo of how it was.
+        if bool(event.new) != made.dark:
             page.dark_theme = made.dark
-            return
-        heard = made.presses
-        made.param.update(dark=bool(event.new), chosen="dark" if event.new else "light")
 
     page.param.watch(turned, "dark_theme")
     return made

@@ -4,25 +4,21 @@ What a program does next never depends on how long something took, so one run te
 every network.
 """
 
+from collections.abc import Generator
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from engine.distributed.program import Compute, Program, Receive, Step, Wait
+from engine.distributed.program import Compute, Program, Receive, Step, Wait, through
 
 T = TypeVar("T")
 
 
 def noted(program: Program[T], steps: list[Step]) -> Program[T]:
     """`program`, leaving its steps in `steps`; a wait there names its receive by place."""
-    answer: object = None
     places: dict[int, int] = {}
     tickets: list[object] = []  # kept, so that no two have the same id
-    while True:
-        try:
-            step = program.send(answer)
-        except StopIteration as end:
-            found: T = end.value
-            return found
+
+    def note(step: Step) -> Generator[Step, Any, Any]:
         answer = yield step
         if isinstance(step, Receive):
             places[id(answer)] = len(steps)
@@ -30,6 +26,9 @@ def noted(program: Program[T], steps: list[Step]) -> Program[T]:
         if isinstance(step, Compute):
             step = replace(step, work=nothing)
         steps.append(Wait(places[id(step.ticket)]) if isinstance(step, Wait) else step)
+        return answer
+
+    return through(program, note)
 
 
 def again(steps: list[Step]) -> Program[None]:

@@ -55,6 +55,18 @@ Step: TypeAlias = Compute | Send | Receive | Wait
 Program: TypeAlias = Generator[Step, Any, T]
 
 
+def through(program: Program[T], step: Callable[[Step], Generator[Step, Any, Any]]) -> Program[T]:
+    """`program`, each of its steps taken by `step`, which yields it on and returns its answer."""
+    answer: object = None
+    while True:
+        try:
+            wanted = program.send(answer)
+        except StopIteration as end:
+            found: T = end.value
+            return found
+        answer = yield from step(wanted)
+
+
 def shapes_of(tensors: Sequence[Tensor]) -> list[Shape]:
     """What a message of tensors like these holds."""
     return [Shape(tuple(tensor.shape), tensor.dtype) for tensor in tensors]

@@ -11,11 +11,9 @@ from engine.training.checkpoint import Facts, Saved
 class Learner(ABC):
     """The work of a step, and of a checkpoint at `place` (None: none are written).
 
-    `first`: whether it is the one that judges and tells; all others do the same steps. `facts`:
-    what of it makes a run this very run.
+    `facts`: what of it makes a run this very run.
     """
 
-    first: bool = True
     place: Path | None = None
     facts: Facts
 

@@ -5,16 +5,16 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.ui.lab import answers
+
 PROXY = "configurable-http-proxy"
 MISSING = find_spec("jupyterhub") is None or shutil.which(PROXY) is None
-WAIT = 90  # seconds for the hub, and for a person's server
+WAIT = 90  # seconds for a person's server
 CONFIG = """
 c.JupyterHub.bind_url = "http://127.0.0.1:{public}/base/"
 c.JupyterHub.hub_port = {hub}
@@ -53,7 +53,7 @@ def hub(folder: Path, people: tuple[str, ...]) -> Iterator[str]:
         )  # fmt: skip
     address = f"http://127.0.0.1:{public}/base"
     try:
-        _answers(f"{address}/hub/login", process, said)
+        answers(f"{address}/hub/login", process, said)
         yield address
     finally:
         process.terminate()  # the hub ends its proxy and everybody's server
@@ -74,14 +74,3 @@ def _free(count: int) -> list[int]:
     finally:
         for one in sockets:
             one.close()
-
-
-def _answers(address: str, process: subprocess.Popen[bytes], said: Path) -> None:
-    until = time.monotonic() + WAIT
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            urllib.request.urlopen(address, timeout=5).read()
-            return
-        except OSError:
-            time.sleep(0.2)
-    raise RuntimeError(f"the hub did not answer: {said.read_text()[-2000:]}")

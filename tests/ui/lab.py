@@ -44,13 +44,14 @@ def running(
         server = subprocess.Popen(words, env=os.environ | places, stdout=file, stderr=file)
     address = f"http://127.0.0.1:{port}{base.rstrip('/')}"
     try:
-        _answers(f"{address}/api/status?token={token}", server, said)
+        answers(f"{address}/api/status?token={token}", server, said)
         yield address, token
     finally:
         _end(server)
 
 
-def _answers(address, server, said):
+def answers(address, server, said):
+    """Wait until the process `server`, which writes what it has to say into `said`, answers."""
     until = time.monotonic() + WAIT
     while time.monotonic() < until:
         if server.poll() is not None:
@@ -60,7 +61,7 @@ def _answers(address, server, said):
             return
         except OSError:
             time.sleep(0.1)
-    raise RuntimeError(f"the lab did not answer: {said.read_text()[-2000:]}")
+    raise RuntimeError(f"no answer: {said.read_text()[-2000:]}")
 
 
 def _end(server):

@@ -102,7 +102,9 @@ class Replica:
     def computed(self, step: int) -> Generator[Any, Any, None]:
         """Compute this step's gradient."""
         task = f"gradient/{step}"
-        yield Gradient("gradient", lambda: self._gradient(step), self.flops, task, 0.0, self, step)
+        yield Gradient(
+            "gradient", lambda: self._gradient(step), self.flops, task, replica=self, step=step
+        )
 
     def stepped(self, step: int, rate: float) -> Program[None]:
         """A training step of its own, unknown to the others."""
@@ -155,12 +157,12 @@ class Replica:
         return {name: part.view(shape) for (name, shape), part in named}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gradient(Compute):
     """A replica's gradient, which may be computed together with that of others."""
 
-    replica: Replica | None = None
-    step: int = 0
+    replica: Replica
+    step: int
 
 
 def gradients(asked: Sequence[Gradient]) -> list[float]:
@@ -169,8 +171,8 @@ def gradients(asked: Sequence[Gradient]) -> list[float]:
     The replicas are of one job; a pass costs little more than one replica's, whose tensors are
     too small to keep a processor busy.
     """
-    replicas = [step.replica for step in asked if step.replica is not None]
-    if len(replicas) < 2:
+    replicas = [step.replica for step in asked]
+    if len(replicas) == 1:
         return [step.work() for step in asked]
     leaf_RP = torch.stack([replica.weights_P for replica in replicas]).requires_grad_()
     ids_RBT = torch.stack([r.windows(step.step) for r, step in zip(replicas, asked, strict=True)])

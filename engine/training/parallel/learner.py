@@ -29,7 +29,7 @@ class OnMesh(Learner):
         checkpoint: Path | None = None,
     ) -> None:  # fmt: skip
         self.rank, self.recipe, self.ids_of, self.phases = rank, recipe, ids_of, phases
-        self.first, self.place = rank.rank == 0, checkpoint
+        self.place = checkpoint
         learning = Learning(
             rate=recipe.rate, beta1=BETA1, beta2=recipe.beta2, eps=recipe.eps,
             weight_decay=recipe.weight_decay,

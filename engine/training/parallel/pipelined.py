@@ -3,15 +3,15 @@
 Each place of the plan is a set of tensor, context and data ranks that all follow the same line.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from engine.distributed.axis import Axis
-from engine.distributed.program import Compute, Program
+from engine.distributed.program import Compute, Program, Step, through
 from engine.distributed.transport import Shape
 from engine.training.parallel.model import ShardedStage
 from engine.training.parallel.zero import Trained
@@ -83,16 +83,13 @@ def step(passes: Passes, trained: Trained, given: tuple[Tensor, Tensor], tokens:
 
 def _told(program: Program[T], enter: Callable[[str], None]) -> Program[T]:
     """`program`, saying of its passes which they are."""
-    answer: object = None
-    while True:
-        try:
-            step = program.send(answer)
-        except StopIteration as end:
-            found: T = end.value
-            return found
+
+    def tell(step: Step) -> Generator[Step, Any, Any]:
         if isinstance(step, Compute) and step.name in PHASES:
             enter(PHASES[step.name])
-        answer = yield step
+        return (yield step)
+
+    return through(program, tell)
 
 
 def _nothing(stage: int, gradients: Mapping[str, Tensor]) -> None:

@@ -19,7 +19,6 @@ def found():
     """A quick measurement: small arrays, two repeats."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measuring, "SMALLEST", 2**24)
-        patch.setattr(measuring, "SQUARE", 384)
         patch.setattr(measuring, "caches", lambda: {"L3": 2.0**20})
         return measuring.probe(repeats=2).model_copy(update={"caution": ""})
 

@@ -5,14 +5,12 @@ left, and the run that goes on from the checkpoint finds the same losses bit for
 also four ranks.
 """
 
-import json
 import multiprocessing
 import time
 from collections.abc import Iterator
 from multiprocessing import forkserver
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from engine.core.config import update
@@ -27,7 +25,7 @@ from engine.training.settings import Training
 from engine.training.trainer_config import TrainerConfig
 from engine.training.trainer_run import run
 from tests.engine.distributed.test_launch import alive
-from tests.engine.models.small import raw
+from tests.engine.training.tiny import tiny, trainer
 
 PHASES = ("forward", "backward", "collective", "optimiser", "checkpoint", "checkpoint write")
 STEP = 5  # of 8; a checkpoint is due at its end, and there was one two steps before
@@ -48,20 +46,11 @@ def server() -> None:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a tiny model and tokens for it."""
-    folder = tmp_path_factory.mktemp("faults")
-    (folder / "tiny").mkdir()
-    small = raw("llama-2", num_hidden_layers=1, hidden_size=16, intermediate_size=16)
-    (folder / "tiny" / "config.json").write_text(json.dumps(small))
-    np.save(folder / "tokens.npy", np.tile(np.arange(2, 50, dtype=np.uint16), 20))
-    return folder
+    return tiny(tmp_path_factory.mktemp("faults"), "llama-2", num_hidden_layers=1)
 
 
 def config(place: Path, out: str, **changes: object) -> TrainerConfig:
-    made = TrainerConfig(
-        model=str(place / "tiny"), data=str(place / "tokens.npy"), out=str(place / out),
-        parallel=TWO, threads=1, limit=60, training=SHORT,
-    )  # fmt: skip
-    return update(made, changes)
+    return trainer(place, out, SHORT, {"parallel": TWO, **changes})
 
 
 def losses(log: Log) -> dict[int, float]:

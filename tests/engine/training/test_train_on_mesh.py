@@ -4,10 +4,8 @@ Two ranks along each axis and four in a composition; with --full eight, and ever
 killed on every rank of a mesh of four.
 """
 
-import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -26,8 +24,8 @@ from engine.training.settings import Training
 from engine.training.trainer_config import TrainerConfig
 from engine.training.trainer_run import run, run_as_rank
 from tests.engine.distributed.test_launch import alive
-from tests.engine.models.small import raw
 from tests.engine.training.test_faults import failed, losses
+from tests.engine.training.tiny import tiny, trainer
 
 EXACT = 1e-5  # relative to a tensor's largest number
 # Clipping bites in every step, windows grow, and eps is what `Learning.eps` says of exactness.
@@ -64,20 +62,11 @@ EIGHT = {
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a tiny model whose head is its embedding, and tokens for it."""
     folder = tmp_path_factory.mktemp("mesh")
-    (folder / "tiny").mkdir()
-    small = raw("qwen3", hidden_size=16, intermediate_size=16, vocab_size=64)
-    small |= {"tie_word_embeddings": True}
-    (folder / "tiny" / "config.json").write_text(json.dumps(small))
-    np.save(folder / "tokens.npy", np.tile(np.arange(2, 50, dtype=np.uint16), 20))
-    return folder
+    return tiny(folder, "qwen3", vocab_size=64, tie_word_embeddings=True)
 
 
 def config(place: Path, out: str, **changes: object) -> TrainerConfig:
-    made = TrainerConfig(
-        model=str(place / "tiny"), data=str(place / "tokens.npy"), out=str(place / out),
-        threads=1, limit=60, training=SHORT,
-    )  # fmt: skip
-    return update(made, changes)
+    return trainer(place, out, SHORT, changes)
 
 
 def parallel(settings: dict[str, object]) -> dict[str, object]:

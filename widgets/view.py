@@ -1,7 +1,7 @@
 """A view: one question about a run, answered by a fold of its log and a drawing of the fold.
 
-Views are found by folder: `widgets/<name>/__init__.py` exports `VIEW`. The page that hosts views
-feeds every drawing the fold's frame at the shared time cursor; a drawing decides nothing.
+Views are found by folder: `widgets/views/<name>/__init__.py` exports `VIEW`. The page that hosts
+them feeds every drawing the fold's frame at the shared time cursor; a drawing decides nothing.
 """
 
 import importlib
@@ -60,11 +60,11 @@ class View:
 @cache
 def views() -> dict[str, View]:
     """Every view there is, by name."""
-    here = str(Path(__file__).parent)
+    here = str(Path(__file__).parent / "views")
     found = {}
     for module in pkgutil.iter_modules([here]):
         if module.ispkg:
-            view = getattr(importlib.import_module(f"widgets.{module.name}"), "VIEW", None)
+            view = getattr(importlib.import_module(f"widgets.views.{module.name}"), "VIEW", None)
             if view is not None:
                 found[view.name] = view
     return found

@@ -34,8 +34,8 @@ def mesh_of(text: str) -> dict[str, str]:
 
 def full_name(knob: str) -> str:
     """The path of a setting of a training that may be written without where it belongs."""
+    from engine.training.loop.settings import Training
     from engine.training.parallel.dealing import Dealing
-    from engine.training.settings import Training
 
     first = knob.partition(".")[0]
     if first in Training.model_fields:

@@ -10,7 +10,7 @@ from engine.core.errors import BadInput
 from engine.distributed.collective import Collective, Round, Transfers
 from engine.distributed.flows.collective_work import algorithm, algorithms, times
 from engine.hardware.cluster import Cluster, ClusterTopology, cluster
-from engine.training.on_cluster import beside
+from engine.training.pipeline.cluster import beside
 
 Operation = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all"]
 Algorithm = Literal[

@@ -15,12 +15,12 @@ import numpy as np
 from engine.core.errors import BadInput
 from engine.distributed.flows.collective_work import algorithm, carry, times
 from engine.distributed.flows.work import Played, Work
-from engine.training.on_cluster import OnCluster, Places, places
-from engine.training.pipeline import PipelineConfig, Worked
-from engine.training.plan import SENDS, Kind
-from engine.training.plan_columns import CODES, NOBODY, B, Columns, F, I, W
-from engine.training.plan_times import Timed, timed
-from engine.training.stage_cost import Traffic
+from engine.training.pipeline.cluster import OnCluster, Places, places
+from engine.training.pipeline.config import PipelineConfig, Worked
+from engine.training.pipeline.stage_cost import Traffic
+from engine.training.plan.actions import SENDS, Kind
+from engine.training.plan.columns import CODES, NOBODY, B, Columns, F, I, W
+from engine.training.plan.times import Timed, timed
 
 MOST = 1_000_000  # messages of a run
 REDUCE, STEP = CODES[Kind.REDUCE_GRAD], CODES[Kind.STEP]

@@ -7,8 +7,8 @@ from functools import cache
 
 from engine.distributed.flows.collective_work import times
 from engine.hardware.cluster import cluster
-from engine.training.on_cluster import OnCluster, places
-from engine.training.stage_costs.transformer import Transformer
+from engine.training.pipeline.cluster import OnCluster, places
+from engine.training.pipeline.stage_costs.transformer import Transformer
 
 FIGURES = 4  # of a size, beyond which two are one
 

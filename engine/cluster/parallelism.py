@@ -16,16 +16,16 @@ from engine.core.config import Config, knob
 from engine.core.errors import BadInput
 from engine.hardware.cluster import cluster
 from engine.hardware.device import device
-from engine.training.pipeline import PipelineConfig, worked
-from engine.training.plan import Kind
-from engine.training.plan_columns import CODES
-from engine.training.plan_memory import peaks
-from engine.training.plan_times import timed
-from engine.training.policies.interleaved_1f1b import Interleaved
-from engine.training.policies.one_forward_one_backward import OneForwardOneBackward
-from engine.training.stage_cost import Share
-from engine.training.stage_costs.transformer import Transformer
-from engine.training.transformer_cost import step_flops
+from engine.training.pipeline.config import PipelineConfig, worked
+from engine.training.pipeline.stage_cost import Share
+from engine.training.pipeline.stage_costs.transformer import Transformer
+from engine.training.pipeline.transformer_cost import step_flops
+from engine.training.plan.actions import Kind
+from engine.training.plan.columns import CODES
+from engine.training.plan.memory import peaks
+from engine.training.plan.schedules.interleaved_1f1b import Interleaved
+from engine.training.plan.schedules.one_forward_one_backward import OneForwardOneBackward
+from engine.training.plan.times import timed
 
 RECOMPUTE = ("none", "selective", "full")
 CONTEXTS = (1, 2, 4, 8, 16)

@@ -19,12 +19,12 @@ from engine.cluster.training_steps import lanes, run_steps, words
 from engine.core.events import Level, Mark, Span
 from engine.core.machine import describe
 from engine.core.run import Live
-from engine.training.bubble import of_spans
-from engine.training.executions.modelled import Modelled
-from engine.training.pipeline import PipelineConfig, Worked, worked
-from engine.training.plan_check import checked, memory_faults
-from engine.training.plan_times import Timed, timed
-from engine.training.plan_transfers import lower
+from engine.training.pipeline.config import PipelineConfig, Worked, worked
+from engine.training.pipeline.executions.modelled import Modelled
+from engine.training.plan.bubble import of_spans
+from engine.training.plan.check import checked, memory_faults
+from engine.training.plan.times import Timed, timed
+from engine.training.plan.transfers import lower
 
 ERROR = "error"  # a level: of the gradients against one process's, relative
 WRITTEN = 6_000  # actions of a plan that the header carries as text

@@ -10,9 +10,9 @@ import numpy as np
 from engine.cluster.contended import Contended
 from engine.cluster.pipeline_events import fixed, lane, levels, spans
 from engine.core.events import AnyEvent, Level, Mark, Move
-from engine.training.bubble import Bubble, bubble
-from engine.training.pipeline import Worked
-from engine.training.plan_columns import B, F, I, W
+from engine.training.pipeline.config import Worked
+from engine.training.plan.bubble import Bubble, bubble
+from engine.training.plan.columns import B, F, I, W
 
 USE = "link use"
 MANY = 60_000  # changes told one by one

@@ -6,13 +6,13 @@
 import numpy as np
 
 from engine.core.events import AnyEvent, Level, Move, Span
-from engine.training.bubble import Bubble, bubble
-from engine.training.pipeline import Worked
-from engine.training.pipeline_program import NAMES
-from engine.training.plan import KINDS, NONE, Kind
-from engine.training.plan_columns import CODES, NOBODY, B, F, I, W
-from engine.training.plan_memory import held
-from engine.training.plan_times import Timed
+from engine.training.pipeline.config import Worked
+from engine.training.plan.actions import KINDS, NONE, Kind
+from engine.training.plan.bubble import Bubble, bubble
+from engine.training.plan.columns import CODES, NOBODY, B, F, I, W
+from engine.training.plan.memory import held
+from engine.training.plan.times import Timed
+from engine.training.stages.program import NAMES
 
 
 def lane(rank: int) -> str:

@@ -19,11 +19,11 @@ from engine.cluster.pipeline_contended import bubble_of
 from engine.cluster.pipeline_events import in_words, passes_of, spans
 from engine.core.events import AnyEvent, Level, Mark, Span
 from engine.core.names import counted
-from engine.training.bubble import Bubble
-from engine.training.described_faults import DescribedFaults
-from engine.training.pipeline import PipelineConfig, Worked
-from engine.training.plan_columns import B, F, I, W
-from engine.training.plan_times import Timed, timed
+from engine.training.pipeline.config import PipelineConfig, Worked
+from engine.training.pipeline.faults import DescribedFaults
+from engine.training.plan.bubble import Bubble
+from engine.training.plan.columns import B, F, I, W
+from engine.training.plan.times import Timed, timed
 
 TRAINING = "training"
 LANES = {

@@ -7,10 +7,10 @@ from engine.cache.policies.lru import LeastRecentlyUsed
 from engine.core.config import Choice, Config, knob
 from engine.inference.executor import Execution
 from engine.inference.executors.real import Real
-from engine.inference.policies.decode_first import DecodeFirst
-from engine.inference.policies.fcfs import FirstComeFirstServed
-from engine.inference.policies.greedy import Greedy
-from engine.inference.policies.recompute import Recompute
+from engine.inference.policies.admission.greedy import Greedy
+from engine.inference.policies.batching.decode_first import DecodeFirst
+from engine.inference.policies.ordering.fcfs import FirstComeFirstServed
+from engine.inference.policies.preemption.recompute import Recompute
 from engine.inference.policy import Admission, Batching, Ordering, Preemption
 from engine.inference.request import Sampling
 from engine.inference.workload import Workload

@@ -58,7 +58,7 @@ class Need:
 class Ordering(Policy):
     """Who among the waiting is next."""
 
-    folder = "engine.inference.policies"
+    folder = "engine.inference.policies.ordering"
 
     @property
     def moving(self) -> bool:
@@ -85,7 +85,7 @@ class Ordering(Policy):
 class Admission(Policy):
     """Whether there is room for one more request."""
 
-    folder = "engine.inference.policies"
+    folder = "engine.inference.policies.admission"
 
     @abstractmethod
     def admits(self, request: Request, need: Need, view: View) -> bool:
@@ -95,7 +95,7 @@ class Admission(Policy):
 class Batching(Policy):
     """What a step mixes: decodes, prompt chunks, new requests."""
 
-    folder = "engine.inference.policies"
+    folder = "engine.inference.policies.batching"
 
     @property
     def holds_until_all_end(self) -> bool:
@@ -115,7 +115,7 @@ class Batching(Policy):
 class Preemption(Policy):
     """How a running request gives its pages up when there are too few."""
 
-    folder = "engine.inference.policies"
+    folder = "engine.inference.policies.preemption"
 
     @abstractmethod
     def swaps(self, request: Request, pages: int, view: View) -> bool:

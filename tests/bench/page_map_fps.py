@@ -16,9 +16,9 @@ import time
 from engine.core.events import Opened, Page, Span, Token
 from engine.core.log import Log
 from tests.widgets.browser import open_page
-from widgets.canvas import EXPORT, settings, source
-from widgets.packing import pack
-from widgets.page_map import VIEW, PageMap
+from widgets.canvas.drawing import EXPORT, settings, source
+from widgets.canvas.packing import pack
+from widgets.views.page_map import VIEW, PageMap
 
 FRAMES = 24  # different frames, shown in turn
 OWNERS = 160

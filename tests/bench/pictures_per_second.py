@@ -18,7 +18,7 @@ from engine.core.events import AnyEvent, Closed, Opened
 from engine.core.run import Live, Run
 from tests.bench.visits import load, visited
 from workbench.catalogue import study
-from workbench.shelf import Shelf
+from workbench.pages.shelf import Shelf
 
 AIM = 30.0  # pictures a second
 WARM, SETTLE = 3_000, 3_000  # milliseconds before the counts, and before each: charts are made once
@@ -61,8 +61,8 @@ def stream(events: list[AnyEvent], live: Live) -> None:
 
 def serve(port: int, rate: float) -> None:
     """The app with that run, begun when its page is asked for, until this process is ended."""
-    from workbench.app import live_config, make_server
-    from workbench.live import LiveEngine
+    from workbench.live.live import LiveEngine
+    from workbench.pages.app import live_config, make_server
 
     events = slowed(rate)
 

@@ -18,9 +18,9 @@ import time
 from engine.core.events import Branch, Level, Mark, Opened, Span, Token
 from tests.bench.page_map_fps import FEED
 from tests.widgets.browser import open_page
-from widgets.canvas import EXPORT, settings, source
-from widgets.packing import pack
-from widgets.threads import VIEW, Threads
+from widgets.canvas.drawing import EXPORT, settings, source
+from widgets.canvas.packing import pack
+from widgets.views.threads import VIEW, Threads
 
 FRAMES = 6  # different frames, shown in turn
 STEP = 0.02  # seconds

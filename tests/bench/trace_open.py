@@ -19,10 +19,10 @@ OPENING = """
 import resource, sys, time
 began = time.perf_counter()
 from widgets.fold import History
-from widgets.schedule.detail import reduce
+from widgets.views.schedule.detail import reduce
 from widgets.view import view
 from workbench.trace_in import open_log
-from workbench.views_of import views_of
+from workbench.pages.views_of import views_of
 print(f"imports   {time.perf_counter() - began:6.2f} s")
 began = time.perf_counter()
 log = open_log(sys.argv[1])

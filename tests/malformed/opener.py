@@ -16,11 +16,11 @@ from engine.hardware.sheet import read as read_sheet
 from engine.models.families import read_config
 from engine.models.safetensors_file import FLOATS, read_header
 from engine.models.tokenizer import Tokenizer
-from workbench.headless import inject, report
-from workbench.headless import read as read_notebook
+from workbench.notebook.run_one import inject, report
+from workbench.notebook.run_one import read as read_notebook
+from workbench.pages.views_of import views_of
 from workbench.summary import rows
 from workbench.trace_in import open_log
-from workbench.views_of import views_of
 
 ROOM = 2 << 30  # bytes of address space beyond what the imports took
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 WAIT = 120.0  # seconds the app may take to start on a busy machine
-START = ("-c", "import sys; from workbench.cli import main; sys.exit(main(sys.argv[1:]))")
+START = ("-c", "import sys; from workbench.cli.main import main; sys.exit(main(sys.argv[1:]))")
 
 
 @contextmanager

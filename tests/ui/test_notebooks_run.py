@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.notebooks import found, run_all
+from workbench.notebook.run_many import found, run_all
 
 SMALL = {
     "live": False,

@@ -10,8 +10,8 @@ from engine.core.events import Branch, Span, Token, Told
 from engine.core.file import load
 from engine.core.log import Log
 from engine.core.run import Live, Stopped
-from engine.reasoning.config import ReasoningConfig
-from engine.reasoning.run import run
+from engine.reasoning.threads.config import ReasoningConfig
+from engine.reasoning.threads.run import run
 
 pytestmark = pytest.mark.ui
 STUDY = "/study?slug=hogwild&paused=true&workers=2&layout=independent&sampling.ignore_eos=true"

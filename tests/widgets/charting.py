@@ -3,7 +3,7 @@
 from engine.core.events import Branch, Level, Opened, Token
 from engine.core.log import Log
 from tests.widgets.browser import open_page
-from widgets.replay import static_view
+from widgets.export.replay import static_view
 from widgets.view import view
 
 UNDER, OVER = "canvas >> nth=0", "canvas >> nth=1"

@@ -4,7 +4,7 @@ import pytest
 
 from tests.widgets.browser import open_page, settle
 from tests.widgets.schedule.made import pipeline
-from widgets.replay import static_view
+from widgets.export.replay import static_view
 from widgets.view import view
 
 pytestmark = pytest.mark.ui

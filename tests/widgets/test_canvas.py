@@ -10,10 +10,11 @@ import pytest
 
 from engine.core.errors import BadInput
 from tests.widgets.made_runs import serving
-from widgets import canvas, replay
-from widgets.canvas import CanvasDrawing
-from widgets.packing import body, pack, unpack
-from widgets.replay import moments, static_html, static_view
+from widgets.canvas import drawing as canvas
+from widgets.canvas.drawing import CanvasDrawing
+from widgets.canvas.packing import body, pack, unpack
+from widgets.export import replay
+from widgets.export.replay import moments, static_html, static_view
 from widgets.view import View, view
 
 VIEWS = (

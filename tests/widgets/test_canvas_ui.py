@@ -7,9 +7,9 @@ from engine.core.events import Blob, Branch, Mark, Opened, Page, Span, Token
 from engine.core.log import Log
 from tests.widgets.browser import colours, move, open_page, pixel, settle
 from tests.widgets.made_runs import serving
-from widgets.canvas import CanvasDrawing
-from widgets.packing import pack
-from widgets.replay import static_html, static_view
+from widgets.canvas.drawing import CanvasDrawing
+from widgets.canvas.packing import pack
+from widgets.export.replay import static_html, static_view
 from widgets.theme import HUES
 from widgets.view import view
 

@@ -6,14 +6,14 @@ import pytest
 from engine.core.events import Branch, Level, Opened, Token
 from engine.core.measure import serving
 from tests.widgets.made_runs import serving as made_serving
-from widgets.latency.draw import LatencyDrawing
-from widgets.latency.fold import KINDS, LatencyFold
-from widgets.levels import VIEW as LEVELS
-from widgets.levels.fold import LevelsFold
-from widgets.levels.picture import picture, prepare
-from widgets.packing import unpack
-from widgets.picture import Line, Picture, Plot, Scales, ceiling, extremes, steps
-from widgets.plots import frame_of
+from widgets.canvas.packing import unpack
+from widgets.chart.picture import Line, Picture, Plot, Scales, ceiling, extremes, steps
+from widgets.chart.plots import frame_of
+from widgets.views.latency.draw import LatencyDrawing
+from widgets.views.latency.fold import KINDS, LatencyFold
+from widgets.views.levels import VIEW as LEVELS
+from widgets.views.levels.fold import LevelsFold
+from widgets.views.levels.picture import picture, prepare
 
 
 def folded(fold, events):

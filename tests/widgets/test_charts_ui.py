@@ -11,8 +11,8 @@ from engine.core.log import Log
 from tests.widgets.browser import colours, move, open_page, pixel, settle
 from tests.widgets.charting import ATTACK, OVER, TOLD, UNDER, columns, plot, ramp, rgb, shown, waits
 from tests.widgets.made_runs import serving
-from widgets.packing import pack
-from widgets.replay import static_html, static_view
+from widgets.canvas.packing import pack
+from widgets.export.replay import static_html, static_view
 from widgets.theme import HUES
 from widgets.view import view
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from widgets.columns import Columns
+from widgets.canvas.columns import Columns
 
 
 def test_rows_come_back_in_order_through_many_buffers():

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("panel")
 
-from widgets.component import Component
+from widgets.page.component import Component
 
 
 class Plain(Component):

@@ -10,8 +10,8 @@ from engine.core.events import Branch, Opened, Token
 from engine.core.file import load
 from engine.core.log import Log
 from tests.widgets.made_runs import serving
-from widgets.downloads import run_file, trace
-from widgets.export import page, save_page
+from widgets.export.downloads import run_file, trace
+from widgets.export.export import page, save_page
 from widgets.view import views
 
 NAMES = list(views())

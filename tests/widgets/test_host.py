@@ -9,13 +9,13 @@ from engine.core.events import Branch, Level, Opened, Span
 from engine.core.log import Log
 from engine.core.run import Run
 from tests.widgets.made_runs import serving
-from widgets.compare import Compare
-from widgets.feed import Feed
-from widgets.figures import compared, differing
 from widgets.fold import Fold
-from widgets.host import Stage
-from widgets.levels.fold import LevelsFold
+from widgets.stage.compare import Compare
+from widgets.stage.feed import Feed
+from widgets.stage.figures import compared, differing
+from widgets.stage.host import Stage
 from widgets.view import View
+from widgets.views.levels.fold import LevelsFold
 
 
 class Seen(Fold):
@@ -104,7 +104,7 @@ def test_a_scrub_anywhere_shows_what_a_plain_fold_would(run, seed):
 
 def test_a_long_log_is_folded_in_slices_that_never_exceed_the_budget_by_much(monkeypatch):
     log = Log([Level(i * 1e-6, "engine", "running", 1.0) for i in range(50_000)])
-    monkeypatch.setattr("widgets.host.BUDGET", 0.0)
+    monkeypatch.setattr("widgets.stage.host.BUDGET", 0.0)
     made = stage(Run(log), STATE)
     folded = []
     while not made.tick():

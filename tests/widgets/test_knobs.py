@@ -9,9 +9,9 @@ from engine.core.config import from_dict, knobs, to_dict, update
 from engine.core.errors import BadInput
 from tests.widgets.made_config import Made
 from tests.widgets.orders.weighted import Weighted
-from widgets.config_text import as_cli, as_python, changes
-from widgets.controls import Control
-from widgets.knobs import Knobs
+from widgets.knobs.config_text import as_cli, as_python, changes
+from widgets.knobs.controls import Control
+from widgets.knobs.knobs import Knobs
 
 
 def panel(config=None, **more):

@@ -11,8 +11,8 @@ from tests.widgets.browser import settle
 from tests.widgets.made_config import Made
 from tests.widgets.made_runs import serving
 from widgets import theme
-from widgets.export import page
-from widgets.transport import script, stepped
+from widgets.export.export import page
+from widgets.stage.transport import script, stepped
 from widgets.view import views
 
 pytestmark = pytest.mark.ui
@@ -150,8 +150,8 @@ def serve(app):
 def test_a_turned_knob_and_a_scrub_change_the_picture(tab):
     import panel as pn
 
-    from widgets.host import Stage
-    from widgets.knobs import Knobs
+    from widgets.knobs.knobs import Knobs
+    from widgets.stage.host import Stage
 
     stages, configs = [], []
 

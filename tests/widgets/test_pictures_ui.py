@@ -8,7 +8,7 @@ from tests.bench.page_map_fps import filled
 from tests.widgets.browser import open_page
 from tests.widgets.made_runs import serving
 from tests.widgets.schedule.made import log, pipeline, span
-from widgets.replay import static_view
+from widgets.export.replay import static_view
 from widgets.view import view
 
 pytestmark = pytest.mark.ui

@@ -4,7 +4,7 @@ from time import perf_counter
 
 from engine.core.log import Log
 from engine.core.run import Live, Run
-from widgets.progress import PATIENCE, work_of
+from widgets.stage.progress import PATIENCE, work_of
 
 LONG_AGO = perf_counter() - 10 * PATIENCE
 

@@ -7,7 +7,7 @@ from engine.core.config import Config
 from engine.core.events import Closed, Opened
 from engine.core.log import Log
 from engine.core.run import Live, Run
-from widgets.transport import SPEEDS, Cursor, Transport, stepped
+from widgets.stage.transport import SPEEDS, Cursor, Transport, stepped
 
 STEPS = [0.1, 0.2, 0.2, 0.5]
 

@@ -9,12 +9,12 @@ from tornado.web import Application, RequestHandler
 
 from engine.core.errors import BadInput
 from tests.workbench.toy import TOY
-from workbench import allowance
-from workbench.allowance import GOING, PAGES
-from workbench.people import COOKIE, greet
+from workbench.pages import allowance
+from workbench.pages.allowance import GOING, PAGES
+from workbench.pages.people import COOKIE, greet
+from workbench.pages.shelf import Shelf
+from workbench.pages.study_panel import StudyPanel
 from workbench.session import Session
-from workbench.shelf import Shelf
-from workbench.study_panel import StudyPanel
 
 LONG = {"count": 1_000_000, "wait": 0.001}
 

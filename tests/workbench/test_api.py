@@ -14,8 +14,8 @@ from tornado.httpserver import HTTPServer
 from engine.core.errors import BadInput
 from engine.core.events import Branch
 from tests.workbench.toy_engine import toy_live
-from workbench.api import BODY, SWALLOWED, application
-from workbench.api_access import access
+from workbench.api.access import access
+from workbench.api.handlers import BODY, SWALLOWED, application
 
 TOKEN = "a token of many letters"
 TEXT = {"model": "toy", "prompt": "abc", "max_tokens": 4, "temperature": 0}

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.core.errors import BadInput
-from workbench.api_requests import chat, completion, read_json
+from workbench.api.requests import chat, completion, read_json
 
 TEXT = {"model": "m", "prompt": "def f("}
 TALK = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}

@@ -5,7 +5,7 @@ import logging
 import pytest
 from tornado.websocket import WebSocketClosedError
 
-from workbench.app import TabsThatWent
+from workbench.pages.app import TabsThatWent
 
 
 @pytest.mark.parametrize(("fault", "said"), [(WebSocketClosedError(), 0), (ValueError("no"), 1)])

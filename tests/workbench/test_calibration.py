@@ -7,8 +7,8 @@ from engine.hardware.device import device
 from engine.inference.executors.modelled import Modelled
 from engine.inference.step_cost import StepCost
 from engine.models.find import find
-from workbench.calibration import SHARES, errors, fit
-from workbench.steps_taken import Taken
+from workbench.real_and_modelled.calibration import SHARES, errors, fit
+from workbench.real_and_modelled.steps_taken import Taken
 
 CONFIG = find("qwen3-0.6b").config
 MACHINE = device("h100-sxm").at_best().model_copy(update={"launch": 0.0})

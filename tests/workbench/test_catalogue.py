@@ -7,7 +7,7 @@ import pytest
 
 from engine.core.errors import BadInput
 from workbench.catalogue import catalogue, entry, families, search, study, study_files
-from workbench.cli import main
+from workbench.cli.main import main
 
 SYSTEMS = 157
 

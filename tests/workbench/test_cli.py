@@ -9,8 +9,12 @@ import pytest
 
 from engine.core.file import load
 from tests.workbench.toy import TOY
-from workbench import cli, cli_app, cli_bench, cli_check, cli_run
-from workbench.cli import main
+from workbench.cli import app as cli_app
+from workbench.cli import bench as cli_bench
+from workbench.cli import check as cli_check
+from workbench.cli import main as cli
+from workbench.cli import run as cli_run
+from workbench.cli.main import main
 
 
 @pytest.fixture
@@ -158,7 +162,9 @@ def test_an_unwritable_place_is_one_line(toy, tmp_path, capsys):
 
 def test_train_gives_its_folder_as_a_path(monkeypatch, tmp_path):
     given = []
-    monkeypatch.setattr("engine.training.recipes.reproduce", lambda *words: given.extend(words))
+    monkeypatch.setattr(
+        "engine.recipes.language_models.reproduce", lambda *words: given.extend(words)
+    )
     assert main(["train", "stdlib-5m", "--out", str(tmp_path / "new")]) == 0
     assert given[1] == tmp_path / "new"
 
@@ -167,7 +173,7 @@ def test_a_folder_that_cannot_be_trained_into_is_one_line(monkeypatch, capsys):
     def full(*words):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("engine.training.recipes.reproduce", full)
+    monkeypatch.setattr("engine.recipes.language_models.reproduce", full)
     assert main(["train", "stdlib-5m", "--out", "new"]) == 2
     assert "cannot train into it" in fault(capsys)
 
@@ -206,7 +212,7 @@ def test_help_shows_examples(capsys):
 
 def test_the_command_line_starts_without_torch_or_panel():
     heavy = "('torch', 'panel', 'numba', 'bokeh', 'triton')"
-    code = "import sys, workbench.cli as c; c.parser(); "
+    code = "import sys, workbench.cli.main as c; c.parser(); "
     code += f"print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -214,7 +220,7 @@ def test_the_command_line_starts_without_torch_or_panel():
 
 def without(package, *words):
     """Run the command line in a process in which `package` is not installed."""
-    code = f"import sys; sys.modules[{package!r}] = None; from workbench.cli import main; "
+    code = f"import sys; sys.modules[{package!r}] = None; from workbench.cli.main import main; "
     code += f"sys.exit(main({list(words)!r}))"
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from engine.core.config import update
-from engine.reasoning.weaving_config import WeavingConfig
+from engine.reasoning.weaving.config import WeavingConfig
 from tests.workbench.test_api import served
-from workbench.cli import main
-from workbench.live import LiveEngine
+from workbench.cli.main import main
+from workbench.live.live import LiveEngine
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,11 @@ import pytest
 
 from engine.hardware import device
 from engine.kernels.norm import OPERATOR
-from workbench import cli_kernels, kernel_times
+from workbench import kernel_times
 from workbench.benches import kernels
 from workbench.benches._kernels import operators as section
-from workbench.cli import main
+from workbench.cli import kernels as cli_kernels
+from workbench.cli.main import main
 
 
 def test_it_lists_operators_and_variants(capsys):

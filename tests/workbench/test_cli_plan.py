@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from workbench import cli
+from workbench.cli import main as cli
 
 GOOD = "0F0 0F1 0B0 0B1; 1F0 1B0 1F1 1B1\n"
 

@@ -10,9 +10,10 @@ import pytest
 from engine.core.errors import BadInput
 from engine.core.run import Progress, Run
 from tests.workbench.toy import TOY
-from workbench import cli_progress, cli_run
-from workbench.cli import main
-from workbench.cli_progress import follow, sentence
+from workbench.cli import progress as cli_progress
+from workbench.cli import run as cli_run
+from workbench.cli.main import main
+from workbench.cli.progress import follow, sentence
 
 
 def test_a_sentence_says_what_is_known():

@@ -9,10 +9,10 @@ import pytest
 
 from engine.core.paths import dataset
 from engine.models.find import find
-from engine.training import trace_pairs
-from engine.training.example_recipe import example_recipes
+from engine.recipes import trace_pairs
+from engine.recipes.example_recipe import example_recipes
 from tests.one_thread import one_thread
-from workbench.cli import main
+from workbench.cli.main import main
 
 RECIPES = example_recipes()
 QUICK = "square-queue-170k"  # the one whose training takes minutes

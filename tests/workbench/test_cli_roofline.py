@@ -5,10 +5,10 @@ import json
 import pytest
 
 from engine.core.file import load
-from engine.kernels import sweep
+from engine.kernels.experiments import sweep
 from tests.engine.kernels.test_sweep import MACHINE
-from workbench.cli import main
-from workbench.views_of import views_of
+from workbench.cli.main import main
+from workbench.pages.views_of import views_of
 
 QUICK = ["--set", "operator=norm", "--set", "operator.rows=4", "--set", "seconds=0"]
 

@@ -20,7 +20,7 @@ from engine.core.file import load
 from engine.core.paths import dataset
 from engine.models.load import load as load_model
 from tests.engine.models.small import raw
-from workbench.cli import main
+from workbench.cli.main import main
 
 SHORT = "steps=6 warmup=1 decay=2 tokens=64 context=16 long_context=16 report=1 checkpoint=2"
 KNOBS = [word for pair in SHORT.split() for word in ("--set", pair)] + ["--set", "threads=1"]
@@ -174,7 +174,7 @@ def test_ctrl_c_saves_a_checkpoint_and_the_same_command_goes_on(
     # A shell that starts tests in the background has them ignore interrupts.
     code = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-        "from workbench.cli import main; sys.exit(main(sys.argv[1:]))"
+        "from workbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     started = subprocess.Popen(
         [sys.executable, "-c", code, *long], cwd=root, stderr=subprocess.PIPE, text=True,
@@ -206,7 +206,7 @@ def test_ctrl_c_saves_a_checkpoint_and_the_same_command_goes_on(
     ("mesh", "fault"), [("data=2", ""), ("context=2", ""), ("context=2", "1:backward:3")]
 )
 def test_torchrun_trains_too(mesh: str, fault: str, place: Path, root: Path) -> None:
-    code = "import sys; from workbench.cli import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; from workbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
     (place / "go.py").write_text(code)
     more = ["--limit", "60", "--mesh", mesh, *(["--fault", fault] if fault else [])]
     begun = time.monotonic()

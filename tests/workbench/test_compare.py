@@ -12,7 +12,8 @@ from engine.inference.config import InferenceConfig
 from engine.inference.executors.modelled import Modelled
 from engine.inference.run import run
 from engine.inference.workloads.replay import Replay, replay
-from workbench import compare, compare_rows
+from workbench.real_and_modelled import compare
+from workbench.real_and_modelled import rows as compare_rows
 
 SMALL = {
     "model": "gpt2",

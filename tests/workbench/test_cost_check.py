@@ -10,10 +10,10 @@ from engine.hardware import device
 from engine.hardware.cost import CostModel
 from engine.hardware.cost_curves import Curves, curves
 from engine.hardware.sheet import read
-from workbench.cli import main
-from workbench.cost_check import errors
-from workbench.cost_fit import START, fit, lowest, quarter, toml
-from workbench.cost_tables import Measured, sheet_of, table
+from workbench.cli.main import main
+from workbench.cost_model.check import errors
+from workbench.cost_model.fit import START, fit, lowest, quarter, toml
+from workbench.cost_model.tables import Measured, sheet_of, table
 
 GEMM = "system,dtype,m,n,k,us,kernel"
 ATTENTION = "system,phase,heads,kv_heads,head_dim,batch,isl,cached_step,us,kernel"

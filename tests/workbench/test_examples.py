@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from workbench import cli
 from workbench.catalogue import study
-from workbench.cli_run import changes
+from workbench.cli import main as cli
+from workbench.cli.run import changes
 from workbench.sweep import grid
 
 README = Path(__file__).parents[2] / "README.md"

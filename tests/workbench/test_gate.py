@@ -12,12 +12,12 @@ from tornado.web import RequestHandler
 
 from engine.core.errors import BadInput
 from tests.workbench.toy_engine import toy_live
-from workbench.api import application
-from workbench.api_access import Access, access
-from workbench.app import make_server
-from workbench.cli_app import _token, app_rules
-from workbench.server import address_of, free_port
-from workbench.shelf import Shelf
+from workbench.api.access import Access, access
+from workbench.api.handlers import application
+from workbench.api.server import address_of, free_port
+from workbench.cli.app import _token, app_rules
+from workbench.pages.app import make_server
+from workbench.pages.shelf import Shelf
 
 TOKEN = "a-token-of-many-letters"
 PAGES = ("", "catalogue", "study", "roofline", "compare", "runs", "run")

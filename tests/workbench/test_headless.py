@@ -4,8 +4,8 @@ import nbformat
 import pytest
 
 from engine.core.errors import BadInput
-from workbench.cli import main
-from workbench.headless import inject, literal, run_notebook
+from workbench.cli.main import main
+from workbench.notebook.run_one import inject, literal, run_notebook
 
 HTML = 'import IPython.display as d\nd.HTML("<b id=picture>%d</b>" % (n * 2))'
 

@@ -8,12 +8,13 @@ import urllib.request
 import pytest
 
 from tests.workbench.toy import TOY
-from workbench import notebook, notebook_pages
 from workbench.jupyter import kernels
 from workbench.jupyter.kernels import kernel_file, reached, read, served_below, server_file, write
 from workbench.jupyter.reached import SECRET
-from workbench.notebook import open_study
-from workbench.notebook_pages import KernelPages
+from workbench.notebook import open_study as notebook
+from workbench.notebook import served_pages as notebook_pages
+from workbench.notebook.open_study import open_study
+from workbench.notebook.served_pages import KernelPages
 from workbench.session import study_session
 
 NAME = "a-name-of-kernel-pages"

@@ -10,8 +10,8 @@ from engine.core.events import Branch, Token
 from engine.inference.config import InferenceConfig
 from engine.inference.request import sampling
 from tests.workbench.toy_engine import toy_live
-from workbench import live as live_module
-from workbench.live import LiveEngine
+from workbench.live import live as live_module
+from workbench.live.live import LiveEngine
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import pytest
 
 from engine.core.config import Config, knob, knobs
 from engine.core.events import Level, Span
-from widgets.controls import label
+from widgets.knobs.controls import label
 from workbench.catalogue import study, study_files
-from workbench.notebook_widget import StudyWidget, control
+from workbench.notebook.widget import StudyWidget, control
 from workbench.session import Session
 from workbench.study import Study
 

@@ -9,13 +9,13 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from engine.core.errors import BadInput
-from workbench import notebook_made
 from workbench.catalogue import study, study_files
-from workbench.cli import main
-from workbench.headless import TAG, report
-from workbench.notebook import OpenStudy
-from workbench.notebooks import Result, found, index, junit, run_all, with_outputs
-from workbench.pictures import STILL, browser, picture
+from workbench.cli.main import main
+from workbench.notebook import make as notebook_made
+from workbench.notebook.open_study import OpenStudy
+from workbench.notebook.pictures import STILL, browser, picture
+from workbench.notebook.run_many import Result, found, index, junit, run_all, with_outputs
+from workbench.notebook.run_one import TAG, report
 
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADU"
@@ -155,6 +155,6 @@ def test_a_study_is_shown_live_or_with_a_still(monkeypatch):
     ]
     assert shown[1][1] == {STILL: True}
     one.live = True
-    monkeypatch.setattr("workbench.notebook.served_below", lambda: "/user/ann/workbench")
+    monkeypatch.setattr("workbench.notebook.open_study.served_below", lambda: "/user/ann/workbench")
     one._ipython_display_()
     assert len(shown) == 3

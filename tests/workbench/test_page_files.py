@@ -6,8 +6,8 @@ import re
 import pytest
 
 from tests.workbench.test_gate import answering, app
-from workbench.page_files import LEFT_OUT, components, module_name
-from workbench.pages_actions import actions
+from workbench.pages.actions import actions
+from workbench.pages.files import LEFT_OUT, components, module_name
 
 
 @pytest.fixture(scope="module")

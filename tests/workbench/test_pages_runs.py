@@ -4,8 +4,8 @@ import time
 
 from engine.core.run import Run
 from tests.engine.core.test_run import Counting, count
-from widgets.host import Stage
-from workbench.pages_runs import Figures
+from widgets.stage.host import Stage
+from workbench.pages.runs import Figures
 
 
 def counted(figures):
@@ -14,10 +14,10 @@ def counted(figures):
 
 
 def test_figures_are_told_anew_while_a_run_goes_on_and_when_it_ends(monkeypatch):
-    monkeypatch.setattr("workbench.pages_runs.PAUSE", 0.0)
-    monkeypatch.setattr("workbench.pages_runs.SHARE", 0)
+    monkeypatch.setattr("workbench.pages.runs.PAUSE", 0.0)
+    monkeypatch.setattr("workbench.pages.runs.SHARE", 0)
     run = Run.start(count, Counting(steps=6), paused=True)
-    monkeypatch.setattr("widgets.track.GRACE", 0.0)
+    monkeypatch.setattr("widgets.stage.track.GRACE", 0.0)
     stage = Stage(["levels"])
     stage.open(run)
     figures, seen = Figures(run, stage), []

@@ -8,13 +8,13 @@ from engine.core.errors import BadInput
 from engine.core.file import save
 from engine.core.run import Run
 from tests.workbench.toy import Ticks, tick
-from workbench import run_files
 from workbench.catalogue import study
-from workbench.pages_study import StudyPage
-from workbench.run_files import inside
+from workbench.pages import run_files
+from workbench.pages.run_files import inside
+from workbench.pages.shelf import PAGES, Shelf
+from workbench.pages.study import StudyPage
+from workbench.pages.study_panel import StudyPanel
 from workbench.session import Session, study_session
-from workbench.shelf import PAGES, Shelf
-from workbench.study_panel import StudyPanel
 
 
 def recorded(path, count=5):

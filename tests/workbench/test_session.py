@@ -8,8 +8,8 @@ from engine.core.errors import BadInput
 from engine.core.events import Span
 from tests.workbench.toy import TOY
 from workbench import session as sessions
+from workbench.pages.study_panel import StudyPanel
 from workbench.session import IDLE, KEEP, Session, changed
-from workbench.study_panel import StudyPanel
 
 
 @pytest.fixture

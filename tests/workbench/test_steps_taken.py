@@ -11,7 +11,7 @@ from engine.inference.executors.modelled import Modelled
 from engine.inference.run import run
 from engine.inference.workloads.poisson import Poisson
 from engine.models.find import find
-from workbench.steps_taken import steps_taken
+from workbench.real_and_modelled.steps_taken import steps_taken
 
 
 def step(start, stop):

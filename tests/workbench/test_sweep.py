@@ -9,8 +9,8 @@ import pytest
 
 from engine.core.errors import BadInput
 from engine.distributed.fleet import Done, Fleet, answer, done
-from workbench import cli_sweep
-from workbench.cli import main
+from workbench.cli import sweep as cli_sweep
+from workbench.cli.main import main
 from workbench.sweep import Row, grid, shown, sweep
 
 SLUG = "flover"

@@ -13,13 +13,13 @@ from engine.core.spans import NAME, Spans
 from engine.core.trace import chrome_trace
 from engine.hardware.profiled import sheet_named
 from widgets.fold import History
-from widgets.schedule.busy import Busy
-from widgets.schedule.detail import MOST, reduce
-from widgets.schedule.many import union
 from widgets.view import view
-from workbench.cli import main
+from widgets.views.schedule.busy import Busy
+from widgets.views.schedule.detail import MOST, reduce
+from widgets.views.schedule.many import union
+from workbench.cli.main import main
+from workbench.pages.views_of import views_of
 from workbench.trace_in import open_log
-from workbench.views_of import views_of
 
 
 def frame(log, name):

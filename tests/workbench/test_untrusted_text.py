@@ -14,21 +14,21 @@ from engine.core.log import Log
 from engine.core.run import Run
 from tests.workbench.test_gate import answering
 from tests.workbench.toy_engine import toy_live
-from widgets.compare import Compare
-from widgets.export import page
-from widgets.host import Stage
+from widgets.export.export import page
+from widgets.stage.compare import Compare
+from widgets.stage.host import Stage
 from widgets.view import views
-from workbench.api_access import access
-from workbench.app import make_server
+from workbench.api.access import access
 from workbench.catalogue import Entry
-from workbench.notebooks import Result, index
-from workbench.pages_catalogue import listing
-from workbench.pages_compare import ComparePage
-from workbench.pages_runs import RunsPage
-from workbench.pages_shell import Shell, figures_table, message_page
-from workbench.shelf import Shelf
+from workbench.notebook.run_many import Result, index
+from workbench.pages.app import make_server
+from workbench.pages.catalogue import listing
+from workbench.pages.compare import ComparePage
+from workbench.pages.runs import RunsPage
+from workbench.pages.shelf import Shelf
+from workbench.pages.shell import Shell, figures_table, message_page
+from workbench.pages.views_of import views_of
 from workbench.trace_in import open_log
-from workbench.views_of import views_of
 
 EVIL = (
     "<script>alert(7)</script>",

@@ -2,7 +2,7 @@
 
 from engine.core.events import Branch, Level, Opened, Span, Token
 from engine.core.log import Log
-from workbench.views_of import views_of
+from workbench.pages.views_of import views_of
 
 
 def test_threads_that_fork_or_see_each_other_get_the_thread_view_first():

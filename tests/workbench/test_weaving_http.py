@@ -11,12 +11,12 @@ import pytest
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.run import Run
-from engine.reasoning.weaving import Limits, Marks, Trajectory, weave
-from engine.reasoning.weaving_config import WeavingConfig
-from engine.reasoning.weaving_http import HttpService
-from engine.reasoning.weaving_run import run
+from engine.reasoning.weaving.config import WeavingConfig
+from engine.reasoning.weaving.http_service import HttpService
+from engine.reasoning.weaving.run import run
+from engine.reasoning.weaving.trajectory import Limits, Marks, Trajectory, weave
 from tests.workbench.test_api import served
-from workbench.live import LiveEngine
+from workbench.live.live import LiveEngine
 
 
 def woven(service, problems, marks=None):

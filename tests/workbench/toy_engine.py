@@ -9,7 +9,7 @@ from engine.core.clock import WallClock
 from engine.inference.config import InferenceConfig
 from engine.inference.executor import Built, Facts
 from engine.inference.step import Result
-from workbench.live import LiveEngine
+from workbench.live.live import LiveEngine
 
 LETTERS = string.ascii_lowercase + string.digits + " _\n."
 CONTEXT = 256

@@ -1,4 +1,4 @@
-// Charts: the plots of a picture (widgets/picture.py) under or beside one another. Lines are drawn
+// Charts: the plots of a picture (widgets/chart/picture.py) under or beside one another. Lines are drawn
 // anew only where they changed; the cursor and what the pointer reads lie on a canvas above them.
 
 const PLOT_FOOT = 27, APART = 24, NARROW = 230; // pixels: axis below, between plots, the least width

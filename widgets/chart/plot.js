@@ -1,4 +1,4 @@
-// One plot of a picture (widgets/picture.py): its axes, lines, limits and readings, and the names at
+// One plot of a picture (widgets/chart/picture.py): its axes, lines, limits and readings, and the names at
 // the ends of its lines.
 
 const PLOT_HEAD = 21, PLOT_LEFT = 52, NAME_ROOM = 0.3, READ_ROOM = 62;

@@ -15,19 +15,19 @@ from torch import Tensor, nn
 
 from engine.distributed.launch import launch
 from engine.distributed.rank import Rank
-from engine.training.executions.real import Real
-from engine.training.language import fresh_weights
-from engine.training.on_ranks import OnRanks
-from engine.training.pipeline_measured import microbatches
-from engine.training.pipeline_program import Duty
-from engine.training.pipeline_ranks import follow
-from engine.training.pipeline_schedule import Pipe
-from engine.training.plan import Plan, read
-from engine.training.plan_times import Costs, timed
-from engine.training.plan_transfers import lower
-from engine.training.policies.one_forward_one_backward import OneForwardOneBackward
-from engine.training.stage import Stage, cross_entropy, language_stages
-from engine.training.stage_memory import Ledger
+from engine.training.losses.language import fresh_weights
+from engine.training.pipeline.executions.real import Real
+from engine.training.pipeline.measured import microbatches
+from engine.training.pipeline.on_ranks import OnRanks
+from engine.training.plan.actions import Plan, read
+from engine.training.plan.schedule import Pipe
+from engine.training.plan.schedules.one_forward_one_backward import OneForwardOneBackward
+from engine.training.plan.times import Costs, timed
+from engine.training.plan.transfers import lower
+from engine.training.stages.memory import Ledger
+from engine.training.stages.program import Duty
+from engine.training.stages.ranks import follow
+from engine.training.stages.stage import Stage, cross_entropy, language_stages
 
 HOLDS_TO = 1.10  # of torch's time
 SIZES = {False: {"hidden": 192, "sequence": 64}, True: {"hidden": 256, "sequence": 128}}

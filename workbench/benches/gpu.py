@@ -22,8 +22,8 @@ HELD = {"attention": "≥ 0.9×", "paged attention": "≥ 70%"}
 
 def run(full: bool, say: Callable[[str], None], kept: str = "") -> list[dict[str, Any]]:
     """A row for each shape and kernel. Raises BadInput where there is no GPU."""
-    from engine.kernels.on_gpu import GpuAttention
-    from engine.kernels.on_gpu import run as driver
+    from engine.kernels.experiments.on_gpu import GpuAttention
+    from engine.kernels.experiments.on_gpu import run as driver
 
     say("attention on the GPU")
     log = Run.execute(driver, GpuAttention(others=full), study="kernels-on-gpu").log
@@ -34,7 +34,7 @@ def run(full: bool, say: Callable[[str], None], kept: str = "") -> list[dict[str
 
 def rows(log: Log) -> list[dict[str, Any]]:
     """Rows with the keys of the kernels' bench; a kernel that errs too much has no figure."""
-    from engine.kernels.on_gpu import ERROR, PEER
+    from engine.kernels.experiments.on_gpu import ERROR, PEER
 
     assert log.opened is not None
     roofs = {roof["kind"]: roof["value"] for roof in log.opened.facts["roofs"]}

@@ -16,7 +16,7 @@ from engine.distributed.flows import reference
 from engine.distributed.flows.collective_work import algorithm, carry
 from engine.distributed.flows.work import Work
 from engine.hardware.cluster import cluster
-from engine.training.pipeline import PipelineConfig, worked
+from engine.training.pipeline.config import PipelineConfig, worked
 
 NAME = "links"
 ABOUT = "messages that share links of a described cluster: events per second, beside the plain form"

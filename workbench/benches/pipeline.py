@@ -12,10 +12,10 @@ import numpy as np
 from engine.cluster.pipeline import run as drive
 from engine.core.config import kinds, update
 from engine.core.run import Run
-from engine.training.pipeline import PipelineConfig
-from engine.training.pipeline_schedule import PipelineSchedule
-from widgets.schedule.detail import reduce
-from widgets.schedule.fold import Schedule
+from engine.training.pipeline.config import PipelineConfig
+from engine.training.plan.schedule import PipelineSchedule
+from widgets.views.schedule.detail import reduce
+from widgets.views.schedule.fold import Schedule
 from workbench.benches._pipelining import compare
 
 NAME = "pipeline"

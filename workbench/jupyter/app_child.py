@@ -14,10 +14,10 @@ from typing import Any
 
 from tornado.web import RequestHandler
 
-from workbench.app import live_config, make_server
 from workbench.jupyter.reached import only_for
-from workbench.live import LiveEngine
-from workbench.shelf import Shelf
+from workbench.live.live import LiveEngine
+from workbench.pages.app import live_config, make_server
+from workbench.pages.shelf import Shelf
 
 MODEL = "stdlib-5m"
 

@@ -15,8 +15,8 @@ from tornado.simple_httpclient import SimpleAsyncHTTPClient
 from tornado.web import Application, RequestHandler
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-from workbench.api_access import LOOPBACK
-from workbench.people import called
+from workbench.api.access import LOOPBACK
+from workbench.pages.people import called
 
 HOST = LOOPBACK[0]
 SECRET = "X-Workbench-Secret"

@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.autograd import Function
 
 from engine.distributed.axis import Axis
+from engine.training.context_parallel.algorithm import Kept, SequenceAttention, Tensors
+from engine.training.context_parallel.piece import Piece
 from engine.training.parallel.parallelism import Parallelism
-from engine.training.sequence.algorithm import Kept, SequenceAttention, Tensors
-from engine.training.sequence.piece import Piece
 from engine.training.streamed.attention import Scores
 from engine.training.streamed.attention import attend as tiled
 

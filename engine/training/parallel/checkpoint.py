@@ -18,9 +18,9 @@ from torch import Tensor
 
 from engine.core.config import Policy
 from engine.core.errors import BadInput
-from engine.training.checkpoint import Damaged, Facts, Saved, digest, sync
+from engine.training.loop.checkpoint import Damaged, Facts, Saved, digest, sync
+from engine.training.loop.resume import require_equal
 from engine.training.parallel.mesh_run import MeshRun
-from engine.training.resume import require_equal
 
 MANIFEST = "mesh.json"
 FILE = "rank_{}.safetensors"

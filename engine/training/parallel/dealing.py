@@ -4,19 +4,19 @@ from engine.core.config import Choice, Config, knob
 from engine.core.errors import BadInput
 from engine.distributed.mesh import MeshShape
 from engine.models.config import ModelConfig
+from engine.training.context_parallel.algorithm import SequenceAttention
+from engine.training.context_parallel.layout import Layout
+from engine.training.context_parallel.layouts.zigzag import Zigzag
+from engine.training.context_parallel.policies.ring import Ring
 from engine.training.parallel.parallelism import parts_fit
 from engine.training.parallel.shards import divides, supported
 from engine.training.parallel.zero import Zero
 from engine.training.parallel.zeros.nothing import Nothing
-from engine.training.pipeline_schedule import Pipe, PipelineSchedule
-from engine.training.plan import Plan
-from engine.training.plan_times import Costs, timed
-from engine.training.plan_transfers import lower
-from engine.training.policies.one_forward_one_backward import OneForwardOneBackward
-from engine.training.sequence.algorithm import SequenceAttention
-from engine.training.sequence.layout import Layout
-from engine.training.sequence.layouts.zigzag import Zigzag
-from engine.training.sequence.policies.ring import Ring
+from engine.training.plan.actions import Plan
+from engine.training.plan.schedule import Pipe, PipelineSchedule
+from engine.training.plan.schedules.one_forward_one_backward import OneForwardOneBackward
+from engine.training.plan.times import Costs, timed
+from engine.training.plan.transfers import lower
 
 
 class Dealing(Config):

@@ -4,8 +4,8 @@ from engine.models.config import ModelConfig
 from engine.models.parameters import Parameter, all_parameters
 from engine.training.parallel.dealing import Dealing
 from engine.training.parallel.shards import part_of, splits, stage_parameters
-from engine.training.plan import Plan
-from engine.training.stage import dealt
+from engine.training.plan.actions import Plan
+from engine.training.stages.stage import dealt
 
 
 def layers_of(model: ModelConfig, plan: Plan | None, place: int) -> dict[int, range]:

@@ -8,15 +8,15 @@ from torch import Tensor
 
 from engine.distributed.rank import Rank
 from engine.models.config import ModelConfig
-from engine.training.checkpoint import Facts, Saved
-from engine.training.learner import Learner
+from engine.training.loop.checkpoint import Facts, Saved
+from engine.training.loop.learner import Learner
+from engine.training.loop.phases import Phases
+from engine.training.loop.resume import require_same
+from engine.training.loop.settings import BETA1, Training
 from engine.training.parallel.checkpoint import dealt, load_mesh, save_mesh
 from engine.training.parallel.dealing import Dealing
 from engine.training.parallel.mesh_run import Beginning, MeshRun
 from engine.training.parallel.zero import Learning
-from engine.training.phases import Phases
-from engine.training.resume import require_same
-from engine.training.settings import BETA1, Training
 
 
 class OnMesh(Learner):

@@ -18,6 +18,8 @@ from engine.distributed.rank import Rank
 from engine.distributed.transport import Shape
 from engine.models.config import ModelConfig
 from engine.models.parameters import all_parameters, outer_parameters
+from engine.training.context_parallel.problem import dealt as dealt_positions
+from engine.training.loop.precision import at_precision
 from engine.training.parallel.dealing import Dealing
 from engine.training.parallel.holding import held, layers_of
 from engine.training.parallel.model import ShardedStage
@@ -26,8 +28,6 @@ from engine.training.parallel.pipelined import Passes, Tied, tied_ranks
 from engine.training.parallel.pipelined import step as pipelined
 from engine.training.parallel.shards import joined, splits
 from engine.training.parallel.zero import Bytes, Learning, Trained
-from engine.training.products import at_precision
-from engine.training.sequence.problem import dealt as dealt_positions
 
 T = TypeVar("T")
 KINDS = ("weights", "gradients", "optimiser")

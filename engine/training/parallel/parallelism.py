@@ -9,9 +9,9 @@ from torch import Tensor
 
 from engine.core.errors import BadInput
 from engine.distributed.axis import Axis
+from engine.training.context_parallel.algorithm import SequenceAttention
+from engine.training.context_parallel.piece import Piece
 from engine.training.parallel.regions import enter, gathered, leave, scattered
-from engine.training.sequence.algorithm import SequenceAttention
-from engine.training.sequence.piece import Piece
 
 LeftOut = Literal["nothing", "activations", "gradients", "tied"]
 

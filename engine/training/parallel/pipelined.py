@@ -13,12 +13,12 @@ from torch import Tensor
 from engine.distributed.axis import Axis
 from engine.distributed.program import Compute, Program, Step, through
 from engine.distributed.transport import Shape
+from engine.training.loop.precision import at_precision
 from engine.training.parallel.model import ShardedStage
 from engine.training.parallel.zero import Trained
-from engine.training.pipeline_program import Duty, program
-from engine.training.plan import WHOLE, Plan
-from engine.training.products import at_precision
-from engine.training.stage import Stage
+from engine.training.plan.actions import WHOLE, Plan
+from engine.training.stages.program import Duty, program
+from engine.training.stages.stage import Stage
 
 T = TypeVar("T")
 PHASES = {"F": "forward", "B": "backward", "I": "backward", "W": "backward"}  # by action

@@ -5,7 +5,7 @@ from typing import Any
 from engine.core.config import Config, knob
 from engine.models.config import ModelConfig
 from engine.models.families import FAMILIES, parse
-from engine.training.family import Family
+from engine.training.loop.family import Family
 
 
 class Sizes(Config):

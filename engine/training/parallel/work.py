@@ -5,7 +5,7 @@ from torch import Tensor
 
 from engine.core.events import Mark
 from engine.distributed.rank import Rank
-from engine.training.language import fresh_weights
+from engine.training.losses.language import fresh_weights
 from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.mesh_run import Beginning, MeshRun, levels
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from engine.core.config import Config, Policy, knob
 from engine.distributed.axis import Axis
-from engine.training.outer.adamw import FlatAdamW
+from engine.training.loop.flat_adamw import FlatAdamW
 from engine.training.parallel.model import ShardedStage
 
 

@@ -6,7 +6,7 @@ from engine.core.config import Config, knob
 from engine.core.errors import BadInput
 from engine.models.config import ModelConfig
 from engine.models.families import FAMILIES, parse
-from engine.training.family import Family
+from engine.training.loop.family import Family
 from engine.training.shard_rules.rules import Rules
 
 PUBLIC: dict[str, str] = {

@@ -17,11 +17,11 @@ from engine.core.run import Run
 from engine.distributed.flows.collective_work import algorithms
 from engine.hardware.cluster import cluster
 from engine.hardware.link import link
-from engine.training.bubble import of_log
-from engine.training.on_cluster import AllReduce, OnCluster, places
-from engine.training.pipeline import PipelineConfig, worked
-from engine.training.plan_times import timed
-from engine.training.stage_cost import Traffic
+from engine.training.pipeline.cluster import AllReduce, OnCluster, places
+from engine.training.pipeline.config import PipelineConfig, worked
+from engine.training.pipeline.stage_cost import Traffic
+from engine.training.plan.bubble import of_log
+from engine.training.plan.times import timed
 
 SIZE = 1e8
 SENT = {"passes.boundary": SIZE, "passes.gradients": 0.0}

@@ -20,11 +20,11 @@ from engine.core.config import update
 from engine.core.events import Mark
 from engine.core.run import Run
 from engine.distributed.flows.collective_work import algorithms
-from engine.training.pipeline import PipelineConfig
-from engine.training.stage_costs.transformer import Transformer
+from engine.training.pipeline.config import PipelineConfig
+from engine.training.pipeline.stage_costs.transformer import Transformer
 from widgets.fold import History
 from widgets.view import view
-from workbench.cli import main
+from workbench.cli.main import main
 from workbench.studies.training._megatron import changes, predicted, rows
 
 SMALL = ParallelismConfig(

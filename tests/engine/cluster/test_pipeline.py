@@ -9,9 +9,9 @@ from engine.core.errors import BadInput
 from engine.core.events import Level, Mark, Move, Span
 from engine.core.log import Log
 from engine.core.run import Run
-from engine.training.bubble import of_log
-from engine.training.pipeline import PipelineConfig
-from engine.training.plan import read
+from engine.training.pipeline.config import PipelineConfig
+from engine.training.plan.actions import read
+from engine.training.plan.bubble import of_log
 
 
 def log(**changes) -> Log:

@@ -10,8 +10,8 @@ from engine.core.errors import BadInput
 from engine.core.events import Level, Mark, Span
 from engine.core.run import Run
 from engine.core.tags import facts
-from engine.training.bubble import PASSES, of_log
-from engine.training.pipeline import PipelineConfig
+from engine.training.pipeline.config import PipelineConfig
+from engine.training.plan.bubble import PASSES, of_log
 
 SMALL = {
     "execution": "both",

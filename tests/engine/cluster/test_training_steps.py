@@ -12,8 +12,8 @@ from engine.core.errors import BadInput
 from engine.core.events import Level, Mark, Span
 from engine.core.log import Log
 from engine.core.run import Run
-from engine.training.bubble import of_log
-from engine.training.pipeline import PipelineConfig
+from engine.training.pipeline.config import PipelineConfig
+from engine.training.plan.bubble import of_log
 
 FAILING = {
     "execution.faults.steps": 400, "execution.faults.mtbf": 400.0, "execution.faults.write": 0.5,

@@ -8,9 +8,9 @@ from engine.core.errors import BadInput
 from engine.core.run import Run
 from engine.kernels.attention import run as attention
 from engine.kernels.attention.config import AttentionConfig
+from engine.kernels.experiments.sweep import Sweep
+from engine.kernels.experiments.sweep import run as sweep
 from engine.kernels.paged_attention import run as decode
-from engine.kernels.sweep import Sweep
-from engine.kernels.sweep import run as sweep
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from engine.core.run import Run
 from engine.distributed.faults import RankLost
 from engine.distributed.ray_fleet import RayFleet, start
 from engine.distributed.ray_ranks import launch_on_ray
-from engine.training.trainer_config import TrainerConfig
-from engine.training.trainer_run import run
+from engine.training.trainer.config import TrainerConfig
+from engine.training.trainer.run import run
 from tests.engine.distributed.test_fleet import WORK
 from tests.engine.distributed.test_launch import alive
 from tests.engine.models.small import raw

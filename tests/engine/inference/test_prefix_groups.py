@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.inference.policies.global_prefix import GlobalPrefix
+from engine.inference.policies.ordering.global_prefix import GlobalPrefix
 from engine.inference.prefix_groups import groups, prefix_tree, saved
 from engine.inference.request import Request, Sampling
 

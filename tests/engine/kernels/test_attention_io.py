@@ -7,8 +7,8 @@ import pytest
 
 from engine.core.config import kinds
 from engine.core.errors import BadInput
-from engine.kernels.attention_io import bounds
-from engine.kernels.attention_io.memory import (
+from engine.kernels.experiments.attention_io import bounds
+from engine.kernels.experiments.attention_io.memory import (
     KEY,
     OUTPUT,
     QUERY,
@@ -19,12 +19,12 @@ from engine.kernels.attention_io.memory import (
     load,
     store,
 )
-from engine.kernels.attention_io.online import attend_online
-from engine.kernels.attention_io.run import attention, sizes
-from engine.kernels.attention_io.tiling import Tiling
-from engine.kernels.attention_io.tilings.flash import Flash
-from engine.kernels.attention_io.tilings.one_row import OneRow
-from engine.kernels.attention_io.tilings.products import Products
+from engine.kernels.experiments.attention_io.online import attend_online
+from engine.kernels.experiments.attention_io.run import attention, sizes
+from engine.kernels.experiments.attention_io.tiling import Tiling
+from engine.kernels.experiments.attention_io.tilings.flash import Flash
+from engine.kernels.experiments.attention_io.tilings.one_row import OneRow
+from engine.kernels.experiments.attention_io.tilings.products import Products
 
 TILINGS = [policy() for policy in kinds(Tiling).values()]
 

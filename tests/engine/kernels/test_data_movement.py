@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.core.errors import BadInput
-from engine.kernels.data_movement.caches import (
+from engine.kernels.experiments.data_movement.caches import (
     ACCESSES,
     DRAM_WRITE,
     L1_MISS,
@@ -16,10 +16,10 @@ from engine.kernels.data_movement.caches import (
     Hierarchy,
     misses,
 )
-from engine.kernels.data_movement.classes import Profile, classify
-from engine.kernels.data_movement.facts import facts
-from engine.kernels.data_movement.kernels import KERNELS, PASSES, TASKS, TERMS
-from engine.kernels.data_movement.locality import spatial, temporal
+from engine.kernels.experiments.data_movement.classes import Profile, classify
+from engine.kernels.experiments.data_movement.facts import facts
+from engine.kernels.experiments.data_movement.kernels import KERNELS, PASSES, TASKS, TERMS
+from engine.kernels.experiments.data_movement.locality import spatial, temporal
 
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
 SCALE = 32

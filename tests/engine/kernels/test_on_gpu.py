@@ -7,7 +7,7 @@ from engine.core.errors import BadInput
 from engine.core.events import Level, Span
 from engine.core.file import load, save
 from engine.core.run import Run
-from engine.kernels.on_gpu import ERROR, PEER, GpuAttention, run
+from engine.kernels.experiments.on_gpu import ERROR, PEER, GpuAttention, run
 from workbench.benches import gpu
 
 SMALL = GpuAttention(shortest=32, longest=32, context=20, batch=1, rounds=1, device="cpu")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from engine.core.errors import BadInput
-from engine.kernels.stream.backend import ALIGNED, backends, empty, pick
-from engine.kernels.stream.native import C_LOOP, native
-from engine.kernels.stream.operations import OPERATIONS
-from engine.kernels.stream.run import compare
-from engine.kernels.stream.vectors import Vector
+from engine.kernels.experiments.stream.backend import ALIGNED, backends, empty, pick
+from engine.kernels.experiments.stream.native import C_LOOP, native
+from engine.kernels.experiments.stream.operations import OPERATIONS
+from engine.kernels.experiments.stream.run import compare
+from engine.kernels.experiments.stream.vectors import Vector
 
 HERE = [b for b in [*backends().values(), C_LOOP] if not b.missing()]
 

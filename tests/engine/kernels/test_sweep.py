@@ -9,9 +9,9 @@ from engine.core.run import Run
 from engine.core.tags import facts
 from engine.hardware.counters import Counters, counters
 from engine.hardware.device import Device, Spread
-from engine.kernels import sweep
+from engine.kernels.experiments import sweep
+from engine.kernels.experiments.sweep import Shapes, Sweep
 from engine.kernels.operator import operators
-from engine.kernels.sweep import Shapes, Sweep
 
 ONE = Spread(low=1e9, median=1e10, high=1e10, count=3)
 MACHINE = Device(
@@ -94,7 +94,9 @@ def test_what_cannot_run_is_left_out_and_said(monkeypatch):
             raise BadInput("norm: no variant takes these arguments")
 
     fields = vars(operators()["norm"])
-    monkeypatch.setattr("engine.kernels.shapes.norm.operator", lambda name: Broken(**fields))
+    monkeypatch.setattr(
+        "engine.kernels.experiments.shapes.norm.operator", lambda name: Broken(**fields)
+    )
     log = log_of(operator="norm")
     assert not list(log.of(Span))
     assert "no variant takes" in next(m.text for m in log.of(Mark) if m.name == "left out")

@@ -6,10 +6,16 @@ import torch
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.hardware import device
-from engine.kernels.unit_balance.config import BalanceConfig, Softmax
-from engine.kernels.unit_balance.exp2 import exp2, on_multiply_add, steps
-from engine.kernels.unit_balance.pipeline import Pipeline, Step, rates, utilisation, waves
-from engine.kernels.unit_balance.tiles_cpu import attention, root_mean_square, truth
+from engine.kernels.experiments.unit_balance.config import BalanceConfig, Softmax
+from engine.kernels.experiments.unit_balance.exp2 import exp2, on_multiply_add, steps
+from engine.kernels.experiments.unit_balance.pipeline import (
+    Pipeline,
+    Step,
+    rates,
+    utilisation,
+    waves,
+)
+from engine.kernels.experiments.unit_balance.tiles_cpu import attention, root_mean_square, truth
 
 B200 = device("b200-sxm")
 

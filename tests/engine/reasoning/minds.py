@@ -6,10 +6,10 @@ import torch
 from engine.core.clock import VirtualClock
 from engine.core.config import update
 from engine.models.model import Model
-from engine.reasoning.config import ReasoningConfig
-from engine.reasoning.mind import Mind, mind_of
-from engine.reasoning.reasoner import Reasoner
-from engine.reasoning.reference import logits
+from engine.reasoning.threads.config import ReasoningConfig
+from engine.reasoning.threads.mind import Mind, mind_of
+from engine.reasoning.threads.reasoner import Reasoner
+from engine.reasoning.threads.reference import logits
 from tests.engine.models.small import config as shape_of
 from tests.engine.models.small import weights
 

@@ -2,10 +2,10 @@
 
 from engine.core.config import update
 from engine.models.model import Model
-from engine.reasoning.mind import Mind, mind_of
-from engine.reasoning.reading_config import ReadingConfig
-from engine.reasoning.stream_words import StreamWords, words
-from engine.reasoning.streams_config import StreamsConfig
+from engine.reasoning.reading.config import ReadingConfig
+from engine.reasoning.streams.config import StreamsConfig
+from engine.reasoning.streams.words import StreamWords, words
+from engine.reasoning.threads.mind import Mind, mind_of
 from engine.tasks import ledger, running_sum
 from tests.engine.models.small import config as shape_of
 from tests.engine.models.small import weights

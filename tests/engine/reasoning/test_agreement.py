@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.reasoning.agreement import Pairs, area, auroc, pairs_of, roc, within
-from engine.reasoning.judges.edit_distance import alike, distance
-from engine.reasoning.rehearsal import Whole
+from engine.reasoning.pruning.agreement import Pairs, area, auroc, pairs_of, roc, within
+from engine.reasoning.pruning.judges.edit_distance import alike, distance
+from engine.reasoning.pruning.rehearsal import Whole
 
 
 def by_hand(score_N: np.ndarray, same_N: np.ndarray) -> float:

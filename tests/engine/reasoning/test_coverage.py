@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from engine.reasoning.coverage import (
+from engine.reasoning.repeated_sampling.coverage import (
     SHUFFLES,
     Law,
     curve,

@@ -11,8 +11,8 @@ from engine.core.events import Branch, Span, Token
 from engine.inference import gather
 from engine.inference.engine import Engine
 from engine.inference.request import Request, Sampling
-from engine.reasoning.reasoner import Reasoner
-from engine.reasoning.spawning import Calls, Limits, Spawning
+from engine.reasoning.spawning.families import Calls, Limits, Spawning
+from engine.reasoning.threads.reasoner import Reasoner
 from tests.engine.reasoning.minds import PROMPT, mind, settings
 
 ASKED = ([3, 8, 8, 40, 21], [61, 5], list(range(30, 52)), [9] * 13)

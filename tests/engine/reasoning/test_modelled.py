@@ -7,10 +7,10 @@ from engine.core.errors import BadInput
 from engine.core.events import Branch, Mark, Page, Span, Token
 from engine.core.log import Log
 from engine.core.run import Live
-from engine.reasoning.budget import Budget, budget
-from engine.reasoning.config import ReasoningConfig
-from engine.reasoning.mind import open_mind
-from engine.reasoning.run import run
+from engine.reasoning.threads.budget import Budget, budget
+from engine.reasoning.threads.config import ReasoningConfig
+from engine.reasoning.threads.mind import open_mind
+from engine.reasoning.threads.run import run
 from tests.engine.reasoning.test_run import ended
 
 PLAIN = {

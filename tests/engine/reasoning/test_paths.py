@@ -11,12 +11,12 @@ from engine.core.errors import BadInput
 from engine.core.events import Branch, Level, Mark, Page
 from engine.models.families import parse
 from engine.models.model import Model
-from engine.reasoning.mind import mind_of
-from engine.reasoning.paths import Marks, Paths
-from engine.reasoning.paths_config import PathsConfig
-from engine.reasoning.paths_script import side_by_side
-from engine.reasoning.reasoner import ENDED, Reasoner
-from engine.reasoning.stream_reference import from_scratch
+from engine.reasoning.paths.config import PathsConfig
+from engine.reasoning.paths.fan import Marks, Paths
+from engine.reasoning.paths.script import side_by_side
+from engine.reasoning.streams.reference import from_scratch
+from engine.reasoning.threads.mind import mind_of
+from engine.reasoning.threads.reasoner import ENDED, Reasoner
 from tests.engine.models.small import config as shape_of
 from tests.engine.models.small import weights
 

@@ -8,12 +8,12 @@ from engine.core.errors import BadInput
 from engine.core.events import Branch, Level, Mark, Page, Token
 from engine.core.log import Log
 from engine.core.run import Live, Run
-from engine.reasoning.mind import open_mind
-from engine.reasoning.pruning_config import PruningConfig
-from engine.reasoning.pruning_log import flops, votes, written
-from engine.reasoning.pruning_replay import replay, scored
-from engine.reasoning.pruning_run import run
-from engine.reasoning.rehearsal import rehearse
+from engine.reasoning.pruning.config import PruningConfig
+from engine.reasoning.pruning.from_log import flops, votes, written
+from engine.reasoning.pruning.rehearsal import rehearse
+from engine.reasoning.pruning.replay import replay, scored
+from engine.reasoning.pruning.run import run
+from engine.reasoning.threads.mind import open_mind
 
 SMALL = update(
     PruningConfig(),

@@ -7,13 +7,13 @@ from engine.core.clock import VirtualClock
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Level, Mark
-from engine.reasoning.reading_loop import drawn, open_reader, readers_of
-from engine.reasoning.reading_policies.arrived import Arrived
-from engine.reasoning.reading_policies.batch import Batch
-from engine.reasoning.reading_policies.streaming import Streaming
-from engine.reasoning.stream_loop import go
-from engine.reasoning.stream_reference import from_scratch
-from engine.reasoning.streams import while_reading
+from engine.reasoning.reading.policies.arrived import Arrived
+from engine.reasoning.reading.policies.batch import Batch
+from engine.reasoning.reading.policies.streaming import Streaming
+from engine.reasoning.reading.readers import drawn, open_reader, readers_of
+from engine.reasoning.streams.loop import go
+from engine.reasoning.streams.reference import from_scratch
+from engine.reasoning.streams.script import while_reading
 from tests.engine.reasoning.stream_minds import mind_for, reading
 
 PASS = 0.001

@@ -13,11 +13,11 @@ from engine.core.log import Log
 from engine.core.measure import serving
 from engine.core.paths import dataset
 from engine.core.run import Run
-from engine.reasoning.repeated_sampling import run
-from engine.reasoning.repeated_sampling_config import RepeatedSamplingConfig
-from engine.reasoning.verifiers.checker import Checker
-from engine.reasoning.verifiers.noisy import Noisy
-from engine.reasoning.verifiers.readable import Readable
+from engine.reasoning.repeated_sampling.config import RepeatedSamplingConfig
+from engine.reasoning.repeated_sampling.run import run
+from engine.reasoning.repeated_sampling.verifiers.checker import Checker
+from engine.reasoning.repeated_sampling.verifiers.noisy import Noisy
+from engine.reasoning.repeated_sampling.verifiers.readable import Readable
 from engine.tasks.arithmetic import Arithmetic
 
 SMALL = RepeatedSamplingConfig(task=Arithmetic(left=2, right=2), problems=5, samples=8)

@@ -4,8 +4,8 @@ from engine.core.config import update
 from engine.core.events import Blob, Branch, Mark, Span, Token, Told
 from engine.core.log import Log
 from engine.core.run import Live, Run
-from engine.reasoning.config import ReasoningConfig
-from engine.reasoning.run import run, think
+from engine.reasoning.threads.config import ReasoningConfig
+from engine.reasoning.threads.run import run, think
 from tests.engine.reasoning.minds import mind, settings
 
 START = ("queued", "running")

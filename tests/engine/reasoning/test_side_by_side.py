@@ -5,14 +5,14 @@ import pytest
 
 from engine.core.clock import VirtualClock
 from engine.core.events import Mark, Span
-from engine.reasoning.stream_caches import StreamCaches
-from engine.reasoning.stream_loop import go
-from engine.reasoning.stream_reference import from_scratch
-from engine.reasoning.streams import in_rows, who_sees
-from engine.reasoning.streams_reactions import of_events
-from engine.reasoning.streams_rows import SideBySide
-from engine.reasoning.streams_sessions import drawn, sessions_of
-from engine.reasoning.streams_turns import InTurns
+from engine.reasoning.streams.caches import StreamCaches
+from engine.reasoning.streams.in_turns import InTurns
+from engine.reasoning.streams.loop import go
+from engine.reasoning.streams.reactions import of_events
+from engine.reasoning.streams.reference import from_scratch
+from engine.reasoning.streams.script import in_rows, who_sees
+from engine.reasoning.streams.sessions import drawn, sessions_of
+from engine.reasoning.streams.side_by_side import SideBySide
 from engine.tasks.running_sum import LAG, QUESTION, STREAMS, answers, sums, thoughts
 from tests.engine.reasoning.stream_minds import mind_for, side_by_side
 

@@ -5,8 +5,8 @@ import pytest
 from engine.core.clock import VirtualClock
 from engine.core.errors import BadInput
 from engine.core.events import Branch, Mark
-from engine.reasoning.reasoner import Reasoner
-from engine.reasoning.spawning import Calls, Limits, Spawning
+from engine.reasoning.spawning.families import Calls, Limits, Spawning
+from engine.reasoning.threads.reasoner import Reasoner
 from tests.engine.reasoning.minds import mind, settings, worst
 
 PROMPT = [5, 9, 2, 44]

@@ -1,8 +1,8 @@
 """The measurement beside plain requests runs both loops; what it finds is told by the study."""
 
 from engine.core.config import update
-from engine.reasoning.config import ReasoningConfig
-from engine.reasoning.step_time import step_times
+from engine.reasoning.threads.config import ReasoningConfig
+from engine.reasoning.threads.step_time import step_times
 
 
 def test_both_loops_are_timed_turn_by_turn():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from engine.core.errors import BadInput
-from engine.reasoning.stream_reference import changed, from_scratch
-from engine.reasoning.stream_words import StreamWords
-from engine.reasoning.streams import in_rows, reach, while_reading, who_sees
+from engine.reasoning.streams.reference import changed, from_scratch
+from engine.reasoning.streams.script import in_rows, reach, while_reading, who_sees
+from engine.reasoning.streams.words import StreamWords
 from engine.tasks import ledger
 from engine.tasks.ledger import LETTERS
 from tests.engine.models.small import config, weights

@@ -8,7 +8,7 @@ from engine.core.errors import BadInput
 from engine.models.batch import pack
 from engine.models.model import Model
 from engine.models.views import Views, require_views
-from engine.reasoning.reference import Record, logits
+from engine.reasoning.threads.reference import Record, logits
 from tests.engine.models.small import config, weights
 from tests.engine.models.test_fused_cpu import CONFIGS, random_weights
 from tests.engine.reasoning.written import SIZE, Board, play

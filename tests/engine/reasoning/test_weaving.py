@@ -1,6 +1,6 @@
 """Forks and joins as requests: what is sent, what is joined, budgets, and what may go wrong."""
 
-from engine.reasoning.weaving import Ask, Limits, Marks, Reply, Trajectory, weave
+from engine.reasoning.weaving.trajectory import Ask, Limits, Marks, Reply, Trajectory, weave
 
 MARKS = Marks(outlines="[", outlined="]", thread="<", closed=">", joined="!")
 

@@ -7,8 +7,8 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Branch, Mark
 from engine.core.run import Run
-from engine.reasoning.weaving_config import WeavingConfig
-from engine.reasoning.weaving_run import run
+from engine.reasoning.weaving.config import WeavingConfig
+from engine.reasoning.weaving.run import run
 from engine.tasks.part_sums import CLOSED, JOIN, forked
 from widgets.fold import History
 from widgets.view import views

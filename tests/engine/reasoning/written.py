@@ -7,7 +7,7 @@ from engine.models.batch import Batch
 from engine.models.kv import PagedKV
 from engine.models.model import Model
 from engine.models.views import Views
-from engine.reasoning.reference import Record
+from engine.reasoning.threads.reference import Record
 
 SIZE = 4  # tokens of a page
 

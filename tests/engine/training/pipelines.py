@@ -11,12 +11,12 @@ from engine.distributed.rank import Rank
 from engine.distributed.transport import Shape
 from engine.models.config import ModelConfig, Rotary
 from engine.models.reference import dense
-from engine.training.language import fresh_weights
-from engine.training.pipeline import ended
-from engine.training.pipeline_program import Duty
-from engine.training.pipeline_ranks import follow
-from engine.training.plan import Kind, Plan, read
-from engine.training.stage import Stage, cross_entropy, language_stages, module_stage
+from engine.training.losses.language import fresh_weights
+from engine.training.pipeline.config import ended
+from engine.training.plan.actions import Kind, Plan, read
+from engine.training.stages.program import Duty
+from engine.training.stages.ranks import follow
+from engine.training.stages.stage import Stage, cross_entropy, language_stages, module_stage
 
 ROWS, LENGTH = 2, 12
 MODEL = ModelConfig(

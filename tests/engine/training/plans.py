@@ -4,10 +4,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from engine.core.config import kinds
-from engine.training.pipeline_schedule import Pipe, PipelineSchedule
-from engine.training.plan import Plan
-from engine.training.plan_times import Costs, timed
-from engine.training.plan_transfers import lower
+from engine.training.plan.actions import Plan
+from engine.training.plan.schedule import Pipe, PipelineSchedule
+from engine.training.plan.times import Costs, timed
+from engine.training.plan.transfers import lower
 
 LOOSE = settings(deadline=None)  # a first example compiles the walk
 MADE = [kind for kind in kinds(PipelineSchedule) if kind != "as_written"]

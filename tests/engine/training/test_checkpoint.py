@@ -13,9 +13,9 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Mark
 from engine.core.run import Stopped
-from engine.training import checkpoint as module
-from engine.training.checkpoint import Saved, load_checkpoint, previous, save_checkpoint
-from engine.training.resume import require_same
+from engine.training.loop import checkpoint as module
+from engine.training.loop.checkpoint import Saved, load_checkpoint, previous, save_checkpoint
+from engine.training.loop.resume import require_same
 from tests.engine.training.test_language import STREAM, TINY, losses, run
 
 FACTS = {"rate": 0.5, "ranks": 1, "steps": 30, "decay": 10}
@@ -158,7 +158,7 @@ def test_a_checkpoint_of_another_rate_is_refused(tmp_path: Path) -> None:
 
 def test_asked_to_stop_it_saves_and_the_rest_has_the_same_losses(tmp_path: Path) -> None:
     from engine.core.clock import WallClock
-    from engine.training.language import train
+    from engine.training.losses.language import train
 
     _, told = run(TINY.training)
     path, events = tmp_path / "checkpoint.safetensors", []

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import BadInput
-from engine.training.corpus import gather, held_out, standard_library
+from engine.training.data.corpus import gather, held_out, standard_library
 
 NAMES = [f"module_{n}.py" for n in range(60)]
 

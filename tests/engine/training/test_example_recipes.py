@@ -12,9 +12,9 @@ from engine.core.events import AnyEvent, Level
 from engine.core.paths import dataset
 from engine.models.find import find, shipped
 from engine.models.tokenizer import Tokenizer
-from engine.training.example_recipe import ExampleRecipe, example_recipes, make_from_examples
-from engine.training.examples import example_loss
-from engine.training.folder import saved_weights
+from engine.recipes.example_recipe import ExampleRecipe, example_recipes, make_from_examples
+from engine.recipes.folder import saved_weights
+from engine.training.losses.examples import example_loss
 
 RECIPES = example_recipes()
 EACH = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)

@@ -12,7 +12,9 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import AnyEvent, Level
 from engine.models.reference import dense
-from engine.training.examples import (
+from engine.recipes.recipe import Recipe
+from engine.training.data.packing import Example, packs
+from engine.training.losses.examples import (
     completed,
     example_loss,
     logits_of,
@@ -20,9 +22,7 @@ from engine.training.examples import (
     train_examples,
     weighted_loss,
 )
-from engine.training.language import Training, fresh_weights
-from engine.training.packing import Example, packs
-from engine.training.recipe import Recipe
+from engine.training.losses.language import Training, fresh_weights
 
 LEARNS = Training(
     steps=20, warmup=2, decay=5, rate=1e-2, tokens=64, context=16, long_context=16,

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from engine.core.clock import WallClock
 from engine.core.events import Level
 from engine.models.reference import dense
-from engine.training.language import Training, fresh_weights, train
+from engine.training.losses.language import Training, fresh_weights, train
 from tests.engine.models.small import FAMILIES, config, weights
 
 STREAM = np.tile(np.arange(2, 50, dtype=np.uint16), 40)  # counting: easy to learn

@@ -20,10 +20,10 @@ from engine.core.log import Log
 from engine.core.run import Live, Run
 from engine.distributed.faults import RankLost, hung, read_fault
 from engine.distributed.mesh import MeshShape
+from engine.training.loop.settings import Training
 from engine.training.parallel.dealing import Dealing
-from engine.training.settings import Training
-from engine.training.trainer_config import TrainerConfig
-from engine.training.trainer_run import run
+from engine.training.trainer.config import TrainerConfig
+from engine.training.trainer.run import run
 from tests.engine.distributed.test_launch import alive
 from tests.engine.training.tiny import tiny, trainer
 

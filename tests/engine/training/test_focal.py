@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.training.focal import focal
+from engine.recipes.focal import focal
 
 
 def drawn(double: bool = True) -> tuple[torch.Tensor, torch.Tensor]:

@@ -6,9 +6,9 @@ import torch
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.models.reference import dense
-from engine.training.grow import grow
-from engine.training.language import fresh_weights
-from engine.training.recipe import Recipe
+from engine.recipes.grow import grow
+from engine.recipes.recipe import Recipe
+from engine.training.losses.language import fresh_weights
 
 SMALL = Recipe(
     name="small", entries=258, hidden=32, layers=2, heads=4, kv_heads=2, head_dim=8, width=48

@@ -11,9 +11,9 @@ from engine.core.clock import WallClock
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import AnyEvent, Level, Mark, Span
-from engine.training.language import Training, fresh_weights, train
-from engine.training.products import narrow, products
-from engine.training.recipe import Recipe
+from engine.recipes.recipe import Recipe
+from engine.training.loop.precision import narrow, products
+from engine.training.losses.language import Training, fresh_weights, train
 
 TINY = Recipe(
     name="tiny",

@@ -5,11 +5,11 @@ import pytest
 
 from engine.core.events import Span
 from engine.distributed.record import Record
-from engine.training.pipeline_measured import measured_costs
-from engine.training.pipeline_program import said
-from engine.training.pipeline_ranks import WAIT
-from engine.training.plan_columns import CODES
-from engine.training.plan_times import Costs, timed
+from engine.training.pipeline.measured import measured_costs
+from engine.training.plan.columns import CODES
+from engine.training.plan.times import Costs, timed
+from engine.training.stages.program import said
+from engine.training.stages.ranks import WAIT
 from tests.engine.training.plans import MADE, made
 
 AFTER, SENT = 0.05, 0.3  # seconds

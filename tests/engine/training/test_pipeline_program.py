@@ -9,10 +9,10 @@ from engine.distributed.held import Held
 from engine.distributed.virtual import Network, play
 from engine.distributed.wirings.mesh import Mesh
 from engine.hardware.link import Link
-from engine.training.pipeline_program import Duty, program
-from engine.training.plan import Plan, read
-from engine.training.stage import dealt, language_stages
-from engine.training.stage_memory import Ledger
+from engine.training.plan.actions import Plan, read
+from engine.training.stages.memory import Ledger
+from engine.training.stages.program import Duty, program
+from engine.training.stages.stage import dealt, language_stages
 from tests.engine.training import pipelines
 from tests.engine.training.plans import lowered, made
 

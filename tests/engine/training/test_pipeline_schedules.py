@@ -7,20 +7,20 @@ import pytest
 
 from engine.core.errors import BadInput
 from engine.core.paths import dataset
-from engine.training.bubble import Bubble, bubble
-from engine.training.pipeline_schedule import Pipe, PipelineSchedule
-from engine.training.plan import Plan
-from engine.training.plan_columns import B, F, I, W, columns
-from engine.training.plan_memory import peaks
-from engine.training.plan_times import Costs, timed
-from engine.training.policies.as_written import AsWritten
-from engine.training.policies.gpipe import GPipe
-from engine.training.policies.interleaved_1f1b import Interleaved
-from engine.training.policies.one_forward_one_backward import OneForwardOneBackward
-from engine.training.policies.zb_h1 import ZeroBubbleH1
-from engine.training.policies.zb_h2 import ZeroBubbleH2
-from engine.training.policies.zb_v import ZeroBubbleV
-from engine.training.policies.zero_bubble_search import ZeroBubbleSearch
+from engine.training.plan.actions import Plan
+from engine.training.plan.bubble import Bubble, bubble
+from engine.training.plan.columns import B, F, I, W, columns
+from engine.training.plan.memory import peaks
+from engine.training.plan.schedule import Pipe, PipelineSchedule
+from engine.training.plan.schedules.as_written import AsWritten
+from engine.training.plan.schedules.gpipe import GPipe
+from engine.training.plan.schedules.interleaved_1f1b import Interleaved
+from engine.training.plan.schedules.one_forward_one_backward import OneForwardOneBackward
+from engine.training.plan.schedules.zb_h1 import ZeroBubbleH1
+from engine.training.plan.schedules.zb_h2 import ZeroBubbleH2
+from engine.training.plan.schedules.zb_v import ZeroBubbleV
+from engine.training.plan.schedules.zero_bubble_search import ZeroBubbleSearch
+from engine.training.plan.times import Costs, timed
 
 SIZES = [(2, 4), (4, 4), (4, 8), (4, 16), (8, 32)]
 TABLE = tomllib.loads(dataset("zero_bubble.toml").read_text())["rows"]

@@ -7,8 +7,8 @@ from hypothesis import given
 from torch.distributed.pipelining import schedules as torch_schedules
 
 from engine.core.errors import BadInput
-from engine.training.plan import Action, Kind, Plan, action, plan, read
-from engine.training.plan_csv import from_csv, to_csv
+from engine.training.plan.actions import Action, Kind, Plan, action, plan, read
+from engine.training.plan.csv_file import from_csv, to_csv
 from tests.engine.training.plans import LOOSE, MADE, lowered, made, plans
 
 

@@ -5,11 +5,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.core.errors import BadInput
-from engine.training.plan import Action, Kind, Plan, plan, read
-from engine.training.plan_check import check, checked
-from engine.training.plan_columns import columns
-from engine.training.plan_memory import peaks
-from engine.training.plan_times import Costs, timed
+from engine.training.plan.actions import Action, Kind, Plan, plan, read
+from engine.training.plan.check import check, checked
+from engine.training.plan.columns import columns
+from engine.training.plan.memory import peaks
+from engine.training.plan.times import Costs, timed
 from tests.engine.training.plans import LOOSE, lowered, plans
 
 NEEDS = {Kind.B: Kind.F, Kind.I: Kind.F, Kind.W: Kind.I}

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.errors import BadInput
-from engine.training.plan import Action, Kind, Plan, read
-from engine.training.plan_times import Costs, timed
-from engine.training.plan_transfers import lower
+from engine.training.plan.actions import Action, Kind, Plan, read
+from engine.training.plan.times import Costs, timed
+from engine.training.plan.transfers import lower
 from tests.engine.training.plans import LOOSE, lowered, made, plans
 
 SECONDS = st.floats(0.01, 10.0)

@@ -8,8 +8,8 @@ import pytest
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import AnyEvent, Level
-from engine.training.folder import saved_weights
-from engine.training.recipes import RECIPES, reproduce
+from engine.recipes.folder import saved_weights
+from engine.recipes.language_models import RECIPES, reproduce
 from tests.one_thread import one_thread
 
 

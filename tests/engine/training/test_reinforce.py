@@ -12,9 +12,9 @@ from engine.core.errors import BadInput
 from engine.core.events import Level, Mark
 from engine.models.config import ModelConfig
 from engine.models.reference import dense
-from engine.training.language import fresh_weights
-from engine.training.recipe import Shape
-from engine.training.reinforce import (
+from engine.recipes.recipe import Shape
+from engine.training.losses.language import fresh_weights
+from engine.training.losses.reinforce import (
     Played,
     Reinforcement,
     advantages,
@@ -23,7 +23,7 @@ from engine.training.reinforce import (
     reinforce,
     surrogate,
 )
-from engine.training.reinforce_sampling import Sampler, pick
+from engine.training.losses.reinforce_sampling import Sampler, pick
 
 STOP = 3
 

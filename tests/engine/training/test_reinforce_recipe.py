@@ -10,9 +10,9 @@ from engine.core.clock import WallClock
 from engine.core.config import from_dict
 from engine.core.events import AnyEvent, Level
 from engine.core.paths import dataset
-from engine.training.folder import saved_weights
-from engine.training.recipes import reproduce
-from engine.training.reinforce_recipe import COUNTDOWN, ReinforcedRecipe, reinforced_recipes
+from engine.recipes.folder import saved_weights
+from engine.recipes.language_models import reproduce
+from engine.recipes.reinforce_recipe import COUNTDOWN, ReinforcedRecipe, reinforced_recipes
 
 FILES = [
     "README.md",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.training.schedule import learning_rate
+from engine.training.loop.learning_rate import learning_rate
 
 
 def rates(steps: int, warmup: int = 10, decay: int = 20) -> list[float]:

@@ -11,12 +11,12 @@ from engine.core.errors import BadInput
 from engine.core.events import Level, Move, Span
 from engine.core.run import Run
 from engine.distributed.exposed import exposed, sent
-from engine.training.sequence.algorithm import SequenceAttention
-from engine.training.sequence.config import SequenceConfig
-from engine.training.sequence.layout import Layout
-from engine.training.sequence.room import longest, peak
-from engine.training.sequence.run import ERROR, PEAK, run
-from engine.training.sequence.tiles import pairs
+from engine.training.context_parallel.algorithm import SequenceAttention
+from engine.training.context_parallel.config import SequenceConfig
+from engine.training.context_parallel.layout import Layout
+from engine.training.context_parallel.room import longest, peak
+from engine.training.context_parallel.run import ERROR, PEAK, run
+from engine.training.context_parallel.tiles import pairs
 
 SMALL = SequenceConfig(tokens=48, kv_heads=12, share=2, dim=8)
 INLINE = {"place": "devices", "place.numbers": True, "place.dtype": "float32"}
@@ -136,7 +136,7 @@ def test_what_fits_fits_and_a_little_more_does_not():
 
 
 def test_half_precision_merges_in_its_own_type():
-    from engine.training.sequence.tiles import forward, merge
+    from engine.training.context_parallel.tiles import forward, merge
 
     torch.manual_seed(0)
     q = torch.randn(1, 2, 1, 8, 16).bfloat16()

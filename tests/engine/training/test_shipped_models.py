@@ -11,10 +11,10 @@ from tokenizers import Tokenizer
 
 from engine.core.config import from_dict
 from engine.core.paths import dataset
-from engine.training.evaluate import agreement, greedy, score
-from engine.training.folder import saved_weights, slice_stream
-from engine.training.recipe import Recipe
-from engine.training.recipes import RECIPES
+from engine.recipes.folder import saved_weights, slice_stream
+from engine.recipes.language_models import RECIPES
+from engine.recipes.recipe import Recipe
+from engine.training.losses.evaluate import agreement, greedy, score
 
 DRAFT, MODEL = (dataset(f"models/{name}") for name in RECIPES)
 BOTH = pytest.mark.parametrize("folder", [MODEL, DRAFT], ids=lambda folder: folder.name)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from engine.core.errors import BadInput
-from engine.training.corpus import Source
-from engine.training.stream import cuts, token_stream, windows
-from engine.training.tokenizer import train_tokenizer
+from engine.training.data.corpus import Source
+from engine.training.data.tokenizer import train_tokenizer
+from engine.training.data.windows import cuts, token_stream, windows
 
 
 def test_every_file_stands_between_its_marks() -> None:

@@ -4,9 +4,9 @@ import pytest
 
 from engine.core.config import kinds
 from engine.models.tokenizer import Tokenizer
+from engine.recipes.task_tokenizer import UNKNOWN, task_tokenizer
 from engine.tasks.task import Task
-from engine.training.task_tokenizer import UNKNOWN, task_tokenizer
-from engine.training.tokenizer import BOS, EOS, save_tokenizer
+from engine.training.data.tokenizer import BOS, EOS, save_tokenizer
 
 TASKS = [task() for task in kinds(Task).values()]
 

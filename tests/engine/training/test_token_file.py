@@ -7,8 +7,8 @@ import pytest
 
 from engine.core.errors import BadInput
 from engine.core.paths import dataset
-from engine.training import token_file
-from engine.training.token_file import read_tokens
+from engine.training.data import token_file
+from engine.training.data.token_file import read_tokens
 
 IDS = np.arange(5000) % 97
 MODEL = dataset("models/stdlib-draft-1m")

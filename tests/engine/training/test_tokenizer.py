@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from engine.core.paths import dataset
-from engine.training.tokenizer import BOS, EOS, save_tokenizer, train_tokenizer
+from engine.training.data.tokenizer import BOS, EOS, save_tokenizer, train_tokenizer
 
 CODE = "def parse_args(self, args):\n    return self.parser.parse_args(args)\n" * 20
 TINY = train_tokenizer([CODE], 400)

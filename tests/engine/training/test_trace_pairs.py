@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from engine.models.reference import dense
-from engine.reasoning.judge import Trace
-from engine.reasoning.judges.trained import OTHER, SAME, Trained
-from engine.training.example_recipes.judge_agreement import RECIPE
-from engine.training.folder import saved_weights, write_model
-from engine.training.language import fresh_weights
-from engine.training.trace_pairs import Said, beside, drawn
+from engine.reasoning.pruning.judge import Trace
+from engine.reasoning.pruning.judges.trained import OTHER, SAME, Trained
+from engine.recipes.folder import saved_weights, write_model
+from engine.recipes.from_examples.judge_agreement import RECIPE
+from engine.recipes.trace_pairs import Said, beside, drawn
+from engine.training.losses.language import fresh_weights
 
 QUESTION = "Aa2b5c8;Be0f9;"
 TRACES = ["a0+2=2;b2+5=7;c7", "a0+2=2;b2+5=6;c6", "a0+2=3;", "a0+2=2;b2+5=7;c7"]

@@ -19,10 +19,10 @@ from engine.core.run import Live, Run
 from engine.distributed.faults import RankLost
 from engine.distributed.rank import Place
 from engine.models.load import load
-from engine.training.products import narrow
-from engine.training.settings import Training
-from engine.training.trainer_config import TrainerConfig
-from engine.training.trainer_run import run, run_as_rank
+from engine.training.loop.precision import narrow
+from engine.training.loop.settings import Training
+from engine.training.trainer.config import TrainerConfig
+from engine.training.trainer.run import run, run_as_rank
 from tests.engine.distributed.test_launch import alive
 from tests.engine.training.test_faults import failed, losses
 from tests.engine.training.tiny import tiny, trainer

@@ -5,10 +5,10 @@ import pytest
 
 from engine.core.config import update
 from engine.core.errors import BadInput
-from engine.training import transformer_cost as cost
-from engine.training.pipeline import PipelineConfig
-from engine.training.stage_costs.transformer import FITTED, Transformer
-from engine.training.transformer_cost import Shape
+from engine.training.pipeline import transformer_cost as cost
+from engine.training.pipeline.config import PipelineConfig
+from engine.training.pipeline.stage_costs.transformer import FITTED, Transformer
+from engine.training.pipeline.transformer_cost import Shape
 from workbench.studies.training._megatron import changes, predicted, published, rows
 
 SHAPE = Shape(6144, 48, 64, 51200, 2048, 4, tensor=8)

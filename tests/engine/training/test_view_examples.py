@@ -7,17 +7,17 @@ import torch
 from engine.core.clock import VirtualClock
 from engine.core.config import update
 from engine.models.model import Model
-from engine.reasoning.config import ReasoningConfig
-from engine.reasoning.mind import mind_of
-from engine.reasoning.reasoner import Reasoner
-from engine.reasoning.reference import Seen, logits
-from engine.reasoning.shared_work import NAMES, shared, work
+from engine.reasoning.threads.config import ReasoningConfig
+from engine.reasoning.threads.mind import mind_of
+from engine.reasoning.threads.reasoner import Reasoner
+from engine.reasoning.threads.reference import Seen, logits
+from engine.reasoning.threads.shared_work import NAMES, shared, work
+from engine.recipes.from_examples.square_queue import RECIPE
+from engine.recipes.view_examples import example, written
 from engine.tasks.square_queue import SquareQueue
-from engine.training.example_recipes.square_queue import RECIPE
-from engine.training.examples import logits_of
-from engine.training.language import fresh_weights
-from engine.training.packing import packs
-from engine.training.view_examples import example, written
+from engine.training.data.packing import packs
+from engine.training.losses.examples import logits_of
+from engine.training.losses.language import fresh_weights
 
 TOKENIZER = RECIPE.tokenizer()
 PROBLEM = SquareQueue().problem("train", 1)

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from engine.core.config import update
-from engine.training.settings import Training
-from engine.training.trainer_config import TrainerConfig
+from engine.training.loop.settings import Training
+from engine.training.trainer.config import TrainerConfig
 from tests.engine.models.small import raw
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from engine.core.events import Blob, Opened
 from engine.core.log import Log
-from widgets.curves.fold import Curves
+from widgets.views.curves.fold import Curves
 
 
 def made(*blobs, facts=None, clock="wall"):

@@ -6,8 +6,8 @@ import pytest
 from engine.core.events import Blob, Opened
 from engine.core.log import Log
 from tests.widgets.browser import colours, move, open_page
-from widgets.packing import pack
-from widgets.replay import static_html, static_view
+from widgets.canvas.packing import pack
+from widgets.export.replay import static_html, static_view
 from widgets.view import view
 
 pytestmark = pytest.mark.ui

@@ -7,11 +7,11 @@ from engine.core.events import Blob, Branch, Level, Mark, Opened, Page, Span, To
 from engine.core.log import Log
 from tests.widgets.made_runs import serving
 from tests.widgets.page_map.test_pool import same
+from widgets.canvas.packing import pack
 from widgets.fold import History
-from widgets.packing import pack
-from widgets.page_map import PageMap
-from widgets.page_map.detail import reduce
-from widgets.page_map.prefix import MOST_LEAVES, PrefixTree
+from widgets.views.page_map import PageMap
+from widgets.views.page_map.detail import reduce
+from widgets.views.page_map.prefix import MOST_LEAVES, PrefixTree
 
 FACTS = {"pages": 8, "page_size": 4, "host_pages": 2, "bytes_per_page": 1024}
 

@@ -9,8 +9,8 @@ from engine.core.events import Opened, Page
 from engine.core.log import Log
 from tests.widgets.page_map.truth import RandomCache
 from widgets.fold import History
-from widgets.page_map import PageMap
-from widgets.page_map.pool import CACHED, FREE, USED
+from widgets.views.page_map import PageMap
+from widgets.views.page_map.pool import CACHED, FREE, USED
 
 
 def check(frame: dict, truth: RandomCache) -> None:

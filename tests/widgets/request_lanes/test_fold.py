@@ -8,9 +8,9 @@ from engine.core.events import Branch, Opened, Span, Token
 from tests.widgets.made_runs import serving
 from tests.widgets.page_map.test_pool import same
 from widgets.fold import History
-from widgets.request_lanes import RequestLanes
-from widgets.request_lanes.detail import MOST, MOST_LANES, MOST_STEPS, reduce
-from widgets.request_lanes.fold import ENDS, STATES
+from widgets.views.request_lanes import RequestLanes
+from widgets.views.request_lanes.detail import MOST, MOST_LANES, MOST_STEPS, reduce
+from widgets.views.request_lanes.fold import ENDS, STATES
 
 
 def folded(events) -> RequestLanes:

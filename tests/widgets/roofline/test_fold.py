@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from engine.core.events import Opened, Span
 from tests.widgets.roofline.made import ROOFS, log, roof, span
-from widgets.packing import unpack
-from widgets.picture import Scales
-from widgets.roofline.draw import RooflineDrawing
-from widgets.roofline.fold import RooflineFold
-from widgets.roofline.judge import Roofs
-from widgets.roofline.marks import MOST
+from widgets.canvas.packing import unpack
+from widgets.chart.picture import Scales
+from widgets.views.roofline.draw import RooflineDrawing
+from widgets.views.roofline.fold import RooflineFold
+from widgets.views.roofline.judge import Roofs
+from widgets.views.roofline.marks import MOST
 
 
 def frame_of(*spans, **header):

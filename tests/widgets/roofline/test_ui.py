@@ -4,9 +4,9 @@ import pytest
 
 from tests.widgets.browser import colours, move, open_page
 from tests.widgets.roofline.made import log, span
-from widgets.canvas import source
-from widgets.packing import pack
-from widgets.replay import static_html, static_view
+from widgets.canvas.drawing import source
+from widgets.canvas.packing import pack
+from widgets.export.replay import static_html, static_view
 from widgets.view import view
 
 pytestmark = pytest.mark.ui

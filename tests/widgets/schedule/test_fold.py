@@ -5,9 +5,9 @@ import pytest
 
 from engine.core.events import Level, Mark
 from tests.widgets.schedule.made import log, pipeline, span
-from widgets.packing import pack
-from widgets.schedule.detail import MOST, reduce
-from widgets.schedule.fold import Schedule
+from widgets.canvas.packing import pack
+from widgets.views.schedule.detail import MOST, reduce
+from widgets.views.schedule.fold import Schedule
 
 
 def folded(made):

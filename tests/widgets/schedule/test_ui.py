@@ -5,8 +5,8 @@ import pytest
 from engine.core.events import Level, Mark, Span
 from tests.widgets.browser import colours, move, open_page, settle
 from tests.widgets.schedule.made import log, pipeline, span
-from widgets.packing import pack
-from widgets.replay import static_html, static_view
+from widgets.canvas.packing import pack
+from widgets.export.replay import static_html, static_view
 from widgets.view import view
 
 pytestmark = pytest.mark.ui

@@ -3,8 +3,8 @@
 from engine.core.log import Log
 from engine.core.run import Live, Run
 from tests.widgets.threads.made import family
-from widgets.canvas import CanvasDrawing
-from widgets.host import Stage
+from widgets.canvas.drawing import CanvasDrawing
+from widgets.stage.host import Stage
 
 
 def heard(drawing: CanvasDrawing, **command) -> None:

@@ -8,8 +8,8 @@ import pytest
 from engine.core.events import Branch, Level, Mark, Token
 from engine.core.log import Log
 from tests.widgets.threads.made import family, log, workers
-from widgets.threads import Threads, detail
-from widgets.threads.detail import AXES, MOST, MOST_READ, MOST_SEEN, reduce
+from widgets.views.threads import Threads, detail
+from widgets.views.threads.detail import AXES, MOST, MOST_READ, MOST_SEEN, reduce
 
 WHOLE = {"axis": "time", "start": 0.0, "stop": 100.0, "first": 0, "last": 64}
 

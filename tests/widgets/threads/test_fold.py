@@ -6,8 +6,8 @@ import pytest
 from engine.core.events import Branch, Level, Mark, Page, Token, Told
 from tests.widgets.made_runs import serving
 from tests.widgets.threads.made import family, log, looked, says, workers
-from widgets.threads import Threads
-from widgets.threads.family import FORK, JOIN, preorder
+from widgets.views.threads import Threads
+from widgets.views.threads.family import FORK, JOIN, preorder
 
 
 def folded(made) -> dict:

@@ -8,11 +8,11 @@ import pytest
 from engine.core.events import Branch, Level, Mark, Token
 from tests.widgets.browser import colours, move, open_page, pixel, settle
 from tests.widgets.threads.made import family, log, looked, workers
-from widgets.canvas import EXPORT, settings, source
-from widgets.packing import pack
-from widgets.replay import static_html, static_view
-from widgets.threads import detail
+from widgets.canvas.drawing import EXPORT, settings, source
+from widgets.canvas.packing import pack
+from widgets.export.replay import static_html, static_view
 from widgets.view import view
+from widgets.views.threads import detail
 
 pytestmark = pytest.mark.ui
 LANES, MATRIX = ".pw-lanes canvas", ".pw-sight canvas"

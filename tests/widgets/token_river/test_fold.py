@@ -8,10 +8,10 @@ from engine.core.events import Branch, Opened, Token
 from tests.widgets.made_runs import serving
 from tests.widgets.page_map.test_pool import same
 from widgets.fold import History
-from widgets.request_lanes.detail import MOST
-from widgets.token_river import TokenRiver
-from widgets.token_river.detail import MOST_READ, reduce
-from widgets.token_river.fold import LONGEST
+from widgets.views.request_lanes.detail import MOST
+from widgets.views.token_river import TokenRiver
+from widgets.views.token_river.detail import MOST_READ, reduce
+from widgets.views.token_river.fold import LONGEST
 
 
 def folded(events) -> dict:

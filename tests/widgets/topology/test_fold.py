@@ -8,9 +8,9 @@ import pytest
 from engine.core.events import Closed, Level, Move, Opened
 from engine.core.log import Log
 from widgets.fold import History
-from widgets.topology import VIEW
-from widgets.topology import fold as folding
-from widgets.topology.links import USE
+from widgets.views.topology import VIEW
+from widgets.views.topology import fold as folding
+from widgets.views.topology.links import USE
 
 
 def log_of(moves: list[Move], **facts) -> Log:

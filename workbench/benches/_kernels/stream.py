@@ -6,9 +6,9 @@ from typing import Any
 
 from engine.core.run import Run
 from engine.hardware.measure import probe
-from engine.kernels.stream.config import StreamConfig
-from engine.kernels.stream.operations import OPERATIONS
-from engine.kernels.stream.run import run
+from engine.kernels.experiments.stream.config import StreamConfig
+from engine.kernels.experiments.stream.operations import OPERATIONS
+from engine.kernels.experiments.stream.run import run
 from workbench.studies.hardware.stream_cpp import gains, times
 
 LENGTH = 2**24

@@ -5,9 +5,9 @@ import numpy as np
 from engine.core.config import update
 from engine.core.events import Blob, Level
 from engine.core.log import Log
-from engine.kernels.attention_io import bounds
-from engine.kernels.attention_io.config import TrafficConfig
-from engine.kernels.attention_io.run import ERROR, SWEEP, run
+from engine.kernels.experiments.attention_io import bounds
+from engine.kernels.experiments.attention_io.config import TrafficConfig
+from engine.kernels.experiments.attention_io.run import ERROR, SWEEP, run
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 SHAPES: tuple[Changes, ...] = ({"length": 300, "width": 24}, {"length": 512, "width": 64})

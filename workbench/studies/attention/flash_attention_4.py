@@ -3,8 +3,8 @@
 from engine.core.config import update
 from engine.core.events import Level
 from engine.core.log import Log
-from engine.kernels.unit_balance.config import BalanceConfig
-from engine.kernels.unit_balance.run import ERROR, RATE, run
+from engine.kernels.experiments.unit_balance.config import BalanceConfig
+from engine.kernels.experiments.unit_balance.run import ERROR, RATE, run
 from workbench.study import Claim, Outcome, RunConfig, Study
 
 PAPER, NEAR = 0.71, 0.04  # utilisation of the bfloat16 peak

@@ -9,9 +9,9 @@ from engine.core.config import update
 from engine.core.events import Move
 from engine.core.log import Log
 from engine.core.tags import facts
-from engine.training.outer import said
-from engine.training.outer.config import LowCommunicationConfig
-from engine.training.outer.methods.one_bit_adam import OneBitAdam
+from engine.training.low_communication import said
+from engine.training.low_communication.config import LowCommunicationConfig
+from engine.training.low_communication.methods.one_bit_adam import OneBitAdam
 from workbench.study import Changes, Outcome, RunConfig
 
 STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57}  # two-sided 95%, by number of runs

@@ -8,12 +8,12 @@ from engine.core.config import update
 from engine.core.events import Move
 from engine.core.tags import facts
 from engine.hardware.link import Link
-from engine.training.outer import said
-from engine.training.outer.config import LowCommunicationConfig
-from engine.training.outer.described_curves import described
-from engine.training.outer.methods.noloco import NoLoCo
-from engine.training.outer.run import run as driver
-from engine.training.outer.sync_time import by_pairs, by_ring, by_tree
+from engine.training.low_communication import said
+from engine.training.low_communication.config import LowCommunicationConfig
+from engine.training.low_communication.described_curves import described
+from engine.training.low_communication.methods.noloco import NoLoCo
+from engine.training.low_communication.run import run as driver
+from engine.training.low_communication.sync_time import by_pairs, by_ring, by_tree
 from workbench.studies.communication._low_communication import (
     BRIEF,
     excess,

@@ -6,10 +6,10 @@ from statistics import mean
 from engine.core.config import update
 from engine.core.events import Span
 from engine.core.log import Log
-from engine.training.outer import said
-from engine.training.outer.config import LowCommunicationConfig
-from engine.training.outer.methods.one_bit_adam import OneBitAdam
-from engine.training.outer.run import run as driver
+from engine.training.low_communication import said
+from engine.training.low_communication.config import LowCommunicationConfig
+from engine.training.low_communication.methods.one_bit_adam import OneBitAdam
+from engine.training.low_communication.run import run as driver
 from workbench.studies.communication._low_communication import (
     excess,
     interval,

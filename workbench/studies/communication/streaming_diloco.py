@@ -5,12 +5,12 @@ from statistics import mean
 
 from engine.core.config import update
 from engine.core.log import Log
-from engine.training.outer import said
-from engine.training.outer.config import LowCommunicationConfig
-from engine.training.outer.described_curves import described, needed_bandwidth
-from engine.training.outer.methods.streaming_diloco import StreamingDiLoCo
-from engine.training.outer.methods.synchronous import Synchronous
-from engine.training.outer.run import run as driver
+from engine.training.low_communication import said
+from engine.training.low_communication.config import LowCommunicationConfig
+from engine.training.low_communication.described_curves import described, needed_bandwidth
+from engine.training.low_communication.methods.streaming_diloco import StreamingDiLoCo
+from engine.training.low_communication.methods.synchronous import Synchronous
+from engine.training.low_communication.run import run as driver
 from workbench.studies.communication._low_communication import (
     BRIEF,
     excess,

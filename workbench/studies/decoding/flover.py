@@ -7,7 +7,7 @@ from engine.core.events import Branch, Move, Span, Token
 from engine.core.log import Log
 from engine.core.measure import serving
 from engine.inference.config import InferenceConfig
-from engine.inference.policies.temporal_fusion import TemporalFusion
+from engine.inference.policies.batching.temporal_fusion import TemporalFusion
 from engine.inference.run import run
 from engine.inference.workloads.poisson import Poisson
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study

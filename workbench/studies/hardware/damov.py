@@ -3,10 +3,10 @@
 from engine.core.config import update
 from engine.core.events import Mark
 from engine.core.log import Log
-from engine.kernels.data_movement.config import MovementConfig
-from engine.kernels.data_movement.facts import facts
-from engine.kernels.data_movement.kernels import KERNELS
-from engine.kernels.data_movement.run import CLASS, MISSES, RATIO, run
+from engine.kernels.experiments.data_movement.config import MovementConfig
+from engine.kernels.experiments.data_movement.facts import facts
+from engine.kernels.experiments.data_movement.kernels import KERNELS
+from engine.kernels.experiments.data_movement.run import CLASS, MISSES, RATIO, run
 from workbench.study import Claim, Outcome, RunConfig, Study
 
 FEWEST = 32  # scale of a fast check

@@ -6,9 +6,9 @@ from statistics import median
 from engine.core.config import update
 from engine.core.events import Level, Span
 from engine.core.log import Log
-from engine.kernels.stream.config import StreamConfig
-from engine.kernels.stream.operations import OPERATIONS
-from engine.kernels.stream.run import WRONG, run
+from engine.kernels.experiments.stream.config import StreamConfig
+from engine.kernels.experiments.stream.operations import OPERATIONS
+from engine.kernels.experiments.stream.run import WRONG, run
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 LARGE: Changes = {"length": 2**24, "repeats": 12}

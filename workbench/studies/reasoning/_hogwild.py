@@ -7,12 +7,12 @@ from engine.core.config import update
 from engine.core.events import AnyEvent, Span, Token
 from engine.core.intervals import of_mean, wilson
 from engine.inference.engine import Engine
-from engine.reasoning.config import ReasoningConfig
-from engine.reasoning.mind import open_mind
-from engine.reasoning.run import asked
-from engine.reasoning.shared_work import MODEL as SHARED
-from engine.reasoning.shared_work import shared, work
-from engine.reasoning.step_time import shared_times
+from engine.reasoning.threads.config import ReasoningConfig
+from engine.reasoning.threads.mind import open_mind
+from engine.reasoning.threads.run import asked
+from engine.reasoning.threads.shared_work import MODEL as SHARED
+from engine.reasoning.threads.shared_work import shared, work
+from engine.reasoning.threads.step_time import shared_times
 from engine.tasks.square_queue import queues
 from workbench.study import Outcome, RunConfig
 

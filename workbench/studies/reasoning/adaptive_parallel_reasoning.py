@@ -13,9 +13,10 @@ from engine.core.log import Log
 from engine.models.config import ModelConfig
 from engine.models.gathered import Cast
 from engine.models.reference import dense
-from engine.reasoning.mind import open_mind
-from engine.reasoning.spawning_config import SpawningConfig
-from engine.reasoning.spawning_run import run, verdict_of
+from engine.reasoning.spawning.config import SpawningConfig
+from engine.reasoning.spawning.run import run, verdict_of
+from engine.reasoning.threads.mind import open_mind
+from engine.recipes.countdown_scores import number, solved, used
 from engine.tasks.countdown import CountdownProblem
 from engine.tasks.countdown_search import even_problem
 from engine.tasks.countdown_traces import (
@@ -28,7 +29,6 @@ from engine.tasks.countdown_traces import (
     prompt,
     returned,
 )
-from engine.training.countdown_scores import number, solved, used
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 IMITATED = "countdown-imitated"

@@ -8,14 +8,14 @@ import numpy as np
 from engine.core.config import update
 from engine.core.intervals import of_mean, wilson
 from engine.core.log import Log
-from engine.reasoning.agreement import Area, Pairs, area, gain, pairs_of, within
-from engine.reasoning.judge import Judge, Trace
-from engine.reasoning.judges.oracle import Oracle
-from engine.reasoning.judges.shared_prefix import SharedPrefix
-from engine.reasoning.pruning_config import PruningConfig
-from engine.reasoning.pruning_log import Written, flops, votes, written
-from engine.reasoning.pruning_replay import scored
-from engine.reasoning.pruning_run import run
+from engine.reasoning.pruning.agreement import Area, Pairs, area, gain, pairs_of, within
+from engine.reasoning.pruning.config import PruningConfig
+from engine.reasoning.pruning.from_log import Written, flops, votes, written
+from engine.reasoning.pruning.judge import Judge, Trace
+from engine.reasoning.pruning.judges.oracle import Oracle
+from engine.reasoning.pruning.judges.shared_prefix import SharedPrefix
+from engine.reasoning.pruning.replay import scored
+from engine.reasoning.pruning.run import run
 from engine.tasks.task import Problem
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 

@@ -17,11 +17,11 @@ from engine.inference.executor_real import executor_for
 from engine.inference.request import Request, Sampling
 from engine.models.config import ModelConfig
 from engine.models.gathered import Cast
-from engine.reasoning.config import ReasoningConfig
-from engine.reasoning.mind import open_mind
-from engine.reasoning.reference import Seen, logits
-from engine.reasoning.run import NAMES, prompt_tokens, run
-from engine.reasoning.step_time import step_times
+from engine.reasoning.threads.config import ReasoningConfig
+from engine.reasoning.threads.mind import open_mind
+from engine.reasoning.threads.reference import Seen, logits
+from engine.reasoning.threads.run import NAMES, prompt_tokens, run
+from engine.reasoning.threads.step_time import step_times
 from workbench.studies.reasoning._hogwild import PLAIN, SHARED, beside, beside_cost, fewer_steps
 from workbench.study import Claim, Outcome, RunConfig, Study
 

@@ -8,10 +8,16 @@ from engine.core.config import update
 from engine.core.intervals import of_mean
 from engine.core.log import Log
 from engine.core.measure import serving
-from engine.reasoning.coverage import equally_hard, numbers, selected, unbiased, voted
-from engine.reasoning.coverage_curves import SOLVED, coverage, last_fitted, law_of
-from engine.reasoning.repeated_sampling import run
-from engine.reasoning.repeated_sampling_config import RepeatedSamplingConfig
+from engine.reasoning.repeated_sampling.config import RepeatedSamplingConfig
+from engine.reasoning.repeated_sampling.coverage import (
+    equally_hard,
+    numbers,
+    selected,
+    unbiased,
+    voted,
+)
+from engine.reasoning.repeated_sampling.curves import SOLVED, coverage, last_fitted, law_of
+from engine.reasoning.repeated_sampling.run import run
 from engine.tasks.arithmetic import Arithmetic
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 

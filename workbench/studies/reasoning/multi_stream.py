@@ -12,11 +12,11 @@ from engine.core.events import Span
 from engine.core.intervals import wilson
 from engine.models.config import ModelConfig
 from engine.models.gathered import Cast
-from engine.reasoning.stream_reference import changed, from_scratch
-from engine.reasoning.streams import Script, in_rows, reach, who_sees
-from engine.reasoning.streams_config import StreamsConfig
-from engine.reasoning.streams_reactions import reactions, verdicts
-from engine.reasoning.streams_run import open_streams, run
+from engine.reasoning.streams.config import StreamsConfig
+from engine.reasoning.streams.reactions import reactions, verdicts
+from engine.reasoning.streams.reference import changed, from_scratch
+from engine.reasoning.streams.run import open_streams, run
+from engine.reasoning.streams.script import Script, in_rows, reach, who_sees
 from engine.tasks.running_sum import STREAMS
 from workbench.study import Claim, Outcome, RunConfig, Study
 

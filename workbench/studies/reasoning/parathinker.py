@@ -14,11 +14,11 @@ from engine.core.log import Log
 from engine.core.tags import facts
 from engine.models.config import ModelConfig
 from engine.models.gathered import Cast
-from engine.reasoning.paths_config import PathsConfig
-from engine.reasoning.paths_run import run
-from engine.reasoning.paths_script import side_by_side
-from engine.reasoning.paths_solve import COLUMNS, open_paths
-from engine.reasoning.stream_reference import from_scratch
+from engine.reasoning.paths.config import PathsConfig
+from engine.reasoning.paths.run import run
+from engine.reasoning.paths.script import side_by_side
+from engine.reasoning.paths.solve import COLUMNS, open_paths
+from engine.reasoning.streams.reference import from_scratch
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 CLOSE = 1e-4

@@ -12,12 +12,12 @@ from engine.core.intervals import of_mean, wilson
 from engine.core.log import Log
 from engine.models.config import ModelConfig
 from engine.models.gathered import Cast
-from engine.reasoning.reading_config import ReadingConfig
-from engine.reasoning.reading_loop import drawn, open_reader
-from engine.reasoning.reading_run import run
-from engine.reasoning.reading_waits import waits
-from engine.reasoning.stream_reference import changed, from_scratch
-from engine.reasoning.streams import Script, reach, while_reading
+from engine.reasoning.reading.config import ReadingConfig
+from engine.reasoning.reading.readers import drawn, open_reader
+from engine.reasoning.reading.run import run
+from engine.reasoning.reading.waits import waits
+from engine.reasoning.streams.reference import changed, from_scratch
+from engine.reasoning.streams.script import Script, reach, while_reading
 from workbench.study import Claim, Outcome, RunConfig, Study
 
 CLOSE = 1e-4

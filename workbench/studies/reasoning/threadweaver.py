@@ -15,13 +15,13 @@ from engine.core.measure import serving
 from engine.models.find import find
 from engine.models.reference import dense
 from engine.models.tokenizer import Tokenizer
-from engine.reasoning.weaving_config import WeavingConfig
-from engine.reasoning.weaving_run import run
+from engine.reasoning.weaving.config import WeavingConfig
+from engine.reasoning.weaving.run import run
+from engine.recipes.folder import saved_weights
+from engine.recipes.from_examples.fork_and_join import units
 from engine.tasks.part_sums import forked
-from engine.training.example_recipes.fork_and_join import units
-from engine.training.folder import saved_weights
-from engine.training.language import fresh_weights
-from engine.training.trie_difference import difference
+from engine.training.losses.language import fresh_weights
+from engine.training.losses.trie_difference import difference
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 EXACT = {torch.float64: 1e-9, torch.float32: 1e-5}

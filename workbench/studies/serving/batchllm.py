@@ -2,8 +2,8 @@
 
 from engine.cache.policies.next_use import NextUse
 from engine.inference.config import InferenceConfig
-from engine.inference.policies.global_prefix import GlobalPrefix
-from engine.inference.policies.reserve import Reserve
+from engine.inference.policies.admission.reserve import Reserve
+from engine.inference.policies.ordering.global_prefix import GlobalPrefix
 from engine.inference.run import run
 from engine.inference.workloads.shared_prefix import SharedPrefix
 from workbench.studies.serving._batchllm import (

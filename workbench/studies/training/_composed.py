@@ -3,8 +3,8 @@
 from engine.cluster.pipeline import ERROR
 from engine.core.config import update
 from engine.core.events import Level
-from engine.training.executions.mesh import OnMesh
-from engine.training.pipeline import PipelineConfig
+from engine.training.pipeline.config import PipelineConfig
+from engine.training.pipeline.executions.mesh import OnMesh
 from workbench.study import Changes, Claim, Outcome, RunConfig
 
 COMPOSED: Changes = {

@@ -8,9 +8,9 @@ import numpy as np
 
 from engine.core.config import update
 from engine.core.paths import dataset
-from engine.training.pipeline import PipelineConfig, worked
-from engine.training.plan_memory import peaks
-from engine.training.plan_times import timed
+from engine.training.pipeline.config import PipelineConfig, worked
+from engine.training.plan.memory import peaks
+from engine.training.plan.times import timed
 
 GIB = 2.0**30
 VOCABULARY, SEQUENCE = 51_200, 2_048

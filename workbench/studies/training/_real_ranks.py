@@ -3,9 +3,9 @@
 from engine.cluster.pipeline import ERROR
 from engine.core.config import update
 from engine.core.events import Level
-from engine.training.bubble import of_log
-from engine.training.on_ranks import OnRanks
-from engine.training.pipeline import PipelineConfig
+from engine.training.pipeline.config import PipelineConfig
+from engine.training.pipeline.on_ranks import OnRanks
+from engine.training.plan.bubble import of_log
 from workbench.study import Changes, Claim, Outcome, RunConfig
 
 REAL: Changes = {

@@ -4,11 +4,11 @@ from engine.cluster.pipeline import run
 from engine.core.config import update
 from engine.core.events import Span
 from engine.hardware.device import device
-from engine.training.bubble import PASSES, of_log
-from engine.training.pipeline import PipelineConfig
-from engine.training.policies.interleaved_1f1b import Interleaved
-from engine.training.stage_costs.transformer import Transformer
-from engine.training.transformer_cost import parameters, step_flops
+from engine.training.pipeline.config import PipelineConfig
+from engine.training.pipeline.stage_costs.transformer import Transformer
+from engine.training.pipeline.transformer_cost import parameters, step_flops
+from engine.training.plan.bubble import PASSES, of_log
+from engine.training.plan.schedules.interleaved_1f1b import Interleaved
 from workbench.studies.training._cluster import CONTENDED, FAILING
 from workbench.studies.training._composed import CLAIMS as COMPOSED
 from workbench.studies.training._composed import COMPOSED as MESH

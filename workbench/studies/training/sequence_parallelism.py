@@ -4,12 +4,12 @@ from engine.core.config import update
 from engine.core.events import Level
 from engine.core.log import Log
 from engine.distributed.exposed import sent
-from engine.training.sequence.config import SequenceConfig
-from engine.training.sequence.layouts.contiguous import Contiguous
-from engine.training.sequence.policies.ring_self_attention import RingSelfAttention
-from engine.training.sequence.room import longest, peak
-from engine.training.sequence.run import ERROR, PEAK, run
-from engine.training.sequence.sweeps.memory import Memory
+from engine.training.context_parallel.config import SequenceConfig
+from engine.training.context_parallel.layouts.contiguous import Contiguous
+from engine.training.context_parallel.policies.ring_self_attention import RingSelfAttention
+from engine.training.context_parallel.room import longest, peak
+from engine.training.context_parallel.run import ERROR, PEAK, run
+from engine.training.context_parallel.sweeps.memory import Memory
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 GATHERED: Changes = {"attention": "gathered"}

@@ -4,11 +4,11 @@ from engine.core.config import update
 from engine.core.events import Level, Span
 from engine.core.log import Log
 from engine.distributed.exposed import exposed, sent
-from engine.training.sequence.config import SequenceConfig
-from engine.training.sequence.places.devices import Devices
-from engine.training.sequence.policies.token_ring import TokenRing
-from engine.training.sequence.run import ERROR, run
-from engine.training.sequence.sweeps.waiting import Waiting
+from engine.training.context_parallel.config import SequenceConfig
+from engine.training.context_parallel.places.devices import Devices
+from engine.training.context_parallel.policies.token_ring import TokenRing
+from engine.training.context_parallel.run import ERROR, run
+from engine.training.context_parallel.sweeps.waiting import Waiting
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 RING: Changes = {"attention": "ring"}

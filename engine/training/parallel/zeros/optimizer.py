@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.core.config import knob
 from engine.distributed.axis import Axis
-from engine.training.outer.adamw import FlatAdamW
+from engine.training.loop.flat_adamw import FlatAdamW
 from engine.training.parallel.model import ShardedStage
 from engine.training.parallel.zero import (
     FLOAT,

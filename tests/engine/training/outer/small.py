@@ -7,11 +7,11 @@ import torch
 from engine.core.config import update
 from engine.core.log import Log
 from engine.core.run import Live, Run
-from engine.training.outer.config import LowCommunicationConfig
-from engine.training.outer.job import trainee
-from engine.training.outer.run import run
-from engine.training.outer.text import shipped_text
-from engine.training.outer.turns import Turns
+from engine.training.low_communication.config import LowCommunicationConfig
+from engine.training.low_communication.job import trainee
+from engine.training.low_communication.run import run
+from engine.training.low_communication.text import shipped_text
+from engine.training.low_communication.turns import Turns
 
 SMALL = {
     "replicas": 2, "steps": 12, "report": 6, "learning.rows": 1, "learning.context": 32,

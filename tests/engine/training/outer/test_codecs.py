@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from engine.core.config import kinds
-from engine.training.outer.codec import Codec
-from engine.training.outer.codecs.four_bit import FourBit
-from engine.training.outer.codecs.one_bit import OneBit
+from engine.training.low_communication.codec import Codec
+from engine.training.low_communication.codecs.four_bit import FourBit
+from engine.training.low_communication.codecs.one_bit import OneBit
 
 EACH = [kind() for kind in kinds(Codec).values()]
 

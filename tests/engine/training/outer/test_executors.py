@@ -7,7 +7,7 @@ from engine.core.errors import BadInput
 from engine.core.events import Blob, Level, Move
 from engine.core.log import Log
 from engine.distributed.program import Receive, Wait
-from engine.training.outer.turns import Turns
+from engine.training.low_communication.turns import Turns
 from tests.engine.training.outer.small import log_of, small
 
 

@@ -6,11 +6,11 @@ import torch
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Move
-from engine.training.outer import said
-from engine.training.outer.described_curves import needed_bandwidth
-from engine.training.outer.method import Traffic
-from engine.training.outer.methods.noloco import partner
-from engine.training.outer.replica import Place
+from engine.training.low_communication import said
+from engine.training.low_communication.described_curves import needed_bandwidth
+from engine.training.low_communication.method import Traffic
+from engine.training.low_communication.methods.noloco import partner
+from engine.training.low_communication.replica import Place
 from tests.engine.training.outer.small import log_of, replicas_of, small, weights
 
 METHODS = ("synchronous", "diloco", "streaming_diloco", "noloco", "one_bit_adam")

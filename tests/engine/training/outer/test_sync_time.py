@@ -3,7 +3,7 @@
 import pytest
 
 from engine.hardware.link import Link
-from engine.training.outer.sync_time import by_pairs, by_ring, by_tree
+from engine.training.low_communication.sync_time import by_pairs, by_ring, by_tree
 
 LINK = Link(name="a link", bandwidth=1e6, latency=0.01)
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from engine.training.outer.replica import Gradient, Learning, Place, Replica, gradients
-from engine.training.outer.text import shipped_text
+from engine.training.low_communication.replica import Gradient, Learning, Place, Replica, gradients
+from engine.training.low_communication.text import shipped_text
 
 LEARNING = Learning(hidden=16, layers=1, context=32, rows=3)
 

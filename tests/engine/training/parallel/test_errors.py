@@ -9,7 +9,7 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.models.families import parse
 from engine.models.parameters import all_parameters
-from engine.training.family import Family
+from engine.training.loop.family import Family
 from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.shards import cut, joined, splits, supported
 from engine.training.parallel.sizes import Sizes

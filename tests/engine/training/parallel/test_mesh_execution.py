@@ -8,7 +8,7 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Level, Span
 from engine.core.run import Run
-from engine.training.pipeline import PipelineConfig
+from engine.training.pipeline.config import PipelineConfig
 from tests.engine.training.parallel.made import EXACT
 
 MESH = {"ranks": 2, "microbatches": 2, "schedule": "zb_h1", "execution": "mesh"}

@@ -1,0 +1,1 @@
+"""Admission policies: whether there is room for one more request."""

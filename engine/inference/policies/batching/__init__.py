@@ -1,0 +1,1 @@
+"""Batching policies: what one step mixes of decodes, prompt chunks and new requests."""

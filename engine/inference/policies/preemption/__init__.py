@@ -1,0 +1,1 @@
+"""Preemption policies: swap out or recompute when pages run short."""

@@ -1,0 +1,1 @@
+"""Kernel experiments: traffic counts, data movement, unit balance, STREAM, sweeps of shapes."""

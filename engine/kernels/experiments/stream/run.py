@@ -1,0 +1,150 @@
+"""The driver of STREAM: results compared first, then every backend timed in turns."""
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.core.clock import WallClock
+from engine.core.events import Blob, Level, Mark, Span
+from engine.core.machine import describe
+from engine.core.memory import require
+from engine.core.run import Live
+from engine.core.tags import tag
+from engine.hardware.measure import known_roofs
+from engine.kernels.experiments.stream.backend import Backend, backends, empty, pick
+from engine.kernels.experiments.stream.config import StreamConfig
+from engine.kernels.experiments.stream.native import C_LOOP, native
+from engine.kernels.experiments.stream.operations import OPERATIONS, Operation
+from engine.kernels.experiments.stream.vectors import Vector
+
+COMPARED = 1003  # numbers: odd, past one grain of every backend
+LARGEST = 2**20  # of the whole numbers compared: all sums and products are exact
+WRONG = "wrong numbers"
+SWEEP = "triad over length"
+
+
+def run(config: StreamConfig, live: Live) -> None:
+    """Compare all backends' numbers, then time STREAM's operations on each."""
+    clock = WallClock()
+    axes = {op.name: {"x": "repetition", "y": "bandwidth (B/s)", "zero": True} for op in OPERATIONS}
+    axes[SWEEP] = {"x": "numbers in a vector", "y": "bandwidth (B/s)", "log_x": True, "log_y": True}
+    chosen = pick(config.backend)
+    require(4 * 8 * config.length, f"vectors of {config.length:,} numbers", "take shorter ones")
+    live.open(
+        config, clock, describe(), curves=axes, backend=chosen.name, native=native().name,
+        roofs=known_roofs(),
+    )  # fmt: skip
+    for backend in [*backends().values(), C_LOOP]:
+        why = backend.missing() or (
+            "no GPU here: compared, not timed" if backend.interpreted else ""
+        )
+        if why:
+            live.emit(Mark(clock.now(), backend.name, "absent", f"{backend.name}: {why}"))
+        if not backend.missing():
+            wrong = float(compare(backend, config.factor, config.seed))
+            live.emit(Level(clock.now(), backend.name, WRONG, wrong))
+    _Timing(config, live, clock, chosen).all()
+
+
+def compare(backend: Backend, factor: float, seed: int) -> int:
+    """How many numbers of the four operations are not bit for bit what numpy's expression gives."""
+    draw = np.random.default_rng(seed)
+    wrong = 0
+    for op in OPERATIONS:
+        values = [draw.integers(0, LARGEST, COMPARED).astype(np.float64) for _ in range(3)]
+        a, b, c = values
+        truth = {"copy": a, "scale": factor * c, "add": a + b, "triad": b + factor * c}[op.name]
+        placed = []
+        for x in values:
+            placed.append(empty(COMPARED))
+            placed[-1][:] = x
+        vectors = [Vector(backend, x) for x in placed]
+        op.run(vectors[0], vectors[1], vectors[2], factor)
+        out = {"copy": 2, "scale": 1, "add": 2, "triad": 0}[op.name]
+        wrong += int((vectors[out].numbers() != truth).sum())
+    return wrong
+
+
+def candidates(chosen: Backend) -> list[Backend]:
+    """The chosen backend, the native loop, and the others that work here."""
+    others = [b for b in backends().values() if not b.missing() and not b.interpreted]
+    found = {b.name: b for b in (chosen, native(), *others)}
+    return list(found.values())
+
+
+def seconds(op: Operation, vectors: list[Vector], factor: float) -> float:
+    """One timed call, its work done."""
+    start = time.perf_counter()
+    op.run(vectors[0], vectors[1], vectors[2], factor)
+    vectors[0].backend.ready()
+    return time.perf_counter() - start
+
+
+@dataclass
+class _Timing:
+    """One run's vectors and what has been measured."""
+
+    config: StreamConfig
+    live: Live
+    clock: WallClock
+    chosen: Backend
+    found: dict[tuple[str, str], list[float]] = field(default_factory=dict)
+
+    def all(self) -> None:
+        """One untimed round, then the repetitions, then the triad over lengths."""
+        arrays = [empty(self.config.length) for _ in range(3)]
+        for array, value in zip(arrays, (1.0, 2.0, 0.0), strict=True):
+            array[:] = value
+        vectors = {b.name: [Vector(b, x) for x in arrays] for b in candidates(self.chosen)}
+        for name in vectors:
+            for op in OPERATIONS:
+                seconds(op, vectors[name], self.config.factor)
+        for repeat in range(self.config.repeats):
+            self.live.report("timing", repeat, self.config.repeats)
+            # There and back again, so that none always finds what the same other left in cache.
+            order = list(vectors)[:: -1 if repeat % 2 else 1]
+            for op in OPERATIONS:
+                for name in order:
+                    self.live.poll(self.clock.now())
+                    self.timed(op, name, vectors[name])
+        self.sweep(arrays, (self.chosen, native()))
+
+    def timed(self, op: Operation, name: str, vectors: list[Vector]) -> None:
+        """One measurement: its span and its curve."""
+        start = self.clock.now()
+        taken = seconds(op, vectors, self.config.factor)
+        counted = op.counted * self.config.length
+        said = tag(
+            dtype="float64",
+            shape=f"{self.config.length}",
+            variant=name,
+            pins=op.moved(vectors[0].backend.streams) * self.config.length,
+        )
+        flops = float(op.flops * self.config.length)
+        self.live.emit(Span(start + taken, op.name, name, start, flops, float(counted), said))
+        rates = self.found.setdefault((op.name, name), [])
+        rates.append(counted / taken)
+        self.draw(op.name, name, np.arange(1.0, len(rates) + 1), np.array(rates))
+
+    def sweep(self, arrays: list[np.ndarray], compared: tuple[Backend, ...]) -> None:
+        """The triad's best of a few runs at lengths from 4,096 to the config's."""
+        op = OPERATIONS[-1]
+        for backend in dict.fromkeys(compared):
+            points = []
+            length = 4096
+            while length <= self.config.length:
+                vectors = [Vector(backend, x[:length]) for x in arrays]
+                best = min(seconds(op, vectors, self.config.factor) for _ in range(5))
+                points.append((float(length), op.counted * length / best))
+                length *= 4
+            if points:
+                x, y = np.array(points).T
+                self.draw(SWEEP, backend.name, x, y)
+
+    def draw(self, panel: str, series: str, x: np.ndarray, y: np.ndarray) -> None:
+        """A curve, in place of an earlier one of that name."""
+        name = f"curve/{panel}/{series}"
+        ref = f"{name}#{len(x)}"
+        self.live.log.blobs[ref] = np.stack([x, y])
+        self.live.emit(Blob(self.clock.now(), name, ref, [2, len(x)]))

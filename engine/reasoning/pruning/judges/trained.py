@@ -1,0 +1,131 @@
+"""A judge that is a small language model: it reads two traces side by side and says yes or no."""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from engine.core.clock import VirtualClock
+from engine.core.config import knob
+from engine.core.errors import BadInput
+from engine.inference.forward_work import ForwardWork, Shape
+from engine.reasoning.pruning.judge import Answers, Cost, Judge, Judging, Trace
+from engine.reasoning.pruning.judges.shared_prefix import shared
+from engine.reasoning.streams.caches import Feed, Stream, StreamCaches
+from engine.reasoning.threads.config import ReasoningConfig
+from engine.reasoning.threads.mind import open_mind
+
+SAME, OTHER = "<same>", "<other>"
+PAGE_SIZE = 8
+
+
+class Trained(Judge):
+    """The probability of "same" against "other" after both traces, from a paged cache of its own.
+
+    Both traces stand at the same positions behind the question, and the second sees of the first
+    what stands no later than itself. So the question is read once, and what others are compared
+    with is read once however many are. On its own the shipped one tells hard questions from easy
+    ones, hardly traces that differ from traces that do not; `surface` adds that.
+    """
+
+    kind: Literal["trained"] = "trained"
+    model: str = knob("agreement-100k", "A model trained to judge agreement, or a folder")
+    read: int = knob(
+        72, "Tokens of a trace that are read; it learnt from no more", low=1, high=4096,
+        unit="tokens",
+    )  # fmt: skip
+    surface: bool = knob(
+        True, "Weigh what it says by the share of letters that both traces begin with"
+    )
+    pages: int = knob(1024, "Pages of its cache", low=1, high=1 << 20, log=True)
+
+    def open(self, answers: Answers) -> Judging:
+        return _Reading(self)
+
+
+class _Reading:
+    """Traces of one question at a time in the judge's cache. Raises BadInput."""
+
+    def __init__(self, judge: Trained) -> None:
+        config = ReasoningConfig(model=judge.model, page_size=PAGE_SIZE, pages=judge.pages)
+        mind = open_mind(config)
+        if mind.tokenizer is None:
+            raise BadInput(f"judge {judge.model}: has no tokenizer; give one trained to judge")
+        ids = [mind.tokenizer.encode(word) for word in (SAME, OTHER)]
+        if any(len(found) != 1 for found in ids):
+            raise BadInput(f"judge {judge.model}: does not know {SAME} and {OTHER}")
+        self.verdicts = [found[0] for found in ids]
+        self.cost, self.most, self.encode = Cost(), judge.read, mind.tokenizer.encode
+        self.surface = judge.surface
+        self.caches = StreamCaches(mind, VirtualClock(), lambda e: None, tell=False, ahead=True)
+        self.work = ForwardWork(mind.config, "float32")
+        self.question = ""
+        self.asked: Stream | None = None  # the question, read
+        self.kept: dict[str, Stream] = {}  # traces that others were compared with
+
+    def agree(self, question: str, others: Sequence[Trace], trace: Trace) -> list[float]:
+        """One forward pass over `trace` beside each of `others`, and over those not read yet."""
+        asked = self._ask(question)
+        tokens = self._tokens(trace)
+        known = {other.name: self._tokens(other) for other in others}
+        if not tokens or not all(known.values()):
+            return [float(other.text == trace.text) for other in others]  # nothing to go by
+        fresh = [name for name in known if name not in self.kept]
+        for name in fresh:
+            self.kept[name] = self.caches.open(name, asked.length)
+        beside = [self.caches.open(trace.name, asked.length) for _ in others]
+        seen = asked, asked.length
+        feeds = [Feed(self.kept[name], known[name], [seen]) for name in fresh]
+        feeds += [
+            Feed(stream, tokens, [seen, (self.kept[other.name], len(known[other.name]))])
+            for other, stream in zip(others, beside, strict=True)
+        ]
+        logits_RV = self._write(feeds)[len(fresh) :]
+        for stream in beside:
+            self.caches.close(stream)
+        self.cost.comparisons += len(others)
+        said = [
+            1 / (1 + math.exp(other - same)) for same, other in logits_RV[:, self.verdicts].tolist()
+        ]
+        if not self.surface:
+            return said
+        return [p * shared(o.text, trace.text) for p, o in zip(said, others, strict=True)]
+
+    def forget(self) -> None:
+        """Free the pages of the question and of all its traces."""
+        for stream in (self.asked, *self.kept.values()):
+            if stream is not None:
+                self.caches.close(stream)
+        self.caches.streams.clear()
+        self.asked, self.kept = None, {}
+
+    def _ask(self, question: str) -> Stream:
+        """The question's stream, written when it is first asked."""
+        if self.asked is None or self.question != question:
+            self.forget()
+            self.question, self.asked = question, self.caches.open("question")
+            self._write([Feed(self.asked, self.encode(question), ())])
+        return self.asked
+
+    def _tokens(self, trace: Trace) -> list[int]:
+        return self.encode(trace.text)[: self.most] if trace.text else []
+
+    def _write(self, feeds: Sequence[Feed]) -> np.ndarray:
+        logits_RV = self.caches.write(feeds)
+        tokens = pairs = touched = 0
+        for feed in feeds:
+            count = len(feed.tokens)
+            tokens += count
+            pairs += count * (count + 1) // 2
+            touched += count
+            for other, seen in feed.sees:
+                touched += seen
+                ahead = other.begin == feed.stream.begin  # beside: seen as far as one has come
+                pairs += min(count, seen) * (count + 1) // 2 if ahead else count * seen
+        layers = self.work.config.layers
+        flops, moved = self.work.work(Shape(tokens, len(feeds), layers * pairs, layers * touched))
+        self.cost.tokens += tokens
+        self.cost.flops += flops
+        self.cost.bytes += moved
+        return logits_RV

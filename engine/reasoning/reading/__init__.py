@@ -1,0 +1,1 @@
+"""Streaming thinking: a model that reasons while its input still arrives."""

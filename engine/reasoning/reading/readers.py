@@ -1,0 +1,41 @@
+"""From a reading config to its model, its problems and a reader for each of them."""
+
+from collections.abc import Sequence
+
+from engine.core.clock import Clock
+from engine.core.errors import BadInput
+from engine.models.find import find
+from engine.models.tokenizer import Tokenizer
+from engine.reasoning.reading.config import ReadingConfig
+from engine.reasoning.reading.reader import Reader
+from engine.reasoning.streams.caches import StreamCaches
+from engine.reasoning.streams.words import StreamWords
+from engine.reasoning.threads.mind import Mind, open_mind
+from engine.reasoning.threads.telling import Emit
+from engine.tasks.ledger import LETTERS, LedgerProblem
+
+
+def open_reader(config: ReadingConfig) -> tuple[Mind, StreamWords]:
+    """The model and the words of its streams. Raises BadInput."""
+    mind, found = open_mind(config.reasoning()), find(config.model)
+    if not isinstance(mind.tokenizer, Tokenizer):
+        raise BadInput(f"model {found.name}: has no tokenizer; give one of streams")
+    return mind, StreamWords(mind.tokenizer.rules, LETTERS)
+
+
+def drawn(config: ReadingConfig) -> list[LedgerProblem]:
+    """The test problems of a config."""
+    return list(config.task.problems("test", config.problems, config.first))  # type: ignore[arg-type]
+
+
+def readers_of(
+    config: ReadingConfig, mind: Mind, words: StreamWords, clock: Clock, emit: Emit,
+    problems: Sequence[LedgerProblem], forced: Sequence[int] = (),
+) -> list[Reader]:  # fmt: skip
+    """A reader for each problem, over the same pages."""
+    caches = StreamCaches(mind, clock, emit, tell=False)
+    names = [str(place) if len(problems) > 1 else "" for place in range(len(problems))]
+    return [
+        Reader(config, problem, words, caches, name, forced)
+        for problem, name in zip(problems, names, strict=True)
+    ]

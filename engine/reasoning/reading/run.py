@@ -1,0 +1,59 @@
+"""The driver of thinking while reading: inputs arrive, are read and thought about in one batch.
+
+In come a config and problems; out come tokens of both streams, arrivals, answers and waits.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.core.clock import Clock, VirtualClock, WallClock
+from engine.core.machine import describe
+from engine.core.run import Live
+from engine.reasoning.reading.config import ReadingConfig
+from engine.reasoning.reading.curves import FACTS, curves
+from engine.reasoning.reading.reader import Reader
+from engine.reasoning.reading.readers import drawn, open_reader, readers_of
+from engine.reasoning.streams.caches import warm
+from engine.reasoning.streams.loop import go
+
+
+def run(config: ReadingConfig, live: Live) -> None:
+    """Read and think until every problem has its answer."""
+    live.report("opening the model", 0, 0)
+    mind, words = open_reader(config)
+    warm(mind)
+    clock: Clock = VirtualClock() if config.virtual else WallClock()
+    problems = drawn(config)
+    readers = readers_of(config, mind, words, clock, live.emit, problems)
+    live.open(
+        config,
+        clock,
+        describe(),
+        pages=mind.storage.kv.pages,
+        page_size=config.page_size,
+        **mind.header(config.page_size),
+        threads=[stream.name for stream in readers[0].caches.streams],
+        whole_s=[(len(reader.input) - 1) * config.pace for reader in readers],
+        curves=FACTS if config.sweep else {},
+    )
+    go(readers, readers[0].caches, clock, live.poll, config.pass_s)
+    if config.keep_logits:
+        keep(readers, live, clock.now())
+    if config.sweep:
+        live.report("sweeping the pace", 0, 0)
+        for name, array in curves(config, mind, words).items():
+            live.keep(clock.now(), name, array)
+
+
+def keep(readers: Sequence[Reader], live: Live, now: float) -> None:
+    """Of each problem: what was read and said, what each thought saw, and its logits."""
+    for place, reader in enumerate(readers):
+        arrays = {
+            "read": np.array(reader.input),
+            "think": np.array(reader.said[:-1]),
+            "upto": np.array(reader.upto),
+            "logits": np.array(reader.logits),
+        }
+        for name, array in arrays.items():
+            live.keep(now, f"kept/{place}/{name}", array)

@@ -1,0 +1,1 @@
+"""Repeated sampling: coverage of verified answers over the number of samples."""

@@ -1,0 +1,1 @@
+"""Spawned threads: a thread that spawns children and joins their answers."""

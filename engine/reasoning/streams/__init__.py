@@ -1,0 +1,1 @@
+"""Parallel streams: several token streams of one model that see one another as they go."""

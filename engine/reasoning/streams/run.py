@@ -1,0 +1,82 @@
+"""The driver of several streams: inputs go on while outputs are written, side by side or in turns.
+
+In come a config and problems; out come tokens of every stream, reactions and answers.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.core.clock import Clock, VirtualClock, WallClock
+from engine.core.errors import BadInput
+from engine.core.events import Mark
+from engine.core.machine import describe
+from engine.core.run import Live
+from engine.models.tokenizer import Tokenizer
+from engine.reasoning.streams.caches import StreamCaches, warm
+from engine.reasoning.streams.config import StreamsConfig
+from engine.reasoning.streams.curves import FACTS, curves
+from engine.reasoning.streams.in_turns import InTurns
+from engine.reasoning.streams.loop import go
+from engine.reasoning.streams.sessions import drawn, sessions_of
+from engine.reasoning.streams.side_by_side import SideBySide
+from engine.reasoning.streams.words import StreamWords
+from engine.reasoning.threads.mind import Mind, open_mind
+from engine.tasks.running_sum import LETTERS, QUESTION
+
+
+def run(config: StreamsConfig, live: Live) -> None:
+    """Let all streams go on until every question is answered."""
+    live.report("opening the model", 0, 0)
+    mind, words = open_streams(config)
+    warm(mind)
+    clock: Clock = VirtualClock() if config.virtual else WallClock()
+    caches = StreamCaches(mind, clock, live.emit)
+    sessions = sessions_of(config, words, caches, drawn(config))
+    asked = [
+        [row * config.pace for row, one in enumerate(s.problem.rows["ask"]) if one == QUESTION]
+        for s in sessions
+    ]
+    live.open(
+        config,
+        clock,
+        describe(),
+        pages=mind.storage.kv.pages,
+        page_size=config.page_size,
+        **mind.header(config.page_size),
+        threads=[stream.name for stream in caches.streams],
+        asked_s=asked,
+        curves=FACTS if config.sweep else {},
+    )
+    go(sessions, caches, clock, live.poll, config.pass_s)
+    finish(sessions, live, clock.now())
+    if config.sweep:
+        live.report("sweeping turns", 0, 0)
+        for name, array in curves(config, mind, words).items():
+            live.keep(clock.now(), name, array)
+
+
+def open_streams(config: StreamsConfig) -> tuple[Mind, StreamWords]:
+    """The model and the words of its streams. Raises BadInput."""
+    mind = open_mind(config.reasoning())
+    if not isinstance(mind.tokenizer, Tokenizer):
+        raise BadInput(f"model {mind.name}: has no tokenizer; give one of streams")
+    return mind, StreamWords(mind.tokenizer.rules, LETTERS)
+
+
+def finish(sessions: Sequence[SideBySide | InTurns], live: Live, now: float) -> None:
+    """Say what was answered; keep logits of streams side by side where the config asks for it."""
+    for place, session in enumerate(sessions):
+        said = session.answers()
+        lane, text = session.streams[-1].name, " ".join(answer for _, answer in said)
+        right = sum(wanted == answer for wanted, answer in said)
+        live.emit(Mark(now, lane, "answer", text or "none"))
+        live.emit(Mark(now, lane, "verdict", f"{right} of {len(said)} right"))
+        if isinstance(session, SideBySide) and session.logits:
+            rows = {name: session.said[name] for name in session.said}
+            tokens_RS = np.array(
+                [session.words.encode(name, text) for name, text in rows.items()]
+            ).T
+            arrays = {"tokens": tokens_RS, "logits": np.array(session.logits)}
+            for name, array in arrays.items():
+                live.keep(now, f"kept/{place}/{name}", array)

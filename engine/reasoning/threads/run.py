@@ -1,0 +1,151 @@
+"""The driver of reasoning runs: workers think side by side about a prompt until all are done.
+
+With `config.requests`, as many ordinary requests are asked as the run begins and share its steps.
+
+Commands while it runs: `fork=thread` or `fork=[thread, budget]`, `join=[parent, child]`,
+`prune=thread` (or `kill`, of a request too), `say=[thread, text]`. One that cannot be done is
+refused in words, and the threads go on.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from engine.core.config import update
+from engine.core.errors import BadInput
+from engine.core.events import Mark
+from engine.core.machine import describe
+from engine.core.run import Live
+from engine.inference.engine import Engine
+from engine.inference.request import Request
+from engine.inference.workloads.prompts import STARTS
+from engine.reasoning.threads.budget import budget
+from engine.reasoning.threads.config import ReasoningConfig
+from engine.reasoning.threads.mind import Mind, open_mind
+from engine.reasoning.threads.reasoner import Reasoner
+
+NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
+
+
+def run(config: ReasoningConfig, live: Live) -> None:
+    """Let the workers of `config` think; `live` is where events go and commands come from."""
+    live.report("opening the model", 0, 0)
+    think(config, open_mind(config), live)
+
+
+def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
+    """The same with a mind at hand."""
+    clock = mind.clock
+    if config.keep_logits:
+        _ = mind.storage  # raises BadInput where there are no logits
+    live.open(
+        config,
+        clock,
+        describe(),
+        pages=config.pages,
+        page_size=config.page_size,
+        **mind.header(config.page_size),
+        threads=list(NAMES[: config.workers]),
+        commands=["fork", "kill", "say"],
+    )
+    engine, blobs = None, live.log.blobs
+    if config.requests:
+        serving, tokenizer = config.serving(), mind.tokenizer
+        engine = Engine(serving, mind.executor, clock, live.emit, tokenizer, blobs)
+    shared = engine if config.shared_steps else None
+    reasoner = Reasoner(config, mind, clock, live.emit, shared, blobs)
+    reasoner.read(prompt_tokens(config, mind))
+    for name in NAMES[: config.workers]:
+        attempt(reasoner, partial(reasoner.start, name))
+    if engine is not None:
+        for request in asked(config, mind):
+            engine.add(request)
+    while reasoner.board.running or (engine is not None and engine.busy):
+        _script(config, reasoner)
+        now = reasoner.board.cache.now = clock.now()
+        for command in live.poll(now):
+            attempt(reasoner, partial(obey, reasoner, command))
+        if not reasoner.step() and engine is not None:
+            engine.step()
+        live.report("thinking", reasoner.number, max(config.budget, reasoner.number))
+    if config.keep_logits:
+        keep(reasoner, live, clock.now())
+
+
+def prompt_tokens(config: ReasoningConfig, mind: Mind) -> list[int]:
+    """The prompt in tokens; without a tokenizer, as many random ones as it has words."""
+    return _tokens(config.prompt, config.seed, mind)
+
+
+def asked(config: ReasoningConfig, mind: Mind) -> list[Request]:
+    """The ordinary requests, which may say as much as a thread may."""
+    wish = update(config.sampling, {"max_tokens": config.budget})
+    texts = [STARTS[number % len(STARTS)] for number in range(config.requests)]
+    return [
+        Request(np.array(_tokens(text, config.seed + 1 + number, mind), np.int32), wish)
+        for number, text in enumerate(texts)
+    ]
+
+
+def _tokens(text: str, seed: int, mind: Mind) -> list[int]:
+    if mind.tokenizer is not None:
+        return mind.tokenizer.encode(text)
+    draw = np.random.default_rng(seed)
+    count = max(2, len(text.split()))
+    return [int(token) for token in draw.integers(0, mind.config.vocab, count)]
+
+
+def obey(reasoner: Reasoner, command: dict[str, Any]) -> None:
+    """Do what a person said. Raises BadInput where it cannot be done."""
+    board, engine = reasoner.board, reasoner.engine
+    match command:
+        case {"fork": [name, said]}:
+            board.fork(str(name), budget(said))
+        case {"fork": name}:
+            board.fork(str(name))
+        case {"join": [parent, child]}:
+            board.join(str(parent), str(child))
+        case {"prune": name} | {"kill": name} if engine is not None and name in engine.requests:
+            engine.abort(str(name), "a person said so")
+        case {"prune": name} | {"kill": name}:
+            board.prune(str(name), "a person said so")
+        case {"say": [name, text]}:
+            reasoner.say(str(name), str(text))
+        case _:
+            raise BadInput(
+                f"command {command}: say fork=thread, fork=[thread, budget], "
+                "join=[parent, child], prune=thread or say=[thread, text]"
+            )
+
+
+def _script(config: ReasoningConfig, reasoner: Reasoner) -> None:
+    """What the config asks for at this step."""
+    board, step, first = reasoner.board, reasoner.number, NAMES[0]
+    if config.fork_at and step == config.fork_at:
+        attempt(reasoner, lambda: board.fork(first))
+    if config.join_at and step == config.join_at:
+        attempt(reasoner, lambda: board.join(first, f"{first}.1"))
+    if config.prune_at and step == config.prune_at:
+        attempt(reasoner, lambda: board.prune(NAMES[config.workers - 1], "the plan said so"))
+
+
+def attempt(reasoner: Reasoner, do: Callable[[], object], lane: str = "threads") -> None:
+    """What cannot be done is told in `lane`; nobody stops for it."""
+    try:
+        do()
+    except BadInput as fault:
+        reasoner.emit(Mark(reasoner.board.cache.now, lane, "refuse", str(fault)))
+
+
+def keep(reasoner: Reasoner, live: Live, now: float) -> None:
+    """Every token, what its writer saw, and the logits after it, as arrays beside the log."""
+    record = reasoner.board.record
+    assert record is not None
+    arrays = dict(record.seen()._asdict())
+    arrays["tokens"] = np.array(record.tokens, np.int64)
+    arrays["at"] = np.concatenate([at for at, _ in reasoner.kept])
+    arrays["logits"] = np.concatenate([logits for _, logits in reasoner.kept])
+    for name, array in arrays.items():
+        live.keep(now, f"kept/{name}", array)

@@ -1,0 +1,1 @@
+"""Recipes: how each shipped model is made, from its task's examples to its folder and card."""

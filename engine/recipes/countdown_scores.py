@@ -1,0 +1,61 @@
+"""How well a Countdown model solves test problems, serially and by threads; and samples."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.core.config import update
+from engine.core.events import Level, Mark, Token
+from engine.core.intervals import wilson
+from engine.core.log import Log
+from engine.core.run import Run
+from engine.reasoning.spawning.config import SpawningConfig
+from engine.reasoning.spawning.run import LANE, run
+from engine.recipes.example_recipe import Score
+
+PROBLEMS = 500
+FIRST = 1 << 20  # the first problem that scores are of
+WINDOW = 160
+
+
+def scores(folder: Path, fast: bool) -> dict[str, Score]:
+    """Shares of test problems solved, each context at most `WINDOW` tokens."""
+    found = {}
+    for name, search in (("Spawning and joining threads", "parallel"), ("Serial", "serial")):
+        problems = 2 if fast else PROBLEMS
+        config = SpawningConfig(model=str(folder), problems=problems, first=FIRST, window=WINDOW)
+        right = solved(Run.execute(run, update(config, {"search": search})).log)
+        share, (low, high) = sum(right) / len(right), wilson(sum(right), len(right))
+        found[f"{name}, contexts of {WINDOW} tokens"] = Score(share, low, high, len(right))
+    return found
+
+
+def solved(log: Log) -> list[bool]:
+    """Of each problem of a run, in the order of their numbers, whether it was solved."""
+    verdicts = {mark.lane: mark.text for mark in log.of(Mark) if mark.name == "verdict"}
+    return [verdicts[name].startswith("right") for name in sorted(verdicts, key=number)]
+
+
+def number(name: str) -> int:
+    """The problem's number in the name of its root thread."""
+    return int(name.removeprefix("p"))
+
+
+def used(log: Log, counter: str) -> list[float]:
+    """A counter (`tokens`, `critical`, `children`) of each problem, in the order they ended."""
+    return [level.value for level in log.of(Level) if (level.lane, level.name) == (LANE, counter)]
+
+
+def samples(folder: Path) -> Sequence[str]:
+    """Two test problems as serial and as spawning threads write them."""
+    found = []
+    for search in ("serial", "parallel"):
+        config = SpawningConfig(model=str(folder), problems=1, first=FIRST)
+        log = Run.execute(run, update(config, {"search": search})).log
+        lanes: dict[str, str] = {}
+        for event in log:
+            if isinstance(event, Token):
+                lanes[event.thread] += event.text
+            elif isinstance(event, Mark) and event.name == "given":
+                lanes[event.lane] = lanes.get(event.lane, "") + event.text
+        found.append("\n".join(f"{lane}: {text.strip()}" for lane, text in lanes.items()))
+    return found

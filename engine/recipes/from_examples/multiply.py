@@ -1,0 +1,97 @@
+"""A model that multiplies in its head: no steps are written, so it is often nearly right.
+
+The sizes are chosen so that one sample is often wrong and a hundred samples mostly hold a right
+one: there ways of choosing among samples differ.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tokenizers import Tokenizer
+
+from engine.core.events import Token
+from engine.core.run import Run
+from engine.reasoning.repeated_sampling.config import RepeatedSamplingConfig
+from engine.reasoning.repeated_sampling.curves import SOLVED
+from engine.reasoning.repeated_sampling.run import run
+from engine.recipes.example_recipe import ExampleRecipe, Score
+from engine.recipes.task_tokenizer import task_tokenizer
+from engine.tasks.arithmetic import Arithmetic
+from engine.tasks.task import Problem, Split
+from engine.training.data.packing import Example
+from engine.training.losses.examples import completed
+from engine.training.losses.language import Training
+
+# Short products first taught the long ones; how often each comes is of 8.
+TAUGHT = ((1, 1), (2, 1), (3, 1), (2, 2), (2, 2), (3, 2), (3, 2), (3, 2))
+ASKED = (Arithmetic(left=2, right=2), Arithmetic(left=3, right=2))
+BOS, EOS = 0, 1
+PROBLEMS, SAMPLES = 200, 64  # of the scores
+
+
+class Multiply(ExampleRecipe):
+    """Products of up to three by two digits, answered at once."""
+
+    def tokenizer(self) -> Tokenizer:
+        return task_tokenizer()
+
+    def example(self, tokenizer: Tokenizer, split: Split, number: int) -> Example:
+        left, right = TAUGHT[number % len(TAUGHT)]
+        problem = Arithmetic(operation="*", left=left, right=right).problem(split, number)
+        return spoken_problem(tokenizer, problem)
+
+    def scores(self, folder: Path, fast: bool) -> dict[str, Score]:
+        found: dict[str, Score] = {}
+        for task in ASKED:
+            size = f"{task.left} digits times {task.right}"
+            config = RepeatedSamplingConfig(
+                model=str(folder),
+                task=task,
+                problems=8 if fast else PROBLEMS,
+                samples=8 if fast else SAMPLES,
+            )
+            blobs = Run.execute(run, config).log.blobs
+            lines = {
+                "right in one sample": blobs[f"curve/{SOLVED}/coverage"][:, 0],
+                f"right in one of {config.samples}": blobs[f"curve/{SOLVED}/coverage"][:, -1],
+                "right by majority vote of them": blobs[f"curve/{SOLVED}/majority vote"][:, -1],
+            }
+            found |= {
+                f"{size}: {name}": Score(float(mean), float(low), float(high), config.problems)
+                for name, (_, mean, low, high) in lines.items()
+            }
+        return found
+
+    def samples(self, folder: Path) -> Sequence[str]:
+        config = RepeatedSamplingConfig(model=str(folder), task=ASKED[1], problems=4, samples=3)
+        log = Run.execute(run, config).log
+        said: dict[str, str] = {}
+        for token in log.of(Token):
+            said[token.thread] = said.get(token.thread, "") + token.text
+        prompts = [problem.prompt for problem in config.task.problems("test", 4)]
+        return [
+            "\n".join(prompt + said[thread] for thread in (f"p{n}", f"p{n}.1", f"p{n}.2"))
+            for n, prompt in enumerate(prompts)
+        ]
+
+
+def spoken_problem(tokenizer: Tokenizer, problem: Problem) -> Example:
+    """Read the prompt behind BOS, learn the answer and EOS."""
+    prompt, answer = tokenizer.encode_batch([problem.prompt, problem.answer])
+    return completed([BOS, *prompt.ids], [*answer.ids, EOS])
+
+
+RECIPE = Multiply(
+    name="multiply-1m",
+    about="A very small Llama that multiplies three digits by two without writing steps",
+    hidden=128,
+    layers=4,
+    heads=4,
+    kv_heads=2,
+    head_dim=32,
+    width=384,
+    training=Training(
+        steps=5000, warmup=100, decay=1500, rate=3e-3, tokens=4096, context=64, long_context=64,
+        report=50, evaluate=500, checkpoint=250,
+    ),
+)  # fmt: skip

@@ -1,0 +1,130 @@
+"""The shipped language models as values, and the one call that makes each of them again.
+
+In comes a recipe's name, out comes a Hugging Face folder: weights in float16, tokenizer, model card
+and `recipe.json` with everything measured on the way.
+"""
+
+from pathlib import Path
+
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from engine.core.clock import Clock, WallClock
+from engine.core.config import update
+from engine.core.errors import BadInput
+from engine.core.names import suggest
+from engine.recipes.example_recipe import example_recipes, make_from_examples
+from engine.recipes.folder import Trained, saved_weights, write_folder
+from engine.recipes.grow import grow
+from engine.recipes.recipe import Recipe
+from engine.recipes.reinforce_recipe import make_reinforced, reinforced_recipes
+from engine.training.data.corpus import gather, standard_library
+from engine.training.data.tokenizer import train_tokenizer
+from engine.training.data.windows import token_stream
+from engine.training.loop.checkpoint import remove_checkpoint
+from engine.training.loop.descend import Emit
+from engine.training.losses.language import Training, fresh_weights, train
+
+DRAFT = Recipe(
+    name="stdlib-draft-1m",
+    about="A very small Llama that drafts for stdlib-5m",
+    hidden=128,
+    layers=2,
+    heads=4,
+    kv_heads=2,
+    width=384,
+    training=Training(steps=2000, warmup=100, decay=600, rate=4e-3),
+)
+MAIN = Recipe(
+    name="stdlib-5m",
+    about="A small Llama that writes Python",
+    draft="stdlib-draft-1m",
+    hidden=256,
+    layers=6,
+    heads=8,
+    kv_heads=4,
+    width=704,
+    training=Training(steps=600, warmup=60, decay=250, rate=1.5e-3, context=256, long_context=512),
+)
+RECIPES = {recipe.name: recipe for recipe in (DRAFT, MAIN)}
+# Minutes become seconds: enough to see the loss fall, far from a useful model.
+FAST = {
+    "training.steps": 20,
+    "training.warmup": 2,
+    "training.decay": 5,
+    "training.tokens": 256,
+    "training.context": 64,
+    "training.long_context": 128,
+    "training.evaluate": 20,
+    "training.precision": "float32",  # small products are no faster in bfloat16, or much slower
+    "completion": 4,
+}
+
+
+def reproduce(
+    name: str,
+    out: Path,
+    emit: Emit,
+    fast: bool = False,
+    *,
+    root: Path | None = None,
+    clock: Clock | None = None,
+) -> Path:
+    """Train the recipe `name` into the folder `out`; the folder.
+
+    A recipe of text works on the running Python's standard library unless `root` names another. An
+    interrupted run goes on from `checkpoint.safetensors` in `out`, which is gone at the end. The
+    draft a model grows from lies beside `out` or is trained there first. `fast` runs a few small
+    steps. Raises BadInput for an unknown name.
+    """
+    examples = example_recipes()
+    if name in examples:
+        return make_from_examples(examples[name], out, emit, clock or WallClock(), fast)
+    reinforced = reinforced_recipes()
+    if name in reinforced:
+        return make_reinforced(reinforced[name], out, emit, clock or WallClock(), fast)
+    if name not in RECIPES:
+        known = [*RECIPES, *examples, *reinforced]
+        raise BadInput(f"recipe {name!r}: no such recipe; {suggest(name, known)}")
+    recipe = update(RECIPES[name], FAST) if fast else RECIPES[name]
+    root, clock = root or standard_library(), clock or WallClock()
+    if recipe.draft and not (out.parent / recipe.draft / "recipe.json").exists():
+        reproduce(recipe.draft, out.parent / recipe.draft, emit, fast, root=root, clock=clock)
+    return make(recipe, out, emit, root, clock)
+
+
+def make(recipe: Recipe, out: Path, emit: Emit, root: Path, clock: Clock) -> Path:
+    """Gather, tokenize, train, measure and write one recipe."""
+    corpus = gather(root)
+    tokenizer = train_tokenizer((source.text for source in corpus.training), recipe.entries)
+    training = token_stream(tokenizer, corpus.training)
+    validation = token_stream(tokenizer, corpus.validation)
+    config = recipe.model()
+    out.mkdir(parents=True, exist_ok=True)
+    checkpoint = out / "checkpoint.safetensors"
+    weights = train(
+        config,
+        recipe.training,
+        training,
+        validation,
+        emit=emit,
+        clock=clock,
+        checkpoint=checkpoint,
+        start=grown(recipe, out.parent / recipe.draft, tokenizer) if recipe.draft else None,
+    )
+    trained = Trained(recipe, config, weights, tokenizer, corpus, len(training), validation)
+    write_folder(out, trained)
+    remove_checkpoint(checkpoint)
+    return out
+
+
+def grown(recipe: Recipe, draft: Path, tokenizer: Tokenizer) -> dict[str, Tensor]:
+    """First weights of a recipe that grows from the model in the folder `draft`.
+
+    Raises BadInput where that model speaks other tokens.
+    """
+    if Tokenizer.from_file(str(draft / "tokenizer.json")).to_str() != tokenizer.to_str():
+        raise BadInput(f"{draft}: trained on another text than this Python's; delete it")
+    small, weights = saved_weights(draft)
+    config = recipe.model()
+    return grow(small, weights, config, fresh_weights(config, recipe.training.seed))

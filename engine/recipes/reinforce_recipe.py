@@ -1,0 +1,94 @@
+"""A recipe for a model that goes on from another by reinforcement, and the way to its folder."""
+
+import platform
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.core.clock import Clock
+from engine.core.config import Config, knob, to_dict, update
+from engine.models.config import ModelConfig
+from engine.models.tokenizer import Tokenizer
+from engine.recipes.countdown_rounds import rounds
+from engine.recipes.countdown_scores import samples, scores
+from engine.recipes.example_recipe import example_recipes, make_from_examples
+from engine.recipes.folder import saved_weights, write_json, write_model
+from engine.recipes.reinforce_card import card
+from engine.training.loop.checkpoint import remove_checkpoint
+from engine.training.losses.reinforce import Emit, Reinforcement, Weights, reinforce
+
+FAST = {"training.steps": 2, "training.problems": 2, "training.group": 4, "training.checkpoint": 1}
+
+
+class ReinforcedRecipe(Config):
+    """A model that begins as another one and learns from its own right and wrong answers."""
+
+    name: str = knob(doc="Name of the model and its folder")
+    about: str = knob("", "What it is for, one line")
+    start: str = knob("", "The model it begins as")
+    training: Reinforcement = knob(make=Reinforcement, doc="How it is reinforced")
+
+
+COUNTDOWN = ReinforcedRecipe(
+    name="countdown-reinforced",
+    about="A very small Llama that spawns and joins threads to search for Countdown's answers",
+    start="countdown-imitated",
+    training=Reinforcement(steps=48, problems=24, group=8, updates=2, rate=3e-4, kl=0.05),
+)
+
+
+def reinforced_recipes() -> dict[str, ReinforcedRecipe]:
+    """Recipes by the name of their models."""
+    return {COUNTDOWN.name: COUNTDOWN}
+
+
+def make_reinforced(
+    recipe: ReinforcedRecipe, out: Path, emit: Emit, clock: Clock, fast: bool = False
+) -> Path:
+    """Train, measure and write one recipe; `out`. Resumes from the checkpoint in `out`.
+
+    The model it begins as lies beside `out` or is trained there first.
+    """
+    recipe = update(recipe, FAST) if fast else recipe
+    start = out.parent / recipe.start
+    if not (start / "recipe.json").exists():
+        make_from_examples(example_recipes()[recipe.start], start, emit, clock, fast)
+    config, weights = saved_weights(start)
+    out.mkdir(parents=True, exist_ok=True)
+    checkpoint = out / "checkpoint.safetensors"
+    weights = reinforce(
+        config, recipe.training, weights, rounds(config, recipe.training),
+        emit=emit, clock=clock, checkpoint=checkpoint,
+    )  # fmt: skip
+    write(recipe, out, config, weights, fast)
+    remove_checkpoint(checkpoint)
+    return out
+
+
+def write(
+    recipe: ReinforcedRecipe, out: Path, config: ModelConfig, weights: Weights, fast: bool = False
+) -> None:
+    """The folder: weights, tokenizer of the model it began as, `recipe.json` and the card."""
+    write_model(out, config, weights, Tokenizer(out.parent / recipe.start).rules)
+    facts = _facts(recipe, out, fast)
+    write_json(out / "recipe.json", facts)
+    (out / "README.md").write_text(card(facts), encoding="utf-8")
+
+
+def _facts(recipe: ReinforcedRecipe, folder: Path, fast: bool) -> dict[str, Any]:
+    config, weights = saved_weights(folder)
+    return {
+        "name": recipe.name,
+        "about": recipe.about,
+        "command": f"workbench train {recipe.name}",
+        "parameters": sum(weight.numel() for weight in weights.values()),
+        "entries": config.vocab,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "episodes": recipe.training.steps * recipe.training.problems * recipe.training.group,
+        "scores": {name: asdict(score) for name, score in scores(folder, fast).items()},
+        "samples": list(samples(folder)),
+        "recipe": to_dict(recipe),
+    }

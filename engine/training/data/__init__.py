@@ -1,0 +1,1 @@
+"""Training data: text, token files, packing and windows of tokens."""

@@ -1,0 +1,1 @@
+"""The training loop and its parts: learning rate, precision, checkpoints, resumption."""

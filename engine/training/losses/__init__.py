@@ -1,0 +1,1 @@
+"""Losses: language modelling, examples, tries and policy gradients."""

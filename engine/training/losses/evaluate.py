@@ -1,0 +1,93 @@
+"""How well a language model predicts text, and how often a draft guesses its model's choice.
+
+Shape letters: B windows, T tokens, V vocabulary.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from engine.models.config import ModelConfig
+from engine.models.reference import dense
+from engine.training.data.windows import cuts
+
+ROWS = 8  # windows in one forward pass
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Total loss in nats over `tokens` predicted tokens."""
+
+    nats: float
+    tokens: int
+
+    @property
+    def loss(self) -> float:
+        """Nats per token."""
+        return self.nats / self.tokens
+
+    def bits_per_byte(self, size: int) -> float:
+        """Bits per byte of a text of `size` bytes: comparable across tokenizers."""
+        return self.nats / math.log(2) / size
+
+
+def score(
+    config: ModelConfig, weights: dict[str, Tensor], stream: np.ndarray, length: int
+) -> Score:
+    """The float32 loss over `stream` in windows of `length` that know nothing before them."""
+    nats, tokens = 0.0, 0
+    for ids_BT in _batches(stream, length):
+        with torch.inference_mode():
+            logits_BTV = dense(config, weights, ids_BT[:, :-1]).float()
+        targets = ids_BT[:, 1:].flatten()
+        nats += F.cross_entropy(logits_BTV.flatten(0, 1), targets, reduction="sum").item()
+        tokens += targets.numel()
+    return Score(nats, tokens)
+
+
+def agreement(
+    draft: tuple[ModelConfig, dict[str, Tensor]],
+    model: tuple[ModelConfig, dict[str, Tensor]],
+    stream: np.ndarray,
+    length: int,
+) -> float:
+    """The share of positions of `stream` where both would choose the same next token greedily."""
+    same, tokens = 0, 0
+    for ids_BT in _batches(stream, length):
+        with torch.inference_mode():
+            choices = [dense(*one, ids_BT[:, :-1]).argmax(-1) for one in (draft, model)]
+        same += int((choices[0] == choices[1]).sum())
+        tokens += choices[0].numel()
+    return same / tokens
+
+
+def greedy(
+    config: ModelConfig, weights: dict[str, Tensor], prompt: list[int], count: int
+) -> list[int]:
+    """`count` tokens after `prompt`, each the likeliest; recomputed whole, for short texts only."""
+    ids = list(prompt)
+    for _ in range(count):
+        with torch.inference_mode():
+            logits_BTV = dense(config, weights, torch.tensor([ids]))
+        ids.append(int(logits_BTV[0, -1].argmax()))
+    return ids[len(prompt) :]
+
+
+def _batches(stream: np.ndarray, length: int) -> Iterator[Tensor]:
+    """Equal windows together, ROWS at most; a shorter last one alone."""
+    held: list[np.ndarray] = []
+    for cut in cuts(stream, length):
+        if len(cut) <= length:
+            yield torch.from_numpy(cut)[None]
+            continue
+        held.append(cut)
+        if len(held) == ROWS:
+            yield torch.from_numpy(np.stack(held))
+            held = []
+    if held:
+        yield torch.from_numpy(np.stack(held))

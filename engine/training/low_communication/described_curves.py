@@ -1,0 +1,74 @@
+"""What a method's traffic means for models and networks that are only described here.
+
+Compute utilisation by bandwidth, and the time of one synchronisation by number of replicas. All of
+it is modelled, and its curves say so.
+"""
+
+import numpy as np
+
+from engine.core.paths import dataset
+from engine.core.run import Live
+from engine.core.toml import load
+from engine.hardware.link import Link
+from engine.training.low_communication.method import Method, Traffic
+from engine.training.low_communication.methods.synchronous import Synchronous
+from engine.training.low_communication.sync_time import by_pairs, by_tree
+
+UTILISATION, SYNC = "compute utilisation", "time of one synchronisation"
+AXES = {
+    UTILISATION: {"x": "bandwidth of a replica (B/s)", "y": "share of time computing",
+                  "log_x": True},
+    SYNC: {"x": "replicas", "y": "time (s)", "log_x": True, "log_y": True},
+}  # fmt: skip
+BANDWIDTHS = np.geomspace(1e6, 1e12, 61)  # B/s
+COUNTS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+
+def utilisation(traffic: Traffic, step: float, link: Link) -> float:
+    """Share of time that is not spent waiting, for steps of `step` seconds."""
+    busy = traffic.messages * link.latency + traffic.bytes / link.bandwidth
+    exposed = max(0.0, busy - traffic.hidden * step)
+    # Exchanges share one port: they cannot overlap one another for ever.
+    port = (traffic.bytes + traffic.beside) / link.bandwidth
+    queued = max(0.0, port - traffic.every * step)
+    return traffic.every * step / (traffic.every * step + max(exposed, queued))
+
+
+def needed_bandwidth(traffic: Traffic, step: float, latency: float, share: float) -> float:
+    """Least bandwidth in B/s at which `share` of the time is spent computing; inf for none."""
+    low, high = 1.0, 1e18
+    if utilisation(traffic, step, Link(name="most", bandwidth=high, latency=latency)) < share:
+        return float("inf")
+    for _ in range(80):
+        middle = (low * high) ** 0.5
+        link = Link(name="asked", bandwidth=middle, latency=latency)
+        low, high = (low, middle) if utilisation(traffic, step, link) >= share else (middle, high)
+    return high
+
+
+def described(name: str) -> dict[str, float]:
+    """A described model or network of datasets/low_communication.toml."""
+    table = load(dataset("low_communication.toml"))[name]
+    return {key: float(value) for key, value in table.items() if not isinstance(value, (str, dict))}
+
+
+def described_curves(method: Method, live: Live) -> None:
+    """Emit both panels for `method` at the run's opening."""
+    setting, internet = described("training"), described("internet")
+    parameters, replicas = int(setting["parameters"]), int(setting["replicas"])
+    for each in {shown.kind: shown for shown in (Synchronous(), method)}.values():
+        traffic = each.traffic(parameters, replicas)
+        shares = [
+            utilisation(traffic, setting["step"],
+                        Link(name="x", bandwidth=float(b), latency=internet["latency"]))
+            for b in BANDWIDTHS
+        ]  # fmt: skip
+        _curve(live, UTILISATION, each.kind, np.stack([BANDWIDTHS, np.array(shares)]))
+    link = Link(name="internet", bandwidth=internet["bandwidth"], latency=internet["latency"])
+    for name, timed in (("all-reduce by tree", by_tree), ("random pairs", by_pairs)):
+        found = [timed(link, n, 4.0 * parameters, internet["jitter"], live.seed) for n in COUNTS]
+        _curve(live, SYNC, name, np.stack([np.array(COUNTS, float), np.array(found)]))
+
+
+def _curve(live: Live, panel: str, series: str, rows: np.ndarray) -> None:
+    live.keep(0.0, f"curve/{panel}/{series} (modelled)", rows)

@@ -1,0 +1,41 @@
+"""Driver: replicas learn the shipped text by one method, told as events while they do."""
+
+from dataclasses import replace
+
+from engine.core.clock import Clock, VirtualClock, WallClock
+from engine.core.machine import describe
+from engine.core.run import Live
+from engine.distributed.merge import lane
+from engine.training.low_communication.config import LowCommunicationConfig
+from engine.training.low_communication.described_curves import AXES as DESCRIBED_AXES
+from engine.training.low_communication.described_curves import described_curves
+from engine.training.low_communication.executors.in_process import Samples, trained
+from engine.training.low_communication.methods.synchronous import Synchronous
+from engine.training.low_communication.progress import AXES, Progress
+
+
+def run(config: LowCommunicationConfig, live: Live) -> None:
+    """Train as `config` says. Raises BadInput where knobs do not fit together."""
+    clock: Clock = VirtualClock() if config.executor.clock == "virtual" else WallClock()
+    facts = {
+        "lanes": [lane(rank) for rank in range(config.replicas)],
+        "curves": {**AXES, **DESCRIBED_AXES},
+    }
+    live.open(config, clock, describe(), **facts)
+    described_curves(config.method, live)
+    if config.beside and config.method != Synchronous():
+        compare(config, live)
+    progress = Progress(live, config.method.kind)
+    config.executor.run(config.job(live.seed), live, progress)
+
+
+def compare(config: LowCommunicationConfig, live: Live) -> None:
+    """Train with synchronous AdamW before the clock starts, and leave nothing but its curves."""
+    job = replace(config.job(live.seed), method=Synchronous())
+
+    def watch(now: float, samples: Samples) -> None:
+        live.poll(0.0)
+        live.report("synchronous AdamW, to compare with", len(samples[0]) * job.report, job.steps)
+
+    samples = trained(job, lambda event: None, watch)
+    Progress(live, "synchronous AdamW", levels=False).reached(samples, 0.0)

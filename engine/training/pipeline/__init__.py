@@ -1,0 +1,1 @@
+"""Pipeline parallelism: a schedule carried out on ranks or on a virtual clock."""

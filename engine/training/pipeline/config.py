@@ -1,0 +1,143 @@
+"""The knobs of a pipeline: its schedule, its size, what passes and transfers cost.
+
+`PipelineConfig` gives the plan and the costs that a clock, virtual or real, works from.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from engine.core.config import Choice, Config, knob
+from engine.training.pipeline.cluster import OnCluster
+from engine.training.pipeline.execution import Execution
+from engine.training.pipeline.executions.modelled import Modelled
+from engine.training.pipeline.stage_cost import Share, StageCost, Traffic
+from engine.training.pipeline.stage_costs.given import Given
+from engine.training.plan.actions import Action, Kind, Plan, plan
+from engine.training.plan.columns import CODES
+from engine.training.plan.schedule import Pipe, PipelineSchedule
+from engine.training.plan.schedules.one_forward_one_backward import OneForwardOneBackward
+from engine.training.plan.times import Costs
+
+
+class Wires(Config):
+    """What joins the ranks: alpha-beta links within a node and between nodes."""
+
+    latency: float = knob(0.0, "a transfer within a node, before its bytes", low=0.0, high=10.0,
+                          unit="s")  # fmt: skip
+    bandwidth: float = knob(3e11, "within a node, one way", low=1.0, high=1e15, unit="B/s",
+                            log=True)  # fmt: skip
+    ranks_per_node: int = knob(1024, "pipeline ranks in one node", low=1, high=1024)
+    between_latency: float = knob(0.0, "a transfer between nodes, before its bytes", low=0.0,
+                                  high=10.0, unit="s")  # fmt: skip
+    between_bandwidth: float = knob(2.5e10, "between nodes, one way", low=1.0, high=1e15,
+                                    unit="B/s", log=True)  # fmt: skip
+    blocking: bool = knob(False, "transfers hold both ranks instead of riding beside the passes")
+
+    def seconds(self, ranks: int, size: float) -> np.ndarray:
+        """[ranks, ranks]: a tensor of `size` bytes from one rank to another."""
+        node = np.arange(ranks) // self.ranks_per_node
+        within = self.latency + size / self.bandwidth
+        between = self.between_latency + size / self.between_bandwidth
+        return np.where(node[:, None] == node[None, :], within, between)
+
+
+class PipelineConfig(Config):
+    """One training step of a pipeline."""
+
+    schedule: Choice[PipelineSchedule] = knob(
+        make=OneForwardOneBackward, doc="in what order ranks do their passes"
+    )
+    ranks: int = knob(4, "pipeline ranks (p)", low=1, high=128)
+    microbatches: int = knob(8, "microbatches in a step (m)", low=1, high=1024)
+    memory_limit: float = knob(
+        0.0, "activations a rank may hold, in microbatches; 0: no limit", low=0.0, high=4096.0
+    )
+    passes: Choice[StageCost] = knob(make=Given, doc="where pass times and bytes come from")
+    wires: Wires = knob(make=Wires, doc="links between ranks")
+    cluster: OnCluster = knob(make=OnCluster, doc="a cluster whose links transfers share")
+    slow_rank: int = knob(0, "the rank that is slower than the rest", low=0, high=127, group="skew")
+    slow_by: float = knob(1.0, "how many times its passes take", low=0.1, high=10.0, group="skew")
+    execution: Choice[Execution] = knob(make=Modelled, doc="what carries out the plan")
+    together: bool = knob(
+        False, "no optimiser begins before all ranks are done (gradient clipping across stages)",
+        group="end of step",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Worked:
+    """A config worked out: the plan of passes and ends, its costs and a rank's share."""
+
+    plan: Plan
+    costs: Costs
+    share: Share
+
+    def on_network(self) -> "Worked":
+        """The same with what travels left to a clock that plays it: the boundary's way, and what
+        devices of a rank give one another."""
+        passes = self.costs.passes.copy()
+        for kind in (Kind.F, Kind.I, Kind.B):
+            moved = self.share.sent + self.within(kind).seconds
+            passes[CODES[kind]] -= moved / max(1, self.plan.chunks)
+        return replace(self, costs=replace(self.costs, passes=passes))
+
+    def within(self, kind: Kind) -> Traffic:
+        """Traffic among a rank's devices in a pass of all its layers."""
+        forward, backward = self.share.within
+        return {Kind.F: forward, Kind.I: backward, Kind.B: backward}.get(kind, Traffic())
+
+
+def worked(config: PipelineConfig) -> Worked:
+    """The plan and the costs of `config`. Raises BadInput where they do not fit one another."""
+    share = config.passes.share(config.ranks, 1)
+    between = config.wires.seconds(config.ranks, share.boundary)
+    pipe = Pipe(
+        config.ranks,
+        config.microbatches,
+        share.forward,
+        share.backward_input,
+        share.backward_weight,
+        float(between[0, -1] if config.ranks > 1 else 0.0),
+        config.memory_limit or float("inf"),
+        share.kept,
+    )
+    made = config.schedule.plan(pipe)
+    if made.chunks > 1:
+        share = config.passes.share(config.ranks, made.chunks)
+    update = share.update > 0 or config.execution.is_real
+    replicas = config.cluster.replicas or config.passes.replicas
+    summed = bool(config.cluster.name) and replicas > 1 and share.gradients > 0
+    whole = ended(made, reduce=share.reduce > 0 or summed, update=update)
+    return Worked(whole, _costs(config, whole, share, between), share)
+
+
+def ended(given: Plan, *, reduce: bool, update: bool) -> Plan:
+    """`given` with each stage's all-reduce and update at the end of its rank."""
+    rows = []
+    for rank, actions in enumerate(given.ranks):
+        stages = [stage for stage, home in sorted(given.rank_of.items()) if home == rank]
+        kinds = [Kind.REDUCE_GRAD] * reduce + [Kind.STEP] * update
+        there = {each.kind for each in actions}
+        tail = [Action(stage, kind) for kind in kinds if kind not in there for stage in stages]
+        rows.append([*actions, *tail])
+    return plan(rows)
+
+
+def _costs(config: PipelineConfig, made: Plan, share: Share, between: np.ndarray) -> Costs:
+    even = Costs.even(made, share.forward, share.backward_input, share.backward_weight)
+    passes, chunks = even.passes, made.chunks
+    forward, backward_input, backward_weight = share.head
+    for kind, more in (
+        (Kind.F, forward),
+        (Kind.I, backward_input),
+        (Kind.W, backward_weight),
+        (Kind.B, backward_input + backward_weight),
+    ):
+        passes[CODES[kind], made.stages - 1] += more
+    if not config.cluster.name:  # there it is one of all replicas' ranks
+        slow = [stage for stage, rank in made.rank_of.items() if rank == config.slow_rank]
+        passes[:, slow] *= config.slow_by
+    passes[CODES[Kind.REDUCE_GRAD]] = share.reduce / chunks
+    passes[CODES[Kind.STEP]] = share.update / chunks
+    return Costs(passes, between, config.together)

@@ -1,0 +1,1 @@
+"""Pipeline plans as data: actions, their checks, times, memory and search."""

@@ -1,0 +1,1 @@
+"""Pipeline stages: forward, backward and held memory of one rank's layers."""

@@ -1,0 +1,1 @@
+"""Canvas drawings: one ES module a view, fed packed frames of a fold."""

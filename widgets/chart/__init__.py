@@ -1,0 +1,1 @@
+"""Line and quantile charts on the shared canvas."""

@@ -1,0 +1,1 @@
+"""Knobs: controls made from a Config's fields."""

@@ -1,0 +1,223 @@
+"""The control panel of a Config: controls by group, policies with their own knobs beneath them.
+
+In goes a frozen Config, out comes a new one for every valid turn, through one callback. A
+combination that does not fit is answered in one line. All controls are one component in the
+browser: a widget each would cost a page of forty knobs most of its time.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import panel as pn
+import param
+
+from engine.core.config import Config, Knob, knobs, update
+from engine.core.errors import BadInput
+from widgets import theme
+from widgets.knobs.config_text import as_cli, as_python
+from widgets.knobs.controls import Control
+from widgets.page.component import Component, with_nodes
+from widgets.page.together import together
+
+DEBOUNCE = 60  # milliseconds: turns closer together become one config
+TRIES = 30  # random settings tried until one is valid
+NEAR = 8.0  # chance stays within this factor where a range is wider
+
+
+class KnobPanel(Component):
+    """The panel in the browser. Knows nothing; `turned` says what a person did."""
+
+    _esm = with_nodes(Path(__file__))
+
+    layout = param.List(default=[])  # {group, knobs: facts of the controls in it}
+    shown = param.Dict(default={})  # path -> {field, place} that the control stands at
+    says = param.String(default="")
+    cli = param.String(default="")
+    python = param.String(default="")
+    is_dark = param.Boolean(default=False)
+    options = param.Dict(default={})
+    turned = param.Dict(default={})
+
+
+class Knobs:
+    """Controls for `config`; `tell` gets every new valid one. `slug`: the study, for the CLI.
+
+    `keep`: choices that chance leaves alone, such as where requests come from. `start`: what reset
+    goes back to and the copied command line starts from, where that is not `config`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        tell: Callable[[Config], None],
+        *,
+        slug: str = "SLUG",
+        keep: Sequence[str] = ("executor", "workload"),
+        start: Config | None = None,
+    ) -> None:
+        self.keep = tuple(keep)
+        self.start, self.config, self.tell, self.slug = start or config, config, tell, slug
+        self.message = ""
+        self._edits: dict[str, Any] = {}  # turned, but not part of a valid config yet
+        self._waiting = False
+        self._applied = 0.0  # perf_counter
+        self._controls: dict[str, Control] = {}
+        self.panel = KnobPanel(options=colours(), sizing_mode="stretch_width", margin=0)
+        self.panel.param.watch(lambda event: self.heard(event.new), "turned")
+        self._lay_out()
+
+    def heard(self, turned: dict[str, Any]) -> None:
+        """Do what a person asked for in the browser; anything else is ignored."""
+        acts = {"reset": self.reset, "randomise": self.randomise}
+        if turned.get("do") in acts:
+            acts[turned["do"]]()
+        elif turned.get("path") in self._controls:
+            path = turned["path"]
+            self.turn(path, self._controls[path].read(turned))
+
+    def turn(self, path: str, value: Any) -> None:
+        """A person turned a knob: soon a new config, or a line that says why not."""
+        self._edits[path] = value
+        document = pn.state.curdoc
+        paged = document is not None and document.session_context is not None
+        if not paged or perf_counter() - self._applied > DEBOUNCE / 1000:
+            self.apply()  # the first turn at once
+        elif not self._waiting:
+            self._waiting = True
+            document.add_timeout_callback(self.apply, DEBOUNCE)
+
+    def apply(self) -> None:
+        """Make a config of what was turned; what does not fit yet is kept for the next turn."""
+        self._waiting, self._applied = False, perf_counter()
+        edits = {path: value for path, value in self._edits.items() if self._has(path)}
+        try:
+            config = update(self.config, edits)
+        except BadInput as fault:
+            self._say(str(fault))
+            return
+        self._edits = {}
+        self.set(config, tell=True)
+
+    def _has(self, path: str) -> bool:
+        """Whether a turned knob still exists: its policy may have been exchanged meanwhile."""
+        parents = [k.path for k in knobs(self.config) if k.type == "choice"]
+        mine = [p for p in parents if path.startswith(f"{p}.")]
+        return not any(p in self._edits for p in mine)
+
+    def set(self, config: Config, *, tell: bool = False) -> None:
+        """Show `config`, from a preset or an address; `tell` passes it on."""
+        changed, self.config = config != self.config, config
+        self._edits = {}
+        with together():
+            self._say("")
+            if tell and changed:
+                self.tell(config)  # first: what is to be run can run meanwhile
+            self._lay_out()
+
+    def reset(self) -> None:
+        """Back to the config it began with."""
+        self.set(self.start, tell=True)
+
+    def randomise(self, dice: random.Random | None = None) -> None:
+        """A valid config by chance: other policies, numbers near where they started."""
+        dice = dice or random.Random()
+        for _ in range(TRIES):
+            try:
+                # Choices first: another policy brings other knobs.
+                choices = [k for k in knobs(self.start) if k.type == "choice"]
+                kept = [k for k in choices if k.path not in self.keep]
+                config = update(self.start, {k.path: dice.choice(k.choices) for k in kept})
+                drawn = {k.path: _by_chance(k, dice) for k in knobs(config)}
+                config = update(config, {k: v for k, v in drawn.items() if v is not None})
+            except BadInput:
+                continue
+            self.set(config, tell=True)
+            return
+        self._say("No valid setting found by chance: turn the knobs one at a time.")
+
+    def _say(self, message: str) -> None:
+        self.message = message
+        if self.panel.says != message:
+            self.panel.says = message
+
+    def _lay_out(self) -> None:
+        """The controls there are now and what they stand at; sent where it differs."""
+        now = knobs(self.config)
+        groups: dict[str, list[dict[str, Any]]] = {"": []}
+        shown = {}
+        self._controls = {knob.path: Control(knob) for knob in now}
+        for knob in now:
+            control = self._controls[knob.path]
+            group = _group(self.config, knob, now)
+            groups.setdefault(group[:1].upper() + group[1:], []).append(
+                control.facts(_depth(knob, now))
+            )
+            value = str(knob.value) if knob.type == "choice" else knob.value
+            shown[knob.path] = control.shown(value)
+        wanted = {
+            "layout": [{"group": name, "knobs": facts} for name, facts in groups.items()],
+            "shown": shown,
+            "cli": as_cli(self.config, self.slug, self.start),
+            "python": as_python(self.config),
+        }
+        changed = {k: v for k, v in wanted.items() if getattr(self.panel, k) != v}
+        if changed:
+            self.panel.param.update(**changed)
+
+    def dark(self, on: bool) -> None:
+        """Follow the page's theme."""
+        self.panel.is_dark = on
+
+    def __panel__(self) -> Any:
+        return self.panel
+
+
+def colours() -> dict[str, dict[str, str]]:
+    """The neutrals, the accent, a fault's colour and the font of both themes."""
+    return {
+        name: {**asdict(theme.scheme(dark)), "hue": theme.hues(dark)[0],
+               "wrong": theme.wrong(dark), "font": theme.FONT}
+        for name, dark in (("light", False), ("dark", True))
+    }  # fmt: skip
+
+
+def _depth(knob: Knob, among: list[Knob]) -> int:
+    """Under how many policies a knob lies."""
+    parents = {k.path for k in among if k.type == "choice"}
+    parts = knob.path.split(".")
+    return sum(".".join(parts[:i]) in parents for i in range(1, len(parts)))
+
+
+def _group(config: Config, knob: Knob, among: list[Knob]) -> str:
+    """The fold a knob belongs to: its own, else that of the field it lies under.
+
+    The knobs of a plain nested config that names no fold are folded under its own name.
+    """
+    root = knob.path.split(".")[0]
+    if knob.group or root == knob.path:
+        return knob.group
+    extra = type(config).model_fields[root].json_schema_extra
+    group = str(extra.get("group", "")) if isinstance(extra, dict) else ""
+    return group or ("" if any(k.path == root for k in among) else root.replace("_", " "))
+
+
+def _by_chance(knob: Knob, dice: random.Random) -> Any:
+    """A value in a knob's bounds; None for a choice or where there are none."""
+    if knob.type == "bool":
+        return dice.random() < 0.5
+    control_less = knob.type not in ("int", "float") or knob.value is None
+    if control_less or knob.low is None or knob.high is None:
+        return None
+    low, high = float(knob.low), float(knob.high)
+    if high - low > NEAR * max(abs(low), abs(knob.value), 1.0):
+        value = knob.value * NEAR ** dice.uniform(
+            -0.5, 0.5
+        )  # the far ends of a wide range take ages
+    else:
+        value = dice.uniform(low, high)
+    value = float(f"{value:.3g}")
+    return round(min(max(value, low), high)) if knob.type == "int" else min(max(value, low), high)

@@ -1,5 +1,0 @@
-"""The latency view."""
-
-from widgets.latency.draw import VIEW
-
-__all__ = ["VIEW"]

@@ -1,5 +1,0 @@
-"""The levels view."""
-
-from widgets.levels.draw import VIEW
-
-__all__ = ["VIEW"]

@@ -1,0 +1,1 @@
+"""Page parts: Panel components and patches sent together."""

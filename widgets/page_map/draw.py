@@ -1,8 +1,0 @@
-"""The cache view's drawing: cells, icicle, levels and decisions on canvases."""
-
-from widgets.canvas import CanvasDrawing
-from widgets.page_map.detail import reduce
-
-
-def draw() -> CanvasDrawing:
-    return CanvasDrawing("page_map", reduce, height=680)

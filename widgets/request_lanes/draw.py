@@ -1,8 +1,0 @@
-"""The drawing of the request lanes: a strip of steps over one lane for each request."""
-
-from widgets.canvas import CanvasDrawing
-from widgets.request_lanes.detail import reduce
-
-
-def draw() -> CanvasDrawing:
-    return CanvasDrawing("request_lanes", reduce)

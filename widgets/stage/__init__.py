@@ -1,0 +1,1 @@
+"""The stage that hosts views: feed, time cursor, figures, comparison."""

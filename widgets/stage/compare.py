@@ -1,0 +1,97 @@
+"""Comparing runs: the same views under one another on one axis, what differs, and by how much."""
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import panel as pn
+
+from engine.core.errors import BadInput
+from engine.core.run import Run
+from widgets import theme
+from widgets.stage.figures import compared, differing
+from widgets.stage.host import Stage
+
+LETTERS = "ABCDEFGH"
+
+
+class Compare:
+    """Two or more runs, live or recorded. `titles` name them; else they are A, B, …"""
+
+    def __init__(
+        self, runs: Sequence[Run], names: Sequence[str], titles: Sequence[str] = ()
+    ) -> None:
+        if not 2 <= len(runs) <= len(LETTERS):
+            raise BadInput(f"compare: {len(runs)} runs; give 2 to {len(LETTERS)}")
+        self.runs = list(runs)
+        own = [*titles, *("" for _ in runs)]
+        self.titles = [f"{LETTERS[i]} {own[i]}".strip() for i in range(len(runs))]
+        self.stage = Stage(names, tracks=len(runs))
+        for track, run in enumerate(self.runs):
+            self.stage.open(run, track)
+        self.is_dark = False
+        self._table = pn.pane.HTML("", sizing_mode="stretch_width", stylesheets=[TABLE], margin=0)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the logs again: figures and differences as they are now."""
+        logs = [run.log for run in self.runs]
+        self._table.object = tables(self.titles, logs, self.is_dark)
+
+    def dark(self, on: bool) -> None:
+        """Follow the page's theme."""
+        self.is_dark = on
+        self.stage.dark(on)
+        self.refresh()
+
+    def start(self) -> None:
+        """Tick from now on, in the page this is called from."""
+        self.stage.start()
+
+    def __panel__(self) -> Any:
+        self.stage.hosted()
+        self.stage.tick()
+        rows: list[Any] = []
+        count = len(self.runs)
+        for place, feed in enumerate(self.stage.feeds):
+            faint = theme.scheme(self.is_dark).faint
+            title = html.escape(self.titles[place % count])
+            style = f"margin:0;font:600 13px {theme.FONT};color:{faint}"
+            rows.append(pn.pane.HTML(f'<p style="{style}">{title}</p>', margin=0))
+            rows.append(self.stage.card(feed))
+        rows += [self.stage.transport.bar, self._table]
+        return pn.Column(*rows, sizing_mode="stretch_width", margin=0)
+
+
+def tables(titles: Sequence[str], logs: Sequence[Any], dark: bool) -> str:
+    """What differs and the figures, as escaped HTML."""
+    paint = theme.scheme(dark)
+    style = f"--ink:{paint.ink};--faint:{paint.faint};--line:{paint.line};--font:{theme.FONT}"
+    heads = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
+    ratios = "".join(f"<th>{title[0]} / {titles[0][0]}</th>" for title in titles[1:])
+    knobs = differing(logs)
+    rows = "".join(_row(name, values) for name, values in knobs)
+    what = (
+        f"<table><tr><th>what differs</th>{heads}</tr>{rows}</table>"
+        if knobs
+        else "<p>Nothing differs between their settings.</p>"
+    )
+    body = "".join(_row(name, (*values, *more)) for name, values, more in compared(logs))
+    figures = f"<table><tr><th>measure</th>{heads}{ratios}</tr>{body}</table>"
+    return f'<div class="compared" style="{html.escape(style)}">{what}{figures}</div>'
+
+
+def _row(name: str, values: Sequence[str]) -> str:
+    cells = "".join(f"<td>{html.escape(value)}</td>" for value in values)
+    return f"<tr><th>{html.escape(name)}</th>{cells}</tr>"
+
+
+TABLE = """
+.compared { display: flex; flex-wrap: wrap; gap: 12px 40px; align-items: flex-start;
+  font: 13px var(--font); color: var(--ink); padding: 12px 0; }
+table { border-collapse: collapse; }
+th { font-weight: 400; text-align: left; color: var(--faint); }
+tr:first-child th { font-weight: 600; color: var(--ink); }
+tr:first-child th:not(:first-child), td { text-align: right; font-variant-numeric: tabular-nums; }
+th, td { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line); }
+"""

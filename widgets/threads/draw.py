@@ -1,8 +1,0 @@
-"""The drawing of the thread view: a lane for each thread, and beside it who sees which block."""
-
-from widgets.canvas import CanvasDrawing
-from widgets.threads.detail import reduce
-
-
-def draw() -> CanvasDrawing:
-    return CanvasDrawing("threads", reduce)

@@ -1,0 +1,1 @@
+"""Views: one folder each, found by name."""

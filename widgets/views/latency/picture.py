@@ -1,0 +1,111 @@
+"""The picture of latencies: for each kind, which share of the requests was how quick or quicker."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from widgets.chart.picture import POINTS, Dot, Limit, Line, Picture, Plot, Reading, ceiling
+from widgets.theme import figure
+from widgets.views.latency.fold import KINDS
+
+TITLES = {
+    "time_to_first_token": ("Time to first token", "first token"),
+    "time_per_output_token": ("Time per output token", "per token"),
+    "end_to_end": ("End to end", "end to end"),
+}
+QUANTILES = (0.5, 0.9, 0.99)
+
+
+def prepare(frame: dict[str, Any]) -> dict[str, Any]:
+    """Values in rising order with when they were known, once for every new frame."""
+    ready = dict(frame)
+    for kind in KINDS:
+        values, known, owners = frame[kind]
+        order = np.argsort(values, kind="stable")
+        ready[kind] = (values[order], known[order], [owners[i] for i in order])
+    return ready
+
+
+def picture(
+    ready: dict[str, Any], cursor: float, chosen: str, promises: Mapping[str, float] | None = None
+) -> Picture:
+    """Quantile curves of what was known at the cursor, axes those of the whole run.
+
+    `promises`: kind -> seconds, drawn as a line with the share of requests that kept it.
+    """
+    if not any(len(ready[kind][0]) for kind in KINDS):
+        return Picture(empty="No latencies yet: they appear with the first token of a request.")
+    plots, figures = [], []
+    for place, kind in enumerate(KINDS):
+        values, known, owners = ready[kind]
+        seen = known <= cursor + 1e-12
+        now = values[seen]
+        promise = (promises or {}).get(kind)
+        right = _right(values, promise)
+        title, short = TITLES[kind]
+        own = tuple(owner for owner, s in zip(owners, seen.tolist(), strict=True) if s)
+        plots.append(_plot(title, place, now, own, chosen, right, promise, ready["clock"]))
+        if len(now):
+            figures.append((figure(float(np.quantile(now, 0.99)), "s"), f"{short}, p99"))
+    figures.append((figure(int((ready["end_to_end"][1] <= cursor + 1e-12).sum())), "finished"))
+    return Picture(tuple(plots), tuple(figures), across=True)
+
+
+def _right(values: np.ndarray, promise: float | None) -> float:
+    longest = float(values.max(initial=0.0))
+    if promise is not None:
+        longest = max(longest, promise)
+    return ceiling(longest) if longest > 0 else 1.0
+
+
+def _plot(
+    title: str,
+    place: int,
+    now: np.ndarray,
+    owners: tuple[str, ...],
+    chosen: str,
+    right: float,
+    promise: float | None,
+    clock: str,
+) -> Plot:
+    count = len(now)
+    share = np.arange(1, count + 1) / max(count, 1)
+    keep = np.unique(np.linspace(0, count - 1, min(count, POINTS)).astype(int)) if count else []
+    x, y = now[keep], share[keep]
+    line = Line(
+        title,
+        np.concatenate([[0.0], x]) if count else x,
+        np.concatenate([[0.0], y]) if count else y,
+        (0, 2, 3)[place],
+        True,
+        clock == "virtual",
+    )
+    marked = np.quantile(now, QUANTILES) if count else np.full(len(QUANTILES), np.nan)
+    readings = tuple(
+        Reading(float(value), q, f"p{q * 100:.0f}", figure(float(value), "s"))
+        for q, value in zip(QUANTILES, marked, strict=True)
+    )
+    dots = []
+    if chosen in owners:
+        spot = owners.index(chosen)
+        text = f"{chosen}  {figure(float(now[spot]), 's')}"
+        dots.append(Dot(float(now[spot]), float(share[spot]), text, line.hue, chosen))
+    limits: tuple[Limit, ...] = ()
+    if promise is not None:
+        kept = float((now <= promise).mean()) if count else float("nan")
+        limits = (Limit(promise, f"{figure(kept, '%')} within {figure(promise, 's')}", True),)
+    shown = ("", *(owners[i] for i in keep)) if count else ()
+    return Plot(
+        title,
+        (line,),
+        "%",
+        "s",
+        right,
+        1.0,
+        tuple(dots),
+        readings,
+        limits,
+        timed=False,
+        owners=shown,
+    )

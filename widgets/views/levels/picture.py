@@ -1,0 +1,116 @@
+"""The picture of a run's levels: a small plot for each kind of quantity over one time axis."""
+
+from typing import Any
+
+import numpy as np
+
+from widgets.chart.picture import Limit, Line, Picture, Plot, Steps, ceiling, steps
+from widgets.theme import figure
+
+# Quantities that are read together share a plot: title, unit, and (level, name on the line, hue).
+GROUPS: tuple[tuple[str, str, tuple[tuple[str, str, int], ...]], ...] = (
+    ("Requests", "", (("running", "running", 0), ("waiting", "waiting", 1))),
+    (
+        "Cache pages",
+        "",
+        (
+            ("pages_used", "used", 2),
+            ("pages_cached", "cached", 4),
+            ("pages_host", "on host", 3),
+        ),
+    ),
+    ("Tokens each step", "", (("tokens_step", "tokens", 8),)),
+)
+HIDDEN = ("pages_free",)  # the rest of the limit: says nothing that the used pages do not
+EMPTY = np.zeros(0)
+OTHER = "How does each quantity change over time?"  # of a run without requests or pages
+LANES = 6  # lines of one quantity shown for as many lanes; more are summed up by their total
+MORE = 3  # further quantities shown, each in a plot of its own
+
+
+def prepare(frame: dict[str, Any]) -> dict[str, Any]:
+    """Each level as what is drawn of it, once for every new frame."""
+    drawn: dict[str, dict[str, Steps]] = {}
+    for name, lanes in frame["levels"].items():
+        if len(lanes) > LANES:
+            lanes = {"all": _total(list(lanes.values()))}
+        drawn[name] = {lane: steps(x, y, frame["stop"]) for lane, (x, y) in lanes.items()}
+    return {**frame, "levels": drawn}
+
+
+def _total(lanes: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """The sum of step functions over the union of their times."""
+    x = np.unique(np.concatenate([times for times, _ in lanes]))
+    total = np.zeros(len(x))
+    for times, values in lanes:
+        place = np.searchsorted(times, x, side="right") - 1
+        total += np.where(place >= 0, values[np.maximum(place, 0)], 0.0)
+    return x, total
+
+
+def picture(ready: dict[str, Any], cursor: float, chosen: str) -> Picture:
+    """Plots in a fixed order, figures at the cursor."""
+    levels: dict[str, dict[str, Steps]] = ready["levels"]
+    if not levels:
+        return Picture(empty="No levels yet: start a run, or open one that has steps.")
+    grouped = {name for _, _, rows in GROUPS for name, _, _ in rows} | set(HIDDEN)
+    # What ranks hold of memory stands under their lanes already: curves of a loss go before it.
+    others = sorted((name for name in levels if name not in grouped), key=_is_memory)[:MORE]
+    groups = (*GROUPS, *((name.replace("_", " "), "", ((name, name, 0),)) for name in others))
+    plots = tuple(
+        plot
+        for title, unit, rows in groups
+        if (plot := _plot(ready, title, unit, rows)) is not None
+    )
+    question = "" if grouped & levels.keys() else OTHER
+    return Picture(plots, _figures(ready, cursor), question=question)
+
+
+def _is_memory(name: str) -> bool:
+    return name.startswith("memory/")
+
+
+def _plot(
+    ready: dict[str, Any], title: str, unit: str, rows: tuple[tuple[str, str, int], ...]
+) -> Plot | None:
+    levels, modelled = ready["levels"], ready["clock"] == "virtual"
+    lines = []
+    for name, label, hue in rows:
+        lanes = levels.get(name, {})
+        if not any(np.any(s.y) for s in lanes.values()):
+            lanes = {}
+        if not lanes:
+            # A quantity that stays at nought is no line to look at, but its place is kept: it may
+            # come any moment, and the axes are not to be made anew for that.
+            lines.append(Line(label, EMPTY, EMPTY, hue, True, modelled))
+        for place, (lane, data) in enumerate(lanes.items()):
+            # A plot of one quantity says in its title what its lines are of.
+            several = lane if len(rows) == 1 and label == name else f"{label} {lane}"
+            named = label if len(lanes) == 1 else several
+            lines.append(Line(named, data.x, data.y, hue + place, True, modelled, faint=place > 0))
+    if not any(name in levels for name, _, _ in rows):
+        return None
+    top = max(float(line.y.max(initial=0.0)) for line in lines)
+    limits: tuple[Limit, ...] = ()
+    pages = ready["facts"].get("pages")
+    if title == "Cache pages" and isinstance(pages, int | float):
+        limits = (Limit(float(pages), f"all {figure(pages)}"),)
+        top = max(top, float(pages))
+    right = max(ready["stop"], 1e-9)
+    return Plot(title, tuple(lines), unit, right=right, top=ceiling(top), limits=limits)
+
+
+def _figures(ready: dict[str, Any], cursor: float) -> tuple[tuple[str, str], ...]:
+    def now(name: str) -> float:
+        return sum(s.at(cursor) for s in ready["levels"].get(name, {}).values())
+
+    found = []
+    for name, label in (("running", "running"), ("waiting", "waiting")):
+        if name in ready["levels"]:
+            found.append((figure(now(name)), label))
+    pages = ready["facts"].get("pages")
+    if pages and "pages_used" in ready["levels"]:
+        found.append((figure(now("pages_used") / pages, "%"), "pages used"))
+    if "tokens_step" in ready["levels"]:
+        found.append((figure(now("tokens_step")), "tokens each step"))
+    return tuple(found)

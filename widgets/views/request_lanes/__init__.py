@@ -1,0 +1,7 @@
+"""The request-lanes view."""
+
+from widgets.view import View
+from widgets.views.request_lanes.draw import draw
+from widgets.views.request_lanes.fold import QUESTION, RequestLanes
+
+VIEW = View("request_lanes", QUESTION, RequestLanes, draw, whole=True)

@@ -1,0 +1,109 @@
+"""Each request's life: when it waited, prefilled, decoded, lost its pages, and how it ended.
+
+In come a run's events; out goes one frame of columns with the whole history so far, with the
+scheduler's steps above them.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from engine.core.events import AnyEvent, Branch, Span, Token
+from widgets.canvas.columns import Columns
+from widgets.canvas.fold import LaneFold
+from widgets.theme import figure
+
+QUESTION = "What happened to each request, and when?"
+EMPTY = "No requests yet. Start a run, or open a recorded one: each request gets a lane here."
+STATES = ("queued", "running", "preempted", "swapped")
+ENDS = ("finished", "aborted", "rejected", "pruned", "joined")
+
+
+class RequestLanes(LaneFold):
+    """Folds events into lanes."""
+
+    question, empty = QUESTION, EMPTY
+    own = (*LaneFold.own, "above", "open", "ends", "stretches", "chunks", "ticks", "steps")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.above: dict[int, int] = {}  # forked lane -> its parent's
+        self.open: dict[int, tuple[int, float]] = {}  # lane -> its state now and since when
+        self.ends: dict[int, tuple[float, int, str]] = {}  # lane -> when, how, why
+        self.preempted, self.running = 0, 0
+        self.stretches = Columns(lane="i4", state="u1", start="f8", stop="f8")
+        self.chunks = Columns(lane="i4", start="f8", stop="f8", first="i4", last="i4")
+        self.ticks = Columns(lane="i4", time="f8")
+        self.steps = Columns(start="f8", stop="f8", decode="i4", prefill="i4")
+
+    def take(self, event: AnyEvent) -> None:
+        match event:
+            case Token() if event.accepted:
+                self.ticks.append(self.lane(event.thread), event.time)
+            case Span(name="prefill"):
+                first, last = numbers(event.tag.partition(":")[::2])
+                self.chunks.append(self.lane(event.lane), event.start, event.time, first, last)
+            case Span(name="step"):
+                counts = dict(part.partition("=")[::2] for part in event.tag.split())
+                decode, prefill = numbers([counts.get(k, "0") for k in ("decode", "prefill")])
+                self.steps.append(event.start, event.time, decode, prefill)
+            case Branch():
+                self._branch(event)
+
+    def _branch(self, event: Branch) -> None:
+        lane = self.lane(event.thread)
+        if event.parent:
+            self.above.setdefault(lane, self.lane(event.parent))
+        if lane in self.open:
+            state, since = self.open.pop(lane)
+            self.stretches.append(lane, state, since, event.time)
+        if event.state in ENDS:
+            self.ends[lane] = event.time, ENDS.index(event.state), event.why
+        elif event.state in STATES:
+            self.open[lane] = STATES.index(event.state), event.time
+            self.preempted += event.state in ("preempted", "swapped")
+
+    def draw(self) -> dict[str, Any]:
+        """The whole history so far."""
+        count = len(self.lanes)
+        ends = [self.ends.get(lane, (np.nan, 0, "")) for lane in range(count)]
+        return {
+            **self.named(),
+            "above": np.array([self.above.get(i, -1) for i in range(count)], np.int32),
+            "ended": np.array([when for when, _, _ in ends], np.float64),
+            "outcome": np.array([how for _, how, _ in ends], np.uint8),
+            "whys": [why for _, _, why in ends],
+            "states": STATES,
+            "outcomes": ENDS,
+            **self._stretches(),
+            **{f"chunk_{k}": self.chunks[k] for k in self.chunks.types},
+            **{f"tick_{k}": self.ticks[k] for k in self.ticks.types},
+            **{f"step_{k}": self.steps[k] for k in self.steps.types},
+            "figures": self._figures(),
+        }
+
+    def _stretches(self) -> dict[str, np.ndarray]:
+        """Closed stretches, then those still open, which last until now."""
+        opened = [(lane, state, since, self.now) for lane, (state, since) in self.open.items()]
+        columns = zip(*opened, strict=True) if opened else ((),) * 4
+        return {
+            f"stretch_{name}": np.append(self.stretches[name], np.array(more, kind))
+            for (name, kind), more in zip(self.stretches.types.items(), columns, strict=True)
+        }
+
+    def _figures(self) -> list[list[str]]:
+        finished = sum(how == 0 for _, how, _ in self.ends.values())
+        waits = self.stretches["state"] == STATES.index("queued")
+        waited = (self.stretches["stop"] - self.stretches["start"])[waits]
+        mean = float(waited.mean()) if len(waited) else float("nan")
+        return [
+            ["finished", f"{finished:,} of {len(self.lanes):,}"],
+            ["tokens", f"{len(self.ticks):,}"],
+            ["mean wait in queue", figure(mean, "s")],
+            ["preemptions", f"{self.preempted:,}"],
+        ]
+
+
+def numbers(texts: Any) -> list[int]:
+    """Whole numbers of `texts`; 0 for one that is none."""
+    return [int(text) if text.isdigit() else 0 for text in texts]

@@ -1,0 +1,7 @@
+"""The roofline view."""
+
+from widgets.view import View
+from widgets.views.roofline.draw import draw
+from widgets.views.roofline.fold import QUESTION, RooflineFold
+
+VIEW = View("roofline", QUESTION, RooflineFold, draw)

@@ -1,0 +1,7 @@
+"""The schedule view."""
+
+from widgets.view import View
+from widgets.views.schedule.draw import draw
+from widgets.views.schedule.fold import QUESTION, Schedule
+
+VIEW = View("schedule", QUESTION, Schedule, draw, whole=True)

@@ -1,0 +1,78 @@
+"""What every request says, token by token, and how likely the model held each token.
+
+In come a run's events; out goes one frame of columns with every token so far. Token texts lie
+end to end in one array of UTF-8 bytes, each with where it stops.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from engine.core.events import AnyEvent, Branch, Token
+from widgets.canvas.columns import Columns
+from widgets.canvas.fold import LaneFold
+from widgets.theme import figure
+
+QUESTION = "What does each request say, and how sure is it of each token?"
+EMPTY = "No tokens yet. Start a run, or open a recorded one: every token flows in here."
+OVER = ("finished", "aborted", "rejected", "pruned", "joined")
+LONGEST = 200  # bytes kept of one token's text
+
+
+class TokenRiver(LaneFold):
+    """Folds tokens into lanes."""
+
+    question, empty = QUESTION, EMPTY
+    own = (*LaneFold.own, "ended", "tokens", "text")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended: dict[int, float] = {}
+        self.refused, self.surprise = 0, 0.0
+        self.tokens = Columns(lane="i4", time="f8", logprob="f4", accepted="u1", stop="i4")
+        self.text = Columns(byte="u1")
+
+    def take(self, event: AnyEvent) -> None:
+        match event:
+            case Token():
+                self._token(event)
+            case Branch() if event.state in OVER:
+                if event.thread in self.lanes:
+                    self.ended[self.lanes[event.thread]] = event.time
+
+    def _token(self, event: Token) -> None:
+        lane = self.lane(event.thread)
+        raw = event.text.encode("utf-8", "replace")
+        if len(raw) > LONGEST:
+            raw = raw[:LONGEST].decode("utf-8", "ignore").encode()
+        self.text.extend(np.frombuffer(raw, np.uint8))
+        likely = max(event.logprob, -100.0)
+        self.tokens.append(lane, event.time, likely, event.accepted, len(self.text))
+        self.refused += not event.accepted
+        self.surprise -= likely if event.accepted else 0.0
+
+    def draw(self) -> dict[str, Any]:
+        """Every token so far."""
+        ended = [self.ended.get(lane, np.nan) for lane in range(len(self.lanes))]
+        return {
+            **self.named(),
+            "ended": np.array(ended, np.float64),
+            **{f"token_{k}": self.tokens[k] for k in self.tokens.types},
+            "text": self.text["byte"],
+            "figures": self._figures(),
+        }
+
+    def _figures(self) -> list[list[str]]:
+        count = len(self.tokens) - self.refused
+        first = float(self.tokens["time"][0]) if len(self.tokens) else 0.0
+        took = self.now - first
+        rate = count / took if took > 0 else float("nan")
+        mean = figure(-self.surprise / count if count else float("nan"))
+        figures = [
+            ["tokens", f"{count:,}"],
+            ["tokens per second", f"{rate:,.0f}" if rate >= 1000 else figure(rate)],
+            ["mean log-probability", mean.replace("-", "−")],
+        ]
+        if self.refused:
+            figures.append(["drafts refused", figure(self.refused / len(self.tokens), "%")])
+        return figures

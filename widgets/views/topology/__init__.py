@@ -1,0 +1,7 @@
+"""The topology view."""
+
+from widgets.view import View
+from widgets.views.topology.draw import draw
+from widgets.views.topology.fold import QUESTION, Topology
+
+VIEW = View("topology", QUESTION, Topology, draw)

@@ -1,0 +1,29 @@
+"""`workbench compare`: a real run and its modelled twin on this machine, side by side."""
+
+import argparse
+
+from workbench.cli.output import print_json, print_table, say
+from workbench.cli.run import changes
+
+ABOUT = """lay a real run and its modelled twin side by side and print the model's error
+
+  workbench compare --set workload.count=32 --set pages=128"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
+    parser.add_argument("--full", action="store_true", help="more requests, longer outputs")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    from engine.core.config import update
+    from workbench.real_and_modelled.compare import compare, table, usual
+
+    result = compare(update(usual(args.full), changes(args.set)), say=say)
+    if args.json:
+        print_json(result)
+    else:
+        head, *rows = table(result)
+        print_table(head, rows)
+    return 0

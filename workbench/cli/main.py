@@ -1,0 +1,108 @@
+"""The `workbench` command: reads arguments, runs one command, turns faults into exit codes.
+
+Every file `workbench/cli/<command>.py` with ABOUT, `arguments(parser)` and `run(args) -> int` is a
+command, found by file name. Exit codes: 0 all well, 1 a claim does not hold, 2 bad input.
+"""
+
+import argparse
+import importlib
+import os
+import pkgutil
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from engine.core.errors import BadInput
+from workbench.cli import app
+
+EPILOG = """\
+without a command, `workbench` opens the app in your browser.
+
+examples:
+  workbench                                          the app: catalogue, live engine, studies
+  workbench run flover --set batching=static_batch   one run from the command line
+  workbench check flover batchllm --json             do the papers' claims hold here?
+  workbench generate "def main("                     text from the shipped model
+"""
+PACKAGE = "parallel-workbench"
+OURS = ("engine", "widgets", "workbench")
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose complaints are one line with exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"workbench: {message} (see `{self.prog} --help`)\n")
+
+
+class Version(argparse.Action):
+    """Prints the installed version; looked up only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version(PACKAGE)
+        except PackageNotFoundError:
+            found = "of a folder that is not installed; pip install -e ."
+        print(f"workbench {found}")
+        parser.exit(0)
+
+
+def commands() -> dict[str, ModuleType]:
+    """Every command's module by its name."""
+    here = [str(Path(__file__).parent)]
+    names = (m.name for m in pkgutil.iter_modules(here) if m.name != "main")
+    modules = {name: importlib.import_module(f"workbench.cli.{name}") for name in names}
+    return {name: module for name, module in modules.items() if hasattr(module, "ABOUT")}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = Parser(
+        prog="workbench",
+        description="Run parallel LLM systems for real, watch them, turn a knob, see it change.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action=Version, nargs=0, help="print the version and exit")
+    app.arguments(top)
+    under = top.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
+    for name, module in commands().items():
+        if module is not app:
+            sub = under.add_parser(
+                name,
+                help=module.ABOUT.splitlines()[0],
+                description=module.ABOUT,
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
+            module.arguments(sub)
+            sub.set_defaults(run=module.run)
+    top.set_defaults(run=app.run)
+    return top
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    args = parser().parse_args(argv)
+    try:
+        return int(args.run(args))
+    except BadInput as fault:
+        return _complain(str(fault))
+    except ModuleNotFoundError as fault:
+        name = (fault.name or "").split(".")[0]
+        if not name or name in OURS:
+            raise
+        return _complain(f"this needs the package {name!r}, not installed here; pip install {name}")
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone (`| head`); leave stdout in a state Python can close.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _complain(line: str) -> int:
+    print(f"workbench: {line}", file=sys.stderr)
+    return 2

@@ -1,0 +1,90 @@
+"""`workbench parallelism`: how to split a model's training over a cluster, by time and memory."""
+
+import argparse
+from typing import Any
+
+from engine.core.names import counted
+from workbench.cli.output import check_place, print_json, print_table, say
+from workbench.cli.run import changes
+
+ABOUT = """search how to split training: tensor, pipeline, context and data ranks
+
+  workbench parallelism                                145B on 1,536 A100, batch 2304
+  workbench parallelism --set devices=512 --set batch=1536 \\
+      --set model.hidden=8192 --set model.layers=48 --set model.heads=64
+  workbench parallelism --set model.device=h100-sxm --save splits.run
+  workbench parallelism --set cluster=llama3-roce      sums of gradients over its shared links
+"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KNOB=VALUE", help="turn a knob"
+    )
+    parser.add_argument("--save", metavar="FILE", help="keep the run in this file (*.run)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    from engine.cluster.parallelism import ParallelismConfig, reached, refuse_nothing, search
+    from engine.cluster.parallelism_run import tell
+    from engine.core.config import update
+    from engine.core.file import save
+    from engine.core.run import Run
+
+    config = update(ParallelismConfig(), changes(args.set))
+    check_place(args.save)
+    found = search(config)
+    refuse_nothing(config, found)
+    rows = [row(split, reached(config, split)) for split in found.front()]
+    saved = None
+    if args.save:
+        told = Run.execute(lambda _, live: tell(config, found, live), config)
+        saved = str(save(told.log, args.save))
+    if args.json:
+        about = {"counted": found.counted, "fitting": found.fitting, "grade": "modelled"}
+        print_json({**about, "front": rows, "saved": saved})
+        return 0
+    said = f"{counted(found.counted, 'split')}, {found.fitting:,} of them in memory"
+    say(f"{said}; the front of those on the virtual clock")
+    head = ("step", "of peak", "memory", *rows[0]["split"])
+    print_table(head, [_cells(each) for each in rows])
+    print(f"\nthe first in the schedule view:\n  {rows[0]['command']}")
+    if saved:
+        print(f"\nsaved {saved}; see it with `workbench open {saved}`")
+    return 0
+
+
+def row(split: Any, reached: float) -> dict[str, Any]:
+    """One split: seconds, bytes, share of the peak, what was chosen, how to run it."""
+    return {
+        "seconds": split.seconds,
+        "bytes": split.memory,
+        "of_peak": reached,
+        "split": split.words(),
+        "command": command(split),
+    }
+
+
+def command(split: Any) -> str:
+    """The command line that plays this split in the study of pipelines."""
+    passes = split.passes
+    turned = {
+        "ranks": split.pipeline,
+        "microbatches": split.microbatches,
+        "schedule": "interleaved_1f1b" if split.chunks > 1 else "1f1b",
+        **({"schedule.chunks": split.chunks} if split.chunks > 1 else {}),
+    }
+    names = (
+        "hidden", "layers", "heads", "vocabulary", "sequence", "tensor", "context", "data",
+        "microbatch", "recompute", "sequence_parallel", "device", "node", "network",
+    )  # fmt: skip
+    turned |= {f"passes.{name}": getattr(passes, name) for name in names}
+    return "workbench run megatron " + " ".join(f"--set {k}={v}" for k, v in turned.items())
+
+
+def _cells(each: dict[str, Any]) -> tuple[str, ...]:
+    from widgets.theme import figure
+
+    figures = figure(each["seconds"], "s"), figure(each["of_peak"], "%"), figure(each["bytes"], "B")
+    return (*figures, *(str(value) for value in each["split"].values()))

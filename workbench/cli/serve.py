@@ -1,0 +1,63 @@
+"""`workbench serve`: an OpenAI-compatible endpoint on the engine, with its live view beside it."""
+
+import argparse
+import os
+
+from workbench.cli.app import TOKEN, serve_app, until_stopped
+from workbench.cli.output import say
+
+ABOUT = """serve a model to OpenAI-compatible clients
+
+  workbench serve --model stdlib-5m --port 8000
+
+On loopback anyone on this machine may ask. Beyond it (--host) a token is required, taken from
+the environment variable WORKBENCH_TOKEN. With --watch the app's live page shows the requests."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--model", default="stdlib-5m", metavar="NAME", help="a shipped model or a folder"
+    )
+    parser.add_argument("--name", default="", help="what clients call it (default: its own name)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, default=8000, help="port to listen on (default 8000)")
+    parser.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME:PORT",
+        help="a further Host header that clients may send",
+    )  # fmt: skip
+    parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
+    parser.add_argument(
+        "--watch", action="store_true", help="serve the app's live page on the same port"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="with --watch: open no browser")
+
+
+def run(args: argparse.Namespace) -> int:
+    from engine.core.config import update
+    from engine.core.errors import BadInput
+    from engine.inference.config import InferenceConfig
+    from workbench.api.access import LOOPBACK, access
+    from workbench.api.server import check_port, serve_api
+    from workbench.cli.run import changes
+    from workbench.live.live import LiveEngine
+
+    rules = access(args.host, args.port, os.environ.get(TOKEN, ""), tuple(args.allow_host))
+    check_port(args.port, args.host)
+    if args.watch and args.host not in LOOPBACK:
+        raise BadInput("--watch: only on loopback; leave out --host")
+    config = update(InferenceConfig(), {"model": args.model, **changes(args.set)})
+    live = LiveEngine(config, args.name).start()
+    try:
+        live.wait()
+        if args.watch:
+            return serve_app(args.port, not args.no_browser, live=live, rules=rules)
+        address = f"http://{args.host}:{args.port}/v1"
+        with until_stopped():
+            serve_api(live, rules, args.host, args.port, lambda: say(_ready(address, live.name)))
+    finally:
+        live.close()
+    return 0
+
+
+def _ready(address: str, name: str) -> str:
+    return f"workbench: {name} at {address}  (stop with Ctrl+C)"

@@ -1,0 +1,89 @@
+"""`workbench sweep`: a study at every point of a grid of knobs, here or on a Ray cluster."""
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from workbench.cli.output import check_place, print_json, print_table, say, seed
+from workbench.cli.run import changes
+
+ABOUT = """run a study at every point of a grid of knobs
+
+  workbench sweep flover --over batching=static_batch,temporal_fusion --over workload.rate=4,8
+  workbench sweep flover --over workload.rate=4,8 --ray auto   on the Ray cluster this machine is in
+
+A point that fails is a row that says why; the others go on. Exit code 0: every point has figures;
+1: some point failed; 2: bad input."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("slug", metavar="SLUG", help="the study")
+    parser.add_argument("--over", action="append", default=[], metavar="KNOB=A,B,C", required=True,
+                        help="what to vary; several make a grid")  # fmt: skip
+    parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE",
+                        help="a knob of every point")  # fmt: skip
+    parser.add_argument("--preset", default="", help="start from one of the study's presets")
+    parser.add_argument("--seed", type=seed, default=0, help="the runs' seed (default 0)")
+    parser.add_argument("--figure", action="append", default=[], metavar="NAME",
+                        help="a column (default: the first figures that vary)")  # fmt: skip
+    parser.add_argument("--jobs", type=int, default=0, metavar="N",
+                        help="points at a time (default: one a processor)")  # fmt: skip
+    parser.add_argument("--limit", type=float, default=600.0, metavar="SECONDS",
+                        help="longest that a point may take (default 600)")  # fmt: skip
+    parser.add_argument("--ray", nargs="?", const="", metavar="ADDRESS",
+                        help="run on Ray, here or on the cluster at ADDRESS (or auto)")  # fmt: skip
+    parser.add_argument("--save", metavar="FILE.json", help="keep the rows in this file")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    from workbench.sweep import Row, grid, shown, sweep
+
+    points = grid(args.over)
+    check_place(args.save)
+    fleet = _fleet(args)
+    rows: dict[int, Row] = {}
+    how: dict[str, Any] = {"preset": args.preset, "changes": changes(args.set), "seed": args.seed}
+    found = sweep(fleet, args.slug, points, figures=args.figure, **how)
+    for number, row in found:
+        rows[number] = row
+        told = row.failed or f"{row.figures.get('took', 0.0):.1f} s"
+        where = ", ".join(f"{name}={value}" for name, value in row.point.items())
+        say(f"{len(rows)} of {len(points)}: {where}: {told}")
+    ordered = [rows[number] for number in sorted(rows)]
+    plain = [{"point": r.point, "figures": r.figures, "failed": r.failed} for r in ordered]
+    if args.save:
+        Path(args.save).write_text(json.dumps(plain, indent=2) + "\n", encoding="utf-8")
+    names = shown(ordered, args.figure)
+    if args.json:
+        print_json({"slug": args.slug, "seed": args.seed, "rows": plain})
+    else:
+        _table(ordered, names)
+    return 1 if any(row.failed for row in ordered) else 0
+
+
+def _fleet(args: argparse.Namespace) -> Any:
+    if args.ray is None:
+        from engine.distributed.fleet import Processes
+
+        return Processes(args.jobs or os.cpu_count() or 1, args.limit)
+    from engine.distributed.ray_fleet import RayFleet
+
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    return RayFleet(args.ray, args.limit)
+
+
+def _table(rows: list[Any], names: list[str]) -> None:
+    knobs = list(rows[0].point) if rows else []
+    head = [*knobs, *names, "failed"]
+    cells = [
+        [str(row.point[knob]) for knob in knobs]
+        + [f"{row.figures[name]:.4g}" if name in row.figures else "–" for name in names]
+        + [row.failed]
+        for row in rows
+    ]
+    if not any(row.failed for row in rows):
+        head, cells = head[:-1], [row[:-1] for row in cells]
+    print_table(head, cells)

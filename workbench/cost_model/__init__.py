@@ -1,0 +1,1 @@
+"""The operator cost model held against tables of measured times."""

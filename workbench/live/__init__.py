@@ -1,0 +1,1 @@
+"""The live engine that server, pages and conversations share."""

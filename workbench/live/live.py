@@ -1,0 +1,298 @@
+"""A live engine: one model decoding for whoever asks, as a run that views and servers share.
+
+Prompts come in from any thread, pieces of answers go out through the asker's callback, and every
+step becomes events of the present run. A run that has grown long gives way to a fresh one as soon
+as the engine is idle, so that a server's memory stays bounded.
+"""
+
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from engine.core import machine
+from engine.core.errors import BadInput
+from engine.core.run import Live, Run, Stopped
+from engine.inference.config import InferenceConfig
+from engine.inference.engine import Engine
+from engine.inference.executor import Built
+from engine.inference.intake import validate
+from engine.inference.request import Request, Sampling
+from workbench.live.roofs_now import measure_roofs
+
+LONG = 400_000  # events after which a run ends once the engine is idle
+WAITING = 512  # requests that may be open at once
+HEADER = ("layers", "heads", "model", "device", "bytes_per_page")
+IDLE = 0.02  # seconds between looks while there is nothing to do
+TokenFacts = tuple[str, float, list[tuple[str, float]]]  # text, log-probability, likeliest
+
+
+@dataclass(frozen=True)
+class Piece:
+    """News of one answer. `reason` ends it: stop, length, abort or error; `refused` says why not.
+
+    `index`: which answer of the asking; `token` is None in the piece that only ends it.
+    """
+
+    index: int
+    text: str = ""
+    token: TokenFacts | None = None
+    reason: str = ""
+    refused: str = ""
+    prompt_tokens: int = 0
+
+
+Tell = Callable[[Piece], None]
+
+
+@dataclass(eq=False)
+class Ticket:
+    """A prompt handed in; what `abort` takes. `base`: index of its first answer."""
+
+    request: Request
+    tell: Tell
+    base: int
+    left: int  # answers still to end
+
+
+class LiveEngine:
+    """Runs an engine in a thread of its own, from `start` to `close`.
+
+    `name`: what clients call the model. `run` is the present run; readers look at it on their own
+    timers. `failure` is one line once the engine could not be built or has broken. `at_once`: do
+    not wait for kernels to compile; plain torch answers until they are, then a fresh run begins.
+    """
+
+    def __init__(self, config: InferenceConfig, name: str = "", *, at_once: bool = False) -> None:
+        self.config, self.name = config, name or config.model.rstrip("/").rsplit("/", 1)[-1]
+        self.created = int(time.time())
+        self.run: Run | None = None
+        self.failure = ""
+        self.at_once = at_once
+        self._compiling: subprocess.Popen[bytes] | None = None
+        self.pace = 0.0  # steps a second at most, so that a person can follow; 0: no limit
+        self.built: Built | None = None
+        self._ready = threading.Event()
+        self._waiting: deque[Ticket] = deque()
+        self._aborts: deque[Ticket] = deque()
+        self._open: set[Ticket] = set()  # handed in, not over
+        self._measured = False  # the roofs: the next run's header carries them
+        self._lock = threading.Lock()
+
+    def start(self) -> "LiveEngine":
+        """Begin; returns at once, the model is read in the engine's thread."""
+        self.run = Run.start(self._drive, self.config, seed=self.config.seed, study="live")
+        return self
+
+    def wait(self, timeout: float = 120.0) -> "LiveEngine":
+        """Until the model is ready. Raises BadInput where it cannot be."""
+        self._ready.wait(timeout)
+        if self.failure or self.built is None:
+            raise BadInput(self.failure or f"model {self.name}: not ready after {timeout:g} s")
+        return self
+
+    @property
+    def ready(self) -> bool:
+        return self._ready.is_set() and not self.failure
+
+    def close(self) -> None:
+        """Stop the engine and end every answer."""
+        if self._compiling is not None and self._compiling.poll() is None:
+            self._compiling.terminate()
+        if self.run is not None:
+            self.run.stop()
+
+    def ask(
+        self,
+        prompt: Sequence[int],
+        sampling: Sampling,
+        tell: Tell,
+        *,
+        user: str = "",
+        base: int = 0,
+    ) -> Ticket:
+        """Hand in one prompt; `tell` is called from the engine's thread. Raises BadInput."""
+        if self.failure:
+            raise BadInput(self.failure)
+        request, built = Request(np.asarray(prompt, np.int32), sampling, user=user), self.built
+        if built is not None:  # so that the asker hears at once what the engine would say later
+            validate(request, built.executor.facts)
+        ticket = Ticket(request, tell, base, sampling.n)
+        with self._lock:
+            if len(self._open) + len(self._waiting) >= WAITING:
+                raise BadInput(f"engine: {WAITING} requests are open already; try again later")
+            self._waiting.append(ticket)
+        return ticket
+
+    def abort(self, ticket: Ticket) -> None:
+        """End a prompt's answers; one that is over already is left alone."""
+        if ticket.left:
+            self._aborts.append(ticket)
+
+    def encode(self, prompt: str | Sequence[int]) -> list[int]:
+        """A prompt's token numbers. Raises BadInput where the model has no tokenizer."""
+        if not isinstance(prompt, str):
+            return list(prompt)
+        return list(self._tokenizer().encode(prompt))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return self._tokenizer().decode(list(tokens))
+
+    def chat_prompt(self, messages: Sequence[dict[str, str]]) -> list[int]:
+        """Messages as the model's template has them; one below the other where it has none."""
+        tokenizer = self._tokenizer()
+        if getattr(tokenizer, "template", None) is None:
+            return self.encode("\n".join(message["content"] for message in messages))
+        from engine.models.chat import render
+
+        extra = {"add_generation_prompt": True, **tokenizer.special_texts}
+        text = render(tokenizer.template, [dict(message) for message in messages], **extra)
+        return list(tokenizer.encode(text, special=False))
+
+    def _tokenizer(self) -> Any:
+        self.wait()
+        if self.built is None or self.built.tokenizer is None:
+            raise BadInput(f"model {self.name}: no tokenizer; give token numbers")
+        return self.built.tokenizer
+
+    def _drive(self, config: Any, live: Live) -> None:
+        """The driver: build once, then step until stopped or until the run has grown long."""
+        try:
+            if self.built is None:
+                self.built = self._build(config)
+            engine = self._begin(config, live)
+            self._ready.set()
+            while engine.busy or not self._must_begin_anew(live):
+                self._obey(engine, live.poll(engine.clock.now()))
+                self._take(engine, not self._must_begin_anew(live))
+                begun = engine.clock.now()
+                if not engine.step():
+                    time.sleep(IDLE)
+                elif self.pace:
+                    engine.clock.wait_until(begun + 1 / self.pace)
+        except BaseException as fault:
+            self._fail(fault)
+            raise
+        if self._compiled:
+            self._compiling, self.built = None, config.executor.build(config)
+        self._measured = False
+        self.start()
+
+    def _build(self, config: Any) -> Built:
+        """The executor; a plain one where the kernels must be compiled first."""
+        if self.at_once:
+            from workbench.live.first_steps import compile_beside, must_compile, plain_build
+
+            if must_compile(config):
+                self._compiling = compile_beside()
+                return plain_build(config)
+        return config.executor.build(config)
+
+    def _must_begin_anew(self, live: Live) -> bool:
+        """Whether this run should end: it has grown long, or compiled kernels stand ready."""
+        return self._compiled or self._measured or len(live.log) >= LONG
+
+    @property
+    def _compiled(self) -> bool:
+        return self._compiling is not None and self._compiling.poll() == 0
+
+    def _begin(self, config: Any, live: Live) -> Engine:
+        built = self.built
+        assert built is not None
+        facts = built.executor.facts
+        live.open(
+            config,
+            built.clock,
+            machine.describe(),
+            **{name: getattr(config, name) for name in ("pages", "page_size", "host_pages")},
+            **{name: getattr(facts, name) for name in HEADER},
+            requests=0,
+            roofs=list(facts.roofs),
+        )
+        blobs = live.log.blobs
+        return Engine(config, built.executor, built.clock, live.emit, built.tokenizer, blobs)
+
+    def _obey(self, engine: Engine, commands: list[dict[str, Any]]) -> None:
+        for command in commands:
+            if command.get("do") == "forget":
+                engine.reset()
+            elif command.get("do") == "measure" and self.built is not None:
+                measure_roofs(self.built.executor)
+                self._measured = True
+
+    def _take(self, engine: Engine, more: bool) -> None:
+        """Pass on what clients said since the last step."""
+        while self._aborts:
+            ticket = self._aborts.popleft()
+            with self._lock:
+                waiting = ticket in self._waiting
+                if waiting:
+                    self._waiting.remove(ticket)
+            if waiting:
+                self._end(ticket, "abort")
+            elif ticket.request.id:
+                name = ticket.request.id
+                forks = [f"{name}.{number}" for number in range(1, ticket.request.sampling.n)]
+                for thread in (name, *forks):
+                    engine.abort(thread, "the client has gone")
+        while more and self._waiting:
+            with self._lock:
+                ticket = self._waiting.popleft()
+                self._open.add(ticket)
+            self._hand_in(engine, ticket)
+
+    def _hand_in(self, engine: Engine, ticket: Ticket) -> None:
+        request = ticket.request
+        request.arrival = engine.clock.now()
+        request.on_token, request.on_end = partial(self.token, ticket), partial(self.ended, ticket)
+        try:
+            engine.add(request)
+        except BadInput as fault:
+            self._end(ticket, "error", str(fault))
+
+    def token(self, ticket: Ticket, request: Request, token: int, text: str, value: float) -> None:
+        """The engine's news of one token, passed on."""
+        tops = []
+        if request.sampling.logprobs and request.tops:
+            tops = [(self.decode([top]), logprob) for top, logprob in request.tops[-1]]
+        named = self.decode([token]) if request.sampling.logprobs else text
+        self._tell(ticket, request, text=text, token=(named, value, tops))
+
+    def ended(self, ticket: Ticket, request: Request) -> None:
+        """The engine's news of an end, passed on."""
+        if request.state == "rejected" and not request.parent:  # its samples never began either
+            return self._end(ticket, "error", request.reason)
+        ticket.left -= 1
+        if not ticket.left:
+            self._open.discard(ticket)
+        reason = request.reason if request.reason in ("stop", "length") else "abort"
+        return self._tell(ticket, request, reason=reason)
+
+    @staticmethod
+    def _tell(ticket: Ticket, request: Request, **news: Any) -> None:
+        place = int(request.id.rpartition(".")[2]) if request.parent else 0
+        ticket.tell(Piece(ticket.base + place, prompt_tokens=len(request.prompt), **news))
+
+    def _end(self, ticket: Ticket, reason: str, refused: str = "") -> None:
+        """End all answers of a ticket that is not in the engine."""
+        self._open.discard(ticket)
+        ticket.left = 0
+        for place in range(ticket.request.sampling.n):
+            ticket.tell(Piece(ticket.base + place, reason=reason, refused=refused))
+
+    def _fail(self, fault: BaseException) -> None:
+        """Nothing more will come: say so to whoever waits."""
+        words = str(fault) if isinstance(fault, BadInput) else f"{type(fault).__name__}: {fault}"
+        self.failure = "the engine has been closed" if isinstance(fault, Stopped) else words
+        self._ready.set()
+        with self._lock:
+            left = [*self._open, *self._waiting]
+            self._waiting.clear()
+        for ticket in left:
+            self._end(ticket, "error", self.failure)

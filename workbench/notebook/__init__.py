@@ -1,0 +1,1 @@
+"""Notebooks: opening a study in one, making one, running them headless."""

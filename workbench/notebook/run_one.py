@@ -1,0 +1,144 @@
+"""Notebooks run headless: parameters in, executed notebook and HTML report out.
+
+Parameters become a cell of assignments after the cell tagged `parameters` (or before the first code
+cell). The report needs no network: no script or style is fetched, pictures are inside the page.
+"""
+
+import copy
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+from engine.core.errors import BadInput
+from workbench.notebook.pictures import STILL
+
+TAG = "parameters"
+WIDGET = "application/vnd.jupyter.widget-view+json"  # needs a script from the network to be shown
+
+
+def literal(text: str) -> Any:
+    """A parameter's text as JSON where it is (numbers, true, lists), else as the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {"True": True, "False": False, "None": None}.get(text, text)
+
+
+def run_notebook(
+    path: str | Path,
+    parameters: dict[str, Any] | None = None,
+    *,
+    html: str | Path | None = None,
+    out: str | Path | None = None,
+    timeout: float = 600,
+) -> dict[str, Any]:
+    """Run every cell in a kernel of its own, in the notebook's folder.
+
+    Returns cells (run), seconds, error ("" or one line naming the cell), html and out (paths or
+    None). What was written is written even when a cell failed. Raises BadInput for a file that is
+    no notebook, and for parameters the notebook does not declare.
+    """
+    book = read(Path(path))
+    inject(book, parameters or {}, str(path))
+    client = NotebookClient(
+        book, timeout=timeout, resources={"metadata": {"path": str(Path(path).resolve().parent)}}
+    )
+    begun, error = time.perf_counter(), ""
+    try:
+        client.execute()
+    except CellTimeoutError:
+        error = f"a cell took longer than {timeout:g} s; raise --timeout"
+    except (CellExecutionError, DeadKernelError):
+        error = _fault(book)
+    seconds = time.perf_counter() - begun
+    code = [cell for cell in book.cells if cell.cell_type == "code"]
+    ran = sum(cell.execution_count is not None for cell in code)
+    written = {
+        "html": _write(html, lambda: report(book)),
+        "out": _write(out, lambda: nbformat.writes(book)),
+    }
+    return {"cells": ran, "seconds": seconds, "error": error, **written}
+
+
+def read(path: Path) -> nbformat.NotebookNode:
+    """The notebook at `path`. Raises BadInput where there is none."""
+    try:
+        book = nbformat.read(path, as_version=4)
+        nbformat.validate(book)  # reading only warns; what is written of it later would fail
+        return book
+    except FileNotFoundError:
+        raise BadInput(f"{path}: no such file; give a notebook (*.ipynb)") from None
+    except Exception as fault:  # nbformat takes the file's shape for granted and trips anywhere
+        first = (str(fault).splitlines() or ["unreadable"])[0][:80]
+        raise BadInput(f"{path}: not a notebook ({first})") from None
+
+
+def _tags(cell: nbformat.NotebookNode) -> list[str]:
+    return list(cell.get("metadata", {}).get("tags", []))
+
+
+def inject(book: nbformat.NotebookNode, parameters: dict[str, Any], name: str = "notebook") -> None:
+    """Put a cell of assignments into `book`. Raises BadInput for undeclared parameters."""
+    if not parameters:
+        return
+    tagged = [i for i, cell in enumerate(book.cells) if TAG in _tags(cell)]
+    if not tagged:
+        raise BadInput(f"{name}: takes no parameters (no cell is tagged {TAG!r})")
+    names = declared(book.cells[tagged[0]].source)
+    for key in parameters:
+        if key not in names:
+            there = ", ".join(sorted(names))[:200]
+            raise BadInput(f"-p {key}: {name} has no such parameter; it takes: {there}")
+    source = "\n".join(f"{key} = {value!r}" for key, value in parameters.items())
+    cell = nbformat.v4.new_code_cell(source, metadata={"tags": ["injected-parameters"]})
+    book.cells.insert(tagged[0] + 1, cell)
+
+
+def declared(source: str) -> set[str]:
+    """Names that the lines of a parameters cell assign."""
+    names = (line.partition("=")[0].split(":")[0].strip() for line in source.splitlines())
+    return {name for name in names if name.isidentifier()}
+
+
+def _fault(book: nbformat.NotebookNode) -> str:
+    for place, cell in enumerate(book.cells, 1):
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                return f"cell {place} failed: {output.ename}: {output.evalue}".splitlines()[0]
+    return "the kernel died"
+
+
+def report(book: nbformat.NotebookNode) -> str:
+    """The executed notebook as one HTML page that fetches nothing; still pictures are folded."""
+    from nbconvert import HTMLExporter
+
+    book = copy.deepcopy(book)
+    book.metadata.pop("widgets", None)  # their state, as untrusted as it is useless here
+    for cell in book.cells:
+        for output in cell.get("outputs", []):
+            if "data" in output:
+                output["data"].pop(WIDGET, None)
+            if STILL in output.get("metadata", {}) and "image/png" in output["data"]:
+                image = output["data"].pop("image/png").replace("\n", "")
+                output["data"]["text/html"] = (
+                    "<details><summary>The same as a still picture</summary>"
+                    f'<img style="max-width:100%" src="data:image/png;base64,{image}"></details>'
+                )
+    exporter = HTMLExporter(require_js_url="", mathjax_url="", jquery_url="", mermaid_js_url="")
+    exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
+    return exporter.from_notebook_node(book)[0]
+
+
+def _write(path: str | Path | None, text: Any) -> str | None:
+    if path is None:
+        return None
+    try:
+        Path(path).write_text(text(), encoding="utf-8")
+    except OSError as fault:
+        raise BadInput(f"{path}: cannot write ({fault.strerror}); choose another place") from None
+    return str(path)

@@ -1,0 +1,104 @@
+"""The live pages of a notebook's kernel, served on loopback to the Jupyter server that started it.
+
+Nobody else gets an answer: every request must bear a secret that only that server can read. The
+browser sees the pages below the server's own address, whatever base address a hub gives it.
+"""
+
+import asyncio
+import atexit
+import secrets
+import threading
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import panel as pn
+
+from workbench.api.server import free_port
+from workbench.jupyter.kernels import forget, kernel_file, served_below, write
+from workbench.jupyter.reached import HOST, only_for
+from workbench.pages.files import HANDLERS, hasten
+from workbench.pages.shelf import Shelf
+from workbench.pages.shell import asked, message_page
+from workbench.pages.study import StudyPage
+from workbench.pages.study_panel import StudyPanel
+from workbench.session import Session
+from workbench.study import Study
+
+START = 60.0  # seconds the server may take to start
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A study that a cell shows."""
+
+    study: Study
+    session: Session
+
+
+class KernelPages:
+    """The pages this kernel serves: one server, a page for each session, by a secret name."""
+
+    def __init__(self) -> None:
+        self.open: dict[str, Shown] = {}
+        self.name = secrets.token_urlsafe(16)
+        self.prefix = f"{served_below()}/kernel/{self.name}"
+        self.secret = secrets.token_urlsafe(32)
+        self.port = 0
+        self.shelf = Shelf()
+
+    def address(self, study: Study, session: Session) -> str:
+        """The path at which the Jupyter server shows it; our server starts with the first."""
+        known = next((name for name, kept in self.open.items() if kept.session is session), None)
+        name = known or secrets.token_urlsafe(16)
+        self.open[name] = Shown(study, session)
+        if not self.port:
+            self.start()
+        return f"{self.prefix}/study?name={name}"
+
+    def start(self) -> None:
+        """Serve from a thread of its own; the Jupyter server is told where by a file."""
+        ready = threading.Event()
+        thread = threading.Thread(
+            target=lambda: asyncio.run(self._serve(ready)), name="kernel pages", daemon=True
+        )
+        thread.start()
+        if not ready.wait(START):
+            raise OSError("the kernel's pages did not start")
+        file = kernel_file(self.name)
+        write(file, {"port": self.port, "secret": self.secret})
+        atexit.register(forget, file)
+
+    async def _serve(self, ready: threading.Event) -> None:
+        port = free_port()
+        # No pn.extension() here: it would make the notebook ask other hosts for its scripts.
+        server = pn.serve(
+            {"study": self._page},
+            address=HOST,
+            port=port,
+            prefix=self.prefix,
+            websocket_origin=[f"{HOST}:{port}"],
+            extra_patterns=[*HANDLERS],
+            show=False,
+            start=False,
+            verbose=False,
+        )
+        hasten(server._tornado)
+        only_for(server._tornado, self.secret)
+        server.start()
+        self.port = port
+        ready.set()
+        await asyncio.Event().wait()
+
+    def _page(self) -> Any:
+        shown = self.open.get(asked("name"))
+        if shown is None:
+            return message_page("This page has gone", "Run the notebook's cell again.")
+        panel = StudyPanel(shown.study, shown.session)
+        return StudyPage(panel, self.shelf, embedded=True).page()
+
+
+@cache
+def kernel_pages() -> KernelPages:
+    """The one server of this process."""
+    return KernelPages()

@@ -1,0 +1,124 @@
+"""The catalogue page: every system, searched as one types; what is built opens its study."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from workbench.catalogue import Entry, catalogue, families, search
+from workbench.pages.shell import Shell, address, html
+
+CSS = """
+.family { margin: 28px 0 10px; display: flex; gap: 10px; align-items: baseline; }
+.family h2 { text-transform: capitalize; }
+.grid { display: grid; gap: 12px; grid-template-columns: repeat(auto-fill, minmax(300px, 1fr)); }
+.card { border: 1px solid var(--wb-line); border-radius: 12px; padding: 14px 16px; }
+.card summary { cursor: pointer; list-style: none; display: block; }
+.card summary::-webkit-details-marker { display: none; }
+.card .name { font-weight: 600; color: var(--wb-ink); }
+.card .paper { color: var(--wb-faint); font-size: 12.5px; line-height: 1.4; margin-top: 3px; }
+.card .more { margin-top: 10px; padding-top: 10px; border-top: 1px solid var(--wb-line);
+  font-size: 13px; display: grid; gap: 6px; }
+.card .more b { font-weight: 600; }
+.row { display: flex; justify-content: space-between; gap: 10px; align-items: baseline; }
+.tag { font-size: 12px; color: var(--wb-faint); white-space: nowrap; }
+a.card { display: block; color: inherit; background: var(--wb-raised); border-color: transparent; }
+a.card:hover { text-decoration: none; border-color: var(--wb-accent); }
+a.card .tag { color: var(--wb-accent); font-weight: 600; }
+a.card p { font-size: 13px; margin-top: 8px; }
+.ready { grid-template-columns: repeat(auto-fill, minmax(420px, 1fr)); }
+.none { padding: 40px 0; color: var(--wb-faint); }
+"""
+
+
+def built_card(entry: Entry, dark: bool) -> str:
+    return (
+        f'<a class="card" href="{escape(address("study", dark, slug=entry.slug))}">'
+        f'<div class="row"><span class="name">{escape(entry.title)}</span>'
+        f'<span class="tag">open →</span></div>'
+        f'<div class="paper">{escape(entry.paper)}</div><p>{escape(entry.about)}</p></a>'
+    )
+
+
+def plan_card(entry: Entry) -> str:
+    return (
+        '<details class="card"><summary>'
+        f'<div class="row"><span class="name">{escape(entry.title)}</span>'
+        '<span class="tag">not built yet</span></div>'
+        f'<div class="paper">{escape(entry.paper)}</div></summary><div class="more">'
+        f"<div><b>What will run</b><br>{escape(entry.about)}</div>"
+        f"<div><b>What must then hold</b><br>{escape(entry.claim)}</div></div></details>"
+    )
+
+
+def listing(found: Sequence[Entry], dark: bool) -> str:
+    """The cards: what can be opened first, then the rest by family."""
+    if not found:
+        return '<p class="none">No system has these words. Try fewer, or another family.</p>'
+    ready = [built_card(entry, dark) for entry in found if entry.built]
+    parts = []
+    if ready:
+        parts.append(_section("Ready to run", len(ready), "ready", ready))
+    for family in dict.fromkeys(entry.family for entry in found):
+        cards = [plan_card(e) for e in found if e.family == family and not e.built]
+        if cards:
+            parts.append(_section(family, len(cards), "", cards))
+    return "".join(parts)
+
+
+def _section(name: str, count: int, kind: str, cards: list[str]) -> str:
+    return (
+        f'<div class="family"><h2>{escape(name)}</h2><span class="tag">{count}</span></div>'
+        f'<div class="grid {kind}">{"".join(cards)}</div>'
+    )
+
+
+def catalogue_page() -> Any:
+    """The page, for one person."""
+    shell = Shell("Catalogue", "catalogue")
+    total, built = len(catalogue()), sum(entry.built for entry in catalogue())
+    words = pmui.TextInput(
+        label="Search",
+        placeholder="a name, a paper, an idea",
+        size="small",
+        width=340,
+        margin=(0, 12, 0, 0),
+    )
+    family = pmui.Select(
+        label="Family",
+        options={"all families": "", **{f: f for f in families()}},
+        size="small",
+        width=200,
+        margin=(0, 12, 0, 0),
+    )
+    state = pmui.RadioButtonGroup(
+        options={"All": "all", "Built": "built", "Not built yet": "not"},
+        value="all",
+        size="small",
+        width=300,
+        margin=(6, 0, 0, 0),
+    )
+    cards = html("", CSS)
+
+    def show(*_: Any) -> None:
+        wanted = {"all": None, "built": True, "not": False}[state.value]
+        found = search(words.value_input or "", family.value or "", wanted)
+        cards.object = listing(found, shell.dark)
+
+    words.param.watch(show, "value_input")
+    family.param.watch(show, "value")
+    state.param.watch(show, "value")
+    shell.on_dark(show)
+    head = html(
+        f"<h1>{total} systems</h1><p class='faint'>Each is a paper on parallel LLM systems. "
+        f"{built} can be run, watched and checked here today; the others say what will run and "
+        "what must then hold.</p>",
+        margin=(0, 0, 18, 0),
+    )
+    controls = pn.FlexBox(words, family, state, align_items="center", sizing_mode="stretch_width")
+    shell.page.main_width, shell.page.app_bar_width = 1560, "100%"
+    body = pn.Column(head, controls, cards, sizing_mode="stretch_width", margin=(28, 40))
+    shell.page.main = [body]
+    return shell.page

@@ -1,0 +1,86 @@
+"""The claims beside a study's views: sentence, grade, the paper's figure, ours, and a rerun."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import param
+
+from engine.core.config import Config
+from widgets.page.component import Component, with_nodes
+from workbench.pages.verdicts import Standing, Verdicts
+from workbench.study import GRADES, Study
+
+
+def claim_card(standing: Standing, stale: bool) -> dict[str, Any]:
+    """What one claim's card says; `stale`: judged for other knobs than those set now."""
+    claim, outcome = standing.claim, standing.outcome
+    kind, word = _word(standing)
+    rows = [("Paper", claim.paper)]
+    if outcome is not None:
+        rows += [("Expected", outcome.expected), ("Here", outcome.measured)]
+    if standing.fault:
+        rows.append(("Trouble", standing.fault))
+    if outcome is not None and outcome.caution:
+        rows.append(("Caution", outcome.caution))
+    if stale and outcome is not None:
+        rows.append(("Note", "judged for other knobs than these; check again"))
+    return {
+        "id": claim.id,
+        "kind": kind,
+        "word": word,
+        "grade": claim.grade,
+        "about": GRADES[claim.grade],
+        "sentence": claim.sentence,
+        "facts": [list(row) for row in rows],
+    }
+
+
+def _word(standing: Standing) -> tuple[str, str]:
+    if standing.state == "failed":
+        return "no", "✕ could not be checked"
+    if standing.state in ("waiting", "checking"):
+        return "open", "… checking" if standing.state == "checking" else "… waiting"
+    if standing.outcome is None:
+        return "open", "not checked yet"
+    return ("yes", "✓ holds here") if standing.outcome.holds else ("no", "✕ does not hold here")
+
+
+class ClaimList(Component):
+    """The column in the browser. Knows nothing; `asked` says what a person wants judged."""
+
+    _esm = with_nodes(Path(__file__))
+
+    cards = param.List(default=[])
+    limits = param.String(default="")
+    asked = param.Dict(default={})
+
+
+class Claims:
+    """The column of claims. `refresh` sends what changed; call it on the page's timer."""
+
+    def __init__(self, study: Study, verdicts: Verdicts, config: Callable[[], Config]) -> None:
+        self.study, self.verdicts, self.config = study, verdicts, config
+        self._seen: tuple[int, int] | None = None
+        self.panel = ClaimList(limits=study.limits, sizing_mode="stretch_width", margin=(16, 20))
+        self.panel.param.watch(lambda event: self.ask(event.new), "asked")
+        self.refresh()
+
+    def ask(self, asked: dict[str, Any]) -> None:
+        """Judge what a person asked for; anything else is ignored."""
+        id = asked.get("id")
+        if id == "" or id in self.verdicts.standings:
+            self.verdicts.ask(self.config(), id, fast=asked.get("fast") is not False)
+
+    def refresh(self) -> None:
+        config = self.config()
+        seen = (self.verdicts.version, id(config))
+        if seen == self._seen:
+            return
+        self._seen = seen
+        cards = [
+            claim_card(standing, standing.config is not None and standing.config != config)
+            for standing in self.verdicts.standings.values()
+        ]
+        if cards != self.panel.cards:
+            self.panel.cards = cards

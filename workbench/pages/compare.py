@@ -1,0 +1,104 @@
+"""The compare page: two runs under one cursor, what differs between them, and by how much."""
+
+from typing import Any
+
+import panel as pn
+import panel_material_ui as pmui
+
+from engine.core.run import Run
+from widgets.stage.compare import Compare
+from workbench.catalogue import catalogue, study
+from workbench.pages.shelf import Shelf
+from workbench.pages.shell import Shell, asked, html
+from workbench.pages.views_of import views_of
+
+EMPTY = (
+    "<p class='faint'>Two runs are needed. Take one of the pairs above, keep runs from a study "
+    "page, or open files on the Runs page.</p>"
+)
+
+
+class ComparePage:
+    """Two selects, what differs, and the views side by side."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf, self.shell = shelf, Shell("Compare", "compare")
+        names = list(shelf.runs)
+        self.first = pmui.Select(label="Run A", options=names, size="small", width=380)
+        self.second = pmui.Select(label="Run B", options=names, size="small", width=380)
+        self.place = pn.Column(sizing_mode="stretch_width", margin=(16, 0))
+        self.compare: Compare | None = None
+        newest: list[str | None] = [*names[-2:], None, None]
+        for select, name, other in zip(
+            self.selects, (asked("a"), asked("b")), newest, strict=False
+        ):
+            select.value = name if name in names else other
+            select.param.watch(self.show, "value")
+        self.shell.on_dark(lambda on: self.compare.dark(on) if self.compare is not None else None)
+        self.show()
+
+    @property
+    def selects(self) -> tuple[Any, Any]:
+        return self.first, self.second
+
+    def show(self, *_: Any) -> None:
+        """Lay out the two chosen runs."""
+        if self.compare is not None:
+            self.compare.stage.stop()
+            self.compare = None
+        names = [select.value for select in self.selects]
+        for select in self.selects:
+            select.visible = len(select.options) > 1
+        if None in names or names[0] == names[1]:
+            self.place.objects = [html(EMPTY)]
+            return
+        runs = [self.shelf.get(name) for name in names]
+        self.compare = Compare(runs, views_of(runs[0].log), names)
+        self.compare.dark(self.shell.dark)
+        self.place.objects = [self.compare.__panel__()]
+        self.compare.start()
+
+    def offer(self, slug: str, title: str) -> Any:
+        """A button that runs a study with its idea and with its first preset."""
+        button = pmui.Button(label=f"{title}: with and without", size="small", variant="outlined")
+
+        def run_both(_: Any) -> None:
+            button.loading = True
+            try:
+                names = [self.shelf.keep(run, name) for name, run in both(slug)]
+            finally:
+                button.loading = False
+            for select, name in zip(self.selects, names, strict=True):
+                select.options = list(self.shelf.runs)
+                select.value = name
+
+        button.on_click(run_both)
+        return button
+
+    def page(self) -> Any:
+        built = [entry for entry in catalogue() if entry.built]
+        offers = [self.offer(e.slug, e.title) for e in built if study(e.slug).presets]
+        head = html(
+            "<h1>Compare</h1><p class='faint'>Two runs on one axis: scrub one, both follow.</p>"
+        )
+        self.shell.page.param.update(main_width=1800, app_bar_width="100%")
+        body = pn.Column(
+            head,
+            pn.FlexBox(*offers, sizing_mode="stretch_width", margin=(14, 0, 4, 0)),
+            pn.Row(self.first, self.second, margin=(4, 0)),
+            self.place,
+            sizing_mode="stretch_width",
+            margin=(28, 40),
+        )
+        self.shell.page.main = [body]
+        return self.shell.page
+
+
+def both(slug: str) -> list[tuple[str, Run]]:
+    """The study at its own setting and at its first preset, run to the end."""
+    chosen = study(slug)
+    preset = next(iter(chosen.presets))
+    configs = {slug: chosen.config, f"{slug}: {preset}": chosen.configured({}, preset)}
+    return [
+        (name, Run.execute(chosen.driver, config, study=slug)) for name, config in configs.items()
+    ]

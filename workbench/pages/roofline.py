@@ -1,0 +1,163 @@
+"""The roofline page: this machine's roofs, every kernel a point, and a described device beside."""
+
+from functools import partial
+from html import escape
+from typing import Any, cast
+from urllib.parse import urlencode
+
+import panel as pn
+import panel_material_ui as pmui
+
+from engine.core.config import Config, update
+from engine.core.errors import BadInput
+from engine.core.run import Live
+from engine.hardware import device, devices
+from engine.kernels.experiments.sweep import NONE, Sweep, run
+from widgets.export.downloads import downloads
+from widgets.knobs.knobs import Knobs
+from widgets.stage.host import Stage, every
+from workbench.pages.actions import actions, kept
+from workbench.pages.addresses import config_of, query_of
+from workbench.pages.shelf import Shelf
+from workbench.pages.shell import Shell, html
+from workbench.pages.study_panel import views
+from workbench.session import Session, changed
+
+PLACE = "roofline"
+LOOK = 50  # milliseconds between looks at what runs
+TRIES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("Every kernel", {"operator": "all"}),
+    ("Decode attention, long contexts", {"operator": "paged_attention", "operator.context": 16384}),
+    ("One row is memory's, 512 arithmetic's", {"operator": "matmul", "operator.rows": 1}),
+    ("A norm that stays in cache", {"operator": "norm", "operator.rows": 16, "inputs": "warm"}),
+)
+ABOUT = (
+    "Each point is a kernel, run here and now: left of a ridge memory binds it, right of it "
+    "arithmetic. Roofs are measured on this machine (solid) or come from a data sheet (thin). "
+    "Hollow points are modelled on the device chosen beside. Other work on this machine, a "
+    "decoding live engine too, lowers what is measured."
+)
+
+
+class RooflinePage:
+    """Knobs left, the roofline in the middle."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf, self.shell = shelf, Shell("Roofline", PLACE)
+        self._refresh = False  # whether the next run measures the machine again
+        self.session = Session(self._run, Sweep(), study=PLACE)
+        asked = asked_config()
+        self.session.config = asked
+        self.knobs = Knobs(self.session.config, self._turned, slug=PLACE, start=Sweep())
+        self.stage = Stage(("roofline",))
+        self.beside = pmui.Select(
+            label="Device beside", options=[NONE, *devices()], size="small",
+            value=asked.beside or NONE, sizing_mode="stretch_width", margin=(4, 0, 10, 0),
+        )  # fmt: skip
+        self.fault = html("", visible=False, margin=(0, 0, 12, 0))
+        tries = [(label, partial(self._try, changes)) for label, changes in TRIES]
+        self.actions = actions(tries, [("Keep for comparing", self._keep)])
+        self._shown: Any = None
+        self._timer: Any = None
+        self.beside.param.watch(self._chosen, "value")
+
+    def _run(self, config: Config, live: Live) -> None:
+        refresh, self._refresh = self._refresh, False
+        run(cast(Sweep, config), live, refresh)
+
+    def _measure(self, _: Any) -> None:
+        self._refresh = True
+        self.session.begin()
+
+    def _chosen(self, event: Any) -> None:
+        if event.new and event.new != (self.session.config.beside or NONE):
+            self.turn({"beside": event.new})
+
+    def turn(self, changes: dict[str, Any]) -> None:
+        """Set knobs from outside the control panel."""
+        config = update(self.session.config, changes)
+        self.knobs.set(config, tell=True)
+
+    def _turned(self, config: Config) -> None:
+        self.session.become(config)
+        wanted = getattr(config, "beside", "") or NONE
+        if wanted in self.beside.options and self.beside.value != wanted:
+            self.beside.value = wanted
+        location = pn.state.location
+        if location is not None:
+            theme = {"theme": "dark"} if self.shell.dark else {}
+            location.search = "?" + urlencode({**query_of(Sweep(), config), **theme})
+
+    def look(self) -> None:
+        """Follow the newest run and say what went wrong."""
+        newest = self.session.run
+        if newest is not self._shown:
+            self._shown = newest
+            self.stage.open(newest)
+        failure = newest.failure if newest is not None else None
+        text = f'<p style="color:var(--wb-wrong)">{escape(str(failure))}</p>' if failure else ""
+        if self.fault.object != text:
+            self.fault.param.update(object=text, visible=bool(text))
+
+    def _keep(self) -> None:
+        newest = self.session.run
+        if newest is not None:
+            differing = changed(Sweep(), self.session.config)
+            words = ", ".join(f"{path}={after}" for path, (_, after) in differing.items())
+            self.shelf.keep(newest, f"{PLACE}: {words}" if words else PLACE)
+            self.actions.note = kept(self.shell.dark)
+
+    def _try(self, changes: dict[str, Any]) -> None:
+        self.knobs.set(update(Sweep(beside=self.session.config.beside), changes), tell=True)
+
+    def start(self) -> None:
+        """Follow the run from now on, in the page this is called from."""
+        self.stage.start()
+        self._timer = every(LOOK, self.look)
+
+    def close(self, *_: Any) -> None:
+        self.session.close()
+
+    def page(self) -> Any:
+        if self.session.run is None:
+            self.session.begin()
+        self.look()
+        self.shell.on_dark(self._dark)
+        self.shell.page.param.update(sidebar_width=300)
+        again = pmui.Button(label="Measure the roofs again", size="small", variant="text")
+        again.on_click(self._measure)
+        parts = self.beside, self.knobs.panel, again
+        self.shell.page.sidebar = [pn.Column(*parts, margin=(12, 16), sizing_mode="stretch_width")]
+        head = html(f"<h1>Roofline</h1><p>{ABOUT}</p>", margin=(0, 0, 12, 0))
+        files = downloads(
+            lambda: self.session.runs[-1].log, (PLACE,), title=PLACE,
+            is_dark=lambda: self.shell.dark,
+        )  # fmt: skip
+        self.shell.on_dark(files.dark)
+        self.shell.page.main = [
+            pn.Column(
+                head, self.actions, self.fault, *views(self.stage), files,
+                sizing_mode="stretch_width", margin=(24, 28),
+            )
+        ]  # fmt: skip
+        pn.state.onload(self.start)
+        pn.state.on_session_destroyed(self.close)
+        return self.shell.page
+
+    def _dark(self, on: bool) -> None:
+        self.stage.dark(on)
+        self.knobs.dark(on)
+
+
+def asked_config() -> Sweep:
+    """The sweep of the address. Raises BadInput for knobs that do not fit."""
+    query = {
+        name: values[0].decode("utf-8", "replace")
+        for name, values in (pn.state.session_args or {}).items()
+    }
+    config = config_of(Sweep(), query)
+    if not isinstance(config, Sweep):
+        raise BadInput("roofline: this address carries another page's knobs")
+    if config.beside not in ("", NONE):
+        device(config.beside)  # says which there are
+    return config

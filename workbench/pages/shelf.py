@@ -1,0 +1,133 @@
+"""The shelf: runs an app keeps for looking at again and comparing, and those its pages show now."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from engine.core.errors import BadInput
+from engine.core.run import Run
+from workbench.pages.allowance import Allowance
+from workbench.pages.run_files import inside
+from workbench.session import Session
+from workbench.trace_in import open_log
+
+KEEP = 24  # runs; the oldest go first
+EVENTS = 8_000_000  # kept in all of them together, unless one alone is longer
+PAGES = 32  # study pages open at once, each with runs of its own
+
+
+class Shelf:
+    """Named runs, recorded or live, shared by the pages of one app.
+
+    `root`: the folder whose run files an address may name; None where it may name none.
+    """
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root
+        self.runs: dict[str, Run] = {}
+        self.shown: dict[str, Session] = {}  # the sessions of open pages
+        self.people: dict[str, Allowance] = {}  # of those who have pages open, by name
+        self._read: dict[tuple[Path, int, int], str] = {}  # file, time of change, bytes -> name
+        self.version = 0  # grows with every change; readers look at it
+        self._lock = threading.Lock()
+
+    def keep(self, run: Run, name: str) -> str:
+        """Put a run on the shelf under `name` (numbered where taken); returns the name it got."""
+        with self._lock:
+            taken = next((n for n, kept in self.runs.items() if kept is run), None)
+            if taken is not None:
+                return taken
+            unique, number = name, 2
+            while unique in self.runs:
+                unique, number = f"{name} ({number})", number + 1
+            self.runs[unique] = run
+            while len(self.runs) > KEEP or (len(self.runs) > 1 and self._events() > EVENTS):
+                del self.runs[next(iter(self.runs))]
+            self.version += 1
+            return unique
+
+    def open(self, path: str | Path) -> str:
+        """Read a run file, or another tool's trace, onto the shelf. Raises BadInput."""
+        run = Run(open_log(path))
+        run.path = Path(path)
+        return self.keep(run, Path(path).name)
+
+    def file(self, asked: str) -> str:
+        """The name of the run in a file below `root`, read unless it was. Raises BadInput."""
+        known = next((n for n, run in self.runs.items() if str(run.path) == asked), None)
+        if known is not None:
+            return known
+        if self.root is None:
+            raise BadInput(f"run file {asked[:80]!r}: not open here")
+        path = inside(self.root, asked)
+        stat = path.stat()
+        mark = (path, stat.st_mtime_ns, stat.st_size)
+        name = self._read.get(mark)
+        if name not in self.runs:
+            name = self._read[mark] = self.open(path)
+        return name
+
+    def _events(self) -> int:
+        return sum(len(run.log) for run in self.runs.values())
+
+    def check_room(self, person: str = "") -> None:
+        """Raises BadInput where as many study pages are open as may be, by one or by all."""
+        if len(self.shown) >= PAGES:
+            raise BadInput(f"study: {PAGES} pages are open here already; close one, then reload")
+        if person in self.people:
+            self.people[person].check_room()
+
+    def show(self, session: Session, person: str = "") -> str:
+        """A page of `person` (one of the unnamed, unless given) shows this session from now on;
+        returns the name it is listed by."""
+        if person:
+            self.people.setdefault(person, Allowance()).enter(session)
+        with self._lock:
+            number = 1
+            while (name := f"{session.study} #{number}") in self.shown or name in self.runs:
+                number += 1
+            self.shown[name] = session
+            return name
+
+    def hide(self, name: str) -> None:
+        """The page has gone."""
+        session = self.shown.pop(name, None)
+        for person, allowance in list(self.people.items()):
+            if session in allowance.sessions:
+                allowance.leave(session)
+            if not allowance.sessions:
+                del self.people[person]
+
+    def named(self, name: str) -> str:
+        """The name on the shelf of the run listed as `name`; that of an open page is put there.
+
+        Raises BadInput where there is none.
+        """
+        session = self.shown.get(name)
+        if session is not None and session.run is not None:
+            return self.keep(session.run, session.study)
+        self.get(name)
+        return name
+
+    def listing(self) -> list[dict[str, Any]]:
+        """The runs of open pages, then those kept that are in no file; the newest first."""
+        live = {name: session.run for name, session in self.shown.items() if session.run}
+        kept = {n: r for n, r in self.runs.items() if r.path is None and r not in live.values()}
+        return [
+            {"name": name, "study": _study(run), "state": run.state, "events": len(run.log)}
+            for runs in (live, kept)
+            for name, run in reversed(runs.items())
+        ]
+
+    def get(self, name: str) -> Run:
+        """The run of that name. Raises BadInput listing what there is."""
+        try:
+            return self.runs[name]
+        except KeyError:
+            there = ", ".join(self.runs) or "the shelf is empty"
+            raise BadInput(f"run {name!r}: not on the shelf; {there}") from None
+
+
+def _study(run: Run) -> str:
+    header = run.log.opened
+    return header.study if header is not None else ""

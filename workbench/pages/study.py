@@ -1,0 +1,114 @@
+"""A study's page: knobs left, views in the middle, claims right, the address carrying it all."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+import panel as pn
+
+from engine.core.config import Config
+from engine.core.errors import BadInput
+from widgets.export.downloads import downloads
+from workbench.catalogue import entry, study
+from workbench.pages.actions import actions, kept
+from workbench.pages.addresses import config_of, query_of
+from workbench.pages.people import person
+from workbench.pages.shelf import Shelf
+from workbench.pages.shell import Shell, asked, framed
+from workbench.pages.study_panel import StudyPanel, views
+from workbench.session import changed, study_session
+
+
+def asked_study() -> StudyPanel:
+    """The study the address names, with the knobs it carries. Raises BadInput."""
+    slug = asked("slug")
+    if not slug:
+        raise BadInput("study: none named; choose one from the catalogue")
+    chosen = study(slug)
+    query = {
+        name: values[0].decode("utf-8", "replace")
+        for name, values in (pn.state.session_args or {}).items()
+    }
+    session = study_session(chosen, config_of(chosen.configured({}, asked("preset")), query))
+    return StudyPanel(chosen, session)
+
+
+class StudyPage:
+    """A study's panel in the app's frame. `embedded`: alone in a notebook's cell."""
+
+    def __init__(self, panel: StudyPanel, shelf: Shelf, *, embedded: bool = False) -> None:
+        self.panel, self.shelf, self.embedded = panel, shelf, embedded
+        self.row = entry(panel.study.slug)
+        self.shell = Shell(self.row.title, "study", bare=embedded)
+        keep = [] if embedded else [("Keep for comparing", self._keep)]
+        self.actions = actions(panel.tries(), [("Run again, paused", self._again), *keep])
+        if not embedded:
+            panel.on_turned = self._address
+
+    def _address(self, config: Config) -> None:
+        """Put every knob that differs into the address."""
+        location = pn.state.location
+        if location is not None:
+            theme = {"theme": "dark"} if self.shell.dark else {}
+            knobs = query_of(self.panel.study.config, config)
+            query = {"slug": self.row.slug, **knobs, **theme, **framed()}
+            location.search = "?" + urlencode(query)
+
+    def _keep(self) -> None:
+        run = self.panel.session.run
+        if run is not None:
+            differing = changed(self.panel.study.config, self.panel.session.config)
+            words = ", ".join(f"{path}={after}" for path, (_, after) in differing.items())
+            self.shelf.keep(run, f"{self.row.slug}: {words}" if words else self.row.slug)
+            self.actions.note = kept(self.shell.dark)
+
+    def _again(self) -> None:
+        self.panel.session.begin(paused=True)
+        self.panel.look()
+
+    def _downloads(self) -> Any:
+        run = self.panel.session
+        row = downloads(
+            lambda: run.runs[-1].log,
+            self.panel.study.views,
+            title=self.row.slug,
+            is_dark=lambda: self.shell.dark,
+        )
+        self.shell.on_dark(row.dark)
+        return row
+
+    def page(self) -> Any:
+        panel, shell = self.panel, self.shell
+        self.shelf.check_room(person())
+        if panel.session.run is None:
+            panel.session.begin(paused=asked("paused") == "true")
+        panel.look()
+        shell.on_dark(panel.dark)
+        shell.page.param.update(
+            sidebar_width=300,
+            contextbar_width=340,
+            contextbar_open=not self.embedded and not shell.narrow,
+            contextbar_variant="persistent",
+        )
+        knobs = pn.Column(panel.knobs.panel, margin=(12, 16), sizing_mode="stretch_width")
+        shell.page.sidebar = [knobs]
+        shell.page.contextbar = [panel.claims.panel]
+        shell.page.main = [
+            pn.Column(
+                panel.heading(self.row),
+                self.actions,
+                panel.fault,
+                *views(panel.stage),
+                self._downloads(),
+                sizing_mode="stretch_width",
+                margin=(24, 28),
+            )
+        ]
+        pn.state.onload(panel.start)
+        if not self.embedded:
+            name = self.shelf.show(panel.session, person())
+            pn.state.on_session_destroyed(lambda _: self._gone(name))
+        return shell.page
+
+    def _gone(self, name: str) -> None:
+        self.shelf.hide(name)
+        self.panel.close()

@@ -1,0 +1,127 @@
+"""A study as a person uses it, in the app or a notebook: knobs, views, claims, one session."""
+
+from collections.abc import Callable
+from functools import partial
+from html import escape
+from typing import Any
+
+from engine.core.config import Config
+from engine.core.run import Run
+from widgets.knobs.knobs import Knobs
+from widgets.page.together import together
+from widgets.stage.host import Stage, every
+from workbench.catalogue import Entry
+from workbench.pages.claims import Claims
+from workbench.pages.shell import html
+from workbench.pages.verdicts import Verdicts
+from workbench.session import Session
+from workbench.study import Changes, Study
+
+GLANCE = 5.0  # seconds: a run over sooner is replayed, slowly enough to be seen
+LOOK = 25  # milliseconds between looks at what runs
+FOOT = {
+    "position": "sticky",
+    "bottom": "0",
+    "z-index": "5",
+    "background": "var(--wb-paper)",
+    "border-top": "1px solid var(--wb-line)",
+}
+CSS = """
+.top { display: grid; gap: 6px; } .top p { font-size: 14px; }
+.paper { font-size: 13px; color: var(--wb-faint); }
+"""
+
+
+class StudyPanel:
+    """The parts of a study's page. `on_turned`: whoever hosts it hears every new config."""
+
+    def __init__(self, chosen: Study, session: Session) -> None:
+        self.study, self.session = chosen, session
+        self.verdicts = Verdicts(chosen, session.seed)
+        self.knobs = Knobs(session.config, self._turned, slug=chosen.slug, start=chosen.config)
+        self.stage = Stage(chosen.views)
+        self.claims = Claims(chosen, self.verdicts, lambda: self.session.config)
+        self.fault = html("", visible=False, margin=(0, 0, 12, 0))
+        self.on_turned: Callable[[Config], None] = lambda config: None
+        self._shown: Any = None
+        self._timer: Any = None
+        self._replayed = False
+
+    def start(self) -> None:
+        """Follow the run from now on, in the page this is called from."""
+        self.stage.start()
+        self._timer = every(LOOK, self.look)
+
+    def close(self, *_: Any) -> None:
+        """Stop what runs; the page has gone."""
+        self.session.close()
+        self.verdicts.close()
+
+    def turn(self, changes: Changes) -> None:
+        """Set knobs from outside the control panel, on the study's own config."""
+        self.knobs.set(self.study.configured(changes), tell=True)
+
+    def _turned(self, config: Config) -> None:
+        self.session.become(config)
+        self.look()
+        self.on_turned(config)
+
+    def look(self) -> None:
+        """Follow the session: its newest run, its end, the claims judged meanwhile."""
+        run = self.session.run
+        self.session.tend()
+        if run is not self._shown:
+            self._shown = run
+            with together():
+                self.stage.open(run)
+                if run is not None and run.config is not self.knobs.config:
+                    self.knobs.set(run.config)  # turned from a notebook's code
+        if run is not None and run.state == "closed":
+            self._ended(run)
+        elif run is None:
+            self._tell(self.session.said)
+        self.claims.refresh()
+
+    def _ended(self, run: Run) -> None:
+        """Say what went wrong; replay the first run where it was over before anyone could look."""
+        failure = str(run.failure) if run.failure is not None else self.session.said
+        self._tell(failure)
+        header = run.log.opened
+        brief = header is not None and (header.clock == "virtual" or run.log.duration < GLANCE)
+        if not self._replayed and brief:
+            self.stage.cursor.duration = run.log.duration  # the stage's next tick may be late
+            self.stage.cursor.fit()
+            self.stage.cursor.play()
+        self._replayed = True
+
+    def _tell(self, failure: str) -> None:
+        """Show the sentence above the views; nothing for ""."""
+        if self.fault.visible != bool(failure):
+            text = f'<p style="color:var(--wb-wrong)">{escape(failure)}</p>'
+            self.fault.param.update(object=text, visible=bool(failure))
+
+    def tries(self) -> list[tuple[str, Callable[[], None]]]:
+        """What to try: each label, and what sets the knobs to that interesting place."""
+        return [(label, partial(self.turn, changes)) for label, changes in self.study.tries]
+
+    def heading(self, row: Entry) -> Any:
+        """Name, paper, what happens."""
+        arxiv = f" · arXiv {escape(row.arxiv)}" if row.arxiv else ""
+        text = (
+            f'<div class="top"><h1>{escape(self.study.title or row.title)}</h1>'
+            f'<div class="paper">{escape(row.paper)}{arxiv}</div>'
+            f"<p>{escape(self.study.about)}</p></div>"
+        )
+        return html(text, CSS, margin=(0, 0, 12, 0))
+
+    def dark(self, on: bool) -> None:
+        self.stage.dark(on)
+        self.knobs.dark(on)
+
+
+def views(stage: Stage) -> list[Any]:
+    """The views, and the transport, which stays in sight at the foot of the page."""
+    stage.hosted()
+    stage.tick()  # so that the page arrives with a picture in it
+    stage.transport.bar.styles = FOOT
+    return [*map(stage.card, stage.feeds), stage.transport.bar]

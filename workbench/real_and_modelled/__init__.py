@@ -1,0 +1,1 @@
+"""A real run beside its modelled twin: calibration and comparison."""

@@ -23,7 +23,7 @@ from engine.training.trainer.run import run
 from tests.engine.distributed.test_fleet import WORK
 from tests.engine.distributed.test_launch import alive
 from tests.engine.models.small import raw
-from tests.engine.training.test_faults import SHORT, TWO, losses
+from tests.engine.training.trainer.test_faults import SHORT, TWO, losses
 
 WORKS = "tests.engine.distributed.works"
 pytestmark = pytest.mark.filterwarnings("ignore")

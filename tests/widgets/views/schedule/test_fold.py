@@ -1,0 +1,165 @@
+"""Schedules from spans: rows, idle time, layers, what is left out, memory and the critical path."""
+
+import numpy as np
+import pytest
+
+from engine.core.events import Level, Mark
+from tests.widgets.views.schedule.made import log, pipeline, span
+from widgets.canvas.packing import pack
+from widgets.views.schedule.detail import MOST, reduce
+from widgets.views.schedule.fold import Schedule
+
+
+def folded(made):
+    fold = Schedule()
+    for event in made:
+        fold.add(event)
+    return fold.frame()
+
+
+def figures(made):
+    return dict(folded(made)["figures"])
+
+
+@pytest.mark.parametrize(("stages", "batches"), [(4, 8), (3, 9), (8, 16)])
+def test_the_idle_share_of_a_1f1b_pipeline_is_the_textbook_one(stages, batches):
+    """With equal passes the bubble is (p - 1) / (m + p - 1) of the total, (p - 1) / m of ideal."""
+    frame = folded(pipeline(stages, batches))
+    shown = dict(frame["figures"])
+    total = (stages - 1) / (batches + stages - 1)
+    assert float(shown["idle of total"].rstrip(" %")) == pytest.approx(100 * total, rel=5e-3)
+    ideal = (stages - 1) / batches
+    assert float(shown["idle of ideal"].rstrip(" %")) == pytest.approx(100 * ideal, rel=5e-3)
+    assert shown["makespan"] == f"{2 * (batches + stages - 1)} s"
+
+
+def test_time_in_which_a_lane_does_two_things_counts_once_and_idle_spans_do_not():
+    made = log(
+        span("a", "step", 0.0, 4.0), span("a", "part", 1.0, 2.0), span("a", "part", 3.0, 5.0),
+        span("a", "idle", 5.0, 10.0), span("a", "tail", 9.0, 10.0),
+    )  # fmt: skip
+    assert figures(made)["idle of total"] == "40 %" and figures(made)["busiest: a"] == "6 s"
+
+
+def test_lanes_are_those_of_the_header_in_its_order_with_the_empty_ones():
+    made = log(span("b", "F", 0, 1), span("other", "F", 0, 1), lanes=["c", "b"])
+    frame = folded(made)
+    assert frame["names"] == ["c", "b"] and frame["span_row"].tolist() == [1]
+    assert dict(frame["figures"])["idle of total"] == "50 %"
+
+
+def test_links_are_not_ranks_that_stand_idle():
+    made = log(
+        span("rank 0", "F", 0, 2), span("rank 1", "F", 2, 4), span("link 0 to 1", "send", 1, 2),
+        lanes=["rank 0", "rank 1", "link 0 to 1"],
+    )  # fmt: skip
+    assert figures(made)["idle of total"] == "50 %"
+    assert figures(made)["busiest: rank 0"] == "2 s"
+    assert figures(log(span("link 0 to 1", "send", 0, 2)))["idle of total"] == "0 %"
+
+
+def test_without_a_header_lanes_that_differ_in_a_number_stand_in_its_order():
+    made = log(span("rank 10", "F", 0, 1), span("link", "send", 0, 2), span("rank 2", "F", 0, 3))
+    frame = folded(made)
+    assert frame["names"] == ["rank 2", "rank 10", "link"]
+    assert frame["span_row"].tolist() == [1, 2, 0]
+
+
+def test_a_microbatch_is_one_task_in_every_lane_and_a_request_keeps_its_name():
+    made = log(
+        span("a", "F", 0, 1, mb=3), span("b", "B", 1, 2, mb=3), span("b", "F", 2, 3, task="r7"),
+        span("b", "F", 3, 4, mb=4),
+    )  # fmt: skip
+    frame = folded(made)
+    task = frame["span_task"]
+    assert task[0] == task[1] != task[3] and frame["tasks"] == ["mb 3", "r7", "mb 4"]
+
+
+def test_a_measured_span_is_held_against_its_modelled_one():
+    made = log(
+        span("a", "F", 0.0, 1.2, mb=0), span("a", "F", 1.2, 2.0, mb=1),
+        span("a", "F", 0.0, 1.0, mb=0, grade="modelled"),
+        span("a", "B", 1.0, 9.0, grade="modelled"),
+    )  # fmt: skip
+    shown = reduce(folded(made), {})
+    errors = {
+        (shown["span_layer"][i], shown["span_task"][i]): float(e)
+        for i, e in enumerate(shown["span_error"])
+    }
+    assert errors[0, 0] == pytest.approx(0.2) and np.isnan(errors[0, 1]) and np.isnan(errors[1, 0])
+    assert shown["layers"] == 2 and not shown["modelled"]
+    # Of what was measured, and of the clock beside it.
+    assert dict(shown["figures"]) == {
+        "makespan": "2 s", "idle of total": "0 %",
+        "modelled makespan": "9 s", "modelled idle of total": "0 %",
+    }  # fmt: skip
+
+
+def test_the_virtual_clock_makes_everything_modelled():
+    assert folded(log(span("a", "F", 0, 1), clock="virtual"))["modelled"]
+    assert folded(log(span("a", "F", 0, 1, grade="modelled")))["modelled"]
+
+
+def test_spans_that_overlap_stand_in_rows_of_their_own():
+    made = log(
+        span("a", "step", 0, 4), span("a", "x", 0, 2), span("a", "y", 2, 4), span("b", "z", 0, 4)
+    )
+    shown = reduce(folded(made), {})
+    names = [shown["kinds"][kind] for kind in shown["span_kind"]]
+    depth = dict(zip(names, shown["span_depth"].tolist(), strict=True))
+    assert depth == {"step": 0, "x": 1, "y": 1, "z": 0} and shown["deep"].tolist() == [2, 1]
+
+
+def test_too_many_spans_are_put_together_and_none_is_lost_from_the_count():
+    count, each = 3 * MOST, 1e-3
+    made = log(*(span("a", "xy"[i % 7 == 0], i * each, (i + 0.5) * each) for i in range(count)))
+    frame = folded(made)
+    shown = reduce(frame, {})
+    assert len(shown["span_row"]) <= MOST and shown["total"] == count
+    assert shown["span_count"].sum() == count
+    drawn = (shown["span_stop"] - shown["span_start"]).sum()
+    assert drawn == pytest.approx(count * each / 2, rel=0.02)  # half idle, and it shows
+    assert shown["deep"].tolist() == [1]
+    near = reduce(frame, {"start": 1.0, "stop": 1.5, "first": 0, "last": 1})
+    assert (near["span_count"] == 1).all() and len(near["span_row"]) > 500
+
+
+def test_memory_is_stacked_by_kind_and_keeps_its_peak_when_thinned():
+    levels = [Level(0.001 * i, "a", "memory/buffers", float(i % 5)) for i in range(20_000)]
+    levels[12_345] = Level(12.345, "a", "memory/buffers", 99.0)
+    made = log(span("a", "F", 0, 20), Level(0, "a", "memory/weights", 10.0), *levels,
+               memory_limit=200)  # fmt: skip
+    shown = reduce(folded(made), {})
+    assert shown["memory_kinds"] == ["weights", "buffers"] and shown["memory_limit"] == 200
+    assert shown["memory_peak"].tolist() == [109.0]
+    assert shown["memory_value"].shape[1] <= 1500
+    assert shown["memory_value"].sum(axis=0).max() == 109.0
+
+
+def test_the_critical_path_follows_what_the_end_waited_for():
+    made = log(
+        span("a", "F", 0, 2, mb=0), span("b", "F", 2, 3, mb=0), span("a", "F", 2, 6, mb=1),
+        span("b", "F", 6, 7, mb=1), span("b", "B", 7, 8, mb=0), span("c", "x", 0, 1),
+        lanes=["a", "b", "c"],
+    )  # fmt: skip
+    shown = reduce(folded(made), {"critical": True})
+    path = list(zip(shown["path_row"].tolist(), shown["path_start"].tolist(), strict=True))
+    assert path == [(0, 0.0), (0, 2.0), (1, 6.0), (1, 7.0)]
+    assert shown["path_note"] == "critical path: 4 spans, 100 % of it work"
+    assert "path_row" not in reduce(folded(made), {})
+
+
+def test_a_frame_can_be_packed_and_is_the_same_object_until_something_happens():
+    fold = Schedule()
+    for event in pipeline(3, 4, memory=True):
+        fold.add(event)
+    assert fold.frame() is fold.frame()
+    assert pack(reduce(fold.frame(), {"critical": True}))
+
+
+def test_the_plan_comes_as_text_on_one_line_with_what_was_found_of_it():
+    found = Mark(0.0, "plan", "memory limit", "rank 0 holds 9 activations")
+    frame = folded(log(found, span("a", "F", 0.0, 1.0), plan="0F0 0B0\n1F0 1B0"))
+    assert frame["plan"] == "0F0 0B0; 1F0 1B0"
+    assert frame["said"] == [["memory limit", "rank 0 holds 9 activations"]]
+    assert folded(pipeline(2, 2))["plan"] == ""

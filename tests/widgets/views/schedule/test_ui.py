@@ -1,0 +1,134 @@
+"""The schedule in a real browser."""
+
+import pytest
+
+from engine.core.events import Level, Mark, Span
+from tests.widgets.browser import colours, move, open_page, settle
+from tests.widgets.views.schedule.made import log, pipeline, span
+from widgets.canvas.packing import pack
+from widgets.export.replay import static_html, static_view
+from widgets.view import view
+
+pytestmark = pytest.mark.ui
+CANVAS = ".pw-surface canvas"
+ATTACK = "<img src=x onerror=alert(1)>"
+
+
+def shown(browser, made, **how):
+    return open_page(browser, static_view(view("schedule"), made, bar=False, **how))
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_draws_and_asks_for_nothing_outside(browser, dark):
+    page, seen = shown(browser, pipeline(4, 8, memory=True, memory_limit=20.0), is_dark=dark)
+    assert colours(page, CANVAS) > 20
+    figures = page.locator(".pw-figures").inner_text()
+    assert "makespan" in figures and "idle of ideal" in figures and "NaN" not in figures
+    assert seen.requests == [] and seen.errors == []
+    page.context.close()
+
+
+def test_the_pointer_says_the_span_and_lights_its_microbatch_everywhere(browser):
+    page, seen = shown(browser, pipeline(2, 2))
+    chosen = []
+    page.expose_function("heard", lambda owner: chosen.append(owner))
+    page.evaluate("document.addEventListener('workbench-chosen', (e) => heard(e.detail))")
+    box = page.locator(CANVAS).bounding_box()
+    move(page, CANVAS, 96 + (box["width"] - 104) * 0.5 / 6, 20)
+    page.wait_for_timeout(100)
+    words = page.locator(".pw-tip").inner_text()
+    assert "F, mb 0" in words and "rank 0: 1 s" in words
+    assert chosen[-1] == "mb 0"
+    move(page, CANVAS, 96 + (box["width"] - 104) * 2.5 / 6, 20)  # waits for the other rank
+    assert "rank 0: idle for 1 s" in page.locator(".pw-tip").inner_text()
+    assert seen.errors == []
+    page.context.close()
+
+
+def test_a_measured_span_says_how_far_from_its_modelled_one_it_is(browser):
+    made = log(
+        span("rank 0", "F", 0.0, 1.2, mb=0), span("rank 0", "F", 1.2, 2.0, mb=1),
+        span("rank 0", "F", 0.0, 1.0, mb=0, grade="modelled"),
+        span("rank 0", "F", 1.0, 2.0, mb=1, grade="modelled"),
+    )  # fmt: skip
+    page, seen = shown(browser, made)
+    box = page.locator(CANVAS).bounding_box()
+    move(page, CANVAS, 96 + (box["width"] - 104) * 0.3, 10)
+    page.wait_for_timeout(100)
+    assert "modelled 1 s: took 20 % more" in page.locator(".pw-tip").inner_text()
+    words = set()
+    for y in range(14, 60, 3):  # under it, hatched
+        move(page, CANVAS, 96 + (box["width"] - 104) * 0.3, y)
+        page.wait_for_timeout(30)
+        words.add(page.locator(".pw-tip").inner_text().split("rank")[0].strip())
+    assert "F, mb 0 (modelled)" in words
+    assert "modelled makespan" in page.locator(".pw-figures").inner_text()
+    assert "modelled" in page.locator(".pw-legend").inner_text() and seen.errors == []
+    page.context.close()
+
+
+def test_the_critical_path_can_be_shown(browser):
+    page, seen = shown(browser, pipeline(4, 4))
+    before = page.evaluate(f"document.querySelector('{CANVAS}').toDataURL()")
+    page.get_by_text("Critical path").click()
+    settle(page)
+    assert page.evaluate(f"document.querySelector('{CANVAS}').toDataURL()") != before
+    assert "critical path: " in page.locator(".pw-said").inner_text()
+    assert seen.errors == []
+    page.context.close()
+
+
+def test_the_height_follows_a_drag_and_the_keys_and_is_as_high_as_its_lanes_before(browser):
+    page, _ = shown(browser, pipeline(4, 4))
+    height = "document.querySelector('.pw').clientHeight"
+    usual = page.evaluate(height)
+    assert usual < 400  # four lanes need no more
+    grip = page.locator(".pw-grip")
+    box = grip.bounding_box()
+    page.mouse.move(box["x"] + 50, box["y"] + 4)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 50, box["y"] + 84, steps=4)
+    page.mouse.up()
+    assert page.evaluate(height) == usual + 80
+    grip.focus()
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate(height) == usual + 56
+    assert grip.get_attribute("aria-valuenow") == str(usual + 56)
+    page.keyboard.press("Home")
+    assert page.evaluate(height) == usual
+    page.context.close()
+
+
+def test_an_empty_view_says_what_to_do(browser):
+    frame = pack(view("schedule").draw().reduce(view("schedule").fold().frame(), {}))
+    page, seen = open_page(browser, static_html("schedule", [frame], [0.0]))
+    assert "Start a run" in page.locator(".pw-empty").text_content() and seen.errors == []
+    page.context.close()
+
+
+def test_text_of_a_run_stays_text(browser):
+    made = log(
+        span(ATTACK, ATTACK, 0, 1, mb=ATTACK, other=ATTACK),
+        Level(0.5, ATTACK, f"memory/{ATTACK}", 3.0),
+    )
+    page, seen = shown(browser, made)
+    for x, y in ((20, 20), (300, 20), (600, 110)):
+        move(page, CANVAS, x, y)
+    assert page.locator(".pw img").count() == 0 and seen.errors == [] and seen.requests == []
+    page.context.close()
+
+
+def test_the_plan_can_be_copied_and_what_was_found_of_it_is_said(browser):
+    marks = [Mark(0.0, "plan", "memory limit", ATTACK), Mark(0.0, "plan", "memory limit", "more")]
+    made = log(*marks, *pipeline(2, 2).of(Span), plan="0F0 0B0\n1F0 1B0")
+    page, seen = shown(browser, made)
+    assert f"{ATTACK} (and 1 more)" in page.locator(".pw-tools").inner_text()
+    page.evaluate("document.addEventListener('copy', () => { window.took = `${getSelection()}` })")
+    page.get_by_text("Copy plan").click()
+    page.get_by_text("Copied").wait_for()
+    assert page.evaluate("window.took") == "0F0 0B0; 1F0 1B0"
+    assert seen.errors == []
+    page.context.close()
+    page, _ = shown(browser, pipeline(2, 2))
+    assert not page.get_by_text("Copy plan").is_visible()
+    page.context.close()

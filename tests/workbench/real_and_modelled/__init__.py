@@ -1,0 +1,1 @@
+"""Tests of real_and_modelled."""

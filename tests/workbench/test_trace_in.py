@@ -16,7 +16,7 @@ from widgets.fold import History
 from widgets.view import view
 from widgets.views.schedule.busy import Busy
 from widgets.views.schedule.detail import MOST, reduce
-from widgets.views.schedule.many import union
+from widgets.views.schedule.spans import union
 from workbench.cli.main import main
 from workbench.pages.views_of import views_of
 from workbench.trace_in import open_log

@@ -14,54 +14,40 @@ from typing import Any, Self
 import numpy as np
 
 from engine.core import spans as bulk
-from engine.core import tags
 from engine.core.events import AnyEvent, Blob, Level, Mark, Opened, Span
 from widgets.canvas.fold import CanvasFold
 from widgets.theme import figure
-from widgets.views.schedule import many
-from widgets.views.schedule.busy import Busy
 from widgets.views.schedule.lanes import in_order, is_link, number
+from widgets.views.schedule.spans import IDLE, SpanTable
 
 QUESTION = "Where does the time of each lane go?"
 EMPTY = "No work yet. Start a run, or open a recorded one: each worker gets a row here."
-IDLE = ("idle", "bubble", "wait")
 MEMORY = "memory/"
 PLAN = "plan"
-COLUMNS = {
-    "lane": "i", "kind": "i", "tag": "i", "start": "d", "stop": "d", "flops": "d", "bytes": "d",
-}  # fmt: skip
 LEVELS = {"lane": "i", "kind": "i", "time": "d", "value": "d"}
 
 
 class Schedule(CanvasFold):
-    """Spans in order of arrival as columns; names, tags and tasks are numbered once."""
+    """Spans and bytes held, in order of arrival."""
 
     question, empty = QUESTION, EMPTY
-    own = ("lanes", "kinds", "memory_kinds", "tags", "tasks", "of_tag", "said")
+    own = ("spans", "memory_kinds", "said")
 
     def __init__(self) -> None:
         super().__init__()
         self.limit = 0.0  # bytes
-        self.chosen: list[str] | None = None  # the lanes the header names
         self.plan = ""
         self.facts: dict[str, Any] = {}  # of the header
         self.said: list[tuple[str, str]] = []  # of the plan: what about, sentence
-        self.lanes: dict[str, int] = {}
-        self.kinds: dict[str, int] = {}
+        self.spans = SpanTable()
         self.memory_kinds: dict[str, int] = {}
-        self.tags: dict[str, int] = {}
-        self.tasks: dict[str, int] = {}
-        self.of_tag: list[tuple[int, int]] = []  # a tag's task (-1: none), whether it is modelled
-        self.spans = {name: array(kind) for name, kind in COLUMNS.items()}
         self.levels = {name: array(kind) for name, kind in LEVELS.items()}
-        self.busy: dict[tuple[int, int], Busy] = {}  # lane and layer (1: modelled)
-        self.ends = [[np.inf, -np.inf], [np.inf, -np.inf]]  # of each layer, seconds
 
     def take(self, event: AnyEvent) -> None:
         if type(event) is Span:
-            self._span(event)
+            self.spans.add(event)
         elif type(event) is Blob and event.name == bulk.NAME:
-            many.take(self, bulk.Spans.told(event, self.blobs, self.facts), IDLE)
+            self.spans.extend(bulk.Spans.told(event, self.blobs, self.facts))
         elif type(event) is Level and event.name.startswith(MEMORY):
             self._level(event)
         elif type(event) is Opened:
@@ -73,59 +59,13 @@ class Schedule(CanvasFold):
         self.facts = event.facts
         lanes = event.facts.get("lanes")
         if isinstance(lanes, list):
-            self.chosen = [str(lane) for lane in lanes]
-            self.lanes = {lane: place for place, lane in enumerate(self.chosen)}
+            self.spans.choose([str(lane) for lane in lanes])
         self.plan = str(event.facts.get(PLAN, ""))
         limit = event.facts.get("memory_limit")
         self.limit = float(limit) if isinstance(limit, int | float) else 0.0
 
-    def lane(self, name: str) -> int:
-        """The number of a lane; -1 for one that is not to be shown."""
-        lane = self.lanes.get(name, -1)
-        if lane < 0 and self.chosen is None:
-            lane = self.lanes[name] = len(self.lanes)
-        return lane
-
-    def kind(self, name: str) -> int:
-        """The number of a span's name."""
-        return self.kinds.setdefault(name, len(self.kinds))
-
-    def tag(self, tag: str) -> int:
-        """The number of a tag, read the first time."""
-        if tag in self.tags:
-            return self.tags[tag]
-        place = self.tags[tag] = len(self.tags)
-        facts = tags.facts(tag)
-        key = next((key for key in ("mb", "task") if key in facts), "")
-        # Bare numbers are named by what they number; a name (a request's, say) is one everywhere.
-        task = f"{key} {facts[key]}" if key and facts[key].isdigit() else facts.get(key, "")
-        task_number = self.tasks.setdefault(task, len(self.tasks)) if task else -1
-        self.of_tag.append((task_number, int(facts.get("grade") == "modelled")))
-        return place
-
-    def _span(self, event: Span) -> None:
-        lane = self.lane(event.lane)
-        if lane < 0:
-            return
-        kind, tag = self.kind(event.name), self.tag(event.tag)
-        start, stop = event.start, event.time
-        values = (lane, kind, tag, start, stop, event.flops, event.bytes)
-        for column, value in zip(self.spans.values(), values, strict=True):
-            column.append(value)
-        layer = self.of_tag[tag][1]
-        ends = self.ends[layer]
-        if start < ends[0]:
-            ends[0] = start
-        if stop > ends[1]:
-            ends[1] = stop
-        if event.name not in IDLE:
-            busy = self.busy.get((lane, layer))
-            if busy is None:
-                busy = self.busy[lane, layer] = Busy()
-            busy.add(start, stop)
-
     def _level(self, event: Level) -> None:
-        lane = self.lane(event.lane)
+        lane = self.spans.lane(event.lane)
         if lane >= 0:
             name = event.name[len(MEMORY) :]
             kind = self.memory_kinds.setdefault(name, len(self.memory_kinds))
@@ -135,31 +75,29 @@ class Schedule(CanvasFold):
 
     def copy(self) -> Self:
         other = super().copy()
-        other.spans = {name: column[:] for name, column in self.spans.items()}
         other.levels = {name: column[:] for name, column in self.levels.items()}
-        other.busy = {key: busy.copy() for key, busy in self.busy.items()}
-        other.ends = [list(ends) for ends in self.ends]
         return other
 
     def draw(self) -> dict[str, Any]:
         """The whole history so far."""
-        order = in_order(self.lanes, self.chosen is not None)
+        table, ends = self.spans, self.spans.ends
+        order = in_order(table.lanes, table.chosen is not None)
         row = np.empty(len(order), np.int32)
         row[order] = np.arange(len(order), dtype=np.int32)
-        names, spans = list(self.lanes), {k: np.array(v) for k, v in self.spans.items()}
+        names, spans = list(table.lanes), {k: np.array(v) for k, v in table.columns.items()}
         levels = {k: np.array(v) for k, v in self.levels.items()}
-        of_tag = np.array(self.of_tag, np.int32).reshape(-1, 2)
+        of_tag = np.array(table.of_tag, np.int32).reshape(-1, 2)
         modelled = self.clock == "virtual" or bool(len(of_tag) and of_tag[:, 1].all())
         return {
             "any": bool(len(spans["lane"])),
             "modelled": modelled,
             "lanes": len(names),
             "names": [names[lane] for lane in order],
-            "kinds": list(self.kinds),
-            "idle": [int(kind in IDLE) for kind in self.kinds],
-            "tasks": list(self.tasks),
-            "task_number": np.array([number(task) for task in self.tasks], np.int32),
-            "tags": list(self.tags),
+            "kinds": list(table.kinds),
+            "idle": [int(kind in IDLE) for kind in table.kinds],
+            "tasks": list(table.tasks),
+            "task_number": np.array([number(task) for task in table.tasks], np.int32),
+            "tags": list(table.tags),
             "span_row": row[spans["lane"]] if len(order) else spans["lane"],
             **{f"span_{k}": v for k, v in spans.items() if k != "lane"},
             "span_task": of_tag[spans["tag"], 0],
@@ -170,8 +108,8 @@ class Schedule(CanvasFold):
             **{f"level_{k}": v for k, v in levels.items() if k != "lane"},
             "plan": "; ".join(self.plan.splitlines()),
             "said": [list(pair) for pair in self.said],
-            "begin": min(self.ends[0][0], self.ends[1][0], self.now),
-            "finish": max(self.ends[0][1], self.ends[1][1], 0.0),
+            "begin": min(ends[0][0], ends[1][0], self.now),
+            "finish": max(ends[0][1], ends[1][1], 0.0),
             "figures": self._figures(names),
         }
 
@@ -193,14 +131,14 @@ class Schedule(CanvasFold):
 
     def _spent(self, layer: int, names: list[str]) -> dict[int, float]:
         """Seconds that each lane worked; links only where there is nothing else."""
-        begin, end = self.ends[layer]
-        found = {lane: busy.total for (lane, of), busy in self.busy.items() if of == layer}
+        begin, end = self.spans.ends[layer]
+        found = {lane: busy.total for (lane, of), busy in self.spans.busy.items() if of == layer}
         workers = {lane: spent for lane, spent in found.items() if not is_link(names[lane])}
         return (workers or found) if end > begin else {}
 
     def _idle(self, layer: int, names: list[str]) -> tuple[str, str, str]:
         """(makespan, idle share of the total time, of the ideal time) over the lanes that work."""
-        spent, (begin, end) = self._spent(layer, names), self.ends[layer]
+        spent, (begin, end) = self._spent(layer, names), self.spans.ends[layer]
         worked = sum(spent.values())
         lanes = sum(not is_link(name) for name in names) or len(names)
         whole = float(end - begin) * lanes

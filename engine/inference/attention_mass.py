@@ -28,7 +28,7 @@ from engine.models.norm import Norm
 from engine.models.ops import plain_ops
 from engine.models.parameters import layer_parameters
 from engine.models.rotary import cos_sin, frequencies, rotate
-from engine.models.views import pure
+from engine.models.view_attention import pure
 
 
 class _Reached(Exception):

@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
-from engine.models.views import ViewAttention
+from engine.models.view_attention import ViewAttention
 
 
 @dataclass(slots=True)

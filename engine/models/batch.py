@@ -1,13 +1,26 @@
 """One forward pass over tokens of several sequences, as the arrays the kernels read.
 
 Shape letters: T new tokens, B sequences, P pages of the longest sequence, R wanted logits.
+Of views: N (sequence, block) pairs, K blocks.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from engine.models.views import Views
+
+@dataclass(slots=True)
+class Views:
+    """What each sequence sees before its own block. All arrays are numpy int32.
+
+    The batch's own fields describe each sequence's own block, which stands last in its view.
+    """
+
+    first_B1: np.ndarray  # pairs of sequence b: first_B1[b] … first_B1[b + 1]
+    block_N: np.ndarray  # which block, a row of table_KP
+    seen_N: np.ndarray  # its first so many tokens are visible
+    shift_N: np.ndarray  # how far before the sequence's own block it begins, at least 0
+    table_KP: np.ndarray  # page numbers of each block, padded with -1
 
 
 @dataclass(slots=True)

@@ -10,10 +10,10 @@ from engine.kernels.compiled import address
 from engine.kernels.decoder_step import Buffers, Inputs, Shape
 from engine.kernels.decoder_step.views_cpu import attend, numbers, scratch
 from engine.kernels.matmul.pack import aligned
-from engine.models.batch import Batch
+from engine.models.batch import Batch, Views
 from engine.models.config import ModelConfig
 from engine.models.rotary import cos_sin, frequencies
-from engine.models.views import Views, pure, require_views
+from engine.models.view_attention import pure, require_views
 
 NONE = np.zeros(0, np.int32)
 

@@ -26,7 +26,7 @@ from engine.models.norm import Norm
 from engine.models.ops import Linear, Ops, ops_for
 from engine.models.parameters import layer_parameters, outer_parameters
 from engine.models.rotary import cos_sin, frequencies
-from engine.models.views import ViewAttention
+from engine.models.view_attention import ViewAttention
 
 DTYPES = ("float32", "bfloat16", "float16")
 

@@ -49,7 +49,7 @@ class Weights(NamedTuple):
 class Inputs(NamedTuple):
     """One batch: see `engine.models.batch.Batch`; `turn` is [positions, cosines then sines].
 
-    From `attend` on: attention over views, see `engine.models.views.Views`; unread where it is 0.
+    From `attend` on: attention over views, see `engine.models.batch.Views`; unread where it is 0.
     """
 
     positions: Array  # [T]

@@ -5,13 +5,12 @@ for each call, and beside them the time that a described device would take by it
 call of each, which may compile, is no part of the figures.
 """
 
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from time import perf_counter
 from typing import Any, Literal
 
 from engine.core.clock import WallClock
-from engine.core.config import Choice, Config, Policy, knob
+from engine.core.config import Choice, Config, knob
 from engine.core.errors import BadInput
 from engine.core.events import Mark, Span
 from engine.core.machine import describe
@@ -22,6 +21,8 @@ from engine.core.tags import tag
 from engine.hardware import Device, bound, device, roofs_of
 from engine.hardware.counters import Counters, counters
 from engine.hardware.measure import measure
+from engine.kernels.experiments.shapes.all import All
+from engine.kernels.experiments.shapes.shapes import Shapes
 from engine.kernels.operator import Arguments, Case, Operator, Variant, Work
 
 COLD = 2.0  # times the last cache: what cycling through copies of the arguments must pass
@@ -31,24 +32,10 @@ LEAST = 2  # calls of each case, however long they take
 NONE = "none"
 
 
-class Shapes(Policy):
-    """The choice of what to run."""
-
-    folder = "engine.kernels.experiments.shapes"
-
-    @abstractmethod
-    def cases(self) -> Iterator[tuple[Operator, Case]]:
-        """Operators with the shapes to run them at."""
-
-    def numbers(self) -> int:
-        """Numbers in inputs and results of its largest shape; 0 where that fits anywhere."""
-        return 0
-
-
 class Sweep(Config):
     """What to run under the roofs, and how."""
 
-    operator: Choice[Shapes] = knob(make=lambda: _all(), doc="What to run")
+    operator: Choice[Shapes] = knob(make=All, doc="What to run")
     dtype: Literal["float32", "bfloat16", "float16"] = knob("float32", "Numbers of the inputs")
     variant: str = knob("", "Algorithm, by its name; empty: the fastest of each operator")
     threads: int = knob(0, "Threads; 0: all", low=0, high=1024)
@@ -62,12 +49,6 @@ class Sweep(Config):
         0.1, "Time to repeat each case for", low=0.0, high=10.0, unit="s", group="more"
     )
     seed: int = knob(0, "Seed of the inputs", low=0, high=2**31 - 1, group="more")
-
-
-def _all() -> Shapes:
-    from engine.kernels.experiments.shapes.all import All
-
-    return All()
 
 
 def run(config: Sweep, live: Live, refresh: bool = False) -> None:

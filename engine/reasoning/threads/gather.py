@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.cache.layouts import Sight, Tables
-from engine.models.batch import Batch
-from engine.models.views import Views
+from engine.models.batch import Batch, Views
 from engine.reasoning.threads.thread import Thread
 
 

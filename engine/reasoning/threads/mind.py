@@ -12,7 +12,7 @@ from engine.models.config import ModelConfig
 from engine.models.find import find
 from engine.models.kv import cache_spec
 from engine.models.model import Model
-from engine.models.views import require_views
+from engine.models.view_attention import require_views
 from engine.reasoning.threads.config import ReasoningConfig
 
 

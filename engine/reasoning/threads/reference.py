@@ -21,7 +21,7 @@ from engine.models.layers import norm, rms_norm, softcap
 from engine.models.parameters import layer_parameters, outer_parameters, roles
 from engine.models.reference import experts, feed_forward, linear
 from engine.models.rotary import cos_sin, frequencies, rotate
-from engine.models.views import require_views
+from engine.models.view_attention import require_views
 
 TOGETHER = 64  # queries computed at once
 Sight = tuple[str, int, int]  # block, where it begins in the view, how many tokens are visible

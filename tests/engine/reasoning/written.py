@@ -3,10 +3,9 @@
 import numpy as np
 import torch
 
-from engine.models.batch import Batch
+from engine.models.batch import Batch, Views
 from engine.models.kv import PagedKV
 from engine.models.model import Model
-from engine.models.views import Views
 from engine.reasoning.threads.reference import Record
 
 SIZE = 4  # tokens of a page

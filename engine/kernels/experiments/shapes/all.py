@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Literal
 
-from engine.kernels.experiments.sweep import Shapes
+from engine.kernels.experiments.shapes.shapes import Shapes
 from engine.kernels.operator import Case, Operator, operators
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from engine.core.config import knob
-from engine.kernels.experiments.sweep import Shapes
+from engine.kernels.experiments.shapes.shapes import Shapes
 from engine.kernels.operator import Case, Operator, operator
 
 

@@ -10,7 +10,8 @@ from engine.core.tags import facts
 from engine.hardware.counters import Counters, counters
 from engine.hardware.device import Device, Spread
 from engine.kernels.experiments import sweep
-from engine.kernels.experiments.sweep import Shapes, Sweep
+from engine.kernels.experiments.shapes.shapes import Shapes
+from engine.kernels.experiments.sweep import Sweep
 from engine.kernels.operator import operators
 
 ONE = Spread(low=1e9, median=1e10, high=1e10, count=3)

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from engine.core.errors import BadInput
-from engine.models.batch import pack
+from engine.models.batch import Views, pack
 from engine.models.model import Model
-from engine.models.views import Views, require_views
+from engine.models.view_attention import require_views
 from engine.reasoning.threads.reference import Record, logits
 from tests.engine.models.small import config, weights
 from tests.engine.models.test_fused_cpu import CONFIGS, random_weights

@@ -9,8 +9,7 @@ Shape letters: T new tokens, B sequences, N (sequence, block) pairs, K blocks, P
 longest block, H query heads, G key/value heads, D head size, L visible keys.
 """
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -18,26 +17,10 @@ from torch import Tensor
 
 from engine.core.errors import BadInput
 from engine.kernels.paged_attention.merge import merge
+from engine.models.batch import Batch, Views
 from engine.models.config import ModelConfig, Rotary
 from engine.models.layers import softcap
 from engine.models.rotary import cos_sin, frequencies, rotate
-
-if TYPE_CHECKING:
-    from engine.models.batch import Batch
-
-
-@dataclass(slots=True)
-class Views:
-    """What each sequence sees before its own block. All arrays are numpy int32.
-
-    The batch's own fields describe each sequence's own block, which stands last in its view.
-    """
-
-    first_B1: np.ndarray  # pairs of sequence b: first_B1[b] … first_B1[b + 1]
-    block_N: np.ndarray  # which block, a row of table_KP
-    seen_N: np.ndarray  # its first so many tokens are visible
-    shift_N: np.ndarray  # how far before the sequence's own block it begins, at least 0
-    table_KP: np.ndarray  # page numbers of each block, padded with -1
 
 
 def require_views(config: ModelConfig) -> None:
@@ -62,7 +45,7 @@ def pure(rotary: Rotary) -> Rotary:
 class ViewAttention:
     """Attention of one forward pass over views, in plain torch; each layer calls it."""
 
-    def __init__(self, config: ModelConfig, batch: "Batch", views: Views, device: str) -> None:
+    def __init__(self, config: ModelConfig, batch: Batch, views: Views, device: str) -> None:
         require_views(config)
         assert config.rotary is not None
         self.batch, self.views = batch, views

@@ -5,6 +5,8 @@ each rank's memory by kind, and the bubble in words. Times come out as arrays fi
 Where ranks did the plan the clock is fed with what they took, and stands beside them as modelled.
 """
 
+from typing import Any
+
 from engine.cluster import contended, pipeline_contended, training_steps
 from engine.cluster.pipeline_events import (
     fixed,
@@ -113,9 +115,9 @@ def _contend(config: PipelineConfig, made: Worked, live: Live) -> None:
     live.emit(Mark(done.end, "plan", "bubble", words))
 
 
-def facts(config: PipelineConfig, made: Worked) -> dict[str, object]:
+def facts(config: PipelineConfig, made: Worked) -> dict[str, Any]:
     """What views need: lanes in order, the limit in bytes, the plan as text where it is short."""
-    share, found = made.share, dict[str, object]()
+    share, found = made.share, dict[str, Any]()
     if config.memory_limit and not config.execution.is_real:
         fixed = share.weights + share.gradients + share.optimiser
         found["memory_limit"] = fixed + config.memory_limit * share.activations

@@ -5,6 +5,8 @@ names links with their bandwidths. Where there are many changes each link tells 
 small pieces of the time, which keeps the bytes.
 """
 
+from typing import Any
+
 import numpy as np
 
 from engine.cluster.contended import Contended
@@ -19,7 +21,7 @@ MANY = 60_000  # changes told one by one
 FEWEST, PIECES = 24, 400  # of the time, where there are more
 
 
-def header(done: Contended) -> dict[str, object]:
+def header(done: Contended) -> dict[str, Any]:
     """Facts: lanes of all replicas' ranks, links that carried anything, with their bandwidths."""
     found = done.places
     lanes = [lane(rank) for rank in range(found.stages * found.replicas)]

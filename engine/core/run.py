@@ -9,7 +9,7 @@ import atexit
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from engine.core.config import Config, to_dict
 from engine.core.errors import BadInput
 from engine.core.events import Blob, Closed, Opened, Told
 from engine.core.log import Log
+from engine.core.machine import describe
+from engine.core.plot import MODELLED, Plot, curve
 
 LEAVE = 5.0  # seconds a process that ends gives each of its runs to come to its next step
 
@@ -58,14 +60,36 @@ class Live:
         self._go.set()
         self._stop = False
 
-    def open(self, config: Config, clock: Clock, machine: dict[str, Any], **facts: Any) -> None:
-        """Emit the header. `facts`: what views need and the config only implies."""
+    def open(
+        self,
+        config: Config,
+        clock: Clock,
+        machine: dict[str, Any] | None = None,
+        *,
+        plots: Sequence[Plot] = (),
+        **facts: Any,
+    ) -> None:
+        """Emit the header: the config, this machine (unless `machine` describes another), the axes
+        of `plots`, and `facts`, what views need and the config only implies."""
+        if plots:
+            facts["curves"] = {plot.title: plot.axes() for plot in plots} | facts.get("curves", {})
+        machine = describe() if machine is None else machine
         self.emit(Opened(0.0, to_dict(config), self.study, self.seed, clock.name, machine, facts))
 
     def keep(self, now: float, name: str, array: np.ndarray) -> None:
         """Put an array beside the log and tell of it; a later one of that name replaces it."""
         self.log.blobs[name] = array
         self.emit(Blob(now, name, name, list(array.shape)))
+
+    def curve(
+        self, now: float, plot: Plot, series: str, points: Any, *, modelled: bool = False
+    ) -> None:
+        """Put a series of a plot beside the log; a later one of that name replaces it.
+
+        `points`: columns [2 or 4, K] (x, y and, where there is an interval, low, high), or rows of
+        them as tuples. `modelled`: predicted, in a run that is measured otherwise.
+        """
+        self.keep(now, plot.name(series + (MODELLED if modelled else "")), curve(points))
 
     def report(self, what: str, done: float, total: float) -> None:
         """Say how far the work is; shown beside the stop button."""

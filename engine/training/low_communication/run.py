@@ -1,6 +1,7 @@
 """Driver: replicas learn the shipped text by one method, told as events while they do."""
 
 from dataclasses import replace
+from typing import Any
 
 from engine.core.clock import Clock, VirtualClock, WallClock
 from engine.core.machine import describe
@@ -17,7 +18,7 @@ from engine.training.low_communication.progress import AXES, Progress
 def run(config: LowCommunicationConfig, live: Live) -> None:
     """Train as `config` says. Raises BadInput where knobs do not fit together."""
     clock: Clock = VirtualClock() if config.executor.clock == "virtual" else WallClock()
-    facts = {
+    facts: dict[str, Any] = {
         "lanes": [lane(rank) for rank in range(config.replicas)],
         "curves": {**AXES, **DESCRIBED_AXES},
     }

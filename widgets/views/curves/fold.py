@@ -11,13 +11,13 @@ from typing import Any, Self
 import numpy as np
 
 from engine.core.events import AnyEvent, Blob, Opened
+from engine.core.plot import BOUND, MODELLED, PREFIX
 from widgets.chart.picture import extremes
 from widgets.fold import Fold
 
 QUESTION = "How does it grow, and where does it bend?"
 EMPTY = "No curves yet. Start a run: each point is drawn once it has been measured."
-PREFIX = "curve/"
-KINDS = (" (bound)", " (modelled)")
+KINDS = (BOUND, MODELLED)
 
 
 class Curves(Fold):

@@ -80,10 +80,10 @@ def sweep(
 
 def _chooses(config: Any, points: Sequence[dict[str, Any]]) -> bool:
     """Whether a choice of a policy is varied."""
-    from engine.core.config import knobs
+    from engine.core.config import knobs, renamed
 
     choices = {knob.path for knob in knobs(config) if knob.type == "choice"}
-    return any(name in choices for point in points for name in point)
+    return any(renamed(config, name)[0] in choices for point in points for name in point)
 
 
 def point(given: dict[str, Any]) -> dict[str, float]:
@@ -143,10 +143,11 @@ def shown(rows: Sequence[Row], asked: Sequence[str]) -> list[str]:
 
 
 def _require_knob(config: Any, path: str) -> None:
-    from engine.core.config import knobs
+    from engine.core.config import knobs, renamed
     from engine.core.names import suggest
 
     known = [knob.path for knob in knobs(config)]
+    path = renamed(config, path)[0]
     # A knob of a policy that only some points choose is judged where it is chosen.
     if path not in known and not any(path.startswith(f"{name}.") for name in known):
         raise BadInput(f"--over {path!r}: no such knob; {suggest(path, known)}")

@@ -8,17 +8,12 @@ type `Choice[Base]`: any concrete subclass of `Base` found in its policies folde
 
 import contextlib
 import dataclasses
-import importlib
-import inspect
-import pkgutil
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Mapping
 from types import NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    ClassVar,
     Literal,
     TypeAlias,
     TypeVar,
@@ -27,25 +22,15 @@ from typing import (
     get_origin,
 )
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
+from pydantic import Field, GetCoreSchemaHandler, ValidationError
 from pydantic_core import core_schema
 
 from engine.core.errors import BadInput
 from engine.core.names import suggest
-
-
-class Config(BaseModel):
-    """A frozen value with every field bounded and described. Unknown fields are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Policy(Config):
-    """A Config that also decides something; concrete ones set `kind` and live in `folder`."""
-
-    folder: ClassVar[str] = ""  # dotted package whose modules hold the concrete policies
-    kind: str
-
+from engine.core.policy import Config as Config
+from engine.core.policy import Policy as Policy
+from engine.core.policy import kinds as kinds
+from engine.core.policy import of_kind
 
 PolicyT = TypeVar("PolicyT", bound=Policy)
 
@@ -71,31 +56,6 @@ def knob(
     return Field(**start, ge=low, le=high, description=doc, json_schema_extra=extra)
 
 
-def kinds(base: type[Policy]) -> dict[str, type[Policy]]:
-    """The concrete policies in `base`'s folder by their kind, found by file name."""
-    _import_all(base.folder)
-    found = {}
-    for policy in _descendants(base):
-        kind = policy.model_fields["kind"].default
-        if isinstance(kind, str) and not inspect.isabstract(policy):
-            found[kind] = policy
-    return dict(sorted(found.items()))
-
-
-@cache
-def _import_all(folder: str) -> None:
-    """Import every module of a package once: a knob turned looks here many times."""
-    package = importlib.import_module(folder)
-    for module in sorted(m.name for m in pkgutil.iter_modules(package.__path__)):
-        importlib.import_module(f"{folder}.{module}")
-
-
-def _descendants(base: type[Policy]) -> Iterator[type[Policy]]:
-    for child in base.__subclasses__():
-        yield child
-        yield from _descendants(child)
-
-
 @dataclasses.dataclass(frozen=True)
 class _ChoiceOf:
     """Validates a policy, its kind, or a mapping with a kind, into a policy of `base`."""
@@ -118,12 +78,12 @@ class _ChoiceOf:
         fields = {"kind": value} if isinstance(value, str) else value
         if not isinstance(fields, Mapping) or not isinstance(fields.get("kind"), str):
             raise ValueError(f"give one of: {', '.join(kinds(self.base))}")
-        policy = kinds(self.base).get(fields["kind"])
+        policy = of_kind(self.base, fields["kind"])
         if policy is None:
             raise ValueError(
                 f"no such kind {fields['kind']!r}; {suggest(fields['kind'], kinds(self.base))}"
             )
-        return policy.model_validate(dict(fields))
+        return policy.model_validate({**fields, "kind": policy.model_fields["kind"].default})
 
 
 if TYPE_CHECKING:
@@ -220,11 +180,23 @@ def _updated(config: ConfigT, changes: Mapping[str, Any]) -> ConfigT:
                 _assign(config, fields, path, changes[path])
         # A newly chosen policy's defaults have to be there before something inside it is set.
         with contextlib.suppress(BadInput):
-            fields = to_dict(from_dict(type(config), fields))
+            config = from_dict(type(config), fields)
+            fields = to_dict(config)
     return from_dict(type(config), fields)
 
 
+def renamed(config: Config, path: str) -> tuple[str, Any]:
+    """A dotted path in the names that knobs have now, and what stands there (None: nothing)."""
+    names: list[str] = []
+    here: Any = config
+    for name in path.split("."):
+        names.append(here.aliases.get(name, name) if isinstance(here, Config) else name)
+        here = vars(here).get(names[-1]) if isinstance(here, Config) else None
+    return ".".join(names), here
+
+
 def _assign(config: Config, fields: dict[str, Any], path: str, value: Any) -> None:
+    path, standing = renamed(config, path)
     *parents, last = path.split(".")
     place: Any = fields
     for name in parents:
@@ -240,7 +212,8 @@ def _assign(config: Config, fields: dict[str, Any], path: str, value: Any) -> No
         raise BadInput(f"knob {path!r}: no such knob; {suggest(path, names)}")
     current = place.get(last)
     if isinstance(current, dict) and "kind" in current and isinstance(value, str):
-        value = current if current["kind"] == value else {"kind": value}
+        same = value in (current["kind"], *vars(type(standing)).get("formerly", ()))
+        value = current if same else {"kind": value}
     place[last] = value
 
 

@@ -14,6 +14,7 @@ from engine.core.config import (
     kinds,
     knob,
     knobs,
+    renamed,
     to_dict,
     update,
 )
@@ -133,3 +134,57 @@ def test_none_is_no_value_or_the_word():
     assert update(Kept(), {"again": None}).again == "none"
     with pytest.raises(BadInput, match="limit"):
         update(Kept(), {"limit": "many", "again": None})
+
+
+class Cloth(Policy):
+    """A base whose folder is one module: this one."""
+
+    folder: ClassVar[str] = __name__
+
+
+class Wool(Cloth):
+    kind: Literal["wool"] = "wool"
+    aliases: ClassVar = {"thick": "weight"}
+    formerly: ClassVar = ("sheep", "yarn")
+    weight: float = knob(0.2, "of a metre", low=0.0, high=2.0)
+
+
+class Merino(Wool):
+    kind: Literal["merino"] = "merino"  # type: ignore[assignment]
+
+
+class Coat(Config):
+    aliases: ClassVar = {"material": "cloth", "long": "length"}
+    cloth: Choice[Cloth] = knob(make=Merino, doc="what of")
+    length: int = knob(3, "how long", low=1, high=10)
+
+
+def test_a_folder_may_be_one_module():
+    assert kinds(Cloth) == {"merino": Merino, "wool": Wool}
+
+
+def test_what_was_saved_under_older_names_opens():
+    saved = {"material": {"kind": "sheep", "thick": 1.5}, "long": 5}
+    coat = from_dict(Coat, saved)
+    assert coat == Coat(cloth=Wool(weight=1.5), length=5)
+    assert to_dict(coat) == {"cloth": {"kind": "wool", "weight": 1.5}, "length": 5}
+    assert coat == Coat(material="yarn", long=5).model_copy(update={"cloth": Wool(weight=1.5)})
+
+
+def test_an_address_of_older_names_sets_the_knobs_of_now():
+    coat = update(Coat(), {"material": "sheep", "material.thick": 1.5, "long": "5"})
+    assert coat == Coat(cloth=Wool(weight=1.5), length=5)
+    assert update(coat, {"material": "yarn"}) == coat  # the same kind keeps its settings
+    assert update(coat, {"cloth": "wool"}) == coat
+    assert renamed(coat, "material.thick") == ("cloth.weight", 1.5)
+    assert renamed(coat, "material.model_fields") == ("cloth.model_fields", None)
+
+
+def test_older_names_are_not_offered_and_not_inherited():
+    assert [knob.path for knob in knobs(Coat())] == ["cloth", "cloth.weight", "length"]
+    assert knobs(Coat())[0].choices == ("merino", "wool")
+    for changes in ({"colour": 1}, {"cloth": "silk"}):
+        with pytest.raises(BadInput, match="one of: "):
+            update(Coat(), changes)
+    assert isinstance(update(Coat(), {"cloth": "sheep"}).cloth, Wool)
+    assert not isinstance(update(Coat(), {"cloth": "sheep"}).cloth, Merino)

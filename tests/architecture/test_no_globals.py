@@ -89,7 +89,7 @@ def test_datasets_hold_data_only():
 
 
 def test_the_top_level_holds_what_it_says_and_no_more():
-    named = {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"}
+    named = {"pyproject.toml", "README.md", "CONTRIBUTING.md", "LICENSE", "CHANGELOG.md"}
     named |= {"workbench", "notebooks", "engine", "widgets", "tests", "datasets"}
     visible = {p.name for p in ROOT.iterdir() if not p.name.startswith(".")}
     assert visible - named <= {"parallel_workbench.egg-info", "build", "dist", "__pycache__"}

@@ -19,6 +19,7 @@ from engine.core.run import Run
 from widgets.export.export import page
 from workbench.catalogue import study
 from workbench.jupyter.kernels import served_below
+from workbench.notebook.figure import figure
 from workbench.notebook.pictures import STILL, picture
 from workbench.notebook.served_pages import kernel_pages
 from workbench.session import Session, study_session
@@ -35,7 +36,8 @@ class OpenStudy(pn.viewable.Viewer):
     """A study in a notebook: shown by itself, turned and asked from code.
 
     `turn(**knobs)` runs it with other knobs; `run` and `log` are the newest run and its events;
-    `figures()` what it came to; `check()` the verdicts of its claims.
+    `figures()` what it came to; `figure("latency")` a chart of it for Bokeh; `check()` the verdicts
+    of its claims.
     """
 
     def __init__(self, study: Study, session: Session, live: bool, height: int) -> None:
@@ -62,6 +64,10 @@ class OpenStudy(pn.viewable.Viewer):
     def figures(self) -> dict[str, Any]:
         """What the newest run came to, as plain numbers."""
         return summary(self.log)
+
+    def figure(self, name: str, *, dark: bool = False, **size: int) -> Any:
+        """A chart of the newest run (latency, levels or curves) as a Bokeh figure."""
+        return figure(self.run, name, dark=dark, **size)
 
     def check(self, *, fast: bool = True, grade: Grade | None = None) -> list[Verdict]:
         """Judge the claims, or those of that grade alone, for the study's own config."""

@@ -14,6 +14,7 @@ from engine.cache.eviction import FAR, Ages, Eviction
 from engine.cache.idle import Idle
 from engine.cache.pages import Pages
 from engine.cache.prefix import TOKEN_BYTES, PrefixTree
+from engine.core.clock import Clock
 from engine.core.events import AnyEvent, Mark, Page, PageState
 
 Emit = Callable[[AnyEvent], None]
@@ -23,15 +24,22 @@ class Cache:
     """`pages` pages of `page_size` tokens, shared by prefix under `eviction`, and a host tier."""
 
     def __init__(
-        self, pages: int, page_size: int, eviction: Eviction, emit: Emit, host_pages: int = 0
+        self,
+        pages: int,
+        page_size: int,
+        eviction: Eviction,
+        clock: Clock,
+        emit: Emit,
+        host_pages: int = 0,
     ) -> None:
-        self.page_size, self.emit = page_size, emit
+        """`clock`: whose time its events carry."""
+        self.page_size, self.clock, self.emit = page_size, clock, emit
         self.pool, self.host = Pages(pages), Pages(host_pages)
         self.tree = PrefixTree(pages, page_size)
         self.ages = Ages.of(pages)
         self.idle = Idle(pages, eviction, self.ages)
         self.cached = 0  # pages in the tree that nobody holds
-        self.step, self.now = 0, 0.0
+        self.step = 0
         self._plan_of: dict[int, int] = {}  # page -> group of the plan that will use it
         self._planned: dict[int, set[int]] = {}  # group -> its pages
         self._next_use: dict[int, int] = {}  # group -> when the plan needs it next
@@ -49,9 +57,10 @@ class Cache:
     def take(self, owner: str, count: int, start: int = 0) -> np.ndarray:
         """`count` pages for `owner`, its tokens from position `start` on; evicts what it must."""
         taken = self.take_many(count)
+        now = self.clock.now()
         for offset, page in enumerate(taken.tolist()):
             at = start + offset * self.page_size
-            self.emit(Page(self.now, page, owner, "take", at))
+            self.emit(Page(now, page, owner, "take", at))
         return taken
 
     def take_many(self, count: int) -> np.ndarray:
@@ -64,7 +73,7 @@ class Cache:
         self, owners: list[str], rows: list[int], pages: np.ndarray, starts: list[int]
     ) -> None:
         """Say that `owners[rows[i]]` took `pages[i]` for its tokens from `starts[i]` on."""
-        emit, now = self.emit, self.now
+        emit, now = self.emit, self.clock.now()
         for row, page, start in zip(rows, pages.tolist(), starts, strict=True):
             emit(Page(now, page, owners[row], "take", start))
 
@@ -82,13 +91,13 @@ class Cache:
     def copy(self, owner: str, page: int, start: int) -> int:
         """A private page for `owner` instead of a shared one; the executor copies the contents."""
         target = int(self.take_many(1)[0])
-        self.emit(Page(self.now, target, owner, "copy", start, parent=page))
+        self.emit(Page(self.clock.now(), target, owner, "copy", start, parent=page))
         self.drop(owner, np.array([page], np.int32), start)
         return target
 
     def drop(self, owner: str, pages: np.ndarray, start: int = 0) -> None:
         """`owner` leaves distinct pages that stand in a row from position `start` on."""
-        emit, now, size = self.emit, self.now, self.page_size
+        emit, now, size = self.emit, self.clock.now(), self.page_size
         for offset, page in enumerate(pages.tolist()):
             emit(Page(now, page, owner, "drop", start + offset * size))
         self._leave(pages)
@@ -105,7 +114,8 @@ class Cache:
         if group >= 0:
             self._plan_of[page] = group
             self._planned.setdefault(group, set()).add(page)
-        self.emit(Page(self.now, page, owner, "index", start, self.page_size, max(parent, -1)))
+        now, above = self.clock.now(), max(parent, -1)
+        self.emit(Page(now, page, owner, "index", start, self.page_size, above))
 
     def index_each(
         self, owners: list[str], rows: list[int], pages: np.ndarray, parents: np.ndarray,
@@ -115,7 +125,7 @@ class Cache:
 
         Returns which of them were left out, as the tree already has a page with those contents.
         """
-        emit, now, size, tree = self.emit, self.now, self.page_size, self.tree
+        emit, now, size, tree = self.emit, self.clock.now(), self.page_size, self.tree
         children, keys, fanout = tree.children, tree.keys, tree.fanout
         width, left_out, at = size * TOKEN_BYTES, [], 0
         self.ages.born[pages] = self.step
@@ -147,10 +157,10 @@ class Cache:
     def swap_out(self, owner: str, pages: np.ndarray, tokens: int) -> np.ndarray:
         """`owner`'s `tokens` tokens leave `pages` for host pages, which are returned."""
         targets = self.host.take(len(pages))
-        size = self.page_size
+        size, now = self.page_size, self.clock.now()
         for offset, (page, target) in enumerate(zip(pages.tolist(), targets.tolist(), strict=True)):
             filled = min(size, tokens - offset * size)
-            event = Page(self.now, page, owner, "swap_out", offset * size, filled, target)
+            event = Page(now, page, owner, "swap_out", offset * size, filled, target)
             self.emit(event)
         self._leave(pages)
         return targets
@@ -163,21 +173,22 @@ class Cache:
         joined = np.array(cached, np.int32)
         self._hold(joined)
         fresh = self.take_many(len(host_pages) - len(cached))
-        pages = np.concatenate([joined, fresh])
+        pages, now = np.concatenate([joined, fresh]), self.clock.now()
         for offset, (page, source) in enumerate(
             zip(pages.tolist(), host_pages.tolist(), strict=True)
         ):
             why = "still cached" if offset < len(cached) else ""
             start = offset * self.page_size
-            self.emit(Page(self.now, page, owner, "swap_in", start, parent=source, why=why))
+            self.emit(Page(now, page, owner, "swap_in", start, parent=source, why=why))
         self._give_host_back(host_pages)
         return pages
 
     def drop_host(self, owner: str, host_pages: np.ndarray) -> None:
         """`owner` gives host pages up: a drop of page -1 whose `parent` is the host page."""
+        now = self.clock.now()
         for offset, source in enumerate(host_pages.tolist()):
             start = offset * self.page_size
-            self.emit(Page(self.now, -1, owner, "drop", start, parent=source, why="host page"))
+            self.emit(Page(now, -1, owner, "drop", start, parent=source, why="host page"))
         self._give_host_back(host_pages)
 
     def reset(self) -> int:
@@ -188,7 +199,7 @@ class Cache:
         return forgotten
 
     def _join(self, owner: str, pages: np.ndarray, state: PageState, start: int) -> None:
-        emit, now, size = self.emit, self.now, self.page_size
+        emit, now, size = self.emit, self.clock.now(), self.page_size
         self._hold(pages)
         for offset, page in enumerate(pages.tolist()):
             emit(Page(now, page, owner, state, start + offset * size))
@@ -205,8 +216,9 @@ class Cache:
         self.ages.last_used[left] = self.step
         kept = [page for page in left.tolist() if page in self.tree]
         freed = [page for page in left.tolist() if page not in self.tree]
+        now = self.clock.now()
         for page in freed:
-            self.emit(Page(self.now, page, "", "free"))
+            self.emit(Page(now, page, "", "free"))
         if freed:
             self.pool.give_back(np.array(freed, np.int32))
         self.cached += len(kept)
@@ -226,7 +238,7 @@ class Cache:
 
     def _evict(self, wanted: int) -> None:
         """Evict until `wanted` pages are free. What `_forget` does, for many pages at a price."""
-        emit, now, step, idle, tree = self.emit, self.now, self.step, self.idle, self.tree
+        emit, now, step, idle, tree = self.emit, self.clock.now(), self.step, self.idle, self.tree
         reason, references = idle.policy.reason, self.pool.references
         gone: list[int] = []
         while self.pool.free + len(gone) < wanted:
@@ -238,6 +250,7 @@ class Cache:
             parent = tree.remove(page)
             if parent >= 0 and not tree.fanout[parent] and not references[parent]:
                 self._rest(parent)
+                now = self.clock.now()  # not before what that has told
         self.cached -= len(gone)
         self.ages.uses[gone] = 0
         for page in gone if self._plan_of else ():
@@ -255,7 +268,7 @@ class Cache:
         self.cached -= 1
         self.ages.uses[page] = 0
         self._unplan(page)
-        self.emit(Page(self.now, page, "", "free", why=why))
+        self.emit(Page(self.clock.now(), page, "", "free", why=why))
         self.pool.give_back_one(page)
         return parent
 

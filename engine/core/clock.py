@@ -1,4 +1,7 @@
-"""The two clocks a run can be under: the wall, and a virtual one that its executor moves."""
+"""The two clocks a run can be under: the wall, and a virtual one that its executor moves.
+
+A `StepClock` over either lets everything that one moment of a step tells carry one time.
+"""
 
 import time
 from typing import Literal, Protocol
@@ -48,3 +51,40 @@ class VirtualClock:
 
     def wait_until(self, moment: float) -> None:
         self.time = max(self.time, moment)
+
+
+class StepClock:
+    """A run's clock that stands still within `at`: what a step tells carries one time.
+
+    Outside such a block it is the clock under it, so no event can carry an earlier step's time.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.name: Literal["wall", "virtual"] = clock.name
+        self.held: float | None = None
+
+    def now(self) -> float:
+        return self.clock.now() if self.held is None else self.held
+
+    def wait_until(self, moment: float) -> None:
+        self.clock.wait_until(moment)
+
+    def at(self, moment: float) -> "Standstill":
+        """Within `with clock.at(moment)` it is `moment` (seconds since the run opened)."""
+        return Standstill(self, moment)
+
+
+class Standstill:
+    """A block in which a `StepClock` stands still. Every step has two, so no generator is made."""
+
+    __slots__ = ("before", "clock", "moment")
+
+    def __init__(self, clock: StepClock, moment: float) -> None:
+        self.clock, self.moment = clock, moment
+
+    def __enter__(self) -> None:
+        self.before, self.clock.held = self.clock.held, self.moment
+
+    def __exit__(self, *_: object) -> None:
+        self.clock.held = self.before

@@ -124,7 +124,7 @@ class Door:
             pages = cache.hit(request.id, hits) if hits else np.zeros(0, np.int32)
             if self.running.sharing:
                 text = f"request {request.id} hit {len(hits) * size} of {known} tokens"
-                cache.emit(Mark(cache.now, "cache", "lookup", text))
+                cache.emit(Mark(cache.clock.now(), "cache", "lookup", text))
         start = len(pages) * size
         fresh = cache.take(request.id, pages_for(known, size) - len(pages), start)
         limit = self.limit(request)
@@ -146,5 +146,5 @@ class Door:
     def starts(self, request: Request) -> None:
         """`request` runs from now on."""
         request.state, request.started = "running", True
-        now = self.cache.now
+        now = self.cache.clock.now()
         self.cache.emit(Branch(now, request.id, request.parent, "running"))

@@ -30,7 +30,6 @@ class Answers:
         special = self.append(step, result)
         self.scheduler.charge(step)
         ended = self.tell(step, result, special, now)
-        self.scheduler.cache.now = now
         for request, reason in ended:
             if reason == DEAF:
                 self.scheduler.abort(request, DEAF)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.cache.cache import Cache
-from engine.core.clock import Clock
+from engine.core.clock import Clock, StepClock
 from engine.core.events import AnyEvent, Blob, Level, Span
 from engine.inference.answers import Answers
 from engine.inference.config import InferenceConfig
@@ -40,10 +40,13 @@ class Engine:
         tokenizer: Tokens | None = None,
         blobs: dict[str, np.ndarray] | None = None,
     ) -> None:
-        self.config, self.executor, self.clock, self.emit = config, executor, clock, emit
+        self.config, self.executor, self.emit = config, executor, emit
+        self.clock = StepClock(clock)
         self.blobs = blobs if blobs is not None else {}
         facts = executor.facts
-        self.cache = Cache(config.pages, config.page_size, config.eviction, emit, config.host_pages)
+        self.cache = Cache(
+            config.pages, config.page_size, config.eviction, self.clock, emit, config.host_pages
+        )
         self.scheduler = Scheduler(config, self.cache, facts.context)
         self.pieces = Pieces(tokenizer)
         self.intake = Intake(config, self.scheduler)
@@ -102,10 +105,8 @@ class Engine:
     def step(self) -> bool:
         """One step of the loop; False where there was nothing to do."""
         start = self.clock.now()
-        self.hear(start)
-        self.scheduler.begin(self.number, start)
-        viewers = self.thinking.plan(start) if self.thinking is not None else None
-        step = self.scheduler.schedule(self.number, start, viewers)
+        with self.clock.at(start):
+            step = self.schedule(start)
         if step is None:
             self.tell_levels(start, 0)
             return False
@@ -113,16 +114,24 @@ class Engine:
         result = self.executor.execute(step)
         self.clock.wait_until(start + result.seconds)
         now = self.clock.now()
-        self.tell_step(step, result, start, now)
-        self.answers.take(step, result, now)
-        if self.thinking is not None and result.viewed is not None:
-            self.thinking.take(result.viewed, now)
+        with self.clock.at(now):
+            self.tell_step(step, result, start, now)
+            self.answers.take(step, result, now)
+            if self.thinking is not None and result.viewed is not None:
+                self.thinking.take(result.viewed, now)
         self.tell_levels(now, step.tokens + self.scheduler.viewing)
         return True
 
-    def hear(self, now: float) -> None:
+    def schedule(self, start: float) -> Step | None:
+        """What the step that begins now does."""
+        self.hear()
+        self.scheduler.begin(self.number)
+        viewers = self.thinking.plan(start) if self.thinking is not None else None
+        return self.scheduler.schedule(self.number, start, viewers)
+
+    def hear(self) -> None:
         """Do what other threads asked for since the last step."""
-        self.cache.now, self.intake.step = now, self.number
+        self.intake.step = self.number
         while self._inbox:
             do, arguments = self._inbox.popleft()
             do(*arguments)

@@ -79,7 +79,7 @@ class Intake:
         own = seed_of(self.config.seed, request.number)
         request.seed = own if wish.seed is None else wish.seed
         self.requests[request.id] = request
-        self.cache.emit(Branch(self.cache.now, request.id, request.parent, "queued"))
+        self.cache.emit(Branch(self.cache.clock.now(), request.id, request.parent, "queued"))
         refusal = self.scheduler.door.refusal(request)
         if refusal:
             self.scheduler.reject(request, refusal)
@@ -91,7 +91,7 @@ class Intake:
 
     def refuse(self, request: Request, why: str) -> None:
         """`request` was no request at all; it counts as rejected."""
-        self.cache.emit(Branch(self.cache.now, request.id, request.parent, "queued"))
+        self.cache.emit(Branch(self.cache.clock.now(), request.id, request.parent, "queued"))
         self.scheduler.reject(request, why)
 
     def abort(self, request_id: str, why: str) -> None:
@@ -118,7 +118,7 @@ class Intake:
         place = int(child_id.rpartition(".")[2])
         child.seed = mix(parent.seed ^ (place << 32)) >> 1
         self.requests[child_id] = child
-        self.cache.emit(Branch(self.cache.now, child_id, parent.id, "queued"))
+        self.cache.emit(Branch(self.cache.clock.now(), child_id, parent.id, "queued"))
         return child
 
     def _over(self, request: Request) -> None:
@@ -130,4 +130,4 @@ class Intake:
                 request.on_end(request)
 
     def _view(self) -> View:
-        return self.scheduler.view(self.step, self.cache.now)
+        return self.scheduler.view(self.step, self.cache.clock.now())

@@ -78,9 +78,9 @@ class Room:
             cache.drop(request.id, table)
             request.computed, request.state = 0, "preempted"
         self.running.leave(request)
-        cache.emit(Branch(cache.now, request.id, request.parent, request.state, why))
+        cache.emit(Branch(cache.clock.now(), request.id, request.parent, request.state, why))
         text = f"request {request.id} {request.state}: {why}"
-        cache.emit(Mark(cache.now, "scheduler", "preempt", text))
+        cache.emit(Mark(cache.clock.now(), "scheduler", "preempt", text))
         self.queue.push(request, view)
         self.plan.waits(request)
 
@@ -93,7 +93,7 @@ class Room:
     def _tell_move(self, row: int, last: int) -> None:
         """The last row went into the place of `row`; say so where the policy is about that."""
         if self.tells_moves and row != last:
-            rows, now = self.rows, self.cache.now
+            rows, now = self.rows, self.cache.clock.now()
             moved = float(rows.tokens.itemsize * (rows.known[row] + rows.pages[row]))
             self.cache.emit(Move(now, f"row {last}", f"row {row}", moved, now, "compact"))
 

@@ -66,14 +66,14 @@ class Scheduler:
             served=self.served,
         )
 
-    def begin(self, number: int, now: float) -> None:
+    def begin(self, number: int) -> None:
         """A step begins. Threads that step along make room and take pages between this and it."""
-        self.cache.step, self.cache.now, self.preempted = number, now, 0
+        self.cache.step, self.preempted = number, 0
 
     def make_room(self, pages: int) -> None:
         """Let running requests yield until `pages` can be taken or nobody is left to yield."""
         while self.cache.available < pages and self.rows.count:
-            view = self.view(self.cache.step, self.cache.now)
+            view = self.view(self.cache.step, self.cache.clock.now())
             self._yield(view, pages - self.cache.available)
 
     def schedule(self, number: int, now: float, viewers: Viewers | None = None) -> Step | None:
@@ -273,13 +273,13 @@ class Scheduler:
                 self.cache.drop_host(request.id, request.host_pages)
                 request.host_pages = None
         request.state, request.reason = "aborted", "abort"
-        self.cache.emit(Branch(self.cache.now, request.id, request.parent, "aborted", why))
+        self.cache.emit(Branch(self.cache.clock.now(), request.id, request.parent, "aborted", why))
         self.over(request)
 
     def reject(self, request: Request, why: str) -> None:
         """`request` can never run."""
         request.state, request.reason = "rejected", why
-        emit, now = self.cache.emit, self.cache.now
+        emit, now = self.cache.emit, self.cache.clock.now()
         emit(Branch(now, request.id, request.parent, "rejected", why))
         emit(Mark(now, "scheduler", "reject", f"request {request.id} rejected: {why}"))
         self.over(request)

@@ -61,7 +61,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 def _measure(running: int, crowded: bool, steps: int) -> dict[str, Any]:
     engine = _engine(running, crowded, steps)
-    engine.hear(0.0)
+    engine.hear()
     while len(engine.scheduler.prefill) or len(engine.scheduler.queue):
         engine.step()
     decide, tell, taken = np.zeros(steps), np.zeros(steps), 0
@@ -86,9 +86,8 @@ def _step(engine: Engine) -> tuple[float, float]:
     """Seconds of deciding and of telling: `Engine.step` with a watch in it."""
     begin = perf_counter()
     start = engine.clock.now()
-    engine.hear(start)
-    engine.scheduler.begin(engine.number, start)
-    step = engine.scheduler.schedule(engine.number, start)
+    with engine.clock.at(start):
+        step = engine.schedule(start)
     decided = perf_counter()
     assert step is not None
     engine.number += 1
@@ -96,11 +95,12 @@ def _step(engine: Engine) -> tuple[float, float]:
     engine.clock.wait_until(start + result.seconds)
     now = engine.clock.now()
     received = perf_counter()
-    special = engine.answers.append(step, result)
-    appended = perf_counter()
-    engine.answers.tell(step, result, special, now)
-    engine.tell_step(step, result, start, now)
-    engine.tell_levels(now, step.decodes)
+    with engine.clock.at(now):
+        special = engine.answers.append(step, result)
+        appended = perf_counter()
+        engine.answers.tell(step, result, special, now)
+        engine.tell_step(step, result, start, now)
+        engine.tell_levels(now, step.decodes)
     done = perf_counter()
     return (decided - begin) + (appended - received), done - appended
 

@@ -132,4 +132,4 @@ class Paths:
         return [*fan.prompt, *(token for tokens in thought for token in tokens)]
 
     def _tell(self, thread: Thread, name: str, text: str) -> None:
-        self.board.emit(Mark(self.board.cache.now, thread.name, name, text))
+        self.board.emit(Mark(self.board.clock.now(), thread.name, name, text))

@@ -58,10 +58,9 @@ def solve(
     problems: dict[str, CountdownProblem] = {}
     scores: dict[str, list[float]] = {}
     while len(scores) < config.problems:
-        now = reasoner.board.cache.now = mind.clock.now()
         while len(problems) < config.problems and _room(config, paths):
             _begin(config, paths, problems)
-        for command in poll(now):
+        for command in poll(mind.clock.now()):
             attempt(reasoner, partial(obey, reasoner, command), LANE)
         for fan in paths.step():
             name = fan.root.name
@@ -110,7 +109,7 @@ def _tell(
     reasoner: Reasoner, problem: CountdownProblem, fan: Fan, scores: dict[str, list[float]]
 ) -> None:
     """The answer, the verdict and the counters of a problem that is over."""
-    emit, now = reasoner.emit, reasoner.board.cache.now
+    emit, now = reasoner.emit, reasoner.clock.now()
     name, words = fan.root.name, path_words(fan.root.tokens)
     answer, verdict = steps(words), judge(problem, words)
     emit(Mark(now, name, "answer", " ".join(map(str, answer)) if answer else "none"))

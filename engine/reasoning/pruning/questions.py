@@ -119,7 +119,7 @@ class Pruning:
             try:
                 thread = self.board.fork(root.name)
             except BadInput as fault:
-                self.board.emit(Mark(self.board.cache.now, root.name, "refuse", str(fault)))
+                self.board.emit(Mark(self.board.clock.now(), root.name, "refuse", str(fault)))
                 return
             # The prompt's last token is fed again, into a page of one's own.
             thread.block.length, thread.block.borrowed = len(question.prompt) - 1, True
@@ -147,10 +147,10 @@ class Pruning:
         for thread in question.threads:
             if thread.state not in ("running", "waiting", "finished"):
                 continue  # a person or a full cache has ended it: it is nobody's peer
-            start, before = board.cache.now, replace(judging.cost)
+            start, before = clock.now(), replace(judging.cost)
             place, sure = clusters.place(thread, partial(self._agree, question, thread))
             group = clusters.groups[place]
-            now = board.cache.now = clock.now()
+            now = clock.now()
             spent = judging.cost.since(before)
             facts = tag(comparisons=spent.comparisons, tokens=spent.tokens)
             board.emit(Span(now, LANE, "judge", start, spent.flops, spent.bytes, facts))

@@ -61,13 +61,12 @@ def solve(config: PruningConfig, mind: Mind, live: Live) -> None:
     scores = Scores(config.traces)
     waiting = problems[::-1]
     while waiting or pruning.questions:
-        now = reasoner.board.cache.now = clock.now()
         while waiting and pruning.room():
             pruning.begin(*waiting.pop())
-        for command in live.poll(now):
+        for command in live.poll(clock.now()):
             attempt(reasoner, partial(obey, reasoner, command), LANE)
         for question in pruning.step():
-            _tell(live, reasoner.board.cache.now, question, pruning, scores)
+            _tell(live, clock.now(), question, pruning, scores)
         live.report("thinking", scores.done, config.problems)
     for name, array in scores.arrays().items():
         live.keep(clock.now(), name, array)

@@ -4,12 +4,12 @@ In comes a config, out come every sample's verdict and the curves of coverage, v
 majority vote over the number of samples (Brown et al., arXiv 2407.21787).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
+from engine.core.clock import Clock
 from engine.core.errors import BadInput
 from engine.core.events import Level, Mark
 from engine.core.machine import describe
@@ -33,7 +33,7 @@ class Samples:
     config: RepeatedSamplingConfig
     live: Live
     problems: list[Problem]
-    now: Callable[[], float] = lambda: 0.0  # of the step that is being told
+    clock: Clock
     taken: list[list[tuple[bool, bool, str]]] = field(default_factory=list)
     whole: int = 0  # problems all of whose samples are there
     solved: int = 0  # … with an accepted one
@@ -44,7 +44,7 @@ class Samples:
 
     def take(self, place: int, request: Request) -> None:
         """One more sample of the problem at `place` has ended."""
-        problem, mine, now = self.problems[place], self.taken[place], self.now()
+        problem, mine, now = self.problems[place], self.taken[place], self.clock.now()
         verdict = problem.check(request.text)
         accepted = self.config.verifier.accepts(problem, request.text)
         name = "right" if verdict.right else "accepted but wrong" if accepted else "wrong"
@@ -94,9 +94,8 @@ def run(config: RepeatedSamplingConfig, live: Live) -> None:
         curves=FACTS,
         commands=["abort"],
     )
-    samples = Samples(config, live, problems)
     engine = Engine(serving, built.executor, built.clock, live.emit, built.tokenizer)
-    samples.now = lambda: engine.cache.now
+    samples = Samples(config, live, problems, engine.clock)
     serve(engine, built, asked(config, built, samples), live)
     samples.draw(built.clock.now())
 

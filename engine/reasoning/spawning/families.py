@@ -161,7 +161,7 @@ class Spawning:
                     self.board.end(thread, "finished", why)
 
     def _tell(self, thread: Thread, name: str, text: str) -> None:
-        self.board.emit(Mark(self.board.cache.now, thread.name, name, text))
+        self.board.emit(Mark(self.board.clock.now(), thread.name, name, text))
 
     def _tell_given(self, thread: Thread, tokens: Sequence[int]) -> None:
         """What the thread reads and did not say."""

@@ -67,16 +67,15 @@ def solve(config: SpawningConfig, mind: Mind, live: Live) -> None:
     problems: dict[str, CountdownProblem] = {}
     ended, right = 0, 0
     while ended < config.problems:
-        now = reasoner.board.cache.now = clock.now()
         while len(problems) < config.problems and _room(config, spawning):
             _begin(config, spawning, problems)
-        for command in live.poll(now):
+        for command in live.poll(clock.now()):
             attempt(reasoner, partial(obey, reasoner, command), LANE)
         for family in spawning.step():
             written = words_of(family.root.tokens)
             verdict = verdict_of(config, problems[family.root.name], written)
             ended, right = ended + 1, right + verdict.right
-            _tell(live, reasoner.board.cache.now, family, verdict, ended, right)
+            _tell(live, clock.now(), family, verdict, ended, right)
         live.report("solving", ended, config.problems)
 
 

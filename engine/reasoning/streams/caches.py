@@ -65,7 +65,7 @@ class StreamCaches:
         self.tell, self.ahead = tell, ahead
         self.mind, self.clock, self.emit = mind, clock, emit
         kv = mind.storage.kv
-        self.cache = Cache(kv.pages, kv.page_size, LeastRecentlyUsed(), emit)
+        self.cache = Cache(kv.pages, kv.page_size, LeastRecentlyUsed(), clock, emit)
         self.holdings = Holdings(self.cache)
         dtype = str(mind.model.dtype).removeprefix("torch.")
         variant = "fused" if mind.model.fused else "kernels" if mind.model.compiled else "torch"
@@ -73,6 +73,7 @@ class StreamCaches:
         self.work = ForwardWork(mind.model.config, dtype).work(Shape(1, 1, 0, 0))[0]
         self.streams: list[Stream] = []
         self.passes = 0  # forward passes so far
+        self.ended = 0.0  # when the last one ended, seconds
 
     def open(self, name: str, begin: int = 0) -> Stream:
         """A new stream without tokens."""
@@ -90,7 +91,7 @@ class StreamCaches:
         model's, or a feed would see what does not stand before it.
         """
         views = self._plan(feeds)
-        start = self.cache.now = self.clock.now()
+        start = self.clock.now()
         for feed, view in zip(feeds, views, strict=True) if self.tell else ():
             tell_sights(self.emit, start, feed.stream.thread, view)
         threads = [feed.stream.thread for feed in feeds]
@@ -101,7 +102,7 @@ class StreamCaches:
         logits_RV: np.ndarray = logits.cpu().numpy()
         if self.clock.name == "virtual":
             self.clock.wait_until(start + lasts)
-        now = self.cache.now = self.clock.now()
+        now = self.ended = self.clock.now()
         self.telling.forward(start, now, "step", [len(feed.tokens) for feed in feeds], views)
         self.passes += 1
         return logits_RV
@@ -114,7 +115,6 @@ class StreamCaches:
         written = {feed.stream: feed.stream.length + len(feed.tokens) for feed in feeds}
         for feed in feeds:
             self._check(feed, written)
-        self.cache.now = self.clock.now()
         for feed in feeds:
             self.holdings.append(feed.stream.thread, len(feed.tokens))
         views = []

@@ -58,11 +58,11 @@ def go(
                 begun.add(feed.stream)
                 emit(Branch(now, feed.stream.name, "", "running"))
         logits_RV = caches.write([feed for _, feed in planned], lasts)
-        now = caches.cache.now  # the moment the pass ended
+        now = caches.ended
         for (session, feed), logits_V in zip(planned, logits_RV, strict=True):
             session.take(feed, logits_V, now)
         for session in alive:
             if session.over:
                 for stream in session.streams:
                     caches.close(stream)
-                    emit(Branch(now, stream.name, "", "finished", "all is answered"))
+                    emit(Branch(clock.now(), stream.name, "", "finished", "all is answered"))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from engine.cache.cache import Cache
 from engine.cache.layouts import Block, Sight, abreast, placed
 from engine.cache.policies.lru import LeastRecentlyUsed
+from engine.core.clock import Clock
 from engine.core.errors import BadInput
 from engine.core.events import Branch, Mark
 from engine.core.names import suggest
@@ -22,13 +23,15 @@ MOST = -1  # a budget not named: the config's
 
 
 class Board:
-    """All threads of one run. `cache.now` is the moment that events carry."""
+    """All threads of one run. `clock` has the time that events carry."""
 
-    def __init__(self, config: ReasoningConfig, emit: Emit, cache: Cache | None = None) -> None:
+    def __init__(
+        self, config: ReasoningConfig, clock: Clock, emit: Emit, cache: Cache | None = None
+    ) -> None:
         """`cache`: the one whose pages threads share with an engine's requests."""
-        self.config, self.emit = config, emit
+        self.config, self.clock, self.emit = config, clock, emit
         lru = LeastRecentlyUsed()
-        self.cache = cache or Cache(config.pages, config.page_size, lru, emit)
+        self.cache = cache or Cache(config.pages, config.page_size, lru, clock, emit)
         self.make_room: Callable[[int], None] = lambda pages: None  # so many can be taken then
         self.holdings = Holdings(self.cache)
         self.threads: dict[str, Thread] = {}  # all there have been, by name
@@ -78,14 +81,14 @@ class Board:
             name, parent, len(self.threads), self._budget(budget), self.open(f"{name}/1", name),
             feed, depth=source.depth, alone=True,
         )  # fmt: skip
-        self.emit(Mark(self.cache.now, parent, "spawn", f"{parent} spawns {name}"))
+        self.emit(Mark(self.clock.now(), parent, "spawn", f"{parent} spawns {name}"))
         return self._enter(child)
 
     def wait(self, name: str, why: str) -> None:
         """The thread pauses. Raises BadInput where it does not run."""
         thread = self._alive(name, "pause")
         thread.state = "waiting"
-        self.emit(Branch(self.cache.now, name, thread.parent, "waiting", why))
+        self.emit(Branch(self.clock.now(), name, thread.parent, "waiting", why))
 
     def resume(self, name: str, feed: list[int], depth: int) -> None:
         """A waiting thread goes on and reads `feed`; what it waited for had `depth` tokens.
@@ -97,7 +100,7 @@ class Board:
             raise BadInput(f"resume of {name}: it does not wait")
         thread.state, thread.depth = "running", max(thread.depth, depth)
         thread.feed += feed
-        self.emit(Branch(self.cache.now, name, thread.parent, "running"))
+        self.emit(Branch(self.clock.now(), name, thread.parent, "running"))
 
     def fork(self, parent: str, budget: int | Budget = MOST) -> Thread:
         """A thread that goes on from where `parent` is; a page is copied when it is written to."""
@@ -119,7 +122,9 @@ class Board:
             source.feed.copy(), depth=source.depth, step=source.step, reads=source.reads.copy(),
             alone=source.alone, critical=given.critical, seconds=given.seconds,
         )  # fmt: skip
-        self.emit(Mark(self.cache.now, parent, "fork", f"{parent} forks: {name} goes on from here"))
+        self.emit(
+            Mark(self.clock.now(), parent, "fork", f"{parent} forks: {name} goes on from here")
+        )
         return self._enter(child)
 
     def join(self, parent: str, child: str) -> None:
@@ -131,7 +136,7 @@ class Board:
         if other.block.length:
             reader.reads.append(other.block)
         reader.depth = max(reader.depth, other.depth)
-        self.emit(Mark(self.cache.now, parent, "join", f"{parent} reads all that {child} wrote"))
+        self.emit(Mark(self.clock.now(), parent, "join", f"{parent} reads all that {child} wrote"))
         self.end(other, "joined", f"joined by {parent}")
 
     def prune(self, name: str, why: str = "", state: State = "pruned") -> None:
@@ -141,13 +146,13 @@ class Board:
         for other in self.alive.values():
             other.reads = [block for block in other.reads if block.owner != name]
         said = f"{name} is {state}: {why}" if why else f"{name} is {state}"
-        self.emit(Mark(self.cache.now, name, "prune", said))
+        self.emit(Mark(self.clock.now(), name, "prune", said))
         self.end(thread, state, why)
 
     def say(self, name: str, tokens: list[int], text: str) -> None:
         """Put words into a thread's mouth: they are written before its next token."""
         self._alive(name, "say", waiting=True).feed += tokens
-        self.emit(Mark(self.cache.now, name, "say", f"{name} is told: {text.strip()[:80]}"))
+        self.emit(Mark(self.clock.now(), name, "say", f"{name} is told: {text.strip()[:80]}"))
 
     def has_room(self, pages: int) -> bool:
         """Whether `pages` can be taken, requests of the same engine yielding theirs."""
@@ -157,7 +162,7 @@ class Board:
 
     def spent(self, thread: Thread) -> str:
         """Which of its budgets the thread has used up, in words; empty where none."""
-        config, used = self.config, self.cache.now - thread.born
+        config, used = self.config, self.clock.now() - thread.born
         critical, seconds = thread.critical or config.critical, thread.seconds or config.seconds
         if len(thread.tokens) >= thread.budget:
             return f"its budget of {thread.budget} tokens is spent"
@@ -198,17 +203,17 @@ class Board:
         for other in self.alive.values():
             if not other.alone or thread.block in other.reads:
                 self.holdings.see(other, self.view(other))  # before its pages would be free
-        tell_sights(self.emit, self.cache.now, thread, [])
+        tell_sights(self.emit, self.clock.now(), thread, [])
         self.holdings.release(thread)
         self.closed = [block for block in self.closed if block.row >= 0]
-        self.emit(Branch(self.cache.now, thread.name, thread.parent, state, why))
+        self.emit(Branch(self.clock.now(), thread.name, thread.parent, state, why))
 
     def _enter(self, thread: Thread) -> Thread:
         thread.seed = self.config.seed * 1_000_003 + thread.number
-        thread.born = self.cache.now
+        thread.born = self.clock.now()
         self.threads[thread.name] = self.alive[thread.name] = thread
-        self.emit(Branch(self.cache.now, thread.name, thread.parent, "queued"))
-        self.emit(Branch(self.cache.now, thread.name, thread.parent, "running"))
+        self.emit(Branch(self.clock.now(), thread.name, thread.parent, "queued"))
+        self.emit(Branch(self.clock.now(), thread.name, thread.parent, "running"))
         self.holdings.see(thread, self.view(thread))
         return thread
 

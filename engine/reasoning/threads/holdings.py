@@ -82,7 +82,8 @@ class Holdings:
             return  # the parent has left: nobody else reads or writes the page
         if holders > 1:  # seen through the parent's block too: that hold stays
             target = int(self.cache.take_many(1)[0])
-            self.cache.emit(Page(self.cache.now, target, thread.name, "copy", start, parent=last))
+            now = self.cache.clock.now()
+            self.cache.emit(Page(now, target, thread.name, "copy", start, parent=last))
             thread.pages[last] -= 1
         else:
             target = self.cache.copy(thread.name, last, start)

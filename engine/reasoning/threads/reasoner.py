@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from engine.cache.layouts import Sight, placed
-from engine.core.clock import Clock
+from engine.core.clock import Clock, StepClock
 from engine.core.errors import BadInput
 from engine.core.events import Blob, Span, Token
 from engine.inference.engine import Engine
@@ -44,10 +44,11 @@ class Reasoner:
         engine: Engine | None = None, blobs: dict[str, np.ndarray] | None = None,
     ) -> None:  # fmt: skip
         """`blobs`: where sampled attention is put."""
-        self.config, self.mind, self.clock, self.emit = config, mind, clock, emit
+        self.config, self.mind, self.emit = config, mind, emit
         self.blobs = blobs if blobs is not None else {}
         self.engine = engine
-        self.board = Board(config, emit, engine.cache if engine else None)
+        self.clock = engine.clock if engine else StepClock(clock)
+        self.board = Board(config, self.clock, emit, engine.cache if engine else None)
         if engine is not None:
             engine.thinking, self.board.make_room = self, engine.scheduler.make_room
         work = ForwardWork(mind.config, mind.executor.facts.dtype)
@@ -77,13 +78,12 @@ class Reasoner:
                 f"{self.config.page_size}; give more pages"
             )
         reader = self.reader = Thread(PROMPT, "", -1, 0, block, shared)
-        start = board.cache.now = self.clock.now()
+        start = self.clock.now()
         board.holdings.append(reader, len(shared))
         view = placed([block])
         self._forward([reader], [view])
         self.telling.saved -= len(shared)  # nobody's own: the first thread that sees it saves none
-        board.cache.now = self.clock.now()
-        self.telling.forward(start, board.cache.now, "prompt", [len(shared)], [view])
+        self.telling.forward(start, self.clock.now(), "prompt", [len(shared)], [view])
         block.open = False
         board.closed.append(block)
 
@@ -108,14 +108,16 @@ class Reasoner:
         if self.engine is not None:
             return self.engine.step()
         start = self.clock.now()
-        viewers = self.plan(start)
+        with self.clock.at(start):
+            viewers = self.plan(start)
         if viewers is None:
             return False
         viewed = self._run(viewers)
         now = self.clock.now()
         threads, views = self.planned
         self.telling.forward(start, now, "step", [len(t.feed) for t in threads], views)
-        self.take(viewed, now)
+        with self.clock.at(now):
+            self.take(viewed, now)
         return True
 
     @property
@@ -125,7 +127,6 @@ class Reasoner:
 
     def plan(self, now: float) -> Viewers | None:
         """What the threads write in the step that begins now; None where none runs."""
-        self.board.cache.now = now
         threads, views = self.planned = self._plan()
         if not threads:
             return None
@@ -138,7 +139,6 @@ class Reasoner:
         board, (threads, _) = self.board, self.planned
         tokens, names = viewed.tokens_B.tolist(), [thread.name for thread in threads]
         pieces = self.pieces.many(names, tokens)
-        board.cache.now = now
         if viewed.mass_BN is not None:  # before any view changes
             ref = f"{ATTENTION}/{self.number}"
             self.blobs[ref] = viewed.mass_BN[[not thread.silent for thread in threads]]

@@ -64,8 +64,7 @@ def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
             engine.add(request)
     while reasoner.board.running or (engine is not None and engine.busy):
         _script(config, reasoner)
-        now = reasoner.board.cache.now = clock.now()
-        for command in live.poll(now):
+        for command in live.poll(clock.now()):
             attempt(reasoner, partial(obey, reasoner, command))
         if not reasoner.step() and engine is not None:
             engine.step()
@@ -136,7 +135,7 @@ def attempt(reasoner: Reasoner, do: Callable[[], object], lane: str = "threads")
     try:
         do()
     except BadInput as fault:
-        reasoner.emit(Mark(reasoner.board.cache.now, lane, "refuse", str(fault)))
+        reasoner.emit(Mark(reasoner.clock.now(), lane, "refuse", str(fault)))
 
 
 def keep(reasoner: Reasoner, live: Live, now: float) -> None:

@@ -37,9 +37,9 @@ class LocalService:
         except BadInput as fault:
             self._ended.append(Reply(ask.name, "", 0, "failed", str(fault)))
             return
-        now = self.engine.clock.now()
-        self.engine.hear(now)
+        self.engine.hear()
         if ask.reads:
+            now = self.engine.clock.now()
             self.engine.emit(
                 Mark(now, ask.name, "join", f"{ask.name} reads {', '.join(ask.reads)}")
             )

@@ -4,12 +4,36 @@ import numpy as np
 
 from engine.cache.cache import Cache
 from engine.cache.policies.lru import LeastRecentlyUsed
+from engine.core.clock import Clock, VirtualClock
 from engine.core.events import Page
 
 
-def cache(pages: int = 8, host: int = 4) -> tuple[Cache, list]:
+def cache(pages: int = 8, host: int = 4, clock: Clock | None = None) -> tuple[Cache, list]:
     events: list = []
-    return Cache(pages, 2, LeastRecentlyUsed(), events.append, host), events
+    clock = clock or VirtualClock()
+    return Cache(pages, 2, LeastRecentlyUsed(), clock, events.append, host), events
+
+
+class Ticking(VirtualClock):
+    """Every look at it is a second later than the one before."""
+
+    def now(self) -> float:
+        self.time += 1.0
+        return self.time
+
+
+def test_events_carry_the_clocks_time_and_none_an_earlier_one_than_that_before_it():
+    held, events = cache(pages=6, clock=Ticking())
+    pages = held.take("a", 3)
+    parent = held.tree.root()
+    for place, page in enumerate(pages.tolist()):
+        held.index("a", page, parent, bytes([place] * 8), 2 * place)
+        parent = page
+    held.drop("a", pages)
+    held.swap_out("b", held.take("b", 2), 4)
+    held.take("c", 6)
+    times = [event.time for event in events]
+    assert times == sorted(times) and times[0] > 0.0 and held.cached == 0
 
 
 def told(events: list) -> list[tuple]:

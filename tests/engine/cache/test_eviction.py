@@ -5,13 +5,14 @@ import pytest
 
 from engine.cache.cache import Cache
 from engine.cache.eviction import Ages, Eviction
+from engine.core.clock import VirtualClock
 from engine.core.config import kinds
 from engine.core.events import Mark, Page
 
 
 def cache(kind: str, pages: int = 4) -> tuple[Cache, list]:
     events: list = []
-    return Cache(pages, 1, kinds(Eviction)[kind](), events.append), events
+    return Cache(pages, 1, kinds(Eviction)[kind](), VirtualClock(), events.append), events
 
 
 def remember(cache: Cache, value: int, group: int = -1) -> int:

@@ -71,7 +71,7 @@ class Life:
         request = Request(prompt, wish, user=str(draw.integers(3)), priority=int(draw.integers(3)))
         request.salt = str(draw.choice(["", "", "other"]))
         self.engine.add(request)
-        self.engine.hear(self.engine.clock.now())
+        self.engine.hear()
         self.requests.append(request)
 
     def append(self) -> None:
@@ -84,12 +84,12 @@ class Life:
     def fork(self) -> None:
         if self.engine.requests:
             self.engine.fork(self.draw.choice(sorted(self.engine.requests)))
-            self.engine.hear(self.engine.clock.now())
+            self.engine.hear()
 
     def abort(self) -> None:
         ids = [*sorted(self.engine.requests), "nobody"]
         self.engine.abort(str(self.draw.choice(ids)))
-        self.engine.hear(self.engine.clock.now())
+        self.engine.hear()
 
     def preempt(self) -> None:
         scheduler = self.engine.scheduler
@@ -100,7 +100,7 @@ class Life:
 
     def reset(self) -> None:
         self.engine.reset()
-        self.engine.hear(self.engine.clock.now())
+        self.engine.hear()
 
     def end(self) -> None:
         """Everything that was asked for comes to an end, and every page is free or cached."""

@@ -50,7 +50,7 @@ def bring(state: str):
     if state == "in the inbox":
         return held, events, one.id
     if state == "queued":
-        held.hear(0.0)
+        held.hear()
         return held, events, one.id
     steps = {"between chunks": 4, "prompt just complete": 1, "decoding": 5}
     steps |= {"waiting for its parent's prompt": 4, "parent of waiting samples": 4}
@@ -64,7 +64,7 @@ def bring(state: str):
         held.step()
     if state == "aborted":
         held.abort(one.id)
-        held.hear(0.0)
+        held.hear()
     child = "waiting" in state and "parent's" in state
     return held, events, f"{one.id}.1" if child else one.id
 

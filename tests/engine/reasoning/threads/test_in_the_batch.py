@@ -72,7 +72,7 @@ def test_everybody_says_what_they_say_alone(layout, plain):
     cache = both.engine.cache
     both.reasoner.leave()
     both.engine.reset()
-    both.engine.hear(1.0)
+    both.engine.hear()
     assert cache.pool.free == cache.pool.total and not cache.pool.references.any()
 
 

@@ -9,19 +9,24 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGES = ("engine", "widgets", "workbench")
 
 
-@cache
 def sources() -> dict[str, ast.Module]:
     """Dotted module name -> syntax tree, for every Python file of the packages."""
+    return parsed(ROOT)
+
+
+@cache
+def parsed(root: Path) -> dict[str, ast.Module]:
+    """The same for any checkout."""
     found = {}
     for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
+        for path in sorted((root / package).rglob("*.py")):
             if "node_modules" not in path.parts:
-                found[dotted(path)] = ast.parse(path.read_text(), str(path))
+                found[dotted(path, root)] = ast.parse(path.read_text(), str(path))
     return found
 
 
-def dotted(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
+def dotted(path: Path, root: Path = ROOT) -> str:
+    parts = path.relative_to(root).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -41,15 +46,6 @@ def imports(tree: ast.Module) -> Iterator[tuple[str, int]]:
         elif _imports_by_name(node):
             name = node.args[0]  # type: ignore[attr-defined]
             yield name.value, node.lineno  # type: ignore[attr-defined]
-
-
-def run_on_import(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The statements that importing the module runs: not function bodies, not type-only blocks."""
-    for node in tree.body:
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-            yield from node.orelse
-        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            yield node
 
 
 def _imports_by_name(node: ast.AST) -> bool:

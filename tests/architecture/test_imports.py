@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.architecture.sources import imports, run_on_import, sources
+from tests.architecture.sources import imports, sources
 
 ROOMS = (
     "engine.core",
@@ -60,33 +60,6 @@ def test_the_check_itself_says_no_to_a_widget_that_knows_the_engine():
     assert crossings("widgets.views.page_map.fold", [("engine.cache.pages", 3)])
     assert crossings("engine.core.log", [("engine.inference.engine", 3)])
     assert not crossings("workbench.cli.main", [("engine.inference.engine", 3)])
-
-
-def test_no_module_imports_itself_in_a_circle():
-    graph = {
-        module: {
-            target
-            for statement in run_on_import(tree)
-            for target, _ in imports(statement)
-            if target in sources() and target != module
-        }
-        for module, tree in sources().items()
-    }
-    state: dict[str, int] = {}
-
-    def visit(module: str, path: tuple[str, ...]) -> None:
-        state[module] = 1
-        for target in graph[module]:
-            # A package's __init__ re-exports its own files; that is no circle.
-            if state.get(target) == 1 and not module.startswith(target + "."):
-                raise AssertionError(" -> ".join((*path, module, target)))
-            if target not in state:
-                visit(target, (*path, module))
-        state[module] = 2
-
-    for module in graph:
-        if module not in state:
-            visit(module, ())
 
 
 def test_optional_packages_are_imported_inside_functions_or_leaf_files_only():

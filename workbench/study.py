@@ -4,72 +4,36 @@ A study lies in `workbench/studies/<family>/<slug with _ for ->.py` as the modul
 by file name. A claim's check runs the driver as often as it needs and gives one Outcome.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from engine.core.config import Config, update
 from engine.core.errors import BadInput
 from engine.core.log import Log
+from engine.core.machine import describe
 from engine.core.names import suggest
 from engine.core.run import Driver, Run
-from workbench.other_work import OtherWork
+from workbench.claim import (
+    GRADES,
+    UNTRIED,
+    Break,
+    Changes,
+    Check,
+    Claim,
+    Grade,
+    Outcome,
+    RunConfig,
+    judge,
+)
+from workbench.finding import Figure, Finding, Reported
+from workbench.regime import Regime
+from workbench.sweep import Sweep
 
-Changes: TypeAlias = Mapping[str, Any]  # dotted knob path -> value, as `config.update` takes them
-RunConfig: TypeAlias = Callable[[Config], Log]  # runs the study's driver to its end
-
-BUSY = 0.1  # of the processors in others' hands, beyond which a timed claim is to be doubted
-
-Grade: TypeAlias = Literal["exact", "measured", "modelled", "direction"]
-GRADES: dict[str, str] = {
-    "exact": "equality or a formula",
-    "measured": "on this machine, as a ratio inside one run",
-    "modelled": "by the virtual clock on a described device or cluster",
-    "direction": "sign and mechanism only",
-}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a check found: what had to hold and what was found, as short text with units."""
-
-    expected: str
-    measured: str
-    holds: bool
-    other_work: float = 0.0  # share of the processors that other programs had; of timed claims
-
-    @property
-    def caution(self) -> str:
-        """What to know of a timed claim judged on a busy machine; "" otherwise."""
-        if self.other_work <= BUSY:
-            return ""
-        return (
-            f"other programs took {self.other_work:.0%} of the processors meanwhile: "
-            "check again on a quiet machine"
-        )
-
-
-Check: TypeAlias = Callable[[Any, RunConfig, bool], Outcome]
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One sentence of a paper that can come out false here.
-
-    `check(config, run_config, fast)` says whether it holds for that config; `run_config` gives the
-    log of a finished run; `fast` asks for the small setting. Under `broken`, knob changes that
-    break the mechanism, the same check must say no. `paper`: the paper's own figure and its place.
-    `timed`: it compares wall-clock speeds, so it can fail on a busy machine that the engine is not
-    to blame for; tests assert it with --full only.
-    """
-
-    id: str
-    sentence: str
-    paper: str
-    grade: Grade
-    check: Check
-    broken: Changes
-    timed: bool = False
+__all__ = [
+    "GRADES", "Break", "Changes", "Check", "Claim", "Figure", "Finding", "Grade", "Outcome",
+    "Regime", "Reported", "RunConfig", "Study", "Sweep", "Verdict", "check", "judge",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -78,7 +42,8 @@ class Study:
 
     `presets`: name -> knob changes. `tries`: (label, knob changes), three buttons that set the
     knobs to an interesting place. `about`: one paragraph of what happens. `limits`: where the model
-    stops being true. `views`: at most four names of views, the telling one first.
+    stops being true. `views`: at most four names of views, the telling one first. `sweeps`: curves
+    over a knob, drawn when asked for. `regimes`: maps of where a claim holds.
     """
 
     slug: str
@@ -91,6 +56,8 @@ class Study:
     limits: str
     presets: Mapping[str, Changes] = field(default_factory=dict)
     title: str = ""  # where the catalogue's name of the system is not enough
+    sweeps: tuple[Sweep, ...] = ()
+    regimes: tuple[Regime, ...] = ()
 
     def configured(self, changes: Changes, preset: str = "") -> Config:
         """The study's config with a preset, then knob changes, applied. Raises BadInput."""
@@ -124,18 +91,37 @@ class Verdict:
     slug: str
     claim: Claim
     outcome: Outcome
+    machine: str = ""  # its processor, where it was judged
+
+    @property
+    def finding(self) -> Finding:
+        """What the outcome says of the paper's figure."""
+        return self.claim.came_to(self.outcome)
+
+    @property
+    def why(self) -> str:
+        """The reason that is known for the finding."""
+        return self.claim.why or (UNTRIED if self.finding == "not tried" else "")
 
     def row(self) -> dict[str, Any]:
+        claim, outcome = self.claim, self.outcome
         return {
             "slug": self.slug,
-            "claim": self.claim.id,
-            "sentence": self.claim.sentence,
-            "grade": self.claim.grade,
-            "paper": self.claim.paper,
-            "expected": self.outcome.expected,
-            "measured": self.outcome.measured,
-            "holds": self.outcome.holds,
-            "caution": self.outcome.caution,
+            "claim": claim.id,
+            "sentence": claim.sentence,
+            "grade": claim.grade,
+            "timed": claim.timed,
+            "paper": claim.paper,
+            "reported": claim.reported.row() if claim.reported else None,
+            "expected": outcome.expected,
+            "measured": outcome.measured,
+            "figure": outcome.figure.row() if outcome.figure else None,
+            "needed": outcome.needed,
+            "holds": outcome.holds,
+            "finding": self.finding,
+            "why": self.why,
+            "caution": outcome.caution,
+            "machine": self.machine,
         }
 
 
@@ -152,13 +138,12 @@ def check(
     if grade is not None and grade not in GRADES:
         raise BadInput(f"grade {grade!r}: one of {', '.join(GRADES)}")
     config = study.configured(changes or {})
-    run = study.run_config(seed)
+    run, machine = study.run_config(seed), here()
     for claim in (claim for claim in study.claims if grade in (None, claim.grade)):
-        yield Verdict(study.slug, claim, judge(claim, config, run, fast))
+        yield Verdict(study.slug, claim, judge(claim, config, run, fast), machine)
 
 
-def judge(claim: Claim, config: Config, run: RunConfig, fast: bool) -> Outcome:
-    """The outcome of a claim; a timed one's says how busy others kept the machine."""
-    with OtherWork() as other:
-        outcome = claim.check(config, run, fast)
-    return replace(outcome, other_work=other.share) if claim.timed else outcome
+def here() -> str:
+    """This machine as a claim names it: its processor and how many cores of it."""
+    facts = describe()
+    return f"{facts['processor']}, {facts['cores']} cores"

@@ -1,153 +1,167 @@
-"""A sweep: a study run at every point of a grid of knobs, each in a process of its own.
+"""A sweep: a study's run measured over one knob, as lines of one panel of curves.
 
-In come a study's slug and what to vary; out comes a row a point, with its figures or why there are
-none.
+It is data of a study: which knob, which lines, and a pure function of a finished run's log. The
+study's own driver runs each point; runs that several lines ask for are made once.
 """
 
-import itertools
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
+from engine.core.clock import WallClock
+from engine.core.config import Config, to_dict, update
 from engine.core.errors import BadInput
-from engine.core.events import Level
 from engine.core.log import Log
-from engine.distributed.fleet import Fleet
+from engine.core.names import suggest
+from engine.core.plot import BOUND, Plot
+from engine.core.run import Driver, Live
+from workbench.claim import Changes, RunConfig
+from workbench.finding import Figure
+from workbench.points import runner
 
-MOST = 4096  # points
-WORK = "workbench.sweep:point"
-SHOWN = 6  # figures in a table that names none
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A point and what came of it."""
-
-    point: dict[str, Any]
-    figures: dict[str, float]
-    failed: str = ""
+Measure: TypeAlias = Callable[[Log], Any]  # one value, or one for each problem: the interval's rows
+Knob: TypeAlias = str | Callable[[Any, Any], Changes]  # a path, or changes from (config, value)
 
 
-def grid(over: Sequence[str]) -> list[dict[str, str]]:
-    """`KNOB=A,B,C` texts as every combination, the last knob varying fastest. Raises BadInput."""
-    axes = []
-    for text in over:
-        name, sign, values = text.partition("=")
-        found = [value.strip() for value in values.split(",") if value.strip()]
-        if not sign or not name.strip() or not found:
-            raise BadInput(f"--over {text!r}: not a knob and values; write --over KNOB=A,B,C")
-        axes.append([(name.strip(), value) for value in found])
-    names = [axis[0][0] for axis in axes]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if not axes or twice:
-        raise BadInput(f"--over: {f'{twice} twice' if twice else 'nothing to vary'}")
-    points = [dict(pairs) for pairs in itertools.product(*axes)]
-    if len(points) > MOST:
-        raise BadInput(f"--over: {len(points)} points; at most {MOST}")
-    return points
+@dataclass(frozen=True)
+class Sweep:
+    """One panel: `measure` over the values of a knob, a line for each of `series`.
 
-
-def sweep(
-    fleet: Fleet, slug: str, points: Sequence[dict[str, Any]], *, preset: str = "",
-    changes: dict[str, Any] | None = None, seed: int = 0, figures: Sequence[str] = (),
-) -> Iterator[tuple[int, Row]]:  # fmt: skip
-    """Each point's number and row as it comes. Knobs no study has are refused before any runs;
-    with `figures` the first point runs alone, and what it has none of is refused before the rest
-    run, unless points choose among policies, whose figures differ.
+    `over`: a knob's path (or a function of config and value that gives knob changes) and its
+    values; None where one run gives a whole line, `measure` then gives its columns [2 or 4, K].
+    `series`: a line's name -> knob changes. `measure`: a pure function of a log, or several by
+    name, each of which is a line of every series. `changes`: knobs of all points. `repeats`: knob
+    changes (seeds) each point is run under, whose values are pooled. `along`: where a point stands
+    on the x axis if not at the knob's value. `bounds`: a limit's name -> its y at an x.
+    `modelled`: the points are predictions, not measurements.
     """
-    from workbench.catalogue import study
 
-    chosen = study(slug)
-    for name in dict.fromkeys(name for point in points for name in point):
-        _require_knob(chosen.configured(changes or {}, preset), name)
-    pieces = [
-        {"slug": slug, "preset": preset, "changes": {**(changes or {}), **point}, "seed": seed}
-        for point in points
-    ]
-    begun = 0
-    alike = not _chooses(chosen.configured(changes or {}, preset), points)
-    if figures and len(points) > 1 and alike:
-        begun = 1
-        for done in fleet.run(WORK, pieces[:1]):
-            row = Row(dict(points[0]), done.value or {}, done.failed)
-            shown([row], figures)
-            yield 0, row
-    for done in fleet.run(WORK, pieces[begun:]):
-        number = done.number + begun
-        yield number, Row(dict(points[number]), done.value or {}, done.failed)
+    plot: Plot
+    over: tuple[Knob, tuple[Any, ...]] | None
+    measure: Measure | Mapping[str, Measure]
+    series: Mapping[str, Changes] = field(default_factory=lambda: {"": {}})
+    changes: Changes = field(default_factory=dict)
+    repeats: tuple[Changes, ...] = ({},)
+    along: Measure | None = None
+    bounds: Mapping[str, Callable[[float], float]] = field(default_factory=dict)
+    modelled: bool = False
 
+    def lines(self) -> list[str]:
+        """The lines' names, bounds left out."""
+        return [_name(line, name) for line in self.series for name in self.measures()]
 
-def _chooses(config: Any, points: Sequence[dict[str, Any]]) -> bool:
-    """Whether a choice of a policy is varied."""
-    from engine.core.config import knobs, renamed
+    def measures(self) -> Mapping[str, Measure]:
+        """Each measure by its name; "" where there is one."""
+        return self.measure if isinstance(self.measure, Mapping) else {"": self.measure}
 
-    choices = {knob.path for knob in knobs(config) if knob.type == "choice"}
-    return any(renamed(config, name)[0] in choices for point in points for name in point)
+    def points(self, config: Config) -> Iterator[tuple[str, Any, Config]]:
+        """Line, the knob's value and the config of every run."""
+        base = update(config, self.changes)
+        for line, changes in self.series.items():
+            for value in self.over[1] if self.over else (None,):
+                for again in self.repeats:
+                    turned = update(update(base, changes), again)
+                    yield line, value, update(turned, self._set(turned, value))
 
-
-def point(given: dict[str, Any]) -> dict[str, float]:
-    """Run one point here and now; its figures."""
-    from engine.core.run import Run
-    from workbench.catalogue import study
-
-    chosen = study(given["slug"])
-    config = chosen.configured(given["changes"], given["preset"])
-    begun = time.perf_counter()
-    run = Run.execute(chosen.driver, config, seed=given["seed"], study=given["slug"])
-    return {**figures(run.log), "took": time.perf_counter() - begun}
+    def _set(self, config: Config, value: Any) -> Changes:
+        if self.over is None:
+            return {}
+        knob = self.over[0]
+        return {knob: value} if isinstance(knob, str) else knob(config, value)
 
 
-def figures(log: Log) -> dict[str, float]:
-    """Plain numbers of a run: time, what requests got, each level's last value and peak."""
-    from workbench.summary import summary
-
-    facts = summary(log)
-    found = {"time": float(facts["seconds"])}
-    found |= _numbers("", facts.get("serving") or {})
-    last = {f"{level.lane}.{level.name}": float(level.value) for level in log.of(Level)}
-    found |= last
-    return found | {f"peak {name}": float(value) for name, value in facts["peaks"].items()}
+def _name(line: str, measure: str) -> str:
+    return ", ".join(part for part in (line, measure) if part)
 
 
-def _numbers(under: str, facts: dict[str, Any]) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for name, value in facts.items():
-        if isinstance(value, dict):
-            found |= _numbers(f"{under}{name}.", value)
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            found[f"{under}{name}"] = float(value)
-    return found
+class _Use(NamedTuple):
+    """Where a run's log is used: a sweep's place, a line of it and the knob's value."""
+
+    sweep: int
+    line: str
+    value: Any
 
 
-def shown(rows: Sequence[Row], asked: Sequence[str]) -> list[str]:
-    """The figures a table has columns for: those asked for, else the first that vary.
-
-    Raises BadInput for one that no point has.
-    """
-    names = list(dict.fromkeys(name for row in rows for name in row.figures))
-    for name in asked:
-        if names and name not in names:
-            from engine.core.names import suggest
-
-            raise BadInput(f"--figure {name!r}: no point has it; {suggest(name, names)}")
-    if asked:
-        return list(asked)
-    varies = [
-        name
-        for name in names
-        if name != "took" and len({row.figures.get(name) for row in rows}) > 1
-    ]
-    own = [name for name in varies if not name.startswith("peak ")]
-    return (own or varies or names)[:SHOWN]
+def named(sweeps: Sequence[Sweep], title: str) -> Sweep:
+    """The sweep of that title. Raises BadInput."""
+    for each in sweeps:
+        if each.plot.title == title:
+            return each
+    titles = [each.plot.title for each in sweeps]
+    raise BadInput(f"sweep {title!r}: no such curve; {suggest(title, titles)}")
 
 
-def _require_knob(config: Any, path: str) -> None:
-    from engine.core.config import knobs, renamed
-    from engine.core.names import suggest
+def drawing(driver: Driver, sweeps: Sequence[Sweep]) -> Driver:
+    """A driver that draws `sweeps` of the config it is given as curves of its own log."""
 
-    known = [knob.path for knob in knobs(config)]
-    path = renamed(config, path)[0]
-    # A knob of a policy that only some points choose is judged where it is chosen.
-    if path not in known and not any(path.startswith(f"{name}.") for name in known):
-        raise BadInput(f"--over {path!r}: no such knob; {suggest(path, known)}")
+    def drive(config: Config, live: Live) -> None:
+        live.open(config, WallClock(), plots=[each.plot for each in sweeps])
+        draw(sweeps, config, live, runner(driver, live))
+
+    return drive
+
+
+def draw(sweeps: Sequence[Sweep], config: Config, live: Live, run: RunConfig) -> None:
+    """Run every point once and put the lines beside the log of `live`, as far as they have come."""
+    asked: dict[str, tuple[Config, list[_Use]]] = {}
+    for place, sweep in enumerate(sweeps):
+        for line, value, turned in sweep.points(config):
+            key = json.dumps(to_dict(turned), sort_keys=True, default=str)
+            asked.setdefault(key, (turned, []))[1].append(_Use(place, line, value))
+    seen = [_Lines(sweep) for sweep in sweeps]
+    for done, (turned, uses) in enumerate(asked.values()):
+        live.report("running every point", done, len(asked))
+        log = run(turned)
+        for use in uses:
+            seen[use.sweep].take(use.line, use.value, log)
+        for place in dict.fromkeys(use.sweep for use in uses):
+            seen[place].tell(live)
+    live.report("running every point", len(asked), len(asked))
+
+
+class _Lines:
+    """What the points of a sweep came to so far."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self.sweep = sweep
+        self.values: dict[tuple[str, Any], list[np.ndarray]] = {}
+        self.places: dict[tuple[str, Any], list[float]] = {}
+
+    def take(self, line: str, value: Any, log: Log) -> None:
+        for name, measure in self.sweep.measures().items():
+            key = (_name(line, name), value)
+            self.values.setdefault(key, []).append(np.asarray(measure(log)))
+            along = self.sweep.along
+            if self.sweep.over is not None:
+                place = value if along is None else along(log)
+                self.places.setdefault(key, []).append(float(place))
+
+    def tell(self, live: Live) -> None:
+        """Put what there is of each line beside the log."""
+        sweep, now = self.sweep, live.log.duration
+        if sweep.over is None:
+            for (line, _), (columns, *_) in self.values.items():
+                live.curve(now, sweep.plot, line, columns, modelled=sweep.modelled)
+            return
+        places: set[float] = set()
+        for line in sweep.lines():
+            rows = [self._row(key, values) for key, values in self.values.items() if key[0] == line]
+            places |= {row[0] for row in rows}
+            certain = not all(math.isfinite(end) for row in rows for end in row[2:])
+            points = [row[:2] for row in rows] if certain else rows
+            live.curve(now, sweep.plot, line, sorted(points), modelled=sweep.modelled)
+        for name, bound in sweep.bounds.items():
+            points = [(x, bound(x)) for x in sorted(places)]
+            live.curve(now, sweep.plot, name + BOUND, points)
+
+    def _row(self, key: tuple[str, Any], values: list[np.ndarray]) -> tuple[float, ...]:
+        """x, mean, low, high of a point."""
+        pooled = np.concatenate([np.atleast_1d(each) for each in values])
+        if not pooled.size:
+            return (float(np.mean(self.places[key])), math.nan, math.nan, math.nan)
+        figure = Figure.mean(pooled)
+        return (float(np.mean(self.places[key])), figure.value, figure.low, figure.high)

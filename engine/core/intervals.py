@@ -1,6 +1,7 @@
 """Confidence intervals of measured scores, at 95%: of a share, and of a mean over problems."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -32,3 +33,28 @@ def of_mean(values_PK: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarra
     means_RK = weights_RP @ values_PK
     low_K, high_K = np.quantile(means_RK, [0.025, 0.975], axis=0)
     return low_K, high_K
+
+
+# Two-sided 95% quantiles of Student's t, by degrees of freedom from 1 on; NORMAL beyond them.
+STUDENT = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
+    2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+
+
+def student(values: Sequence[float]) -> tuple[float, float]:
+    """The interval of the mean of a few independent values (Student, 1908); of one value: no end.
+
+    Raises ValueError for none.
+    """
+    count = len(values)
+    if count == 0:
+        raise ValueError("an interval of no values")
+    middle = math.fsum(values) / count
+    if count == 1:
+        return -math.inf, math.inf
+    variance = math.fsum((value - middle) ** 2 for value in values) / (count - 1)
+    factor = STUDENT[count - 2] if count - 2 < len(STUDENT) else NORMAL
+    half = factor * math.sqrt(variance / count)
+    return middle - half, middle + half

@@ -9,7 +9,7 @@ import pytest
 from workbench.catalogue import study
 from workbench.cli import main as cli
 from workbench.cli.run import changes
-from workbench.sweep import grid
+from workbench.grid import grid
 
 README = Path(__file__).parents[2] / "README.md"
 SHOWN = re.compile(r"workbench ((?:run|sweep) [a-z][^`#\n]*)")

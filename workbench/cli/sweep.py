@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from workbench.sweep import Row, grid, shown, sweep
+    from workbench.grid import Row, grid, shown, sweep
 
     points = grid(args.over)
     check_place(args.save)

@@ -1,0 +1,75 @@
+"""Regime maps: where a claim holds."""
+
+import pytest
+
+from engine.core.errors import BadInput
+from engine.core.events import Level
+from tests.workbench.toy import TOY
+from workbench.regime import Point, Regime, RegimeMap, draw, named, sentence
+from workbench.study import Claim, Figure, Outcome, Reported
+
+
+def enough(config, run, fast):
+    highest = max(level.value for level in run(config).of(Level))
+    return Outcome("under 5", f"{highest}", highest < 5, figure=Figure.exact(highest), needed=5.0)
+
+
+CLAIM = Claim("low", "It stays low.", "under 3", "exact", enough, broken={"count": 9},
+              reported=Reported(3.0, "less", none=8.0))  # fmt: skip
+OVER = Regime("low", "count", (1, 3, 5, 7, 9), x="ticks", y="highest", paper=4, default=5)
+
+
+def made(holds, values=(1, 2, 3, 4)):
+    points = tuple(
+        Point("", value, None, None, each == "y", "not tried")
+        for value, each in zip(values, holds, strict=True)
+    )
+    return RegimeMap("low over count", points, "here", True)
+
+
+def test_the_claim_is_judged_at_each_value():
+    seen = draw(OVER, CLAIM, TOY.config, TOY.run_config(), "here", fast=False)
+    assert [(p.value, p.figure.value, p.holds) for p in seen.points] == [
+        (1, 0, True), (3, 2, True), (5, 4, True), (7, 6, False), (9, 8, False)
+    ]  # fmt: skip
+    assert [p.finding for p in seen.points] == [
+        "reproduced", "reproduced", "weaker", "weaker", "undecided"
+    ]  # fmt: skip
+    assert RegimeMap.of_row(seen.row()) == seen
+
+
+def test_a_small_map_has_the_ends_and_the_middle_or_what_it_names():
+    assert OVER.at(fast=True) == (1, 5, 9)
+    assert OVER.at(fast=False) == OVER.values
+
+
+def test_each_line_has_its_own_knobs():
+    lines = Regime("low", "count", (3, 9), x="", y="", series={"up": {}, "down": {"order": "down"}})
+    seen = draw(lines, CLAIM, TOY.config, TOY.run_config(), "here", fast=False)
+    assert [(p.line, p.holds) for p in seen.points] == [
+        ("up", True), ("up", False), ("down", True), ("down", False)
+    ]  # fmt: skip
+    assert sentence(lines, seen, lambda v: f"{v:g}") == "up: holds up to 3; down: holds up to 3"
+
+
+@pytest.mark.parametrize(
+    ("holds", "said"),
+    [
+        ("yynn", "Holds up to 2 ticks"),
+        ("nnyy", "Holds from 3 ticks on"),
+        ("yyyy", "Holds everywhere from 1 ticks to 4 ticks"),
+        ("nnnn", "Holds nowhere from 1 ticks to 4 ticks"),
+        ("nyyn", "Holds from 2 ticks to 3 ticks"),
+        ("nynn", "Holds at 2 ticks"),
+        ("ynny", "Holds up to 1 ticks and from 4 ticks on"),
+    ],
+)
+def test_its_title_is_computed_from_its_points(holds, said):
+    title = sentence(OVER, made(holds), lambda value: f"{value:g} ticks")
+    assert title == f"{said}; the paper has 4 ticks"
+
+
+def test_a_name_that_is_none_is_refused():
+    assert named((OVER,), "low") is OVER
+    with pytest.raises(BadInput, match="regime 'high': no such map"):
+        named((OVER,), "high")

@@ -1,0 +1,127 @@
+"""A claim: one sentence of a paper with the check that judges it, its finding, and its breaks.
+
+In comes a study's config and what runs it, out comes an Outcome: whether the mechanism does what
+it should, the figure, and from both the finding.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from engine.core.config import Config
+from engine.core.log import Log
+from workbench.finding import Figure, Finding, Reported, finding
+from workbench.other_work import OtherWork
+
+Changes: TypeAlias = Mapping[str, Any]  # dotted knob path -> value, as `config.update` takes them
+RunConfig: TypeAlias = Callable[[Config], Log]  # runs the study's driver to its end
+
+BUSY = 0.1  # of the processors in others' hands, beyond which a timed claim is to be doubted
+UNTRIED = "no figure of the paper is stated for this claim"
+
+Grade: TypeAlias = Literal["exact", "measured", "modelled", "direction"]
+GRADES: dict[str, str] = {
+    "exact": "equality or a formula",
+    "measured": "on this machine, as a ratio inside one run",
+    "modelled": "by the virtual clock on a described device or cluster",
+    "direction": "sign and mechanism only",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check came to: what had to hold and what was seen, as short text with units.
+
+    `figure`: the number it was judged by, with its interval; `needed`: the number it had to reach.
+    """
+
+    expected: str
+    measured: str
+    holds: bool
+    other_work: float = 0.0  # share of the processors that other programs had; of timed claims
+    figure: Figure | None = None
+    needed: float | None = None
+
+    @property
+    def caution(self) -> str:
+        """What to know of a timed claim judged on a busy machine; "" otherwise."""
+        if self.other_work <= BUSY:
+            return ""
+        return (
+            f"other programs took {self.other_work:.0%} of the processors meanwhile: "
+            "check again on a quiet machine"
+        )
+
+
+Check: TypeAlias = Callable[[Any, RunConfig, bool], Outcome]
+
+
+@dataclass(frozen=True)
+class Break:
+    """Knob changes under which a claim's check must say no.
+
+    `mechanism`: they spoil the mechanism and leave all else alone (a dropped message, a stale
+    fragment); otherwise they put the baseline in its place. `why` says what is spoilt.
+    """
+
+    changes: Changes
+    mechanism: bool = False
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One sentence of a paper that can come out false here.
+
+    `check(config, run_config, fast)` says whether it holds for that config; `run_config` gives the
+    log of a finished run; `fast` asks for the small setting. `paper`: the paper's own figure and
+    its place in words; `reported`: the same as a number. `timed`: it compares wall-clock speeds, so
+    it can fail on a busy machine that the engine is not to blame for; tests assert it with --full
+    only.
+
+    `broken`: what makes the same check say no; plain knob changes are the baseline's. `finding`:
+    what the claim is known to come to on the machine it was written on, with `why`; `quick` where
+    the small setting comes out otherwise. A finding that is "not tried" says why not.
+    """
+
+    id: str
+    sentence: str
+    paper: str
+    grade: Grade
+    check: Check
+    broken: Changes | tuple[Break, ...]
+    timed: bool = False
+    reported: Reported | None = None
+    finding: Finding = "not tried"
+    why: str = ""
+    quick: Finding | None = None
+
+    @property
+    def breaks(self) -> tuple[Break, ...]:
+        """Every break, plain knob changes as one of the baseline."""
+        return self.broken if isinstance(self.broken, tuple) else (Break(self.broken),)
+
+    def came_to(self, outcome: Outcome) -> Finding:
+        """What an outcome of this claim says of the paper's figure."""
+        return finding(outcome.figure, self.reported)
+
+    def stated(self, fast: bool) -> Finding:
+        """The finding known of this size of setting."""
+        return self.quick if fast and self.quick is not None else self.finding
+
+
+def judge(claim: Claim, config: Config, run: RunConfig, fast: bool) -> Outcome:
+    """The outcome of a claim; a timed one's says how busy others kept the machine."""
+    with OtherWork() as other:
+        outcome = claim.check(config, run, fast)
+    return replace(outcome, other_work=other.share) if claim.timed else outcome
+
+
+def breaks_that_pass(
+    claim: Claim, configured: Callable[[Changes], Config], run: RunConfig, fast: bool
+) -> list[Break]:
+    """Breaks under which the check still says yes: each is a hole in the claim."""
+    return [
+        each for each in claim.breaks
+        if claim.check(configured(each.changes), run, fast).holds
+    ]  # fmt: skip

@@ -1,0 +1,183 @@
+"""A regime map: a claim's figure over a free knob, where it holds and where it stops.
+
+It is data of a study; `draw` runs the claim's check at each value. One look must answer *when is
+this paper right?*, so the map's title is a sentence computed from its points.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeAlias
+
+from engine.core.config import Config, knobs, update
+from engine.core.errors import BadInput
+from engine.core.names import suggest
+from engine.core.run import Live
+from workbench.claim import Changes, Claim, Outcome, RunConfig
+from workbench.finding import Figure, Finding
+
+# What judges a value: (config, value, run_config, fast) -> Outcome
+At: TypeAlias = Callable[[Any, Any, RunConfig, bool], Outcome]
+
+
+@dataclass(frozen=True)
+class Regime:
+    """A claim over a knob that its figure rests on.
+
+    `knob`: the path of a knob, or a name of what `judged` varies. `values`: from small to large;
+    `coarse`: those of the small setting. `x`: what they are, with the unit in brackets; `y`: what
+    the figure is. `paper`: the value the paper's own setting stands at, named by `paper_is` ("the
+    paper's A100"); None where no paper says. `default`: where the study's setting stands.
+    `changes`: knobs of the whole map. `series`: a line's name -> knob changes. `judged`: the check
+    at a value; by default the claim's own with the knob set.
+    """
+
+    claim: str
+    knob: str
+    values: tuple[float, ...]
+    x: str
+    y: str
+    coarse: tuple[float, ...] = ()
+    paper: float | None = None
+    paper_is: str = "the paper"
+    default: float | None = None
+    changes: Changes = field(default_factory=dict)
+    series: Mapping[str, Changes] = field(default_factory=lambda: {"": {}})
+    judged: At | None = None
+    log_x: bool = False
+    log_y: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is asked for by."""
+        return f"{self.claim} over {self.knob}"
+
+    def at(self, fast: bool) -> tuple[float, ...]:
+        """The values of a size of map: all, or of the small one the coarse ones."""
+        if not fast:
+            return self.values
+        return self.coarse or tuple(
+            dict.fromkeys((self.values[0], self.values[len(self.values) // 2], self.values[-1]))
+        )
+
+
+@dataclass(frozen=True)
+class Point:
+    """What a claim came to at one value of the knob."""
+
+    line: str
+    value: float
+    figure: Figure | None
+    needed: float | None
+    holds: bool
+    finding: Finding
+
+    def row(self) -> dict[str, Any]:
+        return {**asdict(self), "figure": self.figure.row() if self.figure else None}
+
+    @classmethod
+    def of_row(cls, row: dict[str, Any]) -> "Point":
+        """What `row` gave."""
+        figure = Figure.of_row(row["figure"]) if row["figure"] else None
+        return cls(**{**row, "figure": figure})
+
+
+@dataclass(frozen=True)
+class RegimeMap:
+    """A regime's points, and the machine and size they were run on."""
+
+    name: str
+    points: tuple[Point, ...]
+    machine: str
+    fast: bool
+
+    def lines(self) -> list[str]:
+        return list(dict.fromkeys(point.line for point in self.points))
+
+    def row(self) -> dict[str, Any]:
+        """As JSON has it."""
+        plain = {"name": self.name, "machine": self.machine, "fast": self.fast}
+        return {**plain, "points": [point.row() for point in self.points]}
+
+    @classmethod
+    def of_row(cls, row: dict[str, Any]) -> "RegimeMap":
+        """What `row` gave."""
+        points = tuple(Point.of_row(each) for each in row["points"])
+        return cls(row["name"], points, row["machine"], row["fast"])
+
+
+def named(regimes: tuple[Regime, ...], name: str) -> Regime:
+    """The regime of that name, or of that claim's id. Raises BadInput."""
+    for each in regimes:
+        if name in (each.name, each.claim):
+            return each
+    raise BadInput(f"regime {name!r}: no such map; {suggest(name, [r.name for r in regimes])}")
+
+
+def draw(
+    regime: Regime, claim: Claim, config: Config, run: RunConfig, machine: str, fast: bool,
+    live: Live | None = None,
+) -> RegimeMap:  # fmt: skip
+    """The claim judged at each value, for each line; `live` hears how far it is."""
+    plan = [(line, value) for line in regime.series for value in regime.at(fast)]
+    points = []
+    for done, (line, value) in enumerate(plan):
+        if live is not None:
+            live.report(f"{regime.name}: {value:g}", done, len(plan))
+            live.poll(live.log.duration)
+        turned = update(update(config, regime.changes), regime.series[line])
+        outcome = judged(regime, claim, turned, value, run, fast)
+        points.append(Point(
+            line, float(value), outcome.figure, outcome.needed, outcome.holds,
+            claim.came_to(outcome),
+        ))  # fmt: skip
+    return RegimeMap(regime.name, tuple(points), machine, fast)
+
+
+def judged(
+    regime: Regime, claim: Claim, config: Config, value: float, run: RunConfig, fast: bool
+) -> Outcome:
+    """The outcome at one value of the knob."""
+    if regime.judged is not None:
+        return regime.judged(config, value, run, fast)
+    whole = {knob.path: knob.type for knob in knobs(config)}.get(regime.knob) == "int"
+    return claim.check(update(config, {regime.knob: int(value) if whole else value}), run, fast)
+
+
+def sentence(regime: Regime, points: RegimeMap, written: Callable[[float], str]) -> str:
+    """What the map says: where it holds, and where the paper stands; `written` words a value."""
+    told = []
+    for line in points.lines():
+        own = sorted((p for p in points.points if p.line == line), key=lambda p: p.value)
+        where = _where(own, written)
+        told.append(f"{line}: {where[0].lower()}{where[1:]}" if line else where)
+    text = "; ".join(told)
+    if regime.paper is not None:
+        text += f"; {regime.paper_is} has {written(regime.paper)}"
+    return text
+
+
+def _where(points: list[Point], written: Callable[[float], str]) -> str:
+    """In words, the values at which the claim holds."""
+    first, last = written(points[0].value), written(points[-1].value)
+    stretches: list[tuple[int, int]] = []
+    for place, point in enumerate(points):
+        if not point.holds:
+            continue
+        if stretches and stretches[-1][1] == place - 1:
+            stretches[-1] = (stretches[-1][0], place)
+        else:
+            stretches.append((place, place))
+    if not stretches:
+        return f"Holds nowhere from {first} to {last}"
+    if stretches == [(0, len(points) - 1)]:
+        return f"Holds everywhere from {first} to {last}"
+    parts = []
+    for begin, end in stretches:
+        low, high = written(points[begin].value), written(points[end].value)
+        if begin == 0:
+            parts.append(f"up to {high}")
+        elif end == len(points) - 1:
+            parts.append(f"from {low} on")
+        else:
+            parts.append(f"at {low}" if begin == end else f"from {low} to {high}")
+    return "Holds " + " and ".join(parts)

@@ -16,7 +16,8 @@ from engine.core.errors import BadInput
 from engine.distributed.flows.collective_work import algorithm, carry, times
 from engine.distributed.flows.work import Played, Work
 from engine.training.pipeline.cluster import OnCluster, Places, places
-from engine.training.pipeline.config import PipelineConfig, Worked
+from engine.training.pipeline.config import PipelineConfig
+from engine.training.pipeline.job import Job
 from engine.training.pipeline.stage_cost import Traffic
 from engine.training.plan.actions import SENDS, Kind
 from engine.training.plan.columns import CODES, NOBODY, B, Columns, F, I, W
@@ -72,23 +73,23 @@ def chosen(asked: OnCluster, found: Places, size: float) -> tuple[str, dict[str,
 
 
 def play(
-    config: PipelineConfig, made: Worked, slower: np.ndarray | None = None, uses: bool = True
+    config: PipelineConfig, job: Job, slower: np.ndarray | None = None, uses: bool = True
 ) -> Contended:
-    """`made` on the cluster that `config` names. `slower` [replicas, actions]: how many times as
+    """`job` on the cluster that `config` names. `slower` [replicas, actions]: how many times as
     long each action takes. Raises BadInput where devices or messages are too many."""
     context, tensor = config.passes.devices
     replicas = config.cluster.replicas or config.passes.replicas
-    found = places(config.cluster, len(made.plan.ranks), replicas, context, tensor)
-    made = made.on_network()
-    table = timed(made.plan, made.costs).columns  # refuses a plan that is stuck, in words
-    size = made.share.gradients / max(1, made.plan.chunks)
+    found = places(config.cluster, len(job.plan.ranks), replicas, context, tensor)
+    job = job.on_network()
+    table = timed(job.plan, job.costs).columns  # refuses a plan that is stuck, in words
+    size = job.share.gradients / max(1, job.plan.chunks)
     kind, took = chosen(config.cluster, found, size)
-    _bounded(made, table, found, kind)
-    playing = _Playing(made, table, found, _slowed(config, table, found, slower))
+    _bounded(job, table, found, kind)
+    playing = _Playing(job, table, found, _slowed(config, table, found, slower))
     playing.passes()
     if kind:
         playing.reduces(kind, size)
-    if made.costs.together:
+    if job.costs.together:
         playing.together()
     played = playing.work.played(uses)
     return Contended(
@@ -108,10 +109,10 @@ def _slowed(
     return whole
 
 
-def _bounded(made: Worked, table: Columns, found: Places, kind: str) -> None:
+def _bounded(job: Job, table: Columns, found: Places, kind: str) -> None:
     """Raises BadInput for what would take minutes."""
     ends = int((table.waits != NOBODY).sum()) + int(np.isin(table.kind, SEND_CODES).sum())
-    rings = [bool(moves.tensor) + bool(moves.context) for moves in made.share.within]
+    rings = [bool(moves.tensor) + bool(moves.context) for moves in job.share.within]
     counts = [int((table.kind == CODES[Kind.F]).sum())]
     counts.append(int(np.isin(table.kind, [I, B]).sum()))
     inside = sum(ring * count for ring, count in zip(rings, counts, strict=True))
@@ -134,7 +135,7 @@ class _Playing:
     which each action is over, numbered alike in all replicas; `first`: of the one it begins with,
     which is another where a rank's devices give one another something in a pass."""
 
-    made: Worked
+    job: Job
     table: Columns
     places: Places
     slower: np.ndarray
@@ -143,12 +144,12 @@ class _Playing:
     def __post_init__(self) -> None:
         self.work = Work(self.places.topology)
         table = self.table
-        took = self.made.costs.passes[table.kind, table.stage].copy()
+        took = self.job.costs.passes[table.kind, table.stage].copy()
         moves = np.isin(table.kind, [CODES[k] for pair in SENDS.items() for k in pair])
         took[moves | ((table.kind == REDUCE) & (len(self._group()) > 1))] = 0.0
         self.first: list[list[int]] = []
         self.task: list[list[int]] = []
-        within = {CODES[kind]: self.made.within(kind) for kind in (Kind.F, Kind.I, Kind.B)}
+        within = {CODES[kind]: self.job.within(kind) for kind in (Kind.F, Kind.I, Kind.B)}
         shares = [within.get(kind, Traffic()) for kind in table.kind.tolist()]
         ranks = table.rank.tolist()
         for replica in range(self.places.replicas):
@@ -165,7 +166,7 @@ class _Playing:
     ) -> tuple[int, int]:
         """The first and the last task of an action of so many seconds of work: keys and values go
         round the context ranks beside the scores, sums round the tensor ranks beside nothing."""
-        chunks = max(1, self.made.plan.chunks)
+        chunks = max(1, self.job.plan.chunks)
         if not moves.tensor and not moves.context:
             task = self.work.compute(seconds)
             return task, task
@@ -211,7 +212,7 @@ class _Playing:
         self, replica: int, source: int, target: int, microbatch: int, after: list[int]
     ) -> list[int]:
         """A stage's tensor, from each device of a rank to its like on another."""
-        found, size = self.places, self.made.share.boundary / self.places.tensor
+        found, size = self.places, self.job.share.boundary / self.places.tensor
         numbers = self.work.sends(
             self._devices(source, replica), self._devices(target, replica), size, after
         )

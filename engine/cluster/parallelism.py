@@ -16,7 +16,7 @@ from engine.core.config import Config, knob
 from engine.core.errors import BadInput
 from engine.hardware.cluster import cluster
 from engine.hardware.device import device
-from engine.training.pipeline.config import PipelineConfig, worked
+from engine.training.pipeline.config import PipelineConfig
 from engine.training.pipeline.stage_cost import Share
 from engine.training.pipeline.stage_costs.transformer import Transformer
 from engine.training.pipeline.transformer_cost import step_flops
@@ -185,15 +185,15 @@ def on_cluster(config: ParallelismConfig) -> ParallelismConfig:
 def on_the_clock(split: Split, name: str = "") -> Split:
     """The same split with the time and memory that its plan gives, action by action; on a cluster
     with the gradients' sum by the fastest algorithm on its shared links."""
-    made = worked(split.pipeline_config())
+    job = split.pipeline_config().job()
     if name:
-        size = made.share.gradients / max(1, made.plan.chunks)
+        size = job.share.gradients / max(1, job.plan.chunks)
         kind, seconds = gradient_sum(name, split.passes, split.pipeline, size)
-        made.costs.passes[CODES[Kind.REDUCE_GRAD]] = seconds
+        job.costs.passes[CODES[Kind.REDUCE_GRAD]] = seconds
         split = replace(split, all_reduce=kind or "none")
-    times = timed(made.plan, made.costs)
-    most = float(peaks(times.columns, made.plan.chunks, made.share.kept).max())
-    memory = _states(made.share) + most * made.share.activations
+    times = timed(job.plan, job.costs)
+    most = float(peaks(times.columns, job.plan.chunks, job.share.kept).max())
+    memory = _states(job.share) + most * job.share.activations
     return replace(split, seconds=times.end, memory=memory, clocked=True)
 
 

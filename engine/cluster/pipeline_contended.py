@@ -12,7 +12,7 @@ import numpy as np
 from engine.cluster.contended import Contended
 from engine.cluster.pipeline_events import fixed, lane, levels, spans
 from engine.core.events import AnyEvent, Level, Mark, Move
-from engine.training.pipeline.config import Worked
+from engine.training.pipeline.job import Job
 from engine.training.plan.bubble import Bubble, bubble
 from engine.training.plan.columns import B, F, I, W
 
@@ -31,13 +31,13 @@ def header(done: Contended) -> dict[str, Any]:
     return {"lanes": lanes, "links": links}
 
 
-def events(made: Worked, done: Contended) -> list[AnyEvent]:
+def events(job: Job, done: Contended) -> list[AnyEvent]:
     """All of it, not yet in the order of time."""
     found: list[AnyEvent] = []
     for replica, times in enumerate(done.times):
         first = replica * done.places.stages
-        found += [*fixed(made, first), *spans(made, times, first=first)]
-        found += levels(made, times, first)
+        found += [*fixed(job, first), *spans(job, times, first=first)]
+        found += levels(job, times, first)
     return [*found, *moved(done), *used(done)]
 
 

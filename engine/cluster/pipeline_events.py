@@ -6,7 +6,7 @@
 import numpy as np
 
 from engine.core.events import AnyEvent, Level, Move, Span
-from engine.training.pipeline.config import Worked
+from engine.training.pipeline.job import Job
 from engine.training.plan.actions import KINDS, NONE, Kind
 from engine.training.plan.bubble import Bubble, bubble
 from engine.training.plan.columns import CODES, NOBODY, B, F, I, W
@@ -39,15 +39,15 @@ def in_words(found: Bubble) -> str:
     )
 
 
-def fixed(made: Worked, first: int = 0) -> list[AnyEvent]:
+def fixed(job: Job, first: int = 0) -> list[AnyEvent]:
     """What ranks hold throughout."""
-    share = made.share
+    share = job.share
     kinds = {
         "weights": share.weights,
         "gradients": share.gradients,
         "optimiser": share.optimiser,
     }
-    ranks = range(len(made.plan.ranks))
+    ranks = range(len(job.plan.ranks))
     return [
         Level(0.0, lane(first + rank), f"memory/{name}", size)
         for rank in ranks
@@ -56,14 +56,14 @@ def fixed(made: Worked, first: int = 0) -> list[AnyEvent]:
     ]
 
 
-def spans(made: Worked, times: Timed, grade: str = "", first: int = 0) -> list[AnyEvent]:
-    table, share, chunks = times.columns, made.share, made.plan.chunks
+def spans(job: Job, times: Timed, grade: str = "", first: int = 0) -> list[AnyEvent]:
+    table, share, chunks = times.columns, job.share, job.plan.chunks
     flops = np.zeros(len(CODES))
     flops[F] = share.forward_flops / chunks
     flops[B] = share.backward_flops / chunks
     flops[I] = flops[W] = share.backward_flops / chunks / 2
     names = [NAMES.get(kind, kind.value) for kind in KINDS.values()]
-    lanes = [lane(first + rank) for rank in range(len(made.plan.ranks))]
+    lanes = [lane(first + rank) for rank in range(len(job.plan.ranks))]
     columns = (table.rank, table.kind, table.microbatch, table.stage, times.start, times.stop)
     graded = f" grade={grade}" if grade else ""
     works, rows = flops.tolist(), zip(*(column.tolist() for column in columns), strict=True)
@@ -76,28 +76,28 @@ def spans(made: Worked, times: Timed, grade: str = "", first: int = 0) -> list[A
     ]  # fmt: skip
 
 
-def levels(made: Worked, times: Timed, first: int = 0) -> list[AnyEvent]:
+def levels(job: Job, times: Timed, first: int = 0) -> list[AnyEvent]:
     """Activations of each rank wherever they change; of several changes at a moment the last."""
-    table, size = times.columns, made.share.activations
+    table, size = times.columns, job.share.activations
     if size <= 0:
         return []
-    level = held(table, made.plan.chunks, made.share.kept).reshape(-1)
+    level = held(table, job.plan.chunks, job.share.kept).reshape(-1)
     rank = np.repeat(table.rank, 2)
     when = np.stack([times.start, times.stop], axis=1).reshape(-1)
     last = np.append((rank[1:] != rank[:-1]) | (when[1:] > when[:-1]), True)
     rank, when, level = rank[last], when[last], level[last]
     same = np.append(False, (rank[1:] == rank[:-1]) & (np.abs(np.diff(level)) < 1e-12))
     columns = (rank[~same], when[~same], level[~same] * size)
-    lanes = [lane(first + rank) for rank in range(len(made.plan.ranks))]
+    lanes = [lane(first + rank) for rank in range(len(job.plan.ranks))]
     return [
         Level(time, lanes[of], "memory/activations", value)
         for of, time, value in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 
-def moves(made: Worked, times: Timed) -> list[AnyEvent]:
+def moves(job: Job, times: Timed) -> list[AnyEvent]:
     """Tensors from rank to rank: beside the passes, or where sends stand in the plan."""
-    table, size, between = times.columns, made.share.boundary, made.costs.transfers
+    table, size, between = times.columns, job.share.boundary, job.costs.transfers
     sends = np.isin(table.kind, [CODES[Kind.SEND_F], CODES[Kind.SEND_B]])
     target = np.flatnonzero(sends if sends.any() else table.waits != NOBODY)
     source = target if sends.any() else table.waits[target]
@@ -108,7 +108,7 @@ def moves(made: Worked, times: Timed) -> list[AnyEvent]:
     across = of != to
     columns = (of, to, table.microbatch[target], begun, ended)
     rows = zip(*(column[across].tolist() for column in columns), strict=True)
-    lanes = [lane(rank) for rank in range(len(made.plan.ranks))]
+    lanes = [lane(rank) for rank in range(len(job.plan.ranks))]
     return [
         Move(stop, lanes[a], lanes[b], size, start, tag=f"mb={mb}")
         for a, b, mb, start, stop in rows

@@ -19,8 +19,9 @@ from engine.cluster.pipeline_contended import bubble_of
 from engine.cluster.pipeline_events import in_words, passes_of, spans
 from engine.core.events import AnyEvent, Level, Mark, Span
 from engine.core.names import counted
-from engine.training.pipeline.config import PipelineConfig, Worked
+from engine.training.pipeline.config import PipelineConfig
 from engine.training.pipeline.faults import DescribedFaults
+from engine.training.pipeline.job import Job
 from engine.training.plan.bubble import Bubble
 from engine.training.plan.columns import B, F, I, W
 from engine.training.plan.times import Timed, timed
@@ -45,8 +46,8 @@ class Step:
 class Steps:
     """Steps of a plan by their number, played when they are asked for."""
 
-    def __init__(self, config: PipelineConfig, made: Worked, faults: DescribedFaults, seed: int):
-        self.config, self.made, self.faults, self.seed = config, made, faults, seed
+    def __init__(self, config: PipelineConfig, job: Job, faults: DescribedFaults, seed: int):
+        self.config, self.job, self.faults, self.seed = config, job, faults, seed
         self.one: Callable[[int], Step] = cache(self._play)
 
     def __call__(self, number: int) -> Step:
@@ -63,14 +64,14 @@ class Steps:
         """That may fail."""
         context, tensor = self.config.passes.devices
         each = context * tensor if self.config.cluster.name else 1
-        return len(self.made.plan.ranks) * self.replicas * each
+        return len(self.job.plan.ranks) * self.replicas * each
 
     def _play(self, number: int) -> Step:
         slower = self._slower(number)
         if self.config.cluster.name:
-            done = contended.play(self.config, self.made, slower, uses=False)
+            done = contended.play(self.config, self.job, slower, uses=False)
             return Step(done.times, done.end, bubble_of(done))
-        one = timed(self.made.plan, self.made.costs, None if slower is None else slower[0])
+        one = timed(self.job.plan, self.job.costs, None if slower is None else slower[0])
         return Step([one], one.end, passes_of(one))
 
     def _slower(self, number: int) -> np.ndarray | None:
@@ -79,7 +80,7 @@ class Steps:
         if spread == 0:
             return None
         dice = np.random.default_rng([self.seed, number])
-        kinds = timed(self.made.plan, self.made.costs).columns.kind
+        kinds = timed(self.job.plan, self.job.costs).columns.kind
         drawn = np.exp(dice.normal(-spread * spread / 2, spread, (self.replicas, len(kinds))))
         return np.where(np.isin(kinds, [F, B, I, W]), drawn, 1.0)
 
@@ -94,10 +95,10 @@ def interval(faults: DescribedFaults, seconds: float, mtbf: float) -> int:
 
 
 def run_steps(
-    config: PipelineConfig, made: Worked, faults: DescribedFaults, seed: int
+    config: PipelineConfig, job: Job, faults: DescribedFaults, seed: int
 ) -> tuple[Steps, History, int]:
     """The steps, what became of them, and how many lay between checkpoints."""
-    steps = Steps(config, made, faults, seed)
+    steps = Steps(config, job, faults, seed)
     mtbf = faults.mtbf / steps.devices if faults.mtbf > 0 else inf
     every = interval(faults, steps(0).seconds, mtbf)
     history = played(
@@ -109,19 +110,19 @@ def run_steps(
 
 def lanes(steps: Steps) -> list[str]:
     """The training's own, and every rank's where they are shown."""
-    ranks = len(steps.made.plan.ranks) * steps.replicas
+    ranks = len(steps.job.plan.ranks) * steps.replicas
     shown = [f"rank {rank}" for rank in range(ranks)] if in_detail(steps) else []
     return [*dict.fromkeys(LANES.values()), *shown]
 
 
 def in_detail(steps: Steps) -> bool:
     """Whether every rank's passes are shown, too."""
-    return len(steps.made.plan) * steps.replicas * steps.faults.steps <= SHOWN
+    return len(steps.job.plan) * steps.replicas * steps.faults.steps <= SHOWN
 
 
 def events(steps: Steps, history: History) -> Iterator[AnyEvent]:
     """All of it, not yet in the order of time."""
-    first = len(steps.made.plan.ranks)
+    first = len(steps.job.plan.ranks)
     detail = in_detail(steps)
     for piece in history.pieces:
         tag = f"task={piece.step}" if piece.what in ("step", "lost") else ""
@@ -130,7 +131,7 @@ def events(steps: Steps, history: History) -> Iterator[AnyEvent]:
             yield Level(piece.stop, TRAINING, "steps done", float(piece.step + 1))
         if detail and piece.what == "step":
             for replica, times in enumerate(steps(piece.step).times):
-                for span in spans(steps.made, times, first=replica * first):
+                for span in spans(steps.job, times, first=replica * first):
                     yield _later(span, piece.start)
     for moment, lost in history.failures:
         yield Mark(moment, TRAINING, "failure", failed(moment, lost))

@@ -16,9 +16,8 @@ from torch import Tensor, nn
 from engine.distributed.launch import launch
 from engine.distributed.rank import Rank
 from engine.training.losses.language import fresh_weights
-from engine.training.pipeline.executions.real import Real
-from engine.training.pipeline.measured import microbatches
-from engine.training.pipeline.on_ranks import OnRanks
+from engine.training.pipeline.executors.real import Real
+from engine.training.pipeline.tiny_model import TinyModel
 from engine.training.plan.actions import Plan, read
 from engine.training.plan.schedule import Pipe
 from engine.training.plan.schedules.one_forward_one_backward import OneForwardOneBackward
@@ -37,12 +36,12 @@ NAMES = ("ours", "theirs", "counted")  # the last one ours, with memory counted 
 
 def compare(full: bool, ranks: int = 2) -> dict[str, Any]:
     """Seconds of a step: ours, torch's, each round; and how far their gradients are apart."""
-    asked = Real(layers=8, rows=2, **SIZES[full])
+    tiny = Real(layers=8, rows=2, **SIZES[full]).tiny()
     rounds = 12 if full else 6
     made = OneForwardOneBackward().plan(Pipe(ranks, MICROBATCHES))
     times = timed(made, Costs.even(made, backward_input=1.0))
     plan = lower(made, times.start, times.stop)
-    given = {"asked": asked, "plan": str(plan), "rounds": rounds + WARM}
+    given = {"tiny": tiny, "plan": str(plan), "rounds": rounds + WARM}
     records = launch(_work, ranks, given, limit=600)
     # Of each round: seconds between barriers, and processor seconds of all ranks.
     (ours, our_cpu), (theirs, their_cpu), (counted, _) = (
@@ -53,7 +52,7 @@ def compare(full: bool, ranks: int = 2) -> dict[str, Any]:
     return {
         "name": "1f1b beside torch's",
         "what": f"a step of {ranks} gloo ranks, {MICROBATCHES} microbatches, "
-        f"hidden {asked.hidden}, {asked.sequence} tokens",
+        f"hidden {tiny.hidden}, {tiny.sequence} tokens",
         "seconds": float(np.median(ours)),
         "slowest": float(ours.max()),
         "their_seconds": float(np.median(theirs)),
@@ -67,14 +66,14 @@ def compare(full: bool, ranks: int = 2) -> dict[str, Any]:
 
 
 def _work(rank: Rank, given: dict[str, Any]) -> None:
-    asked, plan = given["asked"], read(given["plan"])
-    model = asked.model()
-    weights = fresh_weights(model, asked.seed)
+    tiny, plan = given["tiny"], read(given["plan"])
+    model = tiny.config()
+    weights = fresh_weights(model, tiny.seed)
     own = language_stages(
-        model, weights, plan.stages, asked.rows, asked.sequence, lambda s: s == rank.rank
+        model, weights, plan.stages, tiny.rows, tiny.sequence, lambda s: s == rank.rank
     )
-    batch = microbatches(asked, plan.microbatches)
-    theirs = _Theirs(rank, plan, asked, batch)
+    batch = tiny.microbatches(plan.microbatches)
+    theirs = _Theirs(rank, plan, tiny, batch)
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in NAMES}
     error = 0.0
     for turn in range(given["rounds"]):
@@ -117,16 +116,16 @@ class _Theirs:
     """The same stage under torch's schedule, over a gloo group of torch's own."""
 
     def __init__(
-        self, rank: Rank, plan: Plan, asked: OnRanks, batch: list[tuple[Tensor, Tensor]]
+        self, rank: Rank, plan: Plan, tiny: TinyModel, batch: list[tuple[Tensor, Tensor]]
     ) -> None:
         from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 
         store = dist.PrefixStore("pipelining", rank.meeting.store)
         dist.init_process_group("gloo", store=store, rank=rank.rank, world_size=rank.ranks)
-        model = asked.model()
-        weights = fresh_weights(model, asked.seed)
+        model = tiny.config()
+        weights = fresh_weights(model, tiny.seed)
         stages = language_stages(
-            model, weights, plan.stages, asked.rows, asked.sequence, lambda s: s == rank.rank
+            model, weights, plan.stages, tiny.rows, tiny.sequence, lambda s: s == rank.rank
         )
         self.module = _Module(stages[rank.rank])
         stage = PipelineStage(self.module, rank.rank, rank.ranks, torch.device("cpu"))

@@ -16,7 +16,7 @@ from engine.distributed.flows import reference
 from engine.distributed.flows.collective_work import algorithm, carry
 from engine.distributed.flows.work import Work
 from engine.hardware.cluster import cluster
-from engine.training.pipeline.config import PipelineConfig, worked
+from engine.training.pipeline.config import PipelineConfig
 
 NAME = "links"
 ABOUT = "messages that share links of a described cluster: events per second, beside the plain form"
@@ -84,10 +84,10 @@ def _pipeline(full: bool) -> dict[str, Any]:
         "passes.boundary": 1e8, "cluster.all_reduce": "hierarchical",
     }  # fmt: skip
     config = update(PipelineConfig(), turned)
-    made, took, tasks = worked(config), [], 0
+    job, took, tasks = config.job(), [], 0
     for _ in range(5 if full else 3):
         begun = perf_counter()
-        done = contended.play(config, made)
+        done = contended.play(config, job)
         took.append(perf_counter() - begun)
         tasks = len(done.played.start)
     seconds = float(np.median(took[1:]))

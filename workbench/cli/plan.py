@@ -62,12 +62,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _made(args: argparse.Namespace) -> "tuple[Plan, Costs]":
     from engine.core.config import update
-    from engine.training.pipeline.config import PipelineConfig, worked
+    from engine.training.pipeline.config import PipelineConfig
 
     limit = {} if args.limit is None else {"memory_limit": args.limit}
     turned = {"schedule": args.schedule, **limit, **changes(args.set)}
-    made = worked(update(PipelineConfig(), turned))
-    return made.plan, made.costs
+    job = update(PipelineConfig(), turned).job()
+    return job.plan, job.costs
 
 
 def _given(name: str) -> "tuple[Plan, Costs]":

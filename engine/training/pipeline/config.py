@@ -1,17 +1,16 @@
 """The knobs of a pipeline: its schedule, its size, what passes and transfers cost.
 
-`PipelineConfig` gives the plan and the costs that a clock, virtual or real, works from.
+`PipelineConfig.job` is the plan and the costs that a clock, virtual or real, works from.
 """
-
-from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engine.core.config import Choice, Config, knob
 from engine.training.pipeline.cluster import OnCluster
-from engine.training.pipeline.execution import Execution
-from engine.training.pipeline.executions.modelled import Modelled
-from engine.training.pipeline.stage_cost import Share, StageCost, Traffic
+from engine.training.pipeline.executor import PipelineExecutor
+from engine.training.pipeline.executors.modelled import Modelled
+from engine.training.pipeline.job import Job
+from engine.training.pipeline.stage_cost import Share, StageCost
 from engine.training.pipeline.stage_costs.given import Given
 from engine.training.plan.actions import Action, Kind, Plan, plan
 from engine.training.plan.columns import CODES
@@ -45,6 +44,7 @@ class Wires(Config):
 class PipelineConfig(Config):
     """One training step of a pipeline."""
 
+    aliases = {"execution": "executor"}
     schedule: Choice[PipelineSchedule] = knob(
         make=OneForwardOneBackward, doc="in what order ranks do their passes"
     )
@@ -58,58 +58,34 @@ class PipelineConfig(Config):
     cluster: OnCluster = knob(make=OnCluster, doc="a cluster whose links transfers share")
     slow_rank: int = knob(0, "the rank that is slower than the rest", low=0, high=127, group="skew")
     slow_by: float = knob(1.0, "how many times its passes take", low=0.1, high=10.0, group="skew")
-    execution: Choice[Execution] = knob(make=Modelled, doc="what carries out the plan")
+    executor: Choice[PipelineExecutor] = knob(make=Modelled, doc="what carries out the plan")
     together: bool = knob(
         False, "no optimiser begins before all ranks are done (gradient clipping across stages)",
         group="end of step",
     )  # fmt: skip
 
-
-@dataclass(frozen=True)
-class Worked:
-    """A config worked out: the plan of passes and ends, its costs and a rank's share."""
-
-    plan: Plan
-    costs: Costs
-    share: Share
-
-    def on_network(self) -> "Worked":
-        """The same with what travels left to a clock that plays it: the boundary's way, and what
-        devices of a rank give one another."""
-        passes = self.costs.passes.copy()
-        for kind in (Kind.F, Kind.I, Kind.B):
-            moved = self.share.sent + self.within(kind).seconds
-            passes[CODES[kind]] -= moved / max(1, self.plan.chunks)
-        return replace(self, costs=replace(self.costs, passes=passes))
-
-    def within(self, kind: Kind) -> Traffic:
-        """Traffic among a rank's devices in a pass of all its layers."""
-        forward, backward = self.share.within
-        return {Kind.F: forward, Kind.I: backward, Kind.B: backward}.get(kind, Traffic())
-
-
-def worked(config: PipelineConfig) -> Worked:
-    """The plan and the costs of `config`. Raises BadInput where they do not fit one another."""
-    share = config.passes.share(config.ranks, 1)
-    between = config.wires.seconds(config.ranks, share.boundary)
-    pipe = Pipe(
-        config.ranks,
-        config.microbatches,
-        share.forward,
-        share.backward_input,
-        share.backward_weight,
-        float(between[0, -1] if config.ranks > 1 else 0.0),
-        config.memory_limit or float("inf"),
-        share.kept,
-    )
-    made = config.schedule.plan(pipe)
-    if made.chunks > 1:
-        share = config.passes.share(config.ranks, made.chunks)
-    update = share.update > 0 or config.execution.is_real
-    replicas = config.cluster.replicas or config.passes.replicas
-    summed = bool(config.cluster.name) and replicas > 1 and share.gradients > 0
-    whole = ended(made, reduce=share.reduce > 0 or summed, update=update)
-    return Worked(whole, _costs(config, whole, share, between), share)
+    def job(self) -> Job:
+        """The plan and the costs of a step. Raises BadInput where they do not fit one another."""
+        share = self.passes.share(self.ranks, 1)
+        between = self.wires.seconds(self.ranks, share.boundary)
+        pipe = Pipe(
+            self.ranks,
+            self.microbatches,
+            share.forward,
+            share.backward_input,
+            share.backward_weight,
+            float(between[0, -1] if self.ranks > 1 else 0.0),
+            self.memory_limit or float("inf"),
+            share.kept,
+        )
+        made = self.schedule.plan(pipe)
+        if made.chunks > 1:
+            share = self.passes.share(self.ranks, made.chunks)
+        update = share.update > 0 or self.executor.real
+        replicas = self.cluster.replicas or self.passes.replicas
+        summed = bool(self.cluster.name) and replicas > 1 and share.gradients > 0
+        whole = ended(made, reduce=share.reduce > 0 or summed, update=update)
+        return Job(whole, _costs(self, whole, share, between), share, self.wires.blocking)
 
 
 def ended(given: Plan, *, reduce: bool, update: bool) -> Plan:

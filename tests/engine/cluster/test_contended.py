@@ -18,7 +18,7 @@ from engine.distributed.flows.collective_work import algorithms
 from engine.hardware.cluster import cluster
 from engine.hardware.link import link
 from engine.training.pipeline.cluster import AllReduce, OnCluster, places
-from engine.training.pipeline.config import PipelineConfig, worked
+from engine.training.pipeline.config import PipelineConfig
 from engine.training.pipeline.stage_cost import Traffic
 from engine.training.plan.bubble import of_log
 from engine.training.plan.times import timed
@@ -101,9 +101,8 @@ def test_links_tell_their_use_and_moves_all_that_passed():
 
 
 def test_averages_keep_the_bytes():
-    done = play(config(cluster__name="ethernet-pods", cluster__replicas=4), worked(
-        config(cluster__name="ethernet-pods", cluster__replicas=4)
-    ))  # fmt: skip
+    asked = config(cluster__name="ethernet-pods", cluster__replicas=4)
+    done = play(asked, asked.job())
     rows = averaged(done.played.uses, done.end, most=1)
     assert len(rows) < len(done.played.uses)
     for channel in np.flatnonzero(done.carried):
@@ -136,14 +135,14 @@ def test_tensor_ranks_send_parts_and_sum_their_own_gradients():
            "passes.tensor": 4, "passes.data": 2, "ranks": 2, "microbatches": 4}  # fmt: skip
     asked = update(PipelineConfig(), {**big, "cluster.name": "selene"})
     found = Run.execute(run, asked).log
-    share = worked(asked).share
+    share = asked.job().share
     sizes = {move.bytes for move in found.of(Move) if "mb=" in move.tag}
     assert sizes == {share.boundary}
     sums = [move.bytes for move in found.of(Move) if "gradients" in move.tag]
     assert sum(sums) == pytest.approx(2 * 2 * 4 * share.gradients)  # a ring of two, both stages
     assert share.sent > 0
-    without = timed(worked(asked).plan, worked(asked).on_network().costs).end
-    assert without < timed(worked(asked).plan, worked(asked).costs).end
+    without = timed(asked.job().plan, asked.job().on_network().costs).end
+    assert without < timed(asked.job().plan, asked.job().costs).end
 
 
 WIDE = {"passes": "transformer", "passes.hidden": 1024, "passes.layers": 8, "passes.heads": 16,
@@ -169,7 +168,7 @@ def wide(**turned) -> PipelineConfig:
 @pytest.mark.parametrize("name", WITHIN)
 def test_what_devices_of_a_rank_give_one_another_is_the_closed_form_alone(name):
     asked = wide(**WITHIN[name])
-    made = worked(asked)
+    made = asked.job()
     done = play(asked, made)
     assert made.share.within[0].seconds > 0 or name == "context"
     assert passes_end(done.times[0]) == pytest.approx(
@@ -188,7 +187,7 @@ def test_what_devices_of_a_rank_give_one_another_is_the_closed_form_alone(name):
 @pytest.mark.parametrize("schedule", ["gpipe", "1f1b", "zb_h1", "interleaved_1f1b"])
 def test_so_it_is_in_a_pipeline_whose_stages_have_a_node_each(schedule):
     asked = wide(schedule=schedule, ranks=2, passes__tensor=8)
-    made = worked(asked)
+    made = asked.job()
     whole = replace(made, share=replace(made.share, within=(Traffic(), Traffic())))
     assert play(asked, made).end == pytest.approx(play(asked, whole).end, rel=1e-12)
 
@@ -200,9 +199,9 @@ def test_a_slow_or_shared_link_of_a_rank_s_devices_slows_the_step():
     for adapters in (8, 4, 1):
         asked = wide(passes__tensor=8, passes__context=2, passes__sequence=512,
                      cluster__adapters=adapters)  # fmt: skip
-        done = play(asked, worked(asked))
+        done = play(asked, asked.job())
         took[adapters] = passes_end(done.times[0])
-    made = worked(asked)
+    made = asked.job()
     far = link("infiniband-200")
     alone = passes_end(timed(made.plan, made.costs))
     assert took[8] == pytest.approx(alone, rel=1e-12)
@@ -213,7 +212,7 @@ def test_a_slow_or_shared_link_of_a_rank_s_devices_slows_the_step():
     lanes = {level.lane for level in Run.execute(run, asked).log.of(Level) if level.name == USE}
     assert {"node 0 adapter 0 out", "node 1 adapter 0 in", "device 3 out"} <= lanes
     crossing = wide(passes__tensor=16)
-    made = worked(crossing)
+    made = crossing.job()
     closed = passes_end(timed(made.plan, made.costs))
     assert passes_end(play(crossing, made).times[0]) > 2 * closed
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.cluster.pipeline import run
-from engine.core.config import update
+from engine.core.config import from_dict, to_dict, update
 from engine.core.errors import BadInput
 from engine.core.events import Level, Mark, Move, Span
 from engine.core.log import Log
@@ -115,3 +115,11 @@ def test_what_one_run_prints_another_runs_again_transfers_and_ends_included():
     again = log(schedule="as_written", schedule__text=text.replace("\n", "; "), **knobs)
     assert again.of(Span) == first.of(Span)
     assert again.of(Move) == first.of(Move)
+
+
+def test_knobs_of_before_choose_the_executor():
+    old = update(PipelineConfig(), {"execution": "mesh", "execution.model.layers": 3})
+    assert old == update(PipelineConfig(), {"executor": "mesh", "executor.model.layers": 3})
+    saved = {**to_dict(old), "execution": to_dict(old.executor)}
+    del saved["executor"]
+    assert from_dict(PipelineConfig, saved) == old

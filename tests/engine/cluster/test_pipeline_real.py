@@ -14,11 +14,11 @@ from engine.training.pipeline.config import PipelineConfig
 from engine.training.plan.bubble import PASSES, of_log
 
 SMALL = {
-    "execution": "both",
+    "executor": "both",
     "schedule": "zb_v",
     "ranks": 2,
     "microbatches": 3,
-    "execution.layers": 5,
+    "executor.layers": 5,
     "passes.forward": 0.02,
     "passes.backward_input": 0.02,
     "passes.backward_weight": 0.01,
@@ -76,15 +76,15 @@ def test_a_port_in_use_is_said_in_one_line():
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(BadInput, match=f"port {port}: .*choose another"):
-            Run.execute(run, update(PipelineConfig(), {**SMALL, "execution.port": port}))
+            Run.execute(run, update(PipelineConfig(), {**SMALL, "executor.port": port}))
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"execution.layers": 3}, "3 layers for 4 stages.*set execution.layers=4"),
-        ({"schedule": "1f1b", "ranks": 20}, "16 and 256 at most; take execution=modelled"),
-        ({"execution.hidden": 40}, "hidden size 40: .*multiple of 16"),
+        ({"executor.layers": 3}, "3 layers for 4 stages.*set executor.layers=4"),
+        ({"schedule": "1f1b", "ranks": 20}, "16 and 256 at most; take executor=modelled"),
+        ({"executor.hidden": 40}, "hidden size 40: .*multiple of 16"),
     ],
 )
 def test_what_ranks_cannot_do_is_said_before_they_start(changes, said):

@@ -16,8 +16,8 @@ from engine.training.pipeline.config import PipelineConfig
 from engine.training.plan.bubble import of_log
 
 FAILING = {
-    "execution.faults.steps": 400, "execution.faults.mtbf": 400.0, "execution.faults.write": 0.5,
-    "execution.faults.restart": 2.0,
+    "executor.faults.steps": 400, "executor.faults.mtbf": 400.0, "executor.faults.write": 0.5,
+    "executor.faults.restart": 2.0,
 }  # fmt: skip
 
 

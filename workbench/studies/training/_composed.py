@@ -4,7 +4,7 @@ from engine.cluster.pipeline import ERROR
 from engine.core.config import update
 from engine.core.events import Level
 from engine.training.pipeline.config import PipelineConfig
-from engine.training.pipeline.executions.mesh import OnMesh
+from engine.training.pipeline.executors.mesh import OnMesh
 from workbench.study import Changes, Claim, Outcome, RunConfig
 
 COMPOSED: Changes = {
@@ -12,23 +12,23 @@ COMPOSED: Changes = {
     "ranks": 2,
     "microbatches": 4,
     "schedule": "1f1b",
-    "execution": "mesh",
+    "executor": "mesh",
 }
-FEW = ({"execution.tensor": 2},)
+FEW = ({"executor.tensor": 2},)
 MANY = (
     *FEW,
-    {"execution.tensor": 1, "execution.data": 2, "execution.zero": "optimizer"},
-    {"execution.tensor": 2, "execution.data": 2, "schedule": "interleaved_1f1b"},
-    {"execution.tensor": 2, "execution.context": 2, "schedule": "zb_h1"},
-    {"ranks": 1, "microbatches": 1, "execution.data": 2, "execution.zero": "weights"},
+    {"executor.tensor": 1, "executor.data": 2, "executor.zero": "optimizer"},
+    {"executor.tensor": 2, "executor.data": 2, "schedule": "interleaved_1f1b"},
+    {"executor.tensor": 2, "executor.context": 2, "schedule": "zb_h1"},
+    {"ranks": 1, "microbatches": 1, "executor.data": 2, "executor.zero": "weights"},
 )
 
 
 def composed(config: PipelineConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Meshes of four ranks (more, and of eight, where it may take its time) against one process."""
     kept: Changes = {}
-    if isinstance(config.execution, OnMesh):
-        kept = {"execution.left_out": config.execution.left_out}
+    if isinstance(config.executor, OnMesh):
+        kept = {"executor.left_out": config.executor.left_out}
     errors = []
     for mesh in FEW if fast else MANY:
         log = run_config(update(config, {**COMPOSED, **kept, **mesh}))
@@ -47,6 +47,6 @@ CLAIMS = (
         paper="strict optimiser semantics under all three (sections 2 and 3)",
         grade="exact",
         check=composed,
-        broken={"execution": "mesh", "execution.left_out": "activations"},
+        broken={"executor": "mesh", "executor.left_out": "activations"},
     ),
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.core.config import update
 from engine.core.paths import dataset
-from engine.training.pipeline.config import PipelineConfig, worked
+from engine.training.pipeline.config import PipelineConfig
 from engine.training.plan.memory import peaks
 from engine.training.plan.times import timed
 
@@ -61,10 +61,10 @@ def published(row: Row) -> float:
 
 def predicted(config: PipelineConfig) -> tuple[float, float]:
     """(seconds of a step, most bytes of activations on any rank), without the events of a run."""
-    made = worked(config)
-    times = timed(made.plan, made.costs)
-    most = peaks(times.columns, made.plan.chunks, made.share.kept).max()
-    return times.end, float(most) * made.share.activations
+    job = config.job()
+    times = timed(job.plan, job.costs)
+    most = peaks(times.columns, job.plan.chunks, job.share.kept).max()
+    return times.end, float(most) * job.share.activations
 
 
 def time_errors(config: PipelineConfig) -> dict[str, float]:
@@ -88,7 +88,7 @@ def memory_errors(config: PipelineConfig) -> list[float]:
             turned = update(config, changes(row, how, split))
             _, activations = predicted(turned)
             found.append(activations / GIB / row[f"activations_{how}_gib"] - 1)
-        share = worked(turned).share
+        share = turned.job().share
         states = share.weights + share.gradients + share.optimiser
         found.append(states / GIB / row["states_gib"] - 1)
     return found

@@ -4,7 +4,7 @@ from engine.cluster.pipeline import ERROR
 from engine.core.config import update
 from engine.core.events import Level
 from engine.training.pipeline.config import PipelineConfig
-from engine.training.pipeline.on_ranks import OnRanks
+from engine.training.pipeline.executors.real import OnRanks
 from engine.training.plan.bubble import of_log
 from workbench.study import Changes, Claim, Outcome, RunConfig
 
@@ -16,7 +16,7 @@ REAL: Changes = {
     "ranks": 4,
     "microbatches": 8,
     "schedule": "1f1b",
-    "execution": "both",
+    "executor": "both",
 }
 CHUNKS = {"interleaved_1f1b": 2, "zb_v": 2}  # on each rank; of other schedules one
 KINDS = ("zb_v", "1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2", "zero_bubble_search")
@@ -26,7 +26,7 @@ def exact_gradients(config: PipelineConfig, run_config: RunConfig, fast: bool) -
     """Schedules on four real ranks, passes as fast as they go, against one process."""
     errors = {}
     for kind in KINDS[:1] if fast else KINDS:
-        log = run_config(real(config, {"schedule": kind, "execution.paced": False}))
+        log = run_config(real(config, {"schedule": kind, "executor.paced": False}))
         errors[kind] = max(e.value for e in log.of(Level) if e.name == ERROR)
     worst = max(errors, key=lambda kind: errors[kind])
     return Outcome(
@@ -64,10 +64,8 @@ def slow(kind: str) -> Changes:
 def real(config: PipelineConfig, more: Changes) -> PipelineConfig:
     """Four real ranks beside the clock, with what `config` says of a run of the ranks."""
     kept = {}
-    if isinstance(config.execution, OnRanks):
-        kept = {
-            f"execution.{name}": getattr(config.execution, name) for name in ("stall", "swapped")
-        }
+    if isinstance(config.executor, OnRanks):
+        kept = {f"executor.{name}": getattr(config.executor, name) for name in ("stall", "swapped")}
     return update(config, {**REAL, **kept, **more})
 
 
@@ -78,7 +76,7 @@ CLAIMS = (
         paper="strict optimiser semantics (section 2.2): flushes keep weights one version",
         grade="exact",
         check=exact_gradients,
-        broken={"execution": "both", "execution.swapped": 1},
+        broken={"executor": "both", "executor.swapped": 1},
     ),
     Claim(
         id="real-bubble",
@@ -86,7 +84,7 @@ CLAIMS = (
         paper="(p-1)/m of the ideal time and measured throughput (sections 2.2 and 5)",
         grade="measured",
         check=real_bubble,
-        broken={"execution": "both", "execution.stall": 0.05},
+        broken={"executor": "both", "executor.stall": 0.05},
         timed=True,
     ),
 )

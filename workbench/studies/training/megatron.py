@@ -181,9 +181,9 @@ STUDY = Study(
         "zero-bubble orders, one searched for under a memory limit, or one you write. A virtual "
         "clock plays it with pass times counted from the model's shape, or given outright; each "
         "rank's work, waiting and memory stand on one axis and reflow as you turn a knob. "
-        "`execution` carries the plan out on real ranks of this machine, a small model in place "
+        "`executor` carries the plan out on real ranks of this machine, a small model in place "
         "of the large, its measured spans above the clock's. `cluster` plays all replicas on a "
-        "described cluster, whose links messages and the gradients' sum share; `execution.faults` "
+        "described cluster, whose links messages and the gradients' sum share; `executor.faults` "
         "plays many steps, with uneven passes, failures and checkpoints. The default is the "
         "145-billion-parameter run on 1,536 A100."
     ),
@@ -267,7 +267,7 @@ STUDY = Study(
         *COMPOSED,
     ),
     limits=(
-        "Without `execution.faults` one step, and nothing fails; with them a failure stops all, "
+        "Without `executor.faults` one step, and nothing fails; with them a failure stops all, "
         "and detection takes no time of its own. On a named cluster flows share links as fluids, "
         "at once and fairly, switches spread load perfectly, and tensor and context ranks' traffic "
         "stays in the pass times. Real ranks share this machine's cores: paced passes are "

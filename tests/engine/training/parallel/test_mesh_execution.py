@@ -11,7 +11,7 @@ from engine.core.run import Run
 from engine.training.pipeline.config import PipelineConfig
 from tests.engine.training.parallel.made import EXACT
 
-MESH = {"ranks": 2, "microbatches": 2, "schedule": "zb_h1", "execution": "mesh"}
+MESH = {"ranks": 2, "microbatches": 2, "schedule": "zb_h1", "executor": "mesh"}
 
 
 def test_a_plan_on_a_mesh_tells_every_rank_s_passes_and_finds_the_gradients_of_one_process():
@@ -31,6 +31,6 @@ def test_a_plan_on_a_mesh_tells_every_rank_s_passes_and_finds_the_gradients_of_o
 
 
 def test_a_model_that_does_not_divide_among_the_mesh_says_so():
-    asked = update(PipelineConfig(), {**MESH, "execution.tensor": 3})
+    asked = update(PipelineConfig(), {**MESH, "executor.tensor": 3})
     with pytest.raises(BadInput, match="heads 8 cannot be dealt evenly to 3 tensor ranks"):
         Run.execute(run, asked)

@@ -5,7 +5,7 @@ import pytest
 
 from engine.core.events import Span
 from engine.distributed.record import Record
-from engine.training.pipeline.measured import measured_costs
+from engine.training.pipeline.measured_costs import measured_costs
 from engine.training.plan.columns import CODES
 from engine.training.plan.times import Costs, timed
 from engine.training.stages.program import said

@@ -1,14 +1,12 @@
-"""What real ranks of a pipeline tell: their gradients' error, what passes and transfers took."""
+"""Measured costs: what passes and transfers took on real ranks of a pipeline, from their records,
+and how far their gradients are from one process's."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import product
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from engine.core import tags
 from engine.core.difference import relative
@@ -16,6 +14,7 @@ from engine.core.events import Span
 from engine.distributed.record import Record
 from engine.models.reference import dense
 from engine.training.losses.language import fresh_weights
+from engine.training.pipeline.tiny_model import TinyModel
 from engine.training.plan.actions import KINDS, RECEIVES, SENDS, Kind, Plan
 from engine.training.plan.columns import CODES
 from engine.training.plan.times import Costs
@@ -23,27 +22,16 @@ from engine.training.stages.program import NAMES, said
 from engine.training.stages.ranks import WAIT
 from engine.training.stages.stage import cross_entropy
 
-if TYPE_CHECKING:
-    from engine.training.pipeline.on_ranks import OnRanks
-
 MOVING = {NAMES[kind] for kind in (*SENDS, *RECEIVES)}  # spans of a rank that are no pass
 
 
-def microbatches(asked: "OnRanks", count: int) -> list[tuple[Tensor, Tensor]]:
-    """Drawn tokens and the ones after them."""
-    drawn = torch.Generator().manual_seed(asked.seed)
-    shape = (count, asked.rows, asked.sequence + 1)
-    ids = torch.randint(0, asked.vocabulary, shape, generator=drawn)
-    return [(each[:, :-1].clone(), each[:, 1:].clone()) for each in ids]
-
-
-def gradient_error(asked: "OnRanks", count: int, records: Iterable[Record]) -> float:
+def gradient_error(tiny: TinyModel, count: int, records: Iterable[Record]) -> float:
     """The largest difference to one process's gradients, each as a share of its largest number."""
-    model = asked.model()
-    weights = fresh_weights(model, asked.seed)
+    model = tiny.config()
+    weights = fresh_weights(model, tiny.seed)
     for weight in weights.values():
         weight.requires_grad_()
-    for tokens, target in microbatches(asked, count):
+    for tokens, target in tiny.microbatches(count):
         (cross_entropy(dense(model, weights, tokens), target) / count).backward()
     found = {name: record.array(name) for record in records for name in record.arrays}
     errors = []

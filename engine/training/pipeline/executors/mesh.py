@@ -1,10 +1,9 @@
 """The plan on a mesh of real ranks: each of its places a set of tensor, context and data ranks."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
-from engine.core.clock import Clock, WallClock
 from engine.core.config import Choice, from_dict, knob, to_dict
 from engine.core.events import AnyEvent, Mark, Move, Span
 from engine.core.run import Live
@@ -20,16 +19,14 @@ from engine.training.parallel.truth import errors, of_place
 from engine.training.parallel.work import STEP, work
 from engine.training.parallel.zero import Zero
 from engine.training.parallel.zeros.nothing import Nothing
-from engine.training.pipeline.execution import Carried, Execution
+from engine.training.pipeline.executor import Carried, PipelineExecutor
+from engine.training.pipeline.job import Job
 from engine.training.plan.schedules.as_written import AsWritten
-
-if TYPE_CHECKING:
-    from engine.training.pipeline.config import PipelineConfig, Worked
 
 MESH, MODEL = "mesh of the ranks", "model of the ranks"
 
 
-class OnMesh(Execution):
+class OnMesh(PipelineExecutor):
     """A tiny transformer, every layer shared by tensor ranks; two steps, the second one told."""
 
     kind: Literal["mesh"] = knob("mesh", doc="on real ranks, with tensor, context and data ranks")
@@ -48,39 +45,28 @@ class OnMesh(Execution):
     seed: int = knob(0, "of weights and tokens", low=0, high=2**31 - 1, group=MODEL)
     limit: float = knob(120.0, "the run is ended after", low=1.0, high=3600.0, unit="s", group=MESH)
 
-    @property
-    def is_real(self) -> bool:
-        return True
-
-    @property
-    def is_modelled(self) -> bool:
-        return False
-
-    def clock(self) -> Clock:
-        return WallClock()
-
     def lanes(self, ranks: int) -> list[str]:
         return [lane(rank) for rank in range(self._mesh(ranks).ranks)]
 
-    def carry_out(self, config: "PipelineConfig", made: "Worked", live: Live) -> Carried | None:
-        asked = self.training(config, made)
+    def carry_out(self, job: Job, live: Live) -> Carried | None:
+        asked = self.training(job)
         records = launch(
             work, asked.mesh.ranks, [asked], limit=self.limit, poll=lambda: live.poll(0.0)
         )
         found = errors(asked, [of_place(record, 0) for record in records])
         worst = max(error for name, error in found.items() if name.startswith("gradient/"))
-        return Carried(last_step(merged(records)), made.costs, worst)
+        return Carried(last_step(merged(records)), job.costs, worst)
 
-    def training(self, config: "PipelineConfig", made: "Worked") -> MeshTrainingConfig:
+    def training(self, job: Job) -> MeshTrainingConfig:
         """The same plan as steps on a mesh. Raises BadInput where it does not divide."""
         asked = {
-            "mesh": to_dict(self._mesh(config.ranks)),
+            "mesh": to_dict(self._mesh(job.ranks)),
             "zero": to_dict(self.zero),
             "sequence_parallel": self.sequence_parallel,
             "attention": to_dict(self.attention),
-            "schedule": to_dict(AsWritten(text=str(made.plan))),
-            "microbatches": config.microbatches,
-            "batch": self.data * config.microbatches * self.rows,
+            "schedule": to_dict(AsWritten(text=str(job.plan))),
+            "microbatches": job.microbatches,
+            "batch": self.data * job.microbatches * self.rows,
             "tokens": self.tokens,
             "steps": 2,
             "model": to_dict(self.model),

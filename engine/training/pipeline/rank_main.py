@@ -1,22 +1,19 @@
-"""What each launched rank of a pipeline does: two steps of training, the second one timed.
+"""Main function of each launched rank of a pipeline: two training steps, the second one timed.
 
 The gradients of the first, from fresh weights, are given back to be held to one process's.
 """
 
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from engine.core.config import from_dict
 from engine.distributed.rank import Rank
 from engine.training.loop.flat_adamw import FlatAdamW
 from engine.training.losses.language import fresh_weights
-from engine.training.pipeline.config import PipelineConfig
-from engine.training.pipeline.measured import microbatches
-from engine.training.pipeline.on_ranks import COMPARED, OnRanks
-from engine.training.plan.actions import KINDS, Kind, Plan, read
+from engine.training.pipeline.tiny_model import TinyModel
+from engine.training.plan.actions import KINDS, Kind, read
 from engine.training.plan.columns import CODES
 from engine.training.stages.memory import OPTIMISER, Ledger
 from engine.training.stages.program import NAMES, Duty
@@ -26,21 +23,32 @@ from engine.training.stages.stage import Stage, language_stages
 RATE = 1e-3
 
 
-def work(rank: Rank, given: dict[str, Any]) -> None:
-    """`given`: the config as plain values, the lowered plan as text, seconds of paced passes."""
-    config, plan = from_dict(PipelineConfig, given["config"]), read(given["plan"])
-    asked = config.execution
-    assert isinstance(asked, OnRanks)
+@dataclass(frozen=True)
+class RankTask:
+    """What every rank is given. `plan`: lowered, as text; `passes` [kinds][stages]: seconds that
+    passes are paced to, None where they are not; `stall`: seconds slept between a message and its
+    pass; `swapped`: the microbatch whose place another one takes (-1: none)."""
+
+    tiny: TinyModel
+    plan: str
+    passes: list[list[float]] | None
+    stall: float
+    swapped: int
+    blocking: bool
+
+
+def work(rank: Rank, task: RankTask) -> None:
+    """Two steps of one rank: what each launched process runs."""
     rank.enter("model making")
-    duty = _duty(rank, config, asked, plan)
+    duty = _duty(rank, task)
     rank.enter("first step")
-    _first(rank, duty, kept=_parameters(asked) <= COMPARED)
+    _first(rank, duty, kept=task.tiny.compared)
     rank.record.events.clear()
     rank.transport.finish()
     rank.transport.forget()
     rank.transport.open()
     rank.enter("timed step")
-    follow(rank, duty, Pace(partial(_least, given["passes"]), asked.stall))
+    follow(rank, duty, Pace(partial(_least, task.passes), task.stall))
 
 
 def _first(rank: Rank, duty: Duty, kept: bool) -> None:
@@ -50,20 +58,21 @@ def _first(rank: Rank, duty: Duty, kept: bool) -> None:
             rank.record.put(name, gradient.numpy())
 
 
-def _duty(rank: Rank, config: PipelineConfig, asked: OnRanks, plan: Plan) -> Duty:
-    model = asked.model()
+def _duty(rank: Rank, task: RankTask) -> Duty:
+    tiny, plan = task.tiny, read(task.plan)
+    model = tiny.config()
     stages = language_stages(
-        model, fresh_weights(model, asked.seed), plan.stages, asked.rows, asked.sequence,
+        model, fresh_weights(model, tiny.seed), plan.stages, tiny.rows, tiny.sequence,
         lambda stage: plan.rank_of[stage] == rank.rank,
     )  # fmt: skip
-    batch = microbatches(asked, plan.microbatches)
-    if asked.swapped >= 0:
-        batch[asked.swapped % len(batch)] = batch[(asked.swapped + 1) % len(batch)]
+    batch = tiny.microbatches(plan.microbatches)
+    if task.swapped >= 0:
+        batch[task.swapped % len(batch)] = batch[(task.swapped + 1) % len(batch)]
     ledger = Ledger()
     ends = dict.fromkeys((Kind.REDUCE_GRAD, Kind.UNSHARD, Kind.RESHARD), _nothing)
     ends[Kind.STEP] = _Update(stages, ledger)
-    blocking, peers = config.wires.blocking, range(rank.ranks)
-    return Duty(plan, rank.rank, peers, stages, batch, ends, blocking, ledger)
+    peers = range(rank.ranks)
+    return Duty(plan, rank.rank, peers, stages, batch, ends, task.blocking, ledger)
 
 
 def _nothing(stage: int, gradients: dict[str, Tensor]) -> None:
@@ -99,9 +108,3 @@ def _least(passes: list[list[float]] | None, name: str, stage: int) -> float:
         return 0.0
     kind = next(kind for kind in KINDS.values() if NAMES.get(kind, kind.value) == name)
     return passes[CODES[kind]][stage]
-
-
-def _parameters(asked: OnRanks) -> int:
-    model = asked.model()
-    layer = 4 * model.hidden**2 + 3 * model.hidden * model.width
-    return model.layers * layer + 2 * model.vocab * model.hidden

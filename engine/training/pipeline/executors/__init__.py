@@ -1,0 +1,1 @@
+"""Executors of a pipeline's plan: virtual clock, real ranks, both on one axis, a mesh of ranks."""

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.inference.gather import last_of, last_tokens
 from engine.inference.step import Step
-from engine.inference.viewers import Viewers
+from engine.inference.view_sequences import ViewBatch
 from engine.models.attention import Attention
 from engine.models.batch import Batch
 from engine.models.gathered import Cast, Gathered
@@ -71,9 +71,9 @@ class AttentionProbe:
             mass_P[pages] += np.add.reduceat(weights_C, starts)
         return mass_P[:scratch]
 
-    def blocks(self, viewers: Viewers, kv: PagedKV, scratch: int) -> np.ndarray:
+    def blocks(self, threads: ViewBatch, kv: PagedKV, scratch: int) -> np.ndarray:
         """mass_BN float32: each thread's blocks in the order of its view, NaN beyond; sums to 1."""
-        batch = last_of(viewers.batch, scratch * kv.page_size)
+        batch = last_of(threads.batch, scratch * kv.page_size)
         self._ask(batch, kv)
         views, count = batch.views, len(batch.context_B)
         first = [0] * (count + 1) if views is None else views.first_B1.tolist()

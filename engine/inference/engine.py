@@ -17,13 +17,13 @@ from engine.core.events import AnyEvent, Blob, Level, Span
 from engine.inference.answers import Answers
 from engine.inference.config import InferenceConfig
 from engine.inference.executor import Executor, Tokens
-from engine.inference.intake import Intake, validate
+from engine.inference.intake import Intake, LiveRequests, validate
 from engine.inference.parts import part_spans
 from engine.inference.request import Request
 from engine.inference.scheduler import Scheduler
 from engine.inference.step import Result, Step
 from engine.inference.text import Pieces
-from engine.inference.viewers import Thinking
+from engine.inference.view_sequences import ThreadHost
 
 Emit = Callable[[AnyEvent], None]
 
@@ -47,11 +47,11 @@ class Engine:
         self.cache = Cache(
             config.pages, config.page_size, config.eviction, self.clock, emit, config.host_pages
         )
-        self.scheduler = Scheduler(config, self.cache, facts.context)
+        self.requests = LiveRequests()
+        self.scheduler = Scheduler(config, self.cache, facts.context, self.requests.over)
         self.pieces = Pieces(tokenizer)
-        self.intake = Intake(config, self.scheduler)
+        self.intake = Intake(config, self.scheduler, self.requests)
         self.answers = Answers(self.scheduler, self.pieces, facts.vocab, facts.eos)
-        self.thinking: Thinking | None = None  # threads over views that step along
         self.number = 0  # steps done
         self._inbox: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
         self._lock = threading.Lock()
@@ -59,20 +59,24 @@ class Engine:
 
     def prepare(self, requests: list[Request]) -> None:
         """Show the ordering the whole job before any of it is added."""
-        self.config.ordering.prepare(requests, self.config.page_size)
+        ranking = self.config.ordering.prepare(requests, self.config.page_size)
+        if ranking is not None:
+            ranks, groups, shared = (column.tolist() for column in ranking)
+            for request, *place in zip(requests, ranks, groups, shared, strict=True):
+                request.rank, request.group, request.shared = place
 
     def add(self, request: Request) -> str:
         """Take a request in; returns its id. Raises BadInput where it makes no sense at all."""
         validate(request, self.executor.facts)
         with self._lock:
-            self.intake.name(request)
+            self.requests.name(request)
         self._inbox.append((self.intake.add, (request,)))
         return request.id
 
     def refuse(self, request: Request, why: str) -> None:
         """Take a request in only to say that it cannot run."""
         with self._lock:
-            self.intake.name(request)
+            self.requests.name(request)
         self._inbox.append((self.intake.refuse, (request, why)))
 
     def abort(self, request_id: str, why: str = "") -> None:
@@ -82,7 +86,7 @@ class Engine:
     def fork(self, request_id: str) -> str:
         """Let a second thread go on from where a request is; returns the new thread's id."""
         with self._lock:
-            child = self.intake.child_id(request_id)
+            child = self.requests.child_id(request_id)
         self._inbox.append((self.intake.fork, (request_id, child)))
         return child
 
@@ -91,22 +95,19 @@ class Engine:
         self._inbox.append((self.cache.reset, ()))
 
     @property
-    def requests(self) -> dict[str, Request]:
-        """Requests that are not over, by id."""
-        return self.intake.requests
-
-    @property
     def busy(self) -> bool:
         """Whether a step would find something to do."""
         waiting = self.scheduler.rows.count or len(self.scheduler.queue)
-        thinking = self.thinking is not None and self.thinking.busy
-        return bool(self._inbox) or bool(waiting) or thinking
+        return bool(self._inbox) or bool(waiting)
 
-    def step(self) -> bool:
-        """One step of the loop; False where there was nothing to do."""
+    def step(self, host: ThreadHost | None = None) -> bool:
+        """One step of the loop; False where there was nothing to do.
+
+        Threads of `host` have a part in it.
+        """
         start = self.clock.now()
         with self.clock.at(start):
-            step = self.schedule(start)
+            step = self.schedule(start, host)
         if step is None:
             self.tell_levels(start, 0)
             return False
@@ -117,17 +118,17 @@ class Engine:
         with self.clock.at(now):
             self.tell_step(step, result, start, now)
             self.answers.take(step, result, now)
-            if self.thinking is not None and result.viewed is not None:
-                self.thinking.take(result.viewed, now)
+            if host is not None and result.threads is not None:
+                host.take(result.threads, now)
         self.tell_levels(now, step.tokens + self.scheduler.viewing)
         return True
 
-    def schedule(self, start: float) -> Step | None:
+    def schedule(self, start: float, host: ThreadHost | None = None) -> Step | None:
         """What the step that begins now does."""
         self.hear()
         self.scheduler.begin(self.number)
-        viewers = self.thinking.plan(start) if self.thinking is not None else None
-        return self.scheduler.schedule(self.number, start, viewers)
+        threads = host.plan(start) if host is not None else None
+        return self.scheduler.schedule(self.number, start, threads)
 
     def hear(self) -> None:
         """Do what other threads asked for since the last step."""
@@ -161,8 +162,8 @@ class Engine:
             emit(Span(now, "engine", "attention sample", now - result.attention_seconds))
             emit(Blob(now, "attention_mass", ref, list(result.attention_P.shape)))
         tag = f"decode={step.decodes} prefill={step.prefill_tokens}"
-        if step.viewers is not None:
-            tag += f" threads={len(step.viewers.contexts_B)}"
+        if step.threads is not None:
+            tag += f" threads={len(step.threads.contexts_B)}"
         if step.padding:
             tag += f" padding={step.padding}"
         emit(Span(now, "engine", "step", start, result.flops, result.bytes, tag))

@@ -21,7 +21,7 @@ from engine.inference.forward_work import Shape
 from engine.inference.settings import Settings
 from engine.inference.step import Result, Step, StepPart
 from engine.inference.step_cost import OpTime, StepCost
-from engine.inference.viewers import Viewed
+from engine.inference.view_sequences import ViewResult
 from engine.models.config import ModelConfig
 from engine.models.find import find
 from engine.models.footprint import weight_bytes
@@ -70,9 +70,9 @@ class ModelledExecutor:
         result = Result(
             tokens_S, np.zeros(len(tokens_S), np.float32), seconds, flops=flops, bytes=moved
         )
-        if step.viewers is not None:
-            tokens_B = self._tokens(step.viewers.seed_B, step.viewers.known_B)
-            result.viewed = Viewed(tokens_B, np.zeros(len(tokens_B), np.float32))
+        if step.threads is not None:
+            tokens_B = self._tokens(step.threads.seed_B, step.threads.known_B)
+            result.threads = ViewResult(tokens_B, np.zeros(len(tokens_B), np.float32))
         if step.profile:
             result.parts = [
                 StepPart(
@@ -88,11 +88,11 @@ class ModelledExecutor:
 
     def _shape(self, step: Step) -> Shape:
         rows = len(step.sample_rows_S)
-        if step.viewers is not None:
+        if step.threads is not None:
             new_B, contexts_B = step.everybody()
             alone = np.ones(step.padding, np.int32)
             new_B, contexts_B = np.append(new_B, alone), np.append(contexts_B, alone)
-            return self.cost.shape(new_B, contexts_B, rows + len(step.viewers.contexts_B))
+            return self.cost.shape(new_B, contexts_B, rows + len(step.threads.contexts_B))
         if step.padding:  # tokens for nobody: sequences of one token, without an answer
             alone = np.ones(step.padding, np.int32)
             new_B = np.concatenate([step.queries_B, alone])

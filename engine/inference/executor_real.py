@@ -22,7 +22,7 @@ from engine.inference.parts import covered
 from engine.inference.sampling import Sampler
 from engine.inference.settings import Settings
 from engine.inference.step import Result, Step, StepPart
-from engine.inference.viewers import NONE, Viewed
+from engine.inference.view_sequences import NONE, ViewResult
 from engine.kernels.norm.work import flops as norm_flops
 from engine.models.find import find
 from engine.models.memory import require_memory
@@ -67,25 +67,25 @@ class RealExecutor:
             asked = perf_counter()
             if len(step.rows_B):
                 result.attention_P = self.probe.mass(step, storage.kv, storage.scratch)
-            if step.viewers is not None and result.viewed is not None:
-                viewers, scratch = step.viewers, storage.scratch
-                result.viewed.mass_BN = self.probe.blocks(viewers, storage.kv, scratch)
+            if step.threads is not None and result.threads is not None:
+                threads, scratch = step.threads, storage.scratch
+                result.threads.mass_BN = self.probe.blocks(threads, storage.kv, scratch)
             result.attention_seconds = perf_counter() - asked
         result.seconds = perf_counter() - began
         return result
 
     def _drawn(self, step: Step, logits_RV: np.ndarray, from_S: np.ndarray) -> Result:
         """Tokens of the rows, and of the threads, whose logits come after theirs."""
-        viewers, own = step.viewers, len(logits_RV)
-        if viewers is not None:
-            own -= len(viewers.batch.logits_at_R)
+        threads, own = step.threads, len(logits_RV)
+        if threads is not None:
+            own -= len(threads.batch.logits_at_R)
         result = Result(NONE.astype(np.int32), NONE.astype(np.float32), 0.0)
         if own:
             result.tokens_S, result.logprobs_S, result.tops = self.sample(
                 logits_RV[:own], from_S, step
             )
-        if viewers is not None:
-            result.viewed = Viewed(*viewers.answer(logits_RV[own:]))
+        if threads is not None:
+            result.threads = ViewResult(*threads.answer(logits_RV[own:]))
         return result
 
     def _parts(self, parts: list[Part], shape: Shape) -> list[StepPart]:

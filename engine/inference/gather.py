@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.inference.step import Step
-from engine.inference.viewers import NONE
+from engine.inference.view_sequences import NONE
 from engine.models.batch import Batch
 
 
@@ -18,12 +18,12 @@ def gather(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
     Threads over views come last, before them padding: sequences of one token that write into page
     `scratch`.
     """
-    if step.viewers is None:
+    if step.threads is None:
         return _rows(step, scratch)
     if not len(step.rows_B):
-        return step.viewers.batch, NONE
+        return step.threads.batch, NONE
     batch, from_S = _rows(step, scratch)
-    return beside(batch, step.viewers.batch), from_S
+    return beside(batch, step.threads.batch), from_S
 
 
 def beside(rows: Batch, threads: Batch) -> Batch:

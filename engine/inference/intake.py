@@ -43,17 +43,13 @@ def _named_tokens(wish: Sampling) -> tuple[tuple[str, list[int]], ...]:
     )
 
 
-class Intake:
-    """The loop's own side of add, abort and fork. Not to be called from other threads."""
+class LiveRequests(dict[str, Request]):
+    """Requests that are not over, by id."""
 
-    def __init__(self, config: InferenceConfig, scheduler: Scheduler) -> None:
-        self.config, self.scheduler = config, scheduler
-        self.cache = scheduler.cache
-        self.requests: dict[str, Request] = {}  # those that are not over
-        self.step = 0
+    def __init__(self) -> None:
+        super().__init__()
         self._arrivals = 0
         self._forks: dict[str, int] = {}
-        scheduler.over = self._over
 
     def name(self, request: Request) -> None:
         """Give `request` its number, and an id where it has none."""
@@ -64,16 +60,40 @@ class Intake:
     def child_id(self, parent_id: str) -> str:
         """An id for one more fork of a request."""
         place = self._forks.get(parent_id, 0) + 1
-        while f"{parent_id}.{place}" in self.requests:
+        while f"{parent_id}.{place}" in self:
             place += 1
         self._forks[parent_id] = place
         return f"{parent_id}.{place}"
+
+    def no_fork(self, parent_id: str) -> None:
+        """Nothing was forked from `parent_id` after all: there is no such request."""
+        self._forks.pop(parent_id, None)
+
+    def over(self, request: Request) -> None:
+        """`request` has ended, however it did; whoever listens to it hears so."""
+        if self.get(request.id) is request:
+            del self[request.id]
+            self._forks.pop(request.id, None)
+        if request.on_end is not None:
+            with suppress(Exception):  # a listener's fault is its own
+                request.on_end(request)
+
+
+class Intake:
+    """The loop's own side of add, abort and fork. Not to be called from other threads."""
+
+    def __init__(
+        self, config: InferenceConfig, scheduler: Scheduler, requests: LiveRequests
+    ) -> None:
+        self.config, self.scheduler, self.requests = config, scheduler, requests
+        self.cache = scheduler.cache
+        self.step = 0
 
     def add(self, request: Request) -> None:
         """`request` begins to wait, or is rejected."""
         if request.id in self.requests:
             request.state, request.reason = "rejected", "its id is in use"
-            self.scheduler.over(request)
+            self.requests.over(request)
             return
         wish = request.sampling
         own = seed_of(self.config.seed, request.number)
@@ -85,7 +105,8 @@ class Intake:
             self.scheduler.reject(request, refusal)
             return
         if wish.n > 1:
-            children = [self._child(request, self.child_id(request.id)) for _ in range(1, wish.n)]
+            new_id = self.requests.child_id
+            children = [self._child(request, new_id(request.id)) for _ in range(1, wish.n)]
             self.scheduler.door.waiting_forks[request.id] = children
         self.scheduler.enqueue(request, self._view())
 
@@ -104,30 +125,31 @@ class Intake:
         """A second thread goes on from where the parent is."""
         parent = self.requests.get(parent_id)
         if parent is None:
-            self._forks.pop(parent_id, None)
+            self.requests.no_fork(parent_id)
         elif child_id not in self.requests:
             self.scheduler.fork(parent, self._child(parent, child_id), self._view())
 
     def _child(self, parent: Request, child_id: str) -> Request:
         sampling = parent.sampling.model_copy(update={"n": 1})
-        child = Request(parent.prompt, sampling, parent.arrival, parent.user, parent.priority)
-        child.salt, child.id, child.parent = parent.salt, child_id, parent.id
-        child.on_token, child.on_end = parent.on_token, parent.on_end
+        child = Request(
+            parent.prompt,
+            sampling,
+            parent.arrival,
+            parent.user,
+            parent.priority,
+            parent.salt,
+            id=child_id,
+            parent=parent.id,
+            on_token=parent.on_token,
+            on_end=parent.on_end,
+        )
         child.tokens, child.text, child.told = parent.tokens, parent.text, parent.told
-        self.name(child)
+        self.requests.name(child)
         place = int(child_id.rpartition(".")[2])
         child.seed = mix(parent.seed ^ (place << 32)) >> 1
         self.requests[child_id] = child
         self.cache.emit(Branch(self.cache.clock.now(), child_id, parent.id, "queued"))
         return child
-
-    def _over(self, request: Request) -> None:
-        if self.requests.get(request.id) is request:
-            del self.requests[request.id]
-            self._forks.pop(request.id, None)
-        if request.on_end is not None:
-            with suppress(Exception):  # a listener's fault is its own
-                request.on_end(request)
 
     def _view(self) -> View:
         return self.scheduler.view(self.step, self.cache.clock.now())

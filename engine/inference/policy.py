@@ -1,12 +1,14 @@
 """What the scheduler asks its policies: who is next, who may enter, what a step mixes, who yields.
 
-Policies are frozen and stateless. What a policy learns from seeing the whole job it writes onto the
-requests (`rank`, `group`, `shared`); what it needs to know of the moment comes as a `View`.
+Policies are frozen and stateless. What a policy learns from seeing the whole job it returns as a
+`Ranking`, which the engine notes with the requests; what it needs to know of the moment comes as a
+`View`.
 """
 
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,6 +57,14 @@ class Need:
     peak: int
 
 
+class Ranking(NamedTuple):
+    """A plan of a whole job of N requests, in the order in which they were shown. int64 arrays."""
+
+    rank_N: np.ndarray  # place of each in the planned order
+    group_N: np.ndarray  # requests with a prefix in common; -1 for none
+    shared_N: np.ndarray  # tokens of that prefix
+
+
 class Ordering(Policy):
     """Who among the waiting is next."""
 
@@ -65,8 +75,9 @@ class Ordering(Policy):
         """Whether keys change while a request waits."""
         return False
 
-    def prepare(self, requests: Sequence[Request], page_size: int) -> None:
-        """See every request known before the start; may write rank, group and shared onto them."""
+    def prepare(self, requests: Sequence[Request], page_size: int) -> Ranking | None:
+        """See every request known before the start; None: nothing is planned."""
+        return None
 
     @abstractmethod
     def key(self, request: Request, view: View) -> tuple[float, ...]:

@@ -66,7 +66,7 @@ class Request:
     salt: str = ""  # only requests of one salt share prefixes
     id: str = ""
     parent: str = ""  # forked from
-    # What a policy that saw the whole job wrote down (Ordering.prepare).
+    # What a policy that saw the whole job said of it (Ordering.prepare).
     rank: int = UNPLANNED  # place in the planned order
     group: int = -1  # requests with this prefix in common
     shared: int = 0  # tokens of the prompt they have in common

@@ -21,13 +21,16 @@ from engine.inference.request import Request
 from engine.inference.room import Room
 from engine.inference.running import Running
 from engine.inference.step import Step
-from engine.inference.viewers import Viewers
+from engine.inference.view_sequences import ViewBatch
 
 
 class Scheduler:
     """Decides steps. What it decides about is in `queue`, `running` and `cache`."""
 
-    def __init__(self, config: InferenceConfig, cache: Cache, context: int) -> None:
+    def __init__(
+        self, config: InferenceConfig, cache: Cache, context: int, over: Callable[[Request], None]
+    ) -> None:
+        """`context`: tokens a sequence may have; `over` hears of every request that has ended."""
         self.config, self.cache = config, cache
         self.queue = Queue(config.ordering, config.patience)
         sharing, accounts = config.prefix_sharing, config.ordering.moving
@@ -38,7 +41,7 @@ class Scheduler:
         self.room = Room(self.running, self.queue, self.plan, config.preemption, moves)
         self.prefill = Prefill(self.running)
         self.door = Door(config, self.running, self.queue, self.plan, self.room, context)
-        self.over: Callable[[Request], None] = lambda request: None
+        self.over = over
         self.served: dict[str, float] = {}
         self.every_row = np.arange(config.max_running)
         self.ones = np.ones(config.max_running, np.int32)
@@ -76,17 +79,17 @@ class Scheduler:
             view = self.view(self.cache.step, self.cache.clock.now())
             self._yield(view, pages - self.cache.available)
 
-    def schedule(self, number: int, now: float, viewers: Viewers | None = None) -> Step | None:
-        """The step that has begun, with `viewers` in it; None where there is nothing to do."""
-        self.viewing = viewers.tokens if viewers else 0
+    def schedule(self, number: int, now: float, threads: ViewBatch | None = None) -> Step | None:
+        """The step that has begun, with `threads` in it; None where there is nothing to do."""
+        self.viewing = threads.tokens if threads else 0
         step = self._schedule(number, now)
-        if viewers is None:
+        if threads is None:
             return step
         if step is None:
             chosen = self.every_row[:0]
             self.prefill.begin(Mix())
             step = self._step(Mix(), chosen, self.view(number, now))
-        step.join(viewers)
+        step.join(threads)
         return step
 
     def _schedule(self, number: int, now: float) -> Step | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.inference.request import Request
 from engine.inference.rows import Rows
-from engine.inference.viewers import NO_PAIRS, NONE, Viewed, Viewers
+from engine.inference.view_sequences import NO_PAIRS, NONE, ViewBatch, ViewResult
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Step:
     sample_attention: bool = False
     profile: bool = False  # time the step's operations apart
     whole: bool = False  # every row decodes, in order, and nothing else happens
-    viewers: Viewers | None = None  # threads over views that step along
+    threads: ViewBatch | None = None  # threads over views that step along
 
     @property
     def contexts_B(self) -> np.ndarray:
@@ -53,7 +53,7 @@ class Step:
 
     def everybody(self) -> tuple[np.ndarray, np.ndarray]:
         """New tokens of each sequence and then of each thread, and what the last of them sees."""
-        threads = self.viewers
+        threads = self.threads
         if threads is None:
             return self.queries_B, self.contexts_B
         return (
@@ -61,19 +61,19 @@ class Step:
             np.append(self.contexts_B, threads.contexts_B),
         )
 
-    def join(self, viewers: Viewers) -> None:
-        """Let `viewers` step along; their page copies are made with the step's own."""
-        self.viewers = viewers
-        if len(viewers.copies):
-            self.copies = np.concatenate([self.copies, viewers.copies])
+    def join(self, threads: ViewBatch) -> None:
+        """Let `threads` step along; their page copies are made with the step's own."""
+        self.threads = threads
+        if len(threads.copies):
+            self.copies = np.concatenate([self.copies, threads.copies])
 
 
-def without_rows(number: int, rows: Rows, viewers: Viewers, sample_attention: bool) -> Step:
-    """A step that nobody but `viewers` takes."""
+def without_rows(number: int, rows: Rows, threads: ViewBatch, sample_attention: bool) -> Step:
+    """A step that nobody but `threads` takes."""
     none = NONE.astype(np.int32)
     step = Step(number, rows, [], NONE, none, none, NONE, NONE, 0, 0)
     step.sample_attention = sample_attention
-    step.join(viewers)
+    step.join(threads)
     return step
 
 
@@ -103,7 +103,7 @@ class Result:
     tops: dict[int, list[tuple[int, float]]] = field(default_factory=dict)  # s -> likeliest
     flops: float = 0.0
     bytes: float = 0.0
-    viewed: Viewed | None = None  # what the step's threads got
+    threads: ViewResult | None = None  # what the step's threads got
     attention_P: np.ndarray | None = None  # mass each page received, when sampled
     attention_seconds: float = 0.0
     parts: list[StepPart] = field(default_factory=list)  # when profiled

@@ -30,8 +30,6 @@ END_SAYS_WHERE = "engine/kernels/"  # `tiles_cpu`, `tiles_triton`: what they sha
 
 # Modules that import each other, lazy and type-only imports counted.
 MODULE_CIRCLES = {
-    ("engine.kernels.experiments.shapes.all", "engine.kernels.experiments.sweep"),
-    ("engine.models.batch", "engine.models.views"),
     (
         "engine.training.context_parallel.config",
         "engine.training.context_parallel.place",
@@ -41,17 +39,6 @@ MODULE_CIRCLES = {
         "engine.training.context_parallel.sweeps.nothing",
         "engine.training.context_parallel.work",
     ),
-    (
-        "engine.training.pipeline.config",
-        "engine.training.pipeline.execution",
-        "engine.training.pipeline.executions.modelled",
-    ),
-    (
-        "engine.training.pipeline.measured",
-        "engine.training.pipeline.on_ranks",
-        "engine.training.pipeline.rank_work",
-    ),
-    ("widgets.views.schedule.fold", "widgets.views.schedule.many"),
 }
 # Mechanisms (the first three words of a module's package) that import each other.
 PACKAGE_CIRCLES = {
@@ -72,9 +59,7 @@ BOTH = ("engine.recipes", "workbench")
 
 # Configs that policies know which they choose among.
 KNOWN_TO_ITS_POLICIES = {
-    "engine.kernels.experiments.sweep",
     "engine.training.context_parallel.config",
-    "engine.training.pipeline.config",
 }
 
 

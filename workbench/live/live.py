@@ -51,14 +51,18 @@ class Piece:
 Tell = Callable[[Piece], None]
 
 
-@dataclass(eq=False)
 class Ticket:
     """A prompt handed in; what `abort` takes. `base`: index of its first answer."""
 
-    request: Request
-    tell: Tell
-    base: int
-    left: int  # answers still to end
+    def __init__(
+        self, live: "LiveEngine", prompt: np.ndarray, sampling: Sampling, user: str,
+        tell: Tell, base: int,
+    ) -> None:  # fmt: skip
+        """`live` hears the engine's news of `prompt` (int32), and `tell` what comes of them."""
+        self.tell, self.base = tell, base
+        self.left = sampling.n  # answers still to end
+        token, end = partial(live.token, self), partial(live.ended, self)
+        self.request = Request(prompt, sampling, user=user, on_token=token, on_end=end)
 
 
 class LiveEngine:
@@ -120,10 +124,9 @@ class LiveEngine:
         """Hand in one prompt; `tell` is called from the engine's thread. Raises BadInput."""
         if self.failure:
             raise BadInput(self.failure)
-        request, built = Request(np.asarray(prompt, np.int32), sampling, user=user), self.built
-        if built is not None:  # so that the asker hears at once what the engine would say later
-            validate(request, built.executor.facts)
-        ticket = Ticket(request, tell, base, sampling.n)
+        ticket = Ticket(self, np.asarray(prompt, np.int32), sampling, user, tell, base)
+        if self.built is not None:  # so that the asker hears at once what it would say later
+            validate(ticket.request, self.built.executor.facts)
         with self._lock:
             if len(self._open) + len(self._waiting) >= WAITING:
                 raise BadInput(f"engine: {WAITING} requests are open already; try again later")
@@ -250,7 +253,6 @@ class LiveEngine:
     def _hand_in(self, engine: Engine, ticket: Ticket) -> None:
         request = ticket.request
         request.arrival = engine.clock.now()
-        request.on_token, request.on_end = partial(self.token, ticket), partial(self.ended, ticket)
         try:
             engine.add(request)
         except BadInput as fault:

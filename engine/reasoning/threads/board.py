@@ -26,13 +26,19 @@ class Board:
     """All threads of one run. `clock` has the time that events carry."""
 
     def __init__(
-        self, config: ReasoningConfig, clock: Clock, emit: Emit, cache: Cache | None = None
+        self,
+        config: ReasoningConfig,
+        clock: Clock,
+        emit: Emit,
+        cache: Cache | None = None,
+        make_room: Callable[[int], None] | None = None,
     ) -> None:
-        """`cache`: the one whose pages threads share with an engine's requests."""
+        """`cache`: the one whose pages threads share with an engine's requests, which
+        `make_room` lets yield until so many pages can be taken."""
         self.config, self.clock, self.emit = config, clock, emit
         lru = LeastRecentlyUsed()
         self.cache = cache or Cache(config.pages, config.page_size, lru, clock, emit)
-        self.make_room: Callable[[int], None] = lambda pages: None  # so many can be taken then
+        self.make_room = make_room
         self.holdings = Holdings(self.cache)
         self.threads: dict[str, Thread] = {}  # all there have been, by name
         self.alive: dict[str, Thread] = {}  # those that think or will
@@ -156,7 +162,7 @@ class Board:
 
     def has_room(self, pages: int) -> bool:
         """Whether `pages` can be taken, requests of the same engine yielding theirs."""
-        if self.cache.available < pages:
+        if self.make_room is not None and self.cache.available < pages:
             self.make_room(pages)
         return self.cache.available >= pages
 

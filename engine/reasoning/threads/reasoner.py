@@ -18,7 +18,7 @@ from engine.inference.forward_work import ForwardWork
 from engine.inference.rows import Rows
 from engine.inference.step import without_rows
 from engine.inference.text import Pieces
-from engine.inference.viewers import Viewed, Viewers
+from engine.inference.view_sequences import ViewBatch, ViewResult
 from engine.reasoning.threads.board import MOST, Board
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.draw import draw
@@ -48,9 +48,8 @@ class Reasoner:
         self.blobs = blobs if blobs is not None else {}
         self.engine = engine
         self.clock = engine.clock if engine else StepClock(clock)
-        self.board = Board(config, self.clock, emit, engine.cache if engine else None)
-        if engine is not None:
-            engine.thinking, self.board.make_room = self, engine.scheduler.make_room
+        shared = (engine.cache, engine.scheduler.make_room) if engine else (None, None)
+        self.board = Board(config, self.clock, emit, *shared)
         work = ForwardWork(mind.config, mind.executor.facts.dtype)
         self.telling = Telling(emit, work, mind.variant)
         self.pieces = Pieces(mind.tokenizer)
@@ -106,18 +105,18 @@ class Reasoner:
     def step(self) -> bool:
         """One token for every running thread; False where nothing is left to do."""
         if self.engine is not None:
-            return self.engine.step()
+            return self.engine.step(self)
         start = self.clock.now()
         with self.clock.at(start):
-            viewers = self.plan(start)
-        if viewers is None:
+            batch = self.plan(start)
+        if batch is None:
             return False
-        viewed = self._run(viewers)
+        result = self._run(batch)
         now = self.clock.now()
         threads, views = self.planned
         self.telling.forward(start, now, "step", [len(t.feed) for t in threads], views)
         with self.clock.at(now):
-            self.take(viewed, now)
+            self.take(result, now)
         return True
 
     @property
@@ -125,7 +124,7 @@ class Reasoner:
         """Whether a thread runs."""
         return bool(self.board.running)
 
-    def plan(self, now: float) -> Viewers | None:
+    def plan(self, now: float) -> ViewBatch | None:
         """What the threads write in the step that begins now; None where none runs."""
         threads, views = self.planned = self._plan()
         if not threads:
@@ -134,17 +133,17 @@ class Reasoner:
             tell_sights(self.emit, now, thread, view)
         return self._viewers(threads, views)
 
-    def take(self, viewed: Viewed, now: float) -> None:
+    def take(self, result: ViewResult, now: float) -> None:
         """Every thread that was planned for has its token now."""
         board, (threads, _) = self.board, self.planned
-        tokens, names = viewed.tokens_B.tolist(), [thread.name for thread in threads]
+        tokens, names = result.tokens_B.tolist(), [thread.name for thread in threads]
         pieces = self.pieces.many(names, tokens)
-        if viewed.mass_BN is not None:  # before any view changes
+        if result.mass_BN is not None:  # before any view changes
             ref = f"{ATTENTION}/{self.number}"
-            self.blobs[ref] = viewed.mass_BN[[not thread.silent for thread in threads]]
+            self.blobs[ref] = result.mass_BN[[not thread.silent for thread in threads]]
             self.emit(Blob(now, ATTENTION, ref, list(self.blobs[ref].shape)))
         for thread, token, piece, logprob in zip(
-            threads, tokens, pieces, viewed.logprobs_B.tolist(), strict=True
+            threads, tokens, pieces, result.logprobs_B.tolist(), strict=True
         ):
             if thread.silent:
                 thread.feed = []
@@ -187,24 +186,24 @@ class Reasoner:
             short = need - board.cache.available
             board.prune(thread.name, f"the cache is full, {short} pages short", "aborted")
 
-    def _forward(self, threads: list[Thread], views: list[list[Sight]]) -> Viewed:
+    def _forward(self, threads: list[Thread], views: list[list[Sight]]) -> ViewResult:
         """These threads write what they are fed, alone and whatever else there is to do."""
         return self._run(self._viewers(threads, views))
 
-    def _run(self, viewers: Viewers) -> Viewed:
+    def _run(self, batch: ViewBatch) -> ViewResult:
         """A step of nobody else; keys and values are stored, the clock moves."""
         start, every = self.clock.now(), self.config.attention_every
         asked = bool(every) and self.number % every == 0
-        step = without_rows(self.number, self.rows, viewers, sample_attention=asked)
+        step = without_rows(self.number, self.rows, batch, sample_attention=asked)
         result = self.mind.executor.execute(step)
         self.clock.wait_until(start + result.seconds)
         if result.attention_seconds:
             now = self.clock.now()
             self.emit(Span(now, "engine", "attention sample", now - result.attention_seconds))
-        assert result.viewed is not None
-        return result.viewed
+        assert result.threads is not None
+        return result.threads
 
-    def _viewers(self, threads: list[Thread], views: list[list[Sight]]) -> Viewers:
+    def _viewers(self, threads: list[Thread], views: list[list[Sight]]) -> ViewBatch:
         """What a step needs to know of these threads, who see these views."""
         holdings, record = self.board.holdings, self.board.record
         batch = gather(
@@ -215,7 +214,7 @@ class Reasoner:
         self.telling.seen(threads, views)
         copies = np.array(holdings.copies, np.int32).reshape(-1, 2)
         holdings.copies.clear()
-        return Viewers(
+        return ViewBatch(
             batch,
             contexts_B=np.array([sum(s.seen for s in view) for view in views], np.int32),
             seed_B=np.array([thread.seed for thread in threads], np.uint64),

@@ -75,13 +75,13 @@ def shared_times(
     theirs: list[float] = []
     for turn in range(turns + 1):
         both = _engine(plain, mind.executor, requests, CONTEXT, wish, events)
-        _threads(config, mind, events, both)
+        sharing = _threads(config, mind, events, both)
         threads = _threads(config, other, events)
         engine = _engine(plain, executor, requests, CONTEXT, wish, events)
         shared: list[float] = []
         apart: list[float] = []
         for step in range(WARM + TURN):
-            order = [(shared, (both.step,)), (apart, (threads.step, engine.step))]
+            order = [(shared, (sharing.step,)), (apart, (threads.step, engine.step))]
             if not config.shared_steps:
                 order[0] = shared, (threads.step, engine.step)
             for times, steps in order if (turn + step) % 2 else order[::-1]:

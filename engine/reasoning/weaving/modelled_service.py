@@ -26,9 +26,9 @@ class Recorded:
             return
         wish = sampling(max_tokens=reply.tokens, ignore_eos=True)
         prompt = np.array(self.tokenizer.encode(ask.prompt), np.int32)
-        request = Request(prompt, wish, id=ask.name)
-        request.on_end = lambda _: self._ended.append(reply)
-        self.engine.add(request)
+        self.engine.add(
+            Request(prompt, wish, id=ask.name, on_end=lambda _: self._ended.append(reply))
+        )
 
     def replies(self) -> list[Reply]:
         while not self._ended and self.engine.busy:

@@ -1,12 +1,14 @@
 """What each policy decides, seen in who runs when."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from engine.core.config import kinds, to_dict, update
 from engine.core.events import Branch, Move, Span
 from engine.inference.config import InferenceConfig
-from engine.inference.policy import Admission, Batching, Ordering, Preemption
+from engine.inference.policy import Admission, Batching, Ordering, Preemption, View
 from engine.inference.request import Request, sampling
 from tests.engine.inference.small import engine, request, serve
 
@@ -40,6 +42,29 @@ def test_every_policy_serves_the_same_answers():
             made = job()
             held.prepare(made)
             assert serve(held, made) == truth, f"{field}={kind}"
+
+
+@pytest.mark.parametrize("base", [Ordering, Admission, Batching, Preemption])
+def test_no_policy_writes_onto_a_request_or_what_it_is_shown(base, monkeypatch):
+    """Whoever sets an attribute is asked for its module: none is one of the policies'."""
+    field, writers = base.__name__.lower(), set()
+
+    def spied(one, name, value):
+        writers.add(sys._getframe(1).f_globals["__name__"])
+        object.__setattr__(one, name, value)
+
+    monkeypatch.setattr(Request, "__setattr__", spied)
+    monkeypatch.setattr(View, "__setattr__", spied)
+    for kind, policy in kinds(base).items():
+        held, _ = engine(**{"pages": 40, "host_pages": 40, field: kind})
+        made = job_of_groups(2, 3)
+        held.prepare(made)
+        serve(held, made)
+        assert policy.__module__ not in writers
+        with pytest.raises(ValueError, match="frozen"):
+            getattr(held.config, field).memory = 1
+    assert not {one for one in writers if one.startswith("engine.inference.policies")}
+    assert "engine.inference.admission" in writers  # the spy sees who does write
 
 
 def test_shortest_first_starts_with_the_least_work():

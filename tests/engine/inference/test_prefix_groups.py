@@ -88,16 +88,16 @@ def test_members_of_a_group_stand_together_and_decode_heavy_groups_first():
     long = [request([*range(50), 100 + i], 2) for i in range(3)]
     short = [request([*range(60, 70), 200 + i], 40) for i in range(3)]
     job = [long[0], short[0], long[1], short[1], long[2], short[2]]
-    GlobalPrefix().prepare(job, 1)
-    assert [r.rank for r in short] == [0, 1, 2] and [r.rank for r in long] == [3, 4, 5]
-    assert {r.shared for r in long} == {50} and len({r.group for r in job}) == 2
-    GlobalPrefix(decode_heavy_first=False).prepare(job, 1)
-    ranks = [sorted(r.rank for r in rs) for rs in (short, long)]
+    ranking = GlobalPrefix().prepare(job, 1)
+    assert ranking.rank_N.tolist() == [3, 0, 4, 1, 5, 2]
+    assert ranking.shared_N[::2].tolist() == [50] * 3 and len(set(ranking.group_N.tolist())) == 2
+    ranking = GlobalPrefix(decode_heavy_first=False).prepare(job, 1)
+    ranks = [sorted(ranking.rank_N[at::2].tolist()) for at in (0, 1)]
     assert sorted(ranks) == [[0, 1, 2], [3, 4, 5]]
 
 
 @pytest.mark.parametrize("prompts", [[[1]], [[1, 2], [3, 4]], [[5]] * 4])
 def test_prompts_with_nothing_to_share_stay_alone(prompts):
     job = [request(p, 1) for p in prompts]
-    GlobalPrefix().prepare(job, 16)
-    assert all(r.group == -1 and r.shared == 0 for r in job)
+    ranking = GlobalPrefix().prepare(job, 16)
+    assert (ranking.group_N == -1).all() and not ranking.shared_N.any()

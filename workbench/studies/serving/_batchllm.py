@@ -69,10 +69,13 @@ def best_saving(config: InferenceConfig, run_config: RunConfig, fast: bool) -> O
 def _planned_saving(config: InferenceConfig, job: list[np.ndarray]) -> int:
     """Tokens the ordering's plan for this job saves, page by page of one token."""
     requests = [Request(prompt.astype(np.int32), Sampling()) for prompt in job]
-    config.ordering.prepare(requests, 1)
-    planned = [r for r in requests if r.group >= 0]
-    first = {r.group: r.shared for r in planned}
-    return sum(r.shared for r in planned) - sum(first.values())
+    ranking = config.ordering.prepare(requests, 1)
+    if ranking is None:
+        return 0
+    planned = ranking.group_N >= 0
+    _, first = np.unique(ranking.group_N[planned], return_index=True)
+    shared = ranking.shared_N[planned]
+    return int(shared.sum() - shared[first].sum())
 
 
 def _brute_force(job: list[np.ndarray]) -> int:

@@ -9,8 +9,10 @@ prompt chunks of those that follow.
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
+
 from engine.core.config import knob
-from engine.inference.policy import Ordering, View
+from engine.inference.policy import Ordering, Ranking, View
 from engine.inference.prefix_groups import Group, groups
 from engine.inference.request import Request
 
@@ -21,17 +23,18 @@ class GlobalPrefix(Ordering):
     kind: Literal["global_prefix"] = "global_prefix"
     decode_heavy_first: bool = knob(True, "Groups with more decoding for their prompt go first")
 
-    def prepare(self, requests: Sequence[Request], page_size: int) -> None:
+    def prepare(self, requests: Sequence[Request], page_size: int) -> Ranking:
         planned = groups([request.prompt for request in requests], page_size)
         if self.decode_heavy_first:
             planned.sort(key=lambda group: -_decode_ratio(group, requests))
+        ranking = Ranking(*np.zeros((3, len(requests)), np.int64))
         rank = 0
         for number, group in enumerate(planned):
             for member in group.members:
-                request = requests[member]
-                request.rank, request.shared = rank, group.shared
-                request.group = number if group.shared else -1
+                ranking.rank_N[member], ranking.shared_N[member] = rank, group.shared
+                ranking.group_N[member] = number if group.shared else -1
                 rank += 1
+        return ranking
 
     def key(self, request: Request, view: View) -> tuple[float, ...]:
         return (request.rank,)

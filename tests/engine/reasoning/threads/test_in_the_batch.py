@@ -40,9 +40,13 @@ class Both:
         return self
 
     def finish(self):
-        while self.engine.busy and self.reasoner.step():
+        while self.busy and self.reasoner.step():
             pass
         return self
+
+    @property
+    def busy(self):
+        return self.engine.busy or bool(self.reasoner.board.running)
 
     @property
     def said(self):
@@ -87,7 +91,7 @@ def test_threads_that_fork_and_join_do_so_beside_requests():
                 board.fork("a")
             if step == 9:
                 board.join("b", "a.1")
-            if not both.engine.busy or not both.reasoner.step():
+            if not both.busy or not both.reasoner.step():
                 break
         return both.said
 
@@ -108,7 +112,7 @@ def test_families_that_spawn_and_wait_step_with_requests():
         family = spawning.begin("root", [5, 9, 2, 44], 1)
         family.root.tokens.append(1)  # what it was made to say: it joins
         spawning._spawn(family)
-        while spawning.families or both.engine.busy:
+        while spawning.families or both.busy:
             spawning.step()
         return both
 

@@ -21,7 +21,7 @@ Answer = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(slots=True)
-class Viewers:
+class ViewBatch:
     """The part of one step that threads have. `answer` draws tokens_B, logprobs_B from logits_RV.
 
     A modelled token depends on `seed_B` and `known_B`, the tokens generated so far, alone.
@@ -46,7 +46,7 @@ class Viewers:
 
 
 @dataclass(slots=True)
-class Viewed:
+class ViewResult:
     """What a step gave to its threads, in their order.
 
     `mass_BN`, where attention was sampled: how much of a thread's attention each block of its view
@@ -58,7 +58,7 @@ class Viewed:
     mass_BN: np.ndarray | None = None
 
 
-class Thinking(Protocol):
+class ThreadHost(Protocol):
     """Whoever keeps threads that step with an engine's requests."""
 
     @property
@@ -66,10 +66,10 @@ class Thinking(Protocol):
         """Whether `plan` would give something."""
         ...
 
-    def plan(self, now: float) -> Viewers | None:
+    def plan(self, now: float) -> ViewBatch | None:
         """What its threads do in the step that begins now; their pages are taken already."""
         ...
 
-    def take(self, viewed: Viewed, now: float) -> None:
+    def take(self, threads: ViewResult, now: float) -> None:
         """What came of what was planned last."""
         ...

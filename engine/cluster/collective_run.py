@@ -10,13 +10,16 @@ from engine.cluster.pipeline_contended import USE
 from engine.cluster.pipeline_events import in_time, lane
 from engine.core.clock import VirtualClock
 from engine.core.events import AnyEvent, Level, Mark, Move, Span
-from engine.core.machine import describe
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.distributed.collective import Collective
 from engine.distributed.flows.collective_work import carry
 from engine.distributed.flows.work import Work
 
-TIME, SPEED = "time by size", "bytes per second by size"
+TIME = Plot("time by size", "tensor (B)", "time (s)", log_x=True, log_y=True)
+SPEED = Plot(
+    "bytes per second by size", "tensor (B)", "tensor over time (B/s)", log_x=True, log_y=True
+)
 
 
 def run(config: CollectiveConfig, live: Live) -> None:
@@ -25,16 +28,11 @@ def run(config: CollectiveConfig, live: Live) -> None:
     found = compared(config)
     work = Work(config.topology())
     events, used = _messages(config, chosen, work)
-    axes = {"x": "tensor (B)", "log_x": True, "log_y": True}
-    live.open(
-        config, VirtualClock(), describe(), lanes=[lane(rank) for rank in range(config.ranks)],
-        links=used,
-        curves={TIME: {**axes, "y": "time (s)"}, SPEED: {**axes, "y": "tensor over time (B/s)"}},
-    )  # fmt: skip
+    lanes = [lane(rank) for rank in range(config.ranks)]
+    live.open(config, VirtualClock(), plots=[TIME, SPEED], lanes=lanes, links=used)
     for kind, seconds in found.seconds.items():
-        live.keep(0.0, f"curve/{TIME}/{kind} (modelled)", np.stack([found.sizes, seconds]))
-        speed = np.stack([found.sizes, found.sizes / seconds])
-        live.keep(0.0, f"curve/{SPEED}/{kind} (modelled)", speed)
+        for plot, y in ((TIME, seconds), (SPEED, found.sizes / seconds)):
+            live.curve(0.0, plot, kind, np.stack([found.sizes, y]), modelled=True)
     live.emit(Mark(0.0, "plan", "crossover", in_words(found)))
     live.emit(Mark(0.0, "plan", "played", f"{chosen.kind} with {_size(config.size)} is played"))
     for event in in_time(events):

@@ -1,7 +1,5 @@
 """A search over splits as a run: step time against memory as curves, the best ones as moments."""
 
-import numpy as np
-
 from engine.cluster.parallelism import (
     Found,
     ParallelismConfig,
@@ -12,9 +10,15 @@ from engine.cluster.parallelism import (
 )
 from engine.core.clock import VirtualClock
 from engine.core.events import Mark
+from engine.core.plot import Plot
 from engine.core.run import Live
 
-PANEL = "step time against memory"
+PLOT = Plot(
+    "step time against memory",
+    "memory of the fullest device (GiB)",
+    "time of a step (s)",
+    log_y=True,
+)
 GIB = 2.0**30
 
 
@@ -28,12 +32,11 @@ def run(config: ParallelismConfig, live: Live) -> None:
 def tell(config: ParallelismConfig, found: Found, live: Live) -> None:
     """Open the log and put what was found into it: fronts of each way to recompute, by closed form,
     and the front of those on the clock."""
-    axes = {"x": "memory of the fullest device (GiB)", "y": "time of a step (s)"}
-    live.open(config, VirtualClock(), {}, curves={PANEL: {**axes, "log_y": True}})
+    live.open(config, VirtualClock(), plots=[PLOT])
     for how in ("none", "selective", "full"):
         same = [split for split in found.splits if split.passes.recompute == how]
-        _curve(live, f"recompute {how}, estimated (modelled)", front(same))
-    _curve(live, "on the clock (modelled)", found.front())
+        _curve(live, f"recompute {how}, estimated", front(same))
+    _curve(live, "on the clock", found.front())
     for place, split in enumerate(found.front(), 1):
         live.emit(Mark(0.0, "splits", f"number {place}", sentence(split)))
 
@@ -48,5 +51,5 @@ def _curve(live: Live, name: str, splits: list[Split]) -> None:
     if not splits:
         return
     ordered = sorted(splits, key=lambda split: split.memory)
-    table = np.array([[s.memory / GIB for s in ordered], [s.seconds for s in ordered]])
-    live.keep(0.0, f"curve/{PANEL}/{name}", table)
+    points = [(split.memory / GIB, split.seconds) for split in ordered]
+    live.curve(0.0, PLOT, name, points, modelled=True)

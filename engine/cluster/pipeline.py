@@ -20,7 +20,6 @@ from engine.cluster.pipeline_events import (
 )
 from engine.cluster.training_steps import lanes, run_steps, words
 from engine.core.events import Level, Mark, Span
-from engine.core.machine import describe
 from engine.core.run import Live
 from engine.training.pipeline.config import PipelineConfig
 from engine.training.pipeline.executors.modelled import Modelled
@@ -46,7 +45,7 @@ def run(config: PipelineConfig, live: Live) -> None:
 
 def _carry_out(config: PipelineConfig, job: Job, live: Live) -> None:
     """On real ranks, and where it is asked for on the clock with the times they took."""
-    live.open(config, config.executor.clock(), describe(), **facts(config, job))
+    live.open(config, config.executor.clock(), **facts(config, job))
     live.report("ranks", 0, 0)
     done = config.executor.carry_out(job, live)
     assert done is not None
@@ -82,7 +81,7 @@ def _model(config: PipelineConfig, job: Job, live: Live) -> None:
     if config.cluster.name:
         _contend(config, job, live)
         return
-    live.open(config, clock, describe(), **facts(config, job))
+    live.open(config, clock, **facts(config, job))
     for warning in _over(config, job, times):
         live.emit(Mark(0.0, "plan", "memory limit", warning))
     for event in in_time([*fixed(job), *spans(job, times), *levels(job, times),
@@ -97,7 +96,7 @@ def _many(config: PipelineConfig, job: Job, executor: Modelled, live: Live) -> N
     live.report("steps", 0, 0)
     steps, history, every = run_steps(config, job, executor.faults, live.seed)
     header = {**facts(config, job), "lanes": lanes(steps)}
-    live.open(config, executor.clock(), describe(), **header)
+    live.open(config, executor.clock(), **header)
     for event in in_time([*training_steps.events(steps, history), *words(steps, history, every)]):
         live.emit(event)
 
@@ -107,7 +106,7 @@ def _contend(config: PipelineConfig, job: Job, live: Live) -> None:
     live.report("links", 0, 0)
     done = contended.play(config, job)
     header = {**facts(config, job), **pipeline_contended.header(done)}
-    live.open(config, config.executor.clock(), describe(), **header)
+    live.open(config, config.executor.clock(), **header)
     for warning in _over(config, job, done.times[0]):
         live.emit(Mark(0.0, "plan", "memory limit", warning))
     told = pipeline_contended.words(done)

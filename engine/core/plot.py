@@ -43,10 +43,14 @@ class Plot:
         try:
             return log.blobs[self.name(series)]
         except KeyError:
-            known = sorted(name for name in log.blobs if name.startswith(self.name("")))
             raise BadInput(
-                f"series {series!r} of {self.title!r}: not in this run; it holds {known}"
+                f"series {series!r} of {self.title!r}: not in this run; it holds {self.series(log)}"
             ) from None
+
+    def series(self, log: Log) -> list[str]:
+        """The names of this plot's series in a log, sorted."""
+        prefix = self.name("")
+        return sorted(name.removeprefix(prefix) for name in log.blobs if name.startswith(prefix))
 
 
 def curve(points: Any) -> np.ndarray:

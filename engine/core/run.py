@@ -18,8 +18,9 @@ import numpy as np
 
 from engine.core.clock import Clock
 from engine.core.config import Config, to_dict
+from engine.core.difference import relative
 from engine.core.errors import BadInput
-from engine.core.events import Blob, Closed, Opened, Told
+from engine.core.events import Blob, Closed, Level, Opened, Told
 from engine.core.log import Log
 from engine.core.machine import describe
 from engine.core.plot import MODELLED, Plot, curve
@@ -90,6 +91,18 @@ class Live:
         them as tuples. `modelled`: predicted, in a run that is measured otherwise.
         """
         self.keep(now, plot.name(series + (MODELLED if modelled else "")), curve(points))
+
+    def error(self, now: float, of: str, found: Any, truth: Any, name: str = "error") -> float:
+        """Tell, and return, how far `found` is from `truth` over the truth's largest number.
+
+        Arrays of one shape, or lists of as many arrays each, of which the worst counts.
+        """
+        if isinstance(found, list):
+            worst = max(relative(a, b) for a, b in zip(found, truth, strict=True))
+        else:
+            worst = relative(found, truth)
+        self.emit(Level(now, of, name, worst))
+        return worst
 
     def report(self, what: str, done: float, total: float) -> None:
         """Say how far the work is; shown beside the stop button."""

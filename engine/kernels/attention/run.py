@@ -10,7 +10,6 @@ import torch
 from engine.core.clock import Clock
 from engine.core.errors import BadInput
 from engine.core.events import Level, Mark, Span
-from engine.core.machine import describe
 from engine.core.run import Live
 from engine.core.tags import facts, tag
 from engine.kernels.attention import reference
@@ -19,7 +18,7 @@ from engine.kernels.attention.policy import Phase
 from engine.kernels.attention.problem import Problem
 from engine.kernels.attention.product_cpu import BLOCK
 from engine.kernels.attention.split import evenness
-from engine.kernels.attention.sweep import AXES, SWEEP, sweep
+from engine.kernels.attention.sweep import SWEEP, sweep
 
 KERNELS = "attention"  # the lane of whole kernels
 MEMORY, BUSY, ERROR = "extra memory", "work split", "error"  # names of levels
@@ -32,7 +31,7 @@ def run(config: AttentionConfig, live: Live) -> None:
     _bounded(config)
     problem, workers = config.problem(), config.workers
     number, clock = workers.number(), config.workers.clock()
-    live.open(config, clock, describe(), curves={SWEEP: AXES}, **workers.facts())
+    live.open(config, clock, plots=[SWEEP], **workers.facts())
     sweep(config, number, clock, live)
     phases = config.scores.phases(problem, config.split, number)
     for phase in phases:
@@ -95,9 +94,7 @@ def _compare(problem: Problem, clock: Clock, live: Live) -> None:
         live.emit(Mark(clock.now(), KERNELS, "not checked", text))
         return
     for name, truth in _truth(problem).items():
-        found = problem.results[name].reshape(truth.shape)
-        error = float(np.abs(found - truth).max() / np.abs(truth).max())
-        live.emit(Level(clock.now(), name, ERROR, error if np.isfinite(error) else 1e9))
+        live.error(clock.now(), name, problem.results[name].reshape(truth.shape), truth)
 
 
 def _truth(problem: Problem) -> dict[str, np.ndarray]:

@@ -1,9 +1,7 @@
 """How evenly each split shares work out, over the number of heads: counted, nothing is computed."""
 
-import numpy as np
-
 from engine.core.clock import Clock
-from engine.core.events import Blob
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.kernels.attention.config import AttentionConfig
 from engine.kernels.attention.items import query_items
@@ -13,8 +11,7 @@ from engine.kernels.attention.policy import Split
 from engine.kernels.attention.product_cpu import BLOCK
 from engine.kernels.attention.split import deal, evenness
 
-SWEEP = "work split over heads"
-AXES = {"x": "heads", "y": "work / (workers × most of one)", "log_x": True, "zero": True}
+SWEEP = Plot("work split over heads", "heads", "work / (workers × most of one)", log_x=True)
 HEADS = (1, 2, 4, 8, 16, 32, 64, 128)
 MOST_ITEMS = 6_000  # items worth dealing for a picture
 
@@ -35,6 +32,4 @@ def sweep(config: AttentionConfig, workers: int, clock: Clock, live: Live) -> No
     heads = [n for n in HEADS if n * blocks <= MOST_ITEMS]
     for split in (Heads(), RowBlocks()):
         found = [counted(config, split, n, workers) for n in heads]
-        name = f"curve/{SWEEP}/{split.kind}"
-        live.log.blobs[name] = np.array([heads, found], np.float64)
-        live.emit(Blob(clock.now(), name, name, [2, len(heads)]))
+        live.curve(clock.now(), SWEEP, split.kind, list(zip(heads, found, strict=True)))

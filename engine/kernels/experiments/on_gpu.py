@@ -19,8 +19,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from engine.core.clock import WallClock
 from engine.core.config import Config, knob
 from engine.core.errors import BadInput
-from engine.core.events import Level, Span
-from engine.core.machine import describe
+from engine.core.events import Span
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.hardware.roofs import Roof
@@ -60,11 +59,11 @@ def run(config: GpuAttention, live: Live) -> None:
     if config.device == "cuda" and not torch.cuda.is_available():
         raise BadInput("no GPU here that torch can use; run this on a machine with one")
     clock = WallClock()
-    machine = describe()
+    facts: dict[str, Any] = {}
     if config.device == "cuda":
-        machine |= {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
+        facts = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
     live.report("measuring the GPU", 0, 0)
-    live.open(config, clock, machine, roofs=roofs(config))
+    live.open(config, clock, roofs=roofs(config), **facts)
     bench = _Bench(config, live, clock)
     with torch.inference_mode():
         for name, work, calls in (*_prefills(config), *_decodes(config)):
@@ -122,8 +121,7 @@ class _Bench:
         device, facts = self.config.device, {"dtype": "bfloat16", "shape": shape}
         truth = calls[PEER]().float()
         for name, call in calls.items():
-            error = float((call().float() - truth).abs().max() / truth.abs().max())
-            self.live.emit(Level(self.clock.now(), f"{lane} {name} {shape}", ERROR, error))
+            self.live.error(self.clock.now(), f"{lane} {name} {shape}", call().float(), truth)
         phase = "prefill" if lane == PREFILL else "decode"
         told = tag(**facts, phase=phase, specials=work.specials)
         for _ in range(self.config.rounds):

@@ -13,7 +13,6 @@ from engine.core.clock import WallClock
 from engine.core.config import Choice, Config, knob
 from engine.core.errors import BadInput
 from engine.core.events import Mark, Span
-from engine.core.machine import describe
 from engine.core.memory import require
 from engine.core.names import suggest
 from engine.core.run import Live
@@ -60,7 +59,7 @@ def run(config: Sweep, live: Live, refresh: bool = False) -> None:
     )
     roofs = roofs_of(machine, config.threads) + (roofs_of(ghost) if ghost else [])
     clock = WallClock()
-    live.open(config, clock, describe(), roofs=roofs)
+    live.open(config, clock, roofs=roofs)
     cases = list(config.operator.cases())
     _require_variant(config.variant, cases)
     counting, why = counters()

@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from engine.core.clock import WallClock
-from engine.core.events import Blob, Level, Mark, Span
-from engine.core.machine import describe
+from engine.core.events import Mark, Span
 from engine.core.memory import require
+from engine.core.plot import BOUND, Plot
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.hardware.measure import known_roofs
@@ -28,8 +28,10 @@ from engine.kernels.linear_attention.config import GatedLinearConfig
 from engine.kernels.linear_attention.segments import Segments
 from engine.kernels.operator import Arguments
 
-TIMES = "time of one pass"
-AHEAD = "softmax over gated linear"
+TIMES = Plot("time of one pass", "length (tokens)", "time (s)", log_x=True, log_y=True)
+AHEAD = Plot(
+    "softmax over gated linear", "length (tokens)", "times as fast (×)", log_x=True, log_y=True
+)
 SOFTMAX = "softmax attention"
 AGREE = 96  # tokens that forms are held to the reference at
 STATE_LANE = "state"
@@ -67,15 +69,11 @@ def arguments(config: GatedLinearConfig, time: int) -> Arguments:
 
 def run(config: GatedLinearConfig, live: Live) -> None:
     """Errors as levels, times as spans and curves, one pass by segments as lanes."""
-    axes = {
-        TIMES: {"x": "length (tokens)", "y": "time (s)", "log_x": True, "log_y": True},
-        AHEAD: {"x": "length (tokens)", "y": "times as fast (×)", "log_x": True, "log_y": True},
-    }
     workers = [f"worker {n}" for n in range(config.workers)]
     numbers = config.heads * config.longest * (3 * config.key + 2 * config.value)
     require(3 * 4 * numbers, f"{config.longest:,} tokens", "take fewer tokens or heads")
     live.open(
-        config, WallClock(), describe(), curves=axes, lanes=[*workers, STATE_LANE],
+        config, WallClock(), plots=[TIMES, AHEAD], lanes=[*workers, STATE_LANE],
         roofs=known_roofs(),
     )  # fmt: skip
     study = _Study(config, live)
@@ -100,12 +98,7 @@ class _Study:
         for name in dict.fromkeys(("recurrent", "parallel", self.config.form)):
             found = _with_gradients(self.calls[name], given)
             for what, part in (("output", slice(0, 2)), ("gradient", slice(2, None))):
-                errors = [
-                    float((ours.double() - true).abs().max() / true.abs().max().clamp_min(1e-3))
-                    for ours, true in zip(found[part], truth[part], strict=True)
-                ]
-                worst = float(np.nan_to_num(max(errors, key=_size), nan=np.inf))
-                self.live.emit(Level(self.clock.now(), name, f"{what} error", min(worst, 1e30)))
+                self.live.error(self.clock.now(), name, found[part], truth[part], f"{what} error")
 
     def by_segments(self) -> None:
         """One pass over the longest sequence by workers, and how far it is from the plain one."""
@@ -122,8 +115,7 @@ class _Study:
         for task in sorted(segments.tasks, key=lambda task: task.stop):
             said = tag(task=task.segment, dtype="float32")
             self.live.emit(Span(task.stop, task.lane, task.stage, task.start, tag=said))
-        error = float((found - whole).abs().max() / whole.abs().max())
-        self.live.emit(Level(self.clock.now(), "segments", "output error", error))
+        self.live.error(self.clock.now(), "segments", found, whole, "output error")
 
     def sweep(self) -> None:
         """The form under test, its fellows and softmax attention over lengths, in turns."""
@@ -169,18 +161,11 @@ class _Study:
         for name, found in self.times.items():
             x = np.array(sorted(found), float)
             rows = [np.quantile(found[t], (0.5, 0.25, 0.75)) for t in sorted(found)]
-            self.draw(TIMES, name, np.vstack([x, np.array(rows).T]))
+            self.live.curve(self.clock.now(), TIMES, name, np.vstack([x, np.array(rows).T]))
             if name != SOFTMAX:
                 ratio = [median(softmax[t]) / median(found[t]) for t in sorted(found)]
-                self.draw(AHEAD, name, np.array([x, ratio]))
-        self.draw(AHEAD, "even (bound)", np.array([x, np.ones(len(x))]))
-
-    def draw(self, panel: str, series: str, points: np.ndarray) -> None:
-        """A curve, in place of an earlier one of that name."""
-        name = f"curve/{panel}/{series}"
-        ref = f"{name}#{points.shape[1]}"
-        self.live.log.blobs[ref] = points
-        self.live.emit(Blob(self.clock.now(), name, ref, list(points.shape)))
+                self.live.curve(self.clock.now(), AHEAD, name, np.array([x, ratio]))
+        self.live.curve(self.clock.now(), AHEAD, f"even{BOUND}", np.array([x, np.ones(len(x))]))
 
     def say(self, lengths: list[int]) -> None:
         """The measured crossover in a sentence."""
@@ -199,10 +184,6 @@ def crossover(ratios: dict[int, float]) -> int:
             break
         found = time
     return found
-
-
-def _size(value: float) -> float:
-    return np.inf if np.isnan(value) else value
 
 
 def _with_gradients(call: Call, given: Arguments) -> list[Tensor]:

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from engine.core.clock import WallClock
-from engine.core.events import Blob, Level, Mark, Span
-from engine.core.machine import describe
+from engine.core.events import Level, Mark, Span
+from engine.core.plot import BOUND, Plot
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.hardware.measure import known_roofs
@@ -28,27 +28,24 @@ from engine.kernels.local_linear_attention.regression import (
 from engine.kernels.local_linear_attention.tiles import Solver
 from engine.kernels.operator import Arguments
 
-BY_POSITION, BY_TASK = "error by position", "error of each task"
-RESIDUAL, MEMORY = "residual of the solver", "most bytes alive"
+BY_POSITION = Plot("error by position", "pairs seen", "mean squared error", log_y=True)
+BY_TASK = Plot("error of each task", "task", "mean squared error", log_y=True)
+RESIDUAL = Plot("residual of the solver", "step", "residual (relative)", log_y=True)
+MEMORY = Plot("most bytes alive", "head width", "memory (bytes)", log_x=True, log_y=True)
+PLOTS = (BY_POSITION, BY_TASK, RESIDUAL, MEMORY)
 LOCAL, SOFTMAX, GLOBAL = "local linear", "softmax", "linear (least squares)"
-FORMED = "matrices of all queries (bound)"
+FORMED = f"matrices of all queries{BOUND}"
 SCALES = (1.0, 4.0, 16.0, 64.0)  # bandwidths that kernels choose from
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)  # that the global regression chooses from
 SHAPE = (1, 2, 192, 32, 32)  # batch, heads, tokens, key and value width of the solver's problem
 TOKENS = 512  # of the sequence that memory is measured on
 NARROWEST = 8
 INPUTS = ("q_BHTD", "k_BHTD", "v_BHTE")
-AXES: dict[str, dict[str, Any]] = {
-    BY_POSITION: {"x": "pairs seen", "y": "mean squared error", "log_y": True},
-    BY_TASK: {"x": "task", "y": "mean squared error", "log_y": True},
-    RESIDUAL: {"x": "step", "y": "residual (relative)", "log_y": True},
-    MEMORY: {"x": "head width", "y": "memory (bytes)", "log_x": True, "log_y": True},
-}
 
 
 def run(config: LocalLinearConfig, live: Live) -> None:
     """Errors, residuals and memory as curves and levels; each attention a span."""
-    live.open(config, WallClock(), describe(), curves=dict(AXES), roofs=known_roofs())
+    live.open(config, WallClock(), plots=PLOTS, roofs=known_roofs())
     study = _Study(config, live)
     study.converge()
     study.weigh()
@@ -80,10 +77,8 @@ class _Study:
         self.span(given, start, len(self.residuals) // -(-SHAPE[2] // self.config.queries))
         true = _derived(reference.local_linear_attention, wide)
         for name, found, truth in zip(("output", *INPUTS), ours, true, strict=True):
-            error = float((found.double() - truth).abs().max() / truth.abs().max())
             what = "output error" if name == "output" else f"gradient error of {name[0]}"
-            error = error if np.isfinite(error) else 1e30
-            self.live.emit(Level(self.clock.now(), self.config.solver, what, error))
+            self.live.error(self.clock.now(), self.config.solver, found, truth, what)
         if self.residuals:
             last = self.residuals[-self.last_tile() :]
             steps = np.arange(len(last), dtype=float)
@@ -91,7 +86,7 @@ class _Study:
                 points = np.array([max(float(of(r.numpy())), 1e-12) for r in last])
                 self.draw(RESIDUAL, name, steps, points)
             asked = np.full(len(steps), self.config.tolerance)
-            self.draw(RESIDUAL, "asked for (bound)", steps, asked)
+            self.draw(RESIDUAL, f"asked for{BOUND}", steps, asked)
 
     def last_tile(self) -> int:
         """How many of the newest residuals belong to the newest tile: its first is 1."""
@@ -186,12 +181,9 @@ class _Study:
         lane = "local_linear_attention"
         self.live.emit(Span(now, lane, self.config.solver, start, flops, moved, said))
 
-    def draw(self, panel: str, series: str, *rows: np.ndarray) -> None:
+    def draw(self, plot: Plot, series: str, *rows: np.ndarray) -> None:
         """A curve: x, y and, where there is an interval, its low and high."""
-        name = f"curve/{panel}/{series}"
-        points = np.stack(rows)
-        self.live.log.blobs[name] = points
-        self.live.emit(Blob(self.clock.now(), name, name, list(points.shape)))
+        self.live.curve(self.clock.now(), plot, series, np.stack(rows))
 
 
 def _formed(given: Arguments) -> Tensor:

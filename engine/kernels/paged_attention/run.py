@@ -12,9 +12,9 @@ from pydantic import model_validator
 
 from engine.core.clock import Clock
 from engine.core.config import Choice, Config, from_dict, kinds, knob
-from engine.core.events import Blob, Level, Span
+from engine.core.events import Level, Span
 from engine.core.log import Log
-from engine.core.machine import describe
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.kernels.paged_attention.decode_cpu import CLOCK
@@ -25,7 +25,9 @@ from engine.kernels.paged_attention.split import Split
 from engine.kernels.paged_attention.workers import Shape, Times, Workers, lane
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
-PANEL, RATIO = "time of a step", "against one worker a head"
+CONTEXT = "longest context (tokens)"
+TIMES = Plot("time of a step", CONTEXT, "time of a step (s)", log_x=True, log_y=True)
+RATIO = Plot("against one worker a head", CONTEXT, "speed-up (×)", log_x=True, zero=False)
 
 
 class DecodeConfig(Config):
@@ -81,16 +83,11 @@ def run(config: DecodeConfig, live: Live) -> None:
     given = workers.arguments(config.contexts(config.context), shape, live.seed)
     made = config.plan(config.split, config.context)
     facts = workers.facts()
-    axes = {"x": "longest context (tokens)", "log_x": True}
     live.open(
         config,
         clock,
-        describe(),
+        plots=[TIMES, RATIO],
         lanes=[lane(worker) for worker in range(workers.number())],
-        curves={
-            PANEL: {**axes, "y": "time of a step (s)", "log_y": True},
-            RATIO: {**axes, "y": "speed-up (×)", "zero": False},
-        },
         workers=workers.number(),
         items=len(made.row_I),
         **facts,
@@ -183,20 +180,11 @@ def _draw(lengths: list[int], found: dict[str, list[float]], now: float, live: L
     """Emit the curves as far as they are known."""
     base = np.array(found["per_head"])
     for kind, seconds in found.items():
-        lines: dict[str, Any] = {PANEL: np.array(seconds), RATIO: base / np.array(seconds)}
-        for panel, y in lines.items():
-            ref = f"{panel}/{kind}/{len(lengths)}"
-            live.log.blobs[ref] = np.stack([np.array(lengths, float), y])
-            live.emit(Blob(now, f"curve/{panel}/{kind}", ref, [2, len(lengths)]))
+        for plot, y in ((TIMES, np.array(seconds)), (RATIO, base / np.array(seconds))):
+            live.curve(now, plot, kind, np.stack([np.array(lengths, float), y]))
 
 
 def makespan(log: Log) -> float:
     """Seconds of the step: from the first item's begin to the last item's or merge's end."""
     spans = [span for span in log.of(Span) if span.name in ("attend", "merge")]
     return max(span.time for span in spans) - min(span.start for span in spans)
-
-
-def curve(log: Log, kind: str) -> np.ndarray:
-    """[2, n]: contexts and makespans of a split in the sweep."""
-    name = f"curve/{PANEL}/{kind}"
-    return log.blobs[[blob.ref for blob in log.of(Blob) if blob.name == name][-1]]

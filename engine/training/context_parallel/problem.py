@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.core.difference import relative
 from engine.distributed.program import Program
 from engine.training.context_parallel.algorithm import Tensors
 from engine.training.context_parallel.piece import Piece
@@ -95,12 +94,6 @@ def gathered(
                 into[..., run.start : run.stop : run.step, :] = part[..., at : at + len(run), :]
                 at += len(run)
     return found
-
-
-def errors(config: "SequenceConfig", arrays: Sequence[dict[str, np.ndarray]]) -> dict[str, float]:
-    """Largest error of each result, relative to the truth's largest number."""
-    found = gathered(config, arrays)
-    return {name: relative(found[name], right) for name, right in truth(config).items()}
 
 
 def deal(config: "SequenceConfig", piece: Piece) -> list[Tensor]:

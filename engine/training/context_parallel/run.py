@@ -5,12 +5,11 @@ no work hides; and the curves of a sweep.
 """
 
 from engine.core.events import Level
-from engine.core.machine import describe
 from engine.core.run import Live
 from engine.distributed.exposed import exposed, sent, worked
 from engine.distributed.merge import lane, link_lane
 from engine.training.context_parallel.config import SequenceConfig
-from engine.training.context_parallel.problem import errors
+from engine.training.context_parallel.problem import gathered, truth
 from engine.training.context_parallel.room import links
 
 ERROR, EXPOSED, BYTES, PEAK = "error", "exposed communication", "bytes sent", "peak bytes"
@@ -21,7 +20,7 @@ FEW = 5  # ranks up to which links get lanes of their own
 def run(config: SequenceConfig, live: Live) -> None:
     """Attention as `config` says. Raises BadInput, RankLost among them."""
     clock = config.place.clock()
-    live.open(config, clock, describe(), lanes=lanes(config), curves=config.sweep.axes())
+    live.open(config, clock, plots=config.sweep.plots, lanes=lanes(config))
     live.report("attention", 0, 0)
     done = config.place.attend(config, live)
     for event in done.events:
@@ -36,8 +35,9 @@ def run(config: SequenceConfig, live: Live) -> None:
         live.emit(Level(now, f"{source} to {target}", BYTES, size))
     scores = config.batch * config.heads * config.tokens**2
     if done.arrays and scores <= MOST_PAIRS:
-        for name, error in errors(config, done.arrays).items():
-            live.emit(Level(now, name, ERROR, error))
+        found = gathered(config, done.arrays)
+        for name, right in truth(config).items():
+            live.error(now, name, found[name], right)
     config.sweep.draw(config, live)
     clock.wait_until(now)
 

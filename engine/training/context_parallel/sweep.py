@@ -1,11 +1,11 @@
 """Curves drawn beside a run: the same attention at other sizes."""
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from engine.core.config import Policy
+from engine.core.plot import Plot
 from engine.core.run import Live
 
 if TYPE_CHECKING:
@@ -17,15 +17,8 @@ class Sweep(Policy):
 
     folder = "engine.training.context_parallel.sweeps"
 
-    def axes(self) -> dict[str, Any]:
-        """Panels with their labels, as `facts["curves"]` of the header has them."""
-        return {}
+    plots: ClassVar[Sequence[Plot]] = ()
 
     @abstractmethod
     def draw(self, config: "SequenceConfig", live: Live) -> None:
         """Emit the curves."""
-
-
-def curve(live: Live, panel: str, series: str, x: list[float], y: list[float]) -> None:
-    """A line of a panel, at the time the log has come to."""
-    live.keep(live.log.duration, f"curve/{panel}/{series}", np.array([x, y], np.float64))

@@ -7,6 +7,7 @@ it is modelled, and its curves say so.
 import numpy as np
 
 from engine.core.paths import dataset
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.core.toml import load
 from engine.hardware.link import Link
@@ -14,12 +15,11 @@ from engine.training.low_communication.method import Method, Traffic
 from engine.training.low_communication.methods.synchronous import Synchronous
 from engine.training.low_communication.sync_time import by_pairs, by_tree
 
-UTILISATION, SYNC = "compute utilisation", "time of one synchronisation"
-AXES = {
-    UTILISATION: {"x": "bandwidth of a replica (B/s)", "y": "share of time computing",
-                  "log_x": True},
-    SYNC: {"x": "replicas", "y": "time (s)", "log_x": True, "log_y": True},
-}  # fmt: skip
+UTILISATION = Plot(
+    "compute utilisation", "bandwidth of a replica (B/s)", "share of time computing", log_x=True
+)
+SYNC = Plot("time of one synchronisation", "replicas", "time (s)", log_x=True, log_y=True)
+PLOTS = (UTILISATION, SYNC)
 BANDWIDTHS = np.geomspace(1e6, 1e12, 61)  # B/s
 COUNTS = (2, 4, 8, 16, 32, 64, 128, 256, 512)
 
@@ -63,12 +63,9 @@ def described_curves(method: Method, live: Live) -> None:
                         Link(name="x", bandwidth=float(b), latency=internet["latency"]))
             for b in BANDWIDTHS
         ]  # fmt: skip
-        _curve(live, UTILISATION, each.kind, np.stack([BANDWIDTHS, np.array(shares)]))
+        points = np.stack([BANDWIDTHS, np.array(shares)])
+        live.curve(0.0, UTILISATION, each.kind, points, modelled=True)
     link = Link(name="internet", bandwidth=internet["bandwidth"], latency=internet["latency"])
     for name, timed in (("all-reduce by tree", by_tree), ("random pairs", by_pairs)):
         found = [timed(link, n, 4.0 * parameters, internet["jitter"], live.seed) for n in COUNTS]
-        _curve(live, SYNC, name, np.stack([np.array(COUNTS, float), np.array(found)]))
-
-
-def _curve(live: Live, panel: str, series: str, rows: np.ndarray) -> None:
-    live.keep(0.0, f"curve/{panel}/{series} (modelled)", rows)
+        live.curve(0.0, SYNC, name, list(zip(COUNTS, found, strict=True)), modelled=True)

@@ -5,17 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from engine.core.events import Blob, Level
+from engine.core.events import Level
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.training.low_communication.job import Sample
 
-STEPS, BYTES, SPREAD = "held-out loss by step", "held-out loss by bytes", "spread of replicas"
 LOSS = "loss (nats per character)"
-AXES = {
-    STEPS: {"x": "step", "y": LOSS, "zero": False},
-    BYTES: {"x": "bytes sent by a replica (B)", "y": LOSS, "log_x": True, "zero": False},
-    SPREAD: {"x": "step", "y": "deviation over size of the weights"},
-}
+STEPS = Plot("held-out loss by step", "step", LOSS, zero=False)
+BYTES = Plot("held-out loss by bytes", "bytes sent by a replica (B)", LOSS, log_x=True, zero=False)
+SPREAD = Plot("spread of replicas", "step", "deviation over size of the weights")
+PLOTS = (STEPS, BYTES, SPREAD)
 
 
 def spread(samples: Sequence[Sample]) -> float:
@@ -42,10 +41,10 @@ class Progress:
             self._add([each[number] for each in samples], now)
         table = np.array(self.rows).T
         step, sent, loss, low, high, apart = table
-        self._curve(STEPS, np.stack([step, loss, low, high]), now)
-        self._curve(SPREAD, np.stack([step, apart]), now)
+        self.live.curve(now, STEPS, self.series, np.stack([step, loss, low, high]))
+        self.live.curve(now, SPREAD, self.series, np.stack([step, apart]))
         if (sent > 0).all():
-            self._curve(BYTES, np.stack([sent, loss, low, high]), now)
+            self.live.curve(now, BYTES, self.series, np.stack([sent, loss, low, high]))
 
     def _add(self, samples: Sequence[Sample], now: float) -> None:
         losses = [sample.held_out for sample in samples]
@@ -55,9 +54,3 @@ class Progress:
         if self.levels:
             self.live.emit(Level(now, "all replicas", "held_out_loss", mean))
             self.live.emit(Level(now, "all replicas", "spread", apart))
-
-    def _curve(self, panel: str, rows: np.ndarray, now: float) -> None:
-        name = f"curve/{panel}/{self.series}"
-        ref = f"{name}#{rows.shape[1]}"
-        self.live.log.blobs[ref] = rows.astype(np.float64)
-        self.live.emit(Blob(now, name, ref, list(rows.shape)))

@@ -1,28 +1,23 @@
 """Driver: replicas learn the shipped text by one method, told as events while they do."""
 
 from dataclasses import replace
-from typing import Any
 
 from engine.core.clock import Clock, VirtualClock, WallClock
-from engine.core.machine import describe
 from engine.core.run import Live
 from engine.distributed.merge import lane
 from engine.training.low_communication.config import LowCommunicationConfig
-from engine.training.low_communication.described_curves import AXES as DESCRIBED_AXES
+from engine.training.low_communication.described_curves import PLOTS as DESCRIBED
 from engine.training.low_communication.described_curves import described_curves
 from engine.training.low_communication.executors.in_process import Samples, trained
 from engine.training.low_communication.methods.synchronous import Synchronous
-from engine.training.low_communication.progress import AXES, Progress
+from engine.training.low_communication.progress import PLOTS, Progress
 
 
 def run(config: LowCommunicationConfig, live: Live) -> None:
     """Train as `config` says. Raises BadInput where knobs do not fit together."""
     clock: Clock = VirtualClock() if config.executor.clock == "virtual" else WallClock()
-    facts: dict[str, Any] = {
-        "lanes": [lane(rank) for rank in range(config.replicas)],
-        "curves": {**AXES, **DESCRIBED_AXES},
-    }
-    live.open(config, clock, describe(), **facts)
+    lanes = [lane(rank) for rank in range(config.replicas)]
+    live.open(config, clock, plots=[*PLOTS, *DESCRIBED], lanes=lanes)
     described_curves(config.method, live)
     if config.beside and config.method != Synchronous():
         compare(config, live)

@@ -6,7 +6,6 @@ weights, gradients and optimiser states, counted and by formula.
 
 from engine.core.clock import WallClock
 from engine.core.events import Level
-from engine.core.machine import describe
 from engine.core.run import Live
 from engine.distributed.launch import launch
 from engine.distributed.merge import lane, merged
@@ -23,7 +22,7 @@ def run(config: MeshTrainingConfig, live: Live) -> None:
     """Train as `config` says. Raises BadInput, RankLost among them."""
     clock = WallClock()
     ranks = config.mesh.ranks
-    live.open(config, clock, describe(), lanes=[lane(rank) for rank in range(ranks)])
+    live.open(config, clock, lanes=[lane(rank) for rank in range(ranks)])
     live.report("training", 0, 0)
     records = launch(work, ranks, [config], limit=config.limit, poll=lambda: live.poll(0.0))
     for event in merged(records):

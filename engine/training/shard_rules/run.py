@@ -4,19 +4,17 @@ Emits a mark for each kind of weight's split, a span for each rank's work, level
 rank, weights split otherwise than by hand, errors against the dense forward and losses; and curves.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from engine.core.clock import WallClock
-from engine.core.difference import relative
 from engine.core.errors import BadInput
 from engine.core.events import Level, Mark, Span
-from engine.core.machine import describe
+from engine.core.plot import BOUND, Plot
 from engine.core.run import Live
 from engine.models.config import ModelConfig
 from engine.models.find import find
@@ -40,7 +38,7 @@ from engine.training.shard_rules.rules import derive
 PLAN, OTHERWISE, ERROR, LOSS, BYTES = (
     "plan", "split otherwise than by hand", "error", "loss", "weight bytes",
 )  # fmt: skip
-WEIGHTS, LOSSES = "weights of a rank", "loss"
+WEIGHTS, LOSSES = "weights of a rank", Plot("loss", "step", "loss")
 LOUD = 4.0  # random matrices are scaled up, so that attention and routing are not all alike
 
 
@@ -53,12 +51,9 @@ def run(config: ShardRulesConfig, live: Live) -> None:
 def _run(config: ShardRulesConfig, live: Live) -> None:
     clock, model = WallClock(), config.model()
     public = find(PUBLIC[config.family])
-    axes = {
-        WEIGHTS: {"x": "ranks", "y": f"bytes, {public.name}", "log_x": True, "log_y": True},
-        LOSSES: {"x": "step", "y": "loss"},
-    }
+    held_by = Plot(WEIGHTS, "ranks", f"bytes, {public.name}", log_x=True, log_y=True)
     lanes = [f"rank {rank}" for rank in range(config.ranks)]
-    live.open(config, clock, describe(), lanes=lanes, curves=axes)
+    live.open(config, clock, plots=[held_by, LOSSES], lanes=lanes)
     plan = derive(model, config.ranks, config.rules)
     for module, split in _told(plan).items():
         live.emit(Mark(clock.now(), PLAN, module, split))
@@ -74,16 +69,17 @@ def _run(config: ShardRulesConfig, live: Live) -> None:
         live.emit(Span(clock.now(), lanes[rank], name, start))
 
     try:
-        for name, value in errors(config, plan, phase).items():
-            live.emit(Level(clock.now(), name, ERROR, value))
+        for name, (found, true) in held_to_dense(config, plan, phase).items():
+            live.error(clock.now(), name, found, true)
         for name, losses in trained(config, plan).items():
             for loss in losses:
                 live.emit(Level(clock.now(), name, LOSS, loss))
-            _curve(live, clock, LOSSES, name, list(enumerate(losses)))
+            live.curve(clock.now(), LOSSES, name, list(enumerate(losses)))
     except (RuntimeError, BadInput) as fault:
         # A wrong plan gives matrices that do not fit: that is what there is to see.
         live.emit(Mark(clock.now(), PLAN, "does not run", str(fault).splitlines()[0]))
-    _weights(config, public.config, live, clock)
+    for name, points in _weights(config, public.config).items():
+        live.curve(clock.now(), held_by, name, points)
 
 
 def otherwise(model: ModelConfig, config: ShardRulesConfig) -> int:
@@ -110,8 +106,10 @@ def leaves(model: ModelConfig, seed: int) -> dict[str, Tensor]:
     }
 
 
-def errors(config: ShardRulesConfig, plan: Plan, phase: Phase) -> dict[str, float]:
-    """Of logits and of the gradients of all weights, as parts of the largest, against dense."""
+def held_to_dense(
+    config: ShardRulesConfig, plan: Plan, phase: Phase
+) -> dict[str, tuple[list[Tensor], list[Tensor]]]:
+    """Logits and the gradients of all weights, of the shards and of the dense forward."""
     model = config.model()
     weights = leaves(model, config.seed)
     generator = torch.Generator().manual_seed(config.seed)
@@ -130,8 +128,7 @@ def errors(config: ShardRulesConfig, plan: Plan, phase: Phase) -> dict[str, floa
     (ours, our_grads), (true, true_grads) = found
     if len(our_grads) != len(true_grads):
         raise BadInput(f"plan: {len(our_grads)} weights have a gradient, not {len(true_grads)}")
-    worst = max(relative(a, b) for a, b in zip(our_grads, true_grads, strict=True))
-    return {"logits": relative(ours, true), "gradients": worst}
+    return {"logits": ([ours], [true]), "gradients": (our_grads, true_grads)}
 
 
 def trained(config: ShardRulesConfig, plan: Plan) -> dict[str, list[float]]:
@@ -158,15 +155,9 @@ def trained(config: ShardRulesConfig, plan: Plan) -> dict[str, list[float]]:
     return found
 
 
-def _weights(config: ShardRulesConfig, public: ModelConfig, live: Live, clock: WallClock) -> None:
+def _weights(config: ShardRulesConfig, public: ModelConfig) -> dict[str, list[tuple[int, float]]]:
     """Bytes of a rank of the public model, 16-bit, over the number of ranks."""
     counts = [1, 2, 4, 8]
     held = [(n, bytes_of_rank(public, derive(public, n, config.rules), n)) for n in counts]
-    _curve(live, clock, WEIGHTS, "by the rules", held)
-    _curve(live, clock, WEIGHTS, "even share (bound)", [(n, held[0][1] / n) for n in counts])
-
-
-def _curve(
-    live: Live, clock: WallClock, panel: str, series: str, points: Sequence[tuple[int, float]]
-) -> None:
-    live.keep(clock.now(), f"curve/{panel}/{series}", np.array(points, np.float64).T.copy())
+    even = [(n, held[0][1] / n) for n in counts]
+    return {"by the rules": [*held], f"even share{BOUND}": even}

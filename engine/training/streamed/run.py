@@ -12,9 +12,8 @@ import numpy as np
 import torch
 
 from engine.core.clock import WallClock
-from engine.core.difference import relative
 from engine.core.events import Level, Span
-from engine.core.machine import describe
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.models.threads import torch_threads
 from engine.training.streamed.config import StreamedConfig
@@ -31,7 +30,11 @@ ALIVE, PEAK, LOSS, ERROR, SECONDS = (
 )  # fmt: skip
 LONGEST = "longest sequence"
 MOST_EXACT = 1024  # tokens in all whose scores of all pairs the truth may hold
-MEMORY, FITS = "memory over length", "longest that fits"
+MEMORY = Plot(
+    "memory over length", "tokens", "bytes of activations at most", log_x=True, log_y=True
+)
+FITS = Plot("longest that fits", "bytes there may be", "tokens", log_x=True, log_y=True)
+PLOTS = {"nothing": (), "lengths": (MEMORY,), "longest": (MEMORY, FITS)}  # of each sweep
 LENGTHS = (8192,)
 SMALL = 512  # width up to which threads only wait for one another
 
@@ -45,7 +48,7 @@ def run(config: StreamedConfig, live: Live) -> None:
 def _run(config: StreamedConfig, live: Live) -> None:
     clock, methods = WallClock(), ways(config)
     live.open(
-        config, clock, describe(), lanes=[m.kind for m in methods], curves=_axes(config),
+        config, clock, plots=PLOTS[config.sweep], lanes=[m.kind for m in methods],
         memory_limit=config.room,
     )  # fmt: skip
     shape = config.model()
@@ -64,13 +67,13 @@ def _run(config: StreamedConfig, live: Live) -> None:
         watch = _Watch(live, clock, method.kind)
         loss, most = watched(method, model, given, config.objective, watch.phase, watch.told)
         peaks[method.kind] = most
-        levels = {PEAK: float(most), LOSS: loss}
-        if true is not None:
-            levels[ERROR] = max(
-                relative(w.grad, true[n]) for n, w in found.items() if w.grad is not None
-            )
-        for name, value in levels.items():
+        for name, value in ((PEAK, float(most)), (LOSS, loss)):
             live.emit(Level(clock.now(), method.kind, name, value))
+        if true is not None:
+            slopes = {name: w.grad for name, w in found.items() if w.grad is not None}
+            live.error(
+                clock.now(), method.kind, list(slopes.values()), [true[name] for name in slopes]
+            )
     _time(config, methods, model, live, clock)
     _sweep(config, methods, peaks, live, clock)
 
@@ -123,16 +126,6 @@ def _time(
             live.emit(Level(clock.now(), lane, SECONDS, float(np.median(seconds))))
 
 
-def _axes(config: StreamedConfig) -> dict[str, dict[str, object]]:
-    both = {"log_x": True, "log_y": True}
-    found: dict[str, dict[str, object]] = {}
-    if config.sweep != "nothing":
-        found[MEMORY] = {"x": "tokens", "y": "bytes of activations at most", **both}
-    if config.sweep == "longest":
-        found[FITS] = {"x": "bytes there may be", "y": "tokens", **both}
-    return found
-
-
 def _sweep(
     config: StreamedConfig, methods: list[Method], peaks: dict[str, int], live: Live,
     clock: WallClock,
@@ -143,17 +136,9 @@ def _sweep(
         if config.sweep != "nothing":
             sizes = {length: peak_of(config, method, length) for length in LENGTHS}
             sizes[config.tokens] = peaks[method.kind]
-            points = sorted(sizes.items())
-            _curve(live, clock, MEMORY, method.kind, [(float(a), float(b)) for a, b in points])
+            live.curve(clock.now(), MEMORY, method.kind, sorted(sizes.items()))
         if config.sweep == "longest":
             rooms = [config.room / 4, config.room]
             longest = [longest_of(config, method, room) for room in rooms]
-            fits = list(zip(rooms, map(float, longest), strict=True))
-            _curve(live, clock, FITS, method.kind, fits)
+            live.curve(clock.now(), FITS, method.kind, list(zip(rooms, longest, strict=True)))
             live.emit(Level(clock.now(), method.kind, LONGEST, float(longest[-1])))
-
-
-def _curve(
-    live: Live, clock: WallClock, panel: str, series: str, points: list[tuple[float, float]]
-) -> None:
-    live.keep(clock.now(), f"curve/{panel}/{series}", np.array(points, np.float64).T.copy())

@@ -29,7 +29,7 @@ def run(config: TrainerConfig, live: Live) -> None:
     prepared = prepare(config)
     clock = WallClock()
     live.open(
-        config, clock, {}, data=prepared.data.said, tokens=len(prepared.training),
+        config, clock, data=prepared.data.said, tokens=len(prepared.training),
         fresh=prepared.fresh,
     )  # fmt: skip
     live.report(WHAT, 0, config.training.steps)
@@ -62,7 +62,7 @@ def run_as_rank(config: TrainerConfig, live: Live, place: Place) -> None:
     require_place(config)
     place_config = on_ranks(config, place.ranks)
     doing = [""]
-    live.open(place_config, WallClock(), {})
+    live.open(place_config, WallClock())
 
     def tell(record: Record) -> None:
         for event in sorted(record.events, key=lambda event: event.time):

@@ -20,7 +20,7 @@ from widgets.view import view
 def test_every_operation_is_a_run_with_curves_messages_and_links(operation):
     log = Run.execute(run, CollectiveConfig(operation=operation, points=4)).log
     panels = History(log, view("curves").fold()).latest().frame()["panels"]
-    assert [panel["name"] for panel in panels][0] == TIME
+    assert [panel["name"] for panel in panels][0] == TIME.title
     shown = History(log, view("topology").fold()).latest().frame()
     assert shown["links"] and shown["link_use"].max() <= 1 + 1e-6
     assert len(shown["names"]) == 16

@@ -15,7 +15,7 @@ from engine.cluster.parallelism import (
     on_the_clock,
     search,
 )
-from engine.cluster.parallelism_run import PANEL, run
+from engine.cluster.parallelism_run import PLOT, run
 from engine.core.config import update
 from engine.core.events import Mark
 from engine.core.run import Run
@@ -143,7 +143,7 @@ def test_where_nothing_is_found_it_says_why(turned, says, capsys):
 def test_a_search_is_a_run_with_curves_and_sentences():
     log = Run.execute(run, SMALL).log
     frame = History(log, view("curves").fold()).latest().frame()
-    assert any(PANEL in str(panel) for panel in frame["panels"])
+    assert any(PLOT.title in str(panel) for panel in frame["panels"])
     told = [mark.text for mark in log.of(Mark)]
     assert told and all("tensor" in text and "GiB" in text for text in told)
 

@@ -8,7 +8,7 @@ from engine.core.events import Level, Opened, Span
 from engine.core.run import Run
 from engine.core.tags import facts
 from engine.hardware import device
-from engine.kernels.paged_attention.run import DecodeConfig, curve, makespan, run
+from engine.kernels.paged_attention.run import TIMES, DecodeConfig, makespan, run
 
 MODELLED = {
     "workers": "modelled", "workers.count": 4, "workers.item_cost": 0.0, "context": 4096,
@@ -44,8 +44,8 @@ def test_a_modelled_makespan_is_bytes_over_each_ones_share(kind, share):
     on = device("a100-sxm-80gb")
     head = 4096 * 2 * 64 * 2 / (on.reached("bandwidth") / 4)
     assert makespan(log) == pytest.approx(share * head, rel=0.01)
-    assert curve(log, kind)[0].tolist() == [2048, 4096]
-    assert curve(log, kind)[1, -1] == pytest.approx(makespan(log), rel=1e-9)
+    assert TIMES.read(log, kind)[0].tolist() == [2048, 4096]
+    assert TIMES.read(log, kind)[1, -1] == pytest.approx(makespan(log), rel=1e-9)
     assert all(facts(span.tag)["grade"] == "modelled" for span in log.of(Span))
 
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 from engine.core.config import update
-from engine.core.events import Blob, Level
+from engine.core.events import Level
 from engine.core.log import Log
+from engine.core.plot import BOUND
 from engine.kernels.experiments.attention_io import bounds
 from engine.kernels.experiments.attention_io.config import TrafficConfig
 from engine.kernels.experiments.attention_io.run import ERROR, SWEEP, run
@@ -24,12 +25,7 @@ def runs(
 
 def counts(log: Log) -> dict[str, np.ndarray]:
     """Tiling -> [2, n]: fast memory and words moved."""
-    found = {}
-    for blob in log.of(Blob):
-        panel, _, series = blob.name.removeprefix("curve/").partition("/")
-        if panel == SWEEP and not series.endswith("(bound)"):
-            found[series] = log.blobs[blob.ref]
-    return found
+    return {name: SWEEP.read(log, name) for name in SWEEP.series(log) if not name.endswith(BOUND)}
 
 
 def same_result(config: TrafficConfig, run_config: RunConfig, fast: bool) -> Outcome:

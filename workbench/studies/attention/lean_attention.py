@@ -4,7 +4,7 @@ from engine.core.config import kinds, update
 from engine.core.events import Level, Opened, Span
 from engine.core.log import Log
 from engine.core.tags import facts
-from engine.kernels.paged_attention.run import DecodeConfig, curve, run
+from engine.kernels.paged_attention.run import TIMES, DecodeConfig, run
 from engine.kernels.paged_attention.split import Split
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
@@ -97,9 +97,9 @@ def described(config: DecodeConfig, run_config: RunConfig, fast: bool) -> Outcom
     over = {"per_head": [], "fixed_split": []}  # type: ignore[var-annotated]
     for _, changes in BATCHES:
         log = run_config(update(config, {**DESCRIBED, **changes}))
-        ours = curve(log, config.split.kind)[1]
+        ours = TIMES.read(log, config.split.kind)[1]
         for kind, ratios in over.items():
-            ratios += (curve(log, kind)[1] / ours).tolist()
+            ratios += (TIMES.read(log, kind)[1] / ours).tolist()
     mean = {kind: sum(ratios) / len(ratios) for kind, ratios in over.items()}
     least = min(min(ratios) for ratios in over.values())
     return Outcome(
@@ -116,8 +116,11 @@ def here(config: DecodeConfig, run_config: RunConfig, fast: bool) -> Outcome:
     # A thread that the system takes away for a while must not hold up half of the work.
     runs: Changes = {"split.runs": 4} if config.split.kind == "lean" else {}
     log = run_config(update(config, {**RAGGED, **runs, "rounds": 9 if fast else 25}))
-    ours = float(curve(log, config.split.kind)[1, -1])
-    alone, fixed = (float(curve(log, kind)[1, -1]) / ours for kind in ("per_head", "fixed_split"))
+    ours, alone, fixed = (
+        float(TIMES.read(log, kind)[1, -1])
+        for kind in (config.split.kind, "per_head", "fixed_split")
+    )
+    alone, fixed = alone / ours, fixed / ours
     return Outcome(
         "at least 1.5× one worker a head and no slower than fixed split-KV (≥ 0.95×)",
         f"{alone:.2f}× and {fixed:.2f}×",

@@ -6,7 +6,6 @@ import numpy as np
 
 from engine.core.config import update
 from engine.core.events import Level
-from engine.core.log import Log
 from engine.kernels.local_linear_attention.config import LocalLinearConfig
 from engine.kernels.local_linear_attention.run import (
     BY_TASK,
@@ -24,18 +23,13 @@ SMALL: Changes = {"tasks": 4, "length": 32, "widest": 16}  # where tasks are not
 MARGIN = 1.05  # of errors: less counts as equal
 
 
-def curve(log: Log, panel: str, series: str) -> np.ndarray:
-    """[x, y, …] of one curve."""
-    return log.blobs[f"curve/{panel}/{series}"]
-
-
 def lower_error(config: LocalLinearConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Paired over tasks: how much lower its error is than that of each of the two others."""
     log = run_config(update(config, {"tasks": 16 if fast else 64, "widest": 16}))
-    ours = curve(log, BY_TASK, LOCAL)[1]
+    ours = BY_TASK.read(log, LOCAL)[1]
     said, holds = [], True
     for other in (SOFTMAX, GLOBAL):
-        theirs = curve(log, BY_TASK, other)[1]
+        theirs = BY_TASK.read(log, other)[1]
         gain = np.log(theirs) - np.log(ours)
         half = 1.96 * gain.std(ddof=1) / sqrt(len(gain))
         low, high = np.exp(gain.mean() - half), np.exp(gain.mean() + half)
@@ -67,8 +61,8 @@ def solver_agrees(config: LocalLinearConfig, run_config: RunConfig, fast: bool) 
 def less_memory(config: LocalLinearConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Bytes of tensors alive at most, over widths, beside the matrices of all queries alone."""
     log = run_config(update(config, {"tasks": 4, "length": 32, "widest": 64 if fast else 128}))
-    widths, ours = curve(log, MEMORY, config.solver)[:2]
-    formed = curve(log, MEMORY, FORMED)[1]
+    widths, ours = MEMORY.read(log, config.solver)[:2]
+    formed = MEMORY.read(log, FORMED)[1]
     growth = float(np.polyfit(np.log(widths[-2:]), np.log(ours[-2:]), 1)[0])
     share = float(ours[-1] / formed[-1])
     return Outcome(

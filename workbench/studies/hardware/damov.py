@@ -22,11 +22,6 @@ def classes(log: Log) -> dict[str, str]:
     return {m.lane: m.text.split(":")[0] for m in log.of(Mark) if m.name == CLASS}
 
 
-def curve(log: Log, panel: str, kernel: str) -> list[float]:
-    """A kernel's values by number of cores, fewest first."""
-    return [float(v) for v in log.blobs[f"curve/{panel}/{kernel}"][1]]
-
-
 def six_classes(config: MovementConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Each kernel's class by counts against the one it was built for."""
     found = classes(run_config(sized(config, fast)))
@@ -38,15 +33,15 @@ def six_classes(config: MovementConfig, run_config: RunConfig, fast: bool) -> Ou
 def trends(config: MovementConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The miss ratio of the capacity-bound kernel falls with cores; the contended one's rises."""
     log = run_config(sized(config, fast))
-    falls, rises = curve(log, RATIO, "quantiser"), curve(log, RATIO, "reaction")
-    flat = [curve(log, RATIO, k.name) for k in KERNELS if k.belongs not in ("1c", "2a")]
+    falls, rises = RATIO.read(log, "quantiser")[1], RATIO.read(log, "reaction")[1]
+    flat = [RATIO.read(log, k.name)[1] for k in KERNELS if k.belongs not in ("1c", "2a")]
     limit = facts()["thresholds"]["lfmr"]
     moved = max(abs(line[-1] - line[0]) for line in flat)
     return Outcome(
         f"1c falls through {limit}, 2a rises through {limit}, the others move by at most 0.1",
         f"1c {falls[0]:.2f} → {falls[-1]:.2f}, 2a {rises[0]:.2f} → {rises[-1]:.2f}, "
         f"others by {moved:.2f}",
-        falls[0] > limit > falls[-1] and rises[0] < limit < rises[-1] and moved <= 0.1,
+        bool(falls[0] > limit > falls[-1] and rises[0] < limit < rises[-1] and moved <= 0.1),
     )
 
 
@@ -56,7 +51,7 @@ def prefetching(config: MovementConfig, run_config: RunConfig, fast: bool) -> Ou
     plain = run_config(update(config, {"caches.prefetch": 0}))
     helped = run_config(update(config, {"caches.prefetch": 2}))
     left = {
-        name: curve(helped, MISSES, name)[0] / curve(plain, MISSES, name)[0]
+        name: float(MISSES.read(helped, name)[1, 0] / MISSES.read(plain, name)[1, 0])
         for name in ("triad", "linked-records")
     }
     return Outcome(

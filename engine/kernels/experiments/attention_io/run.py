@@ -7,8 +7,9 @@ import numpy as np
 
 from engine.core.clock import WallClock
 from engine.core.config import kinds
-from engine.core.events import Blob, Level, Mark, Span
-from engine.core.machine import describe
+from engine.core.difference import largest
+from engine.core.events import Level, Mark, Span
+from engine.core.plot import BOUND, Plot
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.kernels.experiments.attention_io import bounds
@@ -16,22 +17,18 @@ from engine.kernels.experiments.attention_io.config import TrafficConfig
 from engine.kernels.experiments.attention_io.memory import ARRAYS, Counted
 from engine.kernels.experiments.attention_io.tiling import Tiling
 
-SWEEP = "words moved over fast memory"
-WATCHED = "the watched run"
+SIZE = "fast memory (words)"
+SWEEP = Plot("words moved over fast memory", SIZE, "moved (words)", log_x=True, log_y=True)
+TIMES = Plot("in units of N²C² by M", SIZE, "moved / (N²C²/M)", log_x=True, log_y=True)
+WATCHED = Plot("the watched run", "step of the outer loop", "moved so far (words)")
 ERROR = "largest error"
-TIMES = "in units of N²C² by M"
 COMPARED = ("flash", "products")
 
 
 def run(config: TrafficConfig, live: Live) -> None:
     """Count the words that tilings move; curves carry them, levels how far results are off."""
     clock = WallClock()
-    axes = {
-        SWEEP: {"x": "fast memory (words)", "y": "moved (words)", "log_x": True, "log_y": True},
-        TIMES: {"x": "fast memory (words)", "y": "moved / (N²C²/M)", "log_x": True, "log_y": True},
-        WATCHED: {"x": "step of the outer loop", "y": "moved so far (words)", "zero": True},
-    }
-    live.open(config, clock, describe(), curves=axes)
+    live.open(config, clock, plots=[SWEEP, TIMES, WATCHED])
     traffic = _Traffic(config, live, clock)
     traffic.watch()
     traffic.sweep()
@@ -101,15 +98,15 @@ class _Traffic:
         """The bounds over the same sizes."""
         shape = (self.config.length, self.config.width)
         for name, bound in (
-            ("any algorithm (bound)", bounds.any_tiling),
-            ("the paper's order, constant 1 (bound)", bounds.order),
+            (f"any algorithm{BOUND}", bounds.any_tiling),
+            (f"the paper's order, constant 1{BOUND}", bounds.order),
         ):
             self.draw(SWEEP, name, np.array(asked, float), [bound(*shape, m) for m in asked])
         held = [m for m in asked if m >= shape[1] ** 2]
         rows = [bounds.whole_rows(*shape, m) for m in held]
-        self.draw(SWEEP, "whole rows, no score moved (bound)", np.array(held, float), rows)
+        self.draw(SWEEP, f"whole rows, no score moved{BOUND}", np.array(held, float), rows)
         four = np.full(len(held), 4.0)
-        self.draw(TIMES, "4: Q and O stay, K and V pass (bound)", np.array(held, float), four)
+        self.draw(TIMES, f"4: Q and O stay, K and V pass{BOUND}", np.array(held, float), four)
 
     def count(self, tiling: Tiling, capacity: int) -> Counted:
         """Run one tiling; its span and how far its result is from the truth are emitted."""
@@ -121,14 +118,9 @@ class _Traffic:
         self.live.emit(
             Span(now, tiling.kind, "attention", start, bytes=8.0 * counted.words, tag=said)
         )
-        error = float(np.abs(counted.o_NC - self.truth).max())
-        self.live.emit(Level(now, tiling.kind, ERROR, error))
+        self.live.emit(Level(now, tiling.kind, ERROR, largest(counted.o_NC, self.truth)))
         return counted
 
-    def draw(self, panel: str, series: str, x: np.ndarray, y: np.ndarray | list[float]) -> None:
+    def draw(self, plot: Plot, series: str, x: np.ndarray, y: np.ndarray | list[float]) -> None:
         """A curve, in place of an earlier one of that name."""
-        name = f"curve/{panel}/{series}"
-        points = np.stack([x, np.asarray(y, float)])
-        ref = f"{name}#{points.shape[1]}"
-        self.live.log.blobs[ref] = points
-        self.live.emit(Blob(self.clock.now(), name, ref, list(points.shape)))
+        self.live.curve(self.clock.now(), plot, series, np.stack([x, np.asarray(y, float)]))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.clock import VirtualClock
-from engine.core.events import Blob, Level, Mark, Span
-from engine.core.machine import describe
+from engine.core.events import Level, Mark, Span
+from engine.core.plot import BOUND, Plot
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.kernels.experiments.data_movement.caches import (
@@ -24,18 +24,12 @@ from engine.kernels.experiments.data_movement.facts import facts
 from engine.kernels.experiments.data_movement.kernels import KERNELS, Kernel, Trace
 from engine.kernels.experiments.data_movement.locality import spatial, temporal
 
-RATIO, MISSES, PLACES, SPEED = (
-    "last-to-first miss ratio",
-    "last-level misses",
-    "locality and miss ratio",
-    "speed-up",
-)
-AXES = {
-    RATIO: {"x": "cores", "y": "L3 misses / L1 misses", "log_x": True, "zero": True},
-    MISSES: {"x": "cores", "y": "per 1,000 instructions", "log_x": True, "log_y": True},
-    PLACES: {"x": "temporal locality", "y": "L3 misses / L1 misses", "zero": True},
-    SPEED: {"x": "cores", "y": "times one core", "log_x": True, "log_y": True},
-}
+SHARE = "L3 misses / L1 misses"
+RATIO = Plot("last-to-first miss ratio", "cores", SHARE, log_x=True)
+MISSES = Plot("last-level misses", "cores", "per 1,000 instructions", log_x=True, log_y=True)
+PLACES = Plot("locality and miss ratio", "temporal locality", SHARE)
+SPEED = Plot("speed-up", "cores", "times one core", log_x=True, log_y=True)
+PLOTS = (RATIO, MISSES, PLACES, SPEED)
 HOST = "described-host"
 CLASS = "class"
 TEMPORAL, SPATIAL, INTENSITY = "temporal locality", "spatial locality", "operations per access"
@@ -44,7 +38,7 @@ TEMPORAL, SPATIAL, INTENSITY = "temporal locality", "spatial locality", "operati
 def run(config: MovementConfig, live: Live) -> None:
     """Record, simulate and class the six kernels. Times are the model's, counts are counted."""
     clock = VirtualClock()
-    live.open(config, clock, describe(), curves=AXES, roofs=roofs(config))
+    live.open(config, clock, plots=PLOTS, roofs=roofs(config))
     movement = _Movement(config, live, clock)
     movement.limits()
     for number, kernel in enumerate(KERNELS):
@@ -105,10 +99,10 @@ class _Movement:
         """The paper's thresholds as lines."""
         limit, most = facts()["thresholds"], float(cores_of(self.config)[-1])
         across = np.array([1.0, most])
-        self.draw(RATIO, "high above (bound)", across, np.full(2, limit["lfmr"]))
-        self.draw(MISSES, "high above (bound)", across, np.full(2, limit["mpki"]))
+        self.draw(RATIO, f"high above{BOUND}", across, np.full(2, limit["lfmr"]))
+        self.draw(MISSES, f"high above{BOUND}", across, np.full(2, limit["mpki"]))
         self.draw(
-            PLACES, "high right of (bound)", np.full(2, limit["temporal"]), np.array([0, 1.0])
+            PLACES, f"high right of{BOUND}", np.full(2, limit["temporal"]), np.array([0, 1.0])
         )
 
     def profile(self, kernel: Kernel) -> None:
@@ -178,8 +172,6 @@ class _Movement:
         slowest = float(cycles.max()) / known["frequency"]
         return max(slowest, point.memory_bytes / self.config.bandwidth)
 
-    def draw(self, panel: str, series: str, x: np.ndarray, y: np.ndarray) -> None:
+    def draw(self, plot: Plot, series: str, x: np.ndarray, y: np.ndarray) -> None:
         """One curve."""
-        ref = f"curve/{panel}/{series}"
-        self.live.log.blobs[ref] = np.stack([x, y]).astype(np.float64)
-        self.live.emit(Blob(self.clock.now(), ref, ref, [2, len(x)]))
+        self.live.curve(self.clock.now(), plot, series, np.stack([x, y]))

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.core.clock import WallClock
-from engine.core.events import Blob, Level, Mark, Span
-from engine.core.machine import describe
+from engine.core.events import Level, Mark, Span
 from engine.core.memory import require
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.hardware.measure import known_roofs
@@ -21,18 +21,19 @@ from engine.kernels.experiments.stream.vectors import Vector
 COMPARED = 1003  # numbers: odd, past one grain of every backend
 LARGEST = 2**20  # of the whole numbers compared: all sums and products are exact
 WRONG = "wrong numbers"
-SWEEP = "triad over length"
+RATE = "bandwidth (B/s)"
+SWEEP = Plot("triad over length", "numbers in a vector", RATE, log_x=True, log_y=True)
+OVER_TIME = {op.name: Plot(op.name, "repetition", RATE) for op in OPERATIONS}
 
 
 def run(config: StreamConfig, live: Live) -> None:
     """Compare all backends' numbers, then time STREAM's operations on each."""
     clock = WallClock()
-    axes = {op.name: {"x": "repetition", "y": "bandwidth (B/s)", "zero": True} for op in OPERATIONS}
-    axes[SWEEP] = {"x": "numbers in a vector", "y": "bandwidth (B/s)", "log_x": True, "log_y": True}
     chosen = pick(config.backend)
     require(4 * 8 * config.length, f"vectors of {config.length:,} numbers", "take shorter ones")
     live.open(
-        config, clock, describe(), curves=axes, backend=chosen.name, native=native().name,
+        config, clock, plots=[*OVER_TIME.values(), SWEEP], backend=chosen.name,
+        native=native().name,
         roofs=known_roofs(),
     )  # fmt: skip
     for backend in [*backends().values(), C_LOOP]:
@@ -125,7 +126,8 @@ class _Timing:
         self.live.emit(Span(start + taken, op.name, name, start, flops, float(counted), said))
         rates = self.found.setdefault((op.name, name), [])
         rates.append(counted / taken)
-        self.draw(op.name, name, np.arange(1.0, len(rates) + 1), np.array(rates))
+        points = list(enumerate(rates, 1))
+        self.live.curve(self.clock.now(), OVER_TIME[op.name], name, points)
 
     def sweep(self, arrays: list[np.ndarray], compared: tuple[Backend, ...]) -> None:
         """The triad's best of a few runs at lengths from 4,096 to the config's."""
@@ -139,12 +141,4 @@ class _Timing:
                 points.append((float(length), op.counted * length / best))
                 length *= 4
             if points:
-                x, y = np.array(points).T
-                self.draw(SWEEP, backend.name, x, y)
-
-    def draw(self, panel: str, series: str, x: np.ndarray, y: np.ndarray) -> None:
-        """A curve, in place of an earlier one of that name."""
-        name = f"curve/{panel}/{series}"
-        ref = f"{name}#{len(x)}"
-        self.live.log.blobs[ref] = np.stack([x, y])
-        self.live.emit(Blob(self.clock.now(), name, ref, [2, len(x)]))
+                self.live.curve(self.clock.now(), SWEEP, backend.name, points)

@@ -8,8 +8,8 @@ import torch
 
 from engine.core.clock import VirtualClock
 from engine.core.config import update
-from engine.core.events import Blob, Level, Mark, Span
-from engine.core.machine import describe
+from engine.core.events import Level, Mark, Span
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.hardware import device, roofs_of
@@ -28,7 +28,10 @@ from engine.kernels.experiments.unit_balance.tiles_cpu import Counts
 PLAIN = Softmax(tau=0.0, share=0.0)  # the online softmax: rescales at every block
 TAUS = (0.0, 2.0, 4.0, 8.0, 16.0)
 SHOWN = 12  # blocks of the schedule that are drawn
-ERROR, RATE = "error against float64", "rescaled"
+TAU = "τ (powers of 2)"
+ERRORS = Plot("error against float64", TAU, "error of bfloat16 outputs, relative")
+RATES = Plot("rescaled", TAU, "part of looks that rescale")
+ERROR, RATE = ERRORS.title, RATES.title  # levels too
 KINDS = ("maximum", "scale", "special", "polynomial", "total", "convert", "rescale")
 
 
@@ -36,12 +39,7 @@ def run(config: BalanceConfig, live: Live) -> None:
     """Compute and count; then model. Levels carry figures, spans the schedule, curves the sweep."""
     clock = VirtualClock()
     on = device(config.device)
-    axes = {
-        ERROR: {"x": "τ (powers of 2)", "y": "error of bfloat16 outputs, relative", "zero": True},
-        RATE: {"x": "τ (powers of 2)", "y": "part of looks that rescale", "zero": True},
-    }
-    roofs = roofs_of(on)
-    live.open(config, clock, describe(), lanes=list(UNITS), curves=axes, roofs=roofs)
+    live.open(config, clock, plots=[ERRORS, RATES], lanes=list(UNITS), roofs=roofs_of(on))
     tiles = _Tiles(config, live, clock)
     counts = tiles.compare()
     tiles.sweep()
@@ -102,16 +100,10 @@ class _Tiles:
             error, counts = self.attend(update(self.config.softmax, {"tau": tau}))
             errors.append(error)
             parts.append(counts.rate)
-        self.draw(ERROR, "balanced", errors)
-        self.draw(RATE, "balanced", parts)
+        for plot, values in ((ERRORS, errors), (RATES, parts)):
+            points = list(zip(TAUS, values, strict=True))
+            self.live.curve(self.clock.now(), plot, "balanced", points)
 
     def level(self, lane: str, name: str, value: float) -> None:
         """A figure."""
         self.live.emit(Level(self.clock.now(), lane, name, float(value)))
-
-    def draw(self, panel: str, series: str, values: list[float]) -> None:
-        """A curve over τ."""
-        name = f"curve/{panel}/{series}"
-        points = torch.tensor([list(TAUS), values], dtype=torch.float64).numpy()
-        self.live.log.blobs[name] = points
-        self.live.emit(Blob(self.clock.now(), name, name, list(points.shape)))

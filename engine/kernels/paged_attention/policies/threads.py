@@ -8,6 +8,7 @@ import torch
 
 from engine.core.clock import Clock, WallClock
 from engine.core.config import knob
+from engine.core.difference import relative
 from engine.core.errors import BadInput
 from engine.core.memory import require
 from engine.hardware.measure import known_roofs
@@ -67,7 +68,7 @@ class Threads(Workers):
         }
         truth = paged_attention(**wide)
         found = self._run(made, given, rescale)[0]
-        return float((found - truth).abs().max() / truth.abs().max())
+        return relative(found, truth)
 
     def _run(self, made: Plan, given: Arguments | None, rescale: bool) -> Any:
         assert given is not None

@@ -1,16 +1,18 @@
 """The longest sequence and the largest batch that fit a rank's memory, over the number of ranks."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from engine.core.config import knob, update
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.training.context_parallel.room import longest
-from engine.training.context_parallel.sweep import Sweep, curve
+from engine.training.context_parallel.sweep import Sweep
 
 if TYPE_CHECKING:
     from engine.training.context_parallel.config import SequenceConfig
 
-LENGTH, BATCH = "longest sequence", "largest batch"
+LENGTH = Plot("longest sequence", "ranks", "tokens", log_x=True, log_y=True)
+BATCH = Plot("largest batch", "ranks", "sequences", log_x=True, log_y=True)
 KINDS = ("ring_self_attention", "ring", "gathered")
 
 
@@ -22,15 +24,11 @@ class Memory(Sweep):
                        unit="B", log=True)  # fmt: skip
     most: int = knob(4, "ranks at most, doubled from one", low=1, high=64)
 
-    def axes(self) -> dict[str, Any]:
-        return {
-            LENGTH: {"x": "ranks", "y": "tokens", "log_x": True, "log_y": True},
-            BATCH: {"x": "ranks", "y": "sequences", "log_x": True, "log_y": True},
-        }
+    plots: ClassVar = (LENGTH, BATCH)
 
     def draw(self, config: "SequenceConfig", live: Live) -> None:
         ranks = [2**n for n in range(self.most.bit_length()) if 2**n <= self.most]
-        for panel, name in ((LENGTH, "tokens"), (BATCH, "batch")):
+        for plot, name in ((LENGTH, "tokens"), (BATCH, "batch")):
             for kind in KINDS:
                 plain = update(config, {"attention": kind, "dropped": -1, "causal": False})
                 found = []
@@ -40,4 +38,5 @@ class Memory(Sweep):
                     tokens = 1024 if name == "batch" else 2 * count
                     sized = update(plain, {"ranks": count, "tokens": tokens, "batch": 1})
                     found.append(float(longest(sized, self.room, name)))
-                curve(live, panel, kind, [float(n) for n in ranks], found)
+                points = list(zip(ranks, found, strict=True))
+                live.curve(live.log.duration, plot, kind, points)

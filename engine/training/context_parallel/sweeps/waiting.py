@@ -1,20 +1,21 @@
 """Communication that work does not hide, over the speed of a link, for each way to split."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from engine.core.config import knob, update
 from engine.core.errors import BadInput
 from engine.core.events import AnyEvent
 from engine.core.log import Log
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.distributed.exposed import exposed
 from engine.training.context_parallel.places.devices import Devices
-from engine.training.context_parallel.sweep import Sweep, curve
+from engine.training.context_parallel.sweep import Sweep
 
 if TYPE_CHECKING:
     from engine.training.context_parallel.config import SequenceConfig
 
-PANEL = "time spent waiting"
+PLOT = Plot("time spent waiting", "link bandwidth (B/s)", "share of the time", log_x=True)
 KINDS = ("ring", "token_ring", "all_to_all")
 POINTS = (3e9, 1e10, 3e10, 1e11, 3e11, 9e11)  # B/s
 
@@ -24,14 +25,7 @@ class Waiting(Sweep):
 
     kind: Literal["waiting"] = knob("waiting", doc="exposed communication over link speed")
 
-    def axes(self) -> dict[str, Any]:
-        labels = {
-            "x": "link bandwidth (B/s)",
-            "y": "share of the time",
-            "log_x": True,
-            "zero": True,
-        }
-        return {PANEL: labels}
+    plots: ClassVar = (PLOT,)
 
     def draw(self, config: "SequenceConfig", live: Live) -> None:
         place = config.place if isinstance(config.place, Devices) else Devices()
@@ -44,7 +38,8 @@ class Waiting(Sweep):
             live.poll(live.log.duration)
             wires = [wire.model_copy(update={"bandwidth": speed}) for speed in POINTS]
             found = [share(events) for events in place.over(plain, wires)]
-            curve(live, PANEL, f"{kind} (modelled)", list(POINTS), found)
+            points = list(zip(POINTS, found, strict=True))
+            live.curve(live.log.duration, PLOT, kind, points, modelled=True)
 
 
 def share(events: list[AnyEvent]) -> float:

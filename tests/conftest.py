@@ -1,14 +1,18 @@
 """Options and fixtures every test may use."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+
+from tests.spent import Spent
 
 ROOT = Path(__file__).resolve().parent.parent
+WORKERS = 8  # at most: each imports torch, and tests of ranks start processes of their own
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -16,10 +20,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The same examples every run, so that a change is judged by itself; new ones with `--full`."""
-    settings.register_profile("same", derandomize=True)
-    settings.register_profile("full")
+    """The same examples every run, so that a change is judged by itself; new ones with `--full`.
+
+    No example is held to a time: that would be a judgement of what else the machine is doing.
+    """
+    settings.register_profile("full", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("same", settings.get_profile("full"), derandomize=True)
     settings.load_profile("full" if config.getoption("--full") else "same")
+    config.pluginmanager.register(Spent(config), "spent")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """The whole suite takes every processor; chosen tests run here, without workers to start.
+
+    `-n NUMBER` is obeyed as it stands.
+    """
+    places = {(ROOT / name).resolve() for name in (".", *config.getini("testpaths"))}
+    chosen = [(config.invocation_params.dir / name).resolve() for name in config.args]
+    if config.option.keyword or config.option.lf or any(c not in places for c in chosen):
+        return 0
+    # A thread that waits leaves its processor to the other workers instead of spinning: a third of
+    # the processor time of models' tests. Read when a worker loads OpenMP.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    return min(WORKERS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

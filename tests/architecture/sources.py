@@ -17,12 +17,13 @@ def sources() -> dict[str, ast.Module]:
 @cache
 def parsed(root: Path) -> dict[str, ast.Module]:
     """The same for any checkout."""
-    found = {}
-    for package in PACKAGES:
-        for path in sorted((root / package).rglob("*.py")):
-            if "node_modules" not in path.parts:
-                found[dotted(path, root)] = ast.parse(path.read_text(), str(path))
-    return found
+    return {name: ast.parse(path.read_text(), str(path)) for name, path in files(root).items()}
+
+
+def files(root: Path = ROOT) -> dict[str, Path]:
+    """Dotted module name -> its file."""
+    paths = (path for package in PACKAGES for path in sorted((root / package).rglob("*.py")))
+    return {dotted(path, root): path for path in paths if "node_modules" not in path.parts}
 
 
 def dotted(path: Path, root: Path = ROOT) -> str:

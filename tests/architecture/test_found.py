@@ -2,21 +2,17 @@
 
 import importlib
 
-import pytest
-
 from engine.core.config import kinds
 from engine.kernels.operator import operators
 from engine.recipes.example_recipe import FOLDER, example_recipes
 from tests.architecture.graph import graph
-from tests.architecture.policies import Base, Policies
+from tests.architecture.policies import Base, Concrete, Policies
 from tests.architecture.prices import assigns
 from widgets.view import views
 from workbench.benches import kernels, training
 from workbench.catalogue import study_files
 from workbench.cli import bench
 from workbench.cli.main import commands
-
-POLICIES = Policies(graph())
 
 
 def holding(folder: str, name: str) -> list[str]:
@@ -29,17 +25,20 @@ def holding(folder: str, name: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("base", POLICIES.bases, ids=lambda base: f"{base.module}.{base.name}")
-def test_every_policy_of_a_folder_is_found(base: Base):
-    found = kinds(getattr(importlib.import_module(base.module), base.name))
-    together = [other for other in POLICIES.bases if other.folder == base.folder]
-    assert found, f"{base.folder} holds no policy of {base.name}"
-    for policy in POLICIES.concrete[base]:
-        cls = getattr(importlib.import_module(policy.module), policy.name)
-        owners = [getattr(importlib.import_module(o.module), o.name) for o in together]
-        assert any(kinds(owner).get(policy.kind) is cls for owner in owners), policy
-    here = {policy.kind for policy in POLICIES.concrete[base]}
-    assert set(found) <= here, "a policy from elsewhere"
+def named(thing: Base | Concrete) -> type:
+    return getattr(importlib.import_module(thing.module), thing.name)
+
+
+def test_every_policy_of_a_folder_is_found():
+    policies = Policies(graph())
+    assert len(policies.bases) > 25
+    for base in policies.bases:
+        together = [named(other) for other in policies.bases if other.folder == base.folder]
+        assert kinds(named(base)), f"{base.folder} holds no policy of {base.name}"
+        for policy in policies.concrete[base]:
+            assert any(kinds(b).get(policy.kind) is named(policy) for b in together), policy
+        here = {policy.kind for policy in policies.concrete[base]}
+        assert set(kinds(named(base))) <= here, f"a policy of {base} from elsewhere"
 
 
 def test_every_view_is_found():

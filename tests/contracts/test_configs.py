@@ -2,18 +2,20 @@
 
 import importlib
 import inspect
+from functools import cache
 from typing import get_args
 
 import pytest
 
 from engine.core.config import Config, Policy, from_dict, kinds, knobs, to_dict
-from tests.architecture.sources import sources
+from tests.architecture.sources import files
 
 
+@cache
 def configs() -> list[type[Config]]:
     """Every concrete Config class the packages define."""
     found = set()
-    for module in sources():
+    for module in files():
         if module.endswith("__main__"):
             continue
         for _, thing in inspect.getmembers(importlib.import_module(module), inspect.isclass):

@@ -1,0 +1,100 @@
+"""CPU seconds of each test: what it and the processes it waited for took of processors.
+
+A pytest plugin. Waiting for others costs nothing, so figures hold on a busy machine too; what
+numba compiles, once a machine, is told apart and left out. The last run's figures stay in pytest's
+cache, where `python -m tests.price` finds them.
+"""
+
+import sys
+import time
+from typing import Any
+
+import pytest
+
+try:
+    import resource
+except ImportError:  # Windows: the children's time is not told
+    resource = None  # type: ignore[assignment]
+
+KEPT = "workbench/cpu_seconds"  # in pytest's cache: node id -> CPU seconds
+
+
+def processors() -> float:
+    """CPU seconds of this process and of those it has waited for."""
+    seconds = time.process_time()
+    if resource is not None:
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds += children.ru_utime + children.ru_stime
+    return seconds
+
+
+class Compiling:
+    """CPU seconds that numba spent compiling in this process."""
+
+    def __init__(self) -> None:
+        self.seconds, self._depth, self._since, self._listens = 0.0, 0, 0.0, False
+
+    def listen(self) -> None:
+        """From now on, once numba is there at all."""
+        if self._listens or "numba" not in sys.modules:
+            return
+        from numba.core import event
+
+        compiling = self
+
+        class Listener(event.Listener):
+            def on_start(self, event: Any) -> None:
+                compiling.begins()
+
+            def on_end(self, event: Any) -> None:
+                compiling.ends()
+
+        event.register("numba:compile", Listener())
+        self._listens = True
+
+    def begins(self) -> None:
+        """A compilation, perhaps inside another."""
+        if self._depth == 0:
+            self._since = time.thread_time()
+        self._depth += 1
+
+    def ends(self) -> None:
+        if self._depth == 1:
+            self.seconds += max(0.0, time.thread_time() - self._since)
+        self._depth = max(0, self._depth - 1)
+
+
+class Spent:
+    """Adds what each test spent, in whichever worker it ran, and keeps it at the end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.is_worker = hasattr(config, "workerinput")
+        self.compiling = Compiling()
+        self.before = 0.0
+        self.seconds: dict[str, float] = {}
+
+    def _now(self) -> float:
+        return processors() - self.compiling.seconds
+
+    def pytest_runtest_logstart(self) -> None:
+        self.compiling.listen()
+        self.before = self._now()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self) -> Any:
+        report = yield
+        now = self._now()
+        report.cpu_seconds = max(0.0, now - self.before)  # travels from a worker to the one above
+        self.before = now
+        return report
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if not self.is_worker:
+            spent = getattr(report, "cpu_seconds", 0.0)
+            self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + spent
+
+    def pytest_sessionfinish(self) -> None:
+        cache = getattr(self.config, "cache", None)
+        if not self.is_worker and cache is not None and self.seconds:
+            cache.set(KEPT, {test: round(spent, 3) for test, spent in self.seconds.items()})

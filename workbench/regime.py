@@ -45,6 +45,7 @@ class Regime:
     judged: At | None = None
     log_x: bool = False
     log_y: bool = False
+    noun: str = ""  # what the values count, in a sentence: "pages"; "" where they have a unit
 
     @property
     def name(self) -> str:
@@ -143,12 +144,12 @@ def judged(
     return claim.check(update(config, {regime.knob: int(value) if whole else value}), run, fast)
 
 
-def sentence(regime: Regime, points: RegimeMap, written: Callable[[float], str]) -> str:
+def sentence(regime: Regime, drawn: RegimeMap, written: Callable[[float], str]) -> str:
     """What the map says: where it holds, and where the paper stands; `written` words a value."""
     told = []
-    for line in points.lines():
-        own = sorted((p for p in points.points if p.line == line), key=lambda p: p.value)
-        where = _where(own, written)
+    for line in drawn.lines():
+        own = sorted((p for p in drawn.points if p.line == line), key=lambda p: p.value)
+        where = _where(own, written, f" {regime.noun}" if regime.noun else "")
         told.append(f"{line}: {where[0].lower()}{where[1:]}" if line else where)
     text = "; ".join(told)
     if regime.paper is not None:
@@ -156,28 +157,32 @@ def sentence(regime: Regime, points: RegimeMap, written: Callable[[float], str])
     return text
 
 
-def _where(points: list[Point], written: Callable[[float], str]) -> str:
+def stretches(points: list[Point]) -> list[tuple[int, int]]:
+    """First and last place of each run of points at which the claim holds."""
+    runs: list[tuple[int, int]] = []
+    for place in (place for place, point in enumerate(points) if point.holds):
+        if runs and runs[-1][1] == place - 1:
+            runs[-1] = (runs[-1][0], place)
+        else:
+            runs.append((place, place))
+    return runs
+
+
+def _where(points: list[Point], written: Callable[[float], str], noun: str) -> str:
     """In words, the values at which the claim holds."""
     first, last = written(points[0].value), written(points[-1].value)
-    stretches: list[tuple[int, int]] = []
-    for place, point in enumerate(points):
-        if not point.holds:
-            continue
-        if stretches and stretches[-1][1] == place - 1:
-            stretches[-1] = (stretches[-1][0], place)
-        else:
-            stretches.append((place, place))
-    if not stretches:
-        return f"Holds nowhere from {first} to {last}"
-    if stretches == [(0, len(points) - 1)]:
-        return f"Holds everywhere from {first} to {last}"
+    runs = stretches(points)
+    if not runs:
+        return f"Holds nowhere from {first} to {last}{noun}"
+    if runs == [(0, len(points) - 1)]:
+        return f"Holds everywhere from {first} to {last}{noun}"
     parts = []
-    for begin, end in stretches:
+    for begin, end in runs:
         low, high = written(points[begin].value), written(points[end].value)
         if begin == 0:
-            parts.append(f"up to {high}")
+            parts.append(f"up to {high}{noun}")
         elif end == len(points) - 1:
-            parts.append(f"from {low} on")
+            parts.append(f"from {low}{noun} on")
         else:
-            parts.append(f"at {low}" if begin == end else f"from {low} to {high}")
+            parts.append(f"at {low}{noun}" if begin == end else f"from {low} to {high}{noun}")
     return "Holds " + " and ".join(parts)

@@ -1,10 +1,13 @@
-"""`workbench catalogue`: every system, its paper, and whether it is built."""
+"""`workbench catalogue`: every system, its paper, and what its claims found."""
 
 import argparse
+from pathlib import Path
 
+from engine.core.errors import BadInput
 from engine.core.names import counted
 from workbench.catalogue import families, search
 from workbench.cli.output import print_json, print_table
+from workbench.findings_table import HEAD, by_family, findings_of, put, recorded
 
 ABOUT = "list every system, with its paper and whether it is built"
 
@@ -13,17 +16,39 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--search", default="", metavar="WORDS", help="only rows with these words")
     parser.add_argument("--family", default="", choices=families(), help="only this family")
     parser.add_argument("--built", action="store_true", help="only what is built")
+    parser.add_argument("--findings", action="store_true", help="claims by family and finding")
+    parser.add_argument(
+        "--markdown", metavar="FILE", help="--findings: write the table between its marks there"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
+    rows = recorded()
+    if args.markdown and not args.findings:
+        raise BadInput("--markdown: of the table of findings alone; add --findings")
+    if args.findings:
+        return _findings(rows, args)
     found = search(args.search, args.family, True if args.built else None)
     if args.json:
-        print_json([entry.row() for entry in found])
+        print_json([{**e.row(), "findings": dict(findings_of(e.slug, rows))} for e in found])
     elif found:
         rows = [(e.slug, e.family, "built" if e.built else "not built yet", e.title) for e in found]
         print_table(("slug", "family", "", "system"), rows)
         print(f"\n{counted(len(found), 'system')}, {sum(e.built for e in found)} built")
     else:
         print("nothing in the catalogue has these words")
+    return 0
+
+
+def _findings(rows: list[dict[str, object]], args: argparse.Namespace) -> int:
+    table = by_family(rows)
+    if args.markdown:
+        if not Path(args.markdown).is_file():
+            raise BadInput(f"--markdown {args.markdown!r}: no such file")
+        put(Path(args.markdown), rows)
+    elif args.json:
+        print_json([dict(zip(HEAD, line, strict=True)) for line in table])
+    else:
+        print_table(HEAD, table)
     return 0

@@ -1,15 +1,28 @@
-"""`workbench check`: do the claims of studies hold here?"""
+"""`workbench check`: do the claims of studies hold here, what do they say of the papers' figures,
+and where do they stop?"""
 
 import argparse
+from pathlib import Path
+from typing import Any
 
 from engine.core.errors import BadInput
+from workbench import kept_maps
 from workbench.catalogue import catalogue, study
+from workbench.claim import breaks_that_pass
+from workbench.claim_text import finding_line, in_words, written
 from workbench.cli import cost as cli_cost
-from workbench.cli.output import print_json, say, seed
+from workbench.cli.output import check_place, print_json, print_table, say, seed
+from workbench.cli.progress import follow
 from workbench.cli.run import changes
-from workbench.study import Verdict, check
+from workbench.finding import FINDINGS, Figure
+from workbench.findings_table import record
+from workbench.study import Study, Verdict, check
 
 ABOUT = """judge the claims of studies on this machine, or the cost model by measured tables
+
+  workbench check --all --json                      every claim: figure, interval, finding
+  workbench check batchllm --regimes                where does it hold, and where does it stop?
+  workbench check flover --breaks --full            does every break make its claim say no?
 
 `workbench check cost-model TABLE.csv …` prints the cost model's error by operator and device.
 Exit code 0: all hold; 1: one does not; 2: bad input."""
@@ -17,9 +30,18 @@ Exit code 0: all hold; 1: one does not; 2: bad input."""
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("slugs", nargs="*", metavar="SLUG", help="studies (default: all built)")
+    parser.add_argument("--all", action="store_true", help="every built study")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--fast", action="store_true", help="small settings (default)")
     size.add_argument("--full", action="store_true", help="the settings the claims are stated for")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--regimes", action="store_true", help="the maps of where claims hold")
+    what.add_argument("--breaks", action="store_true", help="run what must make each claim say no")
+    parser.add_argument("--claim", metavar="ID", help="this claim alone")
+    parser.add_argument("--fresh", action="store_true", help="--regimes: draw known maps again")
+    parser.add_argument(
+        "--save", metavar="PLACE", help="record findings in a file, or --regimes in a folder"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
     parser.add_argument("--seed", type=seed, default=0, help="the runs' seed (default 0)")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -33,8 +55,15 @@ def run(args: argparse.Namespace) -> int:
         return cli_cost.run(args.slugs[1:], args.fit, args.json)
     if args.fit:
         raise BadInput("--fit: only the cost model is fitted: workbench check cost-model TABLE …")
+    if args.all and args.slugs:
+        raise BadInput("--all: every study is meant; name none beside it")
     slugs = args.slugs or [entry.slug for entry in catalogue() if entry.built]
-    studies = [study(slug) for slug in slugs]
+    studies = [_asked(study(slug), args.claim) for slug in slugs]
+    if args.regimes:
+        return _regimes(studies, args)
+    if args.breaks:
+        return _breaks(studies, args)
+    check_place(args.save)
     verdicts: list[Verdict] = []
     for each in studies:
         turned = changes(args.set)
@@ -42,11 +71,27 @@ def run(args: argparse.Namespace) -> int:
             verdicts.append(verdict)
             if not args.json:
                 _print(verdict)
+    rows = [{**verdict.row(), "fast": not args.full} for verdict in verdicts]
+    if args.save:
+        record(rows, Path(args.save))
     if args.json:
-        print_json([verdict.row() for verdict in verdicts])
+        print_json(rows)
     elif not verdicts:
         say("workbench: nothing to check")
+    elif len(verdicts) > 1:
+        counts = [(name, str(sum(v.finding == name for v in verdicts))) for name in FINDINGS]
+        print_table(("finding", "claims"), counts)
     return 0 if all(verdict.outcome.holds for verdict in verdicts) else 1
+
+
+def _asked(chosen: Study, claim: str | None) -> Study:
+    """The study with that claim and its maps alone. Raises BadInput where it has none such."""
+    from dataclasses import replace
+
+    if claim is None:
+        return chosen
+    regimes = tuple(each for each in chosen.regimes if each.claim == claim)
+    return replace(chosen, claims=(chosen.claim(claim),), regimes=regimes)
 
 
 def _print(verdict: Verdict) -> None:
@@ -56,4 +101,65 @@ def _print(verdict: Verdict) -> None:
     print(f"       expected {outcome.expected}; found {outcome.measured}")
     if outcome.caution:
         print(f"       {outcome.caution}")
-    print(f"       the paper: {claim.paper}\n", flush=True)
+    print(f"       the paper: {claim.paper}")
+    print(f"       finding: {finding_line(verdict)}\n", flush=True)
+
+
+def _regimes(studies: list[Study], args: argparse.Namespace) -> int:
+    """Draw every map asked for; exit code 0 whatever they say: a map is not a promise."""
+    from workbench.drawing import MapDrawing
+    from workbench.regime_figure import said
+
+    rows: list[dict[str, Any]] = []
+    for each in studies:
+        config, drawn = each.configured(changes(args.set)), []
+        for regime in each.regimes:
+            drawing = MapDrawing(each, regime, args.seed)
+            going = drawing.ask(config, fast=not args.full, fresh=args.fresh)
+            if going is not None:
+                say(f"drawing {each.slug}: {regime.name} …")
+                follow(going)
+            assert drawing.map is not None
+            drawn.append(drawing.map)
+            rows.append({"slug": each.slug, "says": said(regime, drawing.map), **drawing.map.row()})
+            if not args.json:
+                _print_map(rows[-1])
+        if args.save and drawn:
+            kept_maps.save(Path(args.save), each.slug, drawn)
+    if args.json:
+        print_json(rows)
+    elif not rows:
+        say("workbench: no maps of these studies")
+    return 0
+
+
+def _print_map(row: dict[str, Any]) -> None:
+    print(f"{row['slug']} / {row['name']}\n  {row['says']}")
+    cells = []
+    for point in row["points"]:
+        figure = Figure.of_row(point["figure"]) if point["figure"] else None
+        came = in_words(figure) if figure else ""
+        holds = "holds" if point["holds"] else "no"
+        cells.append((point["line"], written(point["value"]), came, holds, point["finding"]))
+    print_table(("", "value", "figure", "", "finding"), cells)
+    print(flush=True)
+
+
+def _breaks(studies: list[Study], args: argparse.Namespace) -> int:
+    """Run every break; exit code 1 where a claim does not notice one."""
+    rows = []
+    for each in studies:
+        run = each.run_config(args.seed)
+        for claim in each.claims:
+            passed = breaks_that_pass(claim, each.configured, run, not args.full)
+            for one in claim.breaks:
+                kind = "mechanism" if one.mechanism else "baseline"
+                seen = "NOT NOTICED" if one in passed else "says no"
+                changed = ", ".join(f"{path}={value}" for path, value in one.changes.items())
+                rows.append((each.slug, claim.id, kind, seen, one.why or changed))
+    if args.json:
+        names = ("slug", "claim", "kind", "seen", "break")
+        print_json([dict(zip(names, row, strict=True)) for row in rows])
+    else:
+        print_table(("system", "claim", "kind", "", "break"), rows)
+    return 1 if any(row[3] == "NOT NOTICED" for row in rows) else 0

@@ -37,6 +37,7 @@ def notebook_of(study: Study) -> nbformat.NotebookNode:
     cells += [
         new_markdown_cell(_claims(study)),
         new_code_cell(CLAIMS),
+        *_maps(study),
         new_markdown_cell(f"## Where it stops being true\n\n{study.limits}"),
     ]
     made = new_notebook(cells=cells)
@@ -44,6 +45,14 @@ def notebook_of(study: Study) -> nbformat.NotebookNode:
     for number, cell in enumerate(made.cells):
         cell.id = f"{study.slug}-{number}"[:64]  # the same study gives the same file
     return made
+
+
+def _maps(study: Study) -> list[nbformat.NotebookNode]:
+    """When is the paper right? Every map of where a claim holds."""
+    if not study.regimes:
+        return []
+    shows = "\n".join(f"show(study.figure({regime.name!r}))" for regime in study.regimes)
+    return [new_markdown_cell(MAPS), new_code_cell(f"{SHOW}\n{shows}")]
 
 
 def _underscored(changes: object) -> dict[str, object]:
@@ -83,10 +92,18 @@ study"""
 FIGURES = """## What it came to
 
 Every figure is computed from the run's list of events, which is yours too: `study.log`."""
+MAPS = """## When is this paper right?
+
+Each claim's figure over the knob that it rests on: shaded where it holds, with what is needed, what
+the paper says, and where the default and the paper stand."""
+SHOW = """from bokeh.io import output_notebook, show
+
+output_notebook(hide_banner=True)"""
 CLAIMS = """for verdict in study.check(fast=fast):
     claim, outcome = verdict.claim, verdict.outcome
     print("holds" if outcome.holds else "NO   ", "|", claim.grade, "|", claim.sentence)
     print("       expected:", outcome.expected)
     print("       found:   ", outcome.measured)
+    print("       finding: ", verdict.finding, "|", verdict.why)
     if outcome.caution:
         print("       caution: ", outcome.caution)"""

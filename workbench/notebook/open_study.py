@@ -18,6 +18,7 @@ from engine.core.config import update
 from engine.core.run import Run
 from widgets.export.export import page
 from workbench.catalogue import study
+from workbench.drawing import drawings
 from workbench.jupyter.kernels import served_below
 from workbench.notebook.figure import figure
 from workbench.notebook.pictures import STILL, picture
@@ -36,8 +37,8 @@ class OpenStudy(pn.viewable.Viewer):
     """A study in a notebook: shown by itself, turned and asked from code.
 
     `turn(**knobs)` runs it with other knobs; `run` and `log` are the newest run and its events;
-    `figures()` what it came to; `figure("latency")` a chart of it for Bokeh; `check()` the verdicts
-    of its claims.
+    `figures()` what it came to; `figure("latency")` a chart of it for Bokeh, `figure()` where its
+    claims hold; `check()` the verdicts of its claims.
     """
 
     def __init__(self, study: Study, session: Session, live: bool, height: int) -> None:
@@ -65,9 +66,21 @@ class OpenStudy(pn.viewable.Viewer):
         """What the newest run came to, as plain numbers."""
         return summary(self.log)
 
-    def figure(self, name: str, *, dark: bool = False, **size: int) -> Any:
-        """A chart of the newest run (latency, levels or curves) as a Bokeh figure."""
-        return figure(self.run, name, dark=dark, **size)
+    def figure(self, name: str = "", *, dark: bool = False, fast: bool = True, **size: int) -> Any:
+        """A chart as a Bokeh figure: of the newest run (latency, levels or curves), or a map of
+        where a claim holds or a sweep's curves, drawn for this config where they are not known.
+
+        "" is the first map. `fast`: a coarse map. Raises BadInput for a chart there is not.
+        """
+        known = {each.name: each for each in drawings(self.study, self.session.seed)}
+        drawing = known.get(name or next(iter(known), ""))
+        if drawing is None:
+            return figure(self.run, name, dark=dark, **size)
+        if self.session.config != self.study.config or drawing.empty:
+            going = drawing.ask(self.session.config, fast)
+            if going is not None:
+                going.wait()
+        return drawing.figure(dark=dark, **size)
 
     def check(self, *, fast: bool = True, grade: Grade | None = None) -> list[Verdict]:
         """Judge the claims, or those of that grade alone, for the study's own config."""

@@ -1,6 +1,6 @@
 // The column of claims: sentence, grade, the paper's figure, ours, and a button to judge again.
 // `cards` says what stands there, `limits` where the model stops being true; what a person asks for
-// goes out as `asked` {id, fast}. Text only ever goes into textContent.
+// goes out as `asked` {id, fast}. `bar`: the paper, what is needed, what came out here. Text only ever goes into textContent.
 
 const LOOK = `
 .claims { font: 14px/1.45 var(--wb-font); color: var(--wb-ink); }
@@ -17,11 +17,43 @@ const LOOK = `
   font-size: 12.5px; }
 .claims dt { color: var(--wb-faint); }
 .claims dd { margin: 0; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+.claims .bar { position: relative; height: 46px; font-size: 11px; }
+.bar i { position: absolute; top: 22px; height: 2px; background: var(--wb-accent); opacity: .45; }
+.bar b { position: absolute; top: 16px; width: 2px; height: 14px; margin-left: -1px;
+  background: var(--wb-faint); }
+.bar .here { width: 11px; height: 11px; margin-left: -5.5px; top: 17px; border-radius: 50%;
+  background: var(--wb-accent); } .bar .none { opacity: .45; }
+.bar .paper { width: 8px; height: 8px; margin-left: -4px; top: 19px; transform: rotate(45deg);
+  background: var(--wb-ink); }
+.bar span { position: absolute; white-space: nowrap; color: var(--wb-faint); }
+.bar .axis { top: 23px; left: 0; right: 0; width: auto; height: 1px; margin: 0;
+  background: var(--wb-line); }
 .claims button { font: 13px var(--wb-font); color: var(--wb-accent); background: transparent;
   cursor: pointer; border: 1px solid var(--wb-line); border-radius: 6px; padding: 4px 10px;
   justify-self: start; }
 .claims button:hover { background: var(--wb-raised); }
 .claims button:focus-visible { outline: 2px solid var(--wb-accent); outline-offset: 1px; }`;
+
+// Marks on one scale; names of neighbours stand above and below the line in turn.
+function drawBar(el, { marks, low, high }) {
+  el.replaceChildren();
+  el.hidden = !marks;
+  if (!marks) return;
+  const percent = (share) => `${100 * share}%`;
+  node("b", el, "axis");
+  const span = node("i", el);
+  span.style.left = percent(low);
+  span.style.width = percent(high - low);
+  const sorted = [...marks].sort((a, b) => a.at - b.at);
+  const rows = marks.length > 2 ? [0, 32] : [32];
+  sorted.forEach((mark, place) => {
+    node("b", el, mark.kind).style.left = percent(mark.at);
+    const name = node("span", el, "", mark.text);
+    name.style.top = `${rows[place % rows.length]}px`;
+    if (mark.at < 0.5) name.style.left = percent(Math.max(0, mark.at - 0.06));
+    else name.style.right = percent(Math.max(0, 1 - mark.at - 0.06));
+  });
+}
 
 function render({ model, el }) {
   node("style", el).textContent = LOOK;
@@ -46,7 +78,7 @@ function render({ model, el }) {
   const made = (id) => {
     const card = node("div", list, "claim"), top = node("div", card, "top");
     const found = { text: "", card, verdict: node("span", top), grade: node("span", top),
-      sentence: node("p", card), facts: node("dl", card) };
+      sentence: node("p", card), bar: node("div", card, "bar"), facts: node("dl", card) };
     button(card, "Check", { id, fast: true });
     return found;
   };
@@ -63,6 +95,7 @@ function render({ model, el }) {
       at.grade.textContent = card.grade;
       at.grade.title = card.about;
       at.sentence.textContent = card.sentence;
+      drawBar(at.bar, card.bar);
       at.facts.replaceChildren();
       for (const [name, said] of card.facts) {
         node("dt", at.facts, "", name);

@@ -1,4 +1,4 @@
-"""The claims beside a study's views: sentence, grade, the paper's figure, ours, and a rerun."""
+"""The claims beside a study's views: sentence, grade, the paper's figure, ours, the finding."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +8,11 @@ import param
 
 from engine.core.config import Config
 from widgets.page.component import Component, with_nodes
+from workbench.claim import GRADES, UNTRIED, Claim
+from workbench.finding import FINDINGS, Finding
+from workbench.pages.verdict_bar import verdict_bar
 from workbench.pages.verdicts import Standing, Verdicts
-from workbench.study import GRADES, Study
+from workbench.study import Study
 
 
 def claim_card(standing: Standing, stale: bool) -> dict[str, Any]:
@@ -19,6 +22,8 @@ def claim_card(standing: Standing, stale: bool) -> dict[str, Any]:
     rows = [("Paper", claim.paper)]
     if outcome is not None:
         rows += [("Expected", outcome.expected), ("Here", outcome.measured)]
+    seen = claim.came_to(outcome) if outcome is not None else claim.stated(fast=False)
+    rows.append(("Finding", _found(claim, seen, outcome is not None)))
     if standing.fault:
         rows.append(("Trouble", standing.fault))
     if outcome is not None and outcome.caution:
@@ -33,7 +38,14 @@ def claim_card(standing: Standing, stale: bool) -> dict[str, Any]:
         "about": GRADES[claim.grade],
         "sentence": claim.sentence,
         "facts": [list(row) for row in rows],
+        "bar": verdict_bar(outcome.figure, outcome.needed, claim.reported) if outcome else {},
     }
+
+
+def _found(claim: Claim, seen: Finding, judged: bool) -> str:
+    """The finding and its reason; before it is judged here, the one that is known."""
+    why = claim.why or (UNTRIED if seen == "not tried" else FINDINGS[seen])
+    return f"{seen}: {why}" if judged else f"known as {seen}: {why}"
 
 
 def _word(standing: Standing) -> tuple[str, str]:

@@ -98,6 +98,7 @@ class StudyPage:
                 self.actions,
                 panel.fault,
                 *views(panel.stage),
+                *panel.maps.parts,
                 self._downloads(),
                 sizing_mode="stretch_width",
                 margin=(24, 28),

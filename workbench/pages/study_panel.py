@@ -12,6 +12,7 @@ from widgets.page.together import together
 from widgets.stage.host import Stage, every
 from workbench.catalogue import Entry
 from workbench.pages.claims import Claims
+from workbench.pages.maps import Maps
 from workbench.pages.shell import html
 from workbench.pages.verdicts import Verdicts
 from workbench.session import Session
@@ -41,6 +42,7 @@ class StudyPanel:
         self.knobs = Knobs(session.config, self._turned, slug=chosen.slug, start=chosen.config)
         self.stage = Stage(chosen.views)
         self.claims = Claims(chosen, self.verdicts, lambda: self.session.config)
+        self.maps = Maps(chosen, lambda: self.session.config, session.seed)
         self.fault = html("", visible=False, margin=(0, 0, 12, 0))
         self.on_turned: Callable[[Config], None] = lambda config: None
         self._shown: Any = None
@@ -56,6 +58,7 @@ class StudyPanel:
         """Stop what runs; the page has gone."""
         self.session.close()
         self.verdicts.close()
+        self.maps.close()
 
     def turn(self, changes: Changes) -> None:
         """Set knobs from outside the control panel, on the study's own config."""
@@ -81,6 +84,7 @@ class StudyPanel:
         elif run is None:
             self._tell(self.session.said)
         self.claims.refresh()
+        self.maps.refresh()
 
     def _ended(self, run: Run) -> None:
         """Say what went wrong; replay the first run where it was over before anyone could look."""
@@ -117,6 +121,7 @@ class StudyPanel:
     def dark(self, on: bool) -> None:
         self.stage.dark(on)
         self.knobs.dark(on)
+        self.maps.dark(on)
 
 
 def views(stage: Stage) -> list[Any]:

@@ -1,0 +1,35 @@
+"""Figures and findings of claims in words."""
+
+from widgets import theme
+from workbench.finding import Figure
+from workbench.study import Verdict
+
+
+def written(value: float, unit: str = "") -> str:
+    """A value with its unit, or plain with thousands apart."""
+    if unit:
+        return theme.figure(value, unit)
+    if value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:,.4g}" if abs(value) >= theme.LEAST else f"{value:.3g}"
+
+
+def in_words(figure: Figure) -> str:
+    """A figure with its interval, where it has one."""
+    text = written(figure.value, figure.unit)
+    if figure.low == figure.high:
+        return text
+    ends = (written(end, figure.unit) for end in (figure.low, figure.high))
+    return f"{text} ({' to '.join(ends)}, n={figure.n})"
+
+
+def finding_line(verdict: Verdict) -> str:
+    """The finding with its two figures and its reason."""
+    parts: list[str] = [verdict.finding]
+    figure, reported = verdict.outcome.figure, verdict.claim.reported
+    if figure is not None and reported is not None:
+        paper = written(reported.value, figure.unit)
+        parts.append(f"{in_words(figure)} where the paper has {paper}")
+    if verdict.why:
+        parts.append(verdict.why)
+    return "; ".join(parts)

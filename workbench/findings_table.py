@@ -1,0 +1,90 @@
+"""The table of findings: what every claim came to, as recorded, counted by family.
+
+The record is `findings.json` of the shipped data, written by `workbench check --save`; a test holds
+it to what the claims state, so that reading it needs no study.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.core.errors import BadInput
+from engine.core.paths import dataset
+from workbench.catalogue import catalogue
+from workbench.finding import FINDINGS
+
+RECORD = "findings.json"
+BEGIN, END = "<!-- findings: workbench catalogue --findings --markdown -->", "<!-- /findings -->"
+KEPT = ("slug", "claim", "grade", "timed", "figure", "needed", "reported", "holds", "finding",
+        "machine", "fast")  # fmt: skip
+HEAD = ("family", "systems", "claims", *FINDINGS)
+
+
+def recorded() -> list[dict[str, Any]]:
+    """A row for each claim that was recorded: those of `KEPT`."""
+    try:
+        rows: list[dict[str, Any]] = json.loads(dataset(RECORD).read_text())
+    except BadInput:
+        return []
+    return rows
+
+
+def record(rows: Iterable[dict[str, Any]], path: Path) -> None:
+    """Write rows of verdicts into the record at `path`: theirs replaced, the others as they were.
+
+    Raises BadInput for a file that is no record.
+    """
+    try:
+        before = json.loads(path.read_text()) if path.exists() else []
+        kept = {(row["slug"], row["claim"]): row for row in before}
+    except (ValueError, KeyError, TypeError):
+        raise BadInput(
+            f"{path}: holds no findings; give a new file or one made by --save"
+        ) from None
+    kept |= {(r["slug"], r["claim"]): {name: r[name] for name in KEPT} for r in rows}
+    order = {entry.slug: place for place, entry in enumerate(catalogue())}
+    rows = sorted(kept.values(), key=lambda row: order.get(row["slug"], len(order)))
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    path.write_text(f"[\n{lines}\n]\n")
+
+
+def findings_of(slug: str, rows: Sequence[dict[str, Any]]) -> Counter[str]:
+    """How many claims of a system came to each finding."""
+    return Counter(row["finding"] for row in rows if row["slug"] == slug)
+
+
+def by_family(rows: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """A row of `HEAD` for each family with recorded claims, and one for all."""
+    families: dict[str, Counter[str]] = {}
+    systems: Counter[str] = Counter()
+    for entry in catalogue():
+        found = findings_of(entry.slug, rows)
+        if found:
+            families.setdefault(entry.family, Counter()).update(found)
+            systems[entry.family] += 1
+    families["all"] = Counter()
+    for family in list(families)[:-1]:
+        families["all"].update(families[family])
+    systems["all"] = systems.total()
+    return [
+        (family, str(systems[family]), str(found.total()), *(str(found[f]) for f in FINDINGS))
+        for family, found in families.items()
+    ]
+
+
+def markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """The table by family as Markdown."""
+    lines = [HEAD, ("---", *("--:" for _ in HEAD[1:])), *by_family(rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def put(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write the table between its two marks in a Markdown file. Raises BadInput without them."""
+    text = path.read_text()
+    before, mark, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not mark or not end:
+        raise BadInput(f"{path}: no place for the table; put {BEGIN} and {END} where it belongs")
+    path.write_text(f"{before}{BEGIN}\n{markdown(rows)}\n{END}{after}")

@@ -1,0 +1,114 @@
+"""Regime maps as Bokeh figures: the claim's figure over a knob, shaded where it holds, with what is
+needed, what the paper says, and where the default and the paper stand."""
+
+import math
+import textwrap
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from bokeh.models import BoxAnnotation
+
+from engine.core.errors import BadInput
+from widgets import theme
+from widgets.chart.picture import Limit
+from widgets.figure import Panel, Series, figure
+from widgets.figure.panel import unit
+from workbench.claim import Claim
+from workbench.claim_text import written
+from workbench.regime import Point, Regime, RegimeMap, sentence, stretches
+
+WIDTH, HEIGHT = 560, 320
+LETTER = 7.4  # pixels of a letter of the title
+
+
+def said(regime: Regime, drawn: RegimeMap) -> str:
+    """The map's sentence."""
+    return sentence(regime, drawn, lambda value: written(value, unit(regime.x)))
+
+
+def regime_panel(regime: Regime, claim: Claim, drawn: RegimeMap) -> Panel:
+    """The map's lines and limits as plain values."""
+    series = []
+    for hue, line in enumerate(drawn.lines()):
+        own = _own(drawn, line)
+        columns = np.array([_columns(point) for point in own]).T
+        has = np.isfinite(columns[2:]).all() and (columns[2] < columns[3]).any()
+        ends = {"low": columns[2], "high": columns[3]} if has else {}
+        series.append(Series(
+            line or regime.y, columns[0], columns[1], hue=hue, modelled=claim.grade == "modelled",
+            **ends,
+        ))  # fmt: skip
+    return Panel(
+        "", tuple(series), regime.x, regime.y, regime.log_x, regime.log_y, zero=False,
+        limits=_limits(regime, claim, drawn),
+    )  # fmt: skip
+
+
+def regime_figure(
+    regime: Regime, claim: Claim, drawn: RegimeMap | None, *, dark: bool = False,
+    width: int = WIDTH, height: int = HEIGHT,
+) -> Any:  # fmt: skip
+    """The map as a figure whose title says where the claim holds. Raises BadInput without one."""
+    if drawn is None:
+        raise BadInput(f"regime {regime.name!r}: not drawn yet; ask for it first")
+    panel = regime_panel(regime, claim, drawn)
+    made = figure(panel, dark=dark, width=width, height=height)
+    made.title.text = "\n".join(textwrap.wrap(said(regime, drawn), int(width / LETTER)))
+    if len(drawn.lines()) == 1:
+        _shade(made, regime, _own(drawn, drawn.lines()[0]), dark)
+    for hue, line in enumerate(drawn.lines()):
+        _hollow(made, _own(drawn, line), theme.hues(dark)[hue % len(theme.HUES)], dark)
+    return made
+
+
+def _own(drawn: RegimeMap, line: str) -> list[Point]:
+    own = (point for point in drawn.points if point.line == line)
+    return sorted(own, key=lambda point: point.value)
+
+
+def _columns(point: Point) -> tuple[float, float, float, float]:
+    if point.figure is None:
+        return point.value, math.nan, math.nan, math.nan
+    return point.value, point.figure.value, point.figure.low, point.figure.high
+
+
+def _limits(regime: Regime, claim: Claim, drawn: RegimeMap) -> tuple[Limit, ...]:
+    """What is needed and what the paper says across, default and paper upright."""
+    limits = []
+    needed = next((p.needed for p in drawn.points if p.needed is not None), None)
+    if needed is not None:
+        limits.append(Limit(needed, f"needed {written(needed)}"))
+    if claim.reported is not None and claim.reported.value != needed:
+        limits.append(Limit(claim.reported.value, f"the paper {written(claim.reported.value)}"))
+    if regime.default is not None:
+        limits.append(Limit(regime.default, "default", vertical=True))
+    if regime.paper is not None:
+        limits.append(Limit(regime.paper, regime.paper_is, vertical=True))
+    return tuple(limits)
+
+
+def _shade(made: Any, regime: Regime, points: list[Point], dark: bool) -> None:
+    """A band behind each stretch of values at which the claim holds."""
+    places = [point.value for point in points]
+    middle = [
+        math.sqrt(a * b) if regime.log_x and a > 0 else (a + b) / 2 for a, b in pairwise(places)
+    ]
+    for begin, end in stretches(points):
+        made.add_layout(BoxAnnotation(
+            left=middle[begin - 1] if begin else None,
+            right=middle[end] if end < len(middle) else None,
+            fill_color=theme.hues(dark)[2], fill_alpha=0.12, line_color=None, level="underlay",
+        ))  # fmt: skip
+
+
+def _hollow(made: Any, points: list[Point], color: str, dark: bool) -> None:
+    """An open circle where the claim does not hold, a full one where it does."""
+    paper = theme.scheme(dark).paper
+    for holds in (False, True):
+        own = [p for p in points if p.holds == holds and p.figure is not None]
+        if own:
+            made.scatter(
+                [p.value for p in own], [p.figure.value for p in own if p.figure], size=8,
+                line_color=color, line_width=2, fill_color=color if holds else paper,
+            )  # fmt: skip

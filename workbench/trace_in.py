@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from engine.core.chrome_read import Trace, read_chrome
+from engine.core.chrome.read import Trace, read_chrome
 from engine.core.events import AnyEvent, Closed, Level, Mark, Opened
 from engine.core.file import load
 from engine.core.log import Log

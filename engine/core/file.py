@@ -10,16 +10,19 @@ import os
 import typing
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from engine.core.errors import BadInput
 from engine.core.events import KINDS, Event
+from engine.core.limits import check_unpacked, open_regular
 from engine.core.log import Log
+from engine.core.parquet_price import check_price
 
 MARKER = b"parallel-workbench"
 VERSION = 1
@@ -111,9 +114,11 @@ def load(path: str | Path) -> Log:
     """Read a run file. Raises BadInput with one line for a file that is not a whole run."""
     path = Path(path)
     try:
-        with path.open("rb") as stream:
-            table = pq.read_table(stream)
+        with open_regular(path) as stream:
+            table = _table_of(stream, path)
         head = json.loads((table.schema.metadata or {})[MARKER])
+    except BadInput:
+        raise
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file; give a run saved with --save") from None
     except KeyError:
@@ -134,6 +139,29 @@ def load(path: str | Path) -> Log:
     if len(log) != head.get("events"):
         raise BadInput(f"{path}: a damaged run file ({len(log)} of {head.get('events')} events)")
     return log
+
+
+def _table_of(stream: IO[bytes], path: Path) -> pa.Table:
+    """The columns of a run, once their price is known; no text stands twice in memory."""
+    where, types = _columns()
+    known = {*types, "event", "data"}
+    parquet = pq.ParquetFile(stream)
+    check_price(parquet, stream, path, 2 * len(known))
+    once = [parquet.schema.column(i) for i in range(parquet.metadata.num_columns)]
+    texts = [column.path for column in once if column.physical_type == "BYTE_ARRAY"]
+    stream.seek(0)
+    parquet = pq.ParquetFile(stream, read_dictionary=texts)
+    table = parquet.read(columns=[name for name in parquet.schema_arrow.names if name in known])
+    chunks = [c for column in table.columns for c in column.chunks]
+    spelled = sum(_spelled(c) for c in chunks if isinstance(c, pa.DictionaryArray))
+    check_unpacked(path, spelled, os.fstat(stream.fileno()).st_size)
+    return table
+
+
+def _spelled(texts: pa.DictionaryArray) -> int:
+    """Bytes of all texts, those that stand once for many rows counted for each."""
+    lengths = pc.take(pc.binary_length(texts.dictionary), texts.indices)
+    return int(pc.sum(lengths.cast(pa.int64())).as_py() or 0)
 
 
 def _first_line(fault: Exception) -> str:
@@ -173,10 +201,10 @@ def _arrays(table: pa.Table) -> dict[str, np.ndarray]:
         return {}
     tags = table["event"].cast(pa.string()).to_pylist()
     part = table.take(pa.array([i for i, tag in enumerate(tags) if tag == ARRAY], pa.int64()))
-    found = {}
+    arrays = {}
     for row in part.select(["ref", "text", "shape", "data"]).to_pylist():
         dtype = np.dtype(row["text"])
         if dtype.hasobject:
             raise ValueError("an array of Python objects")
-        found[row["ref"]] = np.frombuffer(row["data"], dtype).reshape(row["shape"]).copy()
-    return found
+        arrays[row["ref"]] = np.frombuffer(row["data"], dtype).reshape(row["shape"]).copy()
+    return arrays

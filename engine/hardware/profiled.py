@@ -8,7 +8,7 @@ import re
 from math import prod
 from typing import Any
 
-from engine.core.chrome_work import Done, Work
+from engine.core.chrome.work import Done, Work
 from engine.core.tags import tag
 from engine.hardware.device import Device, device, devices
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from torch import Tensor
 
 from engine.core.errors import BadInput
+from engine.core.limits import check, inside
 from engine.models.config import ModelConfig
 from engine.models.fields import read_json
 from engine.models.parameters import all_parameters
@@ -57,7 +58,7 @@ def _stored(folder: Path) -> dict[str, Stored]:
         raise _no_weights(folder)
     found: dict[str, Stored] = {}
     for path in paths:
-        held = read_header(inside(folder, path.name))
+        held = read_header(_file(folder, path.name))
         twice = next((name for name in held if name in found), None)
         if twice is not None:
             raise BadInput(f"{path}: tensor {twice!r} is also in {found[twice].path.name}")
@@ -66,30 +67,25 @@ def _stored(folder: Path) -> dict[str, Stored]:
 
 
 def _indexed(folder: Path) -> dict[str, Stored]:
-    where = folder / INDEX
+    where = inside(folder, INDEX)
     placed = read_json(where).get("weight_map")
     if not isinstance(placed, dict) or not all(isinstance(f, str) for f in placed.values()):
         raise BadInput(f"{where}: field 'weight_map' must map tensor names to file names")
-    headers = {name: read_header(inside(folder, name)) for name in sorted(set(placed.values()))}
+    check(where, "tensors", len(placed), "tensors")
+    headers = {name: read_header(_file(folder, name)) for name in sorted(set(placed.values()))}
     for name, file in placed.items():
         if name not in headers[file]:
             raise BadInput(f"{folder / file}: tensor {name!r} is missing; {INDEX} places it there")
     return {name: headers[file][name] for name, file in placed.items()}
 
 
-def inside(folder: Path, name: str) -> Path:
-    """A file of the folder by its plain name.
-
-    A link may lead within the folder or to the `blobs` of the Hugging Face cache it lies in.
-    """
-    if not name.endswith(".safetensors") or "/" in name or "\\" in name or "\0" in name:
-        raise BadInput(f"{folder / INDEX}: names {name[:80]!r}; only files of the folder itself")
-    path = folder / name
-    home = folder.resolve()
-    target = path.resolve()
-    if not target.is_relative_to(home) and target.parent != home.parent.parent / "blobs":
-        raise BadInput(f"{path}: a link that leads outside the folder; copy the file instead")
-    return path
+def _file(folder: Path, name: str) -> Path:
+    """A safetensors file of the folder by its plain name."""
+    if not name.endswith(".safetensors"):
+        raise BadInput(
+            f"{folder / INDEX}: names {name[:80]!r}; only files of the folder itself, *.safetensors"
+        )
+    return inside(folder, name)
 
 
 def _no_weights(folder: Path) -> BadInput:

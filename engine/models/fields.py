@@ -1,15 +1,16 @@
 """Fields of a `config.json`, each checked as it is read: a wrong one is one line naming it."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from engine.core.errors import BadInput
+from engine.core.limits import inside, parse_json, read_bytes
 
 Word = TypeVar("Word", bound=str)
-LARGEST_FILE = 32 << 20  # bytes of JSON; an index of 100,000 tensors has 10 MB
 LARGEST_COUNT = 1 << 24
+MOST_LAYERS = 1 << 14
+MOST_EXPERTS = 1 << 16  # of a layer
 
 
 class Fields:
@@ -27,8 +28,10 @@ class Fields:
         """Whether the field is present and not null."""
         return self.raw.get(name) is not None
 
-    def count(self, name: str, default: int | None = None, low: int = 1) -> int:
-        """A whole number from `low` up to 16,777,216."""
+    def count(
+        self, name: str, default: int | None = None, low: int = 1, high: int = LARGEST_COUNT
+    ) -> int:
+        """A whole number from `low` up to `high`."""
         value = self.raw.get(name)
         value = default if value is None else value
         if value is None:
@@ -37,8 +40,8 @@ class Fields:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise self.bad(name, f"must be a whole number, not {_short(value)}")
-        if not low <= value <= LARGEST_COUNT:
-            bounds = f"between {low} and {LARGEST_COUNT}"
+        if not low <= value <= high:
+            bounds = f"between {low} and {high}"
             raise self.bad(name, f"is {_short(value)}; it must lie {bounds}")
         return value
 
@@ -98,14 +101,14 @@ class Fields:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The JSON object in a file. Raises BadInput where there is none."""
+    """The JSON object in a file of a model folder. Raises BadInput where there is none."""
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise BadInput(f"{path}: larger than {LARGEST_FILE >> 20} MiB; not a config file")
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = parse_json(read_bytes(inside(path.parent, path.name), "config_bytes"), path)
+    except BadInput:
+        raise
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file; give a Hugging Face model folder") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise BadInput(f"{path}: not readable as JSON ({_short(error, str)}); restore it") from None
     if not isinstance(value, dict):
         raise BadInput(f"{path}: holds a JSON {type(value).__name__}, not an object; restore it")

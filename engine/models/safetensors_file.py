@@ -6,6 +6,8 @@ must equal shape × width, and tensors must cover the data without overlap or ga
 
 import json
 import math
+import os
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,8 @@ import torch
 from torch import Tensor
 
 from engine.core.errors import BadInput
+from engine.core.limits import check, open_regular
 
-LARGEST_HEADER = 100_000_000  # bytes, the format's own bound
 LARGEST_RANK = 8
 WIDTHS = {
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "F8_E8M0"), 1),
@@ -51,7 +53,7 @@ class Stored:
                 f"supported are {', '.join(FLOATS)}: convert the checkpoint to one of them"
             )
         tensor = torch.empty(self.shape, dtype=FLOATS[self.dtype])
-        with self.path.open("rb", buffering=0) as file:
+        with open_regular(self.path) as file:
             file.seek(self.start)
             _fill(file, tensor.flatten().view(torch.uint8).numpy().data, self)
         return tensor
@@ -69,14 +71,15 @@ def _fill(file: Any, room: memoryview, stored: Stored) -> None:
 def read_header(path: Path) -> dict[str, Stored]:
     """Every tensor of a file by name. Raises BadInput naming the file and the entry."""
     try:
-        size = path.stat().st_size
-        with path.open("rb") as file:
+        with open_regular(path) as file:
+            size = os.fstat(file.fileno()).st_size
             length = int.from_bytes(file.read(8), "little")
-            if size < 8 or length > min(size - 8, LARGEST_HEADER):
+            if size < 8 or length > size - 8:
                 raise BadInput(
                     f"{path}: header of {length} bytes does not fit the file's {size}; "
                     "truncated or not safetensors: copy it again"
                 )
+            check(path, "bytes of header", length, "header_bytes")
             text = file.read(length)
     except OSError as error:
         raise BadInput(f"{path}: cannot be read ({error.strerror}); check the file") from None
@@ -89,12 +92,12 @@ def read_header(path: Path) -> dict[str, Stored]:
 
 def _entries(path: Path, text: bytes) -> dict[str, Any]:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise BadInput(f"{path}: header names {twice!r} twice; the file is damaged")
-        return found
+        fields = dict(pairs)
+        if len(fields) != len(pairs):
+            counts = Counter(name for name, _ in pairs)
+            twice = next(name for name in counts if counts[name] > 1)
+            raise BadInput(f"{path}: header names {twice[:80]!r} twice; the file is damaged")
+        return fields
 
     try:
         entries = json.loads(text.decode("utf-8"), object_pairs_hook=unique)
@@ -104,6 +107,7 @@ def _entries(path: Path, text: bytes) -> dict[str, Any]:
         raise BadInput(f"{path}: header is not JSON; the file is damaged: copy it again") from None
     if not isinstance(entries, dict):
         raise BadInput(f"{path}: header is not an object; the file is damaged: copy it again")
+    check(path, "tensors", len(entries), "tensors")
     return entries
 
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer as Rules
-
 from engine.core.errors import BadInput
+from engine.core.limits import inside, read_bytes
 from engine.models.fields import Fields, read_json
+from engine.models.tokenizer_rules import read_rules
 
 HELD_BACK = 3  # a UTF-8 character has at most three bytes before its last
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
@@ -24,14 +24,9 @@ class Tokenizer:
         folder = Path(path)
         file = folder / "tokenizer.json" if folder.is_dir() else folder
         self.folder = file.parent
-        if not file.is_file():
+        if not file.exists():
             raise BadInput(f"{file}: no such file; give a folder with a tokenizer.json")
-        try:
-            self.rules = Rules.from_file(str(file))
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # the library raises bare Exception, and panics beside it
-            raise BadInput(f"{file}: not a tokenizer ({str(error)[:100]}); restore it") from None
+        self.rules = read_rules(inside(self.folder, file.name))
         settings = _optional(self.folder / "tokenizer_config.json")
         configs = [_optional(self.folder / n) for n in ("generation_config.json", "config.json")]
         self.bos = self._special("bos_token", settings, configs)[:1]
@@ -120,7 +115,7 @@ class Stream:
 
 
 def _optional(path: Path) -> Fields:
-    return Fields(read_json(path) if path.is_file() else {}, str(path))
+    return Fields(read_json(path) if path.exists() else {}, str(path))
 
 
 def _text(value: Any) -> str | None:
@@ -132,10 +127,15 @@ def _text(value: Any) -> str | None:
 def _template(settings: Fields, folder: Path) -> str | None:
     """The chat template: in tokenizer_config.json, or in a file of its own beside it."""
     own = folder / "chat_template.jinja"
-    if own.is_file():
-        return own.read_text(encoding="utf-8")
+    if own.exists() or own.is_symlink():
+        try:
+            return read_bytes(inside(folder, own.name), "template_bytes").decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(
+                f"{own}: not readable as UTF-8 ({str(error)[:80]}); restore it"
+            ) from None
     held = settings.raw.get("chat_template")
     if isinstance(held, list):  # several, each with a name
-        named = {t.get("name"): t.get("template") for t in held if isinstance(t, dict)}
-        held = named.get("default")
+        named = [t for t in held if isinstance(t, dict) and t.get("name") == "default"]
+        held = named[-1].get("template") if named else None
     return held if isinstance(held, str) else None

@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from engine.core.chrome.write import chrome_trace
 from engine.core.events import Blob, Closed, Level, Mark, Opened
 from engine.core.file import load, save
 from engine.core.spans import NAME, Spans
-from engine.core.trace import chrome_trace
 from engine.hardware.profiled import sheet_named
 from widgets.fold import History
 from widgets.view import view

@@ -8,9 +8,9 @@ from typing import Any
 
 import param
 
+from engine.core.chrome.write import chrome_trace
 from engine.core.file import save
 from engine.core.log import Log
-from engine.core.trace import chrome_trace
 from widgets.export.export import page
 from widgets.knobs.knobs import colours
 from widgets.page.component import Component

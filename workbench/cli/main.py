@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from engine.core.errors import BadInput
+from engine.core.limits import VARIABLE, change_as_told
 from workbench.cli import app
 
 EPILOG = """\
@@ -24,6 +25,9 @@ examples:
   workbench run flover --set batching=static_batch   one run from the command line
   workbench check flover batchllm --json             do the papers' claims hold here?
   workbench generate "def main("                     text from the shipped model
+
+files and requests from outside have price limits (bytes, entries, ratio of unpacking); an error
+that names one says how to raise it: WORKBENCH_LIMITS=unpacked_ratio=1000,lanes=50000
 """
 PACKAGE = "parallel-workbench"
 OURS = ("engine", "widgets", "workbench")
@@ -87,6 +91,7 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     args = parser().parse_args(argv)
     try:
+        change_as_told(os.environ.get(VARIABLE, ""))
         return int(args.run(args))
     except BadInput as fault:
         return _complain(str(fault))

@@ -16,8 +16,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from engine.core.chrome.write import save_chrome_trace
     from engine.core.file import load, save
-    from engine.core.trace import save_chrome_trace
     from workbench.trace_in import SUFFIXES, log_of
 
     path = Path(args.file)

@@ -15,6 +15,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from engine.core.errors import BadInput
+from engine.core.limits import read_bytes
 from workbench.notebook.pictures import STILL
 
 TAG = "parameters"
@@ -68,9 +69,11 @@ def run_notebook(
 def read(path: Path) -> nbformat.NotebookNode:
     """The notebook at `path`. Raises BadInput where there is none."""
     try:
-        book = nbformat.read(path, as_version=4)
+        book = nbformat.reads(read_bytes(path, "notebook_bytes").decode("utf-8"), as_version=4)
         nbformat.validate(book)  # reading only warns; what is written of it later would fail
         return book
+    except BadInput:
+        raise
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file; give a notebook (*.ipynb)") from None
     except Exception as fault:  # nbformat takes the file's shape for granted and trips anywhere

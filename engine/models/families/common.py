@@ -3,7 +3,7 @@
 from typing import Any
 
 from engine.models.config import Activation
-from engine.models.fields import Fields
+from engine.models.fields import MOST_LAYERS, Fields
 from engine.models.rope_fields import read_rotary
 
 ACTIVATIONS: dict[str, Activation] = {
@@ -19,7 +19,7 @@ DTYPES = ("float32", "float16", "bfloat16", "float64")
 
 def common_fields(fields: Fields, **own: Any) -> dict[str, Any]:
     """What all families but GPT-2 spell alike."""
-    layers = fields.count("num_hidden_layers")
+    layers = fields.count("num_hidden_layers", high=MOST_LAYERS)
     heads = fields.count("num_attention_heads")
     hidden = fields.count("hidden_size")
     head_dim = own.pop("head_dim", None) or fields.count("head_dim", hidden // heads or None)

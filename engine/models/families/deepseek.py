@@ -4,7 +4,7 @@ from typing import Any
 
 from engine.models.config import Experts, Latent, ModelConfig, Rotary
 from engine.models.families.common import common_fields
-from engine.models.fields import Fields
+from engine.models.fields import MOST_EXPERTS, MOST_LAYERS, Fields
 from engine.models.rope_fields import read_rotary, yarn_magnitude
 
 
@@ -16,7 +16,7 @@ def _deepseek(fields: Fields, experts: Experts, interleaved: bool) -> dict[str, 
         rope=fields.count("qk_rope_head_dim", 64),
         value=fields.count("v_head_dim", 128),
     )
-    layers = fields.count("num_hidden_layers")
+    layers = fields.count("num_hidden_layers", high=MOST_LAYERS)
     first = fields.count("first_k_dense_replace", 0, low=0)
     bias = fields.flag("attention_bias")
     own = common_fields(fields, head_dim=latent.rope, qkv_bias=bias, out_bias=bias)
@@ -47,7 +47,7 @@ def deepseek_v2(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     width = fields.count("moe_intermediate_size", 1407)
     # `norm_topk_prob` is read by no published V2 implementation together with scaling: ignored.
     experts = Experts(
-        count=fields.count("n_routed_experts", 64),
+        count=fields.count("n_routed_experts", 64, high=MOST_EXPERTS),
         per_token=fields.count("num_experts_per_tok"),
         width=width,
         shared=width * fields.count("n_shared_experts", 2),
@@ -64,7 +64,7 @@ def deepseek_v3(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     """V3: sigmoid routing with a correction bias, groups by their two best experts."""
     width = fields.count("moe_intermediate_size", 2048)
     experts = Experts(
-        count=fields.count("n_routed_experts", 256),
+        count=fields.count("n_routed_experts", 256, high=MOST_EXPERTS),
         per_token=fields.count("num_experts_per_tok", 8),
         width=width,
         shared=width * fields.count("n_shared_experts", 1),

@@ -5,7 +5,7 @@ from typing import Any
 
 from engine.models.config import ModelConfig
 from engine.models.families.common import ACTIVATIONS, common_fields, window_size, windows_by_type
-from engine.models.fields import Fields
+from engine.models.fields import MOST_LAYERS, Fields
 
 
 def llama(fields: Fields, common: dict[str, Any]) -> ModelConfig:
@@ -20,14 +20,14 @@ def llama(fields: Fields, common: dict[str, Any]) -> ModelConfig:
 
 def mistral(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     """Mistral: one window on every layer."""
-    layers = fields.count("num_hidden_layers")
+    layers = fields.count("num_hidden_layers", high=MOST_LAYERS)
     # A null says "no window"; an absent field means the family's default of 4,096.
     window = 4096 if "sliding_window" not in fields.raw else window_size(fields)
     return ModelConfig(**common, **common_fields(fields, windows=(window,) * layers))
 
 
 def _qwen_windows(fields: Fields) -> tuple[int, ...]:
-    layers = fields.count("num_hidden_layers")
+    layers = fields.count("num_hidden_layers", high=MOST_LAYERS)
     if not fields.flag("use_sliding_window"):
         return (0,) * layers
     window = fields.count("sliding_window", 4096)
@@ -54,7 +54,7 @@ def qwen3(fields: Fields, common: dict[str, Any]) -> ModelConfig:
 
 def gemma2(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     """Gemma-2 (arXiv 2408.00118): caps, sandwich norms, a window on every other layer."""
-    layers = fields.count("num_hidden_layers")
+    layers = fields.count("num_hidden_layers", high=MOST_LAYERS)
     bias = fields.flag("attention_bias")
     window = window_size(fields) if "sliding_window" in fields.raw else 4096
     kinds = fields.raw.get("layer_types")
@@ -87,7 +87,7 @@ def _softcap(fields: Fields, name: str, default: float) -> float:
 def gpt2(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     """GPT-2: learned positions, layer norms, biases everywhere, weights stored transposed."""
     hidden, heads = fields.count("n_embd", 768), fields.count("n_head", 12)
-    layers = fields.count("n_layer", 12)
+    layers = fields.count("n_layer", 12, high=MOST_LAYERS)
     if hidden % heads:
         raise fields.bad("n_head", f"is {heads}; it must divide n_embd = {hidden}")
     if fields.flag("add_cross_attention"):

@@ -4,15 +4,15 @@ from typing import Any
 
 from engine.models.config import Experts, ModelConfig
 from engine.models.families.common import common_fields, window_size
-from engine.models.fields import Fields
+from engine.models.fields import MOST_EXPERTS, MOST_LAYERS, Fields
 from engine.models.rope_fields import read_rotary
 
 
 def mixtral(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     """Mixtral (arXiv 2401.04088): every layer routes to experts."""
-    layers = fields.count("num_hidden_layers")
+    layers = fields.count("num_hidden_layers", high=MOST_LAYERS)
     experts = Experts(
-        count=fields.count("num_local_experts", 8),
+        count=fields.count("num_local_experts", 8, high=MOST_EXPERTS),
         per_token=fields.count("num_experts_per_tok", 2),
         width=fields.count("intermediate_size"),
         names="block_sparse_moe",
@@ -26,17 +26,20 @@ def mixtral(fields: Fields, common: dict[str, Any]) -> ModelConfig:
 def qwen3_moe(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     """Qwen3-MoE: Qwen3's attention, experts on most layers."""
     bias = fields.flag("attention_bias")
-    layers = fields.count("num_hidden_layers")
+    layers = fields.count("num_hidden_layers", high=MOST_LAYERS)
     step = fields.count("decoder_sparse_step", 1)
     dense = fields.raw.get("mlp_only_layers") or []
     if not isinstance(dense, list):
         raise fields.bad("mlp_only_layers", "must be a list of layer numbers")
+    kept = {layer for layer in dense if isinstance(layer, int)}
     own: dict[str, Any] = {"qkv_bias": bias, "out_bias": bias, "qk_norm": True}
     window = fields.count("sliding_window", 4096) if fields.flag("use_sliding_window") else 0
     own["windows"] = (window,) * layers
-    own["expert_layers"] = tuple(i not in dense and (i + 1) % step == 0 for i in range(layers))
+    own["expert_layers"] = tuple(i not in kept and (i + 1) % step == 0 for i in range(layers))
     own["experts"] = Experts(
-        count=fields.count("num_experts", fields.raw.get("num_local_experts") or 128),
+        count=fields.count(
+            "num_experts", fields.raw.get("num_local_experts") or 128, high=MOST_EXPERTS
+        ),
         per_token=fields.count("num_experts_per_tok", 8),
         width=fields.count("moe_intermediate_size", 768),
         normalize=fields.flag("norm_topk_prob"),

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from engine.core.limits import check
 from engine.models.config import ModelConfig
 from engine.models.families.deepseek import deepseek_v2, deepseek_v3
 from engine.models.families.dense import gemma2, gpt2, llama, mistral, qwen2, qwen3
@@ -54,7 +55,9 @@ def parse(raw: dict[str, Any], where: str = "config.json") -> ModelConfig:
 
 
 def _checked(config: ModelConfig, fields: Fields) -> ModelConfig:
-    """Refuse what cannot work together."""
+    """Refuse what cannot work together, and more tensors than a checkpoint may hold."""
+    each = 3 * config.experts.count if config.experts else 3
+    check(fields.where, "tensors", config.layers * each, "tensors")
     if config.heads % config.kv_heads:
         raise fields.bad(
             "num_key_value_heads", f"is {config.kv_heads}; it must divide {config.heads} heads"

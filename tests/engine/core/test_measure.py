@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from engine.core.chrome.write import chrome_trace, save_chrome_trace
 from engine.core.events import Branch, Level, Mark, Move, Opened, Span, Token, Told
 from engine.core.log import Log
 from engine.core.measure import busy, latency, peak, served, serving
-from engine.core.trace import chrome_trace, save_chrome_trace
 
 
 @pytest.fixture

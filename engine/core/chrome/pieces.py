@@ -4,6 +4,7 @@ The bytes are decoded a few megabytes at a time; what is not an entry is counted
 """
 
 import json
+import os
 import re
 import zlib
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import IO, Any
 import msgspec
 
 from engine.core.errors import BadInput
+from engine.core.limits import check, check_unpacked, open_regular
 
 PIECE = 8 << 20  # bytes read at a time
 HEAD = 64 << 20  # bytes in which the list of entries has to begin
@@ -24,6 +26,11 @@ OPENS = re.compile(rb'"traceEvents"\s*:\s*\[')
 BETWEEN = re.compile(rb"\}\s*,\s*\{")
 NEXT = re.compile(r'\}\s*,\s*(?=\{\s*")')
 MAGIC = b"\x1f\x8b"
+PACKED = 1 << 16  # bytes unpacked from at a time
+SMALL = 256  # bytes of a packed file that another follows, on average; smaller ones cost too much
+FREE = 1 << 20  # bytes of such that are let pass
+FRUITLESS = 64 << 20  # characters looked at in vain before the rest is given up
+FAILED = 1000  # of them for an entry nested too deep
 
 
 class Entry(msgspec.Struct, gc=False):
@@ -49,37 +56,57 @@ class Pieces:
     def __init__(self, path: Path) -> None:
         self.path, self.left_out, self.cut, self.head = path, 0, False, b""
         self._ended = False
+        self.fruitless = 0  # characters of what was no entry
 
     def __iter__(self) -> Iterator[list[Entry]]:
         try:
-            with self.path.open("rb") as stream:
-                yield from self._entries(self._bytes(stream))
+            with open_regular(self.path) as stream:
+                check(self.path, "bytes", os.fstat(stream.fileno()).st_size, "unpacked_bytes")
+                yield from self._entries(self._gathered(self._bytes(stream)))
         except FileNotFoundError:
             raise BadInput(f"{self.path}: no such file; give a Chrome trace (.json)") from None
         except OSError as fault:
             raise BadInput(f"{self.path}: cannot be read ({fault.strerror or fault})") from None
 
+    def _gathered(self, parts: Iterator[bytes]) -> Iterator[bytes]:
+        """Pieces of the usual size from parts of any."""
+        held, size = list[bytes](), 0
+        for part in parts:
+            held.append(part)
+            size += len(part)
+            if size >= PIECE:
+                yield b"".join(held)
+                held, size = [], 0
+        yield b"".join(held)
+
     def _bytes(self, stream: IO[bytes]) -> Iterator[bytes]:
         """The file's bytes, unpacked where they are packed, up to where they are damaged."""
-        more = stream.read(PIECE)
-        if not more.startswith(MAGIC):
-            while more:
-                yield more
-                more = stream.read(PIECE)
-            return
-        unpack, begun = zlib.decompressobj(31), False
-        while more or (more := stream.read(PIECE)):
+        start = stream.read(len(MAGIC))
+        yield from (
+            self._unpacked(start, stream)
+            if start == MAGIC
+            else chain([start], iter(lambda: stream.read(PIECE), b""))
+        )
+
+    def _unpacked(self, more: bytes, stream: IO[bytes]) -> Iterator[bytes]:
+        unpack, begun, files = zlib.decompressobj(31), False, 1
+        packed = unpacked = 0
+        while more or (more := stream.read(PACKED)):
             try:
                 data = unpack.decompress(more, PIECE)
             except zlib.error:
                 self.cut = True
                 return
+            begun = not unpack.eof
+            rest = unpack.unconsumed_tail if begun else unpack.unused_data
+            packed, unpacked, more = packed + len(more) - len(rest), unpacked + len(data), rest
+            check_unpacked(self.path, unpacked, packed)
             if data:
                 yield data
-            begun = not unpack.eof
-            more = unpack.unconsumed_tail if begun else unpack.unused_data
             if not begun:  # one packed file may follow another
-                unpack = zlib.decompressobj(31)
+                unpack, files = zlib.decompressobj(31), files + 1
+                if files * SMALL > packed + FREE:
+                    raise BadInput(f"{self.path}: {files:,} packed files in one; pack it again")
         self.cut |= begun
 
     def _entries(self, data: Iterator[bytes]) -> Iterator[list[Entry]]:
@@ -124,7 +151,7 @@ class Pieces:
         for place in near[: -TRIES - 1 : -1]:
             try:
                 found = ENTRIES.decode(b"[" + buffer[: place + 1] + b"]")
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue
             return buffer.index(b",", place) + 1, found
         found, end = self._one_by_one(buffer, last=False)
@@ -145,9 +172,13 @@ class Pieces:
                 break
             try:
                 value, at = decoder.raw_decode(text, at)
-            except (ValueError, RecursionError):
+            except (ValueError, RecursionError) as fault:
                 unfinished = not last and len(text) - at < LONGEST
                 following = None if unfinished else NEXT.search(text, at)
+                self.fruitless += getattr(fault, "pos", at + FAILED) - at
+                if self.fruitless > FRUITLESS:
+                    self.cut = self._ended = True
+                    break
                 if following is None:
                     self.cut |= last
                     break

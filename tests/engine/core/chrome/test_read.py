@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.core import chrome_pieces
-from engine.core.chrome_read import read_chrome
-from engine.core.chrome_work import Done, Work
+from engine.core.chrome import pieces
+from engine.core.chrome.read import read_chrome
+from engine.core.chrome.work import Done, Work
 from engine.core.errors import BadInput
 
 
@@ -39,7 +39,7 @@ def test_spans_come_in_order_of_their_ends_in_seconds_from_the_first(tmp_path):
 
 @pytest.mark.parametrize("piece", [64, 1000, 4096, 1 << 20])
 def test_the_size_of_a_piece_changes_nothing(tmp_path, monkeypatch, piece):
-    monkeypatch.setattr(chrome_pieces, "PIECE", piece)
+    monkeypatch.setattr(pieces, "PIECE", piece)
     trace = read_chrome(written(tmp_path, MANY, deviceProperties=[{"name": "NVIDIA H200"}]))
     assert len(trace.spans) == 500 and trace.notes == [] and trace.devices == ["NVIDIA H200"]
     assert trace.spans.start == pytest.approx([10e-6 * n for n in range(500)])

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from engine.core.chrome_pieces import Entry
+from engine.core.chrome.pieces import Entry
 
 KERNEL = "kernel"
 PLAIN = msgspec.Raw(b"")
@@ -68,7 +68,7 @@ class Counted:
     def _one(self, entry: Entry, row: int, place: int, tags: list[str]) -> None:
         try:
             shapes = SHAPES.decode(entry.args)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return
         if entry.cat == KERNEL:
             self.kernels.append((row, shapes.external))
@@ -86,7 +86,7 @@ class Counted:
             return self.work.count(
                 name, msgspec.json.decode(dims or b"[]"), msgspec.json.decode(types or b"[]")
             )
-        except (msgspec.DecodeError, TypeError, ValueError, IndexError):
+        except (msgspec.DecodeError, TypeError, ValueError, IndexError, RecursionError):
             return None
 
     def tell(self, tags: dict[str, int], tag: np.ndarray) -> None:

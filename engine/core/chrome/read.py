@@ -6,8 +6,10 @@ counters and moments, and what could not be read. Times of the format are micros
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -15,14 +17,17 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from engine.core.chrome_pieces import Entry, Pieces
-from engine.core.chrome_work import NOTHING, Counted, Work, give_to_kernels
+from engine.core.chrome.pieces import Entry, Pieces
+from engine.core.chrome.work import NOTHING, Counted, Work, give_to_kernels
+from engine.core.limits import limits
 from engine.core.spans import Spans
 
-MOST = 20_000_000  # spans kept
 MOST_OTHERS = 50_000  # counter values and moments kept
+MOST_KEYS = 100  # series of one counter value
 MOST_NAMES = 60_000  # distinct names kept apart
 MICRO = 1e-6
+NAMED = ("thread_name", "process_name", "process_labels")  # the metadata that is shown
+OTHERS = ("", "others")  # the lane of all beyond the limit
 WINDOW = "Trace"  # a profiler's note of how long it watched: work of nobody
 DEVICE = re.compile(rb'"name"\s*:\s*"([^"\\]{1,80})"')
 
@@ -52,8 +57,8 @@ def read_chrome(path: str | Path, work: Work = NOTHING) -> Trace:
     reader = _Reader(work)
     for entries in pieces:
         reader.take(entries)
-        if len(reader.start) >= MOST:
-            reader.notes.append(f"only the first {MOST:,} spans were read")
+        if len(reader.start) >= limits().entries:
+            reader.notes.append(f"only the first {len(reader.start):,} spans were read")
             break
     if pieces.left_out:
         reader.notes.append(f"{pieces.left_out:,} entries could not be read")
@@ -66,8 +71,9 @@ class _Numbers(dict[Any, int]):
     """Numbers things in order of appearance."""
 
     def of(self, values: list[Any]) -> np.ndarray:
-        for value in set(values).difference(self):
-            self[value] = len(self)
+        for value in dict.fromkeys(values):
+            if value not in self:
+                self[value] = len(self)
         return np.fromiter(map(self.__getitem__, values), np.int32, len(values))
 
 
@@ -84,6 +90,7 @@ class _Reader:
         self.levels: list[tuple[float, int, str, float]] = []
         self.marks: list[tuple[float, int, str]] = []
         self.called: dict[tuple[str, Any, Any], Any] = {}  # what metadata says of a lane
+        self.merged = False  # whether lanes beyond the limit became one
         self.notes: list[str] = []
 
     def take(self, entries: list[Entry]) -> None:
@@ -93,11 +100,8 @@ class _Reader:
         first = len(self.start)
         self.start.frombytes(np.array([e.ts for e in whole]).tobytes())
         self.took.frombytes(np.array([e.dur for e in whole]).tobytes())
-        self.lane.frombytes(self.lanes.of([(e.pid, e.tid) for e in whole]).tobytes())
-        names = [e.name for e in whole]
-        if len(self.names) > MOST_NAMES:
-            names = [name if name in self.names else "other" for name in names]
-        self.name.frombytes(self.names.of(names).tobytes())
+        self.lane.frombytes(self._lanes_of(whole).tobytes())
+        self.name.frombytes(self._names_of(whole).tobytes())
         tags = [""] * len(whole)
         self.counted.count(whole, first, tags)
         self.tag.frombytes(self.tags.of(tags).tobytes())
@@ -105,18 +109,35 @@ class _Reader:
             if entry.ph != "X":
                 self._other(entry)
 
+    def _lanes_of(self, entries: list[Entry]) -> np.ndarray:
+        places: list[tuple[int | str, int | str]] = [(e.pid, e.tid) for e in entries]
+        most = limits().lanes
+        if len(self.lanes) + len(places) > most:
+            new = dict.fromkeys(place for place in places if place not in self.lanes)
+            kept = set(list(new)[: max(0, most - len(self.lanes))])
+            self.merged |= len(kept) < len(new)
+            places = [p if p in self.lanes or p in kept else OTHERS for p in places]
+        return self.lanes.of(places)
+
+    def _names_of(self, entries: list[Entry]) -> np.ndarray:
+        names = [e.name for e in entries]
+        if len(self.names) > MOST_NAMES:
+            names = [name if name in self.names else "other" for name in names]
+        return self.names.of(names)
+
     def _other(self, entry: Entry) -> None:
         ph = entry.ph
         if ph == "M":
-            self.called[entry.name, entry.pid, entry.tid] = _dict(entry)
+            if entry.name in NAMED and len(self.called) < 4 * limits().lanes:
+                self.called[entry.name, entry.pid, entry.tid] = _dict(entry)
         elif ph not in ("B", "E", "C", "i", "I", "R") or not isfinite(entry.ts):
             return
         elif ph in ("B", "E"):
             self._half(entry)
         elif len(self.levels) + len(self.marks) < MOST_OTHERS:
-            lane = int(self.lanes.of([(entry.pid, entry.tid)])[0])
+            lane = int(self._lanes_of([entry])[0])
             if ph == "C":
-                for key, value in _dict(entry).items():
+                for key, value in islice(_dict(entry).items(), MOST_KEYS):
                     if isinstance(value, int | float) and isfinite(value):
                         name = entry.name if key in ("value", entry.name) else f"{entry.name} {key}"
                         self.levels.append((entry.ts, lane, name, float(value)))
@@ -125,10 +146,10 @@ class _Reader:
 
     def _half(self, entry: Entry) -> None:
         """A beginning or an end: the last begun in a lane ends first."""
-        lane = int(self.lanes.of([(entry.pid, entry.tid)])[0])
+        lane = int(self._lanes_of([entry])[0])
         begun = self.halves.setdefault(lane, [])
         if entry.ph == "B":
-            begun.append((entry.ts, int(self.names.of([entry.name])[0])))
+            begun.append((entry.ts, int(self._names_of([entry])[0])))
         elif begun:
             start, name = begun.pop()
             self.start.append(start)
@@ -158,6 +179,8 @@ class _Reader:
         open_ones = self.lost + sum(map(len, self.halves.values()))
         if open_ones:
             self.notes.append(f"{open_ones:,} spans have a beginning or an end only")
+        if self.merged:
+            self.notes.append(f"of over {limits().lanes:,} threads the later ones are one lane")
         if len(self.levels) + len(self.marks) >= MOST_OTHERS:
             self.notes.append(f"only {MOST_OTHERS:,} counter values and moments were kept")
         return Trace(
@@ -181,33 +204,38 @@ class _Reader:
 
     def _lanes(self) -> list[str]:
         """A name for each lane: as the trace calls its thread, with what tells it from others."""
+        whole: dict[tuple[str, Any], Any] = {}  # what is said of a process, by its first entry
+        for (what, pid, _), said in self.called.items():
+            whole.setdefault((what, pid), said)
         threads = [
-            self._said("thread_name", pid, tid, "name") or f"thread {tid}"
+            _text(self.called.get(("thread_name", pid, tid)), "name") or f"thread {tid}"
             for pid, tid in self.lanes
         ]
+        called = Counter(threads)
         found: dict[str, None] = {}
         for (pid, tid), thread in zip(self.lanes, threads, strict=True):
-            process = self._said("process_name", pid, None, "name") or f"process {pid}"
-            label = self._said("process_labels", pid, None, "labels")
+            process = _text(whole.get(("process_name", pid)), "name") or f"process {pid}"
+            label = _text(whole.get(("process_labels", pid)), "labels")
             names = (
                 f"{label}, {thread}" if label not in ("", "CPU") else thread,
                 f"{thread}, {process}",
                 f"{thread}, {process} ({pid}, {tid})",
+                f"{thread}, {process} ({pid!r}, {tid!r})",
             )
-            alone = threads.count(thread) == 1 or names[0] != thread
+            alone = called[thread] == 1 or names[0] != thread
             kept = [n for n in names[0 if alone else 1 :] if n not in found]
-            found[kept[0]] = None
+            found[kept[0] if kept else f"{names[-1]} {len(found)}"] = None
         return list(found)
 
-    def _said(self, what: str, pid: Any, tid: Any, key: str) -> str:
-        rows = ((k, v) for k, v in self.called.items() if k[0] == what and k[1] == pid)
-        return next((str(v.get(key, "")) for k, v in rows if tid is None or k[2] == tid), "")
+
+def _text(said: dict[str, Any] | None, key: str) -> str:
+    return str(said.get(key, "")) if said else ""
 
 
 def _dict(entry: Entry) -> dict[str, Any]:
     """An entry's arguments; none where they are no object."""
     try:
         found = msgspec.json.decode(entry.args) if entry.args else {}
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -1,0 +1,1 @@
+"""Chrome traces: those of others read in, our own logs written out."""

@@ -1,0 +1,168 @@
+"""Price limits: what would cost too much is refused by name before it is paid for."""
+
+import gzip
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from engine.core import limits
+from engine.core.chrome.read import read_chrome
+from engine.core.errors import BadInput
+from engine.core.file import load, save
+from tests.malformed.run_files import run_log
+
+
+def refused(call, *args):
+    with pytest.raises(BadInput) as fault:
+        call(*args)
+    return str(fault.value)
+
+
+def bomb(folder, column, value, rows):
+    """A run of which one row stands `rows` times with a large value."""
+    path = save(run_log(), folder / "bomb.run")
+    table = pq.read_table(path)
+    one = table.slice(table.num_rows - 1)
+    place = one.column_names.index(column)
+    made = pa.array([value])
+    one = one.set_column(place, column, made.dictionary_encode() if column == "text" else made)
+    many = one.take(pa.array(np.zeros(rows, np.int64)))
+    whole = pa.concat_tables([table, many], promote_options="permissive")
+    pq.write_table(whole.replace_schema_metadata(table.schema.metadata), path, compression="zstd")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "rows"),
+    [("data", bytes(1 << 20), 20), ("text", "x" * (1 << 16), 2000), ("shape", [1] * 10**6, 1)],
+)
+def test_a_small_run_file_does_not_become_a_large_one(tmp_path, column, value, rows):
+    path = bomb(tmp_path, column, value, rows)
+    assert path.stat().st_size < 1 << 16
+    with limits.changed(unpacked_free=4 << 20):
+        assert "unpacked_ratio" in refused(load, path)
+
+
+def test_the_refusal_asks_for_no_memory(tmp_path):
+    """In a process that may take 600 MB more than its imports did."""
+    path = bomb(tmp_path, "data", bytes(4 << 20), 200)
+    code = (
+        "import resource, sys; from engine.core.file import load\n"
+        "pages = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (pages + (600 << 20),) * 2)\n"
+        "try: load(sys.argv[1])\n"
+        "except ValueError as fault: print(fault)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert "unpacked_ratio" in ran.stdout, ran.stderr
+
+
+def test_a_footer_that_lies_about_its_sizes_is_not_believed(tmp_path):
+    path = bomb(tmp_path, "data", bytes(1 << 20), 20)
+    facts = pq.ParquetFile(path).metadata
+    told = sum(
+        facts.row_group(0).column(n).total_uncompressed_size for n in range(facts.num_columns)
+    )
+    with limits.changed(unpacked_free=told // 40):
+        assert "unpacked_ratio" in refused(load, path)
+
+
+def test_limits_can_be_raised_and_names_are_checked(tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text("[]" + " " * 100)
+    with limits.changed(config_bytes=50):
+        line = refused(limits.read_bytes, path, "config_bytes")
+        assert "config_bytes=50" in line and "WORKBENCH_LIMITS=config_bytes=" in line
+        limits.change_as_told("config_bytes=102, lanes=7")
+        assert limits.limits().lanes == 7 and len(limits.read_bytes(path, "config_bytes")) == 102
+    assert limits.limits() == limits.Limits()
+    for told in ("lane=3", "lanes", "lanes=0", "lanes=nan", "lanes=inf"):
+        assert "limit" in refused(limits.change_as_told, told)
+    assert limits.limits() == limits.Limits()
+
+
+def test_only_plain_files_are_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe.run")
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "zero.run").symlink_to("/dev/zero")
+    for name, read in (("pipe.run", load), ("pipe.json", read_chrome), ("zero.run", load)):
+        assert "not a plain file" in refused(read, tmp_path / name)
+    assert "not a plain file" in refused(load, tmp_path)
+
+
+def test_links_of_a_folder_stay_inside_it(tmp_path):
+    folder, cache = tmp_path / "models" / "snapshots" / "m", tmp_path / "models" / "blobs"
+    folder.mkdir(parents=True)
+    cache.mkdir()
+    (tmp_path / "secret").write_text("x")
+    (cache / "b1").write_text("x")
+    (folder / "plain").write_text("x")
+    (folder / "out").symlink_to(tmp_path / "secret")
+    (folder / "in").symlink_to("plain")
+    (folder / "blob").symlink_to(cache / "b1")
+    (folder / "circle").symlink_to("circle")
+    for name in ("plain", "in", "blob"):
+        assert limits.inside(folder, name) == folder / name
+    for name in ("out", "circle", "../m/plain", "", "..", "a\0b"):
+        assert refused(limits.inside, folder, name)
+
+
+def trace(path, entries):
+    path.write_text(json.dumps({"traceEvents": entries}))
+    return read_chrome(path)
+
+
+def test_a_trace_of_very_many_threads_has_as_many_lanes_as_are_let(tmp_path):
+    many = [{"ph": "B", "name": f"n{n}", "pid": n, "tid": n, "ts": n} for n in range(30_000)]
+    spans = [
+        {"ph": "X", "name": "x", "pid": -n, "tid": n, "ts": n, "dur": 1} for n in range(30_000)
+    ]
+    made = trace(tmp_path / "t.json", [*many, *spans])
+    assert len(made.spans.lanes) <= limits.limits().lanes + 1
+    assert len(made.spans) == 30_000
+    assert any("one lane" in note for note in made.notes)
+
+
+def test_names_told_alike_of_different_threads_stay_apart(tmp_path):
+    def told(pid, tid):
+        about = {"pid": pid, "tid": tid, "ts": 1}
+        return [{"ph": "M", "name": "thread_name", "args": {"name": "same"}, **about},
+                {"ph": "X", "name": "x", "dur": 1, **about}]  # fmt: skip
+
+    made = trace(tmp_path / "t.json", [*told(1, 1), *told("1", 1), *told(1, "1"), *told("1", "1")])
+    assert len(set(made.spans.lanes)) == 4
+
+
+@pytest.mark.parametrize("data", [b"[" + b" " * (100 << 20), b'[{"ph":"i"},' * (9 << 20)])
+def test_a_packed_trace_unpacks_to_no_more_than_its_share(tmp_path, data):
+    path = tmp_path / "t.json.gz"
+    path.write_bytes(gzip.compress(data, compresslevel=1))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with limits.changed(unpacked_free=16 << 20):
+        assert "unpacked_ratio" in refused(read_chrome, path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 600 << 10
+
+
+def test_a_million_packed_files_in_one_are_refused(tmp_path):
+    path = tmp_path / "t.json.gz"
+    path.write_bytes(gzip.compress(b"") * 200_000)
+    assert "packed files in one" in refused(read_chrome, path)
+
+
+def test_entries_broken_within_each_other_end(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(b"[" + b'{"a":[{},' * 400_000)
+    read_chrome(path)
+
+
+@pytest.mark.parametrize("nasty", ["[" * 50_000, "[" * 200 + "]" * 200, "{" * 9])
+def test_json_nests_no_deeper_than_is_let(nasty):
+    with pytest.raises(ValueError):
+        limits.parse_json(nasty.encode(), "here")

@@ -47,7 +47,7 @@ class Executor(Protocol):
 
 
 class Tokens(Protocol):
-    """Text to token numbers and back; engine.models.tokenizer.Tokenizer is one."""
+    """Text to token numbers and back; engine.models.text.tokenizer.Tokenizer is one."""
 
     def encode(self, text: str) -> list[int]: ...
 

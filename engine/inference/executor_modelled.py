@@ -26,7 +26,7 @@ from engine.models.config import ModelConfig
 from engine.models.find import find
 from engine.models.footprint import weight_bytes
 from engine.models.kv import cache_spec
-from engine.models.tokenizer import Tokenizer
+from engine.models.text.tokenizer import Tokenizer
 
 THIS_MACHINE = "this-machine"
 SPREAD, GOLDEN = np.array([0xD1342543DE82EF95, 0x9E3779B97F4A7C15], np.uint64)

@@ -27,8 +27,8 @@ from engine.kernels.norm.work import flops as norm_flops
 from engine.models.find import find
 from engine.models.memory import require_memory
 from engine.models.model import Model
+from engine.models.text.tokenizer import Tokenizer
 from engine.models.timing import NORMS, Part, timed_forward
-from engine.models.tokenizer import Tokenizer
 
 
 class RealExecutor:

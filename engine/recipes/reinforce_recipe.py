@@ -10,7 +10,7 @@ import torch
 from engine.core.clock import Clock
 from engine.core.config import Config, knob, to_dict, update
 from engine.models.config import ModelConfig
-from engine.models.tokenizer import Tokenizer
+from engine.models.text.tokenizer import Tokenizer
 from engine.recipes.countdown_rounds import rounds
 from engine.recipes.countdown_scores import samples, scores
 from engine.recipes.example_recipe import example_recipes, make_from_examples

@@ -15,7 +15,7 @@ from engine.kernels.experiments.ready import ready
 from engine.models.checkpoint import Checkpoint
 from engine.models.find import find
 from engine.models.model import Model
-from engine.models.tokenizer import Tokenizer
+from engine.models.text.tokenizer import Tokenizer
 
 
 def must_compile(config: InferenceConfig) -> bool:

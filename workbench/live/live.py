@@ -152,7 +152,7 @@ class LiveEngine:
         tokenizer = self._tokenizer()
         if getattr(tokenizer, "template", None) is None:
             return self.encode("\n".join(message["content"] for message in messages))
-        from engine.models.chat import render
+        from engine.models.text.chat import render
 
         extra = {"add_generation_prompt": True, **tokenizer.special_texts}
         text = render(tokenizer.template, [dict(message) for message in messages], **extra)

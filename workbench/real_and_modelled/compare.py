@@ -27,7 +27,7 @@ from engine.inference.workload import Source
 from engine.inference.workloads.poisson import Poisson
 from engine.inference.workloads.replay import replay
 from engine.models.find import find
-from engine.models.tokenizer import Tokenizer
+from engine.models.text.tokenizer import Tokenizer
 from workbench.real_and_modelled.calibration import Fit, fit
 from workbench.real_and_modelled.rows import calibration_rows, figures, step_errors, table
 from workbench.real_and_modelled.steps_taken import steps_taken

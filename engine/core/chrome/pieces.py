@@ -30,7 +30,7 @@ PACKED = 1 << 16  # bytes unpacked from at a time
 SMALL = 256  # bytes of a packed file that another follows, on average; smaller ones cost too much
 FREE = 1 << 20  # bytes of such that are let pass
 FRUITLESS = 64 << 20  # characters looked at in vain before the rest is given up
-FAILED = 1000  # of them for an entry nested too deep
+FAILED = 100_000  # of them for an entry nested too deep
 
 
 class Entry(msgspec.Struct, gc=False):

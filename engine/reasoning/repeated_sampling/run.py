@@ -18,7 +18,7 @@ from engine.inference.engine import Engine
 from engine.inference.executor import Built
 from engine.inference.request import Request, sampling
 from engine.inference.run import serve
-from engine.models.tokenizer import Tokenizer
+from engine.models.text.tokenizer import Tokenizer
 from engine.reasoning.repeated_sampling.config import RepeatedSamplingConfig
 from engine.reasoning.repeated_sampling.curves import FACTS, curves
 from engine.tasks.task import Problem

@@ -12,7 +12,7 @@ from engine.core.errors import BadInput
 from engine.core.events import Mark
 from engine.core.machine import describe
 from engine.core.run import Live
-from engine.models.tokenizer import Tokenizer
+from engine.models.text.tokenizer import Tokenizer
 from engine.reasoning.streams.caches import StreamCaches, warm
 from engine.reasoning.streams.config import StreamsConfig
 from engine.reasoning.streams.curves import FACTS, curves

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.core.errors import BadInput
-from engine.models.tokenizer import Tokenizer
+from engine.models.text.tokenizer import Tokenizer
 
 PIECE = 1 << 20  # characters encoded at a time, cut at line ends
 BLOCK = 1 << 22  # ids looked at in one go

@@ -4,7 +4,7 @@ import pytest
 
 from engine.core.paths import datasets
 from engine.inference.text import Pieces
-from engine.models.tokenizer import Tokenizer
+from engine.models.text.tokenizer import Tokenizer
 from tests.engine.inference.small import Words
 
 MODEL = datasets() / "models" / "stdlib-5m"

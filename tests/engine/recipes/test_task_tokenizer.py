@@ -3,7 +3,7 @@
 import pytest
 
 from engine.core.config import kinds
-from engine.models.tokenizer import Tokenizer
+from engine.models.text.tokenizer import Tokenizer
 from engine.recipes.task_tokenizer import UNKNOWN, task_tokenizer
 from engine.tasks.task import Task
 from engine.training.data.tokenizer import BOS, EOS, save_tokenizer

@@ -14,7 +14,7 @@ from engine.core.log import Log
 from engine.core.measure import serving
 from engine.models.find import find
 from engine.models.reference import dense
-from engine.models.tokenizer import Tokenizer
+from engine.models.text.tokenizer import Tokenizer
 from engine.reasoning.weaving.config import WeavingConfig
 from engine.reasoning.weaving.run import run
 from engine.recipes.folder import saved_weights

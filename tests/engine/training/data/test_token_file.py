@@ -32,7 +32,7 @@ def test_raw_numbers_of_16_and_32_bits_are_told_apart(dtype: str, tmp_path: Path
 def test_text_is_encoded_by_the_models_own_tokenizer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from engine.models.tokenizer import Tokenizer
+    from engine.models.text.tokenizer import Tokenizer
 
     text = "def f(x):\n    return x\n" * 50
     (tmp_path / "a.txt").write_text(text)

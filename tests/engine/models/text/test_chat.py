@@ -5,7 +5,7 @@ import time
 import pytest
 
 from engine.core.errors import BadInput
-from engine.models.chat import render
+from engine.models.text.chat import render
 
 CHATML = """{%- for message in messages %}
     {%- if message.role not in ['user', 'assistant', 'system'] %}

@@ -20,7 +20,6 @@ CROWDED = {
 }
 # Modules of one folder that share the word before `_`, with how many.
 FAMILIES = {
-    "engine/core/chrome_": 3,
     "engine/models/fused_": 3,
     "engine/recipes/countdown_": 4,
     "engine/tasks/countdown_": 4,

@@ -19,7 +19,7 @@ FLOAT = 4  # bytes
 
 
 @dataclass(frozen=True)
-class Held:
+class MemoryTracker:
     """`difference`: the largest from the library's numbers, over theirs. `sent`, `planned`: bytes
     on the wire and in the plan."""
 
@@ -28,7 +28,7 @@ class Held:
     planned: int
 
 
-def beside_library(config: CollectiveConfig, chosen: list[Collective]) -> dict[str, Held]:
+def beside_library(config: CollectiveConfig, chosen: list[Collective]) -> dict[str, MemoryTracker]:
     """All-reduces on `config.ranks` real ranks, by kind. Raises BadInput, RankLost among it."""
     if config.ranks > MOST:
         raise BadInput(f"ranks {config.ranks}: real ranks on one machine are for {MOST} at most")
@@ -41,7 +41,7 @@ def beside_library(config: CollectiveConfig, chosen: list[Collective]) -> dict[s
         worst = max(float(record.array(each.kind).item()) for record in records)
         halves = [h for record in records for h in record.sent if h.task.startswith(each.kind)]
         planned = sum(each.transfers(config.ranks, config.node()).sent(config.length).values())
-        found[each.kind] = Held(worst, sum(half.bytes for half in halves), FLOAT * planned)
+        found[each.kind] = MemoryTracker(worst, sum(half.bytes for half in halves), FLOAT * planned)
     return found
 
 

@@ -19,7 +19,7 @@ from engine.distributed.device import settle
 from engine.distributed.faults import PeerGone
 from engine.distributed.merge import moved
 from engine.distributed.pieces import in_pieces
-from engine.distributed.program import Compute, Program, Receive, Send, Wait
+from engine.distributed.program import Compute, Program, Receive, Send, Wait, run
 from engine.distributed.rank import Rank
 
 T = TypeVar("T")
@@ -95,14 +95,7 @@ class Axis:
 
     def follow(self, program: Program[T]) -> T:
         """Run a program whose ranks are the members' places; what it returned."""
-        answer: object = None
-        while True:
-            try:
-                step = program.send(answer)
-            except StopIteration as end:
-                found: T = end.value
-                return found
-            answer = self._do(step)
+        return run(program, self._do)
 
     def barrier(self) -> None:
         """Wait for all members."""

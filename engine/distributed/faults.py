@@ -65,8 +65,8 @@ def died(rank: int, code: int, doing: str) -> RankLost:
 
 
 def hung(statuses: Sequence[str], limit: float, silent: Sequence[float] = ()) -> RankLost:
-    """Of the ranks' statuses (`board.read`), one that does not wait for another is to blame; before
-    all others one that shows no sign of life. `silent`: seconds since each rank's last."""
+    """Of the ranks' statuses (`heartbeats.read`), one that does not wait for another is to blame;
+    before all others one that shows no sign of life. `silent`: seconds since each rank's last."""
     still = [rank for rank, age in enumerate(silent) if age > max(1.0, limit / 2)]
     if still:
         rank = max(still, key=lambda each: silent[each])

@@ -20,7 +20,7 @@ from typing import Any
 import torch.distributed as dist
 
 from engine.core.errors import BadInput
-from engine.distributed import board
+from engine.distributed import heartbeats
 from engine.distributed.device import DeviceKind, require_devices
 from engine.distributed.rank import LOOPBACK, Place, Work, main
 from engine.distributed.record import Record
@@ -56,7 +56,7 @@ def launch(
         raise BadInput(f"ranks {ranks}: from 1 to {MOST} on one machine")
     require_devices(device, ranks)
     context = server(work.__module__)
-    lines = board.board(context, ranks)
+    lines = heartbeats.heartbeats(context, ranks)
     with ExitStack() as stack:
         meeting = stack.enter_context(_listen(port))
         where = meeting.getsockname()[1]

@@ -1,8 +1,14 @@
-"""The events of all ranks as one log in time order, each transfer once, as `Move` and `Span`."""
+"""Merges the events of all ranks into one log in time order, each transfer once, as `Move` and
+`Span`: `merged` when all have ended, `Merging` as they come in.
+"""
+
+import heapq
+from collections.abc import Callable
+from itertools import count
 
 from engine.core.events import AnyEvent, Move, Span
 from engine.core.tags import tag
-from engine.distributed.record import Record
+from engine.distributed.record import Half, Record
 
 
 def lane(rank: int) -> str:
@@ -40,3 +46,51 @@ def merged(records: list[Record]) -> list[AnyEvent]:
             start = min(start, half.time)
             events += moved(half.source, half.target, half.bytes, start, half.time, half.task)
     return sorted(events, key=lambda event: event.time)
+
+
+class Merging:
+    """`emit` is given every event of `ranks` ranks and every completed transfer, in time order:
+    once every rank has told of a later moment, so that none can precede it any more."""
+
+    def __init__(self, ranks: int, emit: Callable[[AnyEvent], object]) -> None:
+        self.emit = emit
+        self.reached = 0.0  # seconds; nothing earlier is still to come
+        self._told = [0.0] * ranks
+        self._sent: dict[tuple[int, int, int], Half] = {}
+        self._arrived: dict[tuple[int, int, int], Half] = {}
+        self._waiting: list[tuple[float, int, AnyEvent]] = []
+        self._count = count()
+
+    def take(self, record: Record) -> None:
+        """What one rank tells on the way."""
+        for event in record.events:
+            self._keep(event)
+        self._sent |= {_key(half): half for half in record.sent}
+        self._arrived |= {_key(half): half for half in record.received}
+        for key in list(self._arrived.keys() & self._sent.keys()):
+            left, came = self._sent.pop(key), self._arrived.pop(key)
+            start = min(left.time, came.time)  # two clocks agree to within a round trip only
+            for event in moved(came.source, came.target, came.bytes, start, came.time, came.task):
+                self._keep(event)
+        times = [event.time for event in record.events[-1:]]
+        times += [half.time for half in (*record.sent[-1:], *record.received[-1:])]
+        self._told[record.rank] = max([self._told[record.rank], *times])
+        self._flush(min(self._told))
+
+    def finish(self) -> None:
+        """Emit what is left: nobody tells anything any more."""
+        self._flush(float("inf"))
+
+    def _keep(self, event: AnyEvent) -> None:
+        heapq.heappush(self._waiting, (event.time, next(self._count), event))
+
+    def _flush(self, until: float) -> None:
+        while self._waiting and self._waiting[0][0] <= until:
+            event = heapq.heappop(self._waiting)[2]
+            if event.time >= self.reached:  # else a clock ran back; the log's order comes first
+                self.emit(event)
+                self.reached = event.time
+
+
+def _key(half: Half) -> tuple[int, int, int]:
+    return half.source, half.target, half.number

@@ -5,6 +5,7 @@ work returned, a wait with the tensors of the message, the others with nothing o
 """
 
 from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -13,6 +14,7 @@ from torch import Tensor
 from engine.distributed.transport import Shape
 
 T = TypeVar("T")
+FREE: AbstractContextManager[Any] = nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,22 @@ Step: TypeAlias = Compute | Send | Receive | Wait
 Program: TypeAlias = Generator[Step, Any, T]
 
 
+def run(
+    program: Program[T], take: Callable[[Step], Any], under: AbstractContextManager[Any] = FREE
+) -> T:
+    """Run `program` to its end, `take` answering each step; what it returned. Its own statements,
+    between steps, run inside `under`."""
+    answer: object = None
+    while True:
+        with under:
+            try:
+                step = program.send(answer)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+        answer = take(step)
+
+
 def through(program: Program[T], step: Callable[[Step], Generator[Step, Any, Any]]) -> Program[T]:
     """`program`, each of its steps taken by `step`, which yields it on and returns its answer."""
     answer: object = None
@@ -62,8 +80,8 @@ def through(program: Program[T], step: Callable[[Step], Generator[Step, Any, Any
         try:
             wanted = program.send(answer)
         except StopIteration as end:
-            found: T = end.value
-            return found
+            result: T = end.value
+            return result
         answer = yield from step(wanted)
 
 

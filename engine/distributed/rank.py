@@ -17,7 +17,7 @@ import torch.distributed as dist
 
 from engine.core.errors import BadInput
 from engine.core.events import AnyEvent
-from engine.distributed import board
+from engine.distributed import heartbeats
 from engine.distributed.device import DeviceKind, device_of, nccl_group
 from engine.distributed.faults import PeerGone
 from engine.distributed.merge import lane
@@ -158,7 +158,7 @@ def join(place: Place, limit: float, starter: Starter = ALONE) -> Rank:
     return rank
 
 
-def main(place: Place, limit: float, lines: board.Board, pipe: Connection, work: Work,
+def main(place: Place, limit: float, lines: heartbeats.Heartbeats, pipe: Connection, work: Work,
          given: Any) -> None:  # fmt: skip
     """A launched process from beginning to end; leaves without the teardown that could hang."""
     # A terminal's Ctrl-C, and a scheduler's request to end, go to all processes of a run: the
@@ -170,7 +170,7 @@ def main(place: Place, limit: float, lines: board.Board, pipe: Connection, work:
     try:
         # The parent tells of a hang at the limit; the group would only hide who it was.
         starter = Starter(
-            lambda text: board.write(lines, place.rank, text),
+            lambda text: heartbeats.write(lines, place.rank, text),
             lambda told: pipe.send_bytes(encode(told)),
             lambda: bool(lines.stop[0]),
         )
@@ -191,7 +191,7 @@ def main(place: Place, limit: float, lines: board.Board, pipe: Connection, work:
     os._exit(0)
 
 
-def _live(lines: board.Board, rank: int) -> None:
+def _live(lines: heartbeats.Heartbeats, rank: int) -> None:
     """Show signs of life, and end with the parent."""
     parent = parent_process()
     while parent is None or not wait([parent.sentinel], BEAT):

@@ -15,7 +15,7 @@ from torch import Tensor
 from engine.core.errors import BadInput
 from engine.core.events import AnyEvent, Level, Span
 from engine.core.tags import tag
-from engine.distributed.held import Held
+from engine.distributed.memory_tracker import MemoryTracker
 from engine.distributed.merge import lane, moved
 from engine.distributed.program import Compute, Program, Receive, Send, Wait
 from engine.distributed.real import MEMORY
@@ -54,7 +54,7 @@ class Ran(Generic[T]):
 @dataclass
 class _Rank(Generic[T]):
     program: Program[T]
-    held: Held
+    held: MemoryTracker
     time: float = 0.0
     answer: object = None
     waiting: Ticket | None = None
@@ -85,8 +85,8 @@ class Network:
 
 
 def play(
-    programs: Sequence[Program[T]], held: Sequence[Held], seconds: Seconds, network: Network,
-    start: float = 0.0,
+    programs: Sequence[Program[T]], held: Sequence[MemoryTracker], seconds: Seconds,
+    network: Network, start: float = 0.0,
 ) -> Ran[T]:  # fmt: skip
     """Run all programs from `start` on. Raises BadInput where all that are left wait."""
     return _Play(programs, held, seconds, network, start).run()
@@ -94,7 +94,7 @@ def play(
 
 class _Play(Generic[T]):
     def __init__(
-        self, programs: Sequence[Program[T]], held: Sequence[Held], seconds: Seconds,
+        self, programs: Sequence[Program[T]], held: Sequence[MemoryTracker], seconds: Seconds,
         network: Network, start: float,
     ) -> None:  # fmt: skip
         pairs = zip(programs, held, strict=True)

@@ -6,7 +6,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from engine.core.errors import BadInput
-from engine.distributed import board
+from engine.distributed import heartbeats
 from engine.distributed.faults import RankLost, died, hung
 from engine.distributed.record import Record, decode
 
@@ -19,10 +19,11 @@ class Watch:
     phase; `tell` is given what ranks tell on the way; `poll` is called at every tick."""
 
     def __init__(
-        self, processes: Sequence[BaseProcess], pipes: Sequence[Connection], lines: board.Board,
-        limit: float, phases: bool, poll: Callable[[], object], tell: Callable[[Record], object],
+        self, processes: Sequence[BaseProcess], pipes: Sequence[Connection],
+        lines: heartbeats.Heartbeats, limit: float, phases: bool,
+        poll: Callable[[], object], tell: Callable[[Record], object],
     ) -> None:  # fmt: skip
-        self.processes, self.pipes, self.board = processes, pipes, lines
+        self.processes, self.pipes, self.lines = processes, pipes, lines
         self.poll, self.tell = poll, tell
         self.limit, self.phases, self.end = limit, phases, time.monotonic() + limit
         self.seen: list[str] = []
@@ -50,12 +51,12 @@ class Watch:
             # A rank that has given its record is silent for good reason.
             silent = [
                 0.0 if rank in self.records else now - beat
-                for rank, beat in enumerate(self.board.beats)
+                for rank, beat in enumerate(self.lines.beats)
             ]
             raise hung(lines, self.limit, silent)
 
     def _lines(self) -> list[str]:
-        return [board.read(self.board, rank) for rank in range(len(self.pipes))]
+        return [heartbeats.read(self.lines, rank) for rank in range(len(self.pipes))]
 
     def _look(self, seconds: float) -> None:
         """Take in what arrives within `seconds`."""
@@ -81,7 +82,7 @@ class Watch:
         while not self.dead and time.monotonic() < until and len(self.records) < len(self.pipes):
             self._look(until - time.monotonic())
         for rank, code in sorted(self.dead.items()):
-            doing = board.read(self.board, rank)
+            doing = heartbeats.read(self.lines, rank)
             return died(rank, code, f" while {doing}" if doing else " while starting")
         failed = [record for record in self.records.values() if record.failed]
         refused = next((record for record in failed if record.refused), None)
@@ -89,5 +90,5 @@ class Watch:
             return BadInput(refused.failed)
         own = [record for record in failed if record.peer < 0] or failed
         first = min(own, key=lambda record: record.rank)
-        doing = board.read(self.board, first.rank)
+        doing = heartbeats.read(self.lines, first.rank)
         return RankLost(first.rank, f"rank {first.rank}: {first.failed} while {doing}; all ended")

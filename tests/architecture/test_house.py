@@ -13,7 +13,6 @@ ALIKE = 3  # modules of a folder that begin alike, from which on they are a pack
 
 # Folders of more than MOST modules, with how many they may hold.
 CROWDED = {
-    "engine/distributed": 26,
     "engine/inference": 35,
     "engine/models": 33,
     "engine/training/parallel": 26,
@@ -28,17 +27,7 @@ FAMILIES = {
 END_SAYS_WHERE = "engine/kernels/"  # `tiles_cpu`, `tiles_triton`: what they share is the algorithm
 
 # Modules that import each other, lazy and type-only imports counted.
-MODULE_CIRCLES = {
-    (
-        "engine.training.context_parallel.config",
-        "engine.training.context_parallel.place",
-        "engine.training.context_parallel.places.processes",
-        "engine.training.context_parallel.problem",
-        "engine.training.context_parallel.sweep",
-        "engine.training.context_parallel.sweeps.nothing",
-        "engine.training.context_parallel.work",
-    ),
-}
+MODULE_CIRCLES: set[tuple[str, ...]] = set()
 # Mechanisms (the first three words of a module's package) that import each other.
 PACKAGE_CIRCLES = {
     # The base of a policy stands above its folder and its config names the default policies.
@@ -57,9 +46,7 @@ TRAINING = ("engine.distributed", "engine.training", "engine.cluster")
 BOTH = ("engine.recipes", "workbench")
 
 # Configs that policies know which they choose among.
-KNOWN_TO_ITS_POLICIES = {
-    "engine.training.context_parallel.config",
-}
+KNOWN_TO_ITS_POLICIES: set[str] = set()
 
 
 def only_falls(found: dict[str, int], table: dict[str, int], name: str) -> None:

@@ -1,55 +1,17 @@
 """The knobs of attention over a split sequence."""
 
-from pydantic import model_validator
+from typing import ClassVar
 
-from engine.core.config import Choice, Config, knob
-from engine.training.context_parallel.algorithm import SequenceAttention
-from engine.training.context_parallel.layout import Layout
-from engine.training.context_parallel.layouts.zigzag import Zigzag
-from engine.training.context_parallel.piece import Piece
-from engine.training.context_parallel.place import Place
-from engine.training.context_parallel.places.processes import Processes
-from engine.training.context_parallel.policies.ring import Ring
-from engine.training.context_parallel.sweep import Sweep
-from engine.training.context_parallel.sweeps.nothing import Nothing
+from engine.core.config import Choice, knob
+from engine.training.context_parallel.executor import AttentionExecutor
+from engine.training.context_parallel.executors.real import Real
+from engine.training.context_parallel.split_attention import SplitAttention
+from engine.training.context_parallel.sweeps import Nothing, Sweep
 
 
-class SequenceConfig(Config):
-    """One attention over `batch` sequences, split among `ranks`."""
+class SequenceConfig(SplitAttention):
+    """One attention over `batch` sequences, split among `ranks`, and who computes it."""
 
-    attention: Choice[SequenceAttention] = knob(make=Ring, doc="what travels between ranks")
-    place: Choice[Place] = knob(make=Processes, doc="where the ranks are")
-    ranks: int = knob(4, "ranks that share a sequence", low=1, high=64)
-    tokens: int = knob(1024, "of each sequence", low=2, high=1 << 22, unit="tokens", log=True)
-    batch: int = knob(1, "sequences", low=1, high=1024)
-    kv_heads: int = knob(4, "key/value heads", low=1, high=128)
-    share: int = knob(1, "query heads for each of them", low=1, high=64)
-    dim: int = knob(64, "numbers of a head", low=1, high=512)
-    causal: bool = knob(True, "a token sees only those before it")
-    layout: Choice[Layout] = knob(make=Zigzag, doc="which positions a rank owns")
-    backward: bool = knob(True, "gradients too")
-    seed: int = knob(0, "of the tensors", low=0, high=2**31 - 1, group="more")
-    dropped: int = knob(
-        -1, "turn of the ring whose block is left out, which is wrong (-1: none)", low=-1, high=63,
-        group="more",
-    )  # fmt: skip
+    aliases: ClassVar = {"place": "executor"}
+    executor: Choice[AttentionExecutor] = knob(make=Real, doc="where the ranks are")
     sweep: Choice[Sweep] = knob(make=Nothing, doc="curves drawn beside the run", group="more")
-
-    @model_validator(mode="after")
-    def _fits(self) -> "SequenceConfig":
-        self.layout.spans(0, self.ranks, self.tokens)
-        self.attention.fits(self.ranks, self.kv_heads)
-        return self
-
-    @property
-    def heads(self) -> int:
-        """Query heads."""
-        return self.kv_heads * self.share
-
-    def pieces(self) -> list[Piece]:
-        """Every rank's piece."""
-        spans = [self.layout.spans(rank, self.ranks, self.tokens) for rank in range(self.ranks)]
-        return [
-            Piece(rank, spans, self.causal, self.dim, self.heads * self.batch, self.dropped)
-            for rank in range(self.ranks)
-        ]

@@ -6,11 +6,11 @@ no work hides; and the curves of a sweep.
 
 from engine.core.events import Level
 from engine.core.run import Live
-from engine.distributed.exposed import exposed, sent, worked
+from engine.distributed.exposed_communication import exposed, sent, worked
 from engine.distributed.merge import lane, link_lane
 from engine.training.context_parallel.config import SequenceConfig
+from engine.training.context_parallel.memory_fit import links
 from engine.training.context_parallel.problem import gathered, truth
-from engine.training.context_parallel.room import links
 
 ERROR, EXPOSED, BYTES, PEAK = "error", "exposed communication", "bytes sent", "peak bytes"
 MOST_PAIRS = 1 << 23  # scores that the truth may hold at once, in float64
@@ -19,10 +19,10 @@ FEW = 5  # ranks up to which links get lanes of their own
 
 def run(config: SequenceConfig, live: Live) -> None:
     """Attention as `config` says. Raises BadInput, RankLost among them."""
-    clock = config.place.clock()
-    live.open(config, clock, plots=config.sweep.plots, lanes=lanes(config))
+    clock = config.executor.clock()
+    live.open(config, clock, lanes=lanes(config), plots=config.sweep.plots)
     live.report("attention", 0, 0)
-    done = config.place.attend(config, live)
+    done = config.executor.attend(config, live)
     for event in done.events:
         live.emit(event)
     now = live.log.duration
@@ -38,7 +38,7 @@ def run(config: SequenceConfig, live: Live) -> None:
         found = gathered(config, done.arrays)
         for name, right in truth(config).items():
             live.error(now, name, found[name], right)
-    config.sweep.draw(config, live)
+    config.sweep.draw(config, config.executor, live)
     clock.wait_until(now)
 
 

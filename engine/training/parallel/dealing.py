@@ -5,8 +5,7 @@ from engine.core.errors import BadInput
 from engine.distributed.mesh import MeshShape
 from engine.models.config import ModelConfig
 from engine.training.context_parallel.algorithm import SequenceAttention
-from engine.training.context_parallel.layout import Layout
-from engine.training.context_parallel.layouts.zigzag import Zigzag
+from engine.training.context_parallel.layouts import Layout, Zigzag
 from engine.training.context_parallel.policies.ring import Ring
 from engine.training.parallel.parallelism import parts_fit
 from engine.training.parallel.shards import divides, supported

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.core.events import Level, Span
-from engine.distributed.program import Compute, Receive, Send, Step, Wait
+from engine.distributed.program import Compute, Receive, Send, Step, Wait, run
 from engine.distributed.rank import Rank
 from engine.distributed.transport import Arriving
 from engine.training.stages.memory import BUFFERS, WEIGHTS, Ledger
@@ -39,18 +39,17 @@ def follow(rank: Rank, duty: Duty, pace: Pace = UNPACED) -> Done:
     plan asks for what `duty` does not say how to do."""
     for stage in duty.stages.values():
         duty.ledger.note(WEIGHTS, stage.parameters.values())
-    steps, answer = program(duty), None
     levels = _Levels(rank, duty.ledger)
-    while True:
-        try:
-            step = steps.send(answer)
-        except StopIteration as end:
-            done: Done = end.value
-            levels.tell()
-            return done
+
+    def take(step: Step) -> object:
         answer = _do(rank, duty.ledger, step, pace)
         if isinstance(step, Compute | Receive):
             levels.tell()
+        return answer
+
+    done = run(program(duty), take)
+    levels.tell()
+    return done
 
 
 def _do(rank: Rank, ledger: Ledger, step: Step, pace: Pace) -> object:

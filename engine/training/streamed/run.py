@@ -17,13 +17,13 @@ from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.models.threads import torch_threads
 from engine.training.streamed.config import StreamedConfig
+from engine.training.streamed.memory_fit import longest_of, peak_of, watched
 from engine.training.streamed.method import Method
 from engine.training.streamed.methods.checkpointing import Checkpointing
 from engine.training.streamed.methods.plain import Plain
 from engine.training.streamed.methods.streamed import Streamed
 from engine.training.streamed.model import Model
 from engine.training.streamed.problem import batch, clear, truth, weights
-from engine.training.streamed.room import longest_of, peak_of, watched
 
 ALIVE, PEAK, LOSS, ERROR, SECONDS = (
     "memory/activations", "peak bytes", "loss", "error", "seconds",

@@ -11,8 +11,7 @@ from engine.core.events import Mark, Span
 from engine.core.run import Live, Stopped
 from engine.distributed.faults import PeerGone, RankLost
 from engine.distributed.launch import launch
-from engine.distributed.merge import lane
-from engine.distributed.merging import Merging
+from engine.distributed.merge import Merging, lane
 from engine.distributed.rank import Place, Starter, join
 from engine.distributed.record import Record
 from engine.models.threads import torch_threads

@@ -6,9 +6,9 @@ import torch
 from engine.core.config import from_dict
 from engine.core.errors import BadInput
 from engine.core.events import Move, Span
-from engine.distributed.again import again, noted
-from engine.distributed.held import Held
+from engine.distributed.memory_tracker import MemoryTracker
 from engine.distributed.program import Compute, Program, Receive, Send, Step, Wait
+from engine.distributed.replay import noted, replay
 from engine.distributed.transport import Shape
 from engine.distributed.virtual import Network, play
 from engine.distributed.wirings.circle import Circle
@@ -27,7 +27,7 @@ def work(seconds: float) -> Compute:
 
 def run(programs, wiring):
     network = Network(wiring, LINK, len(programs))
-    return play(programs, [Held() for _ in programs], lambda step: step.flops, network)
+    return play(programs, [MemoryTracker() for _ in programs], lambda step: step.flops, network)
 
 
 def giver(*targets: int) -> Program[None]:
@@ -80,14 +80,14 @@ def test_steps_run_again_give_the_same_events():
     steps: list[list[Step]] = [[], []]
     made = [giver(1), taker(0, 0.25)]
     first = run([noted(p, s) for p, s in zip(made, steps, strict=True)], Mesh())
-    second = run([again(s) for s in steps], Mesh())
+    second = run([replay(s) for s in steps], Mesh())
     timed = [[e for e in ran.events if isinstance(e, Span | Move)] for ran in (first, second)]
     assert timed[0] == timed[1]
     assert len(timed[0]) == 5
 
 
 def test_bytes_are_held_from_their_making_to_their_end():
-    with Held() as held:
+    with MemoryTracker() as held:
         a = torch.zeros(100)
         b = a + 1
         view = b[:10]

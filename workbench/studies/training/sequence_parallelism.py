@@ -3,13 +3,13 @@
 from engine.core.config import update
 from engine.core.events import Level
 from engine.core.log import Log
-from engine.distributed.exposed import sent
+from engine.distributed.exposed_communication import sent
 from engine.training.context_parallel.config import SequenceConfig
-from engine.training.context_parallel.layouts.contiguous import Contiguous
+from engine.training.context_parallel.layouts import Contiguous
+from engine.training.context_parallel.memory_fit import longest, peak
 from engine.training.context_parallel.policies.ring_self_attention import RingSelfAttention
-from engine.training.context_parallel.room import longest, peak
 from engine.training.context_parallel.run import ERROR, PEAK, run
-from engine.training.context_parallel.sweeps.memory import Memory
+from engine.training.context_parallel.sweeps import Memory
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 GATHERED: Changes = {"attention": "gathered"}
@@ -31,7 +31,7 @@ def exact(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
         for causal in (False, True):
             sized: Changes = {"ranks": ranks, "tokens": 96 * ranks, "kv_heads": 2, "share": 2,
                               "dim": 32, "causal": causal, "backward": True, "sweep": "nothing",
-                              "place": "processes", "batch": 2}  # fmt: skip
+                              "executor": "real", "batch": 2}  # fmt: skip
             found = values(run_config(update(config, sized)), ERROR)
             worst += found.values()
             count += len(found) == 4
@@ -76,7 +76,7 @@ def past_heads(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Out
 
 def counted(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Bytes the real ranks counted while they ran, and bytes sent, against the closed forms."""
-    sized: Changes = {"place": "processes", "sweep": "nothing", "backward": True, "causal": False,
+    sized: Changes = {"executor": "real", "sweep": "nothing", "backward": True, "causal": False,
                       "dropped": -1, "tokens": 512, "ranks": 4, "batch": 1}  # fmt: skip
     config = update(config, sized)
     log = run_config(config)
@@ -117,7 +117,7 @@ STUDY = Study(
     tries=(
         ("Merge results instead of keeping scores", ONLINE),
         ("Gather all keys first", GATHERED),
-        ("Sixteen modelled devices", {"place": "devices", "ranks": 16, "tokens": 8192}),
+        ("Sixteen modelled devices", {"executor": "modelled", "ranks": 16, "tokens": 8192}),
     ),
     presets={"online": ONLINE, "gathered": GATHERED},
     claims=(

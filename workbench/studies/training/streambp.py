@@ -11,11 +11,11 @@ from engine.core.log import Log
 from engine.core.paths import dataset
 from engine.models.find import find
 from engine.training.streamed.config import StreamedConfig
+from engine.training.streamed.memory_fit import peak
 from engine.training.streamed.method import Method
 from engine.training.streamed.methods.checkpointing import Checkpointing
 from engine.training.streamed.methods.plain import Plain
 from engine.training.streamed.objectives.sft import Sft
-from engine.training.streamed.room import peak
 from engine.training.streamed.run import ERROR, LONGEST, PEAK, SECONDS, run
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 

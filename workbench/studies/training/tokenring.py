@@ -3,19 +3,19 @@
 from engine.core.config import update
 from engine.core.events import Level, Span
 from engine.core.log import Log
-from engine.distributed.exposed import exposed, sent
+from engine.distributed.exposed_communication import exposed, sent
 from engine.training.context_parallel.config import SequenceConfig
-from engine.training.context_parallel.places.devices import Devices
+from engine.training.context_parallel.executors.modelled import Modelled
 from engine.training.context_parallel.policies.token_ring import TokenRing
 from engine.training.context_parallel.run import ERROR, run
-from engine.training.context_parallel.sweeps.waiting import Waiting
+from engine.training.context_parallel.sweeps import Waiting
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 RING: Changes = {"attention": "ring"}
-SMALL: Changes = {"place": "processes", "sweep": "nothing", "tokens": 384, "kv_heads": 2,
+SMALL: Changes = {"executor": "real", "sweep": "nothing", "tokens": 384, "kv_heads": 2,
                   "dim": 32, "ranks": 4}  # fmt: skip
 # Four devices on a PCIe mesh with 24k tokens, as the paper's A10 measurement has them.
-MESH: Changes = {"place": "devices", "sweep": "nothing", "ranks": 4, "tokens": 24576,
+MESH: Changes = {"executor": "modelled", "sweep": "nothing", "ranks": 4, "tokens": 24576,
                  "kv_heads": 32, "dim": 128, "backward": False, "dropped": -1}  # fmt: skip
 
 
@@ -49,9 +49,11 @@ def less_exposed(config: SequenceConfig, run_config: RunConfig, fast: bool) -> O
         found[kind] = max(exposed(log).values())
         whole[kind] = max(s.stop for s in log.of(Span) if s.lane.startswith("rank "))
     ours, ring = found[config.attention.kind], found["ring"]
-    place = config.place
+    executor = config.executor
     where = (
-        f"{place.device}, {place.link} {place.wiring.kind}" if isinstance(place, Devices) else ""
+        f"{executor.device}, {executor.link} {executor.wiring.kind}"
+        if isinstance(executor, Modelled)
+        else ""
     )
     return Outcome(
         "at most 0.6× the exposed communication of ring attention, and sooner done",
@@ -101,7 +103,7 @@ STUDY = Study(
     driver=run,
     config=SequenceConfig(
         attention=TokenRing(),
-        place=Devices(),
+        executor=Modelled(),
         tokens=24576,
         kv_heads=32,
         dim=128,
@@ -123,7 +125,7 @@ STUDY = Study(
         ("Grouped queries: the gain is gone", {"kv_heads": 4, "share": 8}),
         ("Real ranks, forward and backward", {**SMALL, "backward": True}),
     ),
-    presets={"ring": RING, "switch": {"place.wiring": "switch"}},
+    presets={"ring": RING, "switch": {"executor.wiring": "switch"}},
     claims=(
         Claim(
             id="exact",
@@ -139,7 +141,7 @@ STUDY = Study(
             paper="about 3.5 to 4.6 ms a step against 7.6 ms, 4 A10, 24k tokens (second hand)",
             grade="modelled",
             check=less_exposed,
-            broken={"place.wiring": "switch"},
+            broken={"executor.wiring": "switch"},
         ),
         Claim(
             id="busiest-link",

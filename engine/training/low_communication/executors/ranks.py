@@ -9,8 +9,8 @@ from engine.core.config import knob
 from engine.core.run import Live
 from engine.distributed.launch import launch
 from engine.distributed.merge import merged
-from engine.distributed.program import Compute, Receive, Send, Wait
 from engine.distributed.rank import Rank
+from engine.distributed.real import follow
 from engine.distributed.record import Record
 from engine.training.low_communication.executor import Executor, computed
 from engine.training.low_communication.job import Job, Sample, trainee
@@ -37,14 +37,7 @@ class Ranks(Executor):
 def work(rank: Rank, job: Job) -> None:
     """One rank's replica from beginning to end."""
     pupil = trainee(job, rank.rank, shipped_text())
-    program = pupil.program()
-    answer: object = None
-    while True:
-        try:
-            step = program.send(answer)
-        except StopIteration:
-            break
-        answer = _do(rank, step)
+    follow(rank, pupil.program(), told=computed)
     table = [(each.step, each.sent, each.held_out) for each in pupil.samples]
     rank.record.put("samples", np.array(table))
     rank.record.put("weights", np.stack([each.weights_P.numpy() for each in pupil.samples]))
@@ -57,20 +50,3 @@ def samples(record: Record) -> list[Sample]:
         Sample(int(step), int(sent), float(loss), torch.from_numpy(row))
         for (step, sent, loss), row in zip(rows, weights, strict=True)
     ]
-
-
-def _do(rank: Rank, step: object) -> object:
-    if isinstance(step, Send):
-        rank.transport.send(step.target, step.tensors, step.task)
-        return None
-    if isinstance(step, Receive):
-        return rank.transport.receive(step.source, step.shapes, step.task)
-    if isinstance(step, Wait):
-        return rank.transport.take(step.ticket)
-    assert isinstance(step, Compute)
-    rank.enter(step.name)
-    start = rank.now()
-    answer = step.work()
-    for event in computed(rank.lane, step, answer, start, rank.now()):
-        rank.emit(event)
-    return answer

@@ -6,20 +6,21 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.core.config import kinds, update
+from engine.core.config import from_dict, kinds, to_dict, update
 from engine.core.errors import BadInput
 from engine.core.events import Level, Move, Span
 from engine.core.run import Run
-from engine.distributed.exposed import exposed, sent
+from engine.distributed.exposed_communication import exposed, sent
 from engine.training.context_parallel.algorithm import SequenceAttention
 from engine.training.context_parallel.config import SequenceConfig
-from engine.training.context_parallel.layout import Layout
-from engine.training.context_parallel.room import longest, peak
+from engine.training.context_parallel.executors.real import Real
+from engine.training.context_parallel.layouts import Layout
+from engine.training.context_parallel.memory_fit import longest, peak
 from engine.training.context_parallel.run import ERROR, PEAK, run
 from engine.training.context_parallel.tiles import pairs
 
 SMALL = SequenceConfig(tokens=48, kv_heads=12, share=2, dim=8)
-INLINE = {"place": "devices", "place.numbers": True, "place.dtype": "float32"}
+INLINE = {"executor": "modelled", "executor.numbers": True, "executor.dtype": "float32"}
 KINDS = sorted(kinds(SequenceAttention))
 LAYOUTS = sorted(kinds(Layout))
 
@@ -73,17 +74,17 @@ def test_real_ranks_send_what_the_virtual_ones_do_and_compute_the_same(kind):
 
 
 def test_bfloat16_shapes_travel_in_two_bytes_a_number():
-    forward = {"place": "devices", "backward": False, "ranks": 4, "attention": "ring"}
+    forward = {"executor": "modelled", "backward": False, "ranks": 4, "attention": "ring"}
     wide, narrow = (
-        sent(executed({**forward, "place.dtype": dtype})) for dtype in ("float32", "bfloat16")
+        sent(executed({**forward, "executor.dtype": dtype})) for dtype in ("float32", "bfloat16")
     )
     assert wide == {link: 2 * size for link, size in narrow.items()}
 
 
 def test_the_modelled_wait_falls_with_bandwidth_and_work_hides_all_of_it_in_the_end():
-    base = {"place": "devices", "backward": False, "tokens": 8192, "dim": 128}
+    base = {"executor": "modelled", "backward": False, "tokens": 8192, "dim": 128}
     waits = [
-        max(exposed(executed({**base, "place.link": name})).values())
+        max(exposed(executed({**base, "executor.link": name})).values())
         for name in ("ethernet-100", "pcie4-x16", "nvlink5")
     ]
     assert waits[0] > waits[1] > waits[2] >= 0
@@ -110,7 +111,7 @@ def test_visible_pairs_are_those_of_the_mask(layout, ranks, size, causal, data):
     [
         ({"tokens": 100, "ranks": 3}, "tokens 100: do not divide into 6 parts"),
         ({"attention": "all_to_all", "ranks": 8}, "kv_heads 12"),
-        ({"place": "devices", "place.link": "string"}, "string"),
+        ({"executor": "modelled", "executor.link": "string"}, "string"),
     ],
 )
 def test_what_does_not_fit_is_one_line(changes, said):
@@ -121,7 +122,8 @@ def test_what_does_not_fit_is_one_line(changes, said):
 
 def test_a_lone_rank_counts_what_all_ranks_together_count():
     changes = {"ranks": 4, "causal": False, "attention": "ring_self_attention"}
-    together = levels(executed({**changes, "place": "devices", "place.dtype": "float32"}), PEAK)
+    wide = {**changes, "executor": "modelled", "executor.dtype": "float32"}
+    together = levels(executed(wide), PEAK)
     assert peak(update(SMALL, changes)) == pytest.approx(together["rank 3"], rel=0.05)
 
 
@@ -133,6 +135,15 @@ def test_what_fits_fits_and_a_little_more_does_not():
     more = found + max(1, found // 32) // 8 * 8 + 8
     assert peak(update(config, {"tokens": more})) > room
     assert longest(config, 10.0) == 0
+
+
+def test_knobs_and_kinds_of_before_open():
+    old = update(SMALL, {"place": "devices", "place.link": "nvlink5"})
+    assert old == update(SMALL, {"executor": "modelled", "executor.link": "nvlink5"})
+    saved = {**to_dict(old), "place": {**to_dict(old.executor), "kind": "devices"}}
+    del saved["executor"]
+    assert from_dict(SequenceConfig, saved) == old
+    assert update(old, {"place": "processes"}).executor == Real()
 
 
 def test_half_precision_merges_in_its_own_type():
@@ -155,7 +166,7 @@ def test_half_precision_merges_in_its_own_type():
 
 @pytest.mark.parametrize(("kind", "used"), [("ring", 4), ("token_ring", 12), ("all_to_all", 12)])
 def test_the_links_that_get_lanes_are_those_that_carry_messages(kind, used):
-    log = executed({"place": "devices", "attention": kind, "ranks": 4})
+    log = executed({"executor": "modelled", "attention": kind, "ranks": 4})
     shown = [lane for lane in log.opened.facts["lanes"] if lane.startswith("link")]
     assert set(shown) == {s.lane for s in log.of(Span) if s.name == "send"}
     assert len(shown) == used

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from engine.core.errors import BadInput
-from engine.distributed.held import Held
+from engine.distributed.memory_tracker import MemoryTracker
 from engine.distributed.virtual import Network, play
 from engine.distributed.wirings.mesh import Mesh
 from engine.hardware.link import Link
@@ -28,7 +28,7 @@ def ran(plan: Plan, stages, batch, ledgers=None):
         for rank in range(ranks)
     ]  # fmt: skip
     network = Network(Mesh(), Link(name="test", bandwidth=1e9, latency=0.0), ranks)
-    held = [Held() for _ in duties]
+    held = [MemoryTracker() for _ in duties]
     results = play([program(duty) for duty in duties], held, lambda step: 1.0, network).results
     return {stage: found for done in results for stage, found in done.gradients.items()}
 

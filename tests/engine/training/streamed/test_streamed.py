@@ -14,6 +14,7 @@ from engine.models.reference import dense
 from engine.training.streamed import problem
 from engine.training.streamed.attention import Scores, attend
 from engine.training.streamed.config import StreamedConfig
+from engine.training.streamed.memory_fit import longest, peak, watched
 from engine.training.streamed.methods.checkpointing import Checkpointing
 from engine.training.streamed.methods.plain import Plain
 from engine.training.streamed.methods.streamed import Streamed
@@ -21,7 +22,6 @@ from engine.training.streamed.model import Model, pieces
 from engine.training.streamed.objectives.dpo import Dpo
 from engine.training.streamed.objectives.grpo import Grpo
 from engine.training.streamed.objectives.sft import Sft
-from engine.training.streamed.room import longest, peak, watched
 from engine.training.streamed.run import ALIVE, run
 from tests.engine.models import small
 

@@ -1,4 +1,4 @@
-"""What a log of ranks says of communication: what work hides, what it does not, bytes by link."""
+"""Exposed communication: waits in a log of ranks that no work hides, and bytes by link."""
 
 from collections import defaultdict
 

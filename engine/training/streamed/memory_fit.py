@@ -1,4 +1,4 @@
-"""Most bytes of activations alive in a step, and the longest sequence that fits.
+"""Memory fit: peak bytes of activations in a step, and the longest sequence within a limit.
 
 Tensors are counted when torch makes them and when they go, in a real step or on shapes alone: the
 very program that runs then runs on torch's meta device. Weights and their gradients are not
@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import torch
 
-from engine.distributed.held import Held
+from engine.core.largest import largest_within
+from engine.distributed.memory_tracker import MemoryTracker
 from engine.models.config import ModelConfig
 from engine.training.streamed.config import StreamedConfig
 from engine.training.streamed.method import Method, Phase, untold
@@ -33,14 +34,14 @@ def watched(
     size = sum(tensor.nbytes for tensor in own)
     # Before the step and after it, when what was counted goes, nothing is told.
     heard: Callable[[int], object] = _nothing
-    held = Held(lambda alive: heard(alive - size))
-    held.note(own)
+    memory = MemoryTracker(lambda alive: heard(alive - size))
+    memory.note(own)
     del own
     heard = told or _nothing
-    with held:
+    with memory:
         loss = method.gradients(model, batch, objective, phase)
     heard = _nothing
-    return loss, held.peak - size
+    return loss, memory.peak - size
 
 
 def _nothing(alive: int) -> None:
@@ -66,25 +67,12 @@ def longest(
     dtype: torch.dtype = torch.float32,
 ) -> int:  # fmt: skip
     """The longest sequence whose peak is within `room` bytes, to one part in 128; 0 where none is.
-
-    Bytes are near a straight line over the length; each guess follows the last two counts.
-    """
+    Bytes are counted at every guess."""
 
     def taken(length: int) -> int:
         return peak(model, method, objective, rows, length, tile, dtype)
 
-    low, high = 0, MOST
-    before, guess = (0, 0), 256
-    while high - low > max(1, low // 128):
-        size = taken(guess)
-        low, high = (guess, high) if size <= room else (low, guess)
-        slope = (size - before[1]) / (guess - before[0]) if guess != before[0] else 0.0
-        before = (guess, size)
-        aim = int(guess + (room - size) / slope) if slope > 0 else 2 * guess
-        # A little beside the aim closes the other side of the bracket.
-        aim = aim + 1 + aim // 300 if guess == low else aim - 1 - aim // 300
-        guess = aim if low < aim < high else (low + high) // 2 or 1
-    return low
+    return largest_within(room, taken, MOST, first=256, part=128)
 
 
 def longest_of(config: StreamedConfig, method: Method, room: float) -> int:

@@ -1,4 +1,5 @@
-"""A program's steps noted while it runs, and run again without its work: other links, same steps.
+"""Replay: records a rank program's steps once and replays them, without recomputing tensors, over
+links of other speeds.
 
 What a program does next never depends on how long something took, so one run tells the steps for
 every network.
@@ -31,7 +32,7 @@ def noted(program: Program[T], steps: list[Step]) -> Program[T]:
     return through(program, note)
 
 
-def again(steps: list[Step]) -> Program[None]:
+def replay(steps: list[Step]) -> Program[None]:
     """The same steps with nothing computed."""
     tickets: dict[int, object] = {}
     for place, step in enumerate(steps):

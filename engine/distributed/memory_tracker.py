@@ -1,4 +1,4 @@
-"""Bytes of tensors alive while a rank works, counted at every operation of torch.
+"""MemoryTracker: bytes of tensors alive while a rank works, counted at every operation of torch.
 
 Works on meta tensors too, so memory of shapes that no machine here could hold is counted, not
 estimated. Scratch memory inside an operation is not seen.
@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 
-class Held(TorchDispatchMode):
+class MemoryTracker(TorchDispatchMode):
     """`alive` bytes now and `peak` bytes at most, of what was made under it or given to `note`.
 
     `told` is called with the bytes alive whenever they change.

@@ -1,4 +1,5 @@
-"""What each rank is doing, in memory that the parent reads even when the rank is dead."""
+"""Heartbeats: when each rank last showed a sign of life and what it was doing, in memory that the
+parent reads even when the rank is dead."""
 
 import time
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ WIDTH = 96  # bytes of a rank's line
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class Heartbeats:
     """`lines`: a text a rank; `beats`: when each last showed a sign of life, in seconds of the
     machine's monotonic clock; `stop`: whether a person asked all to stop."""
 
@@ -18,19 +19,19 @@ class Board:
     stop: Any
 
 
-def board(context: BaseContext, ranks: int) -> Board:
+def heartbeats(context: BaseContext, ranks: int) -> Heartbeats:
     """An empty line for each rank, all alive now."""
-    beats = context.RawArray("d", [time.monotonic()] * ranks)
-    return Board(context.RawArray("c", WIDTH * ranks), beats, context.RawArray("b", 1))
+    alive = context.RawArray("d", [time.monotonic()] * ranks)
+    return Heartbeats(context.RawArray("c", WIDTH * ranks), alive, context.RawArray("b", 1))
 
 
-def write(board: Board, rank: int, text: str) -> None:
+def write(beats: Heartbeats, rank: int, text: str) -> None:
     """Replace the rank's line; a kill halfway leaves a line that still can be read."""
     data = text.encode("ascii", "replace")[: WIDTH - 1].ljust(WIDTH, b"\0")
-    board.lines[rank * WIDTH : (rank + 1) * WIDTH] = data
+    beats.lines[rank * WIDTH : (rank + 1) * WIDTH] = data
 
 
-def read(board: Board, rank: int) -> str:
+def read(beats: Heartbeats, rank: int) -> str:
     """The rank's line; "" before it has begun."""
-    data: bytes = board.lines[rank * WIDTH : (rank + 1) * WIDTH]
+    data: bytes = beats.lines[rank * WIDTH : (rank + 1) * WIDTH]
     return data.split(b"\0", 1)[0].decode("ascii", "replace")

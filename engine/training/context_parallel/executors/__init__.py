@@ -1,0 +1,1 @@
+"""Executors of a split attention: processes of this machine, or modelled devices."""

@@ -1,1 +1,0 @@
-"""Ways to deal a sequence to ranks."""

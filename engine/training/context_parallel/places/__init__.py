@@ -1,1 +1,0 @@
-"""Where the ranks are: processes of this machine, or described devices."""

@@ -1,1 +1,0 @@
-"""Curves that can be drawn beside a run."""

@@ -3,6 +3,7 @@
 import re
 import socket
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,9 @@ from tests.widgets.made_config import Made
 from tests.widgets.made_runs import serving
 from widgets import theme
 from widgets.export.export import page
-from widgets.stage.transport import script, stepped
+from widgets.page.bundle import bundle
+from widgets.stage import transport
+from widgets.stage.transport import stepped
 from widgets.view import views
 
 pytestmark = pytest.mark.ui
@@ -71,15 +74,21 @@ def test_the_page_replays_without_a_server(tab, tmp_path):
     assert tab.outside == [] and tab.faults == []
 
 
+def bar():
+    """The script of the bar, its names in reach."""
+    path = Path(transport.__file__).with_suffix(".js")
+    return bundle(path).replace("export default { render }", "")
+
+
 def test_the_bar_writes_seconds_as_the_theme_does(tab):
     values = [0, 1e-9, 4.2e-7, 0.00123, 0.0994, 0.9996, 0.99949, 1, 12.345, 59.97, 60, 754.3, 1e5]
-    code = script().split("function speedName", 1)[0].replace("export function", "function")
-    written = tab.evaluate(f"values => {{ {code}; return values.map(seconds) }}", values)
+    each = 'values.map((value) => worded(value, "s"))'
+    written = tab.evaluate(f"values => {{ {bar()}; return {each} }}", values)
     assert written == [theme.figure(value, "s") for value in values]
 
 
 def test_the_bar_steps_as_python_does(tab):
-    code = script().replace("export default { render }", "").replace("export function", "function")
+    code = bar()
     steps = [0.1, 0.2, 0.2, 0.5, 0.9]
     asked = [(now, by) for now in (0, 0.05, 0.1, 0.2, 0.3, 0.9, 1.0) for by in (-9, -2, -1, 1, 3)]
     each = "asked.map(([t, by]) => stepped(steps, t, by, 1))"
@@ -110,7 +119,7 @@ MODEL = """
 
 def test_the_bar_shows_where_the_host_stands_though_it_answers_to_none_of_the_steps(tab):
     """The cursor follows, its own time is 0 already: to go there changes nothing to be heard."""
-    code = script().replace("export default { render }", "").replace("export function", "function")
+    code = bar()
     found = tab.evaluate(
         f"""async () => {{ {code} {MODEL}
           render({{ model, el }});

@@ -2,10 +2,14 @@
 // lines, and the time cursor's label. A `plot` has left, right, top and bottom in pixels and the
 // scales x and y (scales.js); labels are [value, text].
 
-const NAME_LINE = 15; // pixels between neighbouring names
+import { css } from "./colors.js";
+import { clamp } from "./numbers.js";
+import { fit } from "./text.js";
+
+export const NAME_LINE = 15; // pixels between neighbouring names
 const CURSOR_LABEL = 18; // pixels of height
 
-function linesAcross(ctx, colors, plot, labels) {
+export function linesAcross(ctx, colors, plot, labels) {
   ctx.strokeStyle = css(colors.line);
   ctx.fillStyle = css(colors.faint);
   ctx.lineWidth = 1;
@@ -22,7 +26,7 @@ function linesAcross(ctx, colors, plot, labels) {
 }
 
 // `from`, `to`: pixels that labels stay between; `taken`: [from, to] that they keep clear of.
-function axisBelow(ctx, colors, plot, labels, from, to, taken = null) {
+export function axisBelow(ctx, colors, plot, labels, from, to, taken = null) {
   const y = plot.bottom;
   ctx.strokeStyle = css(colors.idle);
   ctx.fillStyle = css(colors.faint);
@@ -46,7 +50,7 @@ function axisBelow(ctx, colors, plot, labels, from, to, taken = null) {
 }
 
 // `named`: {text, y, color, bold} each; moved apart, cut to `room` pixels right of the plot.
-function namesAtEnds(ctx, colors, plot, named, room) {
+export function namesAtEnds(ctx, colors, plot, named, room) {
   const sorted = [...named].sort((a, b) => a.y - b.y);
   const heights = spreadOut(sorted.map(({ y }) => y), NAME_LINE, plot.top, plot.bottom);
   sorted.forEach(({ text, color, bold }, i) => {
@@ -58,7 +62,7 @@ function namesAtEnds(ctx, colors, plot, named, room) {
 }
 
 // Sorted heights moved as little as needed so that neighbours stand `apart`, within bounds.
-function spreadOut(heights, apart, low, high) {
+export function spreadOut(heights, apart, low, high) {
   const placed = heights.map((y) => clamp(y, low, high));
   for (let i = 1; i < placed.length; i++) placed[i] = Math.max(placed[i], placed[i - 1] + apart);
   for (let i = placed.length - 1; i >= 0; i--) {
@@ -68,13 +72,13 @@ function spreadOut(heights, apart, low, high) {
 }
 
 // Where the label of a cursor at `x` stands: its middle and half its width.
-function cursorLabel(ctx, text, x, left, right) {
+export function cursorLabel(ctx, text, x, left, right) {
   const half = ctx.measureText(text).width / 2 + 6;
   return { text, half, at: clamp(x, left + half - 6, right - half + 6) };
 }
 
 // The time cursor: a line from `top` to an axis at `bottom`, its moment on a label below.
-function drawCursor(ctx, colors, label, x, top, bottom) {
+export function drawCursor(ctx, colors, label, x, top, bottom) {
   ctx.fillStyle = css(colors.ink);
   ctx.fillRect(Math.round(x) - 1, top, 2, bottom - top + 5);
   ctx.beginPath();

@@ -1,5 +1,5 @@
 // Hovering a lane lights its owner up everywhere; a click pins it.
-function laneChooser(stage, timeline) {
+export function laneChooser(stage, timeline) {
   let pinned = "", over = "";
   const nameOf = (lane) => (lane >= 0 && timeline().known(lane) ? stage.frame.names[timeline().at(lane)] : "");
   return {

@@ -1,7 +1,7 @@
 """Canvas views in every host: one ES module each, fed packed frames.
 
-The same module text (the shared scripts, then the view's own, `draw.js` last) runs in a Panel page,
-in a notebook through anywidget, and in a static page that replays a run. In come frames of a fold;
+The same module text (a view's `draw.js` with all it imports) runs in a Panel page, in a notebook
+through anywidget, and in a static page that replays a run. In come frames of a fold;
 out go choices of an owner and of a moment.
 """
 
@@ -15,22 +15,9 @@ import param
 
 from engine.core.errors import BadInput
 from widgets.canvas.packing import pack
+from widgets.page.bundle import bundle
 from widgets.theme import FONT, hues, scheme, wrong
 
-SHARED = (
-    "common.js",
-    "stage_style.js",
-    "stage.js",
-    "height.js",
-    "svg_context.js",
-    "snapshot.js",
-    "scales.js",
-    "axes.js",
-    "timeline.js",
-    "token_text.js",
-    "reading.js",
-    "chooser.js",
-)
 TRAITS = {  # what host and browser share: its type in Panel, its type in notebooks, its default
     "frame": ("Bytes", "Bytes", b""),
     "cursor": ("Number", "Float", 0.0),
@@ -52,15 +39,18 @@ Figures = list[list[str]]  # [what it is, figure] each
 Reduce = Callable[[Frame, dict[str, Any]], Frame]  # frame, what the browser shows -> what to send
 
 
-@cache
+def script_of(view: str) -> Path:
+    """The script that draws a view. Raises BadInput where it has none."""
+    widgets = Path(__file__).parents[1]
+    path = (widgets / "chart" if view == "chart" else widgets / "views" / view) / "draw.js"
+    if not path.is_file():
+        raise BadInput(f"view {view!r}: not drawn on a canvas (no draw.js)")
+    return path
+
+
 def source(view: str) -> str:
     """The ES module of a canvas view. Raises BadInput where it has none."""
-    here = Path(__file__).parent
-    folder = here.parent / ("chart" if view == "chart" else f"views/{view}")
-    own = sorted(folder.glob("*.js"), key=lambda path: (path.name == "draw.js", path.name))
-    if not own or own[-1].name != "draw.js":
-        raise BadInput(f"view {view!r}: not drawn on a canvas (no draw.js)")
-    return "\n".join(path.read_text() for path in [here / name for name in SHARED] + own)
+    return bundle(script_of(view))
 
 
 def settings(height: int = HEIGHT) -> dict[str, Any]:

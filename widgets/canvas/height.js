@@ -1,6 +1,11 @@
 // How high a view is: what a person dragged it to, else what its content wishes, else the host's.
 
-const LEAST_HEIGHT = 180, MOST_HEIGHT = 2400, KEY_STEP = 24;
+import { make } from "../page/nodes.js";
+import { clamp } from "./numbers.js";
+
+const LEAST_HEIGHT = 180;
+const MOST_HEIGHT = 2400;
+const KEY_STEP = 24;
 
 // The height kept for a view of this page; where the browser keeps nothing, only until it reloads.
 function keptHeight(name, height) {
@@ -12,7 +17,7 @@ function keptHeight(name, height) {
   return height || 0;
 }
 
-class Height {
+export class Height {
   // `usual`: the height without a wish. A handle at the lower edge of `root` moves it, and `changed`
   // hears of it: without it the root itself is made as high.
   constructor(root, name, usual, changed = null) {

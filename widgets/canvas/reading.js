@@ -1,6 +1,16 @@
 // The lane that is read: its text up to a moment, wrapped, at the foot of a view.
 
-const LINE = 22, LINES = 3, READ_HEAD = 26, RECENT = 500;
+import { css, mix } from "./colors.js";
+import { grouped, seconds } from "./numbers.js";
+import { fit } from "./text.js";
+import { textured } from "./texture.js";
+import { GAP } from "./timeline.js";
+import { surety } from "./token_text.js";
+
+export const LINE = 22;
+export const LINES = 3;
+export const READ_HEAD = 26;
+const RECENT = 500;
 
 // Lines of [token, x, width] pieces, each at most `room` wide.
 function wrap(ctx, tokens, list, room) {
@@ -24,7 +34,7 @@ function wrap(ctx, tokens, list, room) {
 }
 
 // `tokens` may be others than the frame's; `at`: {lane, hovered (a token or -1), until (seconds)}.
-function drawReading(ctx, timeline, tokens, at, top) {
+export function drawReading(ctx, timeline, tokens, at, top) {
   const { stage } = timeline, { colors } = stage, { lane, hovered, until } = at;
   ctx.fillStyle = css(colors.line);
   ctx.fillRect(0, top, timeline.width - GAP, 1);

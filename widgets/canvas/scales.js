@@ -1,16 +1,18 @@
 // Axes of curves: from values to pixels, and which round values carry a label.
 
+import { grouped, ticks, worded } from "./numbers.js";
+
 const UNITS = ["s", "B", "B/s", "FLOP", "FLOP/s", "%", "W", "J"];
 
 // "time (s)" as its words and its unit; the unit moves to the numbers where they can carry it.
-function axisLabel(text) {
+export function axisLabel(text) {
   const found = /^(.*?)\s*\(([^()]*)\)$/.exec(text || "");
   if (!found || !UNITS.includes(found[2])) return { text: text || "", unit: "" };
   return { text: found[1], unit: found[2] };
 }
 
 // Pixels from `a` to `b` for values from `low` to `high`.
-class Scale {
+export class Scale {
   constructor(low, high, log, a, b, unit) {
     Object.assign(this, { low, high, log, a, b, unit });
     this.from = log ? Math.log(low) : low;
@@ -55,7 +57,7 @@ class Scale {
 }
 
 // The ends of an axis that shows all of `values`.
-function ends(values, log, zero) {
+export function ends(values, log, zero) {
   let low = Infinity, high = -Infinity;
   for (const value of values) {
     if (!Number.isFinite(value) || (log && value <= 0)) continue;
@@ -71,6 +73,6 @@ function ends(values, log, zero) {
   return [start === 0 && zero ? 0 : start - room, high + room];
 }
 
-function powersOfTwo(values) {
+export function powersOfTwo(values) {
   return values.length > 0 && values.every((v) => v > 0 && Number.isInteger(Math.log2(v)));
 }

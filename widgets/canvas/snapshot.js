@@ -1,12 +1,17 @@
 // What a view shows, title and figures included, as one picture.
 
+import { css } from "./colors.js";
+import { make } from "../page/nodes.js";
+import { SvgContext, element, escaped, short } from "./svg_context.js";
+import { fit } from "./text.js";
+
 const TEXTS = ".pw-title,.pw-chip,.pw-label,.pw-value,.pw-legend span,.pw-said,.pw-text";
 
-function savePicture(stage) {
+export function savePicture(stage) {
   picture(stage, 2).toBlob((blob) => saveFile(blob, `${stage.name}.png`));
 }
 
-function saveDrawing(stage) {
+export function saveDrawing(stage) {
   saveFile(new Blob([svgOf(stage)], { type: "image/svg+xml" }), `${stage.name}.svg`);
 }
 

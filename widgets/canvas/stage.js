@@ -1,11 +1,19 @@
 // The frame around every canvas view: title, figures, tools, menu, tip, and canvases that redraw
 // once per animation frame. Text from a run only ever goes into textContent or fillText.
 
+import { css, palette } from "./colors.js";
+import { unpack } from "./frames.js";
+import { Height } from "./height.js";
+import { make } from "../page/nodes.js";
+import { clamp } from "./numbers.js";
+import { saveDrawing, savePicture } from "./snapshot.js";
+import { STYLE } from "./stage_style.js";
+
 const SCRUBBED = 1000; // milliseconds a cursor that a person moved waits for the host's to follow
 
 const UNSEEN = 80; // milliseconds between pictures of a view that is scrolled out of sight
 
-class Stage {
+export class Stage {
   // `name` names saved pictures. Set `onFrame` and `onTheme`; surfaces redraw by themselves.
   constructor(el, model, name, title) {
     this.model = model;

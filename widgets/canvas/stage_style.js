@@ -1,6 +1,6 @@
-// How the frame around a canvas view looks, and the one way nodes are made.
+// How the frame around a canvas view looks.
 
-const STYLE = `
+export const STYLE = `
 .pw{position:relative;display:flex;flex-direction:column;box-sizing:border-box;overflow:hidden;
  background:var(--paper);color:var(--ink);font:13px/1.4 var(--font);padding:14px 16px 10px;
  font-variant-numeric:tabular-nums;border-radius:6px}
@@ -65,11 +65,3 @@ const STYLE = `
  font-size:12px;line-height:17px;box-shadow:0 2px 10px rgba(0,0,0,.2);overflow-wrap:anywhere}
 .pw-tip div:first-child{font-weight:600}
 .pw-tip div+div{color:var(--faint)}`;
-
-function make(tag, className, parent, text = "") {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text) node.textContent = text;
-  if (parent) parent.appendChild(node);
-  return node;
-}

@@ -1,26 +1,28 @@
 // A drawing context that writes SVG: what a view draws on its canvas, as vectors, by the same code.
 // Only what the views use of a 2D context is here. Numbers keep one decimal, colours are grouped.
 
+import { css } from "./colors.js";
+
 const MOST_BOXES = 200000; // of an image; beyond that it stays an image
 
-function escaped(text) {
+export function escaped(text) {
   return String(text).replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
     .replace(/[^\t\n\r\u0020-\ud7ff\ue000-\u{10ffff}]/gu, "\ufffd"); // what XML cannot hold
 }
 
 // An element as text; its end is put together, as this script must not hold one whole.
-function element(name, attributes, inner = "") {
+export function element(name, attributes, inner = "") {
   return `<${name} ${attributes}>${inner}<${"/"}${name}>`;
 }
 
 const GROUP_END = `<${"/"}g>`;
-const short = (value) => String(Math.round(value * 10) / 10);
+export const short = (value) => String(Math.round(value * 10) / 10);
 const FRESH = {
   fillStyle: "#000", strokeStyle: "#000", lineWidth: 1, font: "12px sans-serif", textAlign: "left",
   textBaseline: "alphabetic", globalAlpha: 1, lineJoin: "miter", lineCap: "butt",
 };
 
-class SvgContext {
+export class SvgContext {
   constructor(width, height, prefix) {
     Object.assign(this, FRESH, { width, height, prefix, isRecording: true });
     this.parts = [];

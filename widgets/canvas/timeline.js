@@ -3,16 +3,27 @@
 // Lanes whose frame has no `hue` are named without a swatch; `depth` indents names.
 // A view with a `scale` of its own counts something else than seconds along the axis.
 
-const NAMES = 84, TIME_AXIS = 24, GAP = 8, INSET = 8, DEEPEST_INSET = 4;
+import { axisBelow, cursorLabel, drawCursor } from "./axes.js";
+import { css, mix } from "./colors.js";
+import { make } from "../page/nodes.js";
+import { clamp, seconds, timeTicks } from "./numbers.js";
+import { fit } from "./text.js";
+import { textured } from "./texture.js";
+
+export const NAMES = 84;
+export const TIME_AXIS = 24;
+export const GAP = 8;
+const INSET = 8;
+const DEEPEST_INSET = 4;
 
 // Seconds along the axis. `at` turns seconds into what is counted, `time` turns it back; `fades`:
 // what lies right of the cursor has not happened yet; `least`: what the closest zoom shows.
-const TIME_SCALE = {
+export const TIME_SCALE = {
   name: "time", fades: true, least: 0, at: (time) => time, time: (x) => x, ticks: timeTicks, word: seconds,
   end: (frame, reach) => Math.max(frame.now, reach),
 };
 
-class Timeline {
+export class Timeline {
   // `view`: {head, foot, left, pitch: [least, most], draw(ctx, timeline), hover(spot, event), click(spot)}
   constructor(stage, area, view) {
     Object.assign(this, { stage, view, run: "", end: 0, first: 0, held: false, zoom: null, near: null, whole: false });

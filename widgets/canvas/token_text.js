@@ -1,14 +1,16 @@
 // Tokens of a frame: their texts, cut from one array of bytes, and how sure the model was of each.
 
-const DECODER = new TextDecoder();
+import { css } from "./colors.js";
+
+export const DECODER = new TextDecoder();
 
 // What fits in one line: line breaks and tabs as signs, control characters as dots.
-function readable(text) {
+export function readable(text) {
   return text.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/\p{Cc}/gu, "·");
 }
 
 // Texts, and the time of each token's follower in its lane, of one frame.
-class Tokens {
+export class Tokens {
   constructor(frame) {
     this.frame = frame;
     this.texts = new Array(frame.token_lane.length);
@@ -33,11 +35,11 @@ class Tokens {
 }
 
 // How strongly a token is coloured: its probability.
-function surety(logprob) {
+export function surety(logprob) {
   return 0.16 + 0.84 * Math.exp(Math.min(0, logprob)) ** 0.7;
 }
 
-function outlineToken(ctx, colors, x, y, width, high) {
+export function outlineToken(ctx, colors, x, y, width, high) {
   ctx.strokeStyle = css(colors.ink);
   ctx.lineWidth = 2;
   ctx.strokeRect(x - 1.5, y - high / 2 - 1.5, width + 3, high + 3);

@@ -1,8 +1,18 @@
 // Charts: the plots of a picture (widgets/chart/picture.py) under or beside one another. Lines are drawn
 // anew only where they changed; the cursor and what the pointer reads lie on a canvas above them.
 
-const PLOT_FOOT = 27, APART = 24, NARROW = 230; // pixels: axis below, between plots, the least width
-const TIME = "time";
+import { axisBelow, cursorLabel, drawCursor } from "../canvas/axes.js";
+import { css } from "../canvas/colors.js";
+import { make } from "../page/nodes.js";
+import { clamp, seconds, timeTicks, worded } from "../canvas/numbers.js";
+import { Stage } from "../canvas/stage.js";
+import { NAME_ROOM, Plot, READ_ROOM } from "./plot.js";
+import { TIME, chartKey, pointerActs, zoomKey } from "./pointer.js";
+
+// pixels: axis below, between plots, the least width
+const PLOT_FOOT = 27;
+const APART = 24;
+const NARROW = 230;
 
 function render({ model, el }) {
   const { name, question } = model.get("options");
@@ -149,8 +159,5 @@ class Chart {
 
   showAll() { for (const key of [...this.zooms.keys()]) this.zoom(key, null); }
 }
-
-// Plots over time are zoomed together, any other by itself.
-function zoomKey(plot) { return plot.spec.timed ? TIME : plot.place; }
 
 export default { render };

@@ -1,10 +1,19 @@
 // One plot of a picture (widgets/chart/picture.py): its axes, lines, limits and readings, and the names at
 // the ends of its lines.
 
-const PLOT_HEAD = 21, PLOT_LEFT = 52, NAME_ROOM = 0.3, READ_ROOM = 62;
+import { NAME_LINE, linesAcross, namesAtEnds, spreadOut } from "../canvas/axes.js";
+import { css, mix } from "../canvas/colors.js";
+import { countBelow, worded } from "../canvas/numbers.js";
+import { Scale } from "../canvas/scales.js";
+import { fit } from "../canvas/text.js";
+
+const PLOT_HEAD = 21;
+const PLOT_LEFT = 52;
+export const NAME_ROOM = 0.3;
+export const READ_ROOM = 62;
 const SIDE = 0.58; // of the width: texts of points further right stand on their left
 
-class Plot {
+export class Plot {
   constructor(stage, spec, place) {
     Object.assign(this, { stage, spec, place });
     const { frame } = stage, part = (values, { first, count }) => values.subarray(first, first + count);

@@ -1,9 +1,14 @@
 // What a person does on a chart: read, choose an owner, seek, zoom along x by dragging or by keys.
 
-const MOST_READ = 10; // lines of a reading; with more, those of the plot under the pointer
-const STEADY = 4, LEAST_BAND = 6; // pixels a press may wander as a click, and of a band to zoom into
+import { clamp, seconds, worded } from "../canvas/numbers.js";
 
-function pointerActs(chart) {
+const MOST_READ = 10; // lines of a reading; with more, those of the plot under the pointer
+// pixels a press may wander as a click, and of a band to zoom into
+const STEADY = 4;
+const LEAST_BAND = 6;
+export const TIME = "time";
+
+export function pointerActs(chart) {
   const { stage } = chart;
   let press = null, pinned = "";
   const leave = (event) => {
@@ -81,7 +86,7 @@ function ownerWords(plot, place) {
 }
 
 // Plus and minus zoom about the middle, arrows move along what is zoomed, 0 shows all.
-function chartKey(chart, event) {
+export function chartKey(chart, event) {
   const plot = chart.laid[0];
   if (!plot) return;
   const { from, to, spec: { right } } = plot, span = to - from, key = zoomKey(plot);
@@ -101,3 +106,6 @@ function chartKey(chart, event) {
   event.stopPropagation();
   acts[event.key]();
 }
+
+// Plots over time are zoomed together, any other by itself.
+export function zoomKey(plot) { return plot.spec.timed ? TIME : plot.place; }

@@ -13,6 +13,7 @@ from engine.core.file import save
 from engine.core.log import Log
 from widgets.export.export import page
 from widgets.knobs.knobs import colours
+from widgets.page.bundle import bundle
 from widgets.page.component import Component
 
 File = tuple[str, str, Callable[[], bytes]]  # words of its button, name, what makes it
@@ -32,7 +33,7 @@ def trace(log: Log) -> bytes:
 class Downloads(Component):
     """The buttons in the browser. `wanted` says which was pressed; `made` is its file."""
 
-    _esm = Path(__file__).with_suffix(".js").read_text()
+    _esm = bundle(Path(__file__).with_suffix(".js"))
 
     names = param.List(default=[])
     wanted = param.Dict(default={})

@@ -14,8 +14,8 @@ from engine.core.errors import BadInput
 from engine.core.log import Log
 from widgets import theme
 from widgets.export.replay import static_view
+from widgets.page.bundle import bundle
 from widgets.stage.figures import flat, measures
-from widgets.stage.transport import script
 from widgets.view import view
 
 POLICY = (
@@ -34,8 +34,7 @@ def page(log: Log, names: Sequence[str], *, title: str = "", dark: bool = False)
     for field, value in vars(theme.scheme(dark)).items():
         style = style.replace(f"var(--{field})", value)
     style = style.replace("var(--font)", theme.FONT).replace("var(--hue)", theme.hues(dark)[0])
-    seconds = script().split("function speedName", 1)[0].replace("export function", "function")
-    bar = (here / "replay_page.js").read_text()
+    bar = bundle(here / "replay_page.js")
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -46,7 +45,7 @@ def page(log: Log, names: Sequence[str], *, title: str = "", dark: bool = False)
         f'<footer><button id="play" type="button">Play</button>'
         f'<input id="time" type="range" min="0" step="any" aria-label="Moment of the run">'
         f'<span id="clock"></span></footer>\n'
-        f'<script type="module">{seconds}\n{bar}\ntimeBar({json.dumps(log.duration)})</script>\n'
+        f'<script type="module">{bar}\ntimeBar({json.dumps(log.duration)})</script>\n'
         f"</body></html>\n"
     )
 

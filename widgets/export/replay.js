@@ -1,6 +1,10 @@
 // A view without a server: a model that the ES module cannot tell from a host's, and a slider.
 // Views on one page share the time cursor and the chosen owner through events on the document.
 
+import { css, palette } from "../canvas/colors.js";
+import { make } from "../page/nodes.js";
+import { clamp, countBelow, seconds } from "../canvas/numbers.js";
+
 class StillModel {
   constructor(values) {
     this.values = values;
@@ -42,7 +46,7 @@ function undoDifferences(data, sizes, bodies) {
   return frames;
 }
 
-async function replay(drawing, place, payload) {
+export async function replay(drawing, place, payload) {
   const host = document.getElementById(place);
   const preferred = matchMedia("(prefers-color-scheme: dark)");
   const frames = undoDifferences(await inflate(payload.data), payload.sizes, payload.bodies);

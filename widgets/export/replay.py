@@ -5,6 +5,8 @@ import gzip
 import json
 import zlib
 from bisect import bisect_right
+from functools import cache
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,10 @@ import numpy as np
 
 from engine.core.errors import BadInput
 from engine.core.log import Log
-from widgets.canvas.drawing import EXPORT, HEIGHT, CanvasDrawing, Figures, settings, source
+from widgets.canvas.drawing import HEIGHT, CanvasDrawing, Figures, script_of, settings
 from widgets.canvas.packing import body, pack
 from widgets.fold import History
+from widgets.page.bundle import bundled
 from widgets.view import View
 
 KEYFRAMES = 200  # moments a static page keeps of a view that changes with its cursor
@@ -55,11 +58,18 @@ def static_html(
         "bar": bar,
     }
     place = f"view-{view}-{zlib.crc32(data):08x}"
-    script = source(view).replace(EXPORT, "const drawing =")
-    replay = (Path(__file__).parent / "replay.js").read_text()
     call = f"replay(drawing, {json.dumps(place)}, {json.dumps(payload)});"
-    text = f"{script}\n{replay}\n{call}".replace("</", "<\\/")
+    text = f"{replaying(view)}\n{call}".replace("</", "<\\/")
     return f'<div id="{place}"></div>\n<script type="module">\n{text}\n</script>\n'
+
+
+@cache
+def replaying(view: str) -> str:
+    """The script that draws the view as `drawing`, and what replays it in a page: `replay`."""
+    here = Path(__file__).parent
+    drawing = Path(relpath(script_of(view), here)).as_posix()
+    imports = f'import drawing from "{drawing}";\nimport {{ replay }} from "./replay.js";\n'
+    return bundled(imports, here)
 
 
 def _differences(frames: list[bytes], bodies: list[int]) -> bytes:

@@ -1,3 +1,5 @@
+import { worded } from "../canvas/numbers.js"
+
 // The one time bar of a self-contained page: moves every view through an event on the document.
 function timeBar(duration) {
   const slider = document.querySelector("#time"), play = document.querySelector("#play")
@@ -6,7 +8,7 @@ function timeBar(duration) {
   const show = (time, tell) => {
     now = Math.min(Math.max(0, time), duration)
     slider.value = now
-    clock.textContent = `${seconds(now)} of ${seconds(duration)}`
+    clock.textContent = `${worded(now, "s")} of ${worded(duration, "s")}`
     if (tell) document.dispatchEvent(new CustomEvent("workbench-cursor", { detail: now }))
   }
   const stop = () => {

@@ -2,6 +2,9 @@
 // `layout` says which rows there are, `shown` what each stands at; what a person does goes out as
 // `turned` {path, field | place} or {do}. Text only ever goes into textContent and values.
 
+import { copied } from "../page/clipboard.js";
+import { make } from "../page/nodes.js";
+
 const LOOK = `
 .knobs { font: 14px/1.4 var(--font); color: var(--ink); display: grid; gap: 2px; }
 .knobs label { display: block; } .knobs .name { display: flex; justify-content: space-between; gap: 6px; }
@@ -28,22 +31,9 @@ const LOOK = `
   border: 1px solid var(--line); border-radius: 6px; padding: 5px 10px; }
 .knobs button:hover { background: var(--raised); }`;
 
-// Whoever may not use the clipboard (a frame, a page without TLS) gets the old way.
-async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    const area = node("textarea", document.body);
-    area.value = text;
-    area.select();
-    document.execCommand("copy");
-    area.remove();
-  }
-}
-
 // One control: its node, and `show({field, place})`. `tell` hears {field} or {place}.
 function controlOf(facts, tell) {
-  const row = node("div", null, "row");
+  const row = make("div", "row");
   row.style.paddingLeft = `${14 * facts.depth}px`;
   const named = (input, name = facts.label) => {
     input.setAttribute("aria-label", name);
@@ -51,13 +41,13 @@ function controlOf(facts, tell) {
     return input;
   };
   const head = (parent) => {
-    const name = node("div", parent, "name");
-    node("span", name, "", facts.label);
-    if (facts.doc) node("span", name, "why", "?").title = facts.doc;
+    const name = make("div", "name", parent);
+    make("span", "", name, facts.label);
+    if (facts.doc) make("span", "why", name, "?").title = facts.doc;
     return name;
   };
   if (facts.kind === "switch") {
-    const label = node("label", row), name = head(label), box = node("input");
+    const label = make("label", "", row), name = head(label), box = make("input");
     box.type = "checkbox";
     name.firstChild.prepend(named(box));
     box.onchange = () => tell({ field: box.checked });
@@ -65,14 +55,14 @@ function controlOf(facts, tell) {
   }
   head(row);
   if (facts.kind === "choice") {
-    const list = named(node("select", row));
+    const list = named(make("select", "", row));
     for (const choice of facts.choices) list.append(new Option(choice, choice));
     list.onchange = () => tell({ field: list.value });
     return { row, show: ({ field }) => { list.value = field; } };
   }
-  const line = facts.kind === "slider" ? node("div", row, "both") : row;
-  const slider = facts.kind === "slider" ? named(node("input", line)) : null;
-  const field = named(node("input", line), slider ? `${facts.label}: value` : facts.label);
+  const line = facts.kind === "slider" ? make("div", "both", row) : row;
+  const slider = facts.kind === "slider" ? named(make("input", "", line)) : null;
+  const field = named(make("input", "", line), slider ? `${facts.label}: value` : facts.label);
   field.type = "text";
   field.autocomplete = "off";
   let typing = false;
@@ -97,9 +87,9 @@ function controlOf(facts, tell) {
 }
 
 function render({ model, el }) {
-  node("style", el).textContent = LOOK;
-  const root = node("div", el, "knobs"), rows = node("div", root);
-  const says = node("div", root, "says"), acts = node("div", root, "acts");
+  make("style", "", el).textContent = LOOK;
+  const root = make("div", "knobs", el), rows = make("div", "", root);
+  const says = make("div", "says", root), acts = make("div", "acts", root);
   says.setAttribute("role", "alert");
   const controls = new Map(), folds = new Map();
   let count = 0;
@@ -108,10 +98,10 @@ function render({ model, el }) {
     model.save_changes();
   };
   for (const [text, what] of [["Reset", "reset"], ["Randomise", "randomise"]]) {
-    node("button", acts, "", text).onclick = () => tell({ do: what });
+    make("button", "", acts, text).onclick = () => tell({ do: what });
   }
   for (const [text, of] of [["Copy as CLI", "cli"], ["Copy as Python", "python"]]) {
-    const button = node("button", acts, "", text);
+    const button = make("button", "", acts, text);
     button.onclick = async () => {
       await copied(model.get(of));
       button.textContent = "copied";
@@ -122,9 +112,9 @@ function render({ model, el }) {
 
   const fold = (group) => {
     if (!folds.has(group)) {
-      const made = node("details");
-      node("summary", made, "", group);
-      folds.set(group, { made, inside: node("div", made) });
+      const made = make("details");
+      make("summary", "", made, group);
+      folds.set(group, { made, inside: make("div", "", made) });
     }
     return folds.get(group);
   };

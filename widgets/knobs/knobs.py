@@ -20,7 +20,8 @@ from engine.core.errors import BadInput
 from widgets import theme
 from widgets.knobs.config_text import as_cli, as_python
 from widgets.knobs.controls import Control
-from widgets.page.component import Component, with_nodes
+from widgets.page.bundle import bundle
+from widgets.page.component import Component
 from widgets.page.together import together
 
 DEBOUNCE = 60  # milliseconds: turns closer together become one config
@@ -31,7 +32,7 @@ NEAR = 8.0  # chance stays within this factor where a range is wider
 class KnobPanel(Component):
     """The panel in the browser. Knows nothing; `turned` says what a person did."""
 
-    _esm = with_nodes(Path(__file__))
+    _esm = bundle(Path(__file__).with_suffix(".js"))
 
     layout = param.List(default=[])  # {group, knobs: facts of the controls in it}
     shown = param.Dict(default={})  # path -> {field, place} that the control stands at

@@ -1,6 +1,5 @@
 """A component of a page drawn by an ES module of our own: what all of them have in common."""
 
-from pathlib import Path
 from typing import Any
 
 import panel as pn
@@ -8,11 +7,6 @@ from panel.custom import AnyWidgetComponent
 from param.parameterized import discard_events
 
 from widgets.page.together import together
-
-
-def with_nodes(path: Path) -> str:
-    """The ES module beside the Python file `path`, with `node`, which makes elements of a page."""
-    return Path(__file__).with_name("node.js").read_text() + path.with_suffix(".js").read_text()
 
 
 class Component(AnyWidgetComponent):
@@ -25,7 +19,7 @@ class Component(AnyWidgetComponent):
 
     @classmethod
     def _process_importmap(cls) -> dict[str, Any]:
-        """Nothing: our modules import nothing."""
+        """Nothing: what our modules import is bundled with them."""
         return {}
 
     @classmethod

@@ -2,7 +2,8 @@
 // time, duration, playing, speed, follow, live, paused, modelled, steps, work, is_dark, options; what
 // a person does goes out as `command` {do, …}.
 
-const SIZES = [[1e-9, "ns"], [1e-6, "µs"], [1e-3, "ms"], [1, "s"], [60, "min"]]
+import { worded } from "../canvas/numbers.js"
+
 const SPEEDS = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000]
 const ANSWER = 400 // milliseconds the host may take before it is asked again
 const ICONS = {
@@ -14,25 +15,13 @@ const ICONS = {
   live: "M12 7a5 5 0 1 0 0 10 5 5 0 0 0 0-10z",
 }
 
-// At most three significant digits and a unit that fits: `theme.figure(value, "s")`.
-export function seconds(value) {
-  if (value === null || !isFinite(value)) return "–"
-  if (value === 0) return "0 s"
-  let [size, name] = SIZES[0]
-  for (const [s, n] of SIZES) if (Math.abs(value) >= s * 0.9995) [size, name] = [s, n]
-  const scaled = value / size
-  if (Math.abs(scaled) >= 100) return `${scaled.toFixed(0)} ${name}`
-  const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(scaled))))
-  return `${Number(scaled.toFixed(Math.min(digits, 6)))} ${name}`
-}
-
 function speedName(speed, modelled) {
   if (speed === 1) return modelled ? "1× the modelled clock" : "real time"
   return speed > 1 ? `${speed}× faster` : `${Math.round(1 / speed)}× slower`
 }
 
 // The time `by` steps from `now`: `stepped` of transport.py.
-export function stepped(steps, now, by, stop) {
+function stepped(steps, now, by, stop) {
   let low = 0, high = steps.length
   while (low < high) {
     const middle = (low + high) >> 1
@@ -217,7 +206,7 @@ function render({ model, el }) {
 
   // Written only where it differs: the page lays itself out anew after every word.
   function label(time) {
-    const now = seconds(time), all = `of ${seconds(model.get("duration"))}`
+    const now = worded(time, "s"), all = `of ${worded(model.get("duration"), "s")}`
     if (moment.textContent !== `${now} `) {
       moment.textContent = `${now} `
       scrub.setAttribute("aria-valuetext", now)

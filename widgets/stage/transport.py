@@ -9,7 +9,6 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import param
 
 from engine.core.run import Run
 from widgets import theme
+from widgets.page.bundle import bundle
 from widgets.page.component import Component
 from widgets.page.together import together
 
@@ -66,12 +66,6 @@ class Cursor(param.Parameterized):
         self.speed = min(SPEEDS, key=lambda speed: abs(math.log(speed / wanted)))
 
 
-@cache
-def script() -> str:
-    """The ES module of the bar."""
-    return Path(__file__).with_suffix(".js").read_text()
-
-
 def colours() -> dict[str, dict[str, str]]:
     """The neutrals, the accent and the font of both themes, as the bar's style wants them."""
     both = {}
@@ -83,7 +77,7 @@ def colours() -> dict[str, dict[str, str]]:
 class TransportBar(Component):
     """The bar in the browser. Knows nothing; `command` says what a person did."""
 
-    _esm = script()
+    _esm = bundle(Path(__file__).with_suffix(".js"))
 
     time = param.Number(default=0.0)
     duration = param.Number(default=0.0)

@@ -1,6 +1,8 @@
 // A row of buttons: `labels` names them, the first `framed` of them have a frame. Which was pressed
 // goes out as `pressed` {place, count}. `note` {text, link, address} stands after the last.
 
+import { make } from "../../widgets/page/nodes.js";
+
 const LOOK = `
 .actions { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; }
 .actions button { font: 500 12.5px/1.75 var(--wb-font); color: var(--wb-accent); cursor: pointer;
@@ -14,25 +16,25 @@ const LOOK = `
 .actions a:hover { text-decoration: underline; }`;
 
 function render({ model, el }) {
-  node("style", el).textContent = LOOK;
-  const row = node("div", el, "actions");
+  make("style", "", el).textContent = LOOK;
+  const row = make("div", "actions", el);
   let count = 0;
   model.get("labels").forEach((label, place) => {
-    const made = node("button", row, place < model.get("framed") ? "framed" : "", label);
+    const made = make("button", place < model.get("framed") ? "framed" : "", row, label);
     made.type = "button";
     made.onclick = () => {
       model.set("pressed", { place, count: ++count });
       model.save_changes();
     };
   });
-  const note = node("span", row, "note");
+  const note = make("span", "note", row);
   note.setAttribute("role", "status");
   const show = () => {
     const said = model.get("note");
     note.replaceChildren();
     if (!said.text) return;
     note.append(`${said.text} · `);
-    node("a", note, "", said.link).href = said.address;
+    make("a", "", note, said.link).href = said.address;
   };
   model.on("change:note", show);
   show();

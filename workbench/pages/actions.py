@@ -9,14 +9,15 @@ from typing import Any
 
 import param
 
-from widgets.page.component import Component, with_nodes
+from widgets.page.bundle import bundle
+from widgets.page.component import Component
 from workbench.pages.shell import address
 
 
 class ActionRow(Component):
     """The row in the browser. `pressed` says which button was; `note` stands after the last."""
 
-    _esm = with_nodes(Path(__file__))
+    _esm = bundle(Path(__file__).with_suffix(".js"))
 
     labels = param.List(default=[])
     framed = param.Integer(default=0, doc="how many of the first buttons have a frame")

@@ -1,6 +1,9 @@
 // The column of claims: sentence, grade, the paper's figure, ours, and a button to judge again.
 // `cards` says what stands there, `limits` where the model stops being true; what a person asks for
-// goes out as `asked` {id, fast}. `bar`: the paper, what is needed, what came out here. Text only ever goes into textContent.
+// goes out as `asked` {id, fast}. `bar`: the paper, what is needed, what came out here. Text only
+// ever goes into textContent.
+
+import { make } from "../../widgets/page/nodes.js";
 
 const LOOK = `
 .claims { font: 14px/1.45 var(--wb-font); color: var(--wb-ink); }
@@ -40,15 +43,15 @@ function drawBar(el, { marks, low, high }) {
   el.hidden = !marks;
   if (!marks) return;
   const percent = (share) => `${100 * share}%`;
-  node("b", el, "axis");
-  const span = node("i", el);
+  make("b", "axis", el);
+  const span = make("i", "", el);
   span.style.left = percent(low);
   span.style.width = percent(high - low);
   const sorted = [...marks].sort((a, b) => a.at - b.at);
   const rows = marks.length > 2 ? [0, 32] : [32];
   sorted.forEach((mark, place) => {
-    node("b", el, mark.kind).style.left = percent(mark.at);
-    const name = node("span", el, "", mark.text);
+    make("b", mark.kind, el).style.left = percent(mark.at);
+    const name = make("span", "", el, mark.text);
     name.style.top = `${rows[place % rows.length]}px`;
     if (mark.at < 0.5) name.style.left = percent(Math.max(0, mark.at - 0.06));
     else name.style.right = percent(Math.max(0, 1 - mark.at - 0.06));
@@ -56,12 +59,12 @@ function drawBar(el, { marks, low, high }) {
 }
 
 function render({ model, el }) {
-  node("style", el).textContent = LOOK;
-  const root = node("div", el, "claims"), head = node("div", root, "head");
-  const list = node("div", root), limits = node("div", root, "claim");
+  make("style", "", el).textContent = LOOK;
+  const root = make("div", "claims", el), head = make("div", "head", root);
+  const list = make("div", "", root), limits = make("div", "claim", root);
   let count = 0;
   const button = (parent, text, asked) => {
-    const made = node("button", parent, "", text);
+    const made = make("button", "", parent, text);
     made.type = "button";
     made.onclick = () => {
       model.set("asked", { ...asked, count: ++count });
@@ -69,16 +72,16 @@ function render({ model, el }) {
     };
     return made;
   };
-  node("h2", head, "", "Does it hold?");
+  make("h2", "", head, "Does it hold?");
   button(head, "Check all", { id: "", fast: true });
   button(head, "Full size", { id: "", fast: false });
-  node("h2", limits, "", "Where the model stops being true");
-  node("p", limits, "faint", model.get("limits"));
+  make("h2", "", limits, "Where the model stops being true");
+  make("p", "faint", limits, model.get("limits"));
   const known = new Map();
   const made = (id) => {
-    const card = node("div", list, "claim"), top = node("div", card, "top");
-    const found = { text: "", card, verdict: node("span", top), grade: node("span", top),
-      sentence: node("p", card), bar: node("div", card, "bar"), facts: node("dl", card) };
+    const card = make("div", "claim", list), top = make("div", "top", card);
+    const found = { text: "", card, verdict: make("span", "", top), grade: make("span", "", top),
+      sentence: make("p", "", card), bar: make("div", "bar", card), facts: make("dl", "", card) };
     button(card, "Check", { id, fast: true });
     return found;
   };
@@ -98,8 +101,8 @@ function render({ model, el }) {
       drawBar(at.bar, card.bar);
       at.facts.replaceChildren();
       for (const [name, said] of card.facts) {
-        node("dt", at.facts, "", name);
-        node("dd", at.facts, "", said);
+        make("dt", "", at.facts, name);
+        make("dd", "", at.facts, said);
       }
     }
   };

@@ -7,7 +7,8 @@ from typing import Any
 import param
 
 from engine.core.config import Config
-from widgets.page.component import Component, with_nodes
+from widgets.page.bundle import bundle
+from widgets.page.component import Component
 from workbench.claim import GRADES, UNTRIED, Claim
 from workbench.finding import FINDINGS, Finding
 from workbench.pages.verdict_bar import verdict_bar
@@ -61,7 +62,7 @@ def _word(standing: Standing) -> tuple[str, str]:
 class ClaimList(Component):
     """The column in the browser. Knows nothing; `asked` says what a person wants judged."""
 
-    _esm = with_nodes(Path(__file__))
+    _esm = bundle(Path(__file__).with_suffix(".js"))
 
     cards = param.List(default=[])
     limits = param.String(default="")

@@ -1,6 +1,15 @@
 // Curves: small multiples of lines over a quantity that was swept.
 
-const LEAST = 250, BETWEEN = 26; // pixels: the narrowest panel, the gap between panels
+import { NAME_LINE } from "../../canvas/axes.js";
+import { css } from "../../canvas/colors.js";
+import { make } from "../../page/nodes.js";
+import { clamp, grouped, three, worded } from "../../canvas/numbers.js";
+import { Stage } from "../../canvas/stage.js";
+import { CurvePanel, PANEL_FOOT, PANEL_HEAD } from "./panel.js";
+
+// pixels: the narrowest panel, the gap between panels
+const LEAST = 250;
+const BETWEEN = 26;
 const AROUND = 90; // pixels of a view that are not panels
 
 function render({ model, el }) {

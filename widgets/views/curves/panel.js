@@ -1,8 +1,15 @@
 // One panel of curves: its axes, bands, lines, limits, points and the names at their ends.
 
-const PANEL_HEAD = 24, PANEL_FOOT = 38, CLOSE = 9;
+import { axisBelow, linesAcross, namesAtEnds } from "../../canvas/axes.js";
+import { css, mix } from "../../canvas/colors.js";
+import { Scale, axisLabel, ends, powersOfTwo } from "../../canvas/scales.js";
+import { fit } from "../../canvas/text.js";
 
-class CurvePanel {
+export const PANEL_HEAD = 24;
+export const PANEL_FOOT = 38;
+const CLOSE = 9;
+
+export class CurvePanel {
   constructor(stage, spec) {
     this.stage = stage;
     this.spec = spec;

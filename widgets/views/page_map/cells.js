@@ -1,9 +1,12 @@
 // Every page a cell, by memory (a wrapped grid in physical order) or by owner (a row for each).
 // Cells are painted straight into an ImageData, so 20,000 of them cost a few milliseconds.
 
-const FREE = 0, USED = 1, CACHED = 2;
-const GUTTER = 76; // room for owner names, CSS pixels
-const CAPTION = 22; // room for the line above the host pages
+import { mix, pixel } from "../../canvas/colors.js";
+import { NOBODY } from "../../canvas/frames.js";
+import { clamp } from "../../canvas/numbers.js";
+import { marked } from "../../canvas/texture.js";
+import { drawOverCells } from "./marks.js";
+import { CACHED, CAPTION, FREE, GUTTER, USED } from "./states.js";
 
 // Where the cells are: `wide` by `tall` with `gap` between them included, in device pixels.
 function gridLayout(frame, width, height, ratio) {
@@ -60,7 +63,7 @@ function rowsLayout(frame, width, height, ratio, scroll) {
 }
 
 // Colours of one owner in every state, as pixels. `dim`: another owner is chosen.
-function shades(colors, hue, dim) {
+export function shades(colors, hue, dim) {
   const { paper, dark } = colors;
   const strength = dim ? 0.7 : 0;
   const full = mix(hue, paper, strength);
@@ -78,7 +81,7 @@ function shades(colors, hue, dim) {
   };
 }
 
-class Cells {
+export class Cells {
   constructor(stage) {
     this.stage = stage;
     this.arrangement = "memory";

@@ -1,5 +1,16 @@
 // The cache view: cells on the left, icicle and decisions on the right, levels over time below.
 
+import { css, mix, pixel, textOn } from "../../canvas/colors.js";
+import { NOBODY } from "../../canvas/frames.js";
+import { make } from "../../page/nodes.js";
+import { clamp, countBelow, grouped, three } from "../../canvas/numbers.js";
+import { Stage } from "../../canvas/stage.js";
+import { Cells, shades } from "./cells.js";
+import { Levels, showDecisions } from "./levels.js";
+import { pageWords, rowWords } from "./marks.js";
+import { CACHED, FREE, USED } from "./states.js";
+import { Icicle } from "./tree.js";
+
 const LAYOUT = `
 .pw-map{display:grid;height:100%;gap:12px 24px;grid-template-columns:minmax(0,1.65fr) minmax(0,1fr);
  grid-template-rows:minmax(0,1.35fr) minmax(0,1fr) 96px;

@@ -1,8 +1,14 @@
 // Used, cached, free and host pages over time, stacked; and the decisions as sentences.
 
-const LEGEND_WIDTH = 104, LEVEL_AXIS = 18;
+import { css, mix } from "../../canvas/colors.js";
+import { make } from "../../page/nodes.js";
+import { clamp, countBelow, grouped, seconds, timeTicks } from "../../canvas/numbers.js";
+import { hatch } from "../../canvas/texture.js";
 
-class Levels {
+const LEGEND_WIDTH = 104;
+const LEVEL_AXIS = 18;
+
+export class Levels {
   constructor(stage) {
     this.stage = stage;
     this.run = "";
@@ -128,7 +134,7 @@ class Levels {
 }
 
 // Newest first; only what changed is touched.
-function showDecisions(list, decisions, scale) {
+export function showDecisions(list, decisions, scale) {
   while (list.children.length > Math.max(1, decisions.length)) list.lastChild.remove();
   decisions.forEach(([time, , text], i) => {
     const item = list.children[i] || make("li", "", list);

@@ -1,6 +1,13 @@
 // What lies over the cells: counts on shared pages, names of rows, what is hovered, and its words.
 
-function drawOverCells(cells, ctx, width, height) {
+import { css, mix, textOn } from "../../canvas/colors.js";
+import { NOBODY } from "../../canvas/frames.js";
+import { grouped, three } from "../../canvas/numbers.js";
+import { fit } from "../../canvas/text.js";
+import { textured } from "../../canvas/texture.js";
+import { CACHED, CAPTION, GUTTER } from "./states.js";
+
+export function drawOverCells(cells, ctx, width, height) {
   const { layout } = cells, { colors } = cells.stage;
   drawCounts(cells, ctx);
   ctx.textAlign = "left";
@@ -103,7 +110,7 @@ function drawLit(cells, ctx) {
 }
 
 // Everything there is to say about a page, as lines for the tip.
-function pageWords(frame, page, byMass) {
+export function pageWords(frame, page, byMass) {
   const held = [];
   for (let row = 0; row < frame.row_owner.length; row++) {
     const start = frame.row_offset[row], stop = frame.row_offset[row + 1];
@@ -135,7 +142,7 @@ function pageWords(frame, page, byMass) {
   return lines;
 }
 
-function rowWords(frame, row) {
+export function rowWords(frame, row) {
   const pages = frame.row_page.subarray(frame.row_offset[row], frame.row_offset[row + 1]);
   let shared = 0, host = 0;
   for (const page of pages) {

@@ -1,8 +1,13 @@
 // The prefix tree as an icicle: a block is as wide as its tokens and as dark as its references.
 
-const AXIS = 18, HEADING = 20;
+import { css, mix, textOn } from "../../canvas/colors.js";
+import { grouped, ticks } from "../../canvas/numbers.js";
+import { fit } from "../../canvas/text.js";
 
-class Icicle {
+const AXIS = 18;
+const HEADING = 20;
+
+export class Icicle {
   constructor(stage) {
     this.stage = stage;
     this.hovered = -1;

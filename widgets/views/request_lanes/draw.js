@@ -1,7 +1,20 @@
 // Request lanes: the scheduler's steps as a strip, under it each request's life.
 
-const STRIP = 58, STRIP_BASE = 44;
-const QUEUED = 0, RUNNING = 1; // then preempted and swapped
+import { laneChooser } from "../../canvas/chooser.js";
+import { css, mix, textOn } from "../../canvas/colors.js";
+import { make } from "../../page/nodes.js";
+import { clamp, countBelow, grouped, seconds } from "../../canvas/numbers.js";
+import { Stage } from "../../canvas/stage.js";
+import { fit } from "../../canvas/text.js";
+import { hatch, textured } from "../../canvas/texture.js";
+import { GAP, NAMES, Timeline } from "../../canvas/timeline.js";
+import { lanesLegend } from "./legend.js";
+
+const STRIP = 58;
+const STRIP_BASE = 44;
+// then preempted and swapped
+const QUEUED = 0;
+const RUNNING = 1;
 
 function render({ model, el }) {
   const stage = new Stage(el, model, "request-lanes", "What happened to each request, and when?");

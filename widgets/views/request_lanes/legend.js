@@ -1,6 +1,9 @@
 // What the marks of the request lanes mean, drawn as the lanes draw them.
 
-function lanesLegend(stage, legend) {
+import { css, mix } from "../../canvas/colors.js";
+import { drawnLegend } from "../../canvas/drawn_legend.js";
+
+export function lanesLegend(stage, legend) {
   drawnLegend(stage, legend, (item, colors, hue) => {
     item("queued", (ctx) => ctx.fillRect(0, 6, 14, 2));
     item("prefill", (ctx) => ctx.fillRect(0, 2, 14, 10));

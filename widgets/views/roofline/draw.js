@@ -1,6 +1,15 @@
 // The roofline: what bounds each kind of work, how close it comes, and what that costs.
 
-const TABLE = 440, NARROW = 800; // pixels: the table's width, below which width it goes under the plot
+import { make } from "../../page/nodes.js";
+import { grouped, three, worded } from "../../canvas/numbers.js";
+import { Stage } from "../../canvas/stage.js";
+import { EDGE, Plane, ridges } from "./plane.js";
+import { Points, drawCalls, drawGap, drawMark } from "./points.js";
+import { LossTable, ROW, TOP } from "./table.js";
+
+// pixels: the table's width, below which width it goes under the plot
+const TABLE = 440;
+const NARROW = 800;
 const KINDS = [[1, "prefill"], [2, "decode"], [3, "training"], [0, "other work"]];
 
 function render({ model, el }) {

@@ -1,9 +1,12 @@
 // The roofline's plane: log axes, the roofs of each device as named lines, and their ridge points.
 
-const EDGE = { left: 86, right: 14, top: 10, bottom: 40 };
+import { css } from "../../canvas/colors.js";
+import { clamp, three, worded } from "../../canvas/numbers.js";
+
+export const EDGE = { left: 86, right: 14, top: 10, bottom: 40 };
 const BESIDE = 15; // pixels between neighbouring names
 
-class Plane {
+export class Plane {
   constructor() {
     this.domain = null; // [lowest x, highest x, lowest y, highest y], grown within one run
     this.run = "";
@@ -149,7 +152,7 @@ class Plane {
 }
 
 // Whether two names would overlap; slanted ones run beside one another, so their distance counts.
-function crowded(a, b) {
+export function crowded(a, b) {
   if (Math.abs(a.angle - b.angle) < 0.01) {
     const dx = b.x - a.x, dy = b.y - a.y;
     const along = dx * Math.cos(a.angle) + dy * Math.sin(a.angle);
@@ -171,7 +174,7 @@ function covers({ x, y, r }, spot) {
 }
 
 // Where a bandwidth roof meets a compute roof of its device.
-function ridges(roofs) {
+export function ridges(roofs) {
   const found = [];
   for (const slope of roofs.filter((roof) => roof.kind === "bandwidth")) {
     for (const flat of roofs.filter((roof) => roof.kind === "compute" && roof.device === slope.device)) {

@@ -1,6 +1,11 @@
 // The roofline's marks: shape by phase, area by time, hollow where modelled; trails and the gap.
 
-const LEAST = 4.5, WIDEST = 26; // radius of the smallest mark, and of one that took all the time
+import { css } from "../../canvas/colors.js";
+import { crowded } from "./plane.js";
+
+// radius of the smallest mark, and of one that took all the time
+const LEAST = 4.5;
+const WIDEST = 26;
 const STEPS = 5; // places a trail keeps
 
 // Path of a mark whose area is that of a circle of this radius. 0 diamond, 1 circle, 2 triangle, 3 square.
@@ -29,7 +34,7 @@ function shapePath(ctx, phase, x, y, r) {
   ctx.closePath();
 }
 
-function drawMark(ctx, colors, mark, x, y, r, lit = false) {
+export function drawMark(ctx, colors, mark, x, y, r, lit = false) {
   const hue = colors.hues[mark.hue % colors.hues.length];
   shapePath(ctx, mark.phase, x, y, r);
   if (mark.modelled || mark.ghost) {
@@ -49,12 +54,12 @@ function drawMark(ctx, colors, mark, x, y, r, lit = false) {
 }
 
 // Small dots: one call each.
-function drawCalls(ctx, colors, places) {
+export function drawCalls(ctx, colors, places) {
   ctx.fillStyle = css(colors.ink, 0.28);
   for (const [x, y] of places) ctx.fillRect(x - 1, y - 1, 2, 2);
 }
 
-class Points {
+export class Points {
   constructor() {
     this.run = null; // of the frame read last
     this.now = new Map(); // thread and its turn -> place in the run that is shown
@@ -167,7 +172,7 @@ function named(marks) {
 }
 
 // The gap to the binding roof, and the intensities of the other memory levels.
-function drawGap(ctx, colors, plane, mark) {
+export function drawGap(ctx, colors, plane, mark) {
   const y = plane.y(mark.y);
   if (mark.levels.length) {
     ctx.strokeStyle = ctx.fillStyle = css(colors.faint);

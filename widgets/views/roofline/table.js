@@ -1,9 +1,15 @@
 // The roofline's table: marks by the time they lose, linked with the plot.
 
-const ROW = 24, TOP = 28;
+import { css } from "../../canvas/colors.js";
+import { clamp, seconds } from "../../canvas/numbers.js";
+import { fit } from "../../canvas/text.js";
+import { drawMark } from "./points.js";
+
+export const ROW = 24;
+export const TOP = 28;
 const HEADS = [["of limit", 54], ["time", 52], ["lost", 62]];
 
-class LossTable {
+export class LossTable {
   constructor() {
     this.first = 0; // rows scrolled away
     this.rows = [];

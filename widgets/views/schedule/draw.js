@@ -1,5 +1,16 @@
 // The schedule: a row for each lane, its work over time, and the memory of one lane under them.
 
+import { css } from "../../canvas/colors.js";
+import { make } from "../../page/nodes.js";
+import { grouped } from "../../canvas/numbers.js";
+import { Stage } from "../../canvas/stage.js";
+import { TIME_AXIS, Timeline } from "../../canvas/timeline.js";
+import { ScheduleLooks, scheduleLegend } from "./looks.js";
+import { MEMORY_HEAD, MEMORY_HIGH, drawMemory, memoryLane } from "./memory.js";
+import { schedulePlan } from "./plan.js";
+import { ScheduleRows } from "./rows.js";
+import { gapWords, memoryWords, spanWords } from "./words.js";
+
 const AROUND = 128; // pixels of a view that are not lanes: its head, its tools, its axis
 
 function render({ model, el }) {

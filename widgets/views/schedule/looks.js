@@ -1,6 +1,12 @@
 // Colours of a schedule: a hue for each name of work, a shade for each microbatch, grey for idle.
 
-const SHADES = 6, PLAIN = SHADES; // shades of one hue; the last place is for work of no task
+import { css, mix } from "../../canvas/colors.js";
+import { make } from "../../page/nodes.js";
+import { hatch } from "../../canvas/texture.js";
+
+// shades of one hue; the last place is for work of no task
+const SHADES = 6;
+const PLAIN = SHADES;
 const USUAL = {
   F: 0, forward: 0, B: 1, backward: 1, W: 2, "weight gradient": 2, collective: 3, all_reduce: 3,
   send: 4, receive: 7, recv: 7, optimiser: 8, optimizer: 8,
@@ -21,7 +27,7 @@ function kindHues(frame, count) {
   });
 }
 
-class ScheduleLooks {
+export class ScheduleLooks {
   constructor(frame, colors) {
     Object.assign(this, { frame, colors });
     this.hues = kindHues(frame, colors.hues.length);
@@ -43,7 +49,7 @@ class ScheduleLooks {
 }
 
 // The names of work, as many as fit; then idle, and modelled where measured spans stand beside it.
-function scheduleLegend(stage, looks, legend) {
+export function scheduleLegend(stage, looks, legend) {
   const { frame, colors } = stage;
   const kinds = frame.kinds.map((kind, i) => [kind, looks.hues[i]]).filter(([, hue]) => hue >= 0);
   const key = JSON.stringify([colors, kinds, frame.memory_kinds, frame.layers]);

@@ -1,9 +1,16 @@
 // Memory of one lane under the schedule, on the same time axis: kinds stacked, the limit as a line.
 
-const MEMORY_HIGH = 86, MEMORY_HEAD = 22;
+import { css, mix } from "../../canvas/colors.js";
+import { countBelow, worded } from "../../canvas/numbers.js";
+import { fit } from "../../canvas/text.js";
+import { hatch } from "../../canvas/texture.js";
+import { GAP } from "../../canvas/timeline.js";
+
+export const MEMORY_HIGH = 86;
+export const MEMORY_HEAD = 22;
 
 // The lane whose memory shows: the one under the pointer or chosen, else the fullest.
-function memoryLane(frame, wanted) {
+export function memoryLane(frame, wanted) {
   if (!frame.memory_count) return -1;
   if (wanted >= 0 && frame.memory_count[wanted]) return wanted;
   let best = -1;
@@ -18,13 +25,13 @@ function memoryColor(colors, place) {
 }
 
 // Bytes of each kind of a lane at a moment.
-function memoryAt(frame, row, time) {
+export function memoryAt(frame, row, time) {
   const first = frame.memory_first[row], count = frame.memory_count[row], all = frame.memory_time.length;
   const at = countBelow(frame.memory_time.subarray(first, first + count), time + 1e-12) - 1;
   return frame.memory_kinds.map((_, kind) => (at < 0 ? 0 : frame.memory_value[kind * all + first + at]));
 }
 
-function drawMemory(ctx, t, row, top) {
+export function drawMemory(ctx, t, row, top) {
   const { frame, colors } = { frame: t.frame, colors: t.stage.colors };
   const base = top + MEMORY_HEAD + MEMORY_HIGH, first = frame.memory_first[row], all = frame.memory_time.length;
   const count = frame.memory_count[row], kinds = frame.memory_kinds, right = t.width - GAP;

@@ -1,8 +1,11 @@
 // The plan that a schedule follows: a button that copies it as text, and what was found of it.
 
+import { make } from "../../page/nodes.js";
+import { copied } from "../../page/clipboard.js";
+
 const COPIED = 1500; // milliseconds that a button says so
 
-function schedulePlan(stage) {
+export function schedulePlan(stage) {
   const row = make("div", "pw-switch", stage.tools), button = make("button", "", row, "Copy plan");
   const words = make("div", "", stage.tools);
   button.type = "button";
@@ -24,19 +27,4 @@ function schedulePlan(stage) {
         .map((each) => each[0] + (each.length > 1 ? ` (and ${each.length - 1} more)` : "")).join(" · ");
     },
   };
-}
-
-async function copied(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    // Pages without the clipboard permission: the old way.
-    const area = make("textarea", "", document.body);
-    area.value = text;
-    area.select();
-    const done = document.execCommand("copy");
-    area.remove();
-    return done;
-  }
 }

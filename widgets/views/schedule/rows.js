@@ -1,5 +1,9 @@
 // The spans of a schedule in their rows, drawn once and kept until something about them changes.
 
+import { css, mix, textOn } from "../../canvas/colors.js";
+import { hatch } from "../../canvas/texture.js";
+import { GAP } from "../../canvas/timeline.js";
+
 const REAL_SHARE = 0.66; // of a row's height, where the modelled spans stand below the measured ones
 
 // As they came; into a file by colour, so that each colour is written once.
@@ -10,7 +14,7 @@ function drawingOrder(ctx, frame, looks) {
   return order.sort((a, b) => places[a] - places[b]);
 }
 
-class ScheduleRows {
+export class ScheduleRows {
   constructor(stage) {
     this.stage = stage;
     this.kept = null; // a canvas with the rows as they were last drawn

@@ -1,8 +1,12 @@
 // What the pointer says over a schedule.
 
-const TAG_LINES = 6, UNSAID = ["mb", "task", "grade"];
+import { grouped, seconds, worded } from "../../canvas/numbers.js";
+import { memoryAt } from "./memory.js";
 
-function spanWords(t, i) {
+const TAG_LINES = 6;
+const UNSAID = ["mb", "task", "grade"];
+
+export function spanWords(t, i) {
   const { frame } = t, kind = frame.kinds[frame.span_kind[i]], task = frame.span_task[i];
   const start = frame.span_start[i], stop = frame.span_stop[i], lane = frame.names[frame.span_row[i]];
   if (frame.span_count[i] > 1) {
@@ -25,7 +29,7 @@ function spanWords(t, i) {
 }
 
 // Over a gap: how long the lane had nothing to do, where every span is here to tell.
-function gapWords(t, spot) {
+export function gapWords(t, spot) {
   const { frame } = t;
   if (spot.time < frame.begin || spot.time > frame.now) return null;
   let from = frame.begin, to = frame.now;
@@ -39,7 +43,7 @@ function gapWords(t, spot) {
   return [`${lane}: idle for ${seconds(to - from)}`, `from ${seconds(from, to)} to ${seconds(to)}`];
 }
 
-function memoryWords(t, row, time) {
+export function memoryWords(t, row, time) {
   const { frame } = t, held = memoryAt(frame, row, time), total = held.reduce((a, b) => a + b, 0);
   const lines = [`${frame.names[row]}: ${worded(total, "B")} at ${seconds(time, t.to)}`];
   frame.memory_kinds.forEach((kind, i) => { if (held[i] > 0) lines.push(`${kind}: ${worded(held[i], "B")}`); });

@@ -1,7 +1,9 @@
 // Buttons that act on the pinned thread of a live run. The run's header says what its driver
 // understands; without a host that listens, or once the run is over, there are none.
 
-class ThreadCommands {
+import { make } from "../../page/nodes.js";
+
+export class ThreadCommands {
   constructor(stage) {
     Object.assign(this, { stage, turn: 0, key: "", thread: "" });
     this.row = make("div", "pw-switch", stage.tools);

@@ -1,5 +1,18 @@
 // The thread view: a lane for each thread, forks and reads between them, and who sees which block.
 
+import { make } from "../../page/nodes.js";
+import { countBelow, grouped } from "../../canvas/numbers.js";
+import { LINE, LINES, READ_HEAD, drawReading } from "../../canvas/reading.js";
+import { Stage } from "../../canvas/stage.js";
+import { Timeline } from "../../canvas/timeline.js";
+import { ThreadCommands } from "./commands.js";
+import { drawEdges, drawMarks, drawPath, drawThreadEnds, edgeNear } from "./edges.js";
+import { ThreadLanes } from "./lanes.js";
+import { lookOf, lookWords } from "./look.js";
+import { SightMatrix } from "./matrix.js";
+import { threadScale } from "./scales.js";
+import { threadWords, threadsLegend } from "./words.js";
+
 const THREADS_AROUND = 132; // pixels of the view, at least, that are neither lanes nor text
 const MORE = 1.25; // of the host's height, where there are many threads
 

@@ -1,11 +1,20 @@
 // What ties threads together: forks, reads, ends, marks, and the critical path under the lanes.
 
-const FORK = 0, NEAR = 7; // pixels from an edge or a mark that still mean it
+import { css, mix } from "../../canvas/colors.js";
+import { clamp } from "../../canvas/numbers.js";
+import { fit } from "../../canvas/text.js";
+import { GAP } from "../../canvas/timeline.js";
+import { readable } from "../../canvas/token_text.js";
+import { laneReach } from "./scales.js";
+
+// pixels from an edge or a mark that still mean it
+export const FORK = 0;
+const NEAR = 7;
 
 function edgeX(t, i, axis) { return Math.round(t.x(t.frame[`edge_${axis}`][i])) + 0.5; }
 
 // Bold under the lanes, with the forks and reads it came through.
-function drawPath(ctx, t, lanes, axis) {
+export function drawPath(ctx, t, lanes, axis) {
   const { frame, stage } = t;
   const names = { time: ["path_start", "path_stop"], step: ["path_start_step", "path_stop_step"], place: ["path_first", "path_last"] };
   const [from, to] = names[axis].map((name) => frame[name]);
@@ -22,7 +31,7 @@ function drawPath(ctx, t, lanes, axis) {
 }
 
 // Forks leave the parent with a dot, reads enter the reader with an arrow.
-function drawEdges(ctx, t, lanes, axis, hovered) {
+export function drawEdges(ctx, t, lanes, axis, hovered) {
   const { frame, stage } = t, { colors } = stage;
   for (let i = 0; i < frame.edge_to.length; i++) {
     const x = edgeX(t, i, axis), to = frame.edge_to[i], source = frame.edge_source[i];
@@ -57,7 +66,7 @@ function drawEdges(ctx, t, lanes, axis, hovered) {
 }
 
 // A stump where a thread was pruned, a dot where it finished, hollow where it was aborted.
-function drawThreadEnds(ctx, t, lanes, axis) {
+export function drawThreadEnds(ctx, t, lanes, axis) {
   const { frame, stage } = t, { colors } = stage, high = lanes.high(t);
   for (const lane of t.visible()) {
     const place = t.at(lane), outcome = frame.outcomes[frame.outcome[place]];
@@ -90,7 +99,7 @@ function drawThreadEnds(ctx, t, lanes, axis) {
 }
 
 // A small flag for what was said to a thread, an answer, a verdict: its words come on hover.
-function drawMarks(ctx, t, lanes, axis) {
+export function drawMarks(ctx, t, lanes, axis) {
   const { frame, stage } = t, { colors } = stage;
   for (let i = 0; i < frame.mark_lane.length; i++) {
     const [name] = frame.mark_texts[i], lane = frame.mark_lane[i];
@@ -111,7 +120,7 @@ function drawMarks(ctx, t, lanes, axis) {
 }
 
 // The edge nearest to the pointer in or across its lane, -1 where there is none.
-function edgeNear(t, lanes, axis, spot) {
+export function edgeNear(t, lanes, axis, spot) {
   const { frame } = t;
   let best = -1, least = NEAR;
   for (let i = 0; i < frame.edge_to.length; i++) {
@@ -124,7 +133,7 @@ function edgeNear(t, lanes, axis, spot) {
   return best;
 }
 
-function marksNear(t, axis, spot) {
+export function marksNear(t, axis, spot) {
   const { frame } = t, found = [];
   for (let i = 0; i < frame.mark_lane.length && found.length < 4; i++) {
     if (frame.mark_lane[i] !== spot.lane || Math.abs(t.x(frame[`mark_${axis}`][i]) - spot.x) > NEAR) continue;

@@ -1,7 +1,19 @@
 // The lanes of the threads: each one's life as a band, its tokens as ticks or, with room, as text.
 
-const WHOLE_PART = [[-0.5, 1]], MODELLED_PARTS = [[-0.5, 0.4], [0.1, 0.4]]; // modelled ticks are dashed
-const SHADES_OF_TOKEN = 10, LIKELY_STEPS = 64, LEAST_LIKELY = -8;
+import { css, mix, pixel, textOn } from "../../canvas/colors.js";
+import { clamp, countBelow } from "../../canvas/numbers.js";
+import { fit } from "../../canvas/text.js";
+import { hatch } from "../../canvas/texture.js";
+import { GAP } from "../../canvas/timeline.js";
+import { DECODER, Tokens, outlineToken, readable, surety } from "../../canvas/token_text.js";
+import { laneReach } from "./scales.js";
+
+// modelled ticks are dashed
+const WHOLE_PART = [[-0.5, 1]];
+const MODELLED_PARTS = [[-0.5, 0.4], [0.1, 0.4]];
+const SHADES_OF_TOKEN = 10;
+const LIKELY_STEPS = 64;
+const LEAST_LIKELY = -8;
 
 // Shade of a token by its log-probability, looked up.
 const SHADE_AT = Uint8Array.from({ length: LIKELY_STEPS + 1 }, (_, i) =>
@@ -11,7 +23,7 @@ function shadeOf(logprob) {
   return SHADE_AT[Math.round(clamp(1 - logprob / LEAST_LIKELY, 0, 1) * LIKELY_STEPS)];
 }
 
-class ThreadLanes {
+export class ThreadLanes {
   constructor(stage) {
     this.stage = stage;
     this.buckets = Array.from({ length: SHADES_OF_TOKEN }, () => []);

@@ -1,6 +1,9 @@
 // Whom a token attended to: the sample of its step, or of the last sampled one before it.
 
-function lookOf(t, lanes, { token }) {
+import { countBelow, seconds } from "../../canvas/numbers.js";
+import { readable } from "../../canvas/token_text.js";
+
+export function lookOf(t, lanes, { token }) {
   const { frame } = t;
   if (token < 0 || lanes.isBinned || !frame.look_row?.length) return null;
   const lane = frame.token_lane[token], by = frame.token_time[token] + 1e-12;
@@ -18,7 +21,7 @@ function lookOf(t, lanes, { token }) {
 }
 
 // The blocks that got most, in words.
-function lookWords(frame, look) {
+export function lookWords(frame, look) {
   if (!look) return [];
   const most = [...look.shares].sort((a, b) => b[1] - a[1]).slice(0, 3);
   return [`attends to ${most.map(([block, share]) => `${readable(frame.blocks[block])} ${Math.round(share * 100)} %`).join(", ")}`];

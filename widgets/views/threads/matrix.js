@@ -1,8 +1,17 @@
 // Who sees which block at the cursor: a row for each lane beside it, a column for each block.
 
-const LEAST_CELL = 5, MOST_CELL = 52, MATRIX_PAD = 14;
+import { css, mix, textOn } from "../../canvas/colors.js";
+import { clamp, grouped } from "../../canvas/numbers.js";
+import { LINE, LINES, READ_HEAD } from "../../canvas/reading.js";
+import { fit } from "../../canvas/text.js";
+import { hatch } from "../../canvas/texture.js";
+import { readable } from "../../canvas/token_text.js";
 
-class SightMatrix {
+const LEAST_CELL = 5;
+const MOST_CELL = 52;
+const MATRIX_PAD = 14;
+
+export class SightMatrix {
   // `matrix.timeline` gives the rows; `tell(cell, event)` hears of the cell under the pointer.
   constructor(stage, area, tell, click) {
     Object.assign(this, { stage, area, timeline: null, over: null, starts: new Map(), look: null });

@@ -1,9 +1,12 @@
 // What the axis of the threads counts: seconds, steps of the engine, or tokens along the path.
 
+import { countBelow, grouped, ticks } from "../../canvas/numbers.js";
+import { TIME_SCALE } from "../../canvas/timeline.js";
+
 const wholeTicks = (low, high, count) => ticks(low, high, count).filter((value) => value === Math.round(value));
 
 // The scale of that name for whatever frame the stage shows.
-function threadScale(stage, name) {
+export function threadScale(stage, name) {
   if (name === "step") {
     return {
       name, fades: true, least: 3, ticks: wholeTicks,
@@ -38,7 +41,7 @@ function threadScale(stage, name) {
 }
 
 // From where to where a lane reaches on an axis.
-function laneReach(frame, place, axis) {
+export function laneReach(frame, place, axis) {
   if (axis === "place") return [frame.born_place[place], frame.last_place[place]];
   const over = frame.ended[place] <= frame.now;
   if (axis === "step") return [frame.born_step[place], over ? frame.ended_step[place] : frame.step_total];

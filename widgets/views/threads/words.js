@@ -1,6 +1,11 @@
 // What the thread view says under the pointer, and what its marks mean.
 
-function threadWords(t, lanes, state, spot) {
+import { css, mix } from "../../canvas/colors.js";
+import { drawnLegend } from "../../canvas/drawn_legend.js";
+import { grouped, seconds, three } from "../../canvas/numbers.js";
+import { FORK, marksNear } from "./edges.js";
+
+export function threadWords(t, lanes, state, spot) {
   if (!spot || (spot.lane < 0 && state.edge < 0)) return null;
   const { frame } = t, lines = [];
   if (spot.lane >= 0 && t.known(spot.lane)) {
@@ -34,7 +39,7 @@ function edgeLine(t, i) {
   return frame.edge_kind[i] === FORK ? `${to} forked from ${source} at ${when}` : `${to} read ${source} at ${when}`;
 }
 
-function threadsLegend(stage, legend) {
+export function threadsLegend(stage, legend) {
   drawnLegend(stage, legend, (item, colors, hue) => {
     const ticks = (shares) => (ctx) => shares.forEach((share, i) => {
       ctx.fillStyle = css(mix(colors.paper, hue, share));

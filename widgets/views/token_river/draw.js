@@ -1,5 +1,15 @@
 // The token river: what each request says in its lane, token by token at its time.
 
+import { laneChooser } from "../../canvas/chooser.js";
+import { css, mix } from "../../canvas/colors.js";
+import { make } from "../../page/nodes.js";
+import { countBelow, grouped } from "../../canvas/numbers.js";
+import { LINE, LINES, READ_HEAD, drawReading } from "../../canvas/reading.js";
+import { Stage } from "../../canvas/stage.js";
+import { Timeline } from "../../canvas/timeline.js";
+import { Tokens, surety } from "../../canvas/token_text.js";
+import { drawRiver, tokenAt, tokenWords } from "./river.js";
+
 function render({ model, el }) {
   const stage = new Stage(el, model, "token-river", "What does each request say, and how sure is it of each token?");
   const area = make("div", "", stage.body);

@@ -1,12 +1,18 @@
 // The lanes of the token river: ticks where tokens are close, their text where there is room.
 
+import { css, mix, textOn } from "../../canvas/colors.js";
+import { clamp, seconds, three } from "../../canvas/numbers.js";
+import { fit } from "../../canvas/text.js";
+import { hatch } from "../../canvas/texture.js";
+import { outlineToken, surety } from "../../canvas/token_text.js";
+
 function tokenColor(timeline, i) {
   const { frame, stage } = timeline, { colors } = stage;
   if (!frame.token_accepted[i]) return colors.idle;
   return mix(colors.paper, timeline.color(frame.token_lane[i]), surety(frame.token_logprob[i]));
 }
 
-function drawRiver(ctx, timeline, tokens, hovered) {
+export function drawRiver(ctx, timeline, tokens, hovered) {
   const { frame } = timeline;
   ctx.save();
   ctx.beginPath();
@@ -63,7 +69,7 @@ function drawToken(ctx, timeline, tokens, i, last, hovered) {
 }
 
 // The token whose slot the pointer is in, -1 where there is none.
-function tokenAt(timeline, tokens, spot) {
+export function tokenAt(timeline, tokens, spot) {
   const list = tokens.byLane.get(spot.lane) || [];
   let low = 0, high = list.length;
   while (low < high) {
@@ -76,7 +82,7 @@ function tokenAt(timeline, tokens, spot) {
   return spot.time < next ? i : -1;
 }
 
-function tokenWords(timeline, i) {
+export function tokenWords(timeline, i) {
   const { frame } = timeline, likely = frame.token_logprob[i];
   const name = frame.names[timeline.at(frame.token_lane[i])];
   const share = Math.exp(likely) * 100;

@@ -1,5 +1,12 @@
 // The topology: what has travelled between whom up to the cursor, as a ring or as a matrix.
 
+import { make } from "../../page/nodes.js";
+import { grouped, seconds, worded } from "../../canvas/numbers.js";
+import { Stage } from "../../canvas/stage.js";
+import { Uses } from "./links.js";
+import { Ring } from "./ring.js";
+import { Pairs } from "./table.js";
+
 const CROWD = 24; // more ends than this are first shown as a matrix
 
 function render({ model, el }) {

@@ -1,8 +1,14 @@
 // Links as rows: how much of each one's bandwidth is used over the time up to the cursor.
 
-const LINK_NAMES = 190, LINK_TOLD = 170; // pixels for a link's name, and for its figures
+import { css, mix } from "../../canvas/colors.js";
+import { clamp, seconds, three, worded } from "../../canvas/numbers.js";
+import { fit } from "../../canvas/text.js";
 
-class Uses {
+// pixels for a link's name, and for its figures
+const LINK_NAMES = 190;
+const LINK_TOLD = 170;
+
+export class Uses {
   place(frame, width, height) {
     const many = Math.max(1, frame.links.length);
     this.top = 26;

@@ -1,8 +1,14 @@
 // Ends on a ring, links as arrows that bend to the right, as wide as their share of the bytes.
 
-const WIDEST = 14, NODE = 9, STEPS = 24; // pixels; pieces of an arrow when the pointer looks for it
+import { css, mix } from "../../canvas/colors.js";
+import { fit } from "../../canvas/text.js";
 
-class Ring {
+// pixels; pieces of an arrow when the pointer looks for it
+const WIDEST = 14;
+const NODE = 9;
+const STEPS = 24;
+
+export class Ring {
   place(frame, width, height) {
     const many = frame.names.length, reach = Math.max(40, Math.min(width / 2 - 130, height / 2 - 34));
     this.middle = [width / 2, height / 2];

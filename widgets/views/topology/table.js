@@ -1,8 +1,11 @@
 // Who sends (rows) to whom (columns): a cell for each pair, darker for more bytes.
 
+import { css, mix } from "../../canvas/colors.js";
+import { fit } from "../../canvas/text.js";
+
 const LABELS = 120; // pixels for the names of rows
 
-class Pairs {
+export class Pairs {
   place(frame, width, height) {
     const many = frame.names.length;
     this.top = 64;

@@ -1,0 +1,63 @@
+// Textures: the second mark of owners whose hue repeats, and the hatching of what is modelled.
+
+import { css, mix } from "./colors.js";
+
+// Whether the pixel (x, y) of texture 1, 2, 3 … carries the mark.
+export function marked(texture, x, y, period) {
+  const kind = ((texture - 1) % 3) + 1;
+  if (kind === 1) return (x + y) % period < period / 3;
+  if (kind === 2) return (x - y + 4096 * period) % period < period / 3;
+  return x % period < period / 2 && y % period < period / 2;
+}
+
+// Tiles and, for canvases, patterns by colour, texture and paper: views ask for the same few at
+// every picture, and to make one costs more than to draw a lane.
+const TILES = new Map();
+const PATTERNS = new Map();
+const MOST_KEPT = 400;
+
+function kept(map, key, make) {
+  if (!map.has(key)) {
+    if (map.size >= MOST_KEPT) map.clear();
+    map.set(key, make());
+  }
+  return map.get(key);
+}
+
+// A fill for `color` with its texture; plain where there is none.
+export function textured(ctx, color, texture, paper) {
+  if (!texture) return css(color);
+  const key = `${color} ${texture} ${paper}`;
+  const tile = kept(TILES, key, () => tileOf(color, texture, paper));
+  if (ctx.isRecording) return ctx.createPattern(tile, "repeat");
+  return kept(PATTERNS, key, () => ctx.createPattern(tile, "repeat"));
+}
+
+function tileOf(color, texture, paper) {
+  const size = 6;
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = size;
+  const brush = tile.getContext("2d");
+  brush.fillStyle = css(color);
+  brush.fillRect(0, 0, size, size);
+  brush.fillStyle = css(mix(color, paper, 0.5));
+  for (let y = 0; y < size; y++) {
+    for (let x = 0; x < size; x++) if (marked(texture, x, y, size)) brush.fillRect(x, y, 1, 1);
+  }
+  return tile;
+}
+
+// Diagonal lines over a box: modelled, not real.
+export function hatch(ctx, x, y, width, height, color) {
+  ctx.strokeStyle = css(color);
+  ctx.lineWidth = 1;
+  ctx.beginPath();
+  const first = Math.floor((x - height) / 5) * 5;
+  for (let at = first; at < x + width; at += 5) {
+    const from = Math.max(at, x), to = Math.min(at + height, x + width);
+    if (to <= from) continue;
+    ctx.moveTo(from, y + height - (from - at));
+    ctx.lineTo(to, y + height - (to - at));
+  }
+  ctx.stroke();
+}

@@ -14,6 +14,7 @@ from engine.core.run import Driver, Run
 from workbench.study import Study
 
 REST = 0.04  # seconds a knob rests before its run starts
+LONGEST_REST = 0.1  # the same of a knob that goes on turning
 KEEP = 12  # runs kept for comparing; the oldest go first
 EVENTS = 4_000_000  # events kept in all of a session's runs together, and of one run at most
 IDLE = 1800.0  # seconds a run goes on after the last knob was turned
@@ -33,6 +34,7 @@ class Session:
         self.rest = rest  # seconds; 0 where whoever turns the knobs waits already
         self.start: Config = config  # what `reset` goes back to
         self.runs: list[Run] = []
+        self._waiting_since = 0.0  # when the first knob was turned that no run has started for
         self.turned = time.monotonic()  # when a person last did something here
         self.said = ""  # why the newest run was stopped for everyone's sake, "" where it was not
         # Whoever shares out a server hears of new runs, and says when none may grow any more.
@@ -56,20 +58,27 @@ class Session:
             return self.config
 
     def become(self, config: Config) -> None:
-        """Take a whole config at once, as a preset or an address does."""
+        """Take a whole config at once, as a preset or an address does; the present one again
+        changes nothing."""
         with self._lock:
-            self.config = config
-            self._later()
+            if config != self.config:
+                self.config = config
+                self._later()
 
     def reset(self) -> None:
         self.become(self.start)
 
     def _later(self) -> None:
+        """Start a run when the knobs rest: the one debounce between a hand and a run."""
+        now = time.monotonic()
+        if self._timer is None:
+            self._waiting_since = now
         self._cancel()
         if not self.rest:
             self.begin()
         elif not self._closed:
-            self._timer = threading.Timer(self.rest, self.begin)
+            left = self._waiting_since + LONGEST_REST - now
+            self._timer = threading.Timer(max(0.0, min(self.rest, left)), self.begin)
             self._timer.daemon = True
             self._timer.start()
 

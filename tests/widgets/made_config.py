@@ -19,6 +19,18 @@ class Nested(Config):
     depth: int = knob(2, "How deep.", low=1, high=8)
 
 
+class Owned:
+    """Owns a config, and notes each other one it becomes."""
+
+    def __init__(self, config: Config, told) -> None:
+        self.config, self.told = config, told
+
+    def become(self, config: Config) -> None:
+        if config != self.config:
+            self.config = config
+            self.told(config)
+
+
 class Made(Config):
     """What a control panel is built from in tests."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from engine.core.run import Run
 from tests.widgets.browser import settle
-from tests.widgets.made_config import Made
+from tests.widgets.made_config import Made, Owned
 from tests.widgets.made_runs import serving
 from widgets import theme
 from widgets.export.export import page
@@ -172,7 +172,7 @@ def test_a_turned_knob_and_a_scrub_change_the_picture(tab):
             configs.append(config)
             stage.open(Run(serving(seed=config.workers, requests=config.workers)))
 
-        knobs = Knobs(Made(), turned)
+        knobs = Knobs(Owned(Made(), turned))
         stage.open(Run(serving(requests=6)))
         stage.start()
         return pn.Row(pn.Column(knobs.panel, width=320), stage.__panel__())

@@ -1,5 +1,6 @@
 """A session: one run for many turns of a knob, the one before stopped, few kept."""
 
+import threading
 import time
 
 import pytest
@@ -9,7 +10,7 @@ from engine.core.events import Span
 from tests.workbench.toy import TOY
 from workbench import session as sessions
 from workbench.pages.study_panel import StudyPanel
-from workbench.session import IDLE, KEEP, Session, changed
+from workbench.session import IDLE, KEEP, LONGEST_REST, REST, Session, changed
 
 
 @pytest.fixture
@@ -25,6 +26,51 @@ def test_many_turns_at_once_start_one_run(session):
     run = session.settle(5)
     assert len(session.runs) == 1
     assert run.config.count == 29
+
+
+def test_knobs_that_go_on_turning_start_a_run_all_the_same(session, monkeypatch):
+    """Each turn waits for the knob to rest, but the first of them not for ever."""
+    waits, clock = [], iter([10.0, 10.03, 10.08, 10.2])
+
+    class Timer(threading.Timer):
+        def __init__(self, seconds, act):
+            super().__init__(seconds, act)
+            waits.append(seconds)
+
+        def start(self):
+            pass
+
+    monkeypatch.setattr(sessions.threading, "Timer", Timer)
+    monkeypatch.setattr(sessions.time, "monotonic", lambda: next(clock))
+    for count in (1, 2, 3, 4):
+        session.turn({"count": count})
+    assert waits == pytest.approx([REST, REST, 10.0 + LONGEST_REST - 10.08, 0.0])
+    monkeypatch.undo()
+
+
+def test_the_present_config_again_starts_nothing(session):
+    session.become(TOY.configured({}))
+    assert session._timer is None
+    session.become(TOY.configured({"count": 3}))
+    assert session.settle(5).config.count == 3
+
+
+def test_a_page_shows_knobs_turned_in_code_and_hears_of_every_run_but_the_first(session):
+    panel, heard = StudyPanel(TOY, session), []
+    panel.on_turned = heard.append
+    session.begin().wait(5)
+    panel.stage.tick()
+    assert heard == [] and panel.knobs.panel.shown["count"]["field"] == "5"
+    session.turn({"count": 9})  # as code in a notebook does
+    session.settle(5)
+    panel.stage.watch(panel.look)  # whatever was looked at a moment ago
+    panel.stage.tick()
+    assert panel.knobs.panel.shown["count"]["field"] == "9"
+    assert panel.stage.tracks[0].run is session.run
+    assert [config.count for config in heard] == [9]
+    panel.turn({"count": 7})
+    assert panel.knobs.panel.shown["count"]["field"] == "7" and session.config.count == 7
+    panel.close()
 
 
 def test_a_new_run_stops_the_one_before(session):

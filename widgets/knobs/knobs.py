@@ -1,18 +1,17 @@
 """The control panel of a Config: controls by group, policies with their own knobs beneath them.
 
-In goes a frozen Config, out comes a new one for every valid turn, through one callback. A
-combination that does not fit is answered in one line. All controls are one component in the
-browser: a widget each would cost a page of forty knobs most of its time.
+A view of a config that somebody else owns: a turn asks the owner to become another, and what the
+owner has become, by whomever, is shown. A combination that does not fit is answered in one line.
+All controls are one component in the browser: a widget each would cost a page of forty knobs most
+of its time.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
-import panel as pn
 import param
 
 from engine.core.config import Config, Knob, knobs, update
@@ -24,7 +23,6 @@ from widgets.page.bundle import bundle
 from widgets.page.component import Component
 from widgets.page.together import together
 
-DEBOUNCE = 60  # milliseconds: turns closer together become one config
 TRIES = 30  # random settings tried until one is valid
 NEAR = 8.0  # chance stays within this factor where a range is wider
 
@@ -44,28 +42,36 @@ class KnobPanel(Component):
     turned = param.Dict(default={})
 
 
+class Owner(Protocol):
+    """Who owns the config that the knobs show, such as a session that runs it."""
+
+    config: Config
+
+    def become(self, config: Config) -> None:
+        """Take another config, a valid one."""
+        ...
+
+
 class Knobs:
-    """Controls for `config`; `tell` gets every new valid one. `slug`: the study, for the CLI.
+    """Controls for the config of `owner`. `slug`: the study, for the CLI.
 
     `keep`: choices that chance leaves alone, such as where requests come from. `start`: what reset
-    goes back to and the copied command line starts from, where that is not `config`.
+    goes back to and the copied command line starts from, where that is not the owner's config.
     """
 
     def __init__(
         self,
-        config: Config,
-        tell: Callable[[Config], None],
+        owner: Owner,
         *,
         slug: str = "SLUG",
         keep: Sequence[str] = ("executor", "workload"),
         start: Config | None = None,
     ) -> None:
         self.keep = tuple(keep)
-        self.start, self.config, self.tell, self.slug = start or config, config, tell, slug
+        self.owner, self.start, self.slug = owner, start or owner.config, slug
+        self._shown = owner.config
         self.message = ""
         self._edits: dict[str, Any] = {}  # turned, but not part of a valid config yet
-        self._waiting = False
-        self._applied = 0.0  # perf_counter
         self._controls: dict[str, Control] = {}
         self.panel = KnobPanel(options=colours(), sizing_mode="stretch_width", margin=0)
         self.panel.param.watch(lambda event: self.heard(event.new), "turned")
@@ -81,47 +87,42 @@ class Knobs:
             self.turn(path, self._controls[path].read(turned))
 
     def turn(self, path: str, value: Any) -> None:
-        """A person turned a knob: soon a new config, or a line that says why not."""
+        """A person turned a knob: a new config, or a line that says why not. What does not fit yet
+        is kept for the next turn."""
         self._edits[path] = value
-        document = pn.state.curdoc
-        paged = document is not None and document.session_context is not None
-        if not paged or perf_counter() - self._applied > DEBOUNCE / 1000:
-            self.apply()  # the first turn at once
-        elif not self._waiting:
-            self._waiting = True
-            document.add_timeout_callback(self.apply, DEBOUNCE)
-
-    def apply(self) -> None:
-        """Make a config of what was turned; what does not fit yet is kept for the next turn."""
-        self._waiting, self._applied = False, perf_counter()
         edits = {path: value for path, value in self._edits.items() if self._has(path)}
         try:
-            config = update(self.config, edits)
+            config = update(self.owner.config, edits)
         except BadInput as fault:
             self._say(str(fault))
             return
-        self._edits = {}
-        self.set(config, tell=True)
+        self._become(config)
 
     def _has(self, path: str) -> bool:
         """Whether a turned knob still exists: its policy may have been exchanged meanwhile."""
-        parents = [k.path for k in knobs(self.config) if k.type == "choice"]
+        parents = [k.path for k in knobs(self.owner.config) if k.type == "choice"]
         mine = [p for p in parents if path.startswith(f"{p}.")]
         return not any(p in self._edits for p in mine)
 
-    def set(self, config: Config, *, tell: bool = False) -> None:
-        """Show `config`, from a preset or an address; `tell` passes it on."""
-        changed, self.config = config != self.config, config
-        self._edits = {}
+    def _become(self, config: Config) -> None:
         with together():
-            self._say("")
-            if tell and changed:
-                self.tell(config)  # first: what is to be run can run meanwhile
-            self._lay_out()
+            self.owner.become(config)  # first: what is to be run can run meanwhile
+            self._show()
+
+    def refresh(self) -> None:
+        """Show what the owner has become, where that is not shown yet."""
+        if self.owner.config is not self._shown:
+            with together():
+                self._show()
+
+    def _show(self) -> None:
+        self._shown, self._edits = self.owner.config, {}
+        self._say("")
+        self._lay_out()
 
     def reset(self) -> None:
         """Back to the config it began with."""
-        self.set(self.start, tell=True)
+        self._become(self.start)
 
     def randomise(self, dice: random.Random | None = None) -> None:
         """A valid config by chance: other policies, numbers near where they started."""
@@ -136,7 +137,7 @@ class Knobs:
                 config = update(config, {k: v for k, v in drawn.items() if v is not None})
             except BadInput:
                 continue
-            self.set(config, tell=True)
+            self._become(config)
             return
         self._say("No valid setting found by chance: turn the knobs one at a time.")
 
@@ -147,13 +148,14 @@ class Knobs:
 
     def _lay_out(self) -> None:
         """The controls there are now and what they stand at; sent where it differs."""
-        now = knobs(self.config)
+        config = self._shown
+        now = knobs(config)
         groups: dict[str, list[dict[str, Any]]] = {"": []}
         shown = {}
         self._controls = {knob.path: Control(knob) for knob in now}
         for knob in now:
             control = self._controls[knob.path]
-            group = _group(self.config, knob, now)
+            group = _group(config, knob, now)
             groups.setdefault(group[:1].upper() + group[1:], []).append(
                 control.facts(_depth(knob, now))
             )
@@ -162,8 +164,8 @@ class Knobs:
         wanted = {
             "layout": [{"group": name, "knobs": facts} for name, facts in groups.items()],
             "shown": shown,
-            "cli": as_cli(self.config, self.slug, self.start),
-            "python": as_python(self.config),
+            "cli": as_cli(config, self.slug, self.start),
+            "python": as_python(config),
         }
         changed = {k: v for k, v in wanted.items() if getattr(self.panel, k) != v}
         if changed:

@@ -52,6 +52,7 @@ class Stage(param.Parameterized):
         self._timer: Any = None
         self._sight: list[bool] | None = None  # of each feed; None: nobody looks through a browser
         self._scales: dict[str, Scales] = {}
+        self._looks: list[list[Any]] = []  # [what looks, its period, when it is due]
         self._notes = {feed: pn.pane.HTML("", visible=False, margin=0) for feed in self.feeds}
         for feed in self.feeds:
             self._listen(feed)
@@ -137,8 +138,22 @@ class Stage(param.Parameterized):
         if self._timer is not None and perf_counter() - self._worked > SOON:
             self.tick()
 
+    def watch(self, look: Callable[[], None], period: float = 0.0) -> None:
+        """Let `look` be the first step of a tick from now on, at most once in `period` seconds."""
+        self._looks.append([look, period, 0.0])
+
+    def _look(self) -> None:
+        now = perf_counter()
+        for watch in self._looks:
+            look, period, due = watch
+            if now >= due:
+                watch[2] = now + period
+                look()
+
     def tick(self) -> bool:
-        """Fold for a bounded time and send one batch; True where all in sight is shown."""
+        """Look what there is to show, fold for a bounded time and send one batch; True where all in
+        sight is shown."""
+        self._look()
         now = perf_counter()
         wall, self._last = min(now - self._last, 0.5), now
         if any(track.is_fresh for track in self.tracks):

@@ -9,7 +9,7 @@ import panel_material_ui as pmui
 from engine.core.errors import BadInput
 from engine.inference.request import sampling
 from widgets import theme
-from widgets.stage.host import Stage, every
+from widgets.stage.host import Stage
 from workbench.live.live import LiveEngine
 from workbench.pages import demo
 from workbench.pages.conversations import Conversation, Conversations
@@ -18,7 +18,7 @@ from workbench.pages.shell import Shell, html
 from workbench.pages.study_panel import views
 
 VIEWS = ("page_map", "token_river", "request_lanes", "levels", "roofline")
-LOOK = 100  # milliseconds between looks at the engine
+LOOK = 0.1  # seconds between looks at the engine
 BUSY = 5  # requests the page keeps going by itself
 ANSWERS = 8  # answers shown
 TAIL = 420  # characters shown of each
@@ -58,8 +58,8 @@ class LivePage:
         self.live, self.shelf = live, shelf
         self.shell = Shell("Live engine", "")
         self.talks = Conversations(live)
-        self._timer: Any = None
         self.stage = Stage(VIEWS)
+        self.stage.watch(self.look, LOOK)
         self.prompts = demo.endless()
         self._shown: Any = None
         self._seen = -1
@@ -195,7 +195,6 @@ class LivePage:
 
     def start(self) -> None:
         self.stage.start()
-        self._timer = every(LOOK, self.look)
 
     def close(self, *_: Any) -> None:
         self.talks.stop()

@@ -15,7 +15,7 @@ from engine.hardware import device, devices
 from engine.kernels.experiments.sweep import NONE, Sweep, run
 from widgets.export.downloads import downloads
 from widgets.knobs.knobs import Knobs
-from widgets.stage.host import Stage, every
+from widgets.stage.host import Stage
 from workbench.pages.actions import actions, kept
 from workbench.pages.addresses import config_of, query_of
 from workbench.pages.shelf import Shelf
@@ -24,7 +24,7 @@ from workbench.pages.study_panel import views
 from workbench.session import Session, changed
 
 PLACE = "roofline"
-LOOK = 50  # milliseconds between looks at what runs
+LOOK = 0.05  # seconds between looks at what runs
 TRIES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("Every kernel", {"operator": "all"}),
     ("Decode attention, long contexts", {"operator": "paged_attention", "operator.context": 16384}),
@@ -48,8 +48,9 @@ class RooflinePage:
         self.session = Session(self._run, Sweep(), study=PLACE)
         asked = asked_config()
         self.session.config = asked
-        self.knobs = Knobs(self.session.config, self._turned, slug=PLACE, start=Sweep())
+        self.knobs = Knobs(self.session, slug=PLACE, start=Sweep())
         self.stage = Stage(("roofline",))
+        self.stage.watch(self.look, LOOK)
         self.beside = pmui.Select(
             label="Device beside", options=[NONE, *devices()], size="small",
             value=asked.beside or NONE, sizing_mode="stretch_width", margin=(4, 0, 10, 0),
@@ -58,7 +59,6 @@ class RooflinePage:
         tries = [(label, partial(self._try, changes)) for label, changes in TRIES]
         self.actions = actions(tries, [("Keep for comparing", self._keep)])
         self._shown: Any = None
-        self._timer: Any = None
         self.beside.param.watch(self._chosen, "value")
 
     def _run(self, config: Config, live: Live) -> None:
@@ -75,11 +75,14 @@ class RooflinePage:
 
     def turn(self, changes: dict[str, Any]) -> None:
         """Set knobs from outside the control panel."""
-        config = update(self.session.config, changes)
-        self.knobs.set(config, tell=True)
+        self._become(update(self.session.config, changes))
 
-    def _turned(self, config: Config) -> None:
+    def _become(self, config: Config) -> None:
         self.session.become(config)
+        self.knobs.refresh()
+
+    def _tell(self, config: Config) -> None:
+        """Show what runs now beside the knobs and in the address."""
         wanted = getattr(config, "beside", "") or NONE
         if wanted in self.beside.options and self.beside.value != wanted:
             self.beside.value = wanted
@@ -91,9 +94,12 @@ class RooflinePage:
     def look(self) -> None:
         """Follow the newest run and say what went wrong."""
         newest = self.session.run
+        self.knobs.refresh()
         if newest is not self._shown:
-            self._shown = newest
+            before, self._shown = self._shown, newest
             self.stage.open(newest)
+            if before is not None and newest is not None:
+                self._tell(newest.config)
         failure = newest.failure if newest is not None else None
         text = f'<p style="color:var(--wb-wrong)">{escape(str(failure))}</p>' if failure else ""
         if self.fault.object != text:
@@ -108,12 +114,11 @@ class RooflinePage:
             self.actions.note = kept(self.shell.dark)
 
     def _try(self, changes: dict[str, Any]) -> None:
-        self.knobs.set(update(Sweep(beside=self.session.config.beside), changes), tell=True)
+        self._become(update(Sweep(beside=self.session.config.beside), changes))
 
     def start(self) -> None:
         """Follow the run from now on, in the page this is called from."""
         self.stage.start()
-        self._timer = every(LOOK, self.look)
 
     def close(self, *_: Any) -> None:
         self.session.close()

@@ -8,8 +8,7 @@ from typing import Any
 from engine.core.config import Config
 from engine.core.run import Run
 from widgets.knobs.knobs import Knobs
-from widgets.page.together import together
-from widgets.stage.host import Stage, every
+from widgets.stage.host import Stage
 from workbench.catalogue import Entry
 from workbench.pages.claims import Claims
 from workbench.pages.maps import Maps
@@ -19,7 +18,7 @@ from workbench.session import Session
 from workbench.study import Changes, Study
 
 GLANCE = 5.0  # seconds: a run over sooner is replayed, slowly enough to be seen
-LOOK = 25  # milliseconds between looks at what runs
+LOOK = 0.025  # seconds between looks at what runs
 FOOT = {
     "position": "sticky",
     "bottom": "0",
@@ -34,25 +33,25 @@ CSS = """
 
 
 class StudyPanel:
-    """The parts of a study's page. `on_turned`: whoever hosts it hears every new config."""
+    """The parts of a study's page. `on_turned`: whoever hosts it hears of every config that runs
+    after the first."""
 
     def __init__(self, chosen: Study, session: Session) -> None:
         self.study, self.session = chosen, session
         self.verdicts = Verdicts(chosen, session.seed)
-        self.knobs = Knobs(session.config, self._turned, slug=chosen.slug, start=chosen.config)
+        self.knobs = Knobs(session, slug=chosen.slug, start=chosen.config)
         self.stage = Stage(chosen.views)
+        self.stage.watch(self.look, LOOK)
         self.claims = Claims(chosen, self.verdicts, lambda: self.session.config)
         self.maps = Maps(chosen, lambda: self.session.config, session.seed)
         self.fault = html("", visible=False, margin=(0, 0, 12, 0))
         self.on_turned: Callable[[Config], None] = lambda config: None
         self._shown: Any = None
-        self._timer: Any = None
         self._replayed = False
 
     def start(self) -> None:
         """Follow the run from now on, in the page this is called from."""
         self.stage.start()
-        self._timer = every(LOOK, self.look)
 
     def close(self, *_: Any) -> None:
         """Stop what runs; the page has gone."""
@@ -62,23 +61,19 @@ class StudyPanel:
 
     def turn(self, changes: Changes) -> None:
         """Set knobs from outside the control panel, on the study's own config."""
-        self.knobs.set(self.study.configured(changes), tell=True)
-
-    def _turned(self, config: Config) -> None:
-        self.session.become(config)
-        self.look()
-        self.on_turned(config)
+        self.session.become(self.study.configured(changes))
+        self.knobs.refresh()
 
     def look(self) -> None:
-        """Follow the session: its newest run, its end, the claims judged meanwhile."""
+        """Follow the session: its config, its newest run, its end, the claims judged meanwhile."""
         run = self.session.run
         self.session.tend()
+        self.knobs.refresh()
         if run is not self._shown:
-            self._shown = run
-            with together():
-                self.stage.open(run)
-                if run is not None and run.config is not self.knobs.config:
-                    self.knobs.set(run.config)  # turned from a notebook's code
+            before, self._shown = self._shown, run
+            self.stage.open(run)
+            if before is not None and run is not None:
+                self.on_turned(run.config)
         if run is not None and run.state == "closed":
             self._ended(run)
         elif run is None:

@@ -7,7 +7,7 @@ import pytest
 
 from engine.core.config import from_dict, knobs, to_dict, update
 from engine.core.errors import BadInput
-from tests.widgets.made_config import Made
+from tests.widgets.made_config import Made, Owned
 from tests.widgets.orders.weighted import Weighted
 from widgets.knobs.config_text import as_cli, as_python, changes
 from widgets.knobs.controls import Control
@@ -16,7 +16,7 @@ from widgets.knobs.knobs import Knobs
 
 def panel(config=None, **more):
     told = []
-    return Knobs(config or Made(), told.append, **more), told
+    return Knobs(Owned(config or Made(), told.append), **more), told
 
 
 def turn(made, path, left_at):
@@ -68,7 +68,7 @@ def test_a_slider_reaches_both_bounds_and_never_leaves_them(knob):
 def test_a_place_that_is_none_turns_nothing(place):
     made, told = panel()
     made.heard({"path": "workers", "place": place})
-    assert made.config == Made() and told == []
+    assert made.owner.config == Made() and told == []
 
 
 def test_a_slider_and_its_field_show_the_same_value():
@@ -92,7 +92,7 @@ def test_a_value_that_does_not_fit_is_answered_in_one_line_and_the_last_config_s
     made, told = panel()
     turn(made, "workers", left_at)
     assert told == []
-    assert made.config == Made()
+    assert made.owner.config == Made()
     assert "workers" in made.message and "\n" not in made.message
     turn(made, "workers", "5")
     assert made.message == ""
@@ -134,13 +134,24 @@ def test_a_turn_sends_only_what_it_changed():
     assert sorted(sent) == ["cli", "python", "shown"]
 
 
-def test_reset_goes_back_and_setting_a_config_tells_nobody():
+def test_what_the_owner_has_become_is_shown_and_reset_goes_back():
     made, told = panel()
     other = update(Made(), {"workers": 9})
-    made.set(other)
+    made.owner.config = other  # by somebody else
+    made.refresh()
     assert told == [] and made.panel.shown["workers"]["field"] == "9"
     made.reset()
-    assert told == [Made()]
+    assert told == [Made()] and made.panel.shown["workers"]["field"] == "4"
+
+
+def test_a_refresh_clears_what_was_said_of_a_turn_that_did_not_fit():
+    made, _ = panel()
+    turn(made, "workers", "17")
+    made.refresh()
+    assert "workers" in made.message, "the owner is as it was"
+    made.owner.config = update(Made(), {"workers": 9})
+    made.refresh()
+    assert made.message == "" and made._edits == {}
 
 
 def test_a_setting_by_chance_is_valid_and_keeps_what_it_is_told_to_keep():

@@ -167,6 +167,22 @@ def test_a_live_run_is_followed_until_a_person_scrubs_and_again_when_told(run):
     assert made.feeds[0].drawing.shown[-1][0] == log.events
 
 
+def test_what_watches_looks_first_in_a_tick_and_no_more_often_than_it_asked(run, monkeypatch):
+    made, looked, now = Stage(["levels"]), [], [100.0]
+    monkeypatch.setattr("widgets.stage.host.perf_counter", lambda: now[0])
+
+    def opens():
+        if made.tracks[0].run is None:
+            made.open(run)
+
+    made.watch(opens)
+    made.watch(lambda: looked.append(made.tracks[0].run), 0.025)
+    for at in (100.0, 100.02, 100.03, 100.04, 100.06):
+        now[0] = at
+        made.tick()
+    assert looked == [run] * 3, "at 100, 100.03 and 100.06, after what watched before"
+
+
 def test_a_choice_in_one_view_lights_up_in_all(run):
     made = stage(run, STATE, WHOLE)
     made.feeds[0].drawing.tell("r3")

@@ -38,6 +38,10 @@ export class Stage {
       this.root.classList.toggle("narrow", this.root.clientWidth < 760);
     });
     this.fitted.observe(this.root);
+    // What a view says may wrap its tools into another row, after it has wished for its height.
+    this.fitHeight = () => {};
+    this.wrapped = new ResizeObserver(() => this.frame && this.fitHeight(this.frame));
+    this.wrapped.observe(this.tools);
     [this.isSeen, this.painted] = [true, 0];
     this.watch = new IntersectionObserver((entries) => {
       this.isSeen = entries[entries.length - 1].isIntersecting;
@@ -83,6 +87,7 @@ export class Stage {
     for (const [name, act] of this.heard) this.model.off?.(`change:${name}`, act);
     for (const surface of this.surfaces) surface.watch.disconnect();
     this.fitted.disconnect();
+    this.wrapped.disconnect();
     this.watch.disconnect();
     clearTimeout(this.later);
     this.height.close();

@@ -4,7 +4,7 @@ import { make } from "../../page/nodes.js";
 import { countBelow, grouped } from "../../canvas/numbers.js";
 import { LINE, LINES, READ_HEAD, drawReading } from "../../canvas/reading.js";
 import { Stage } from "../../canvas/stage.js";
-import { Timeline } from "../../canvas/timeline.js";
+import { TIME_AXIS, Timeline } from "../../canvas/timeline.js";
 import { ThreadCommands } from "./commands.js";
 import { drawEdges, drawMarks, drawPath, drawThreadEnds, edgeNear } from "./edges.js";
 import { ThreadLanes } from "./lanes.js";
@@ -90,9 +90,12 @@ function render({ model, el }) {
     matrix.read(frame);
     commands.show(frame, state.pinned);
     lanes.read(frame);
+    stage.fitHeight(frame);
+  };
+  stage.fitHeight = (frame) => {
     const usual = model.get("options").height || 560;
     // What stands above the lanes wraps where the view is narrow; two lanes at least are to be seen.
-    const around = Math.max(THREADS_AROUND, stage.root.offsetHeight - stage.body.offsetHeight + 12);
+    const around = Math.max(THREADS_AROUND, stage.root.offsetHeight - stage.body.offsetHeight + TIME_AXIS);
     const inside = around + view.head + view.foot, two = Math.min(2, frame.lanes) * view.pitch[1];
     stage.height.wish(Math.max(inside + two, Math.min(usual * MORE, inside + frame.lanes * view.pitch[1])));
   };

@@ -246,6 +246,20 @@ def test_commands_of_a_live_run_name_the_pinned_thread(browser):
     page.context.close()
 
 
+@pytest.mark.parametrize("width", [640, 960, 1280, 1920])
+def test_a_single_lane_is_seen_whole_however_what_stands_above_it_wraps(browser, width):
+    """What is said of the picture comes with it, after the view has said how high it would be."""
+    fold = view("threads").fold()
+    for event in log(Branch(0.0, "a"), Token(1.0, "a", "x"), close=False):
+        fold.add(event)
+    frame = pack(view("threads").draw().reduce(fold.frame(), {"static": True}))
+    page, _ = open_page(browser, static_html("threads", [frame], [1.0]), width=width)
+    lane = 20 + 38 + 24  # below its heading, above the axis
+    reading = 26 + 3 * 22 + 10
+    assert page.locator(LANES).bounding_box()["height"] >= lane + reading
+    page.context.close()
+
+
 def test_a_recorded_run_has_no_buttons_that_do_nothing(browser):
     page, _ = shown(browser, log(Branch(0.0, "a"), Token(1.0, "a", "x"), commands=["fork"]))
     assert page.get_by_role("button", name="Fork here").count() == 0

@@ -1,4 +1,4 @@
-"""How far numbers are from the true ones, as one figure that no NaN slips through."""
+"""The relative error of numbers against the true ones, as one figure no NaN slips through."""
 
 import numpy as np
 from numpy.typing import ArrayLike

@@ -1,4 +1,4 @@
-"""Where the shipped data lies; the only place that knows."""
+"""Paths of the shipped data; the only place that knows where it lies."""
 
 from functools import lru_cache
 from pathlib import Path

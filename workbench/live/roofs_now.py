@@ -1,4 +1,4 @@
-"""Measuring this machine for an engine that stands still meanwhile."""
+"""Measures this machine's roofs while the live engine stands still."""
 
 from dataclasses import replace
 

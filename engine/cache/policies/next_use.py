@@ -1,4 +1,4 @@
-"""What the plan needs soonest stays; what it never needs again goes at once.
+"""Eviction by next use: what the plan needs soonest stays; what it never needs again goes at once.
 
 With the whole job known up front this is Belady's rule on the planned order (BatchLLM, arXiv
 2412.03594: a shared prefix stays exactly as long as its group needs it).

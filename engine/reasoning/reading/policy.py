@@ -1,4 +1,5 @@
-"""When a thought may begin while input still comes in, and how much of the input it sees."""
+"""Reading policies: when a thought may begin while input still comes in,
+and how much of the input it sees."""
 
 from abc import abstractmethod
 from collections.abc import Sequence

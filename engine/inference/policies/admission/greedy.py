@@ -1,4 +1,4 @@
-"""Admit whatever fits now."""
+"""Greedy admission: whatever fits now."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The paged cache: who holds which page, what the prefix tree remembers, what goes when it is full.
+"""Paged KV cache: who holds which page (block), what the prefix tree remembers, what is evicted.
 
 Owners are named by the caller, who keeps each owner's table of pages. Every change is emitted as a
 `Page` event. A page is free, cached (in the prefix tree, held by nobody) or held. Whoever holds a

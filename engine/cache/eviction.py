@@ -1,7 +1,8 @@
-"""What an eviction policy is: how much a cached page that nobody holds is worth keeping."""
+"""Eviction policies: which cached page that nobody holds goes first when pages run short."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -33,7 +34,7 @@ class Ages:
 class Eviction(Policy):
     """Among the leaves of the prefix tree that nobody holds, the least worth goes first."""
 
-    folder = "engine.cache.policies"
+    folder = "engine.cache.eviction"
 
     @abstractmethod
     def worth(self, page: int, ages: Ages) -> float:
@@ -50,3 +51,62 @@ class Eviction(Policy):
 def counted(number: int, noun: str) -> str:
     """A number and its noun: 1 step, 2 steps."""
     return f"{number} {noun}{'s' * (number != 1)}"
+
+
+class FirstInFirstOut(Eviction):
+    """The oldest page goes first, however often it was used since."""
+
+    kind: Literal["fifo"] = "fifo"
+
+    def worth(self, page: int, ages: Ages) -> float:
+        return float(ages.born[page])
+
+    def reason(self, page: int, ages: Ages, step: int) -> str:
+        return f"oldest, filled {counted(step - int(ages.born[page]), 'step')} ago"
+
+
+class LeastRecentlyUsed(Eviction):
+    """The page that has been idle longest goes first."""
+
+    kind: Literal["lru"] = "lru"
+
+    def worth(self, page: int, ages: Ages) -> float:
+        return float(ages.last_used[page])
+
+    def reason(self, page: int, ages: Ages, step: int) -> str:
+        return f"least recently used, {counted(step - int(ages.last_used[page]), 'step')} idle"
+
+
+RECENCY = 1e-12  # breaks ties between pages used equally often: the longer idle goes first
+
+
+class LeastFrequent(Eviction):
+    """The page that fewest requests have joined goes first; among equals the longest idle."""
+
+    kind: Literal["least_frequent"] = "least_frequent"
+
+    def worth(self, page: int, ages: Ages) -> float:
+        return float(ages.uses[page]) + RECENCY * float(ages.last_used[page])
+
+    def reason(self, page: int, ages: Ages, step: int) -> str:
+        return f"least often used, {counted(int(ages.uses[page]), 'time')}"
+
+
+class FurthestNextUse(Eviction):
+    """The page whose next planned use lies furthest ahead goes first; without one, at once.
+
+    With the whole job known up front this is Belady's rule on the planned order (BatchLLM, arXiv
+    2412.03594: a shared prefix stays exactly as long as its group needs it).
+    """
+
+    kind: Literal["next_use"] = "next_use"
+
+    def worth(self, page: int, ages: Ages) -> float:
+        ahead = int(ages.next_use[page])
+        return float("-inf") if ahead >= FAR else -float(ahead)
+
+    def reason(self, page: int, ages: Ages, step: int) -> str:
+        ahead = int(ages.next_use[page])
+        return (
+            "the plan has no more use for it" if ahead >= FAR else f"needed last, by number {ahead}"
+        )

@@ -1,4 +1,4 @@
-"""Cached pages that nobody holds, in the order in which they will be given up."""
+"""Idle pages: cached ones that nobody holds, in the order in which they are evicted."""
 
 import heapq
 

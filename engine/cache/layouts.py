@@ -1,4 +1,4 @@
-"""Blocks of cache that several threads see, each at places of its own: layouts as plain data.
+"""Cache blocks and sights: runs of tokens that several threads see, each at places of its own.
 
 A block is a run of tokens with pages of its own, its keys rotated as if it began at position 0.
 What a thread sees is a list of sights: a block, where it begins in that thread's view, and how many

@@ -1,4 +1,4 @@
-"""The page pool: which pages are free and how many hold each of the others."""
+"""Page (block) pool: which pages are free and how many hold each of the others."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The prefix tree: full pages by what they hold and what came before them.
+"""Prefix tree (radix tree): full pages by what they hold and what came before them.
 
 A node is a page; its key is its parent page and its own tokens, which are compared themselves, so
 no collision of hashes can hand out foreign keys and values. Each salt has a root of its own.

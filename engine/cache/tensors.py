@@ -1,4 +1,4 @@
-"""Where the cached numbers lie: paged tensors on the device, and the host tier's."""
+"""KV storage: paged tensors on the device and of the host tier, and copies between them."""
 
 import numpy as np
 import torch

@@ -1,19 +1,20 @@
-"""The door: who may enter the batch, with which pages, and what it will never let in."""
+"""Admission control: picks the waiting request that joins the running batch, allocates its pages,
+and rejects requests that can never fit."""
 
 import numpy as np
 
 from engine.core.events import Branch, Mark
 from engine.inference.config import InferenceConfig
-from engine.inference.plan import Plan
+from engine.inference.next_use import NextUse
+from engine.inference.page_allocation import PageAllocator
 from engine.inference.policy import Mix, Need, View
 from engine.inference.prefill import Chunks, Prefill
 from engine.inference.queue import Queue
 from engine.inference.request import Request
-from engine.inference.room import Room
 from engine.inference.running import Running, pages_for
 
 
-class Door:
+class AdmissionControl:
     """Admits waiting requests in order while rows, pages and the admission policy allow it."""
 
     def __init__(
@@ -21,12 +22,17 @@ class Door:
         config: InferenceConfig,
         running: Running,
         queue: Queue,
-        plan: Plan,
-        room: Room,
+        next_use: NextUse,
+        allocator: PageAllocator,
         context: int,
     ) -> None:
         self.config, self.context = config, context
-        self.running, self.queue, self.plan, self.room = running, queue, plan, room
+        self.running, self.queue, self.next_use, self.allocator = (
+            running,
+            queue,
+            next_use,
+            allocator,
+        )
         self.cache = running.cache
         self.waiting_forks: dict[str, list[Request]] = {}  # samples that fork after the prompt
         self.reserved = 0  # rows kept free for them
@@ -131,7 +137,7 @@ class Door:
         self.running.enter(request, limit, np.concatenate([pages, fresh]), len(hits))
         request.keeps = self._forks(request)
         self.reserved += request.keeps
-        self.plan.goes(request)
+        self.next_use.goes(request)
 
     def _return(self, request: Request, hits: list[int]) -> np.ndarray:
         """Its contents come back from the host, but for what still lies in the tree."""
@@ -139,7 +145,7 @@ class Door:
         pages = self.cache.swap_in(request.id, request.host_pages, hits)
         missing = slice(len(hits), None)
         pairs = np.stack([request.host_pages[missing], pages[missing]], 1)
-        self.room.swap_in.append(pairs.astype(np.int32))
+        self.allocator.swap_in.append(pairs.astype(np.int32))
         request.host_pages = None
         return pages
 

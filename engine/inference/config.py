@@ -1,20 +1,19 @@
-"""Everything a serving run is made from."""
+"""InferenceConfig: model, workload, cache, scheduler and policies of a serving run."""
 
 from typing import Literal
 
-from engine.cache.eviction import Eviction
-from engine.cache.policies.lru import LeastRecentlyUsed
+from engine.cache.eviction import Eviction, LeastRecentlyUsed
 from engine.core.config import Choice, Config, knob
 from engine.inference.executor import Execution
 from engine.inference.executors.real import Real
-from engine.inference.policies.admission.greedy import Greedy
+from engine.inference.policies.admission import Admission, Greedy
 from engine.inference.policies.batching.decode_first import DecodeFirst
 from engine.inference.policies.ordering.fcfs import FirstComeFirstServed
-from engine.inference.policies.preemption.recompute import Recompute
-from engine.inference.policy import Admission, Batching, Ordering, Preemption
+from engine.inference.policies.preemption import Preemption, Recompute
+from engine.inference.policy import Batching, Ordering
 from engine.inference.request import Sampling
-from engine.inference.workload import Workload
 from engine.inference.workloads.uniform import Uniform
+from engine.inference.workloads.workload import Workload
 
 
 class InferenceConfig(Config):

@@ -14,15 +14,15 @@ import numpy as np
 from engine.cache.cache import Cache
 from engine.core.clock import Clock, StepClock
 from engine.core.events import AnyEvent, Blob, Level, Span
-from engine.inference.answers import Answers
 from engine.inference.config import InferenceConfig
+from engine.inference.detokenizer import Detokenizer
 from engine.inference.executor import Executor, Tokens
 from engine.inference.intake import Intake, LiveRequests, validate
-from engine.inference.parts import part_spans
+from engine.inference.outputs import OutputProcessor
 from engine.inference.request import Request
 from engine.inference.scheduler import Scheduler
 from engine.inference.step import Result, Step
-from engine.inference.text import Pieces
+from engine.inference.step_spans import part_spans
 from engine.inference.view_sequences import ThreadHost
 
 Emit = Callable[[AnyEvent], None]
@@ -49,9 +49,9 @@ class Engine:
         )
         self.requests = LiveRequests()
         self.scheduler = Scheduler(config, self.cache, facts.context, self.requests.over)
-        self.pieces = Pieces(tokenizer)
+        self.pieces = Detokenizer(tokenizer)
         self.intake = Intake(config, self.scheduler, self.requests)
-        self.answers = Answers(self.scheduler, self.pieces, facts.vocab, facts.eos)
+        self.outputs = OutputProcessor(self.scheduler, self.pieces, facts.vocab, facts.eos)
         self.number = 0  # steps done
         self._inbox: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
         self._lock = threading.Lock()
@@ -117,7 +117,7 @@ class Engine:
         now = self.clock.now()
         with self.clock.at(now):
             self.tell_step(step, result, start, now)
-            self.answers.take(step, result, now)
+            self.outputs.take(step, result, now)
             if host is not None and result.threads is not None:
                 host.take(result.threads, now)
         self.tell_levels(now, step.tokens + self.scheduler.viewing)

@@ -1,4 +1,4 @@
-"""What an executor is: it does the work a step names and says what came of it and how long it took.
+"""Executor: runs the work that a step names, and says what came of it and how long it took.
 
 `Real` (executor_real.py) runs tensors on the wall clock; `Modelled` (executor_modelled.py) asks the
 hardware model and leaves moving the virtual clock to the engine.

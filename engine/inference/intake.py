@@ -1,4 +1,4 @@
-"""Taking requests in: what is refused at once, what gets an id and a seed, what forks."""
+"""Intake: validates requests, gives ids and seeds, aborts and forks; keeps the live ones."""
 
 from contextlib import suppress
 
@@ -100,14 +100,14 @@ class Intake:
         request.seed = own if wish.seed is None else wish.seed
         self.requests[request.id] = request
         self.cache.emit(Branch(self.cache.clock.now(), request.id, request.parent, "queued"))
-        refusal = self.scheduler.door.refusal(request)
+        refusal = self.scheduler.admission.refusal(request)
         if refusal:
             self.scheduler.reject(request, refusal)
             return
         if wish.n > 1:
             new_id = self.requests.child_id
             children = [self._child(request, new_id(request.id)) for _ in range(1, wish.n)]
-            self.scheduler.door.waiting_forks[request.id] = children
+            self.scheduler.admission.waiting_forks[request.id] = children
         self.scheduler.enqueue(request, self._view())
 
     def refuse(self, request: Request, why: str) -> None:

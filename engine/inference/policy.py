@@ -1,4 +1,4 @@
-"""What the scheduler asks its policies: who is next, who may enter, what a step mixes, who yields.
+"""Scheduling policies: who is next, who may enter, what a step mixes, how a request yields.
 
 Policies are frozen and stateless. What a policy learns from seeing the whole job it returns as a
 `Ranking`, which the engine notes with the requests; what it needs to know of the moment comes as a
@@ -93,16 +93,6 @@ class Ordering(Policy):
         return False
 
 
-class Admission(Policy):
-    """Whether there is room for one more request."""
-
-    folder = "engine.inference.policies.admission"
-
-    @abstractmethod
-    def admits(self, request: Request, need: Need, view: View) -> bool:
-        """Asked of the next request; `need.now` pages are known to be free or can be made so."""
-
-
 class Batching(Policy):
     """What a step mixes: decodes, prompt chunks, new requests."""
 
@@ -121,13 +111,3 @@ class Batching(Policy):
     @abstractmethod
     def mixes(self, view: View) -> tuple[Mix, ...]:
         """What the next step may hold, best first; the first that gives any work is taken."""
-
-
-class Preemption(Policy):
-    """How a running request gives its pages up when there are too few."""
-
-    folder = "engine.inference.policies.preemption"
-
-    @abstractmethod
-    def swaps(self, request: Request, pages: int, view: View) -> bool:
-        """Whether its `pages` go to the host (True) or are forgotten and computed again (False)."""

@@ -1,4 +1,4 @@
-"""Prompts being computed, chunk by chunk, within the tokens a step has left for them."""
+"""Chunked prefill: computes prompts in chunks, within the tokens that a step has left for them."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Who waits, in the order of the policy; whoever waited longer than the patience goes first."""
+"""Waiting queue: requests in the order of the policy; one out of patience goes first."""
 
 import heapq
 

@@ -1,4 +1,4 @@
-"""The persistent batch: one row of numpy arrays for each running request.
+"""Persistent batch: for each running request one row of tokens, counters and its block table.
 
 Rows 0 … `count` - 1 are in use. All per-step work is done on whole columns; a row is touched from
 Python only when its request starts, ends or needs a page.

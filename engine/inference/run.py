@@ -15,7 +15,7 @@ from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.executor import Built
 from engine.inference.request import Request, sampling
-from engine.inference.workload import Source
+from engine.inference.workloads.workload import Source
 
 PATIENCE = 0.02  # seconds between looks at the inbox while nothing runs
 

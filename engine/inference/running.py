@@ -1,4 +1,4 @@
-"""The requests that run: their rows in the persistent batch and their pages in the cache."""
+"""Running requests: their rows in the persistent batch and the page operations of each."""
 
 import numpy as np
 

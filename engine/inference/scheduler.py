@@ -1,4 +1,4 @@
-"""The scheduler: from who waits and who runs to the next step. One loop for every executor.
+"""Scheduler: decides from waiting and running requests what the next step computes.
 
 A step decodes the rows the batching policy names, computes chunks of prompts within what is left of
 the token budget, and admits who is next while there is room. Rows short of pages make others yield.
@@ -11,14 +11,14 @@ import numpy as np
 from engine.cache.cache import Cache
 from engine.cache.eviction import counted
 from engine.core.events import Branch, Mark
-from engine.inference.admission import Door
+from engine.inference.admission import AdmissionControl
 from engine.inference.config import InferenceConfig
-from engine.inference.plan import Plan
+from engine.inference.next_use import NextUse
+from engine.inference.page_allocation import PageAllocator
 from engine.inference.policy import Mix, View
 from engine.inference.prefill import Prefill
 from engine.inference.queue import Queue
 from engine.inference.request import Request
-from engine.inference.room import Room
 from engine.inference.running import Running
 from engine.inference.step import Step
 from engine.inference.view_sequences import ViewBatch
@@ -36,11 +36,11 @@ class Scheduler:
         sharing, accounts = config.prefix_sharing, config.ordering.moving
         self.running = Running(cache, config.max_running, sharing, accounts)
         self.rows = self.running.rows
-        self.plan = Plan(cache)
-        moves = config.batching.tells_moves
-        self.room = Room(self.running, self.queue, self.plan, config.preemption, moves)
+        self.next_use = NextUse(cache)
+        parts = self.running, self.queue, self.next_use
+        self.allocator = PageAllocator(*parts, config.preemption, config.batching.tells_moves)
         self.prefill = Prefill(self.running)
-        self.door = Door(config, self.running, self.queue, self.plan, self.room, context)
+        self.admission = AdmissionControl(config, *parts, self.allocator, context)
         self.over = over
         self.served: dict[str, float] = {}
         self.every_row = np.arange(config.max_running)
@@ -109,7 +109,7 @@ class Scheduler:
             mix = mixes[tried]
             decode = self._decode_rows(mix, view)
             whole = decode is view.decoding and len(decode) == self.rows.count
-            missing = self.room.missing(decode, whole) if len(decode) else 0
+            missing = self.allocator.missing(decode, whole) if len(decode) else 0
             if missing > 0:
                 self._yield(view, missing)
                 view = self.view(number, now)
@@ -139,11 +139,11 @@ class Scheduler:
 
     def _compose(self, mix: Mix, decode: np.ndarray, view: View) -> Step | None:
         if len(decode):
-            self.room.grow(decode)
+            self.allocator.grow(decode)
         chunks = self.prefill.begin(mix)
         self.prefill.go_on(chunks)
         if mix.admit and len(self.queue) and not self.preempted:
-            self.door.admit(mix, chunks, view, self.prefill)
+            self.admission.admit(mix, chunks, view, self.prefill)
         if not len(decode) and not chunks.rows:
             return None
         return self._step(mix, decode, view)
@@ -159,7 +159,7 @@ class Scheduler:
             rows_S, from_S = self._samples(chunks.rows, count, rows_B, starts_B + queries_B)
             sample_rows = np.concatenate([decode, np.array(rows_S, np.int64)])
             sample_from = np.concatenate([self.every_row[:count], np.array(from_S, np.int64)])
-        swap_out, copies, swap_in = self.room.movements()
+        swap_out, copies, swap_in = self.allocator.movements()
         return Step(
             number=view.step,
             rows=rows,
@@ -193,7 +193,7 @@ class Scheduler:
             self.prefill.done(request)
             rows_S.append(row)
             from_S.append(b)
-            for child in self.door.siblings(request):
+            for child in self.admission.siblings(request):
                 rows_S.append(self.running.fork(request, child, int(after_B[b])))
                 from_S.append(b)
         return rows_S, from_S
@@ -218,13 +218,13 @@ class Scheduler:
         """`request` yields its pages and waits again."""
         self.preempted += 1
         self.prefill.done(request)
-        self.door.unreserve(request)
-        self.room.preempt(request, view, why)
+        self.admission.unreserve(request)
+        self.allocator.preempt(request, view, why)
 
     def _displace(self, view: View) -> None:
         """Running requests yield to a waiting one that outranks them while it has no room."""
         head = self.queue.head(view)
-        while head is not None and self.rows.count and not self.door.fits(head, view):
+        while head is not None and self.rows.count and not self.admission.fits(head, view):
             if self.padded:
                 self.release_padding()
                 continue
@@ -240,7 +240,7 @@ class Scheduler:
         if not self.padded:
             return
         for request in [r for r in self.running.requests if self.rows.padding[r.row]]:
-            self.room.give_up(request)
+            self.allocator.give_up(request)
         self.padded = 0
 
     def enqueue(self, request: Request, view: View) -> None:
@@ -249,7 +249,7 @@ class Scheduler:
             # A newcomer starts level with whoever was served least, not with a head start.
             self.served[request.user] = min(self.served.values(), default=0.0)
         self.queue.push(request, view)
-        self.plan.waits(request)
+        self.next_use.waits(request)
 
     def charge(self, step: Step) -> None:
         """Count the step's tokens to their users, where the ordering looks at that."""
@@ -263,15 +263,15 @@ class Scheduler:
         """`request` ends now, whatever it was doing; one that is over stays as it is."""
         if request.over:
             return
-        for child in self.door.forget(request):
+        for child in self.admission.forget(request):
             self.abort(child, f"its prompt {request.id} was aborted")
         if request.row >= 0:
             self.prefill.done(request)
-            self.door.unreserve(request)
-            self.room.give_up(request)
+            self.admission.unreserve(request)
+            self.allocator.give_up(request)
         else:
             self.queue.remove(request)
-            self.plan.goes(request)
+            self.next_use.goes(request)
             if request.host_pages is not None:
                 self.cache.drop_host(request.id, request.host_pages)
                 request.host_pages = None
@@ -290,9 +290,9 @@ class Scheduler:
     def fork(self, parent: Request, child: Request, view: View) -> None:
         """`child` goes on from where `parent` is: in the batch if it can, else it waits."""
         rows, row = self.rows, parent.row
-        room = rows.count + self.door.reserved < self.config.max_running
+        room = rows.count + self.admission.reserved < self.config.max_running
         if row >= 0 and room and parent not in self.prefill.pending:
-            self.door.starts(child)
+            self.admission.starts(child)
             self.running.fork(parent, child, int(rows.cached[row]))
             return
         tokens = parent.tokens if row < 0 else rows.tokens[row, : rows.known[row]]

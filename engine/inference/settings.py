@@ -1,8 +1,8 @@
-"""What an executor needs to know of a run's config, so that configs can name executors."""
+"""Settings of an executor: the part of a run's config that it reads."""
 
 from typing import Literal, Protocol
 
-from engine.inference.workload import Workload
+from engine.inference.workloads.workload import Workload
 
 
 class Settings(Protocol):

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.inference.synthetic import Lengths, arrivals
-from engine.inference.trace_records import BLOCK, HEADER
+from engine.inference.workloads.synthetic import Lengths, arrivals
+from engine.inference.workloads.traces.records import BLOCK, HEADER
 
 COMMAND = "python -m engine.inference.traffic"
 START = datetime(2026, 1, 1)

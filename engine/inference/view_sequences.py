@@ -1,4 +1,4 @@
-"""Threads of thought in an engine's steps: sequences over views of the cache, beside the rows.
+"""Sequences over views of the cache: threads that step along with an engine's requests.
 
 A thread's view is a list of blocks, each with the position at which the thread sees it. Whoever
 keeps threads says before each step what they write and where (`plan`), and hears of their tokens

@@ -1,4 +1,4 @@
-"""One forward pass over tokens of several sequences, as the arrays the kernels read.
+"""Batch: new tokens of several sequences as the arrays that one forward pass reads.
 
 Shape letters: T new tokens, B sequences, P pages of the longest sequence, R wanted logits.
 Of views: N (sequence, block) pairs, K blocks.

@@ -1,4 +1,4 @@
-"""What a model is made of, as one frozen value read from a Hugging Face `config.json`.
+"""ModelConfig: what a model is made of, one frozen value read from a Hugging Face `config.json`.
 
 Families differ in fields, not in classes: the transformer is assembled from these values alone.
 """

@@ -1,10 +1,15 @@
-"""The dense feed-forward: down(act(gate) · up), or down(act(up)) where the config has no gate."""
+"""Feed-forward layers: dense, gated or not, and a mixture of experts.
 
+A router sends every token to its few experts; their outputs are weighed.
+Shape letters: T tokens, C hidden, E experts, K experts per token, W expert width.
+"""
+
+import torch
 from torch import Tensor
 
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
-from engine.models.layers import ACTIVATIONS
+from engine.models.layers import ACTIVATIONS, route
 
 
 class FeedForward:
@@ -25,3 +30,40 @@ class FeedForward:
             return self.down(self.act(inner))
         gate, up = inner.chunk(2, dim=-1)
         return self.down(self.swiglu(gate, up) if self.swiglu else self.act(gate) * up)
+
+
+class Mixture:
+    """One layer's experts: reads only the weights of experts that got a token."""
+
+    def __init__(self, config: ModelConfig, weights: Gathered) -> None:
+        moe = config.experts
+        assert moe is not None
+        self.moe = moe
+        self.act = ACTIVATIONS[config.activation]
+        self.swiglu = weights.ops.swiglu if config.activation == "silu" else None
+        self.router = weights.linear("router")
+        self.correction = weights.take("correction") if moe.correction else None
+        each = [f"experts.{expert}." for expert in range(moe.count)]
+        self.into = [weights.linear(f"{expert}gate", f"{expert}up") for expert in each]
+        self.down = [weights.linear(f"{expert}down") for expert in each]
+        self.shared = FeedForward(config, weights, "shared.") if moe.shared else None
+
+    def __call__(self, x_TC: Tensor) -> Tensor:
+        """y_TC for normalised x_TC."""
+        index_TK, weight_TK = route(self.moe, self.router(x_TC), self.correction)
+        y_TC = self.shared(x_TC) if self.shared else torch.zeros_like(x_TC)
+        order = index_TK.flatten().argsort(stable=True)
+        token = order // self.moe.per_token
+        weight = weight_TK.flatten()[order, None].to(x_TC.dtype)
+        counts_E = index_TK.flatten().bincount(minlength=self.moe.count).tolist()
+        stop = 0
+        for expert, count in enumerate(counts_E):
+            if not count:
+                continue
+            rows = slice(stop, stop + count)
+            stop += count
+            gate, up = self.into[expert](x_TC[token[rows]]).chunk(2, dim=-1)
+            inner = self.swiglu(gate, up) if self.swiglu else self.act(gate) * up
+            out = self.down[expert](inner)
+            y_TC.index_add_(0, token[rows], out * weight[rows])
+        return y_TC

@@ -1,4 +1,4 @@
-"""What a model weighs and what a step of it costs, from its config alone.
+"""Footprint: bytes of a model's weights and cache and the cost of a step, from its config alone.
 
 Parameters and bytes are exact: they are summed over the very tensors a checkpoint holds. Flops are
 those of matrix products and attention (a multiply-add is two); norms, rotary and activations are

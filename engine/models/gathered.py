@@ -1,4 +1,4 @@
-"""A checkpoint's tensors by role, stacked and prepared for the operations that use them."""
+"""Gathered weights: a checkpoint's tensors by role, stacked and prepared for their operations."""
 
 from collections.abc import Iterator, Mapping
 

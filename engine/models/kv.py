@@ -1,4 +1,4 @@
-"""What a model caches for each token, and the paged memory that holds it."""
+"""KV cache: what a model caches for each token, and the paged memory that holds it."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The small functions every path shares: norms, activations, the choice of experts.
+"""Layer functions that every path shares: norms, activations, the choice of experts.
 
 Shape letters: T tokens, C hidden size, E experts, K experts for each token, G groups of experts.
 """

@@ -1,4 +1,4 @@
-"""The transformer the engine runs: a batch over paged memory in, logits out.
+"""Model: the transformer the engine runs, a batch over paged memory in, logits out.
 
 Shape letters: T new tokens, C hidden, R wanted logits, V vocabulary.
 """
@@ -12,12 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.core.errors import BadInput
-from engine.models import fused_cpu
+from engine.models import fused_step
 from engine.models.attention import Attention, Pass
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
-from engine.models.experts import Mixture
-from engine.models.feedforward import FeedForward
+from engine.models.feedforward import FeedForward, Mixture
 from engine.models.gathered import Cast, Gathered
 from engine.models.kv import CacheSpec, PagedKV, cache_spec
 from engine.models.latent_attention import LatentAttention
@@ -92,8 +91,8 @@ class Model:
         rotary = config.rotary
         self.frequencies_F = frequencies(rotary).to(device) if rotary else None
         self.fused: Fused | None = None
-        if self.compiled and fused_cpu.fits(config, self.dtype):
-            self.fused = fused_cpu.Fused(config, Cast(source, self.dtype))
+        if self.compiled and fused_step.fits(config, self.dtype):
+            self.fused = fused_step.Fused(config, Cast(source, self.dtype))
         else:
             self._assemble(ops or ops_for("cpu" if plain else device, self.compiled))
 

@@ -1,5 +1,8 @@
-"""The operations models are assembled from: plain torch anywhere, compiled kernels on the
-processor, the operators' picked variants (Triton, libraries) on a GPU."""
+"""Ops: what models compute with, plain torch anywhere, compiled kernels on the processor, the
+operators' picked variants (Triton, libraries) on a GPU.
+
+Shape letters: T tokens, N outputs, K inputs.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -8,11 +11,11 @@ from typing import TypeAlias
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.kernels.matmul import matmul, pack
 from engine.kernels.norm import rms_norm as rms_norm_kernel
 from engine.kernels.paged_attention import paged_attention as paged_attention_kernel
 from engine.kernels.rotary import rotate as rotate_kernel
 from engine.models.layers import rms_norm
-from engine.models.linear import PackedLinear, PlainLinear
 from engine.models.operator_ops import NONE, OperatorOps
 from engine.models.paged_attention import paged_attention
 from engine.models.rotary import rotate
@@ -66,3 +69,32 @@ def _rotate(x_THD: Tensor, cos_T1F: Tensor, sin_T1F: Tensor, interleaved: bool) 
     if interleaved:
         return rotate(x_THD, cos_T1F, sin_T1F, True)
     return rotate_kernel(x_THD, cos_T1F.squeeze(1), sin_T1F.squeeze(1))
+
+
+class PlainLinear:
+    """Any device; activations in the weight's type."""
+
+    __slots__ = ("bias_N", "weight_NK")
+
+    def __init__(self, weight_NK: Tensor, bias_N: Tensor | None) -> None:
+        self.weight_NK = weight_NK
+        self.bias_N = bias_N
+
+    def __call__(self, x_TK: Tensor) -> Tensor:
+        """y_TN."""
+        return F.linear(x_TK, self.weight_NK, self.bias_N)
+
+
+class PackedLinear:
+    """The processor; activations in float32, a row's result the same bits in any batch."""
+
+    __slots__ = ("bias_N", "weight")
+
+    def __init__(self, weight_NK: Tensor, bias_N: Tensor | None) -> None:
+        self.weight = pack(weight_NK)
+        self.bias_N = None if bias_N is None else bias_N.float()
+
+    def __call__(self, x_TK: Tensor) -> Tensor:
+        """y_TN in float32."""
+        y_TN = matmul(x_TK, self.weight)
+        return y_TN if self.bias_N is None else y_TN.add_(self.bias_N)

@@ -1,4 +1,4 @@
-"""Which tensors a checkpoint of each architecture holds: names, shapes and the roles they play.
+"""Parameters of a checkpoint: names, shapes and roles of its tensors, for each architecture.
 
 The transformer asks for weights by role (`query`, `gate`, `experts.3.down` …); only this file knows
 what Hugging Face checkpoints call them.

@@ -1,4 +1,4 @@
-"""The truth: logits of whole sequences in plain differentiable torch, without a cache.
+"""Reference model: logits of whole sequences in plain differentiable torch, without a cache.
 
 Weights come under their Hugging Face names. Training differentiates this; every fast path is
 compared with it. Shape letters: B sequences, T tokens, C hidden, H query heads, G key/value heads,

@@ -1,4 +1,4 @@
-"""How many threads torch computes with, for a while."""
+"""torch_threads: how many threads torch computes with, for a while."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

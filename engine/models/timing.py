@@ -23,7 +23,7 @@ from engine.kernels.decoder_step.phases_cpu import (
     QKV,
     STORE,
 )
-from engine.models import fused_cpu
+from engine.models import fused_step
 from engine.models.batch import Batch
 from engine.models.kv import PagedKV
 from engine.models.layers import softcap
@@ -57,14 +57,14 @@ GENERAL = (
 @torch.inference_mode()
 def timed_forward(model: Model, batch: Batch, kv: PagedKV) -> tuple[Tensor, list[Part]]:
     """logits_RV in float32, and the parts of the pass in the order of a layer."""
-    if isinstance(model.fused, fused_cpu.Fused):
+    if isinstance(model.fused, fused_step.Fused):
         return _fused(model.fused, batch, kv)
     watch = _Watch(model.device)
     logits_RV = _general(model, batch, kv, watch)
     return logits_RV, [Part(name, covers, watch.seconds.get(name, 0.0)) for name, covers in GENERAL]
 
 
-def _fused(fused: fused_cpu.Fused, batch: Batch, kv: PagedKV) -> tuple[Tensor, list[Part]]:
+def _fused(fused: fused_step.Fused, batch: Batch, kv: PagedKV) -> tuple[Tensor, list[Part]]:
     logits_RV, phases = fused.timed(batch, kv)
     layers_LK = phases[: fused.config.layers * KINDS].reshape(-1, KINDS)
     parts = [

@@ -15,10 +15,10 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.core.config import to_dict
-from engine.models.checkpoint import Checkpoint
 from engine.models.config import ModelConfig
 from engine.models.families import read_config
-from engine.models.load import save
+from engine.models.loading.checkpoint import Checkpoint
+from engine.models.loading.load import save
 from engine.recipes.card import card
 from engine.recipes.recipe import Recipe
 from engine.training.data.corpus import Corpus, Source

@@ -13,13 +13,10 @@ ALIKE = 3  # modules of a folder that begin alike, from which on they are a pack
 
 # Folders of more than MOST modules, with how many they may hold.
 CROWDED = {
-    "engine/inference": 35,
-    "engine/models": 33,
     "engine/training/parallel": 26,
 }
 # Modules of one folder that share the word before `_`, with how many.
 FAMILIES = {
-    "engine/models/fused_": 3,
     "engine/recipes/countdown_": 4,
     "engine/tasks/countdown_": 4,
     "engine/training/plan/schedules/zb_": 3,
@@ -37,8 +34,6 @@ PACKAGE_CIRCLES = {
         "engine.inference.policies",
         "engine.inference.workloads",
     ),
-    # A family is made of the parts; the table of families stands beside the parts.
-    ("engine.models", "engine.models.families"),
 }
 
 SERVING = ("engine.cache", "engine.inference", "engine.reasoning")

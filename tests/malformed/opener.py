@@ -14,7 +14,7 @@ from engine.core.errors import BadInput
 from engine.hardware.device import Device
 from engine.hardware.sheet import read as read_sheet
 from engine.models.families import read_config
-from engine.models.safetensors_file import FLOATS, read_header
+from engine.models.loading.safetensors_file import FLOATS, read_header
 from engine.models.text.tokenizer import Tokenizer
 from workbench.notebook.run_one import inject, report
 from workbench.notebook.run_one import read as read_notebook

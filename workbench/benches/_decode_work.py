@@ -19,12 +19,12 @@ from engine.core.clock import WallClock
 from engine.core.events import AnyEvent
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
-from engine.inference.executor_real import RealExecutor, executor_for
+from engine.inference.executors.tensors.real_executor import RealExecutor, executor_for
 from engine.inference.request import Request, sampling
 from engine.models.config import ModelConfig
 from engine.models.families import parse
-from engine.models.fused_cpu import Fused
-from engine.models.load import random_model, random_weights
+from engine.models.fused_step import Fused
+from engine.models.loading.load import random_model, random_weights
 
 SHAPE: dict[str, Any] = {
     "vocab_size": 32_000,

@@ -96,9 +96,9 @@ def _step(engine: Engine) -> tuple[float, float]:
     now = engine.clock.now()
     received = perf_counter()
     with engine.clock.at(now):
-        special = engine.answers.append(step, result)
+        special = engine.outputs.append(step, result)
         appended = perf_counter()
-        engine.answers.tell(step, result, special, now)
+        engine.outputs.tell(step, result, special, now)
         engine.tell_step(step, result, start, now)
         engine.tell_levels(now, step.decodes)
     done = perf_counter()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from engine.models.config import ModelConfig
-from engine.models.find import find, public
+from engine.models.loading.find import find, public
 
 Shaped: TypeAlias = tuple[str, tuple[Any, ...]]
 

@@ -24,7 +24,7 @@ from engine.inference.engine import Engine
 from engine.inference.executor import Built
 from engine.inference.intake import validate
 from engine.inference.request import Request, Sampling
-from workbench.live.roofs_now import measure_roofs
+from workbench.live.measure_while_paused import measure_roofs
 
 LONG = 400_000  # events after which a run ends once the engine is idle
 WAITING = 512  # requests that may be open at once
@@ -190,7 +190,7 @@ class LiveEngine:
     def _build(self, config: Any) -> Built:
         """The executor; a plain one where the kernels must be compiled first."""
         if self.at_once:
-            from workbench.live.first_steps import compile_beside, must_compile, plain_build
+            from workbench.live.warm_start import compile_beside, must_compile, plain_build
 
             if must_compile(config):
                 self._compiling = compile_beside()

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.inference.curved_cost import CurvedCost
+from engine.inference.executors.costs.forward_work import Shape
+from engine.inference.executors.costs.operator_step_cost import CurvedCost
+from engine.inference.executors.costs.step_cost import StepCost
 from engine.inference.executors.modelled import Modelled
-from engine.inference.forward_work import Shape
-from engine.inference.step_cost import StepCost
 from workbench.real_and_modelled.steps_taken import Taken
 
 SHARES = np.geomspace(0.02, 1.25, 29)  # reached shares that are tried

@@ -17,16 +17,16 @@ from engine.core.run import Run
 from engine.hardware.device import Device
 from engine.hardware.measure import measure
 from engine.inference.config import InferenceConfig
-from engine.inference.executor_modelled import THIS_MACHINE
+from engine.inference.executors.costs.modelled_executor import THIS_MACHINE
+from engine.inference.executors.costs.step_cost import StepCost
 from engine.inference.executors.modelled import Modelled
 from engine.inference.request import Request
 from engine.inference.run import run
-from engine.inference.step_cost import StepCost
-from engine.inference.synthetic import Lengths
-from engine.inference.workload import Source
 from engine.inference.workloads.poisson import Poisson
 from engine.inference.workloads.replay import replay
-from engine.models.find import find
+from engine.inference.workloads.synthetic import Lengths
+from engine.inference.workloads.workload import Source
+from engine.models.loading.find import find
 from engine.models.text.tokenizer import Tokenizer
 from workbench.real_and_modelled.calibration import Fit, fit
 from workbench.real_and_modelled.rows import calibration_rows, figures, step_errors, table

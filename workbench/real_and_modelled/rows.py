@@ -10,9 +10,9 @@ from engine.core.log import Log
 from engine.core.measure import serving
 from engine.hardware.device import Device
 from engine.inference.config import InferenceConfig
-from engine.inference.executor_modelled import cost_of
+from engine.inference.executors.costs.modelled_executor import cost_of
 from engine.inference.executors.modelled import Modelled
-from engine.models.find import find
+from engine.models.loading.find import find
 from widgets.theme import figure
 from workbench.real_and_modelled.calibration import Fit, errors
 from workbench.real_and_modelled.steps_taken import steps_taken

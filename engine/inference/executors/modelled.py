@@ -38,7 +38,7 @@ class Modelled(Execution):
     )
 
     def build(self, config: Settings) -> Built:
-        from engine.inference.executor_modelled import build
+        from engine.inference.executors.costs.modelled_executor import build
 
         return build(config, self)
 

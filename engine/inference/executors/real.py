@@ -12,6 +12,6 @@ class Real(Execution):
     kind: Literal["real"] = "real"
 
     def build(self, config: Settings) -> Built:
-        from engine.inference.executor_real import build  # brings torch
+        from engine.inference.executors.tensors.real_executor import build  # brings torch
 
         return build(config)

@@ -8,7 +8,7 @@ from pydantic import Field
 from engine.core.config import knob
 from engine.core.errors import BadInput
 from engine.inference.request import Request
-from engine.inference.workload import Source, Workload
+from engine.inference.workloads.workload import Source, Workload
 
 STARTS = (
     "def fibonacci(n):\n",

@@ -9,8 +9,8 @@ from pydantic import Field
 from engine.core.config import Config, knob
 from engine.core.errors import BadInput
 from engine.inference.request import Request, TokenId
-from engine.inference.synthetic import LONGEST
-from engine.inference.workload import Source, Workload
+from engine.inference.workloads.synthetic import LONGEST
+from engine.inference.workloads.workload import Source, Workload
 
 
 class Asked(Config):

@@ -6,8 +6,8 @@ import numpy as np
 
 from engine.core.config import knob
 from engine.inference.request import Request
-from engine.inference.synthetic import Lengths, arrivals, split
-from engine.inference.workload import Source, Workload
+from engine.inference.workloads.synthetic import Lengths, arrivals, split
+from engine.inference.workloads.workload import Source, Workload
 
 
 class SharedPrefix(Workload):

@@ -9,10 +9,10 @@ from engine.core.config import knob
 from engine.core.errors import BadInput
 from engine.core.paths import dataset
 from engine.inference.request import Request
-from engine.inference.synthetic import arrivals, split, tokens
-from engine.inference.trace_records import BLOCK, Traced
-from engine.inference.traces import Trace, load
-from engine.inference.workload import Source, Workload
+from engine.inference.workloads.synthetic import arrivals, split, tokens
+from engine.inference.workloads.traces.read import Trace, load
+from engine.inference.workloads.traces.records import BLOCK, Traced
+from engine.inference.workloads.workload import Source, Workload
 
 LETTERS = 4  # characters a token has on average, where text must do without a tokenizer
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.core.config import knob
 from engine.inference.request import Request
-from engine.inference.workload import Source, Workload
+from engine.inference.workloads.workload import Source, Workload
 
 
 class Uniform(Workload):

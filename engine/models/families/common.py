@@ -3,8 +3,8 @@
 from typing import Any
 
 from engine.models.config import Activation
-from engine.models.fields import MOST_LAYERS, Fields
-from engine.models.rope_fields import read_rotary
+from engine.models.families.fields import MOST_LAYERS, Fields
+from engine.models.families.rope_fields import read_rotary
 
 ACTIVATIONS: dict[str, Activation] = {
     "silu": "silu",

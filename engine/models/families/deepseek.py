@@ -4,8 +4,8 @@ from typing import Any
 
 from engine.models.config import Experts, Latent, ModelConfig, Rotary
 from engine.models.families.common import common_fields
-from engine.models.fields import MOST_EXPERTS, MOST_LAYERS, Fields
-from engine.models.rope_fields import read_rotary, yarn_magnitude
+from engine.models.families.fields import MOST_EXPERTS, MOST_LAYERS, Fields
+from engine.models.families.rope_fields import read_rotary, yarn_magnitude
 
 
 def _deepseek(fields: Fields, experts: Experts, interleaved: bool) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from engine.models.config import ModelConfig
 from engine.models.families.common import ACTIVATIONS, common_fields, window_size, windows_by_type
-from engine.models.fields import MOST_LAYERS, Fields
+from engine.models.families.fields import MOST_LAYERS, Fields
 
 
 def llama(fields: Fields, common: dict[str, Any]) -> ModelConfig:

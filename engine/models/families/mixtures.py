@@ -4,8 +4,8 @@ from typing import Any
 
 from engine.models.config import Experts, ModelConfig
 from engine.models.families.common import common_fields, window_size
-from engine.models.fields import MOST_EXPERTS, MOST_LAYERS, Fields
-from engine.models.rope_fields import read_rotary
+from engine.models.families.fields import MOST_EXPERTS, MOST_LAYERS, Fields
+from engine.models.families.rope_fields import read_rotary
 
 
 def mixtral(fields: Fields, common: dict[str, Any]) -> ModelConfig:

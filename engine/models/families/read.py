@@ -8,8 +8,8 @@ from engine.core.limits import check
 from engine.models.config import ModelConfig
 from engine.models.families.deepseek import deepseek_v2, deepseek_v3
 from engine.models.families.dense import gemma2, gpt2, llama, mistral, qwen2, qwen3
+from engine.models.families.fields import Fields, read_json
 from engine.models.families.mixtures import mixtral, qwen3_moe
-from engine.models.fields import Fields, read_json
 
 FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]] = {
     "LlamaForCausalLM": ("llama", llama),

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.limits import inside, read_bytes
-from engine.models.fields import Fields, read_json
+from engine.models.families.fields import Fields, read_json
 from engine.models.text.rules import read_rules
 
 HELD_BACK = 3  # a UTF-8 character has at most three bytes before its last

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from engine.core.clock import Clock
 from engine.core.errors import BadInput
-from engine.models.find import find
+from engine.models.loading.find import find
 from engine.models.text.tokenizer import Tokenizer
 from engine.reasoning.reading.config import ReadingConfig
 from engine.reasoning.reading.reader import Reader

@@ -13,11 +13,11 @@ import numba
 import numpy as np
 
 from engine.cache.cache import Cache
+from engine.cache.eviction import LeastRecentlyUsed
 from engine.cache.layouts import Block, Sight
-from engine.cache.policies.lru import LeastRecentlyUsed
 from engine.core.clock import Clock, VirtualClock
 from engine.core.errors import BadInput
-from engine.inference.forward_work import ForwardWork, Shape
+from engine.inference.executors.costs.forward_work import ForwardWork, Shape
 from engine.reasoning.threads.gather import gather
 from engine.reasoning.threads.holdings import Holdings
 from engine.reasoning.threads.mind import Mind

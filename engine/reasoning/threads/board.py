@@ -6,8 +6,8 @@ What is asked and cannot be done raises BadInput and changes nothing. Every chan
 from collections.abc import Callable
 
 from engine.cache.cache import Cache
+from engine.cache.eviction import LeastRecentlyUsed
 from engine.cache.layouts import Block, Sight, abreast, placed
-from engine.cache.policies.lru import LeastRecentlyUsed
 from engine.core.clock import Clock
 from engine.core.errors import BadInput
 from engine.core.events import Branch, Mark

@@ -7,10 +7,10 @@ from engine.cache.tensors import Storage
 from engine.core.clock import Clock, WallClock
 from engine.core.errors import BadInput
 from engine.inference.executor import Executor, Tokens
-from engine.inference.executor_real import RealExecutor, executor_for
+from engine.inference.executors.tensors.real_executor import RealExecutor, executor_for
 from engine.models.config import ModelConfig
-from engine.models.find import find
 from engine.models.kv import cache_spec
+from engine.models.loading.find import find
 from engine.models.model import Model
 from engine.models.view_attention import require_views
 from engine.reasoning.threads.config import ReasoningConfig

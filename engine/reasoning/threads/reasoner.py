@@ -13,11 +13,11 @@ from engine.cache.layouts import Sight, placed
 from engine.core.clock import Clock, StepClock
 from engine.core.errors import BadInput
 from engine.core.events import Blob, Span, Token
+from engine.inference.detokenizer import Detokenizer
 from engine.inference.engine import Engine
-from engine.inference.forward_work import ForwardWork
+from engine.inference.executors.costs.forward_work import ForwardWork
 from engine.inference.rows import Rows
 from engine.inference.step import without_rows
-from engine.inference.text import Pieces
 from engine.inference.view_sequences import ViewBatch, ViewResult
 from engine.reasoning.threads.board import MOST, Board
 from engine.reasoning.threads.config import ReasoningConfig
@@ -52,7 +52,7 @@ class Reasoner:
         self.board = Board(config, self.clock, emit, *shared)
         work = ForwardWork(mind.config, mind.executor.facts.dtype)
         self.telling = Telling(emit, work, mind.variant)
-        self.pieces = Pieces(mind.tokenizer)
+        self.pieces = Detokenizer(mind.tokenizer)
         self.rows = Rows(1, config.page_size)  # none of a step alone
         self.planned: tuple[list[Thread], list[list[Sight]]] = [], []
         self.reader: Thread | None = None  # who holds the prompt

@@ -16,7 +16,7 @@ from engine.core.events import AnyEvent
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.executor import Executor
-from engine.inference.executor_real import executor_for
+from engine.inference.executors.tensors.real_executor import executor_for
 from engine.inference.request import Request, Sampling
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.mind import Mind, mind_of, open_mind

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from engine.cache.layouts import Sight
 from engine.core.events import AnyEvent, Level, Span
 from engine.core.tags import tag
-from engine.inference.forward_work import ForwardWork, Shape
+from engine.inference.executors.costs.forward_work import ForwardWork, Shape
 from engine.reasoning.threads.holdings import Holdings
 from engine.reasoning.threads.thread import Thread
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.core.clock import Clock
 from engine.models.config import ModelConfig
-from engine.models.load import random_weights
+from engine.models.loading.load import random_weights
 from engine.models.parameters import all_parameters
 from engine.models.reference import dense
 from engine.training.data.windows import windows

@@ -17,8 +17,8 @@ from engine.core.events import Level, Mark, Span
 from engine.core.plot import BOUND, Plot
 from engine.core.run import Live
 from engine.models.config import ModelConfig
-from engine.models.find import find
-from engine.models.random import RandomWeights
+from engine.models.loading.find import find
+from engine.models.loading.random_weights import RandomWeights
 from engine.models.reference import dense
 from engine.models.threads import torch_threads
 from engine.training.shard_rules.config import PUBLIC, ShardRulesConfig

@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.config import ModelConfig
+from engine.models.loading.random_weights import RandomWeights
 from engine.models.parameters import all_parameters
-from engine.models.random import RandomWeights
 from engine.models.reference import dense
 from engine.training.streamed.model import Model
 from engine.training.streamed.objective import Batch, Objective

@@ -8,7 +8,7 @@ from engine.distributed.device import DeviceKind
 from engine.distributed.faults import read_fault
 from engine.distributed.mesh import fitted
 from engine.models.config import ModelConfig
-from engine.models.find import Found, find
+from engine.models.loading.find import Found, find
 from engine.training.loop.phases import NAMES
 from engine.training.loop.settings import Training
 from engine.training.parallel.dealing import Dealing

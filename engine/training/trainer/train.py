@@ -18,10 +18,10 @@ from engine.core.clock import Clock
 from engine.core.config import to_dict
 from engine.core.errors import BadInput
 from engine.distributed.rank import Rank
-from engine.models.checkpoint import Checkpoint
 from engine.models.config import ModelConfig
-from engine.models.find import Found, find
-from engine.models.load import save
+from engine.models.loading.checkpoint import Checkpoint
+from engine.models.loading.find import Found, find
+from engine.models.loading.load import save
 from engine.training.data.token_file import TokenFile, read_tokens
 from engine.training.loop.checkpoint import Facts
 from engine.training.loop.descend import Emit, Poll, descend

@@ -3,7 +3,7 @@
 import numpy as np
 
 from engine.cache.cache import Cache
-from engine.cache.policies.lru import LeastRecentlyUsed
+from engine.cache.eviction import LeastRecentlyUsed
 from engine.core.clock import Clock, VirtualClock
 from engine.core.events import Page
 

@@ -9,10 +9,10 @@ from engine.core.events import Branch
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.executor import Tokens
-from engine.inference.executor_real import executor_for
+from engine.inference.executors.tensors.real_executor import executor_for
 from engine.inference.request import Request, sampling
 from engine.models.families import parse
-from engine.models.load import random_model
+from engine.models.loading.load import random_model
 from engine.models.model import Model
 from tests.engine.inference.memory import VOCAB, PageMemory
 

@@ -116,7 +116,7 @@ def test_abort_in_every_state_with_everything_pending(state, pending):
     reader.read(events)
     reader.agrees(held)
     assert held.cache.held == 0 and held.cache.host.free == 64
-    assert held.scheduler.door.reserved == 0
+    assert held.scheduler.admission.reserved == 0
 
 
 @pytest.mark.parametrize("state", [s for s in STATES if s != "in the inbox"])

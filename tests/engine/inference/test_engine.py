@@ -153,7 +153,7 @@ def test_an_engine_that_has_served_forgets_its_clients():
     held, _ = engine(pages=200)
     serve(held, [request(8, n, max_tokens=3, n=2) for n in range(30)])
     assert not held.requests and not held.requests._forks
-    assert not held.scheduler.door.waiting_forks and not held.pieces.held
+    assert not held.scheduler.admission.waiting_forks and not held.pieces.held
 
 
 def test_threads_can_add_and_abort_while_the_loop_runs():

@@ -8,7 +8,9 @@ import pytest
 from engine.core.config import kinds, to_dict, update
 from engine.core.events import Branch, Move, Span
 from engine.inference.config import InferenceConfig
-from engine.inference.policy import Admission, Batching, Ordering, Preemption, View
+from engine.inference.policies.admission import Admission
+from engine.inference.policies.preemption import Preemption
+from engine.inference.policy import Batching, Ordering, View
 from engine.inference.request import Request, sampling
 from tests.engine.inference.small import engine, request, serve
 

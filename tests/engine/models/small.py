@@ -7,7 +7,7 @@ from torch import Tensor
 
 from engine.models.config import ModelConfig
 from engine.models.families import parse
-from engine.models.random import RandomWeights
+from engine.models.loading.random_weights import RandomWeights
 
 COMMON: dict[str, Any] = {
     "vocab_size": 97,

@@ -6,7 +6,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.models.find import find, public
 from engine.models.footprint import (
     active_parameter_count,
     parameter_count,
@@ -15,7 +14,8 @@ from engine.models.footprint import (
     weight_bytes,
 )
 from engine.models.kv import PagedKV, cache_spec
-from engine.models.random import RandomWeights
+from engine.models.loading.find import find, public
+from engine.models.loading.random_weights import RandomWeights
 from tests.engine.models import small
 
 transformers = pytest.importorskip("transformers")

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from engine.models.batch import pack
-from engine.models.checkpoint import Checkpoint
 from engine.models.families import read_config
 from engine.models.kv import PagedKV
-from engine.models.load import save
+from engine.models.loading.checkpoint import Checkpoint
+from engine.models.loading.load import save
 from engine.models.model import Model
 from engine.models.reference import dense
 from tests.engine.models import small

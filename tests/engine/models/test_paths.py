@@ -10,11 +10,11 @@ from transformers import AutoModelForCausalLM
 from engine.core.errors import BadInput
 from engine.models.batch import pack
 from engine.models.families import parse
-from engine.models.load import load, save
+from engine.models.loading.load import load, save
 from engine.models.model import Model
 from engine.models.reference import dense
 from tests.engine.models.small import config, weights
-from tests.engine.models.test_fused_cpu import LLAMA, SIZE, memory, random_weights
+from tests.engine.models.test_fused_step import LLAMA, SIZE, memory, random_weights
 
 PATHS = replace(LLAMA, paths=3)
 TOKENS = [5, 6, 7, 8, 9, 10, 11, 12]

@@ -10,7 +10,7 @@ from engine.core.clock import WallClock
 from engine.core.config import from_dict, update
 from engine.core.events import AnyEvent, Level
 from engine.core.paths import dataset
-from engine.models.find import find, shipped
+from engine.models.loading.find import find, shipped
 from engine.models.text.tokenizer import Tokenizer
 from engine.recipes.example_recipe import ExampleRecipe, example_recipes, make_from_examples
 from engine.recipes.folder import saved_weights

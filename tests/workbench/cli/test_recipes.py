@@ -8,7 +8,7 @@ from shutil import copytree
 import pytest
 
 from engine.core.paths import dataset
-from engine.models.find import find
+from engine.models.loading.find import find
 from engine.recipes import trace_pairs
 from engine.recipes.example_recipe import example_recipes
 from tests.one_thread import one_thread

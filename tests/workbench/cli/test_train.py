@@ -18,7 +18,7 @@ import torch
 from engine.core.events import Level
 from engine.core.file import load
 from engine.core.paths import dataset
-from engine.models.load import load as load_model
+from engine.models.loading.load import load as load_model
 from tests.engine.models.small import raw
 from workbench.cli.main import main
 

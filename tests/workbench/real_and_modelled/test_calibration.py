@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from engine.hardware.device import device
+from engine.inference.executors.costs.step_cost import StepCost
 from engine.inference.executors.modelled import Modelled
-from engine.inference.step_cost import StepCost
-from engine.models.find import find
+from engine.models.loading.find import find
 from workbench.real_and_modelled.calibration import SHARES, errors, fit
 from workbench.real_and_modelled.steps_taken import Taken
 

@@ -109,7 +109,7 @@ def machine(monkeypatch):
         update={"peaks": {"float32": 1e11}, "bandwidth": 2e10, "launch": 1e-6, "host_link": ""}
     )
     monkeypatch.setattr(compare, "measure", lambda refresh: sheet)
-    monkeypatch.setattr("engine.inference.executor_modelled.measure", lambda: sheet)
+    monkeypatch.setattr("engine.inference.executors.costs.modelled_executor.measure", lambda: sheet)
     return sheet
 
 

@@ -6,11 +6,11 @@ from engine.core.events import Branch, Span, Token
 from engine.core.log import Log
 from engine.core.run import Run
 from engine.inference.config import InferenceConfig
-from engine.inference.executor_modelled import cost_of
+from engine.inference.executors.costs.modelled_executor import cost_of
 from engine.inference.executors.modelled import Modelled
 from engine.inference.run import run
 from engine.inference.workloads.poisson import Poisson
-from engine.models.find import find
+from engine.models.loading.find import find
 from workbench.real_and_modelled.steps_taken import steps_taken
 
 

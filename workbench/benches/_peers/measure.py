@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from engine.core.errors import BadInput
-from engine.models.load import random_weights, save
+from engine.models.loading.load import random_weights, save
 from workbench.benches._decode_work import SEED, SHAPE, Ask, model_config
 
 Row = dict[str, Any]

@@ -13,7 +13,7 @@ from engine.core.events import Branch, Page, Span, Token
 from engine.core.log import Log
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
-from engine.inference.executor_real import executor_for
+from engine.inference.executors.tensors.real_executor import executor_for
 from engine.inference.request import Request, Sampling
 from engine.models.config import ModelConfig
 from engine.models.gathered import Cast

@@ -12,7 +12,7 @@ from engine.core.events import Level, Token
 from engine.core.intervals import of_mean, wilson
 from engine.core.log import Log
 from engine.core.measure import serving
-from engine.models.find import find
+from engine.models.loading.find import find
 from engine.models.reference import dense
 from engine.models.text.tokenizer import Tokenizer
 from engine.reasoning.weaving.config import WeavingConfig

@@ -11,7 +11,7 @@ from engine.core.measure import Serving, serving
 from engine.inference.config import InferenceConfig
 from engine.inference.prefix_groups import groups, saved
 from engine.inference.request import Request, Sampling
-from engine.inference.workload import Source
+from engine.inference.workloads.workload import Source
 from workbench.study import Changes, Outcome, RunConfig
 
 # Streaming practice: first come first served, least recently used prefixes, requests counted.

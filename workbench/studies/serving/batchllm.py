@@ -1,8 +1,8 @@
 """BatchLLM: a whole job's common prefixes found up front, scheduled group by group."""
 
-from engine.cache.policies.next_use import NextUse
+from engine.cache.eviction import FurthestNextUse
 from engine.inference.config import InferenceConfig
-from engine.inference.policies.admission.reserve import Reserve
+from engine.inference.policies.admission import Reserve
 from engine.inference.policies.ordering.global_prefix import GlobalPrefix
 from engine.inference.run import run
 from engine.inference.workloads.shared_prefix import SharedPrefix
@@ -32,7 +32,7 @@ STUDY = Study(
             output={"median": 24, "spread": 0.5, "longest": 96},
         ),
         ordering=GlobalPrefix(),
-        eviction=NextUse(),
+        eviction=FurthestNextUse(),
         admission=Reserve(),
         max_running=256,
         step_tokens=256,

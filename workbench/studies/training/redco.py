@@ -3,7 +3,7 @@
 from engine.core.config import update
 from engine.core.events import Level
 from engine.core.log import Log
-from engine.models.find import find
+from engine.models.loading.find import find
 from engine.training.shard_rules.config import PUBLIC, ShardRulesConfig, small
 from engine.training.shard_rules.plan import bytes_of_rank
 from engine.training.shard_rules.rules import derive

@@ -9,7 +9,7 @@ from engine.core.config import update
 from engine.core.events import Level
 from engine.core.log import Log
 from engine.core.paths import dataset
-from engine.models.find import find
+from engine.models.loading.find import find
 from engine.training.streamed.config import StreamedConfig
 from engine.training.streamed.memory_fit import peak
 from engine.training.streamed.method import Method

@@ -9,7 +9,7 @@ import numpy as np
 from engine.core.clock import VirtualClock
 from engine.core.config import knob
 from engine.core.errors import BadInput
-from engine.inference.forward_work import ForwardWork, Shape
+from engine.inference.executors.costs.forward_work import ForwardWork, Shape
 from engine.reasoning.pruning.judge import Answers, Cost, Judge, Judging, Trace
 from engine.reasoning.pruning.judges.shared_prefix import shared
 from engine.reasoning.streams.caches import Feed, Stream, StreamCaches

@@ -8,8 +8,8 @@ import pytest
 
 from engine.core.clock import VirtualClock
 from engine.core.events import Branch, Span, Token
-from engine.inference import gather
 from engine.inference.engine import Engine
+from engine.inference.executors.tensors import gather
 from engine.inference.request import Request, Sampling
 from engine.reasoning.spawning.families import Calls, Limits, Spawning
 from engine.reasoning.threads.reasoner import Reasoner

@@ -9,7 +9,7 @@ from engine.core.config import update
 from engine.core.events import Level, Mark, Span
 from engine.core.run import Run
 from engine.models.families import FAMILIES
-from engine.models.find import find, public
+from engine.models.loading.find import find, public
 from engine.models.reference import dense
 from engine.training.parallel.shards import splits
 from engine.training.shard_rules.config import PUBLIC, ShardRulesConfig

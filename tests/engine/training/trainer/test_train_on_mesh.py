@@ -18,7 +18,7 @@ from engine.core.log import Log
 from engine.core.run import Live, Run
 from engine.distributed.faults import RankLost
 from engine.distributed.rank import Place
-from engine.models.load import load
+from engine.models.loading.load import load
 from engine.training.loop.precision import narrow
 from engine.training.loop.settings import Training
 from engine.training.trainer.config import TrainerConfig

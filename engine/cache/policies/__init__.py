@@ -1,1 +1,0 @@
-"""Which cached page to give up first."""

@@ -1,0 +1,131 @@
+"""Forward work: flops and bytes of a forward pass, in closed form.
+
+Same numbers as `engine.models.footprint.step_work`, operation by operation, but what does not
+change from step to step is worked out once: most operations cost a constant plus so much a token,
+attention so much a visible pair and cached token, the head so much a row of logits.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from engine.models.config import ModelConfig
+from engine.models.footprint import OpWork, step_work, visible_pairs
+
+
+class Shape(NamedTuple):
+    """All that a step's work depends on. Sums over its sequences, and over layers where said."""
+
+    tokens: int
+    rows: int  # of logits
+    pairs: int  # (new token, visible token), summed over layers
+    touched: int  # cached tokens read or written, summed over layers
+
+
+class _Linear(NamedTuple):
+    """Flops and bytes of one operation: a constant, and so much for each of four counts."""
+
+    name: str
+    flops: tuple[float, float, float, float]  # once, a token, a row of logits, a pair
+    bytes: tuple[float, float, float, float]  # once, a token, a row of logits, a touched token
+
+
+class ForwardWork:
+    """Work of steps of one model with weights and cache in `dtype`."""
+
+    def __init__(self, config: ModelConfig, dtype: str) -> None:
+        self.config, self.dtype = config, dtype
+        windows = sorted(set(config.windows))
+        self.windows = [(window, config.windows.count(window)) for window in windows]
+        self.operations = self._operations()
+        names = [op.name for op in self.operations]
+        self.routes = names.index("experts") if "experts" in names else None
+        self.experts: dict[int, float] = {}  # weight bytes read, by tokens of the step
+
+    def shape(self, new_B: np.ndarray, context_B: np.ndarray, rows: int) -> Shape:
+        """What matters of a step: `new_B` tokens a sequence, the last of which sees `context_B`."""
+        tokens, sequences = int(new_B.sum()), len(new_B)
+        pairs = touched = 0
+        for window, layers in self.windows:
+            if window:
+                pairs += layers * int(visible_pairs(new_B, context_B, window).sum())
+                seen = int(np.minimum(context_B, window + new_B - 1).sum())
+            else:
+                seen = int(context_B.sum())
+                if tokens == sequences:
+                    pairs += layers * seen
+                else:
+                    pairs += layers * (int((new_B * (2 * context_B - new_B + 1)).sum()) // 2)
+            touched += layers * (seen + tokens)
+        return Shape(tokens, rows, pairs, touched)
+
+    def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
+        """`shape` of a step in which every sequence decodes after `starts_B` cached tokens."""
+        tokens = len(starts_B)
+        if self.windows[-1][0]:
+            return self.shape(np.ones_like(starts_B), starts_B + 1, rows)
+        seen = (int(starts_B.sum()) + tokens) * self.config.layers
+        return Shape(tokens, rows, seen, seen + tokens * self.config.layers)
+
+    def work(self, shape: Shape) -> tuple[float, float]:
+        """Flops and bytes of a step of that shape."""
+        flops = moved = 0.0
+        for _, work, size in self.works(shape):
+            flops += work
+            moved += size
+        return flops, moved
+
+    def works(self, shape: Shape) -> list[tuple[str, float, float]]:
+        """Name, flops and bytes of each operation."""
+        tokens, rows, pairs, touched = shape
+        found = [
+            (
+                name,
+                f_once + f_token * tokens + f_row * rows + f_pair * pairs,
+                b_once + b_token * tokens + b_row * rows + b_touch * touched,
+            )
+            for (
+                name,
+                (f_once, f_token, f_row, f_pair),
+                (b_once, b_token, b_row, b_touch),
+            ) in self.operations
+        ]
+        if self.routes is not None:
+            name, work, size = found[self.routes]
+            found[self.routes] = name, work, size + self._experts(tokens)
+        return found
+
+    def _experts(self, tokens: int) -> float:
+        """Weight bytes of the experts that a step of so many tokens reaches."""
+        if tokens not in self.experts:
+            works = self._ask(tokens, tokens, 1)
+            self.experts[tokens] = works["experts"].weight_bytes
+        return self.experts[tokens]
+
+    def _ask(self, tokens: int, context: int, rows: int) -> dict[str, OpWork]:
+        works = step_work(self.config, [tokens], [context], dtype=self.dtype, logits=rows)
+        return {work.name: work for work in works}
+
+    def _operations(self) -> list[_Linear]:
+        """Coefficients by differences between steps that differ in one count."""
+        one, two, rowless = self._ask(1, 1, 1), self._ask(2, 2, 1), self._ask(1, 1, 0)
+        layers = self.config.layers
+        found = []
+        for name, work in one.items():
+            if name == "attention":
+                a_pair, a_touch = work.flops / layers, work.cache_bytes / (2 * layers)
+                flops = 0.0, 0.0, 0.0, a_pair
+                size = 0.0, work.activation_bytes, 0.0, a_touch
+            elif name == "head":
+                bare = rowless[name]
+                flops = bare.flops, 0.0, work.flops - bare.flops, 0.0
+                size = bare.bytes, 0.0, work.bytes - bare.bytes, 0.0
+            else:
+                more = two[name]
+                kept = name != "experts"  # what experts read of their weights is no straight line
+                first = work.bytes if kept else work.activation_bytes
+                second = more.bytes if kept else more.activation_bytes
+                flops = 2 * work.flops - more.flops, more.flops - work.flops, 0.0, 0.0
+                size = 2 * first - second, second - first, 0.0, 0.0
+            found.append(_Linear(name, flops, size))
+        return found

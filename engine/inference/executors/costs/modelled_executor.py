@@ -1,0 +1,187 @@
+"""The modelled executor: no tensors, the time a described device would take for each step.
+
+In comes a step; out come token numbers that depend on request seed and position alone, and the
+seconds that roofline, page movements and stated overheads add up to. The engine moves the clock.
+"""
+
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from engine.core.clock import VirtualClock
+from engine.core.errors import BadInput
+from engine.hardware import roofs_of
+from engine.hardware.device import Device, device
+from engine.hardware.link import Link, link
+from engine.hardware.measure import measure
+from engine.inference.executor import Built, Facts
+from engine.inference.executors.costs.forward_work import Shape
+from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
+from engine.inference.executors.costs.step_cost import OpTime, StepCost
+from engine.inference.settings import Settings
+from engine.inference.step import Result, Step, StepPart
+from engine.inference.view_sequences import ViewResult
+from engine.models.config import ModelConfig
+from engine.models.footprint import weight_bytes
+from engine.models.kv import cache_spec
+from engine.models.loading.find import find
+from engine.models.text.tokenizer import Tokenizer
+
+THIS_MACHINE = "this-machine"
+SPREAD, GOLDEN = np.array([0xD1342543DE82EF95, 0x9E3779B97F4A7C15], np.uint64)
+UPPER = np.uint64(33)  # bits shifted out: the lower ones of a product are poorly mixed
+
+
+class Choice(Protocol):
+    """What `engine.inference.executors.modelled.Modelled` says: the device and the overheads."""
+
+    device: str
+    per_step: float
+    per_sequence: float
+    memory: float
+    arithmetic: float
+    curves: bool
+
+    def calibrated(self, device: Device) -> Device:
+        """`device` with the shares of its roofs that are reached."""
+        ...
+
+
+class ModelledExecutor:
+    """Asks the closed form how long each step takes; keeps nothing between steps."""
+
+    def __init__(
+        self, facts: Facts, cost: StepCost | CurvedCost, choice: Choice, host: Link | None = None
+    ) -> None:
+        self.facts, self.cost, self.choice, self.host = facts, cost, choice, host
+        self.vocab = np.uint64(facts.vocab)
+
+    def execute(self, step: Step) -> Result:
+        """Tokens, and how long they would have taken. Log-probabilities are 0: nothing knows."""
+        cost, choice = self.cost, self.choice
+        shape = self._shape(step)
+        seconds, flops, moved = cost.total(shape)
+        seconds += choice.per_step + choice.per_sequence * len(step.everybody()[0])
+        if len(step.swap_out) or len(step.swap_in) or len(step.copies):
+            seconds += self._pages(step)
+        rows = step.rows
+        tokens_S = self._tokens(rows.seed[step.sample_rows_S], rows.known[step.sample_rows_S])
+        result = Result(
+            tokens_S, np.zeros(len(tokens_S), np.float32), seconds, flops=flops, bytes=moved
+        )
+        if step.threads is not None:
+            tokens_B = self._tokens(step.threads.seed_B, step.threads.known_B)
+            result.threads = ViewResult(tokens_B, np.zeros(len(tokens_B), np.float32))
+        if step.profile:
+            result.parts = [
+                StepPart(
+                    op.name, "modelled", op.seconds, op.flops, op.bytes, "modelled", op.low, op.high
+                )
+                for op in cost.describe(shape)
+            ]
+        return result
+
+    def describe(self, step: Step) -> list[OpTime]:
+        """The step's operations with time, work and the roof that binds each."""
+        return self.cost.describe(self._shape(step))
+
+    def _shape(self, step: Step) -> Shape:
+        rows = len(step.sample_rows_S)
+        if step.threads is not None:
+            new_B, contexts_B = step.everybody()
+            alone = np.ones(step.padding, np.int32)
+            new_B, contexts_B = np.append(new_B, alone), np.append(contexts_B, alone)
+            return self.cost.shape(new_B, contexts_B, rows + len(step.threads.contexts_B))
+        if step.padding:  # tokens for nobody: sequences of one token, without an answer
+            alone = np.ones(step.padding, np.int32)
+            new_B = np.concatenate([step.queries_B, alone])
+            return self.cost.shape(new_B, np.concatenate([step.contexts_B, alone]), rows)
+        if step.decodes == len(step.rows_B):
+            return self.cost.decode_shape(step.starts_B, rows)
+        return self.cost.shape(step.queries_B, step.contexts_B, rows)
+
+    def _pages(self, step: Step) -> float:
+        """Seconds of page copies on the device, then of both swap directions over the host link."""
+        size = self.facts.bytes_per_page
+        copied = 2 * len(step.copies) * size / self.cost.memory
+        if self.host is None:  # host memory is the device's own: read there, written here
+            both = len(step.swap_out) + len(step.swap_in)
+            return copied + 2 * both * size / self.cost.memory
+        out, back = (self.host.seconds(len(p) * size) for p in (step.swap_out, step.swap_in))
+        return copied + out + back
+
+    def _tokens(self, seed_S: np.ndarray, known_S: np.ndarray) -> np.ndarray:
+        """One token a sample, from its request's seed and how many tokens that has."""
+        mixed = seed_S.astype(np.uint64) * SPREAD
+        mixed += known_S.astype(np.uint64) * GOLDEN
+        mixed >>= UPPER
+        mixed %= self.vocab
+        return mixed.astype(np.int32)
+
+
+def build(config: Settings, choice: Choice) -> Built:
+    """The executor for a config, under a virtual clock. Raises BadInput."""
+    found = find(config.model)
+    machine = measure() if choice.device == THIS_MACHINE else device(choice.device)
+    model = found.config
+    per_page = config.page_size * cache_spec(model, config.dtype).bytes_per_token()
+    _fits(machine, model, config, per_page)
+    facts = Facts(
+        model=found.name,
+        device=machine.name,
+        vocab=model.vocab,
+        context=model.max_positions,
+        layers=model.layers,
+        heads=model.heads,
+        bytes_per_page=per_page,
+        dtype=config.dtype,
+        roofs=tuple(roofs_of(machine)),
+    )
+    host = link(machine.host_link) if machine.host_link else None
+    cost = cost_of(model, machine, config.dtype, choice)
+    executor = ModelledExecutor(facts, cost, choice, host)
+    return Built(executor, VirtualClock(), _reader(config, found.folder))
+
+
+def cost_of(
+    model: ModelConfig, machine: Device, dtype: str, choice: Choice
+) -> StepCost | CurvedCost:
+    """The operator cost model where it knows the device and no share of a roof is given."""
+    given = choice.memory or choice.arithmetic
+    if choice.curves and not given and fits(machine, dtype):
+        return CurvedCost(model, machine, dtype)
+    return StepCost(model, choice.calibrated(machine), dtype)
+
+
+class Reader:
+    """A tokenizer that reads prompts but gives modelled tokens no text, for they mean nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.inside = Tokenizer(folder)
+
+    def encode(self, text: str) -> list[int]:
+        """Token numbers of a text."""
+        return self.inside.encode(text)
+
+    def decode(self, tokens: list[int]) -> str:
+        """A dot for each token."""
+        return "·" * len(tokens)
+
+
+def _reader(config: Settings, folder: Path | None) -> Reader | None:
+    """The model's tokenizer, loaded only for a workload that needs it."""
+    if not config.workload.speaks or folder is None:
+        return None
+    return Reader(folder) if (folder / "tokenizer.json").is_file() else None
+
+
+def _fits(machine: Device, model: ModelConfig, config: Settings, per_page: int) -> None:
+    """Refuse what the device cannot hold."""
+    weights, cache = weight_bytes(model, config.dtype), config.pages * per_page
+    if weights + cache > machine.capacity:
+        raise BadInput(
+            f"device {machine.name}: {weights / 1e9:.3g} GB of weights and {cache / 1e9:.3g} GB "
+            f"of pages do not fit its {machine.capacity / 1e9:.3g} GB; choose fewer pages, a "
+            "narrower dtype, a smaller model or a larger device"
+        )

@@ -1,0 +1,161 @@
+"""Step cost by operators: how long a forward pass takes on a described GPU by fitted curves.
+
+Products are timed as a library would run them (tiles, waves, launches), attention and row operators
+by curves fitted to measurements; what the model does not know (experts, latent projections) keeps
+the roofline of `step_cost` beside this. Work in flops and bytes is the roofline's.
+"""
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from engine.hardware import cost_curves
+from engine.hardware.cost_curves import Curves
+from engine.hardware.device import Device
+from engine.inference.executors.costs.forward_work import Shape
+from engine.inference.executors.costs.step_cost import OpTime, StepCost
+from engine.models.config import ModelConfig
+
+KNOWN = ("norms", "embedding", "qkv", "out", "mlp", "head")  # operations that have curves
+BY_NAME = {"embedding": "embedding", "norms": "norm"}  # whose interval, if not a product's
+TOGETHER = 2.0  # visible pairs for each cached token beyond which prompts, not answers, are most
+
+
+def fits(device: Device, dtype: str) -> bool:
+    """Whether the cost model knows a device and a dtype."""
+    return device.kind == "gpu" and device.units > 0 and dtype in cost_curves.BYTES
+
+
+@lru_cache(maxsize=32)
+def _times(
+    config: ModelConfig, device: str, dtype: str, curves: str
+) -> dict[tuple[str, int], float]:
+    """Seconds by operation and count, known so far, of one model on one device."""
+    return {}
+
+
+class CurvedCost:
+    """Costs of steps of one model on one device; the same questions as `StepCost` answers."""
+
+    def __init__(
+        self, config: ModelConfig, device: Device, dtype: str, curves: Curves | None = None
+    ) -> None:
+        self.plain = StepCost(config, device, dtype)
+        self.config, self.device, self.dtype = config, device, dtype
+        self.curves = curves or cost_curves.curves()
+        self.memory = self.plain.memory  # bytes per second
+        self.rate = cost_curves.best_rate(device, dtype, self.curves) * self.curves.prefill.rate
+        self.known = () if config.latent is not None else KNOWN
+        # Of what depends on a count alone: the same at every turn of another knob.
+        self.times = _times(config, device.model_dump_json(), dtype, self.curves.model_dump_json())
+
+    def shape(self, new_B: np.ndarray, context_B: np.ndarray, rows: int) -> Shape:
+        """What matters of a step, as `ForwardWork.shape`."""
+        return self.plain.shape(new_B, context_B, rows)
+
+    def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
+        """What matters of a step in which every sequence decodes."""
+        return self.plain.decode_shape(starts_B, rows)
+
+    def total(self, shape: Shape) -> tuple[float, float, float]:
+        """Seconds, flops and bytes of a step of that shape."""
+        seconds = flops = moved = 0.0
+        for (name, work, size), launch in zip(
+            self.plain.works(shape), self.plain.launches, strict=True
+        ):
+            seconds += self._seconds(name, work, size, launch, shape)
+            flops += work
+            moved += size
+        return seconds, flops, moved
+
+    def describe(self, shape: Shape) -> list[OpTime]:
+        """The same, operation by operation; `roof` is the roofline's."""
+        told = zip(self.plain.describe(shape), self.plain.launches, strict=True)
+        return [self._told(op, launch, shape) for op, launch in told]
+
+    def _told(self, op: OpTime, launch: float, shape: Shape) -> OpTime:
+        """With the interval of the operator that takes most of it, where it has curves."""
+        seconds = self._seconds(op.name, op.flops, op.bytes, launch, shape)
+        operator = BY_NAME.get(op.name, "matmul")
+        if op.name == "attention":
+            operator = "prefill" if _prompts(shape) else "decode"
+        elif op.name not in self.known:
+            return replace(op, seconds=seconds)
+        known = self.curves.intervals.get(operator)
+        if known is None:
+            return replace(op, seconds=seconds)
+        low, high = seconds * math.exp(-known.high), seconds * math.exp(-known.low)
+        return replace(op, seconds=seconds, low=low, high=high)
+
+    def _seconds(self, name: str, flops: float, size: float, launch: float, shape: Shape) -> float:
+        if name == "attention":
+            return self._attention(flops, size, shape)
+        count = shape.rows if name == "head" else shape.tokens
+        known = self.times.get((name, count))
+        if known is not None:
+            return known
+        if not count or name not in self.known:
+            return max(flops / self.plain.compute, size / self.plain.memory) + launch
+        found: float = getattr(self, f"_{name}")(count)
+        self.times[name, count] = found
+        return found
+
+    def _product(self, m: int, n: int, k: int) -> float:
+        return float(
+            cost_curves.matmul(self.device, self.curves, m, n, k, self.dtype).seconds.item()
+        )
+
+    def _row(self, name: str, count: int, width: int, numbers: int) -> float:
+        return float(
+            cost_curves.rows(
+                self.device, self.curves, name, count, width, numbers, self.dtype
+            ).seconds
+        )
+
+    def _embedding(self, tokens: int) -> float:
+        return self._row("embedding", tokens, self.config.hidden, 2 * self.config.hidden)
+
+    def _norms(self, tokens: int) -> float:
+        """Before attention and feed-forward, and after both where the config has such."""
+        c = self.config
+        each = self._row("norm", tokens, c.hidden, 2 * c.hidden)
+        return c.layers * (4 if c.sandwich else 2) * each
+
+    def _qkv(self, tokens: int) -> float:
+        """The product and the rotation after it, in all layers."""
+        c = self.config
+        turned = (c.heads + c.kv_heads) * c.head_dim
+        each = self._product(tokens, turned + c.kv_heads * c.head_dim, c.hidden)
+        if c.rotary is not None:
+            each += self._row("rotary", tokens, turned, 2 * turned)
+        return c.layers * each
+
+    def _out(self, tokens: int) -> float:
+        c = self.config
+        return c.layers * self._product(tokens, c.hidden, c.heads * c.head_dim)
+
+    def _mlp(self, tokens: int) -> float:
+        """Dense layers: up (with the gate), activation, down."""
+        c = self.config
+        sides = 2 if c.gated else 1
+        each = self._product(tokens, sides * c.width, c.hidden)
+        each += self._product(tokens, c.hidden, c.width)
+        each += self._row("swiglu", tokens, c.width, (sides + 1) * c.width)
+        return (c.layers - sum(c.expert_layers)) * each
+
+    def _head(self, rows: int) -> float:
+        c = self.config
+        return self._product(rows, c.vocab, c.hidden)
+
+    def _attention(self, flops: float, size: float, shape: Shape) -> float:
+        """Arithmetic and cache traffic of all layers, a launch for each."""
+        part = self.curves.prefill if _prompts(shape) else self.curves.decode
+        moved = size / (self.device.bandwidth * self.curves.decode.bandwidth)
+        return self.config.layers * part.launch + max(flops / self.rate, moved)
+
+
+def _prompts(shape: Shape) -> bool:
+    """Whether prompts take most of a step's attention."""
+    return shape.pairs > TOGETHER * shape.touched

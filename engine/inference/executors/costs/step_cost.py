@@ -1,0 +1,63 @@
+"""Step cost by roofline: how long a forward pass takes on a described device, in closed form.
+
+The roofline over each operation's flops and bytes. Layers are alike, so each kind of operation is
+bound once for all of them, plus a launch for each.
+"""
+
+from dataclasses import dataclass
+
+from engine.hardware.device import Device
+from engine.inference.executors.costs.forward_work import ForwardWork, Shape
+from engine.models.config import ModelConfig
+
+SINGLE = ("embedding", "head")  # launched once a step; the others once a layer
+
+
+@dataclass(frozen=True, slots=True)
+class OpTime:
+    """One kind of operation of a step. `roof`: "bandwidth", the dtype, or "launch".
+
+    `low` and `high`: seconds between which nine in ten measurements lay, where that is known.
+    """
+
+    name: str
+    seconds: float
+    flops: float
+    bytes: float
+    roof: str
+    low: float | None = None
+    high: float | None = None
+
+
+class StepCost(ForwardWork):
+    """Costs of steps of one model on one device with weights and cache in `dtype`."""
+
+    def __init__(self, config: ModelConfig, device: Device, dtype: str) -> None:
+        super().__init__(config, dtype)
+        self.device = device
+        self.compute = device.reached(dtype)
+        self.memory = device.reached("bandwidth")
+        names = [op.name for op in self.operations]
+        self.launches = [
+            device.launch * (1 if name in SINGLE else config.layers) for name in names
+        ]  # seconds, by operation
+
+    def total(self, shape: Shape) -> tuple[float, float, float]:
+        """Seconds, flops and bytes of a step of that shape."""
+        seconds = flops = moved = 0.0
+        for (_, work, size), launch in zip(self.works(shape), self.launches, strict=True):
+            compute, memory = work / self.compute, size / self.memory
+            seconds += (compute if compute > memory else memory) + launch
+            flops += work
+            moved += size
+        return seconds, flops, moved
+
+    def describe(self, shape: Shape) -> list[OpTime]:
+        """The same, operation by operation, with the roof that binds each."""
+        found = []
+        for (name, work, size), launch in zip(self.works(shape), self.launches, strict=True):
+            compute, memory = work / self.compute, size / self.memory
+            busy, roof = (compute, self.dtype) if compute > memory else (memory, "bandwidth")
+            roof = "launch" if launch > busy else roof
+            found.append(OpTime(name, busy + launch, work, size, roof))
+        return found

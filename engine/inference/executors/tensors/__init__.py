@@ -1,0 +1,1 @@
+"""Real execution: a step's batch, its forward pass and the sampler."""

@@ -1,0 +1,133 @@
+"""Batch of a step: gathers its rows and threads into the arrays of one forward pass.
+
+Shape letters: T new tokens, B sequences, S samples, R rows of logits, P pages.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.inference.step import Step
+from engine.inference.view_sequences import NONE
+from engine.models.batch import Batch
+
+
+def gather(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
+    """The batch, and for each sample the row of logits it is drawn from.
+
+    Threads over views come last, before them padding: sequences of one token that write into page
+    `scratch`.
+    """
+    if step.threads is None:
+        return _rows(step, scratch)
+    if not len(step.rows_B):
+        return step.threads.batch, NONE
+    batch, from_S = _rows(step, scratch)
+    return beside(batch, step.threads.batch), from_S
+
+
+def beside(rows: Batch, threads: Batch) -> Batch:
+    """One batch of both, rows first. A row sees its own pages alone; threads see what they saw."""
+    count, tokens = len(rows.context_B), len(rows.tokens_T)
+    wide = max(rows.block_table_BP.shape[1], threads.block_table_BP.shape[1])
+    tables = [_widened(batch.block_table_BP, wide) for batch in (rows, threads)]
+    views = threads.views
+    if views is not None:
+        views = replace(views, first_B1=np.append(np.zeros(count, np.int32), views.first_B1))
+    paths_T = threads.paths_T
+    if paths_T is not None:
+        paths_T = np.append(np.zeros(tokens, np.int32), paths_T)
+    return Batch(
+        tokens_T=np.append(rows.tokens_T, threads.tokens_T),
+        positions_T=np.append(rows.positions_T, threads.positions_T),
+        slots_T=np.append(rows.slots_T, threads.slots_T),
+        query_start_B1=np.append(rows.query_start_B1[:-1], threads.query_start_B1 + tokens),
+        context_B=np.append(rows.context_B, threads.context_B),
+        block_table_BP=np.concatenate(tables),
+        logits_at_R=np.append(rows.logits_at_R, threads.logits_at_R + tokens),
+        views=views,
+        paths_T=paths_T,
+    )
+
+
+def _widened(table_BP: np.ndarray, wide: int) -> np.ndarray:
+    return np.pad(table_BP, ((0, 0), (0, wide - table_BP.shape[1])), constant_values=-1)
+
+
+def _rows(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
+    """The batch of the persistent batch's rows, and where each sample's logits will be."""
+    rows, size = step.rows, step.rows.page_size
+    context_B = step.starts_B + step.queries_B
+    pages = -(-int(context_B.max()) // size)
+    table_BP = rows.tables[step.rows_B, :pages]
+    if step.decodes == len(step.rows_B):
+        row_T, positions_T = step.rows_B, step.starts_B
+        page_T = rows.tables[row_T, positions_T // size]
+        start_B1 = np.arange(len(row_T) + 1, dtype=np.int32)
+        logits_at_R, from_S = start_B1[step.sample_from_S], np.arange(len(step.sample_from_S))
+    else:
+        start_B1 = np.zeros(len(step.rows_B) + 1, np.int32)
+        np.cumsum(step.queries_B, out=start_B1[1:])
+        row_T = np.repeat(step.rows_B, step.queries_B)
+        shift_B = step.starts_B - start_B1[:-1]
+        positions_T = np.arange(start_B1[-1], dtype=np.int32)
+        positions_T += np.repeat(shift_B, step.queries_B).astype(np.int32)
+        page_T = rows.tables[row_T, positions_T // size]
+        wanted, from_S = np.unique(step.sample_from_S, return_inverse=True)
+        logits_at_R = start_B1[wanted + 1] - 1
+    batch = Batch(
+        tokens_T=rows.tokens[row_T, positions_T],
+        positions_T=positions_T,
+        slots_T=page_T * size + positions_T % size,
+        query_start_B1=start_B1,
+        context_B=context_B,
+        block_table_BP=table_BP,
+        logits_at_R=logits_at_R,
+    )
+    if step.padding:
+        pad(batch, step.padding, scratch, size)
+    return batch, from_S
+
+
+def pad(batch: Batch, count: int, scratch: int, page_size: int) -> None:
+    """Add `count` one-token sequences that nobody reads."""
+    zeros, last = np.zeros(count, np.int32), batch.query_start_B1[-1]
+    table_CP = np.full((count, batch.block_table_BP.shape[1]), -1, np.int32)
+    table_CP[:, 0] = scratch
+    batch.tokens_T = np.concatenate([batch.tokens_T, zeros])
+    batch.positions_T = np.concatenate([batch.positions_T, zeros])
+    batch.slots_T = np.concatenate([batch.slots_T, zeros + scratch * page_size])
+    starts = last + np.arange(1, count + 1, dtype=np.int32)
+    batch.query_start_B1 = np.concatenate([batch.query_start_B1, starts])
+    batch.context_B = np.concatenate([batch.context_B, zeros + 1])
+    batch.block_table_BP = np.concatenate([batch.block_table_BP, table_CP])
+
+
+def last_tokens(step: Step, scratch: int) -> Batch:
+    """A decode of each sequence's last new token again, writing where nobody reads."""
+    rows, size, count = step.rows, step.rows.page_size, len(step.rows_B)
+    context_B = step.starts_B + step.queries_B
+    positions_B = context_B - 1
+    return Batch(
+        tokens_T=rows.tokens[step.rows_B, positions_B],
+        positions_T=positions_B,
+        slots_T=np.full(count, scratch * size, np.int32),
+        query_start_B1=np.arange(count + 1, dtype=np.int32),
+        context_B=context_B,
+        block_table_BP=rows.tables[step.rows_B, : -(-int(context_B.max()) // size)],
+        logits_at_R=np.zeros(0, np.int32),
+    )
+
+
+def last_of(batch: Batch, slot: int) -> Batch:
+    """Each sequence's last new token of `batch` again, writing to `slot`, where nobody reads."""
+    last_B, count = batch.query_start_B1[1:] - 1, len(batch.context_B)
+    return replace(
+        batch,
+        tokens_T=batch.tokens_T[last_B],
+        positions_T=batch.positions_T[last_B],
+        slots_T=np.full(count, slot, np.int32),
+        query_start_B1=np.arange(count + 1, dtype=np.int32),
+        logits_at_R=np.zeros(0, np.int32),
+        paths_T=None if batch.paths_T is None else batch.paths_T[last_B],
+    )

@@ -1,0 +1,158 @@
+"""The real executor: tensors on this machine, under the wall clock.
+
+In comes a step; page movements are done, the model runs over the paged cache, tokens are sampled.
+"""
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from engine.cache.tensors import Storage
+from engine.core.clock import WallClock
+from engine.core.errors import BadInput
+from engine.hardware import roofs_of
+from engine.hardware.measure import known
+from engine.inference.executor import Built, Facts
+from engine.inference.executors.costs.forward_work import ForwardWork, Shape
+from engine.inference.executors.tensors.attention_mass import AttentionProbe
+from engine.inference.executors.tensors.gather import gather
+from engine.inference.executors.tensors.sampler import Sampler
+from engine.inference.settings import Settings
+from engine.inference.step import Result, Step, StepPart
+from engine.inference.step_spans import covered
+from engine.inference.view_sequences import NONE, ViewResult
+from engine.kernels.norm.work import flops as norm_flops
+from engine.models.loading.find import find
+from engine.models.loading.load import require_memory
+from engine.models.model import Model
+from engine.models.text.tokenizer import Tokenizer
+from engine.models.timing import NORMS, Part, timed_forward
+
+
+class RealExecutor:
+    """A model over its paged cache."""
+
+    def __init__(
+        self, model: Model, storage: Storage, facts: Facts, probe: AttentionProbe | None = None
+    ) -> None:
+        self.model, self.storage, self.facts, self.probe = model, storage, facts, probe
+        self.sample = Sampler(model.compiled, facts.eos)
+        self.work = ForwardWork(model.config, str(model.dtype).removeprefix("torch."))
+        self.variant = "fused" if model.fused else "kernels" if model.compiled else "torch"
+
+    def execute(self, step: Step) -> Result:
+        """Swaps out, copies, swaps in, then the forward pass, then one token for each sample."""
+        began = perf_counter()
+        storage = self.storage
+        storage.swap_out(step.swap_out)
+        storage.copy(step.copies)
+        storage.swap_in(step.swap_in)
+        batch, from_S = gather(step, storage.scratch)
+        parts: list[Part] = []
+        if step.profile:
+            logits, parts = timed_forward(self.model, batch, storage.kv)
+        else:
+            logits = self.model.forward(batch, storage.kv)
+        logits_RV = logits.cpu().numpy()
+        result = self._drawn(step, logits_RV, from_S)
+        shape = self.work.shape(*step.everybody(), len(logits_RV))
+        result.flops, result.bytes = self.work.work(shape)
+        if parts:
+            asked = perf_counter()
+            result.parts = self._parts(parts, shape)
+            result.profile_seconds = perf_counter() - asked
+        if step.sample_attention and self.probe is not None:
+            asked = perf_counter()
+            if len(step.rows_B):
+                result.attention_P = self.probe.mass(step, storage.kv, storage.scratch)
+            if step.threads is not None and result.threads is not None:
+                threads, scratch = step.threads, storage.scratch
+                result.threads.mass_BN = self.probe.blocks(threads, storage.kv, scratch)
+            result.attention_seconds = perf_counter() - asked
+        result.seconds = perf_counter() - began
+        return result
+
+    def _drawn(self, step: Step, logits_RV: np.ndarray, from_S: np.ndarray) -> Result:
+        """Tokens of the rows, and of the threads, whose logits come after theirs."""
+        threads, own = step.threads, len(logits_RV)
+        if threads is not None:
+            own -= len(threads.batch.logits_at_R)
+        result = Result(NONE.astype(np.int32), NONE.astype(np.float32), 0.0)
+        if own:
+            result.tokens_S, result.logprobs_S, result.tops = self.sample(
+                logits_RV[:own], from_S, step
+            )
+        if threads is not None:
+            result.threads = ViewResult(*threads.answer(logits_RV[own:]))
+        return result
+
+    def _parts(self, parts: list[Part], shape: Shape) -> list[StepPart]:
+        """Timed parts with the work of the operations they cover."""
+        works = self.work.works(shape)
+        norms = norm_flops(shape.tokens * 2 * self.model.config.layers, self.model.config.hidden)
+        found = []
+        for name, covers, seconds in parts:
+            flops, moved = covered(works, covers)
+            flops += norms if name == NORMS else 0.0
+            found.append(StepPart(name, self.variant, seconds, flops, moved))
+        return found
+
+
+def build(config: Settings) -> Built:
+    """The model of a config over a cache of its size, with its tokenizer. Raises BadInput."""
+    found = find(config.model)
+    model = found.open(config.dtype, random=found.folder is None, seed=config.seed)
+    tokenizer = _tokenizer(found.folder)
+    eos = found.config.eos + (tokenizer.eos if tokenizer else ())
+    executor = executor_for(config, model, found.name, tuple(dict.fromkeys(eos)))
+    return Built(executor, WallClock(), tokenizer)
+
+
+def executor_for(
+    config: Settings, model: Model, name: str, eos: tuple[int, ...] = ()
+) -> RealExecutor:
+    """An executor of `model` with the cache that `config` asks for."""
+    size = config.page_size * model.spec.bytes_per_token()
+    require_memory((config.pages + 1 + config.host_pages) * size, f"{config.pages} pages")
+    facts = Facts(
+        model=name,
+        device=model.device,
+        vocab=model.config.vocab,
+        context=model.config.max_positions,
+        layers=model.config.layers,
+        heads=model.config.heads,
+        bytes_per_page=float(size),
+        eos=eos,
+        dtype=str(model.dtype).removeprefix("torch."),
+        **limits(model.device),
+    )
+    storage = Storage(model.spec, config.pages, config.page_size, config.host_pages, model.device)
+    return RealExecutor(model, storage, facts, _probe(config, model))
+
+
+def _probe(config: Settings, model: Model) -> AttentionProbe | None:
+    if not config.attention_every:
+        return None
+    layers, heads = model.config.layers, model.config.heads
+    if config.attention_layer >= layers or config.attention_head >= heads:
+        raise BadInput(
+            f"attention_layer {config.attention_layer}, attention_head {config.attention_head}: "
+            f"the model has {layers} layers of {heads} heads"
+        )
+    return AttentionProbe(model, config.attention_layer, config.attention_head)
+
+
+def limits(device: str) -> dict[str, Any]:
+    """Roofs and last cache of the processor, where it has been measured."""
+    machine = known() if device == "cpu" else None
+    if machine is None:
+        return {}
+    return {"roofs": tuple(roofs_of(machine)), "cache": machine.caches.get("L3", 0.0)}
+
+
+def _tokenizer(folder: Path | None) -> Tokenizer | None:
+    if folder is None or not (folder / "tokenizer.json").is_file():
+        return None
+    return Tokenizer(folder)

@@ -1,0 +1,101 @@
+"""Sampler: draws tokens from logits, after penalties and biases, all rows together.
+
+Shape letters: R rows of logits, S samples, X samples that want more than the likeliest token, V
+vocabulary.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.inference.request import Sampling
+from engine.inference.step import Step
+from engine.kernels import sample
+from engine.kernels.sample import Wishes, reference
+
+Tops = dict[int, list[tuple[int, float]]]
+
+
+class Sampler:
+    """Takes tokens from the logits of a step, with compiled kernels or in plain numpy.
+
+    Both take the same tokens, with log-probabilities equal within float32 rounding. `compiled`
+    waits here, not in a step, for kernels that are not compiled. `eos` ends an answer.
+    """
+
+    def __init__(self, compiled: bool, eos: tuple[int, ...] = ()) -> None:
+        self.eos = eos
+        self.greedy: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = reference.greedy
+        self.draw: Callable[[np.ndarray, Wishes], np.ndarray] = reference.sample
+        if compiled:
+            sample.prepare()
+            self.greedy, self.draw = sample.greedy, sample.sample
+
+    def __call__(
+        self, logits_RV: np.ndarray, from_S: np.ndarray, step: Step
+    ) -> tuple[np.ndarray, np.ndarray, Tops]:
+        """Tokens, their log-probabilities under the model itself, and the likeliest if asked for.
+
+        `from_S[s]` is the row of logits that sample s is drawn from.
+        """
+        best_R, logprob_R = self.greedy(logits_RV)
+        tokens_S, logprobs_S, tops = best_R[from_S], logprob_R[from_S], Tops()
+        special_X = np.flatnonzero(~step.rows.plain[step.sample_rows_S])
+        if len(special_X):
+            from_X, rows_X = from_S[special_X], step.sample_rows_S[special_X]
+            tokens_X = self.draw(*self._wanted(logits_RV[from_X], rows_X, step))
+            tokens_S[special_X] = tokens_X
+            logprobs_S[special_X] += logits_RV[from_X, tokens_X] - logits_RV[from_X, best_R[from_X]]
+            for s, r, row in zip(special_X.tolist(), from_X.tolist(), rows_X.tolist(), strict=True):
+                count = step.requests[row].sampling.logprobs
+                if count:
+                    tops[s] = top(logits_RV[r], float(logprob_R[r]), count)
+        return tokens_S, logprobs_S, tops
+
+    def _wanted(
+        self, scores_XV: np.ndarray, rows_X: np.ndarray, step: Step
+    ) -> tuple[np.ndarray, Wishes]:
+        """The rows' logits, adjusted in place, and how each is drawn."""
+        columns = []
+        for scores_V, row in zip(scores_XV, rows_X.tolist(), strict=True):
+            request, known = step.requests[row], int(step.rows.known[row])
+            wish, seen = request.sampling, step.rows.tokens[row, :known]
+            adjust(scores_V, wish, seen, int(step.rows.prompt[row]), self.eos)
+            cuts = wish.temperature, wish.top_k, wish.top_p, wish.min_p
+            columns.append((*cuts, request.seed, known))
+        return scores_XV, Wishes(*[np.array(column) for column in zip(*columns, strict=True)])
+
+
+def adjust(
+    scores_V: np.ndarray, wish: Sampling, seen: np.ndarray, prompt: int, eos: tuple[int, ...]
+) -> None:
+    """Put penalties and biases on logits, in place, and forbid ends before `min_tokens`.
+
+    The next token comes after `seen`, whose first `prompt` tokens are the prompt. Repetition
+    (Keskar et al., arXiv 1909.05858) covers the prompt; presence and frequency the answer alone.
+    """
+    if wish.repetition_penalty != 1:
+        old = np.unique(seen)
+        value = scores_V[old]
+        penalty = wish.repetition_penalty
+        scores_V[old] = np.where(value > 0, value / penalty, value * penalty)
+    if wish.presence_penalty or wish.frequency_penalty:
+        used, counts = np.unique(seen[prompt:], return_counts=True)
+        scores_V[used] -= wish.presence_penalty + wish.frequency_penalty * counts
+    for token, bias in wish.logit_bias:
+        if token < len(scores_V):
+            scores_V[token] += bias
+    if len(seen) - prompt < wish.min_tokens:
+        ends = (*(() if wish.ignore_eos else eos), *wish.stop_tokens)
+        scores_V[[t for t in ends if t < len(scores_V)]] = -np.inf
+
+
+def top(logits_V: np.ndarray, best: float, count: int) -> list[tuple[int, float]]:
+    """The `count` likeliest tokens, likeliest first, the lower number among equals.
+
+    `best` is the log-probability of the first. A row of NaN has none.
+    """
+    least = np.partition(logits_V, -min(count, len(logits_V)))[-min(count, len(logits_V))]
+    kept = np.flatnonzero(logits_V >= least)
+    order = kept[np.argsort(-logits_V[kept], kind="stable")][:count]
+    return [(int(t), float(logits_V[t] - logits_V[order[0]]) + best) for t in order]

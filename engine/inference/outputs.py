@@ -1,0 +1,158 @@
+"""Output processing: appends sampled tokens to their requests, decodes text, emits Token events,
+detects stop conditions."""
+
+from itertools import repeat
+
+import numpy as np
+
+from engine.core.events import Branch, Token
+from engine.inference.detokenizer import Detokenizer
+from engine.inference.request import Request
+from engine.inference.scheduler import Scheduler
+from engine.inference.step import Result, Step
+
+DEAF = "its listener failed"
+
+
+class OutputProcessor:
+    """Takes results in. `ends_V` says which tokens end an answer of the model."""
+
+    def __init__(self, scheduler: Scheduler, pieces: Detokenizer, vocab: int, eos: tuple[int, ...]):
+        self.scheduler, self.pieces = scheduler, pieces
+        self.running, self.rows = scheduler.running, scheduler.rows
+        self.emit = scheduler.cache.emit
+        self.eos = eos
+        self.ends_V = np.zeros(vocab, np.bool_)
+        self.ends_V[[token for token in eos if token < vocab]] = True
+        self.holds = scheduler.config.batching.holds_until_all_end
+
+    def take(self, step: Step, result: Result, now: float) -> None:
+        """Everything a step's result changes, at `now` (seconds)."""
+        special = self.append(step, result)
+        self.scheduler.charge(step)
+        ended = self.tell(step, result, special, now)
+        for request, reason in ended:
+            if reason == DEAF:
+                self.scheduler.abort(request, DEAF)
+            else:
+                self.finish(request, reason, now)
+        if self.scheduler.padded and self.scheduler.padded == self.rows.count:
+            self.scheduler.release_padding()
+
+    def append(self, step: Step, result: Result) -> np.ndarray:
+        """Tokens join their rows; returns which samples need a closer look."""
+        rows, tokens_S, rows_S = self.rows, result.tokens_S, step.sample_rows_S
+        flat, width = rows.flat, rows.tokens.shape[1]
+        if step.whole:  # slices of columns are views: no gathering by row numbers
+            rows.cached[: rows.count] += 1
+            known_S = rows.known[: rows.count]
+            flat[rows_S * width + known_S] = tokens_S
+            known_S += 1
+            special = known_S >= rows.due[: rows.count]
+        else:
+            rows.cached[step.rows_B] += step.queries_B
+            known_S = rows.known[rows_S]
+            flat[rows_S * width + known_S] = tokens_S
+            known_S += 1
+            rows.known[rows_S] = known_S
+            special = known_S >= rows.due[rows_S]
+        ends = self.ends_V[tokens_S]
+        if ends.any():
+            special |= ends & rows.ends[rows_S] & (known_S > rows.floor[rows_S])
+        return special.nonzero()[0]
+
+    def finish(self, request: Request, reason: str, now: float) -> None:
+        """`request` has its answer."""
+        rows, row = self.rows, request.row
+        request.tokens = rows.tokens[row, : rows.known[row]].copy()
+        request.state, request.reason = "finished", reason
+        self.pieces.forget(request.id)
+        if not request.sampling.stop:
+            answer = request.generated.tolist()
+            request.text = self.pieces.text(answer[:-1] if reason == "stop" else answer)
+        self.emit(Branch(now, request.id, request.parent, "finished", reason))
+        if self.holds:
+            rows.padding[row] = True
+            self.scheduler.padded += 1
+        else:
+            self.scheduler.allocator.give_up(request)
+        self.scheduler.over(request)
+
+    def tell(
+        self, step: Step, result: Result, special: np.ndarray, now: float
+    ) -> list[tuple[Request, str]]:
+        """Token events in the order of rows; returns who has ended and why."""
+        rows_S, tokens_S = step.sample_rows_S.tolist(), result.tokens_S.tolist()
+        names = [self.running.names[row] for row in rows_S]
+        texts = self.pieces.many(names, tokens_S)
+        emit = self.emit
+        for event in map(Token, repeat(now), names, texts, result.logprobs_S.tolist()):
+            emit(event)
+        ended = []
+        for s in special.tolist():
+            request = self.running.requests[rows_S[s]]
+            reason = self._look(request, tokens_S[s], texts[s])
+            if request.watched:
+                reason = self._watch(request, s, tokens_S[s], texts[s], result, reason)
+            if reason:
+                ended.append((request, reason))
+        return ended
+
+    def _look(self, request: Request, token: int, text: str) -> str:
+        """Why `request` ends with this token; empty where it goes on."""
+        rows, row = self.rows, request.row
+        if rows.known[row] > rows.floor[row]:
+            if rows.ends[row] and self.ends_V[token]:
+                return "stop"
+            if token in request.sampling.stop_tokens:
+                return "stop"
+        return "length" if rows.known[row] >= rows.limit[row] else ""
+
+    def _watch(
+        self, request: Request, s: int, token: int, text: str, result: Result, reason: str
+    ) -> str:
+        """Stop texts, log-probabilities and listeners of one request; returns why it ends."""
+        wish, logprob = request.sampling, float(result.logprobs_S[s])
+        if wish.logprobs:
+            request.logprobs.append(logprob)
+            request.tops.append(result.tops.get(s, []))
+        shown = text
+        if wish.stop:
+            allowed = self.rows.known[request.row] > self.rows.floor[request.row]
+            reason, shown = self._stop_text(request, text, reason, bool(allowed))
+        elif reason == "stop":
+            shown = ""
+        if request.on_token is not None:
+            try:
+                request.on_token(request, token, shown, logprob)
+            except Exception:  # whatever a listener does wrong ends its own request, not the loop
+                request.on_token = request.on_end = None
+                return DEAF
+        return reason
+
+    def _stop_text(
+        self, request: Request, text: str, reason: str, allowed: bool
+    ) -> tuple[str, str]:
+        """Why it ends now, and the text that can be shown: never part of a stop text."""
+        stops = request.sampling.stop
+        searched = max(0, len(request.text) - max(map(len, stops)) + 1)
+        if reason != "stop":
+            request.text += text
+        found = [at for stop in stops if (at := request.text.find(stop, searched)) >= 0]
+        if found and allowed:
+            request.text, reason = request.text[: min(found)], "stop"
+        safe = len(request.text)
+        if not reason:
+            safe -= _held_back(request.text, stops)
+        shown = request.text[request.told : safe]
+        request.told = max(request.told, safe)
+        return reason, shown
+
+
+def _held_back(text: str, stops: tuple[str, ...]) -> int:
+    """Characters at the end of `text` that may yet become a stop text."""
+    longest = max(map(len, stops)) - 1
+    for length in range(min(longest, len(text)), 0, -1):
+        if any(stop.startswith(text[-length:]) for stop in stops):
+            return length
+    return 0

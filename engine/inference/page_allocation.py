@@ -1,0 +1,133 @@
+"""Page (block) allocation: gives running requests pages for their next tokens, copies shared ones
+on write, and takes those of preempted requests back."""
+
+import numpy as np
+
+from engine.core.events import Branch, Mark, Move
+from engine.inference.next_use import NextUse
+from engine.inference.policies.preemption import Preemption
+from engine.inference.policy import View
+from engine.inference.queue import Queue
+from engine.inference.request import Request
+from engine.inference.running import Running, pages_for
+from engine.inference.step import NO_PAIRS
+
+
+class PageAllocator:
+    """Takes pages for rows that need them; preempts. Page movements gather for the next step."""
+
+    def __init__(
+        self,
+        running: Running,
+        queue: Queue,
+        next_use: NextUse,
+        preemption: Preemption,
+        tells_moves: bool = False,
+    ) -> None:
+        self.running, self.queue, self.next_use = running, queue, next_use
+        self.cache, self.rows = running.cache, running.rows
+        self.preemption, self.tells_moves = preemption, tells_moves
+        self.full = np.zeros(0, np.int64)  # rows that need a page, of those last asked about
+        self.swap_out: list[np.ndarray] = []
+        self.swap_in: list[np.ndarray] = []
+        self.copies: list[tuple[int, int]] = []
+
+    def missing(self, decode: np.ndarray, whole: bool = False) -> int:
+        """Pages that are missing before the rows `decode` can each write one more token.
+
+        `whole`: these are all rows, in order.
+        """
+        rows = self.rows
+        if whole:
+            count = rows.count
+            self.full = (rows.filled[:count] == rows.cached[:count]).nonzero()[0]
+        else:
+            self.full = decode[rows.filled[decode] == rows.cached[decode]]
+        wanted = len(self.full)
+        if self.running.forked:
+            wanted += self._copies_needed(decode)
+        return wanted - self.cache.available
+
+    def grow(self, decode: np.ndarray) -> None:
+        """Give the rows `decode`, just asked about, a place for one more token each."""
+        rows, cache, full = self.rows, self.cache, self.full
+        if self.running.forked:
+            self._copy_tails(decode)
+        if not len(full):
+            return
+        at, starts = rows.pages[full], rows.filled[full]
+        pages = cache.take_many(len(full))
+        rows.tables[full, at] = pages
+        rows.pages[full] = at + 1
+        rows.filled[full] = starts + rows.page_size
+        cache.taken(self.running.names, full.tolist(), pages, starts.tolist())
+
+    def preempt(self, request: Request, view: View, why: str) -> None:
+        """`request` gives its pages up, to the host or for good, and waits again."""
+        rows, cache, row = self.rows, self.cache, request.row
+        cached = int(rows.cached[row])
+        self.running.index_full(row, cached)
+        table = rows.table(row).copy()
+        filled = pages_for(cached, rows.page_size)
+        view.host_free = cache.host.free
+        swaps = filled > 0 and self.preemption.swaps(request, filled, view)
+        if swaps and filled <= cache.host.free:
+            cache.drop(request.id, table[filled:], filled * rows.page_size)
+            request.host_pages = cache.swap_out(request.id, table[:filled], cached)
+            self.swap_out.append(np.stack([table[:filled], request.host_pages], 1))
+            request.computed, request.state = cached, "swapped"
+        else:
+            cache.drop(request.id, table)
+            request.computed, request.state = 0, "preempted"
+        self.running.leave(request)
+        cache.emit(Branch(cache.clock.now(), request.id, request.parent, request.state, why))
+        text = f"request {request.id} {request.state}: {why}"
+        cache.emit(Mark(cache.clock.now(), "scheduler", "preempt", text))
+        self.queue.push(request, view)
+        self.next_use.waits(request)
+
+    def give_up(self, request: Request) -> None:
+        """`request` is over: its row and pages are free."""
+        self.running.index_full(request.row, int(self.rows.cached[request.row]))
+        self.cache.drop(request.id, self.rows.table(request.row).copy())
+        self._tell_move(request.row, self.running.leave(request))
+
+    def _tell_move(self, row: int, last: int) -> None:
+        """The last row went into the place of `row`; say so where the policy is about that."""
+        if self.tells_moves and row != last:
+            rows, now = self.rows, self.cache.clock.now()
+            moved = float(rows.tokens.itemsize * (rows.known[row] + rows.pages[row]))
+            self.cache.emit(Move(now, f"row {last}", f"row {row}", moved, now, "compact"))
+
+    def movements(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(page, host page), (source, target) and (host page, page) pairs since the last call."""
+        if not (self.swap_out or self.copies or self.swap_in):
+            return NO_PAIRS, NO_PAIRS, NO_PAIRS
+        out = np.concatenate(self.swap_out) if self.swap_out else NO_PAIRS
+        copies = np.array(self.copies, np.int32) if self.copies else NO_PAIRS
+        back = np.concatenate(self.swap_in) if self.swap_in else NO_PAIRS
+        self.swap_out, self.copies, self.swap_in = [], [], []
+        return out, copies, back
+
+    def _shared_tails(self, decode: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of `decode` whose next token would be written into a shared page, and the pages."""
+        rows = self.rows
+        inside = decode[rows.filled[decode] != rows.cached[decode]]
+        tails = rows.tables[inside, rows.cached[inside] // rows.page_size]
+        shared = self.cache.pool.references[tails] > 1
+        return inside[shared], tails[shared]
+
+    def _copies_needed(self, decode: np.ndarray) -> int:
+        _, tails = self._shared_tails(decode)
+        pages, writers = np.unique(tails, return_counts=True)
+        # The last of a page's holders to write may keep it.
+        return int((writers - (self.cache.pool.references[pages] == writers)).sum())
+
+    def _copy_tails(self, decode: np.ndarray) -> None:
+        rows, size = self.rows, self.rows.page_size
+        for row, tail in zip(*map(np.ndarray.tolist, self._shared_tails(decode)), strict=True):
+            if self.cache.pool.references[tail] > 1:
+                index = int(rows.cached[row]) // size
+                page = self.cache.copy(self.running.names[row], tail, index * size)
+                rows.tables[row, index] = page
+                self.copies.append((tail, page))

@@ -1,1 +1,0 @@
-"""Admission policies: whether there is room for one more request."""

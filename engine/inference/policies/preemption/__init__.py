@@ -1,1 +1,0 @@
-"""Preemption policies: swap out or recompute when pages run short."""

@@ -1,0 +1,113 @@
+"""Traced: one record of a request trace, read from each of the public layouts."""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+BLOCK = 512  # prompt tokens of one Mooncake hash id
+HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens"
+MOST_TOKENS = 10_000_000  # of one prompt or answer
+ASKING = ("human", "user")
+ANSWERING = ("gpt", "assistant", "chatgpt", "bing", "bard")
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """One request of a trace. Lengths in tokens; 0 where the trace has text instead."""
+
+    arrival: float  # seconds from the first
+    prompt: int = 0
+    answer: int = 0
+    blocks: tuple[int, ...] = ()  # Mooncake: equal ids are equal blocks after equal prefixes
+    text: str = ""  # ShareGPT: everything before the answer
+    reply: str = ""  # ShareGPT: the answer
+    conversation: int = -1  # ShareGPT: turns of one conversation begin alike
+
+
+class Fault(Exception):
+    """What is wrong with one line; the reader adds file and line."""
+
+
+def azure(line: str, number: int) -> list[Traced]:
+    """A CSV line: when, tokens asked, tokens answered."""
+    fields = line.strip().split(",")
+    if len(fields) != 3:
+        raise Fault(f"{len(fields)} fields where {HEADER} has 3")
+    try:
+        moment = datetime.fromisoformat(fields[0].strip())
+    except ValueError:
+        raise Fault(f"TIMESTAMP {fields[0][:40]!r} is no date and time") from None
+    # Naive times count as UTC: only differences matter, and local clocks jump.
+    seconds = (moment.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds()
+    if (offset := moment.utcoffset()) is not None:
+        seconds -= offset.total_seconds()
+    prompt = _whole(fields[1].strip(), "ContextTokens", 1)
+    return [Traced(seconds, prompt, _whole(fields[2].strip(), "GeneratedTokens", 0))]
+
+
+def mooncake(line: str, number: int) -> list[Traced]:
+    """A JSON line: when, lengths, and an id for each block of the prompt."""
+    record = _json(line)
+    moment: Any = record.get("timestamp")
+    plain = isinstance(moment, (int, float)) and not isinstance(moment, bool)
+    if not plain or not 0 <= moment < 1e15:
+        raise Fault("timestamp must be milliseconds, 0 or more")
+    prompt = _whole(record.get("input_length"), "input_length", 1)
+    answer = _whole(record.get("output_length"), "output_length", 0)
+    blocks = record.get("hash_ids")
+    if not isinstance(blocks, list) or any(
+        type(b) is not int or not 0 <= b < 2**63 for b in blocks
+    ):
+        raise Fault("hash_ids must be a list of whole numbers, 0 or more")
+    if len(blocks) != -(-prompt // BLOCK):
+        raise Fault(
+            f"{len(blocks)} hash_ids where {prompt} tokens have {-(-prompt // BLOCK)} blocks"
+        )
+    return [Traced(moment / 1000.0, prompt, answer, tuple(blocks))]
+
+
+def conversation(record: Any, number: int) -> list[Traced]:
+    """One request for each answered question, its prompt being all turns before the answer."""
+    record = _json(record) if isinstance(record, str) else record
+    fields = record if isinstance(record, dict) else {}
+    turns = fields.get("conversations", fields.get("messages"))
+    if not isinstance(turns, list):
+        raise Fault('needs "conversations" or "messages", a list of turns')
+    found, before, asked = [], "", False
+    for turn in turns:
+        who, said = _turn(turn)
+        if who in ANSWERING and asked:
+            found.append(Traced(0.0, text=before, reply=said, conversation=number))
+        asked = who in ASKING
+        before += f"{who}: {said}\n"
+    return found
+
+
+def _turn(turn: Any) -> tuple[str, str]:
+    if not isinstance(turn, dict):
+        raise Fault("a turn must be an object")
+    who, said = turn.get("from", turn.get("role")), turn.get("value", turn.get("content"))
+    if not isinstance(who, str) or not isinstance(said, str):
+        raise Fault('a turn needs the texts "from" and "value", or "role" and "content"')
+    return who.lower(), said
+
+
+def _json(line: str) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as fault:
+        raise Fault(f"not JSON ({fault})") from None
+    if not isinstance(record, dict):
+        raise Fault("not a JSON object")
+    return record
+
+
+def _whole(value: Any, name: str, low: int) -> int:
+    """A whole number of tokens from JSON or from text."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
+        value = int(value)
+    if type(value) is not int or not low <= value <= MOST_TOKENS:
+        shown = str(value)[:40]
+        raise Fault(f"{name} must be a whole number from {low} to {MOST_TOKENS}, not {shown!r}")
+    return value

@@ -1,0 +1,42 @@
+"""Workload: the requests of a run, with when they arrive."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from engine.core.config import Policy
+from engine.inference.request import Request, Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a workload may draw on: the model's vocabulary and its tokenizer, if it has one."""
+
+    vocab: int
+    context: int  # tokens a sequence may have
+    sampling: Sampling  # what requests use unless the workload says otherwise
+    encode: Callable[[str], list[int]] | None = None
+
+    def request(self, prompt: np.ndarray, answer: int, arrival: float, **fields: Any) -> Request:
+        """A request whose answer has exactly `answer` tokens, whatever the model says."""
+        fixed = {"max_tokens": max(1, int(answer)), "ignore_eos": True, "stop": ()}
+        sampling = self.sampling.model_copy(update={**fixed, "stop_tokens": ()})
+        return Request(prompt, sampling, float(arrival), **fields)
+
+
+class Workload(Policy):
+    """Where the requests of a run come from."""
+
+    folder = "engine.inference.workloads"
+
+    @property
+    def speaks(self) -> bool:
+        """Whether it needs the model's tokenizer."""
+        return False
+
+    @abstractmethod
+    def requests(self, source: Source, seed: int) -> list[Request]:
+        """All requests of the run by arrival time (seconds). Raises BadInput."""

@@ -1,0 +1,65 @@
+"""The rotary part of a `config.json`, in its older (`rope_scaling`) and newer spelling."""
+
+import math
+
+from engine.models.config import Rotary
+from engine.models.families.fields import Fields
+
+KINDS = ("default", "linear", "dynamic", "llama3", "yarn")
+
+
+def read_rotary(
+    fields: Fields, dim: int, interleaved: bool = False, theta: float = 10_000.0
+) -> Rotary:
+    """Rotary settings for heads with `dim` rotated dimensions; `theta` is the family's default."""
+    scaling = fields.inner("rope_parameters") or fields.inner("rope_scaling")
+    theta = fields.number("rope_theta", theta, low=1e-3)
+    if scaling is None:
+        return Rotary(dim, theta, interleaved)
+    theta = scaling.number("rope_theta", theta, low=1e-3)
+    if scaling.number("partial_rotary_factor", 1.0) != 1.0:
+        raise scaling.bad("partial_rotary_factor", "must be 1 for the architectures supported")
+    kind = scaling.text("rope_type", scaling.text("type", "default"))
+    if kind not in KINDS:
+        raise scaling.bad("rope_type", f"is {kind!r}; supported are {', '.join(KINDS)}")
+    if kind == "default":
+        return Rotary(dim, theta, interleaved)
+    return _stretched(fields, scaling, Rotary(dim, theta, interleaved, kind=kind))  # type: ignore[arg-type]
+
+
+def _stretched(fields: Fields, scaling: Fields, plain: Rotary) -> Rotary:
+    positions = fields.count("max_position_embeddings", 2048)
+    original = positions
+    if plain.kind in ("llama3", "yarn"):
+        original = scaling.count("original_max_position_embeddings", positions)
+    ratio = positions / original if plain.kind == "yarn" else None
+    factor = scaling.number("factor", ratio, low=1e-6)
+    return Rotary(
+        dim=plain.dim,
+        theta=plain.theta,
+        interleaved=plain.interleaved,
+        kind=plain.kind,
+        factor=factor,
+        original_positions=original,
+        low_frequency_factor=scaling.number("low_freq_factor", 1.0, low=1e-6),
+        high_frequency_factor=scaling.number("high_freq_factor", 4.0, low=1e-6),
+        beta_fast=scaling.number("beta_fast", 32.0, low=1e-6),
+        beta_slow=scaling.number("beta_slow", 1.0, low=1e-6),
+        truncate=scaling.flag("truncate", True),
+        magnitude=_magnitude(scaling, factor) if plain.kind == "yarn" else 1.0,
+    )
+
+
+def _magnitude(scaling: Fields, factor: float) -> float:
+    """Yarn's factor on cosine and sine: given, or from DeepSeek's two scales, or the paper's."""
+    if scaling.has("attention_factor"):
+        return scaling.number("attention_factor")
+    scale, all_dim = scaling.number("mscale", 0.0), scaling.number("mscale_all_dim", 0.0)
+    if scale and all_dim:
+        return yarn_magnitude(factor, scale) / yarn_magnitude(factor, all_dim)
+    return yarn_magnitude(factor)
+
+
+def yarn_magnitude(factor: float, scale: float = 1.0) -> float:
+    """0.1 · scale · ln(factor) + 1 (arXiv 2309.00071, equation 22)."""
+    return 0.1 * scale * math.log(factor) + 1.0 if factor > 1 else 1.0

@@ -1,0 +1,214 @@
+"""Fused decoder step: a dense Llama-like model's whole pass in one call of a compiled kernel.
+
+`fits` says which models (Llama, Mistral, Qwen2, Qwen3 and their like); `Fused` packs the weights
+once and runs batches, giving the logits the general path gives, float32 error apart.
+"""
+
+from collections.abc import Mapping
+
+import numba
+import numpy as np
+import torch
+from torch import Tensor
+
+from engine.kernels import stamps
+from engine.kernels.claims import STRIDE
+from engine.kernels.decoder_step import Buffers, DecoderStep, Inputs, Shape, phases
+from engine.kernels.lanes import LANES
+from engine.kernels.matmul.pack import aligned
+from engine.kernels.paged_attention.online_cpu import room
+from engine.kernels.paged_attention.tasks_cpu import Split, flat, split
+from engine.models.batch import Batch
+from engine.models.compiled_views import FusedViews
+from engine.models.config import ModelConfig
+from engine.models.kv import PagedKV
+from engine.models.packed_weights import read
+from engine.models.rotary import cos_sin, frequencies
+
+
+def fits(config: ModelConfig, dtype: torch.dtype) -> bool:
+    """Whether this architecture, with weights of `dtype`, is one the fused step knows."""
+    plain_rotary = (
+        config.rotary is not None
+        and config.rotary.kind != "dynamic"
+        and not config.rotary.interleaved
+        and config.rotary.dim == config.head_dim
+        and config.head_dim % 2 == 0
+    )
+    same_scale = not config.scale_by_layer
+    llama_like = (
+        config.norm == "rms"
+        and config.gated
+        and config.activation == "silu"
+        and not config.sandwich
+        and config.norm_offset == 0.0
+        and config.embedding_scale == 1.0
+        and config.logit_softcap == 0.0
+        and not (config.out_bias or config.mlp_bias)
+    )
+    dense = config.latent is None and config.experts is None and not any(config.expert_layers)
+    known = dtype in (torch.float32, torch.bfloat16)
+    return plain_rotary and same_scale and llama_like and dense and known
+
+
+def _lanes(width: int) -> int:
+    return -(-width // LANES) * LANES
+
+
+class Fused:
+    """A packed model. `forward` may be called by one thread at a time."""
+
+    def __init__(self, config: ModelConfig, weights: Mapping[str, Tensor]) -> None:
+        self.config = config
+        self._embedding, self._weights = read(config, weights)
+        self._turn = np.zeros(0, np.float32)
+        self._buffers: Buffers | None = None
+        self._kv: PagedKV | None = None
+        self._caches = np.zeros(0, np.int64)
+        self._step: DecoderStep | None = None
+        self._counters = aligned(phases(config.layers) * STRIDE, np.int64)
+        self._views = FusedViews(config)
+        self._last_split = (0, b""), Split(np.zeros(1, np.int64), np.zeros(0, np.int64))
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of weights a step reads, whatever the batch."""
+        small = self._weights.norms, self._weights.biases, self._weights.head_norms
+        return self._weights.data.nbytes + sum(array.nbytes for array in small)
+
+    def forward(self, batch: Batch, kv: PagedKV) -> Tensor:
+        """logits_RV float32; keys and values of the new tokens land in `kv`."""
+        config, tokens, rows = self.config, len(batch.tokens_T), len(batch.logits_at_R)
+        if not tokens:
+            return torch.empty(0, config.vocab)
+        self._run(batch, kv, self._shape(kv))
+        assert self._buffers is not None
+        wide = _lanes(config.vocab)
+        logits = self._buffers.logits[: rows * wide].reshape(rows, wide)[:, : config.vocab]
+        return torch.from_numpy(logits.copy())
+
+    def timed(self, batch: Batch, kv: PagedKV) -> tuple[Tensor, np.ndarray]:
+        """`forward`, and the seconds that each phase of the step took."""
+        stamps.ask(self._counters, True)
+        try:
+            logits_RV = self.forward(batch, kv)
+        finally:
+            stamps.ask(self._counters, False)
+        return logits_RV, stamps.seconds(self._counters, phases(self.config.layers))
+
+    def hidden(self, batch: Batch, kv: PagedKV, layers: int) -> Tensor:
+        """x_TC float32 after the first `layers` layers, whose keys and values land in `kv`."""
+        return self._run(batch, kv, self._shape(kv)._replace(layers=layers, vocab=0)).clone()
+
+    def _run(self, batch: Batch, kv: PagedKV, shape: Shape) -> Tensor:
+        """A step of that shape; x_TC as it leaves the layers, in memory the next step reuses."""
+        tokens, width = len(batch.tokens_T), _lanes(self.config.hidden)
+        buffers = self._room(tokens, len(batch.logits_at_R))
+        x_TC = buffers.x[: tokens * width].reshape(tokens, width)[:, : self.config.hidden]
+        _embed(self._embedding, batch.tokens_T, x_TC)
+        inputs = self._inputs(batch, kv)
+        if batch.views is not None:
+            place = self._views.compile(shape, self._weights.windows, inputs, buffers)
+            inputs = inputs._replace(attend=place)
+        arguments = shape, self._weights, inputs, buffers, self._counters
+        if self._step is None:
+            self._step = DecoderStep(*arguments)
+        self._step(*arguments)
+        return torch.from_numpy(x_TC)
+
+    def _shape(self, kv: PagedKV) -> Shape:
+        c = self.config
+        return Shape(
+            layers=c.layers, hidden=c.hidden, heads=c.heads, kv_heads=c.kv_heads, dim=c.head_dim,
+            width=c.width, vocab=c.vocab, page_size=kv.page_size, qk_norm=c.qk_norm,
+            eps=np.float32(c.norm_eps), scale=np.float32(c.attention_scale),
+            softcap=np.float32(c.attention_softcap), threads=numba.get_num_threads(),
+            paths=c.paths,
+        )  # fmt: skip
+
+    def _inputs(self, batch: Batch, kv: PagedKV) -> Inputs:
+        if kv is not self._kv:
+            self._kv, self._step, self._views.attend = kv, None, 0
+            pairs = [tensors[name].data_ptr() for tensors in kv.tensors for name in ("k", "v")]
+            self._caches = np.array(pairs, np.int64)
+        # The compiled step trusts its arguments' types, so they are made sure of here.
+        positions, slots, start, context, table, wanted = (
+            np.ascontiguousarray(array, np.int32)
+            for array in (
+                batch.positions_T, batch.slots_T, batch.query_start_B1, batch.context_B,
+                batch.block_table_BP, batch.logits_at_R,
+            )
+        )  # fmt: skip
+        tasks = self._split(start)
+        pages, paths = flat(kv.tensors[0]["k"]), np.zeros(len(positions), np.int32)
+        if batch.paths_T is not None and self.config.paths:
+            paths = np.ascontiguousarray(batch.paths_T, np.int32)
+        views = self._views.nothing
+        if batch.views is not None:
+            views, count = self._views.read(batch, batch.views)
+            tasks = Split(np.array([0, count], np.int64), tasks.heads)
+        return Inputs(
+            positions=positions, slots=slots, start=start,
+            context=context, table=table.reshape(-1), table_width=table.shape[1],
+            first_tasks=tasks.first, task_heads=tasks.heads,
+            logits_at=wanted, paths=paths, turn=self._turns(int(batch.context_B.max())),
+            caches=self._caches, cache_like=pages[:0], cache_size=pages.size,
+            attend=0, **views,
+        )  # fmt: skip
+
+    def _split(self, start: np.ndarray) -> Split:
+        """Attention's tasks; a decode mostly repeats the step before."""
+        threads = numba.get_num_threads()
+        key = threads, start.tobytes()
+        if key != self._last_split[0]:
+            c = self.config
+            made = split(start, c.heads // c.kv_heads, c.kv_heads, threads)
+            self._last_split = key, made
+        return self._last_split[1]
+
+    def _turns(self, positions: int) -> np.ndarray:
+        """Cosines and sines up to a position; the table doubles when it is outgrown."""
+        c = self.config
+        assert c.rotary is not None
+        if positions * c.head_dim > self._turn.size:
+            count = max(2 * positions, 1024)
+            table = cos_sin(c.rotary, frequencies(c.rotary), torch.arange(count), torch.float32)
+            self._turn = torch.cat(table, dim=-1).reshape(-1).numpy()
+        return self._turn
+
+    def _room(self, tokens: int, rows: int) -> Buffers:
+        """Buffers for at least this many tokens and logits rows, kept between steps."""
+        c, had = self.config, self._buffers
+        hidden, vocab = _lanes(c.hidden), _lanes(c.vocab)
+        work, threads = _lanes(room(c.head_dim, c.head_dim)), numba.get_num_threads()
+        if (
+            had is not None
+            and had.x.size >= tokens * hidden
+            and had.normed.size >= max(tokens, rows) * hidden
+            and had.logits.size >= rows * vocab
+            and had.work.size >= threads * work
+        ):
+            return had
+        tokens, rows = _power(tokens), _power(rows)
+        widths = {
+            "x": hidden, "normed": hidden, "qkv": _lanes((c.heads + 2 * c.kv_heads) * c.head_dim),
+            "mixed": c.heads * c.head_dim, "gate": _lanes(c.width), "up": _lanes(c.width),
+        }  # fmt: skip
+        arrays = {name: aligned(tokens * width, np.float32) for name, width in widths.items()}
+        arrays["normed"] = aligned(max(tokens, rows) * hidden, np.float32)
+        arrays["logits"] = aligned(rows * vocab, np.float32)
+        arrays["work"] = aligned(threads * work, np.float32)
+        self._buffers = Buffers(**arrays, work_size=work)
+        return self._buffers
+
+
+def _embed(table_VC: np.ndarray, tokens_T: np.ndarray, x_TC: np.ndarray) -> None:
+    """Rows of the table into x, in float32."""
+    rows_TC = table_VC[tokens_T]
+    if rows_TC.dtype == np.uint16:
+        rows_TC = (rows_TC.astype(np.uint32) << 16).view(np.float32)
+    x_TC[:] = rows_TC
+
+
+def _power(count: int) -> int:
+    return 1 << max(count - 1, 0).bit_length()

@@ -1,0 +1,1 @@
+"""Models by name or folder: checkpoints, safetensors, random weights."""

@@ -1,0 +1,71 @@
+"""Models by name: a shipped one, a folder of the person's own, or a public architecture's shape."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine.core.errors import BadInput
+from engine.core.names import suggest
+from engine.core.paths import dataset, datasets
+from engine.core.toml import load as load_toml
+from engine.models.config import ModelConfig
+from engine.models.families import parse, read_config
+from engine.models.loading.checkpoint import PICKLES, refuse_pickle
+from engine.models.loading.load import load, random_model
+from engine.models.model import Model
+
+CONFIGS = "models/configs.toml"
+FACTS = ("source", "licence")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a name stands for. `folder` is None where only the architecture is known."""
+
+    name: str
+    config: ModelConfig
+    folder: Path | None = None
+    source: str = ""
+
+    def open(self, dtype: str = "float32", *, random: bool = False, seed: int = 0) -> Model:
+        """The model itself, with its own weights or random ones."""
+        if random:
+            return random_model(self.config, seed, dtype)
+        if self.folder is None:
+            raise BadInput(
+                f"model {self.name!r}: only its architecture is known; "
+                "run it with random weights (--random) or give a folder with its weights"
+            )
+        return load(self.folder, dtype)
+
+
+def find(name: str) -> Found:
+    """A model by shipped name, by path of a folder, or by the name of a public architecture."""
+    if name in shipped():
+        folder = dataset(f"models/{name}")
+        return Found(name, read_config(folder), folder)
+    path = Path(name).expanduser()
+    if path.suffix in PICKLES:
+        raise refuse_pickle(path)
+    if name and path.exists():
+        folder = path.parent if path.is_file() else path
+        return Found(folder.resolve().name, read_config(folder), folder)
+    known = public()
+    if name.lower() in known:
+        facts = known[name.lower()]
+        raw = {key: value for key, value in facts.items() if key not in FACTS}
+        config = parse(raw, f"{CONFIGS}: {name}")
+        return Found(name.lower(), config, source=str(facts["source"]))
+    names = [*shipped(), *known]
+    raise BadInput(f"model {name!r}: no such folder or name; {suggest(name, names)}")
+
+
+def shipped() -> list[str]:
+    """Names of the models that come with the workbench, weights and all."""
+    folder = datasets() / "models"
+    return sorted(path.parent.name for path in folder.glob("*/config.json"))
+
+
+def public() -> dict[str, dict[str, Any]]:
+    """Public architectures by name: `config.json` fields, each table with its `source`."""
+    return load_toml(dataset(CONFIGS))

@@ -1,0 +1,64 @@
+"""Models from a Hugging Face folder or with random weights, and weights back into a folder."""
+
+import json
+from pathlib import Path
+
+from safetensors.torch import save_file
+from torch import Tensor
+
+from engine.core.errors import BadInput
+from engine.core.memory import require
+from engine.models.config import ModelConfig
+from engine.models.families import read_config
+from engine.models.footprint import weight_bytes
+from engine.models.loading.checkpoint import PICKLES, Checkpoint, refuse_pickle
+from engine.models.loading.random_weights import RandomWeights
+from engine.models.model import Model
+from engine.models.parameters import all_parameters
+
+
+def load(path: str | Path, dtype: str = "float32") -> Model:
+    """The model of a Hugging Face folder: config.json with *.safetensors beside it.
+
+    Checkpoints in float16, bfloat16, float32 or float64 become `dtype`. Weights are read one tensor
+    at a time, so loading takes the model's memory and one tensor more. Raises BadInput naming the
+    file and the field; nothing of the folder is ever executed.
+    """
+    folder = Path(path)
+    if folder.suffix in PICKLES:
+        raise refuse_pickle(folder)
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: no such folder; give a Hugging Face model folder")
+    config = read_config(folder)
+    source = Checkpoint(folder, config)
+    require_memory(weight_bytes(config, dtype), str(folder))
+    return Model(config, source, dtype)
+
+
+def random_weights(config: ModelConfig, seed: int = 0, dtype: str = "float32") -> dict[str, Tensor]:
+    """Untrained weights under their Hugging Face names."""
+    return dict(RandomWeights(config, seed, dtype))
+
+
+def random_model(config: ModelConfig, seed: int = 0, dtype: str = "float32") -> Model:
+    """An untrained model: any public architecture without its weights."""
+    require_memory(weight_bytes(config, dtype), config.architecture)
+    return Model(config, RandomWeights(config, seed, dtype), dtype)
+
+
+def save(path: str | Path, config: ModelConfig, weights: dict[str, Tensor]) -> None:
+    """Write config.json and model.safetensors into a folder that transformers loads too."""
+    folder = Path(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [parameter.name for parameter in all_parameters(config)]
+    dtype = str(weights[names[0]].dtype).removeprefix("torch.")
+    raw = config.raw | {"dtype": dtype, "torch_dtype": dtype}
+    (folder / "config.json").write_text(json.dumps(raw, indent=2) + "\n", encoding="utf-8")
+    tensors = {name: weights[name].detach().contiguous() for name in names}
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def require_memory(needed: float, what: str) -> None:
+    """Raises BadInput where `needed` bytes are more than this machine has left (where it says)."""
+    advice = "take a smaller model or a narrower dtype, or the modelled executor"
+    require(needed, what, advice)

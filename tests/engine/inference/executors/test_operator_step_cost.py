@@ -1,0 +1,68 @@
+"""A forward pass by the operator cost model: slower than the roofs, told operation by operation."""
+
+import numpy as np
+import pytest
+
+from engine.hardware import cost_curves, device
+from engine.inference.executors.costs.modelled_executor import cost_of
+from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
+from engine.inference.executors.costs.step_cost import StepCost
+from engine.inference.executors.modelled import Modelled
+from engine.models.loading.find import find
+
+A100 = device("a100-sxm-80gb")
+LLAMA = find("llama-2-7b").config
+
+
+def steps():
+    yield np.ones(32, np.int32), np.full(32, 700, np.int32), 32
+    yield np.array([2048], np.int32), np.array([2048], np.int32), 1
+
+
+@pytest.mark.parametrize("sheet", ["a100-sxm-80gb", "h100-sxm", "b200-sxm"])
+def test_no_step_beats_the_device_at_its_best(sheet):
+    on = device(sheet)
+    cost = CurvedCost(LLAMA, on, "float16")
+    best = StepCost(LLAMA, on.at_best().model_copy(update={"launch": 0.0}), "float16")
+    for new, context, rows in steps():
+        shape = cost.shape(new, context, rows)
+        seconds, flops, moved = cost.total(shape)
+        assert (flops, moved) == pytest.approx(best.total(shape)[1:])
+        assert best.total(shape)[0] < seconds < 4 * best.total(shape)[0]
+
+
+def test_a_product_of_the_step_takes_what_the_model_says_of_it():
+    cost = CurvedCost(LLAMA, A100, "float16")
+    new, context, rows = next(steps())
+    told = {op.name: op.seconds for op in cost.describe(cost.shape(new, context, rows))}
+    out = cost_curves.matmul(A100, cost.curves, 32, 4096, 4096, "float16").seconds.item()
+    assert told["out"] == pytest.approx(LLAMA.layers * out)
+    assert sum(told.values()) == pytest.approx(cost.total(cost.shape(new, context, rows))[0])
+
+
+def test_every_operation_with_curves_has_an_interval_round_its_time():
+    cost = CurvedCost(LLAMA, A100, "float16")
+    for new, context, rows in steps():
+        for op in cost.describe(cost.shape(new, context, rows)):
+            assert op.low is not None and op.high is not None
+            assert op.low < op.seconds < op.high
+    plain = CurvedCost(find("mixtral-8x7b").config, A100, "float16")
+    told = {op.name: op for op in plain.describe(plain.shape(*next(steps())))}
+    assert told["experts"].low is None and told["qkv"].low is not None
+
+
+def test_experts_and_latent_attention_keep_the_roofline():
+    for name, op in (("mixtral-8x7b", "experts"), ("deepseek-v3", "qkv")):
+        config = find(name).config
+        curved, plain = CurvedCost(config, A100, "bfloat16"), StepCost(config, A100, "bfloat16")
+        shape = plain.shape(np.ones(4, np.int32), np.full(4, 50, np.int32), 4)
+        a, b = ({o.name: o.seconds for o in c.describe(shape)}[op] for c in (curved, plain))
+        assert a == b
+
+
+def test_a_share_given_by_a_person_or_an_unknown_device_asks_the_roofline():
+    assert isinstance(cost_of(LLAMA, A100, "float16", Modelled()), CurvedCost)
+    assert isinstance(cost_of(LLAMA, A100, "float16", Modelled(curves=False)), StepCost)
+    assert isinstance(cost_of(LLAMA, A100, "float16", Modelled(memory=0.5)), StepCost)
+    assert not fits(device("tpu-v5e"), "bfloat16")
+    assert isinstance(cost_of(LLAMA, device("tpu-v5e"), "bfloat16", Modelled()), StepCost)

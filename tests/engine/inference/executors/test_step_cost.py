@@ -1,0 +1,91 @@
+"""The closed form of a step's time equals the roofline, operation by operation."""
+
+import numpy as np
+import pytest
+
+from engine.hardware.device import Device, device
+from engine.hardware.roofline import bound
+from engine.inference.executors.costs.step_cost import SINGLE, StepCost
+from engine.models.footprint import step_work
+from engine.models.loading.find import find
+
+MODELS = ("gpt2", "llama-3.1-8b", "mixtral-8x7b", "gemma-2-9b", "deepseek-v3", "qwen3-30b-a3b")
+
+
+def op_by_op(config, sheet: Device, new, context, rows, dtype):
+    """Seconds, flops, bytes and roofs the plain way: ask for each operation, bound each."""
+    quick = sheet.model_copy(update={"launch": 0.0})
+    seconds = flops = moved = 0.0
+    parts = []
+    for work in step_work(config, new, context, dtype=dtype, logits=rows):
+        took = bound(quick, work.flops, work.bytes, dtype)
+        launch = sheet.launch * (1 if work.name in SINGLE else config.layers)
+        parts.append((work.name, took.seconds + launch))
+        seconds += took.seconds + launch
+        flops += work.flops
+        moved += work.bytes
+    return seconds, flops, moved, parts
+
+
+def steps():
+    """Decodes, a lone prompt, chunks in the middle, a mix, contexts past every window."""
+    random = np.random.default_rng(0)
+    yield np.ones(1, np.int32), np.array([1], np.int32), 1
+    yield np.ones(64, np.int32), random.integers(1, 9000, 64).astype(np.int32), 64
+    yield np.array([700], np.int32), np.array([700], np.int32), 1
+    yield np.array([512], np.int32), np.array([6000], np.int32), 0
+    new = np.concatenate([np.ones(20, np.int32), random.integers(1, 400, 5).astype(np.int32)])
+    yield new, new + random.integers(0, 9000, 25).astype(np.int32), 22
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_closed_form_is_the_sum_of_the_operations(name):
+    config, sheet = find(name).config, device("h100-sxm")
+    cost = StepCost(config, sheet, "bfloat16")
+    for new, context, rows in steps():
+        shape = cost.shape(new, context, rows)
+        seconds, flops, moved, parts = op_by_op(config, sheet, new, context, rows, "bfloat16")
+        assert cost.total(shape) == pytest.approx((seconds, flops, moved), rel=1e-12)
+        if (new == 1).all():
+            assert cost.decode_shape(context - 1, rows) == shape
+        for told, (op, took) in zip(cost.describe(shape), parts, strict=True):
+            assert told.name == op and told.seconds == pytest.approx(took, rel=1e-12)
+
+
+def test_integer_coefficients_make_it_equal_to_the_last_bit():
+    config = find("llama-3.1-8b").config
+    cost = StepCost(config, device("h100-sxm"), "bfloat16")
+    for new, context, rows in steps():
+        _, flops, moved, _ = op_by_op(config, cost.device, new, context, rows, "bfloat16")
+        assert cost.total(cost.shape(new, context, rows))[1:] == (flops, moved)
+
+
+def test_decoding_a_large_model_alone_is_bound_by_reading_its_weights():
+    config, sheet = find("llama-3.1-8b").config, device("h100-sxm").at_best()
+    cost = StepCost(config, sheet.model_copy(update={"launch": 0.0}), "bfloat16")
+    one = np.ones(1, np.int32)
+    seconds, _, moved = cost.total(cost.shape(one, one, 1))
+    # 7.5e9 parameters past the embedding, two bytes each, at 3.35 TB/s.
+    assert seconds == pytest.approx(7.504e9 * 2 / 3.35e12, rel=0.005)
+    assert {op.roof for op in cost.describe(cost.shape(one, one, 1))} == {"bandwidth"}
+
+
+def test_a_long_prompt_is_bound_by_arithmetic_and_a_tiny_model_by_launches():
+    sheet = device("h100-sxm")
+    cost = StepCost(find("llama-3.1-8b").config, sheet, "bfloat16")
+    long = np.array([4096], np.int32)
+    roofs = {op.name: op.roof for op in cost.describe(cost.shape(long, long, 1))}
+    assert roofs["mlp"] == roofs["qkv"] == "bfloat16"
+    tiny = StepCost(find("gpt2").config, sheet, "bfloat16")
+    one = np.ones(1, np.int32)
+    assert {op.name: op.roof for op in tiny.describe(tiny.shape(one, one, 1))}["out"] == "launch"
+
+
+def test_an_unlimited_context_costs_more_than_a_window():
+    config = find("gemma-2-9b").config
+    cost = StepCost(config, device("h100-sxm"), "bfloat16")
+    one, far = np.ones(1, np.int32), np.array([60_000], np.int32)
+    windows = {w for w, _ in cost.windows}
+    assert len(windows) == 2 and 0 in windows
+    shape = cost.shape(one, far, 1)
+    assert config.layers * 60_000 / 2 < shape.pairs < 0.6 * config.layers * 60_000

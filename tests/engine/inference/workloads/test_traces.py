@@ -1,0 +1,164 @@
+"""Trace readers: the three layouts, their faults by file and line, and what is known of samples."""
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from engine.core.errors import BadInput
+from engine.inference.workloads.traces.read import detect, load, reuse
+
+AZURE = """# a comment
+TIMESTAMP,ContextTokens,GeneratedTokens
+2023-11-16 18:15:46.6805900,374,44
+2023-11-16 18:15:50.9951690,396,109
+
+2023-11-16 18:15:51.2225670,879,55
+"""
+MOONCAKE = """{"timestamp": 0, "input_length": 700, "output_length": 5, "hash_ids": [0, 1]}
+{"timestamp": 1500, "input_length": 1024, "output_length": 9, "hash_ids": [0, 2]}
+"""
+TALK = [
+    {"conversations": [{"from": "human", "value": "Hi"}, {"from": "gpt", "value": "Hello"}]},
+    {
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "One?"},
+            {"role": "assistant", "content": "Two."},
+            {"role": "user", "content": "Three?"},
+            {"role": "assistant", "content": "Four."},
+            {"role": "user", "content": "never answered"},
+        ]
+    },
+]
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text: str, name: str = "trace.txt"):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_an_azure_trace_reads_with_comments_and_seven_digit_seconds(file):
+    trace = load(file(AZURE))
+    assert trace.format == "azure"
+    assert [(r.prompt, r.answer) for r in trace.requests] == [(374, 44), (396, 109), (879, 55)]
+    assert [r.arrival for r in trace.requests] == pytest.approx([0, 4.314579, 4.541977], abs=1e-6)
+
+
+def test_azure_times_may_carry_a_zone_and_come_in_any_order(file):
+    head = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+    rows = "2024-05-12 02:00:01.5+02:00,7,1\n2024-05-12 00:00:00+00:00,8,2\n"
+    trace = load(file(head + rows))
+    assert [(r.arrival, r.prompt) for r in trace.requests] == [(0.0, 8), (1.5, 7)]
+
+
+def test_a_mooncake_trace_reads_milliseconds_and_blocks(file):
+    trace = load(file(MOONCAKE))
+    assert trace.format == "mooncake"
+    assert [(r.arrival, r.prompt, r.blocks) for r in trace.requests] == [
+        (0.0, 700, (0, 1)),
+        (1.5, 1024, (0, 2)),
+    ]
+    assert reuse(trace) == (1, 4)
+
+
+@pytest.mark.parametrize("lines", [False, True])
+def test_conversations_become_one_request_for_each_answer(file, lines):
+    text = "\n".join(map(json.dumps, TALK)) if lines else json.dumps(TALK, indent=1)
+    trace = load(file(text))
+    assert trace.format == "sharegpt"
+    assert [r.reply for r in trace.requests] == ["Hello", "Two.", "Four."]
+    first, second, third = trace.requests
+    assert third.text.startswith(second.text) and "Two." in third.text
+    assert second.conversation == third.conversation != first.conversation
+
+
+def test_a_slice_counts_from_its_own_first_request(file):
+    trace = load(file(AZURE), first=1, count=1)
+    assert [(r.arrival, r.prompt) for r in trace.requests] == [(0.0, 396)]
+    with pytest.raises(BadInput, match="no requests from number 9 on"):
+        load(file(AZURE), first=9)
+
+
+GOOD = MOONCAKE.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (AZURE.replace("396", "x"), 4, "ContextTokens must be a whole number"),
+        (AZURE.replace("396", "-3"), 4, "ContextTokens must be"),
+        (AZURE.replace("396", "0"), 4, "ContextTokens must be"),
+        (AZURE.replace("396", "99999999999"), 4, "ContextTokens must be"),
+        (AZURE.replace(",109", ""), 4, "2 fields"),
+        (AZURE.replace("2023-11-16 18:15:50.9951690", "noon"), 4, "TIMESTAMP 'noon'"),
+        (AZURE.replace(",GeneratedTokens", ""), 2, "the header must be"),
+        (GOOD + "\n{", 2, "not JSON"),
+        (GOOD + "\n[]", 2, "not a JSON object"),
+        (GOOD + "\n" + GOOD.replace("700", "7000"), 2, "2 hash_ids where 7000 tokens have 14"),
+        (GOOD + "\n" + GOOD.replace("[0, 1]", "[0, -1]"), 2, "hash_ids must be"),
+        (GOOD + "\n" + GOOD.replace("[0, 1]", "[0, true]"), 2, "hash_ids must be"),
+        (GOOD + "\n" + GOOD.replace('": 0,', '": NaN,'), 2, "timestamp must be"),
+        (GOOD + "\n" + GOOD.replace('": 5', '": 5.5'), 2, "output_length must be"),
+        (json.dumps(TALK + [{"id": 1}]), 3, "conversations"),
+        (json.dumps(TALK + [{"messages": ["x"]}]), 3, "a turn must be"),
+        (json.dumps(TALK + [{"messages": [{"role": "user"}]}]), 3, "a turn needs the texts"),
+    ],
+)
+def test_a_bad_line_gives_one_error_with_file_and_line_or_is_counted(file, text, line, message):
+    path = file(text)
+    with pytest.raises(BadInput, match=message) as fault:
+        load(path)
+    assert f"trace.txt, line {line}:" in str(fault.value) and "\n" not in str(fault.value)
+    if "header" not in message:
+        assert load(path, lenient=True).skipped == 1
+
+
+@pytest.mark.parametrize("text", ["", "# only\n", "hello\n", "<html>", "\x00\x01"])
+def test_what_is_no_trace_is_refused(file, text):
+    with pytest.raises(BadInput, match="not a known trace layout"):
+        load(file(text))
+
+
+def test_bytes_that_are_no_text_and_broken_lists_are_refused(tmp_path):
+    path = tmp_path / "t"
+    path.write_bytes(b"TIMESTAMP,\xff\xfe\n")
+    with pytest.raises(BadInput, match="not text in UTF-8"):
+        load(path)
+    path.write_text('[{"messages": [')
+    with pytest.raises(BadInput, match="not JSON"):
+        load(path)
+    path.write_text("[" * 100_000)
+    with pytest.raises(BadInput, match="not JSON"):
+        load(path)
+    with pytest.raises(BadInput, match="cannot read"):
+        load(tmp_path / "none")
+    path.write_text(MOONCAKE)
+    with pytest.raises(BadInput, match="format 'csv': unknown"):
+        load(path, "csv")
+
+
+@pytest.fixture
+def samples(root):
+    folder = root.parent / "shared" / "truth" / "traces"
+    if not folder.is_dir():
+        pytest.skip(f"no public trace samples at {folder}")
+    return folder
+
+
+def test_an_endless_cache_finds_the_known_share_of_the_mooncake_samples_blocks(samples):
+    trace = load(samples / "mooncake_conversation_first2000.jsonl")
+    hits, blocks = reuse(trace)
+    assert (blocks - hits, blocks) == (38_788, 54_559)
+    assert round(float(Fraction(hits, blocks)), 6) == 0.289063
+
+
+def test_the_azure_sample_reads_whole(samples):
+    trace = load(samples / "azure_llm_2023_conv_first2000.csv")
+    assert detect(trace.path) == "azure" and len(trace.requests) == 2000
+    assert (trace.requests[0].prompt, trace.requests[0].answer) == (374, 44)

@@ -1,0 +1,53 @@
+"""Models by name, by folder and by public shape."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.core.errors import BadInput
+from engine.models.loading.find import find, public, shipped
+from engine.models.loading.load import save
+from tests.engine.models import small
+
+
+def test_every_public_architecture_reads_and_names_its_source() -> None:
+    for name in public():
+        found = find(name.upper())
+        assert found.config.layers > 1 and found.folder is None and len(found.source) > 10
+
+
+def test_every_shipped_model_opens() -> None:
+    for name in shipped():
+        assert find(name).open().config == find(name).config
+
+
+def test_a_folder_opens_with_its_own_or_random_weights(tmp_path: Path) -> None:
+    config = small.config("qwen2")
+    save(tmp_path / "mine", config, small.weights(config))
+    found = find(str(tmp_path / "mine"))
+    assert found.name == "mine" and found.config == config
+    own, random = found.open(), found.open(random=True)
+    name = "model.norm.weight"
+    assert not own.weights[name].equal(random.weights[name])
+
+
+def test_weights_of_a_public_architecture_must_be_asked_for_as_random() -> None:
+    with pytest.raises(BadInput, match="--random"):
+        find("gpt2").open()
+
+
+def test_an_unknown_name_is_one_line_with_close_ones() -> None:
+    with pytest.raises(BadInput, match=r"did you mean llama-3\.1-8b"):
+        find("llama3.1-8b")
+    with pytest.raises(BadInput, match="among .*multiply-1m"):
+        find("")
+
+
+def test_a_pickle_named_as_a_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="pickled"):
+        find(str(tmp_path / "pytorch_model.bin"))
+
+
+def test_a_folder_without_a_config_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"config\.json: no such file"):
+        find(str(tmp_path))

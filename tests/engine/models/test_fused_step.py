@@ -1,0 +1,250 @@
+import weakref
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numba
+import numpy as np
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from engine.models.batch import Batch, pack
+from engine.models.config import ModelConfig, Rotary
+from engine.models.families import parse
+from engine.models.fused_step import Fused, fits
+from engine.models.kv import PagedKV, cache_spec
+from engine.models.parameters import all_parameters
+from engine.models.reference import dense
+
+SIZE = 16  # tokens of a page
+
+LLAMA = ModelConfig(
+    architecture="LlamaForCausalLM", family="llama", vocab=96, hidden=48, layers=2, heads=4,
+    kv_heads=2, head_dim=16, width=80, max_positions=512, norm_eps=1e-5, attention_scale=0.25,
+    windows=(0, 0), expert_layers=(False, False), rotary=Rotary(16),
+)  # fmt: skip
+STRETCHED = Rotary(16, kind="llama3", factor=4.0, original_positions=32)
+CONFIGS = {
+    "llama": LLAMA,
+    "llama 3 rotary, tied": replace(LLAMA, rotary=STRETCHED, tied=True),
+    "qwen 2": replace(LLAMA, qkv_bias=True, family="qwen2"),
+    "qwen 3": replace(LLAMA, qk_norm=True, family="qwen3"),
+    "sliding window": replace(LLAMA, windows=(7, 0), family="mistral"),
+    "nothing divides": replace(
+        LLAMA, vocab=103, hidden=37, heads=6, kv_heads=3, head_dim=10, width=53, rotary=Rotary(10),
+        qk_norm=True, qkv_bias=True, windows=(0, 11),
+    ),
+    "one of everything": replace(
+        LLAMA, vocab=1, hidden=1, layers=1, heads=1, kv_heads=1, head_dim=2, width=1,
+        rotary=Rotary(2), windows=(0,), expert_layers=(False,),
+    ),
+}  # fmt: skip
+
+
+def random_weights(config, dtype=torch.float32):
+    draw = torch.Generator().manual_seed(0)
+    return {
+        p.name: (torch.randn(p.shape, generator=draw) * 0.3).to(dtype)
+        for p in all_parameters(config)
+    }
+
+
+def memory(config, pages=200, dtype="float32"):
+    kv = PagedKV(cache_spec(config, dtype), pages, SIZE)
+    for tensors in kv.tensors:
+        for pages_of in tensors.values():
+            pages_of.fill_(float("nan"))  # what was never written must never be read
+    return kv
+
+
+def places(rows, each=5):
+    """Pages of each sequence, dealt out of order."""
+    order = np.random.default_rng(0).permutation(rows * each)
+    return [order[row::rows].tolist() for row in range(rows)]
+
+
+def everywhere(batch: Batch) -> Batch:
+    return replace(batch, logits_at_R=np.arange(len(batch.tokens_T), dtype=np.int32))
+
+
+def texts(config, lengths):
+    draw = torch.Generator().manual_seed(1)
+    return [
+        torch.randint(0, config.vocab, (length,), generator=draw).tolist() for length in lengths
+    ]
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_logits_equal_the_reference_in_prefill_and_in_decode(name, dtype):
+    config = CONFIGS[name]
+    weights = random_weights(config, dtype)
+    wide = {key: value.float() for key, value in weights.items()}
+    fused, kv = Fused(config, weights), memory(config)
+    tokens, pages = texts(config, [40, 1, 17]), places(3)
+    expected = [dense(config, wide, torch.tensor([text]))[0] for text in tokens]
+    found = fused.forward(everywhere(pack(tokens, [0, 0, 0], pages, SIZE)), kv)
+    torch.testing.assert_close(found, torch.cat(expected), rtol=1e-4, atol=1e-4)
+    kv = memory(config)
+    for at, token in enumerate(tokens[0]):
+        found = fused.forward(pack([[token]], [at], pages[:1], SIZE), kv)
+        torch.testing.assert_close(found[0], expected[0][at], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["llama", "nothing divides"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_sequence_has_the_same_bits_alone_in_any_batch_and_in_any_chunk(name, threads, full):
+    config, rows = CONFIGS[name], 32
+    fused, pages = Fused(config, random_weights(config)), places(rows)
+    tokens = texts(config, [3 + 2 * row for row in range(rows)])
+    numba.set_num_threads(threads)
+    try:
+        alone = [
+            fused.forward(pack([text], [0], [held], SIZE), memory(config))[0]
+            for text, held in zip(tokens, pages, strict=True)
+        ]
+        for size in range(2, rows + 1) if full else (2, 3, 7, 32):
+            batch = pack(tokens[:size], [0] * size, pages[:size], SIZE)
+            found = fused.forward(batch, memory(config))
+            assert torch.equal(found, torch.stack(alone[:size]))
+        for chunk in (1, 5, 16):
+            kv, text = memory(config), tokens[20]
+            for at in range(0, len(text), chunk):
+                part = text[at : at + chunk]
+                found = fused.forward(pack([part], [at], [pages[20]], SIZE), kv)
+            assert torch.equal(found[0], alone[20])
+    finally:
+        numba.set_num_threads(1)
+
+
+def test_prefill_and_decode_share_a_step():
+    config = CONFIGS["qwen 3"]
+    weights = random_weights(config)
+    fused, kv, pages = Fused(config, weights), memory(config), places(3)
+    tokens = texts(config, [30, 20, 9])
+    fused.forward(pack([tokens[0][:29], tokens[1][:8]], [0, 0], pages[:2], SIZE), kv)
+    chunks = [tokens[0][29:], tokens[1][8:], tokens[2]]
+    found = fused.forward(pack(chunks, [29, 8, 0], pages, SIZE), kv)
+    expected = [dense(config, weights, torch.tensor([text]))[0, -1] for text in tokens]
+    torch.testing.assert_close(found, torch.stack(expected), rtol=1e-4, atol=1e-4)
+
+
+def test_a_half_precision_cache_rounds_keys_and_values_only():
+    config = CONFIGS["llama"]
+    weights = random_weights(config, torch.bfloat16)
+    fused, kv = Fused(config, weights), memory(config, dtype="bfloat16")
+    [text] = texts(config, [50])
+    found = fused.forward(pack([text], [0], places(1), SIZE), kv)
+    wide = {key: value.float() for key, value in weights.items()}
+    expected = dense(config, wide, torch.tensor([text]))[:, -1]
+    torch.testing.assert_close(found, expected, rtol=0.05, atol=0.05)
+
+
+class Watched(Mapping):
+    """Weights made when asked for; keeps count of the matrices that somebody still holds."""
+
+    def __init__(self, config):
+        self.tensors = random_weights(config)
+        self.held, self.most = 0, 0
+
+    def __getitem__(self, name):
+        made = self.tensors[name].clone()
+        if made.dim() == 2:
+            self.held += 1
+            self.most = max(self.most, self.held)
+            weakref.finalize(made.untyped_storage(), self._free)
+        return made
+
+    def _free(self):
+        self.held -= 1
+
+    def __iter__(self):
+        return iter(self.tensors)
+
+    def __len__(self):
+        return len(self.tensors)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_packing_holds_the_tensors_of_one_layer_at_a_time(tied):
+    layers = 6
+    config = replace(
+        LLAMA, layers=layers, windows=(0,) * layers, expert_layers=(False,) * layers, tied=tied
+    )
+    watched = Watched(config)
+    fused = Fused(config, watched)
+    assert watched.most <= 1 + 7, "the embedding and a layer's seven matrices"
+    assert watched.held <= 1
+    kv, same = memory(config), Fused(config, watched.tensors)
+    batch = pack([[1, 2, 3]], [0], places(1), SIZE)
+    assert torch.equal(fused.forward(batch, kv), same.forward(batch, memory(config)))
+
+
+def test_a_batch_may_be_empty_or_want_no_logits():
+    config = CONFIGS["llama"]
+    fused, kv = Fused(config, random_weights(config)), memory(config)
+    none = np.zeros(0, np.int32)
+    table = np.zeros((0, 1), np.int32)
+    empty = Batch(none, none, none, np.zeros(1, np.int32), none, table, none)
+    assert fused.forward(empty, kv).shape == (0, config.vocab)
+    silent = replace(pack([[1, 2, 3]], [0], places(1), SIZE), logits_at_R=none)
+    assert fused.forward(silent, kv).shape == (0, config.vocab)
+
+
+def test_logits_outlive_the_next_step():
+    config = CONFIGS["llama"]
+    fused, kv, pages = Fused(config, random_weights(config)), memory(config), places(1)
+    first = fused.forward(pack([[5]], [0], pages, SIZE), kv)
+    kept = first.clone()
+    fused.forward(pack([[6]], [1], pages, SIZE), kv)
+    assert torch.equal(first, kept)
+
+
+def test_greedy_tokens_equal_those_of_transformers():
+    raw = LlamaConfig(
+        vocab_size=131, hidden_size=48, intermediate_size=96, num_hidden_layers=3,
+        num_attention_heads=6, num_key_value_heads=2, head_dim=16, tie_word_embeddings=False,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    theirs = LlamaForCausalLM(raw).eval()
+    for parameter in theirs.parameters():
+        parameter.data.normal_(0, 0.3)
+    config = parse(raw.to_dict() | {"architectures": ["LlamaForCausalLM"]}, "test")
+    ours, kv, pages = Fused(config, theirs.state_dict()), memory(config), places(1, each=6)
+    [text] = texts(config, [11])
+    asked = torch.tensor([text])
+    with torch.no_grad():
+        expected = theirs.generate(
+            asked, max_new_tokens=64, do_sample=False, eos_token_id=-1, pad_token_id=0
+        )[0].tolist()
+    done = 0
+    while len(text) < len(expected):
+        logits = ours.forward(pack([text[done:]], [done], pages, SIZE), kv)
+        done = len(text)
+        text = [*text, int(logits.argmax())]
+    assert text == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rotary": None},
+        {"rotary": Rotary(16, kind="dynamic")},
+        {"rotary": Rotary(16, interleaved=True)},
+        {"norm": "layer"},
+        {"gated": False},
+        {"activation": "gelu"},
+        {"sandwich": True},
+        {"norm_offset": 1.0},
+        {"embedding_scale": 2.0},
+        {"logit_softcap": 30.0},
+        {"out_bias": True},
+        {"mlp_bias": True},
+        {"expert_layers": (False, True)},
+        {"scale_by_layer": True},
+    ],
+)
+def test_what_the_step_does_not_know_does_not_fit(change):
+    assert fits(LLAMA, torch.float32) and fits(LLAMA, torch.bfloat16)
+    assert not fits(replace(LLAMA, **change), torch.float32)
+    assert not fits(LLAMA, torch.float16)

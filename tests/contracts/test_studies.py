@@ -1,20 +1,60 @@
 """Every study, found by folder: it is told, runs, is seen, and its claims can come out false."""
 
+import hashlib
 import json
+from pathlib import Path
 
 import pytest
 
-from engine.core.config import from_dict, knobs, to_dict, update
+from engine.core.config import Config, from_dict, knobs, to_dict, update
 from engine.core.events import Closed, Opened
-from engine.core.run import Run
+from engine.core.file import load, save
+from engine.core.log import Log
 from widgets.fold import History
 from widgets.view import views
 from workbench.catalogue import catalogue, entry, study, study_files
 from workbench.finding import FINDINGS
-from workbench.study import GRADES, Claim, Study
+from workbench.study import GRADES, Claim, RunConfig, Study
 
 SLUGS = sorted(study_files())
 CLAIMS = [(slug, claim.id) for slug in SLUGS for claim in study(slug).claims]
+
+
+class Runs:
+    """Logs of studies' runs, so that a run which several checks ask for is made once.
+
+    They lie in `folder` as run files, where other processes of the same session find them too. A
+    check that asks twice for one config gets two runs: it may be comparing them.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def of(self, chosen: Study) -> RunConfig:
+        """What runs a config for one check."""
+        run, told = chosen.run_config(), set()
+
+        def run_config(config: Config) -> Log:
+            words = json.dumps([chosen.slug, to_dict(config)], sort_keys=True)
+            path = self.folder / f"{hashlib.sha256(words.encode()).hexdigest()}.run"
+            if path in told or not path.exists():
+                told.add(path)
+                log = run(config)
+                save(log, path)
+                return log
+            told.add(path)
+            return load(path)
+
+        return run_config
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, worker_id) -> Runs:
+    """Those of this session, its other workers' among them."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base if worker_id == "master" else base.parent) / "runs"
+    folder.mkdir(exist_ok=True)
+    return Runs(folder)
 
 
 @pytest.fixture(scope="module", params=SLUGS)
@@ -23,9 +63,9 @@ def chosen(request) -> Study:
 
 
 @pytest.fixture(scope="module")
-def log(chosen):
+def log(chosen, runs) -> Log:
     """One run of the study as it stands."""
-    return Run.execute(chosen.driver, chosen.config, study=chosen.slug).log
+    return runs.of(chosen)(chosen.config)
 
 
 def test_it_is_a_row_of_the_catalogue_under_its_own_name(chosen):
@@ -101,36 +141,6 @@ def test_regimes_are_of_its_claims_and_its_sweeps_have_points(chosen):
     assert len({each.plot.title for each in chosen.sweeps}) == len(chosen.sweeps)
     for each in chosen.sweeps:
         assert list(each.points(chosen.config))
-
-
-class Runs:
-    """Logs of a study's runs, so that a run which several checks ask for is made once.
-
-    A check that asks twice for one config gets two runs: it may be comparing them.
-    """
-
-    def __init__(self) -> None:
-        self.slug, self.kept = "", {}
-
-    def of(self, chosen: Study):
-        """What runs a config for one check."""
-        if chosen.slug != self.slug:
-            self.slug, self.kept = chosen.slug, {}
-        run, told = chosen.run_config(), set()
-
-        def run_config(config):
-            key = json.dumps(to_dict(config), sort_keys=True)
-            if key in told or key not in self.kept:
-                self.kept[key] = run(config)
-            told.add(key)
-            return self.kept[key]
-
-        return run_config
-
-
-@pytest.fixture(scope="module")
-def runs() -> Runs:
-    return Runs()
 
 
 @pytest.fixture(scope="module", params=CLAIMS, ids=lambda pair: "-".join(pair))

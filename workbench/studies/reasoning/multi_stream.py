@@ -18,7 +18,7 @@ from engine.reasoning.streams.reference import changed, from_scratch
 from engine.reasoning.streams.run import open_streams, run
 from engine.reasoning.streams.script import Script, in_rows, reach, who_sees
 from engine.tasks.running_sum import STREAMS
-from workbench.study import Claim, Outcome, RunConfig, Study
+from workbench.study import Break, Claim, Figure, Outcome, Regime, Reported, RunConfig, Study
 
 CLOSE = 1e-4
 RIGHT = 0.5  # of problems
@@ -57,6 +57,8 @@ def same_as_scratch(config: StreamsConfig, run_config: RunConfig, fast: bool) ->
         f"every logit within {CLOSE:g} of one forward over all rows with the explicit mask",
         f"at most {worst:.1e} over {rows:,} rows of logits",
         worst <= CLOSE,
+        figure=Figure.exact(worst),
+        needed=CLOSE,
     )
 
 
@@ -80,6 +82,8 @@ def mask(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
         f"{leaked} changed that must not, {missed} kept that may change, of {len(places)} tokens; "
         f"the engine's logits at most {distance:.1e} away",
         leaked == 0 and missed == 0 and distance <= CLOSE,
+        figure=Figure.exact(leaked + missed, "logits"),
+        needed=0.0,
     )
 
 
@@ -100,26 +104,33 @@ def isolated(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcom
         "no bit of read or think depends on ask; say does",
         f"{noticed} logits of read and think changed, {heard} of say; {letters} letters of ask",
         noticed == 0 and heard > 0,
+        figure=Figure.exact(noticed, "logits"),
+        needed=0.0,
     )
 
 
 def reaction(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Passes from a question to its answer, on a clock where a pass lasts as long as a row."""
     side = update(config, {"virtual": True, "pace": config.pass_s, "problems": 1})
-    ours: list[float] = []
+    ours: list[float] = []  # of each problem: passes to an answer, on average
     theirs: list[float] = []
-    asked = 0
+    answered = asked = 0
     for first in range(6 if fast else 60):
         each = update(side, {"first": 1000 * first})
-        found, count = reactions(run_config(each))
-        ours += [one.passes for one in found]
-        theirs += [one.passes for one in reactions(run_config(update(each, IN_TURNS)))[0]]
-        asked += count
-    mine, other = float(np.mean(ours or [np.inf])), float(np.mean(theirs))
+        own, count = reactions(run_config(each))
+        other, _ = reactions(run_config(update(each, IN_TURNS)))
+        if own and other:
+            ours.append(float(np.mean([one.passes for one in own])))
+            theirs.append(float(np.mean([one.passes for one in other])))
+        answered, asked = answered + len(own), asked + count
+    figure = Figure.ratio(ours, theirs) if ours else Figure.exact(np.nan, "×")
     return Outcome(
         "on average the first token of an answer comes in fewer passes, to 9 of 10 questions",
-        f"{mine:.1f} passes against {other:.1f} in turns; {len(ours)} of {asked} answered",
-        mine < other and len(ours) >= 0.9 * asked,
+        f"{np.mean(ours or [np.inf]):.1f} passes against {np.mean(theirs or [np.inf]):.1f} in "
+        f"turns; {answered} of {asked} answered",
+        figure.high < 1.0 and answered >= 0.9 * asked,
+        figure=figure,
+        needed=1.0,
     )
 
 
@@ -144,31 +155,39 @@ def reaction_time(config: StreamsConfig, run_config: RunConfig, fast: bool) -> O
     ours: list[float] = []
     theirs: list[float] = []
     for first in range(6 if fast else 60):
-        for form, found in ((config.form, ours), ("in turns", theirs)):
+        pair = []
+        for form in (config.form, "in turns"):
             changes = {"first": 1000 * first, "form": form, "pass_s": lasts[form]}
-            found += [one.seconds for one in reactions(run_config(update(config, changes)))[0]]
-    mine, other = float(np.mean(ours or [np.inf])), float(np.mean(theirs))
+            answers, _ = reactions(run_config(update(config, changes)))
+            pair.append(float(np.mean([one.seconds for one in answers] or [np.nan])))
+        if np.isfinite(pair).all():
+            ours, theirs = [*ours, pair[0]], [*theirs, pair[1]]
+    mine, other = float(np.mean(ours or [np.inf])), float(np.mean(theirs or [np.inf]))
     return Outcome(
         "the first token of an answer comes in at most 0.7 of the time it takes in turns",
         f"{mine * 1e3:.2f} ms against {other * 1e3:.2f} ms; a pass took "
         f"{lasts['side by side'] * 1e3:.2f} and {lasts['in turns'] * 1e3:.2f} ms",
         mine <= 0.7 * other,
+        figure=Figure.ratio(ours, theirs) if ours else Figure.exact(np.nan, "×"),
+        needed=0.7,
     )
 
 
 def accuracy(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Test problems all of whose questions are answered rightly, with 95% intervals."""
     config = update(config, {"virtual": True, "problems": 64 if fast else 500})
-    shares = []
+    shares, rights = [], []
     for changes in ({}, IN_TURNS):
-        found = verdicts(run_config(update(config, changes)))
-        right, n = sum(right == asked for right, asked in found), len(found)
-        shares.append((right / n, *wilson(right, n)))
+        verdicts_P = verdicts(run_config(update(config, changes)))
+        right_P = np.array([right == asked for right, asked in verdicts_P], float)
+        rights.append(right_P)
+        shares.append((right_P.mean(), *wilson(float(right_P.sum()), len(right_P))))
     told = [f"{share:.1%} ({low:.1%} to {high:.1%})" for share, low, high in shares]
     return Outcome(
         f"every question right in more than {RIGHT:.0%} of problems, by the 95% interval's low end",
         f"side by side {told[0]}, in turns {told[1]}; n = {config.problems} problems",
         shares[0][1] > RIGHT,
+        figure=Figure.mean(rights[0] - rights[1], "%"),
     )
 
 
@@ -199,7 +218,9 @@ STUDY = Study(
             paper="all streams depend on earlier time steps (abstract); no figure is given",
             grade="exact",
             check=same_as_scratch,
-            broken={"same_row": True},
+            reported=Reported(0.0, "equal", tolerance=CLOSE),
+            finding="reproduced",
+            broken=(Break({"same_row": True}, True, "tokens see their own row"),),
         ),
         Claim(
             id="mask",
@@ -207,7 +228,9 @@ STUDY = Study(
             paper="cross-stream causal attention; no figure is given",
             grade="exact",
             check=mask,
-            broken={"same_row": True},
+            reported=Reported(0.0, "equal"),
+            finding="reproduced",
+            broken=(Break({"same_row": True}, True, "tokens see their own row"),),
         ),
         Claim(
             id="isolated",
@@ -215,7 +238,11 @@ STUDY = Study(
             paper="security through separation of concerns (abstract); no figure is given",
             grade="exact",
             check=isolated,
-            broken={"sees": "think: read ask; say: ask think"},
+            reported=Reported(0.0, "equal"),
+            finding="reproduced",
+            broken=(
+                Break({"sees": "think: read ask; say: ask think"}, True, "thoughts hear questions"),
+            ),
         ),
         Claim(
             id="reaction",
@@ -223,7 +250,12 @@ STUDY = Study(
             paper="a single stream cannot react to new information while writing (abstract)",
             grade="modelled",
             check=reaction,
-            broken={"form": "in turns"},
+            reported=Reported(1.0, "less", none=1.0, unit="×"),
+            finding="reproduced",
+            broken=(
+                Break({"sees": "think: read; say: think"}, True, "who speaks hears no question"),
+                Break({"form": "in turns"}),
+            ),
         ),
         Claim(
             id="reaction-time",
@@ -232,15 +264,30 @@ STUDY = Study(
             grade="modelled",
             timed=True,
             check=reaction_time,
+            reported=Reported(1.0, "less", none=1.0, unit="×"),
+            finding="reproduced",
             broken={"form": "in turns"},
         ),
         Claim(
             id="accuracy",
             sentence="Reading, thinking and answering at once, it answers rightly.",
-            paper="quality on par with single streams on its tasks; not comparable to ours",
+            paper="quality on par with single streams on its tasks",
             grade="measured",
             check=accuracy,
-            broken={"sees": "think: read; say: ask"},
+            reported=Reported(0.0, "more", unit="%"),
+            finding="reproduced",
+            broken=(Break({"sees": "think: read; say: ask"}, True, "who speaks sees no thought"),),
+        ),
+    ),
+    regimes=(
+        Regime(
+            claim="reaction",
+            knob="turn",
+            values=(1, 2, 4, 6, 10, 16, 24),
+            coarse=(1, 6, 24),
+            x="length of the single stream's turn (numbers read)",
+            y="passes to an answer, over those in turns (×)",
+            default=6,
         ),
     ),
     limits=(

@@ -145,22 +145,28 @@ def judged(
 
 
 def sentence(regime: Regime, drawn: RegimeMap, written: Callable[[float], str]) -> str:
-    """What the map says: where it holds, and where the paper stands; `written` words a value."""
+    """What the map says: where the claim holds, where the paper's figure is reached, and where the
+    paper stands; `written` words a value."""
+    noun = f" {regime.noun}" if regime.noun else ""
     told = []
     for line in drawn.lines():
         own = sorted((p for p in drawn.points if p.line == line), key=lambda p: p.value)
-        where = _where(own, written, f" {regime.noun}" if regime.noun else "")
-        told.append(f"{line}: {where[0].lower()}{where[1:]}" if line else where)
+        values = [written(point.value) for point in own]
+        where = "holds " + _where(values, [point.holds for point in own], noun)
+        if any(point.finding != "not tried" for point in own):
+            reached = [point.finding == "reproduced" for point in own]
+            where += f", reaches the paper's figure {_where(values, reached, '')}"
+        told.append(f"{line}: {where}" if line else where)
     text = "; ".join(told)
     if regime.paper is not None:
         text += f"; {regime.paper_is} has {written(regime.paper)}"
-    return text
+    return text[0].upper() + text[1:]
 
 
-def stretches(points: list[Point]) -> list[tuple[int, int]]:
-    """First and last place of each run of points at which the claim holds."""
+def stretches(places: list[bool]) -> list[tuple[int, int]]:
+    """First and last place of each run of true ones."""
     runs: list[tuple[int, int]] = []
-    for place in (place for place, point in enumerate(points) if point.holds):
+    for place in (place for place, here in enumerate(places) if here):
         if runs and runs[-1][1] == place - 1:
             runs[-1] = (runs[-1][0], place)
         else:
@@ -168,21 +174,20 @@ def stretches(points: list[Point]) -> list[tuple[int, int]]:
     return runs
 
 
-def _where(points: list[Point], written: Callable[[float], str], noun: str) -> str:
-    """In words, the values at which the claim holds."""
-    first, last = written(points[0].value), written(points[-1].value)
-    runs = stretches(points)
+def _where(values: list[str], places: list[bool], noun: str) -> str:
+    """In words, the values at which `places` are true."""
+    runs = stretches(places)
     if not runs:
-        return f"Holds nowhere from {first} to {last}{noun}"
-    if runs == [(0, len(points) - 1)]:
-        return f"Holds everywhere from {first} to {last}{noun}"
+        return f"nowhere from {values[0]} to {values[-1]}{noun}"
+    if runs == [(0, len(places) - 1)]:
+        return f"everywhere from {values[0]} to {values[-1]}{noun}"
     parts = []
     for begin, end in runs:
-        low, high = written(points[begin].value), written(points[end].value)
+        low, high = values[begin], values[end]
         if begin == 0:
             parts.append(f"up to {high}{noun}")
-        elif end == len(points) - 1:
+        elif end == len(places) - 1:
             parts.append(f"from {low}{noun} on")
         else:
             parts.append(f"at {low}{noun}" if begin == end else f"from {low} to {high}{noun}")
-    return "Holds " + " and ".join(parts)
+    return " and ".join(parts)

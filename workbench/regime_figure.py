@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from bokeh.models import BoxAnnotation
+from bokeh.models import BoxAnnotation, FixedTicker, NumeralTickFormatter
 
 from engine.core.errors import BadInput
 from widgets import theme
@@ -19,6 +19,7 @@ from workbench.claim_text import written
 from workbench.regime import Point, Regime, RegimeMap, sentence, stretches
 
 WIDTH, HEIGHT = 560, 320
+TICKS = 12  # of a logarithmic axis at most
 LETTER = 7.4  # pixels of a letter of the title
 
 
@@ -55,6 +56,10 @@ def regime_figure(
     panel = regime_panel(regime, claim, drawn)
     made = figure(panel, dark=dark, width=width, height=height)
     made.title.text = "\n".join(textwrap.wrap(said(regime, drawn), int(width / LETTER)))
+    if regime.log_x:
+        places = sorted({point.value for point in drawn.points})
+        made.xaxis.ticker = FixedTicker(ticks=places[:: -(-len(places) // TICKS)])
+        made.xaxis.formatter = NumeralTickFormatter(format="0.[00]a")
     if len(drawn.lines()) == 1:
         _shade(made, regime, _own(drawn, drawn.lines()[0]), dark)
     for hue, line in enumerate(drawn.lines()):
@@ -94,7 +99,7 @@ def _shade(made: Any, regime: Regime, points: list[Point], dark: bool) -> None:
     middle = [
         math.sqrt(a * b) if regime.log_x and a > 0 else (a + b) / 2 for a, b in pairwise(places)
     ]
-    for begin, end in stretches(points):
+    for begin, end in stretches([point.holds for point in points]):
         made.add_layout(BoxAnnotation(
             left=middle[begin - 1] if begin else None,
             right=middle[end] if end < len(middle) else None,

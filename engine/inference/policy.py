@@ -108,6 +108,11 @@ class Batching(Policy):
         """Whether rows that move into the place of ended ones are worth an event each."""
         return False
 
+    @property
+    def forgets_tokens(self) -> bool:
+        """Whether a row that moves leaves its tokens behind, which is wrong."""
+        return False
+
     @abstractmethod
     def mixes(self, view: View) -> tuple[Mix, ...]:
         """What the next step may hold, best first; the first that gives any work is taken."""

@@ -41,10 +41,11 @@ class Rows:
         self.flat = self.tokens.reshape(-1)
         self.tables = _widened(self.tables, -(-width // self.page_size), -1)
 
-    def move(self, source: int, target: int) -> None:
-        """Put row `source` in the place of row `target`."""
+    def move(self, source: int, target: int, tokens: bool = True) -> None:
+        """Put row `source` in the place of row `target`; without its `tokens` it says nonsense."""
         for column in self._columns:
-            column[target] = column[source]
+            if tokens or column is not self.tokens:
+                column[target] = column[source]
         self.tables[source] = -1
 
     def table(self, row: int) -> np.ndarray:

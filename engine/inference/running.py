@@ -15,8 +15,12 @@ def pages_for(tokens: int, page_size: int) -> int:
 class Running:
     """Rows, who sits in each, and the page operations a row needs now and then."""
 
-    def __init__(self, cache: Cache, capacity: int, sharing: bool, accounts: bool = False) -> None:
+    def __init__(
+        self, cache: Cache, capacity: int, sharing: bool, accounts: bool = False,
+        forgets_tokens: bool = False,
+    ) -> None:  # fmt: skip
         self.cache, self.sharing, self.accounts = cache, sharing, accounts
+        self.forgets_tokens = forgets_tokens  # wrong: rows that move leave their tokens behind
         self.rows = Rows(capacity, cache.page_size)
         self.requests: list[Request] = []  # by row
         self.names: list[str] = []  # their ids, by row
@@ -50,7 +54,7 @@ class Running:
         moved = self.requests.pop()
         self.names.pop()
         if row != last:
-            rows.move(last, row)
+            rows.move(last, row, tokens=not self.forgets_tokens)
             self.requests[row], self.names[row] = moved, moved.id
             moved.row = row
         request.row = -1

@@ -34,7 +34,8 @@ class Scheduler:
         self.config, self.cache = config, cache
         self.queue = Queue(config.ordering, config.patience)
         sharing, accounts = config.prefix_sharing, config.ordering.moving
-        self.running = Running(cache, config.max_running, sharing, accounts)
+        forgets = config.batching.forgets_tokens
+        self.running = Running(cache, config.max_running, sharing, accounts, forgets)
         self.rows = self.running.rows
         self.next_use = NextUse(cache)
         parts = self.running, self.queue, self.next_use

@@ -51,7 +51,10 @@ def test_each_line_has_its_own_knobs():
     assert [(p.line, p.holds) for p in seen.points] == [
         ("up", True), ("up", False), ("down", True), ("down", False)
     ]  # fmt: skip
-    assert sentence(lines, seen, lambda v: f"{v:g}") == "up: holds up to 3; down: holds up to 3"
+    assert sentence(lines, seen, lambda v: f"{v:g}") == (
+        "Up: holds up to 3, reaches the paper's figure up to 3; "
+        "down: holds up to 3, reaches the paper's figure up to 3"
+    )
 
 
 @pytest.mark.parametrize(

@@ -48,11 +48,13 @@ function drawBar(el, { marks, low, high }) {
   span.style.left = percent(low);
   span.style.width = percent(high - low);
   const sorted = [...marks].sort((a, b) => a.at - b.at);
-  const rows = marks.length > 2 ? [0, 32] : [32];
-  sorted.forEach((mark, place) => {
+  const rows = [0, 32];
+  let place = 0;
+  sorted.forEach((mark) => {
     make("b", mark.kind, el).style.left = percent(mark.at);
+    if (!mark.text) return;
     const name = make("span", "", el, mark.text);
-    name.style.top = `${rows[place % rows.length]}px`;
+    name.style.top = `${rows[place++ % rows.length]}px`;
     if (mark.at < 0.5) name.style.left = percent(Math.max(0, mark.at - 0.06));
     else name.style.right = percent(Math.max(0, 1 - mark.at - 0.06));
   });

@@ -15,7 +15,7 @@ from workbench.pages.actions import actions
 from workbench.pages.shell import html
 from workbench.study import Study
 
-WIDTH, HEIGHT = 600, 340  # pixels of a figure
+WIDTH, HEIGHT = 560, 340  # pixels of a figure
 
 
 class Maps:

@@ -34,5 +34,13 @@ def test_a_figure_with_nothing_beside_it_has_no_bar():
     assert verdict_bar(Figure(math.nan, 0, 0), 1.0, None) == {}
 
 
-def test_equal_values_stand_together():
-    assert places(verdict_bar(Figure.exact(0.0), 0.0, Reported(0.0, "equal")))["here"] == 0.5
+def test_equal_values_share_their_text_and_nothing_apart_has_no_bar():
+    assert verdict_bar(Figure.exact(0.0), 0.0, Reported(0.0, "equal")) == {}
+    bar = verdict_bar(Figure.exact(3.0, "letters"), 0.0, Reported(0.0, "equal"))
+    assert [mark["text"] for mark in bar["marks"]] == ["here 3", "the paper, needed 0", ""]
+
+
+def test_an_end_far_away_does_not_stretch_the_scale():
+    bar = verdict_bar(Figure(3.0, 0.02, 517.0, "×", 2), 1.0, Reported(11.0, none=1.0))
+    assert places(bar)["paper"] > 0.9
+    assert bar["high"] == 1.0

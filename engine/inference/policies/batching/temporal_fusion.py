@@ -7,6 +7,7 @@ place, so the buffers stay dense and the ended request's memory is free at that 
 
 from typing import Literal
 
+from engine.core.config import knob
 from engine.inference.policy import Batching, Mix, View
 
 
@@ -14,10 +15,22 @@ class TemporalFusion(Batching):
     """Each step generates one token for every request and computes whole prompts beside them."""
 
     kind: Literal["temporal_fusion"] = "temporal_fusion"
+    fault: Literal["none", "tokens_left", "ended_stay"] = knob(
+        "none", "What goes wrong when a request ends: the row that moves in leaves its tokens "
+        "behind, or the ended request keeps its row", group="faults",
+    )  # fmt: skip
 
     @property
     def tells_moves(self) -> bool:
         return True
+
+    @property
+    def forgets_tokens(self) -> bool:
+        return self.fault == "tokens_left"
+
+    @property
+    def holds_until_all_end(self) -> bool:
+        return self.fault == "ended_stay"
 
     def mixes(self, view: View) -> tuple[Mix, ...]:
         left = max(0, view.budget - len(view.decoding))

@@ -196,6 +196,8 @@ def renamed(config: Config, path: str) -> tuple[str, Any]:
 
 
 def _assign(config: Config, fields: dict[str, Any], path: str, value: Any) -> None:
+    if _gone(config, path):
+        return
     path, standing = renamed(config, path)
     *parents, last = path.split(".")
     place: Any = fields
@@ -215,6 +217,15 @@ def _assign(config: Config, fields: dict[str, Any], path: str, value: Any) -> No
         same = value in (current["kind"], *vars(type(standing)).get("formerly", ()))
         value = current if same else {"kind": value}
     place[last] = value
+
+
+def _gone(config: Config, path: str) -> bool:
+    """Whether the path names a knob of before that means nothing now."""
+    *parents, last = path.split(".")
+    here: Any = config
+    for name in parents:
+        here = vars(here).get(here.aliases.get(name, name)) if isinstance(here, Config) else None
+    return isinstance(here, Config) and last in here.gone
 
 
 def _names(config: Config) -> list[str]:

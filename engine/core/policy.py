@@ -19,13 +19,15 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     aliases: ClassVar[Mapping[str, str]] = {}  # names of knobs before -> their names now
+    gone: ClassVar[tuple[str, ...]] = ()  # knobs of before that mean nothing now
 
     @model_validator(mode="before")
     @classmethod
     def _by_names_of_now(cls, fields: Any) -> Any:
-        if not cls.aliases or not isinstance(fields, Mapping):
+        if not (cls.aliases or cls.gone) or not isinstance(fields, Mapping):
             return fields
-        return {cls.aliases.get(name, name): value for name, value in fields.items()}
+        known = {name: value for name, value in fields.items() if name not in cls.gone}
+        return {cls.aliases.get(name, name): value for name, value in known.items()}
 
 
 class Policy(Config):

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.core.config import update
-from engine.core.events import Level, Mark, Token
+from engine.core.events import Mark, Token
 from engine.core.intervals import wilson
-from engine.core.log import Log
 from engine.core.run import Run
-from engine.reasoning.spawning.config import SpawningConfig
-from engine.reasoning.spawning.run import LANE, run
+from engine.reasoning.solving.scores import scores_of
+from engine.reasoning.spawning.spawning import SpawningConfig, run
 from engine.recipes.example_recipe import Score
 
 PROBLEMS = 500
@@ -23,26 +22,10 @@ def scores(folder: Path, fast: bool) -> dict[str, Score]:
     for name, search in (("Spawning and joining threads", "parallel"), ("Serial", "serial")):
         problems = 2 if fast else PROBLEMS
         config = SpawningConfig(model=str(folder), problems=problems, first=FIRST, window=WINDOW)
-        right = solved(Run.execute(run, update(config, {"search": search})).log)
-        share, (low, high) = sum(right) / len(right), wilson(sum(right), len(right))
-        found[f"{name}, contexts of {WINDOW} tokens"] = Score(share, low, high, len(right))
+        right = scores_of(Run.execute(run, update(config, {"search": search})).log)["right"]
+        share, (low, high) = right.mean(), wilson(float(right.sum()), len(right))
+        found[f"{name}, contexts of {WINDOW} tokens"] = Score(float(share), low, high, len(right))
     return found
-
-
-def solved(log: Log) -> list[bool]:
-    """Of each problem of a run, in the order of their numbers, whether it was solved."""
-    verdicts = {mark.lane: mark.text for mark in log.of(Mark) if mark.name == "verdict"}
-    return [verdicts[name].startswith("right") for name in sorted(verdicts, key=number)]
-
-
-def number(name: str) -> int:
-    """The problem's number in the name of its root thread."""
-    return int(name.removeprefix("p"))
-
-
-def used(log: Log, counter: str) -> list[float]:
-    """A counter (`tokens`, `critical`, `children`) of each problem, in the order they ended."""
-    return [level.value for level in log.of(Level) if (level.lane, level.name) == (LANE, counter)]
 
 
 def samples(folder: Path) -> Sequence[str]:

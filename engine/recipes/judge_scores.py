@@ -6,11 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from engine.core.config import update
-from engine.reasoning.pruning.agreement import Pairs, area, pairs_of
-from engine.reasoning.pruning.judge import Judge, Trace
-from engine.reasoning.pruning.judges.shared_prefix import SharedPrefix
-from engine.reasoning.pruning.judges.trained import Trained
-from engine.reasoning.pruning.replay import scored
+from engine.reasoning.pruning.agreement import Pairs, area, pairs_of, scored
+from engine.reasoning.pruning.judges import Judge, SharedPrefix, Trace, Trained
 from engine.recipes.example_recipe import Score
 from engine.recipes.trace_pairs import Asked, Traced, asked
 

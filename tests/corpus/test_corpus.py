@@ -25,6 +25,8 @@ HERE = Path(__file__).parent
 THEN = json.loads((HERE / "then.json").read_text())
 # Knobs whose defaults have changed since, and why; a run of before keeps its own values.
 CHANGED: dict[str, str] = {}
+# Knobs that mean nothing now: an address with nothing else opens the study as it stands.
+GONE = {"sweep": "curves over a knob are `sweeps` of the study, drawn when asked for"}
 
 
 @pytest.fixture(scope="module", params=sorted(THEN))
@@ -78,7 +80,7 @@ def test_its_addresses_open_as_before(slug, chosen):
     for address in THEN[slug]["addresses"]:
         query = dict(parse_qsl(address, keep_blank_values=True))
         opened = config_of(chosen.config, query)
-        assert opened != chosen.config
+        assert opened != chosen.config or query.keys() <= GONE.keys()
         for path, value in query.items():
             assert update(opened, {path: value}) == opened, f"{slug}?{address}: {path}"
         assert config_of(chosen.config, query_of(chosen.config, opened)) == opened

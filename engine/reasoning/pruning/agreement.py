@@ -9,6 +9,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from engine.reasoning.pruning.judges import Judging, Trace
+
 RESAMPLES = 1000
 
 
@@ -82,6 +84,15 @@ def within(questions: Sequence[Pairs]) -> tuple[float, int]:
     areas = [auroc(*pairs) for pairs in questions]
     known = [value for value in areas if value == value]
     return (float(np.mean(known)) if known else float("nan")), len(known)
+
+
+def scored(judging: Judging, question: str, begun: Sequence[Trace]) -> np.ndarray:
+    """score_NN[i, j] of every trace j against every earlier one i; NaN elsewhere."""
+    score_NN = np.full((len(begun), len(begun)), np.nan)
+    for j in range(1, len(begun)):
+        score_NN[:j, j] = judging.agree(question, begun[:j], begun[j])
+    judging.forget()
+    return score_NN
 
 
 def pairs_of(traces: Sequence[Answered], score_NN: np.ndarray) -> Pairs:

@@ -1,19 +1,15 @@
 """Everything a run of thinking while reading is made from."""
 
-from typing import Literal
-
-from engine.core.config import Choice, Config, knob
-from engine.reasoning.reading.policies.streaming import Streaming
-from engine.reasoning.reading.policy import ReadingPolicy
-from engine.reasoning.threads.config import ReasoningConfig
+from engine.core.config import Choice, knob
+from engine.reasoning.reading.policies import ReadingPolicy, Streaming
+from engine.reasoning.threads.config import ReasoningConfig, ThinkingConfig
 from engine.tasks.ledger import Ledger
 
 
-class ReadingConfig(Config):
+class ReadingConfig(ThinkingConfig):
     """A model, problems that arrive token by token, and when it may think about them."""
 
     model: str = knob("ledger-700k", "A model trained to think while it reads, or a folder")
-    dtype: Literal["float32", "bfloat16", "float16"] = knob("float32", "Numbers of weights, cache")
     policy: Choice[ReadingPolicy] = knob(
         make=Streaming, doc="When a thought may begin, and what it sees"
     )

@@ -4,8 +4,7 @@ from typing import Literal
 
 from engine.core.config import Choice, Config, knob
 from engine.inference.config import InferenceConfig
-from engine.reasoning.repeated_sampling.verifier import Verifier
-from engine.reasoning.repeated_sampling.verifiers.checker import Checker
+from engine.reasoning.repeated_sampling.verifiers import Checker, Verifier
 from engine.tasks.arithmetic import Arithmetic
 from engine.tasks.task import Task
 

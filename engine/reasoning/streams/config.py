@@ -2,16 +2,15 @@
 
 from typing import Literal
 
-from engine.core.config import Config, knob
-from engine.reasoning.threads.config import ReasoningConfig
+from engine.core.config import knob
+from engine.reasoning.threads.config import ReasoningConfig, ThinkingConfig
 from engine.tasks.running_sum import RunningSum
 
 
-class StreamsConfig(Config):
+class StreamsConfig(ThinkingConfig):
     """A model that reads and writes several streams, and problems that go on while it does."""
 
     model: str = knob("running-sum-400k", "A model trained on these streams, or a folder")
-    dtype: Literal["float32", "bfloat16", "float16"] = knob("float32", "Numbers of weights, cache")
     form: Literal["side by side", "in turns"] = knob(
         "side by side", "A stream for each role, or one stream in which they take turns"
     )

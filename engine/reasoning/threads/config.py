@@ -8,8 +8,7 @@ from engine.inference.executor import Execution
 from engine.inference.executors.real import Real
 from engine.inference.request import Sampling
 from engine.inference.workloads.prompts import Prompts
-from engine.reasoning.threads.layout import Layout
-from engine.reasoning.threads.layouts.combined import Combined
+from engine.reasoning.threads.layouts import Combined, Layout
 
 PROMPT = (
     '"""Helpers for lists of numbers."""\n\n\ndef mean(values):\n    """The average of values."""\n'
@@ -18,11 +17,18 @@ PROMPT = (
 HEADER = '\n\ndef {worker}_{step}(values):\n    """'
 
 
-class ReasoningConfig(Config):
-    """A model, a prompt, the workers that think about it side by side, and what they see."""
+class ThinkingConfig(Config):
+    """A model and the paged cache that it thinks in."""
 
     model: str = knob("stdlib-5m", "A shipped model, a folder, or a zoo name (random weights)")
     dtype: Literal["float32", "bfloat16", "float16"] = knob("float32", "Numbers of weights, cache")
+    page_size: int = knob(16, "Tokens in a page", low=1, high=256, unit="tokens", group="cache")
+    pages: int = knob(256, "Pages of the cache", low=1, high=1 << 22, group="cache", log=True)
+
+
+class ReasoningConfig(ThinkingConfig):
+    """A model, a prompt, the workers that think about it side by side, and what they see."""
+
     seed: int = knob(0, "Seed of random weights and sampling", low=0, high=2**31 - 1)
     prompt: str = knob(PROMPT, "What everybody reads first")
     workers: int = knob(2, "Threads that start at the prompt", low=1, high=8)
@@ -55,8 +61,6 @@ class ReasoningConfig(Config):
         0, "The last worker is pruned at this step; 0: never", low=0, high=1 << 20, group="forks"
     )
 
-    page_size: int = knob(16, "Tokens in a page", low=1, high=256, unit="tokens", group="cache")
-    pages: int = knob(256, "Pages of the cache", low=1, high=1 << 22, group="cache", log=True)
     sampling: Sampling = knob(
         make=Sampling, doc="How tokens are drawn; `budget` says how many", group="sampling"
     )

@@ -139,11 +139,21 @@ def attempt(reasoner: Reasoner, do: Callable[[], object], lane: str = "threads")
 
 
 def keep(reasoner: Reasoner, live: Live, now: float) -> None:
-    """Every token, what its writer saw, and the logits after it, as arrays beside the log."""
+    """Every token, what its writer saw, and the logits after it, as arrays beside the log.
+
+    `block` and `index`: in which block each stands, and where; `blocks`: their names, UTF-8, a
+    line each.
+    """
     record = reasoner.board.record
     assert record is not None
     arrays = dict(record.seen()._asdict())
     arrays["tokens"] = np.array(record.tokens, np.int64)
+    names = {
+        name: number for number, name in enumerate(dict.fromkeys(b for b, _ in record.written))
+    }
+    arrays["blocks"] = np.frombuffer("\n".join(names).encode(), np.uint8)
+    arrays["block"] = np.array([names[block] for block, _ in record.written], np.int64)
+    arrays["index"] = np.array([index for _, index in record.written], np.int64)
     arrays["at"] = np.concatenate([at for at, _ in reasoner.kept])
     arrays["logits"] = np.concatenate([logits for _, logits in reasoner.kept])
     for name, array in arrays.items():

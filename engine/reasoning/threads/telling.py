@@ -22,8 +22,9 @@ def tell_sights(emit: Emit, now: float, thread: Thread, view: Sequence[Sight]) -
     places = {sight.block.name: sight.begin for sight in view}
     if places == thread.sees:
         return
-    for name in thread.sees.keys() - places.keys():
-        emit(Level(now, thread.name, f"sees/{name}", GONE))
+    for name in thread.sees:
+        if name not in places:
+            emit(Level(now, thread.name, f"sees/{name}", GONE))
     for name, begin in places.items():
         if thread.sees.get(name) != begin:
             emit(Level(now, thread.name, f"sees/{name}", float(begin)))

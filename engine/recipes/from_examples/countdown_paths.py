@@ -15,9 +15,8 @@ from engine.core.config import update
 from engine.core.events import Mark, Token
 from engine.core.intervals import wilson
 from engine.core.run import Run
-from engine.reasoning.paths.config import PathsConfig
-from engine.reasoning.paths.run import run
-from engine.reasoning.paths.solve import COLUMNS
+from engine.reasoning.paths.parallel_paths import PathsConfig, run
+from engine.reasoning.solving.scores import scores_of
 from engine.recipes.example_recipe import ExampleRecipe, Score
 from engine.recipes.path_examples import example
 from engine.recipes.trace_tokenizer import trace_tokenizer
@@ -47,7 +46,7 @@ class CountdownPaths(ExampleRecipe):
         count = 2 if fast else PROBLEMS
         for width in WIDTHS:
             config = self._config(folder, width, count)
-            right_P = Run.execute(run, config).log.blobs["scores"][:, COLUMNS.index("right")]
+            right_P = scores_of(Run.execute(run, config).log)["right"]
             share, interval = float(right_P.mean()), wilson(float(right_P.sum()), count)
             paths = "1 path" if width == 1 else f"{width} paths"
             found[f"{paths} of {config.budget} tokens and a summary"] = Score(

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.core.config import knob
-from engine.reasoning.pruning.judges.trained import OTHER, SAME
+from engine.reasoning.pruning.judges import OTHER, SAME
 from engine.recipes.example_recipe import ExampleRecipe, Score
 from engine.recipes.focal import focal
 from engine.recipes.judge_scores import samples, scores

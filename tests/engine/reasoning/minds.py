@@ -1,19 +1,40 @@
 """Small random minds, and runs of threads whose every logit is held against the truth."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 
 from engine.core.clock import VirtualClock
 from engine.core.config import update
 from engine.models.model import Model
+from engine.reasoning.solving.method import Asked
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.mind import Mind, mind_of
 from engine.reasoning.threads.reasoner import Reasoner
 from engine.reasoning.threads.reference import logits
+from engine.tasks.task import Problem, Verdict
 from tests.engine.models.small import config as shape_of
 from tests.engine.models.small import weights
 
 PROMPT = [5, 9, 2, 44, 17, 30, 8]
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers(Problem):
+    """A prompt of token numbers for a model without words; whatever is said is wrong."""
+
+    def check(self, text: str) -> Verdict:
+        return Verdict(False, "nobody asked", text)
+
+
+def numbers(tokens: list[int], number: int = 0, seed: int = 0) -> Asked:
+    text = " ".join(map(str, tokens))
+    return Asked(number, Numbers(text, text, ""), seed)
+
+
+def tokens_of(problem: Problem) -> list[int]:
+    return [int(word) for word in problem.prompt.split()]
 
 
 class Letters:

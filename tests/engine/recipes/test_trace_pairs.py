@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from engine.models.reference import dense
-from engine.reasoning.pruning.judge import Trace
-from engine.reasoning.pruning.judges.trained import OTHER, SAME, Trained
+from engine.reasoning.pruning.judges import OTHER, SAME, Trace, Trained
 from engine.recipes.folder import saved_weights, write_model
 from engine.recipes.from_examples.judge_agreement import RECIPE
 from engine.recipes.trace_pairs import Said, beside, drawn

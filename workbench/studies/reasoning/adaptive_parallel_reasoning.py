@@ -4,19 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from engine.core.config import update
 from engine.core.events import Branch, Token
-from engine.core.intervals import of_mean, wilson
 from engine.core.log import Log
-from engine.models.config import ModelConfig
-from engine.models.gathered import Cast
 from engine.models.reference import dense
-from engine.reasoning.spawning.config import SpawningConfig
-from engine.reasoning.spawning.run import run, verdict_of
+from engine.reasoning.solving.scores import scores_of
+from engine.reasoning.spawning.spawning import SpawningConfig, run, verdict_of
 from engine.reasoning.threads.mind import open_mind
-from engine.recipes.countdown_scores import number, solved, used
 from engine.tasks.countdown import CountdownProblem
 from engine.tasks.countdown_search import even_problem
 from engine.tasks.countdown_traces import (
@@ -29,6 +24,7 @@ from engine.tasks.countdown_traces import (
     prompt,
     returned,
 )
+from workbench.studies._read import apart, share, weights_of
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 IMITATED = "countdown-imitated"
@@ -39,8 +35,6 @@ CONTEXT = 128  # tokens of a context, where contexts are equal
 CRITICAL = 160  # tokens on the longest chain, where chains are equal
 CLOSE = 1e-3  # nats between a log-probability and the one from scratch
 
-Weights = tuple[ModelConfig, dict[str, Tensor]]
-
 
 def rights(
     config: SpawningConfig, run_config: RunConfig, fast: bool, changes: Changes
@@ -48,24 +42,16 @@ def rights(
     """Of each of the claims' problems, whether it was solved (1.0), and the run."""
     size = {"problems": FAST if fast else FULL, "first": FIRST, **TOGETHER}
     log = run_config(update(config, {**size, **changes}))
-    return np.array(solved(log), np.float64), log
-
-
-def share(right_P: np.ndarray) -> str:
-    """A share with its interval."""
-    low, high = wilson(float(right_P.sum()), len(right_P))
-    return f"{right_P.mean():.1%} [{low:.1%}, {high:.1%}]"
+    return scores_of(log)["right"], log
 
 
 def more(names: tuple[str, str], ours_P: np.ndarray, theirs_P: np.ndarray, what: str) -> Outcome:
     """Whether ours solves more of the same problems, the interval of the difference above zero."""
-    low_1, high_1 = of_mean((ours_P - theirs_P)[:, None])
-    low, high = float(low_1[0]), float(high_1[0])
+    low, text = apart(ours_P, theirs_P)
     return Outcome(
         f"{names[0]} solves more than {names[1]} {what}: the 95% interval of the difference is "
         "above zero",
-        f"{share(ours_P)} against {share(theirs_P)}, difference {(ours_P - theirs_P).mean():+.1%} "
-        f"[{low:+.1%}, {high:+.1%}], n = {len(ours_P)} problems",
+        f"{share(ours_P)} against {share(theirs_P)}, {text}, n = {len(ours_P)} problems",
         low > 0,
     )
 
@@ -98,8 +84,8 @@ def reinforced(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Out
         theirs_P, theirs = rights(config, run_config, fast, {**same, "model": IMITATED})
     found = more(("the reinforced model", "the imitating one"), ours_P, theirs_P, "by threads")
     means = [
-        f"{np.mean(used(log, 'children')):.1f} children and {np.mean(used(log, 'tokens')):.0f} "
-        "tokens"
+        f"{scores_of(log)['children'].mean():.1f} children and "
+        f"{scores_of(log)['tokens'].mean():.0f} tokens"
         for log in (ours, theirs)
     ]
     measured = f"{found.measured}; {means[0]} a problem against {means[1]}"
@@ -163,7 +149,7 @@ def contexts(config: SpawningConfig, log: Log) -> list[tuple[list[str], list[int
         drawn.setdefault(token.thread, []).append(token.logprob)
     found = []
     for root in sorted({branch.thread for branch in log.of(Branch) if not branch.parent}):
-        given = prompt(config.search, even_problem("test", number(root)))
+        given = prompt(config.search, even_problem("test", int(root[1:])))
         words = given + said[root]
         asked = messages(said[root])
         for place, message in enumerate(asked):
@@ -185,13 +171,12 @@ def own_context(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Ou
     size = {"problems": 4 if fast else 40, "first": FIRST, "search": "parallel", "window": 256}
     config = update(config, {**size, "sampling.temperature": 0.0, "dtype": "float32"})
     log = run_config(config)
-    model = open_mind(config.reasoning()).model
-    weights = dict(Cast(model.weights, torch.float32))
+    weights = weights_of(open_mind(config.reasoning()).model)
     worst, rows, children = 0.0, 0, 0
     for words, places, drawn in contexts(config, log):
         tokens_1T = torch.tensor([ids(words)])
         with torch.inference_mode():
-            logprobs_TV = dense(model.config, weights, tokens_1T)[0].log_softmax(-1)
+            logprobs_TV = dense(*weights, tokens_1T)[0].log_softmax(-1)
         at_L = torch.tensor(places)
         want_L = logprobs_TV[at_L - 1, tokens_1T[0, at_L]]
         apart_L = (want_L - torch.tensor(drawn)).abs()

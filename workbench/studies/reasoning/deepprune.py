@@ -5,24 +5,33 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.core.config import update
+from engine.core.config import from_dict, update
+from engine.core.events import Span
 from engine.core.intervals import of_mean, wilson
 from engine.core.log import Log
-from engine.reasoning.pruning.agreement import Area, Pairs, area, gain, pairs_of, within
-from engine.reasoning.pruning.config import PruningConfig
-from engine.reasoning.pruning.from_log import Written, flops, votes, written
-from engine.reasoning.pruning.judge import Judge, Trace
-from engine.reasoning.pruning.judges.oracle import Oracle
-from engine.reasoning.pruning.judges.shared_prefix import SharedPrefix
-from engine.reasoning.pruning.replay import scored
-from engine.reasoning.pruning.run import run
+from engine.core.plot import Plot
+from engine.reasoning.pruning.agreement import (
+    Area,
+    Pairs,
+    area,
+    gain,
+    pairs_of,
+    roc,
+    scored,
+    within,
+)
+from engine.reasoning.pruning.judges import Judge, Oracle, SharedPrefix, Trace
+from engine.reasoning.pruning.pruning import LANE, PruningConfig, run
+from engine.reasoning.solving.scores import scores_of
 from engine.tasks.task import Problem
-from workbench.study import Changes, Claim, Outcome, RunConfig, Study
+from workbench.studies._read import Written, votes, written
+from workbench.study import Changes, Claim, Outcome, RunConfig, Study, Sweep
 
 FIRST = 1 << 21  # seed of the first problem that claims are judged on
 CLOSE = 0.03  # of accuracy, which the paper gives up at most
 LEAST = 0.35  # of all tokens, to be saved
-TOGETHER: Changes = {"first": FIRST, "threads": 256, "pages": 8192, "sweep": False}
+AFTER = PruningConfig().after
+TOGETHER: Changes = {"first": FIRST, "threads": 256, "pages": 8192}
 ALL: Changes = {"after": 0}  # every trace is let finish
 # A size of question that the judge was not taught: more sums, none of them too long.
 ELSEWHERE: Changes = {"task.parts": 4, "task.entries": 4, "sampling.temperature": 1.6}
@@ -47,7 +56,7 @@ def knows(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     config = sized(config, fast, {**judge, "clustering.clusters": 0, "keep": 1}, 12, 200)
     everyone = written(run_config(update(config, ALL)), asked(config))
     log = run_config(config)
-    said, cluster_PN = votes(log), log.blobs["cluster_PN"]
+    said, cluster_PN = votes(log), scores_of(log)["cluster by thread"]
     groups = counts = 0
     for number, threads in enumerate(everyone):
         answers = [thread.answer for thread in threads]
@@ -66,10 +75,10 @@ def knows(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
 
 
 def compared(
-    judge: Judge, config: PruningConfig, threads: Sequence[Sequence[Written]]
+    config: PruningConfig, threads: Sequence[Sequence[Written]], judge: Judge | None = None
 ) -> list[Pairs]:
-    """Each question's pairs, as the judge sees them at the config's moment."""
-    judging = judge.open(dict)
+    """Each question's pairs, as the judge (the config's, if none is named) sees them."""
+    judging = (judge or config.judge).open(dict)
     found = []
     for problem, some in zip(asked(config), threads, strict=True):
         begun = [Trace(one.name, "".join(one.pieces[: config.after])) for one in some]
@@ -95,7 +104,7 @@ def foresees(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcom
 
 def _areas(config: PruningConfig, run_config: RunConfig) -> tuple[Area, Area, float, float, float]:
     threads = written(run_config(update(config, ALL)), asked(config))
-    ours, theirs = (compared(j, config, threads) for j in (config.judge, SharedPrefix()))
+    ours, theirs = (compared(config, threads, judge) for judge in (None, SharedPrefix()))
     return area(ours), area(theirs), *gain(ours, theirs), within(ours)[0]
 
 
@@ -115,13 +124,14 @@ def both(config: PruningConfig, run_config: RunConfig, fast: bool) -> tuple[Log,
 
 def saves(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Accuracy and tokens beside the vote of all traces, question by question."""
-    ours, all_ = (log.blobs["scores_P4"] for log in both(config, run_config, fast))
-    pairs_P2 = np.stack([ours[:, 0] - all_[:, 0], 1 - ours[:, 1] / all_[:, 1]], 1)
+    ours, all_ = (scores_of(log) for log in both(config, run_config, fast))
+    right_P, spent_P = ours["right"], ours["tokens"]
+    pairs_P2 = np.stack([right_P - all_["right"], 1 - spent_P / all_["tokens"]], 1)
     (low, less), (high, more) = of_mean(pairs_P2)
-    n = len(ours)
-    saved = 1 - ours[:, 1].sum() / all_[:, 1].sum()
-    shares = [f"{r.mean():.1%}" for r in (ours[:, 0], all_[:, 0])]
-    reach = wilson(float(ours[:, 0].sum()), n)
+    n = len(right_P)
+    saved = 1 - spent_P.sum() / all_["tokens"].sum()
+    shares = [f"{one['right'].mean():.1%}" for one in (ours, all_)]
+    reach = wilson(float(right_P.sum()), n)
     return Outcome(
         f"{LEAST:.0%} of all tokens saved or more, accuracy at most {CLOSE:.0%} lower on average",
         f"{saved:.1%} saved [{less:.1%}, {more:.1%}]; {shares[0]} [{reach[0]:.1%}, {reach[1]:.1%}] "
@@ -131,23 +141,52 @@ def saves(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     )
 
 
+def flops(log: Log) -> tuple[float, float]:
+    """Counted flops of the threads and of the judge."""
+    spans = list(log.of(Span))
+    judge = sum(span.flops for span in spans if span.lane == LANE)
+    return sum(span.flops for span in spans) - judge, judge
+
+
 def pays(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Flops of threads and judge together beside those of letting all traces finish."""
     config = sized(config, fast, {}, 10, 100)
     ours, all_ = run_config(config), run_config(update(config, ALL))
     thought, judged = flops(ours)
     everything = flops(all_)[0]
-    judge_P4, scores_P4 = ours.blobs["judge_P4"], ours.blobs["scores_P4"]
-    tokens = judge_P4[:, 1].sum()
-    saved = all_.blobs["scores_P4"][:, 1].sum() - scores_P4[:, 1].sum()
+    scores = scores_of(ours)
+    tokens = scores["judge tokens"].sum()
+    saved = scores_of(all_)["tokens"].sum() - scores["tokens"].sum()
     net = 1 - (thought + judged) / everything
     return Outcome(
         "threads and judge together take fewer flops than all traces would",
         f"{1 - thought / everything:.1%} of flops saved, {judged / everything:.1%} taken by the "
         f"judge: {net:+.1%} in all; it reads {tokens / saved:.1f} tokens for each one saved, "
-        f"in {judge_P4[:, 0].mean():.0f} comparisons a question; n = {len(scores_P4)}",
+        f"in {scores['comparisons'].mean():.0f} comparisons a question; n = {len(scores['right'])}",
         net > 0,
     )
+
+
+JUDGES: dict[str, Changes] = {
+    "trained judge": {"judge": "trained"},
+    "shared prefix": {"judge": "shared_prefix"},
+    "oracle": {"judge": "oracle"},
+}
+SPENT = Sweep(
+    Plot("accuracy", "tokens generated for a question", "questions right (share)", zero=False),
+    ("clustering.threshold", (0.02, 0.3, 0.6, 0.9, 0.98, 0.999)),
+    lambda log: scores_of(log)["right"] > 0,
+    JUDGES,
+    {"problems": 24},
+    along=lambda log: scores_of(log)["tokens"].mean(),
+)
+
+
+def told(log: Log) -> np.ndarray:
+    """[2, points] of the ROC of a run's judge over all pairs of its traces, let finish."""
+    config = from_dict(PruningConfig, log.opened.config) if log.opened else PruningConfig()
+    pairs = compared(update(config, {"after": AFTER}), written(log, asked(config)))
+    return roc(*(np.concatenate(arrays) for arrays in zip(*pairs, strict=True)))
 
 
 STUDY = Study(
@@ -167,9 +206,21 @@ STUDY = Study(
         "both traces is the same."
     ),
     tries=(
-        ("Accuracy against tokens, judge by judge", {"sweep": True, "problems": 24}),
+        ("Nothing pruned: every trace goes on to its end", ALL),
         ("A judge that only looks at the surface", {"judge": "shared_prefix"}),
         ("A judge that knows the answers", {"judge": "oracle"}),
+    ),
+    sweeps=(
+        SPENT,
+        Sweep(
+            Plot(
+                "ROC of agreement", "pairs that differ, said to agree", "pairs that agree, said to"
+            ),
+            None,
+            told,
+            {name: JUDGES[name] for name in ("trained judge", "shared prefix")},
+            {**ALL, "problems": 24},
+        ),
     ),
     presets={"all traces": ALL, "one cluster": {"clustering.threshold": 0.0}},
     claims=(

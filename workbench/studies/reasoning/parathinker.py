@@ -1,25 +1,21 @@
 """ParaThinker: paths of thought side by side, and a summary over the caches of all of them."""
 
-from collections.abc import Mapping
-
 import numpy as np
-import torch
-from torch import Tensor
 
 from engine.core.config import update
 from engine.core.difference import largest
 from engine.core.events import Span
-from engine.core.intervals import of_mean, wilson
+from engine.core.intervals import wilson
 from engine.core.log import Log
+from engine.core.plot import Plot
 from engine.core.tags import facts
-from engine.models.config import ModelConfig
-from engine.models.gathered import Cast
-from engine.reasoning.paths.config import PathsConfig
-from engine.reasoning.paths.run import run
+from engine.reasoning.paths.parallel_paths import PathsConfig, run
 from engine.reasoning.paths.script import side_by_side
-from engine.reasoning.paths.solve import COLUMNS, open_paths
+from engine.reasoning.solving.scores import scores_of
 from engine.reasoning.streams.reference import from_scratch
-from workbench.study import Changes, Claim, Outcome, RunConfig, Study
+from engine.reasoning.threads.mind import open_mind
+from workbench.studies._read import apart, share, weights_of
+from workbench.study import Changes, Claim, Outcome, RunConfig, Study, Sweep
 
 CLOSE = 1e-4
 FIRST = 1 << 21  # the first problem that claims are judged on
@@ -34,9 +30,7 @@ ALONE: Changes = {"width": 1}
 BLIND: Changes = {"sees": 1}
 AGAIN: Changes = {"reuse": False}
 # Room for all: a path without a page ends, and the summary does not read it.
-KEPT: Changes = {"first": FIRST, "keep_logits": True, "sweep": False, "pages": 8192}
-
-Weights = tuple[ModelConfig, Mapping[str, Tensor]]
+KEPT: Changes = {"first": FIRST, "keep_logits": True, "pages": 8192}
 
 
 def scores(
@@ -44,43 +38,36 @@ def scores(
 ) -> dict[str, np.ndarray]:
     """A column of scores by name, each over the same problems in order."""
     size = {"problems": count if fast else FULL, "first": FIRST, "together": 32, "pages": 8192}
-    log = run_config(update(config, {**size, "sweep": False, **changes}))
-    return dict(zip(COLUMNS, log.blobs["scores"].T, strict=True))
-
-
-def share(right_P: np.ndarray) -> str:
-    """A share with its interval."""
-    low, high = wilson(float(right_P.sum()), len(right_P))
-    return f"{right_P.mean():.1%} [{low:.1%}, {high:.1%}]"
-
-
-def apart(ours_P: np.ndarray, theirs_P: np.ndarray) -> tuple[float, str]:
-    """The low end of the interval of the difference over problems, and all of it as text."""
-    low, high = of_mean((ours_P - theirs_P)[:, None])
-    mean = float((ours_P - theirs_P).mean())
-    text = f"difference {mean:+.1%} [{low[0]:+.1%}, {high[0]:+.1%}]"
-    return float(low[0]), text
+    return scores_of(run_config(update(config, {**size, **changes})))
 
 
 def kept(log: Log) -> dict[str, np.ndarray]:
-    """What a run keeps of every token it computed."""
-    names = ("token", "problem", "part", "index", "logits")
-    return {name: log.blobs[f"kept/{name}"] for name in names}
+    """Of every token a run computed: its problem, the part of it (0: the prompt, then each path,
+    -1: the summary), where in that it stands, and the logits after it."""
+    blobs = {name: log.blobs[f"kept/{name}"] for name in ("tokens", "block", "index", "logits")}
+    owners = [
+        name.partition("/") for name in log.blobs["kept/blocks"].tobytes().decode().split("\n")
+    ]
+    parts = []
+    for owner, _, number in owners:
+        root, _, path = owner.partition(".")
+        parts.append((int(root[1:]), int(path) if path else 0 if number == "1" else -1))
+    problem, part = np.array(parts)[blobs.pop("block")].T
+    return {**blobs, "problem": problem, "part": part}
 
 
 def union(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Every row of logits against one forward per problem, its mask built from the rule alone."""
     size = {"problems": 3 if fast else 40, **KEPT}
     of = kept(run_config(update(config, {**size, "dtype": "float32"})))
-    model = open_paths(config).model
-    weights = model.config, dict(Cast(model.weights, torch.float32))
+    weights = weights_of(open_mind(config.reasoning()).model)
     worst, rows, summary = 0.0, 0, 0
     for problem in np.unique(of["problem"]):
         at = [
             np.flatnonzero((of["problem"] == problem) & (of["part"] == part))
             for part in (*range(config.width + 1), -1)
         ]
-        prompt, *paths, last = ([int(of["token"][n]) for n in found] for found in at)
+        prompt, *paths, last = ([int(of["tokens"][n]) for n in found] for found in at)
         want_NV = from_scratch(*weights, side_by_side(prompt, paths, last))
         have_NV = of["logits"][np.concatenate(at)]
         worst = max(worst, largest(have_NV, want_NV))
@@ -103,7 +90,7 @@ def once(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     longest = sum(
         int(of["index"][(written == block).all(1)].max()) + 1 for block in blocks[blocks[:, 1] >= 0]
     )
-    summary = int(log.blobs["scores"][:, COLUMNS.index("summary")].sum())
+    summary = int(scores_of(log)["summary"].sum())
     return Outcome(
         f"{longest + summary:,} tokens computed: those of prompts, paths and summaries, each once",
         f"{computed:,} computed",
@@ -169,10 +156,10 @@ def overhead(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     shares = []
     for turn in range(6 if fast else 24):
         for name, width in (("one", 1), ("eight", WIDE)):
-            changes = {**size, "width": width, "first": FIRST + turn, "sweep": False}
+            changes = {**size, "width": width, "first": FIRST + turn}
             log = run_config(update(config, changes))
             steps = [span.time - span.start for span in log.of(Span) if span.name == "step"][2:]
-            count = int(log.blobs["scores"][0, COLUMNS.index("summary")])
+            count = int(scores_of(log)["summary"][0])
             times[name] += steps[:-count]
             if width == WIDE:
                 times["summary"] += steps[-count:]
@@ -188,6 +175,20 @@ def overhead(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
         f"to the seconds of paths of 40 tokens; {len(shares)} problems",
         max(eight, summary, first) <= TWICE,
     )
+
+
+SOLVED = {
+    "summary": lambda log: scores_of(log)["right"] > 0,
+    "majority vote": lambda log: scores_of(log)["voted"] > 0,
+    "any path right (bound)": lambda log: scores_of(log)["covered"] > 0,
+}
+
+
+def widths(title: str, total: int) -> Sweep:
+    """The same problems at every width, the tokens of each path or of all together held."""
+    some: Changes = {"total": total, "problems": 32, "together": 32, "pages": 4096}
+    plot = Plot(title, "paths", "problems solved (share)", log_x=True)
+    return Sweep(plot, ("width", (1, 2, 4, 8)), SOLVED, changes=some)
 
 
 STUDY = Study(
@@ -206,9 +207,13 @@ STUDY = Study(
     tries=(
         ("One path alone", ALONE),
         ("Wait until every path has ended", {"finish": "last"}),
-        ("Accuracy at every width", {"sweep": True}),
+        ("A summary that sees one path alone", BLIND),
     ),
     presets={"alone": ALONE, "again": AGAIN},
+    sweeps=(
+        widths("Equal budget for each path", 0),
+        widths("Equal budget for all paths", TOTAL),
+    ),
     claims=(
         Claim(
             id="union",

@@ -11,20 +11,27 @@ from engine.core.errors import BadInput
 from engine.core.events import Branch, Level, Mark, Page
 from engine.models.families import parse
 from engine.models.model import Model
-from engine.reasoning.paths.config import PathsConfig
-from engine.reasoning.paths.fan import Marks, Paths
+from engine.reasoning.paths.parallel_paths import Controls, ParallelPaths, PathsConfig
 from engine.reasoning.paths.script import side_by_side
 from engine.reasoning.streams.reference import from_scratch
 from engine.reasoning.threads.mind import mind_of
 from engine.reasoning.threads.reasoner import ENDED, Reasoner
 from tests.engine.models.small import config as shape_of
 from tests.engine.models.small import weights
+from tests.engine.reasoning.minds import numbers, tokens_of
 
-MARKS = Marks((80, 81, 82), 90)
+MARKS = Controls((80, 81, 82), 90)
 PROMPT = [5, 9, 2, 44, 17]
 RAW = shape_of("llama-3").raw | {"thinking_paths": 3, "max_position_embeddings": 256}
 SHAPE = parse(RAW)
 HELD = weights(SHAPE)
+
+
+class Small(ParallelPaths):
+    """Problems are token numbers."""
+
+    def prompt(self, problem):
+        return tokens_of(problem)
 
 
 class Fanned:
@@ -43,9 +50,12 @@ class Fanned:
                 pages.fill_(float("nan"))  # what was never written must never be read
         settings = self.config.reasoning()
         self.reasoner = Reasoner(settings, mind, VirtualClock(), self.events.append)
-        self.paths = Paths(self.reasoner, MARKS, self.config)
+        self.paths = Small(self.config, self.reasoner, MARKS)
         self.over = []
-        begun = [self.paths.begin(f"p{n}", [token + n for token in PROMPT], n) for n in range(fans)]
+        begun = [
+            self.paths.begin(numbers([token + n for token in PROMPT], number=n, seed=n))
+            for n in range(fans)
+        ]
         self.fans = begun
         while len(self.over) < fans:
             self.over += self.paths.step()
@@ -58,7 +68,7 @@ class Fanned:
         for fan in self.fans:
             paths = [[MARKS.think[n], *path] for n, path in enumerate(fan.written())]
             script = side_by_side(fan.prompt, paths, [MARKS.summary, *fan.root.tokens[:-1]])
-            names = [f"{fan.root.name}/1", *(f"{p.name}/1" for p in fan.paths)]
+            names = [f"{fan.root.name}/1", *(f"{p.name}/1" for p in fan.children)]
             rows = [n for name in (*names, f"{fan.root.name}/2") for n in record.rows[name]]
             want = from_scratch(SHAPE, HELD, script)
             worst = max(worst, float(np.abs(have[rows] - want).max()))
@@ -85,7 +95,7 @@ def test_a_broken_mechanism_shows_in_the_logits(wrong):
 
 def test_a_path_thinks_the_same_however_wide_the_fan_is():
     alone, wide = Fanned(width=1), Fanned(width=3)
-    assert alone.fans[0].paths[0].tokens == wide.fans[0].paths[0].tokens
+    assert alone.fans[0].children[0].tokens == wide.fans[0].children[0].tokens
 
 
 def test_the_prompts_pages_are_shared_and_none_is_copied():
@@ -111,11 +121,11 @@ def test_the_others_stop_once_enough_have_ended(finish, short):
     def end(fanned):  # paths 1 and 2 end by themselves, two steps apart
         for number, step in ((0, 3), (1, 5)):
             fan = fanned.fans[0]
-            path = fan.paths[number] if fan.paths else None
+            path = fan.children[number] if fan.children else None
             if path is not None and path.alive and len(path.tokens) >= step:
                 fanned.reasoner.board.end(path, "finished", ENDED)
 
-    paths = Fanned(between=end, finish=finish).fans[0].paths
+    paths = Fanned(between=end, finish=finish).fans[0].children
     stopped = [path for path in paths if "paths have ended" in path.why]
     assert len(stopped) == short
     assert len(paths[2].tokens) == {"first": 4, "half": 6, "last": 9}[finish]
@@ -127,7 +137,7 @@ def test_a_killed_path_is_not_read_and_the_others_go_on():
             fanned.reasoner.board.prune("p0.2", "a person said so")
 
     fanned = Fanned(between=kill)
-    assert [path.state for path in fanned.fans[0].paths] == ["finished", "pruned", "finished"]
+    assert [path.state for path in fanned.fans[0].children] == ["finished", "pruned", "finished"]
     assert fanned.said("join") == ["p0 reads what was thought by p0.1, p0.3"]
     assert fanned.fans[0].root.state == "finished"
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from engine.reasoning.pruning.agreement import Pairs, area, auroc, pairs_of, roc, within
-from engine.reasoning.pruning.judges.edit_distance import alike, distance
-from engine.reasoning.pruning.rehearsal import Whole
+from engine.reasoning.pruning.judges import alike, distance
+from engine.reasoning.pruning.pruning import FinishedTrace
 
 
 def by_hand(score_N: np.ndarray, same_N: np.ndarray) -> float:
@@ -48,7 +48,7 @@ def test_telling_questions_apart_is_not_telling_traces_apart() -> None:
 
 
 def test_pairs_are_every_two_traces_once() -> None:
-    traces = [Whole(f"t{n}", [n], answer, False) for n, answer in enumerate("aba")]
+    traces = [FinishedTrace(f"t{n}", [n], answer, False) for n, answer in enumerate("aba")]
     score_NN = np.arange(9.0).reshape(3, 3)
     pairs = pairs_of(traces, score_NN)
     assert pairs.score_N.tolist() == [1, 2, 5]

@@ -1,6 +1,5 @@
 """Pruned traces on the shipped model: clusters, freed pages, votes, and what cannot be done."""
 
-import numpy as np
 import pytest
 
 from engine.core.config import update
@@ -8,12 +7,11 @@ from engine.core.errors import BadInput
 from engine.core.events import Branch, Level, Mark, Page, Token
 from engine.core.log import Log
 from engine.core.run import Live, Run
-from engine.reasoning.pruning.config import PruningConfig
-from engine.reasoning.pruning.from_log import flops, votes, written
-from engine.reasoning.pruning.rehearsal import rehearse
-from engine.reasoning.pruning.replay import replay, scored
-from engine.reasoning.pruning.run import run
+from engine.reasoning.pruning.pruning import PruningConfig, finished_traces, run
+from engine.reasoning.solving.scores import scores_of
 from engine.reasoning.threads.mind import open_mind
+from workbench.studies._read import votes, written
+from workbench.studies.reasoning.deepprune import flops
 
 SMALL = update(
     PruningConfig(),
@@ -81,39 +79,31 @@ def test_the_prompt_is_computed_once_and_shared(log: Log) -> None:
     assert 5 * (min(prompts) - 9) * 2 <= saved <= 5 * sum(prompts), "pruned forks saved theirs too"
 
 
-def test_a_replay_of_whole_traces_ends_where_the_run_ended(log: Log) -> None:
-    asked = list(enumerate(problems()))
-    whole = rehearse(SMALL, open_mind(SMALL.reasoning()), asked)
-    answers = {trace.name: trace.answer for traces in whole for trace in traces}
-    judging = SMALL.judge.open(lambda: answers)
-    said = votes(log)
-    for (number, problem), traces in zip(asked, whole, strict=True):
-        score_NN = scored(judging, problem.prompt, traces)
-        found = replay(SMALL, SMALL.clustering, number, traces, score_NN)
-        clusters = log.blobs["cluster_PN"][number]
-        assert [np.flatnonzero(clusters == n).tolist() for n in range(len(found.clusters))] == (
-            found.clusters
-        )
-        assert said[f"p{number}"][0] == (found.answer or "none")
-        # The first thread runs one token ahead of those that fork from it.
-        assert abs(found.tokens - log.blobs["scores_P4"][number, 1]) <= 1
+def test_traces_let_finish_unseen_are_those_of_a_run_that_prunes_nothing(everyone: Log) -> None:
+    asked = list(SMALL.asked())
+    unseen = finished_traces(SMALL, open_mind(SMALL.reasoning()), asked)
+    for traces, threads in zip(unseen, written(everyone, problems()), strict=True):
+        assert [(t.name, len(t.tokens)) for t in traces] == [
+            (t.name, len(t.pieces)) for t in threads
+        ]
+        assert [t.answer for t in traces if t.answer] == [t.answer for t in threads if t.answer]
 
 
 def test_votes_and_scores_are_those_of_the_task(log: Log) -> None:
     for problem, (name, (answer, right)) in zip(problems(), votes(log).items(), strict=True):
         assert right == problem.check(f"={answer};").right
         number = int(name[1:])
-        assert log.blobs["scores_P4"][number, 0] == right
+        assert scores_of(log)["right"][number] == right
         said = [len(one.pieces) for one in written(log, problems())[number]]
-        assert log.blobs["scores_P4"][number, 1] == sum(said)
-        assert log.blobs["tokens_PN"][number].tolist() == said
+        assert scores_of(log)["tokens"][number] == sum(said)
+        assert scores_of(log)["tokens by thread"][number].tolist() == said
     done = [e.value for e in log.of(Level) if e.lane == "problems" and e.name == "done"]
     assert done == [1, 2]
 
 
 def test_a_vote_counts_whole_clusters_or_what_is_left_of_them() -> None:
     one = pruned(**{"judge": "shared_prefix", "clustering.threshold": 0.0, "problems": 1})
-    assert (one.blobs["cluster_PN"] == 0).all()
+    assert (scores_of(one)["cluster by thread"] == 0).all()
     ended = [w.answer for w in written(one, problems()[:1])[0] if w.state == "finished"]
     assert len(ended) == 1
     assert votes(one)["p0"][0] == ended[0]
@@ -122,7 +112,7 @@ def test_a_vote_counts_whole_clusters_or_what_is_left_of_them() -> None:
 def test_surface_judges_cost_no_flops_and_all_is_counted_in_the_log(log: Log) -> None:
     thought, judged = flops(log)
     assert thought > 0 and judged == 0
-    comparisons = log.blobs["judge_P4"][:, 0]
+    comparisons = scores_of(log)["comparisons"]
     assert (comparisons >= SMALL.traces - 1).all()
 
 
@@ -142,8 +132,8 @@ def test_a_person_may_kill_a_thread_before_it_is_judged(place: int) -> None:
         run(config, live)
 
     log = Run.execute(driver, update(SMALL, {"problems": 1})).log
-    assert log.blobs["cluster_PN"][0, place] == -1
-    assert (log.blobs["cluster_PN"][0] >= 0).sum() == SMALL.traces - 1
+    assert scores_of(log)["cluster by thread"][0, place] == -1
+    assert (scores_of(log)["cluster by thread"][0] >= 0).sum() == SMALL.traces - 1
     assert votes(log)["p0"][0]
 
 
@@ -162,7 +152,7 @@ def test_too_few_pages_end_some_threads_and_the_others_vote() -> None:
         b.state == "aborted" for b in log.of(Branch)
     )
     assert log.closed.reason == "finished"
-    assert log.blobs["scores_P4"].shape == (1, 4)
+    assert len(scores_of(log)["right"]) == 1
 
 
 @pytest.mark.parametrize(

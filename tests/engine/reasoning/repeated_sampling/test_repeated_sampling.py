@@ -15,9 +15,7 @@ from engine.core.paths import dataset
 from engine.core.run import Run
 from engine.reasoning.repeated_sampling.config import RepeatedSamplingConfig
 from engine.reasoning.repeated_sampling.run import run
-from engine.reasoning.repeated_sampling.verifiers.checker import Checker
-from engine.reasoning.repeated_sampling.verifiers.noisy import Noisy
-from engine.reasoning.repeated_sampling.verifiers.readable import Readable
+from engine.reasoning.repeated_sampling.verifiers import Checker, Noisy, Readable
 from engine.tasks.arithmetic import Arithmetic
 
 SMALL = RepeatedSamplingConfig(task=Arithmetic(left=2, right=2), problems=5, samples=8)

@@ -3,11 +3,12 @@
 import pytest
 
 from engine.core.clock import VirtualClock
+from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Branch, Mark
-from engine.reasoning.spawning.families import Calls, Limits, Spawning
+from engine.reasoning.spawning.spawning import Calls, Spawning, SpawningConfig
 from engine.reasoning.threads.reasoner import Reasoner
-from tests.engine.reasoning.minds import mind, settings, worst
+from tests.engine.reasoning.minds import mind, numbers, settings, tokens_of, worst
 
 PROMPT = [5, 9, 2, 44]
 CHILDREN = [[7, 8, 3], [30, 31], [12, 40, 41, 9, 1]]
@@ -18,19 +19,27 @@ def returned(tokens: list[int]) -> list[int]:
     return [2, *tokens[-2:]]
 
 
+class Small(Spawning):
+    """Problems are token numbers."""
+
+    def prompt(self, problem):
+        return tokens_of(problem)
+
+
 class Family:
     """A root over a random model, whose third token asks for children; said again, for none."""
 
-    def __init__(self, children=CHILDREN, limits=None, own_context=True, **changes):
+    def __init__(self, children=CHILDREN, limits=None, **changes):
+        """`limits`: knobs of the method; `changes`: of the reasoner."""
         changes = {"layout": "independent", "budget": 8, **changes}
         self.events: list = []
         config = settings(**changes)
         self.reasoner = Reasoner(config, mind(config), VirtualClock(), self.events.append)
         prompts = iter([children])
         calls = Calls(self.third(), lambda *said: next(prompts, []), returned, NOTHING)
-        limits = limits or Limits()
-        self.spawning = Spawning(self.reasoner, calls, limits, own_context)
-        self.family = self.spawning.begin("p", PROMPT, seed=3)
+        own = update(SpawningConfig(), {"window": 1000, "children": 64, **(limits or {})})
+        self.spawning = Small(own, self.reasoner, calls)
+        self.family = self.spawning.begin(numbers(PROMPT, seed=3))
         self.board = self.reasoner.board
 
     def third(self) -> int:
@@ -60,7 +69,7 @@ class Family:
     def read(self) -> list[int]:
         """What the root's block holds in the end, as far as it was written."""
         record = self.board.record
-        return [record.tokens[number] for number in record.rows["p/1"]]
+        return [record.tokens[number] for number in record.rows["p0/1"]]
 
 
 def alone(prompt: list[int], count: int) -> list[int]:
@@ -75,10 +84,10 @@ def alone(prompt: list[int], count: int) -> list[int]:
 
 def test_a_child_is_a_thread_that_knows_its_message_alone():
     made = Family().finish()
-    assert [child.name for child in made.family.children] == ["p.1", "p.2", "p.3"]
+    assert [child.name for child in made.family.children] == ["p0.1", "p0.2", "p0.3"]
     for prompt, child in zip(CHILDREN, made.family.children, strict=True):
         assert child.tokens == alone(prompt, 8)
-        assert child.parent == "p"
+        assert child.parent == "p0"
     assert worst(made.reasoner) < 1e-4
 
 
@@ -94,12 +103,12 @@ def test_a_parent_waits_and_goes_on_with_what_was_returned():
         *made.family.root.tokens[:3],
         *alone([*before, *back], 5),
     ]
-    assert made.states("p")[:4] == ["queued", "running", "waiting", "running"]
+    assert made.states("p0")[:4] == ["queued", "running", "waiting", "running"]
     assert worst(made.reasoner) < 1e-4
 
 
 def test_a_child_that_reads_its_parent_first_says_something_else():
-    ours, theirs = Family().finish(), Family(own_context=False).finish()
+    ours, theirs = Family().finish(), Family(limits={"own_context": False}).finish()
     assert [c.tokens for c in ours.family.children] != [c.tokens for c in theirs.family.children]
 
 
@@ -117,22 +126,22 @@ def test_a_critical_path_that_is_used_up_ends_the_family():
 
 
 def test_a_family_stops_at_its_tokens():
-    made = Family(limits=Limits(total=14)).finish()
+    made = Family(limits={"total": 14}).finish()
     assert 14 <= made.family.tokens <= 14 + 3
     assert all("have used 14 tokens" in t.why for t in made.board.threads.values() if not t.parent)
 
 
 def test_a_context_that_is_full_ends_its_thread_and_no_other():
-    made = Family([[7, 8, 3], list(range(10, 19))], limits=Limits(window=12)).finish()
+    made = Family([[7, 8, 3], list(range(10, 19))], limits={"window": 12}).finish()
     short, long = made.family.children
     assert "its context of 12 tokens is full" in long.why
     assert len(long.tokens) < len(short.tokens) == 8
 
 
 def test_children_beyond_the_limit_return_nothing_and_the_others_go_on():
-    made = Family(limits=Limits(children=2)).finish()
+    made = Family(limits={"children": 2}).finish()
     assert len(made.family.children) == 2
-    assert made.marks("refuse") == ["spawn by p: child 3 of a join that may have 2"]
+    assert made.marks("refuse") == ["spawn by p0: child 3 of a join that may have 2"]
     at = len(PROMPT) + 3 + 2 * 3
     assert made.read[at : at + 2] == NOTHING
 
@@ -141,7 +150,7 @@ def test_a_spawn_past_the_thread_limit_is_refused_in_words():
     made = Family(threads=3).finish()
     assert len(made.family.children) == 2
     (said,) = made.marks("refuse")
-    assert said.startswith("spawn by p: 3 threads run and at most 3 may")
+    assert said.startswith("spawn by p0: 3 threads run and at most 3 may")
     assert made.family.root.state == "finished"
 
 
@@ -154,7 +163,7 @@ def test_a_cache_too_small_for_a_child_refuses_it():
 def test_a_join_without_children_goes_on_at_once():
     made = Family([]).finish()
     assert made.family.root.tokens == alone(PROMPT, 8)
-    assert made.marks("join")[0] == "p reads what was returned by nobody"
+    assert made.marks("join")[0] == "p0 reads what was returned by nobody"
 
 
 def test_a_killed_child_returns_nothing():
@@ -162,7 +171,7 @@ def test_a_killed_child_returns_nothing():
 
     def kill(step):
         if step == 5:
-            made.board.prune("p.2", "a person said so")
+            made.board.prune("p0.2", "a person said so")
 
     made.finish(kill)
     at = len(PROMPT) + 3 + 3
@@ -172,17 +181,17 @@ def test_a_killed_child_returns_nothing():
 
 def test_children_of_a_killed_parent_end_with_it():
     made = Family()
-    made.finish(lambda step: made.board.prune("p", "a person said so") if step == 5 else None)
+    made.finish(lambda step: made.board.prune("p0", "a person said so") if step == 5 else None)
     assert [child.state for child in made.family.children] == ["pruned"] * 3
     assert all("its parent, is over" in child.why for child in made.family.children)
-    assert not made.spawning.families
+    assert not made.spawning.groups
     assert made.board.cache.held == 0
 
 
 def test_two_families_do_not_hear_each_other():
     one = Family().finish()
     both = Family()
-    other = both.spawning.begin("q", [3, 3, 8, 20, 7], seed=9)
+    other = both.spawning.begin(numbers([3, 3, 8, 20, 7], number=1, seed=9))
     both.finish()
     while other.root.alive:
         both.spawning.step()
@@ -195,19 +204,19 @@ def test_what_cannot_be_asked_of_a_waiting_or_dead_thread_is_refused():
     for _ in range(5):
         made.spawning.step()
     board = made.board
-    with pytest.raises(BadInput, match="fork of p: it waits for its children"):
-        board.fork("p")
-    with pytest.raises(BadInput, match="spawn of p: it waits"):
-        board.spawn("p", [4])
+    with pytest.raises(BadInput, match="fork of p0: it waits for its children"):
+        board.fork("p0")
+    with pytest.raises(BadInput, match="spawn of p0: it waits"):
+        board.spawn("p0", [4])
     with pytest.raises(BadInput, match="a budget of 0 tokens"):
-        board.spawn("p.1", [4], budget=0)
-    with pytest.raises(BadInput, match=r"resume of p\.1: it does not wait"):
-        board.resume("p.1", [], 0)
-    board.prune("p.1", "enough")
-    with pytest.raises(BadInput, match=r"join of p\.1: it is pruned already \(enough\)"):
-        board.join("p.2", "p.1")
-    with pytest.raises(BadInput, match=r"spawn of p\.1: it is pruned already"):
-        board.spawn("p.1", [4])
+        board.spawn("p0.1", [4], budget=0)
+    with pytest.raises(BadInput, match=r"resume of p0\.1: it does not wait"):
+        board.resume("p0.1", [], 0)
+    board.prune("p0.1", "enough")
+    with pytest.raises(BadInput, match=r"join of p0\.1: it is pruned already \(enough\)"):
+        board.join("p0.2", "p0.1")
+    with pytest.raises(BadInput, match=r"spawn of p0\.1: it is pruned already"):
+        board.spawn("p0.1", [4])
     made.finish()
     assert made.family.children[1].tokens == alone(CHILDREN[1], 8)
 

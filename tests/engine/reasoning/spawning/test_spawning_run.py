@@ -7,8 +7,7 @@ from engine.core.errors import BadInput
 from engine.core.events import Branch, Level, Mark, Token, Told
 from engine.core.log import Log
 from engine.core.run import Live, Run
-from engine.reasoning.spawning.config import SpawningConfig
-from engine.reasoning.spawning.run import run
+from engine.reasoning.spawning.spawning import SpawningConfig, run
 from engine.tasks.countdown_search import even_problem
 
 

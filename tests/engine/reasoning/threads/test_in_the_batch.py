@@ -11,9 +11,9 @@ from engine.core.events import Branch, Span, Token
 from engine.inference.engine import Engine
 from engine.inference.executors.tensors import gather
 from engine.inference.request import Request, Sampling
-from engine.reasoning.spawning.families import Calls, Limits, Spawning
+from engine.reasoning.spawning.spawning import Calls, Spawning, SpawningConfig
 from engine.reasoning.threads.reasoner import Reasoner
-from tests.engine.reasoning.minds import PROMPT, mind, settings
+from tests.engine.reasoning.minds import PROMPT, mind, numbers, settings, tokens_of
 
 ASKED = ([3, 8, 8, 40, 21], [61, 5], list(range(30, 52)), [9] * 13)
 LAYOUTS = ("contiguous", "interleaved", "combined", "independent")
@@ -101,6 +101,13 @@ def test_threads_that_fork_and_join_do_so_beside_requests():
     assert set(threads) == {"a", "b", "a.1"}
 
 
+class Small(Spawning):
+    """Problems are token numbers."""
+
+    def prompt(self, problem):
+        return tokens_of(problem)
+
+
 def test_families_that_spawn_and_wait_step_with_requests():
     """A root that asks for a child at once, with a context of its own."""
     config = settings(layout="independent", budget=10, keep_logits=False)
@@ -108,18 +115,18 @@ def test_families_that_spawn_and_wait_step_with_requests():
 
     def told(asked):
         both = Both(config, asked=asked)
-        spawning = Spawning(both.reasoner, calls, Limits())
-        family = spawning.begin("root", [5, 9, 2, 44], 1)
+        spawning = Small(SpawningConfig(), both.reasoner, calls)
+        family = spawning.begin(numbers([5, 9, 2, 44], seed=1))
         family.root.tokens.append(1)  # what it was made to say: it joins
-        spawning._spawn(family)
-        while spawning.families or both.busy:
+        spawning.advance(family)
+        while spawning.groups or both.busy:
             spawning.step()
         return both
 
     both = told(ASKED)
     assert both.said[0] == told(()).said[0]
     assert both.said[1] == Both(config).finish().said[1]
-    assert set(both.said[0]) == {"root", "root.1"} and both.shared >= 8
+    assert set(both.said[0]) == {"p0", "p0.1"} and both.shared >= 8
 
 
 def leaking(rows, threads):

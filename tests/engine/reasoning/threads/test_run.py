@@ -76,6 +76,18 @@ def test_kept_arrays_lie_beside_the_log():
     log = told(settings(workers=2, budget=4))
     names = {blob.name for blob in log.of(Blob)}
     assert names == {
-        f"kept/{n}" for n in ("first", "token", "place", "own", "tokens", "at", "logits")
+        f"kept/{n}"
+        for n in (
+            "first",
+            "token",
+            "place",
+            "own",
+            "tokens",
+            "at",
+            "logits",
+            "block",
+            "index",
+            "blocks",
+        )
     }
     assert log.blobs["kept/logits"].shape == (len(log.blobs["kept/tokens"]), 97)

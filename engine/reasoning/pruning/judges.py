@@ -1,23 +1,174 @@
-"""A judge that is a small language model: it reads two traces side by side and says yes or no."""
+"""Judges: from what two traces of one question have written so far, will they agree?
+
+A judge's config is a policy; opened for a run it compares traces and counts what that costs.
+"""
 
 import math
-from collections.abc import Sequence
-from typing import Literal
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from os.path import commonprefix
+from random import Random
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from engine.core.clock import VirtualClock
-from engine.core.config import knob
+from engine.core.config import Policy, knob
 from engine.core.errors import BadInput
 from engine.inference.executors.costs.forward_work import ForwardWork, Shape
-from engine.reasoning.pruning.judge import Answers, Cost, Judge, Judging, Trace
-from engine.reasoning.pruning.judges.shared_prefix import shared
 from engine.reasoning.streams.caches import Feed, Stream, StreamCaches
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.mind import open_mind
 
 SAME, OTHER = "<same>", "<other>"
 PAGE_SIZE = 8
+
+
+class Trace(NamedTuple):
+    """What one thread has written so far."""
+
+    name: str
+    text: str
+
+
+Answers = Callable[[], Mapping[str, str]]  # final answers by thread, found by letting all finish
+
+
+@dataclass(slots=True)
+class Cost:
+    """What judging has taken: comparisons, tokens through the judge's model, flops, bytes."""
+
+    comparisons: int = 0
+    tokens: int = 0
+    flops: float = 0.0
+    bytes: float = 0.0
+
+    def since(self, before: "Cost") -> "Cost":
+        """What has come on top of `before`."""
+        return Cost(
+            self.comparisons - before.comparisons, self.tokens - before.tokens,
+            self.flops - before.flops, self.bytes - before.bytes,
+        )  # fmt: skip
+
+
+class Judging(Protocol):
+    """A judge at work."""
+
+    cost: Cost
+
+    def agree(self, question: str, others: Sequence[Trace], trace: Trace) -> list[float]:
+        """How likely `trace` ends in the same answer as each of `others`, from 0 to 1."""
+
+    def forget(self) -> None:
+        """The question is over: what was kept for it may go."""
+
+
+class Judge(Policy):
+    """Says whether traces will agree. Frozen and stateless."""
+
+    folder = "engine.reasoning.pruning.judges"
+
+    @abstractmethod
+    def open(self, answers: Answers) -> Judging:
+        """The judge at work. Only an oracle may ask for `answers`. Raises BadInput."""
+
+
+class SharedPrefix(Judge):
+    """The share of the shorter trace that both begin with. Costs next to nothing."""
+
+    kind: Literal["shared_prefix"] = "shared_prefix"
+
+    def open(self, answers: Answers) -> Judging:
+        return _Prefix()
+
+
+class _Prefix:
+    def __init__(self) -> None:
+        self.cost = Cost()
+
+    def agree(self, question: str, others: Sequence[Trace], trace: Trace) -> list[float]:
+        self.cost.comparisons += len(others)
+        return [shared(other.text, trace.text) for other in others]
+
+    def forget(self) -> None:
+        pass
+
+
+def shared(one: str, other: str) -> float:
+    """The share of the shorter text that both begin with; 0 where one is empty."""
+    shortest = min(len(one), len(other))
+    return len(commonprefix([one, other])) / shortest if shortest else 0.0
+
+
+class EditDistance(Judge):
+    """One minus the edit distance (Levenshtein, 1966) as a share of the longer trace."""
+
+    kind: Literal["edit_distance"] = "edit_distance"
+
+    def open(self, answers: Answers) -> Judging:
+        return _Edits()
+
+
+class _Edits:
+    def __init__(self) -> None:
+        self.cost = Cost()
+
+    def agree(self, question: str, others: Sequence[Trace], trace: Trace) -> list[float]:
+        self.cost.comparisons += len(others)
+        return [alike(other.text, trace.text) for other in others]
+
+    def forget(self) -> None:
+        pass
+
+
+def alike(one: str, other: str) -> float:
+    """1 for equal texts, 0 for texts that have nothing in common."""
+    longest = max(len(one), len(other))
+    return 1 - distance(one, other) / longest if longest else 1.0
+
+
+def distance(one: str, other: str) -> int:
+    """Letters to be inserted, deleted or replaced to make one text the other."""
+    other_L = np.frombuffer(other.encode("utf-32-le"), np.uint32)
+    places_L1 = np.arange(len(other_L) + 1)
+    row_L1 = places_L1.copy()
+    for number, letter in enumerate(one, 1):
+        # Insertions chain along the row: a running minimum of cost minus place.
+        above = np.minimum(row_L1[1:] + 1, row_L1[:-1] + (other_L != ord(letter)))
+        fresh_L1 = np.concatenate([[number], above])
+        row_L1 = np.minimum.accumulate(fresh_L1 - places_L1) + places_L1
+    return int(row_L1[-1])
+
+
+class Oracle(Judge):
+    """Compares the answers that the traces will give. For checks: knowing them costs everything."""
+
+    kind: Literal["oracle"] = "oracle"
+    lies: float = knob(0.0, "Share of comparisons answered wrongly", low=0.0, high=1.0)
+
+    def open(self, answers: Answers) -> Judging:
+        return _Knowing(answers, self.lies)
+
+
+class _Knowing:
+    def __init__(self, answers: Answers, lies: float) -> None:
+        self.cost, self.lies, self.answers = Cost(), lies, answers()
+
+    def agree(self, question: str, others: Sequence[Trace], trace: Trace) -> list[float]:
+        self.cost.comparisons += len(others)
+        mine = self.answers[trace.name]
+        return [
+            float((self.answers[other.name] == mine) != self._lies(other.name, trace.name))
+            for other in others
+        ]
+
+    def forget(self) -> None:
+        pass
+
+    def _lies(self, one: str, other: str) -> bool:
+        """The same for the same pair, whenever it is asked."""
+        return Random(f"lie {one} {other}").random() < self.lies
 
 
 class Trained(Judge):

@@ -1,1 +1,0 @@
-"""Judges of whether two partial traces will agree, one to a file."""

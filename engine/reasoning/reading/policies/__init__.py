@@ -1,1 +1,0 @@
-"""Ways to think about what is being read, one to a file."""

@@ -1,1 +1,0 @@
-"""Verifiers, one to a file."""

@@ -1,1 +1,0 @@
-"""Layouts: which blocks of the cache a thread sees, and in which order."""

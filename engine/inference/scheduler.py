@@ -33,9 +33,8 @@ class Scheduler:
         """`context`: tokens a sequence may have; `over` hears of every request that has ended."""
         self.config, self.cache = config, cache
         self.queue = Queue(config.ordering, config.patience)
-        sharing, accounts = config.prefix_sharing, config.ordering.moving
-        forgets = config.batching.forgets_tokens
-        self.running = Running(cache, config.max_running, sharing, accounts, forgets)
+        how = config.prefix_sharing, config.ordering.moving, config.batching.forgets_tokens
+        self.running = Running(cache, config.max_running, *how)
         self.rows = self.running.rows
         self.next_use = NextUse(cache)
         parts = self.running, self.queue, self.next_use

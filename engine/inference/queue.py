@@ -1,6 +1,7 @@
 """Waiting queue: requests in the order of the policy; one out of patience goes first."""
 
 import heapq
+from collections.abc import Sequence
 
 from engine.inference.policy import Ordering, View
 from engine.inference.request import Request
@@ -49,6 +50,10 @@ class Queue:
         if request.urgent:
             return (0.0, float(request.number))
         return (1.0, *self.ordering.key(request, view), float(request.number))
+
+    def last(self, requests: Sequence[Request], view: View) -> Request:
+        """Who of these, waiting or not, would go last."""
+        return max(requests, key=lambda request: self.standing(request, view))
 
     def __len__(self) -> int:
         return len(self._waiting)

@@ -203,15 +203,12 @@ class Scheduler:
         short = max(queries) * len(queries) - sum(queries) if queries else 0
         return short + (self.padded if decodes else 0)
 
-    def _worst(self, view: View) -> Request:
-        return max(self.running.requests, key=lambda r: self.queue.standing(r, view))
-
     def _yield(self, view: View, missing: int) -> None:
         """One running request makes room: one that is over already, or the last in the order."""
         if self.padded:
             self.release_padding()
             return
-        worst = self._worst(view)
+        worst = self.queue.last(self.running.requests, view)
         self.preempt(worst, view, f"{counted(missing, 'page')} short")
 
     def preempt(self, request: Request, view: View, why: str) -> None:
@@ -228,7 +225,7 @@ class Scheduler:
             if self.padded:
                 self.release_padding()
                 continue
-            worst = self._worst(view)
+            worst = self.queue.last(self.running.requests, view)
             if not self.config.ordering.outranks(head, worst):
                 return
             self.preempt(worst, view, f"request {head.id} outranks it")

@@ -1,4 +1,4 @@
-"""Scripts that import from one another, resolved into the one ES module that a browser is given.
+"""Bundle: scripts that import from one another, resolved into the one ES module a browser gets.
 
 Each script comes once, after those it imports. They then share a scope, so that a name may be
 declared by one of them alone.

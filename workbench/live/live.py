@@ -24,6 +24,7 @@ from engine.inference.engine import Engine
 from engine.inference.executor import Built
 from engine.inference.intake import validate
 from engine.inference.request import Request, Sampling
+from engine.models.text.renderer import Renderer
 from workbench.live.measure_while_paused import measure_roofs
 
 LONG = 400_000  # events after which a run ends once the engine is idle
@@ -88,6 +89,7 @@ class LiveEngine:
         self._open: set[Ticket] = set()  # handed in, not over
         self._measured = False  # the roofs: the next run's header carries them
         self._lock = threading.Lock()
+        self._renderer: Renderer | None = None  # once a chat has been asked for
 
     def start(self) -> "LiveEngine":
         """Begin; returns at once, the model is read in the engine's thread."""
@@ -109,6 +111,8 @@ class LiveEngine:
         """Stop the engine and end every answer."""
         if self._compiling is not None and self._compiling.poll() is None:
             self._compiling.terminate()
+        if self._renderer is not None:
+            self._renderer.close()
         if self.run is not None:
             self.run.stop()
 
@@ -152,10 +156,10 @@ class LiveEngine:
         tokenizer = self._tokenizer()
         if getattr(tokenizer, "template", None) is None:
             return self.encode("\n".join(message["content"] for message in messages))
-        from engine.models.text.chat import render
-
         extra = {"add_generation_prompt": True, **tokenizer.special_texts}
-        text = render(tokenizer.template, [dict(message) for message in messages], **extra)
+        with self._lock:
+            self._renderer = renderer = self._renderer or Renderer()
+        text = renderer.render(tokenizer.template, [dict(m) for m in messages], **extra)
         return list(tokenizer.encode(text, special=False))
 
     def _tokenizer(self) -> Any:

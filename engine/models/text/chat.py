@@ -6,7 +6,8 @@ loop, call and growing value draws on a budget, so none escapes, hangs or fills 
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
@@ -16,8 +17,8 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
 from engine.core.errors import BadInput
+from engine.core.limits import check, over
 
-LARGEST_TEMPLATE = 1 << 18  # characters; public ones stay under 30,000
 LARGEST_TEXT = 1 << 22  # characters of anything a template makes
 LARGEST_NUMBER = 1 << 64
 STEPS = 200_000  # of one rendering: a loop's round is one, a call is CALL and more for long texts
@@ -30,32 +31,58 @@ FILTERS = (
     "title", "trim", "unique", "upper",
 )  # fmt: skip
 EXPECTED = {"tools": None, "documents": None, "add_generation_prompt": False}
-WIDE_METHODS = {"center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map"}
+WIDE_METHODS = {"center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map",
+                "encode", "translate"}  # fmt: skip
 
 
 class Stopped(TemplateError):
     """A template asked for more than it may have."""
 
 
+class Template:
+    """A template made ready once; each rendering has a budget of its own."""
+
+    def __init__(self, text: str) -> None:
+        """Raises BadInput where the template is too long or broken."""
+        check("chat template", "characters", len(text), "template_bytes")
+        self.sandbox = _Sandbox()
+        with _told():
+            self.made = self.sandbox.from_string(text)
+
+    def render(self, messages: list[dict[str, Any]], **values: Any) -> str:
+        """As `render`, below."""
+        self.sandbox.steps, pieces, length = STEPS, list[str](), 0
+        with _told():
+            for piece in self.made.generate(messages=messages, **EXPECTED | values):
+                pieces.append(piece)
+                length += len(piece)
+                _length(length)
+        return "".join(pieces)
+
+
 def render(template: str, messages: list[dict[str, Any]], **values: Any) -> str:
-    """The prompt for `messages` (each with `role` and `content`).
+    """The prompt for `messages` (each with `role` and `content`), in this process.
 
     `values`: what else the template may see, such as `add_generation_prompt`, `bos_token`, `tools`.
-    Raises BadInput where the template is broken, refuses the messages or asks for too much.
+    Raises BadInput where the template is broken, refuses the messages or asks for too much. Its
+    time and memory are bounded where `engine.models.text.renderer` asks for it.
     """
-    if len(template) > LARGEST_TEMPLATE:
-        raise BadInput(f"chat template: {len(template)} characters; at most {LARGEST_TEMPLATE}")
+    return Template(template).render(messages, **values)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Whatever a template does wrong, as one line."""
     try:
-        made = _Sandbox().from_string(template)
-        values = EXPECTED | values
-        text = ""
-        for piece in made.generate(messages=messages, **values):
-            text = _sized(text + piece)
+        yield
+    except BadInput:
+        raise
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
         raise BadInput(f"chat template: {str(error)[:200] or type(error).__name__}") from None
-    except (RecursionError, AttributeError, MemoryError, AssertionError) as error:
+    except MemoryError:
+        raise over("chat template", "asks for more memory", "template_memory") from None
+    except Exception as error:  # it is a program: there is no fault it cannot raise
         raise BadInput(f"chat template: stopped ({type(error).__name__})") from None
-    return text
 
 
 class _Sandbox(ImmutableSandboxedEnvironment):
@@ -114,6 +141,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """As Jinja has it, without the methods of text that pad without bound."""
         wide = isinstance(obj, str) and attr in WIDE_METHODS
+        wide |= isinstance(obj, int) and attr == "to_bytes"
+        wide |= isinstance(obj, bytes | bytearray)
         return not wide and super().is_safe_attribute(obj, attr, value)
 
     def call(self, context: Context, callee: Any, *args: Any, **named: Any) -> Any:

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-START = "import sys; from workbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
+START = "from workbench.cli.main import command; command()"
 WAIT = 120.0  # seconds a server may take to start on a busy machine
 
 

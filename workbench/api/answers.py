@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.api.requests import Asked
-from workbench.live.live import LiveEngine, Piece
+from workbench.live.live import LiveEngine
+from workbench.live.pieces import Piece
 
 OBJECTS = {
     "completion": ("cmpl", "text_completion", "text_completion"),

@@ -19,6 +19,8 @@ KINDS = {
     401: "authentication_error",
     403: "permission_error",
     413: "invalid_request_error",
+    429: "rate_limit_error",
+    503: "server_error",
 }
 
 

@@ -17,10 +17,13 @@ from workbench.api import answers as answers
 from workbench.api.access import Access
 from workbench.api.gate import KINDS, SWALLOWED, guard
 from workbench.api.requests import Asked, chat, completion, read_json
-from workbench.live.live import LiveEngine, Piece, Ticket
+from workbench.live.live import LiveEngine, Ticket
+from workbench.live.pieces import AWAY, Away, Busy, Piece
 
 BODY = 4 << 20  # bytes of a request's body, at most
 BODY_SECONDS = 60
+SMALL = 16 << 10  # bytes of a body that is read at once; longer ones wait their turn in a thread
+AGAIN = 1  # seconds after which a client may ask again
 
 
 class Handler(RequestHandler):
@@ -37,6 +40,8 @@ class Handler(RequestHandler):
     def write_error(self, status: int, **facts: Any) -> None:
         fault = facts.get("exc_info", (None, None, None))[1]
         line = (fault.log_message or "") if isinstance(fault, HTTPError) else ""
+        if status in (429, 503):
+            self.set_header("Retry-After", str(AGAIN))
         line = line.replace("%%", "%")  # tornado doubles it, for a formatting that is not ours
         self.finish(answers.error(line or self._reason, KINDS.get(status, "error")))
 
@@ -72,6 +77,10 @@ class Generation(Handler):
 
     def prepare(self) -> None:
         self.body, self.received = bytearray(), 0  # what is kept; bytes there were
+        self.tickets: list[Ticket] = []
+        self.gone = False  # whether the client has
+        if self.live.draining:
+            raise HTTPError(503, AWAY)
         self.request.connection.set_max_body_size(SWALLOWED)
         self.request.connection.set_body_timeout(BODY_SECONDS)
         if (length := self._length()) > SWALLOWED:
@@ -92,7 +101,12 @@ class Generation(Handler):
     async def post(self) -> None:
         if self.received > BODY:
             raise _too_large(self.received)
-        asked = self._read()
+        # Work of a request's size is for a thread: whoever else is being answered would wait.
+        prepare = self._prepare
+        small = self.received <= SMALL and self.kind != "chat"
+        asked, prompts = prepare() if small else await asyncio.to_thread(prepare)
+        if self.gone:
+            return
         self.answer = answers.Answer(self.kind, self.live.name, asked)
         pieces: asyncio.Queue[Piece] = asyncio.Queue()
         loop = asyncio.get_running_loop()
@@ -101,16 +115,20 @@ class Generation(Handler):
             loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
         try:
-            self._ask(asked, tell)
+            self._ask(asked, prompts, tell)
         except BadInput as fault:
             self._abort()
-            raise HTTPError(400, str(fault)) from None
+            raise HTTPError(_status(fault), str(fault)) from None
+        self.live.listeners.add(self)
         try:
             await (self._stream(pieces) if asked.stream else self._whole(pieces))
         except StreamClosedError:
             pass  # the client has gone; nobody to answer
         finally:
             self._abort()
+
+    def on_finish(self) -> None:
+        self.live.listeners.discard(self)
 
     def _read(self) -> Asked:
         kind = self.request.headers.get("Content-Type", "").split(";")[0].strip().lower()
@@ -124,25 +142,30 @@ class Generation(Handler):
             raise HTTPError(404, f"model {asked.model[:80]!r}: not served; ask {self.live.name!r}")
         return asked
 
-    def _ask(self, asked: Asked, tell: Callable[[Piece], None]) -> None:
+    def _prepare(self) -> tuple[Asked, list[list[int]]]:
+        """The body read, its prompts as tokens."""
+        asked = self._read()
+        prompts = self.live.prompts
+        try:
+            if self.kind == "chat":
+                return asked, [prompts.chat(asked.messages)]
+            return asked, [prompts.encode(prompt) for prompt in asked.prompts]
+        except BadInput as fault:
+            raise HTTPError(_status(fault), str(fault)) from None
+
+    def _ask(self, asked: Asked, prompts: list[list[int]], tell: Callable[[Piece], None]) -> None:
         """Hand in every prompt, or raise BadInput for the first that cannot be."""
-        self.tickets: list[Ticket] = []
-        for place, prompt in enumerate(self._prompts(asked)):
+        for place, prompt in enumerate(prompts):
             base = place * asked.sampling.n
             ticket = self.live.ask(prompt, asked.sampling, tell, user=asked.user, base=base)
             self.tickets.append(ticket)
-
-    def _prompts(self, asked: Asked) -> list[list[int]]:
-        if self.kind == "chat":
-            return [self.live.chat_prompt(asked.messages)]
-        return [self.live.encode(prompt) for prompt in asked.prompts]
 
     async def _whole(self, pieces: asyncio.Queue[Piece]) -> None:
         while not self.answer.over:
             self.answer.take(await pieces.get())
         refused = self.answer.refused
         if refused:
-            raise HTTPError(400, refused)
+            raise HTTPError(503 if refused == self.live.failure else 400, refused)
         self.write(self.answer.whole())
 
     async def _stream(self, pieces: asyncio.Queue[Piece]) -> None:
@@ -152,17 +175,25 @@ class Generation(Handler):
             for chunk in self.answer.chunks(await pieces.get()):
                 self.write(f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n")
             await self.flush()
+        if self.answer.refused:
+            return  # the error was the last event: nobody is to take this for an answer's end
         if self.answer.asked.usage:
             self.write(f"data: {json.dumps(self.answer.usage_chunk())}\n\n")
         self.write("data: [DONE]\n\n")
 
     def on_connection_close(self) -> None:
         super().on_connection_close()
+        self.gone = True
         self._abort()
 
     def _abort(self) -> None:
-        for ticket in getattr(self, "tickets", ()):
+        for ticket in self.tickets:
             self.live.abort(ticket)
+
+
+def _status(fault: BadInput) -> int:
+    """What a refusal is called: the client's fault, the moment's, or ours."""
+    return 429 if isinstance(fault, Busy) else 503 if isinstance(fault, Away) else 400
 
 
 def _too_large(size: int) -> HTTPError:

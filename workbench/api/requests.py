@@ -14,6 +14,9 @@ from engine.inference.request import Sampling, sampling
 PROMPTS = 64  # prompts in one request, at most
 MESSAGES = 1024
 CHARACTERS = 1 << 20  # of all prompts or messages together
+STOPS = 16  # texts that end an answer
+STOP = 256  # characters of one
+BIASES = 1024  # tokens of a logit bias
 SAME = (
     "temperature",
     "top_p",
@@ -48,7 +51,8 @@ def read_json(body: bytes) -> dict[str, Any]:
     """The body as a JSON object. Raises BadInput."""
     try:
         found = json.loads(body.decode("utf-8"))
-        json.dumps(found, ensure_ascii=False).encode("utf-8")  # half a surrogate pair is no text
+        if b"\\u" in body:  # half a surrogate pair is no text
+            json.dumps(found, ensure_ascii=False).encode("utf-8")
     except (UnicodeDecodeError, ValueError, RecursionError):
         raise BadInput("body: not JSON") from None
     if not isinstance(found, dict):
@@ -113,11 +117,12 @@ def _sampling(fields: dict[str, Any], longest: Any, tops: Any) -> Sampling:
     made = {name: fields[name] for name in SAME if fields.get(name) is not None}
     made.setdefault("temperature", 1.0)
     stop = fields.get("stop") or ()
-    if "" in ([stop] if isinstance(stop, str) else stop if isinstance(stop, list) else []):
-        raise BadInput("stop: an empty text would end every answer; leave it out")
+    _check_stops([stop] if isinstance(stop, str) else stop if isinstance(stop, list) else [])
     bias = fields.get("logit_bias") or {}
     if not isinstance(bias, dict) or not all(map(_bias, bias.items())):
         raise BadInput("logit_bias: give an object of token number to bias")
+    if len(bias) > BIASES:
+        raise BadInput(f"logit_bias: {len(bias)} tokens; at most {BIASES}")
     return sampling(
         **made,
         max_tokens=16 if longest is None else longest,
@@ -125,6 +130,16 @@ def _sampling(fields: dict[str, Any], longest: Any, tops: Any) -> Sampling:
         stop=(stop,) if isinstance(stop, str) else stop,
         logit_bias=[(int(token), value) for token, value in bias.items()],
     )
+
+
+def _check_stops(stops: list[Any]) -> None:
+    """Every token of an answer is compared with all of them."""
+    if "" in stops:
+        raise BadInput("stop: an empty text would end every answer; leave it out")
+    if len(stops) > STOPS:
+        raise BadInput(f"stop: {len(stops)} texts; at most {STOPS}")
+    if any(isinstance(stop, str) and len(stop) > STOP for stop in stops):
+        raise BadInput(f"stop: a text of over {STOP} characters; shorten it")
 
 
 def _bias(pair: tuple[str, Any]) -> bool:

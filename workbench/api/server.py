@@ -9,6 +9,7 @@ from tornado.httpserver import HTTPServer
 
 from engine.core.errors import BadInput
 from workbench.api.access import EVERYWHERE, LOOPBACK, Access, host_header
+from workbench.api.drain import GRACE, Stopping, on_signals
 from workbench.api.handlers import BODY, application
 from workbench.live.live import LiveEngine
 
@@ -58,9 +59,14 @@ def free_port() -> int:
 
 
 def serve_api(
-    live: LiveEngine, access: Access, host: str, port: int, ready: Callable[[], None]
+    live: LiveEngine,
+    access: Access,
+    host: str,
+    port: int,
+    ready: Callable[[], None],
+    grace: float = GRACE,
 ) -> None:
-    """Serve the API until interrupted."""
+    """Serve the API until told to stop; open answers have `grace` seconds to finish."""
 
     async def serve() -> None:
         server = HTTPServer(
@@ -70,11 +76,15 @@ def serve_api(
             body_timeout=60,
             idle_connection_timeout=120,
         )
+        stopping = Stopping()
+        on_signals(asyncio.get_running_loop(), stopping.told)
         server.listen(port, host)
         ready()
         try:
-            await asyncio.Event().wait()
+            await stopping.asked.wait()
         finally:
+            await stopping.drain(live, grace)
             server.stop()
+            await server.close_all_connections()
 
     asyncio.run(serve())

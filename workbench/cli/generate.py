@@ -29,7 +29,8 @@ def run(args: argparse.Namespace) -> int:
     from engine.core.file import save
     from engine.inference.config import InferenceConfig
     from engine.inference.request import sampling
-    from workbench.live.live import LiveEngine, Piece
+    from workbench.live.live import LiveEngine
+    from workbench.live.pieces import Piece
 
     names = ("max_tokens", "temperature", "top_p", "seed", "stop")
     wish = sampling(**{name: getattr(args, name) for name in names})
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     pieces: queue.SimpleQueue[Piece] = queue.SimpleQueue()
     live = LiveEngine(update(InferenceConfig(), {"model": args.model})).start().wait()
     try:
-        live.ask(live.encode(args.prompt), wish, pieces.put)
+        live.ask(live.prompts.encode(args.prompt), wish, pieces.put)
         found = [pieces.get()]
         while not found[-1].reason:
             if not args.json:

@@ -6,9 +6,12 @@ command, found by file name. Exit codes: 0 all well, 1 a claim does not hold, 2 
 
 import argparse
 import importlib
+import multiprocessing
 import os
 import pkgutil
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -106,6 +109,21 @@ def main(argv: list[str] | None = None) -> int:
         # Whoever read our output has gone (`| head`); leave stdout in a state Python can close.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def command() -> NoReturn:
+    """The `workbench` command itself: `main`, and out, whatever still works in the background."""
+    code = main()
+    if any(thread.daemon and thread.name.startswith("run ") for thread in threading.enumerate()):
+        # It was told to stop and is within something long, such as an import: Python would wait
+        # for it, or take modules away from under it.
+        for child in multiprocessing.active_children():
+            child.kill()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _complain(line: str) -> int:

@@ -9,9 +9,10 @@ from workbench.cli.output import say
 PATIENCE = 2.0  # seconds of silence before anything is said
 EVERY = 5.0  # seconds between lines where there is no terminal to rewrite one on
 LOOK = 0.1
+STOPPING = 0.5  # seconds that a stopped run has to come to its next step; the command ends then
 
 
-def follow(run: Run, patience: float = 5.0) -> Run:
+def follow(run: Run, patience: float = STOPPING) -> Run:
     """Wait for `run` and say how far it is; raises what its driver raised. Ctrl-C stops it, which
     may take it `patience` seconds."""
     assert run.live is not None and run.thread is not None

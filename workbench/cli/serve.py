@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from functools import partial
 
 from workbench.cli.app import TOKEN, serve_app, until_stopped
 from workbench.cli.output import say
@@ -24,6 +25,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-host", action="append", default=[], metavar="NAME:PORT",
         help="a further Host header that clients may send",
+    )  # fmt: skip
+    parser.add_argument(
+        "--grace", type=float, default=10.0, metavar="SECONDS",
+        help="that open answers have to finish once it is told to stop (default 10)",
     )  # fmt: skip
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
     parser.add_argument(
@@ -53,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
             return serve_app(args.port, not args.no_browser, live=live, rules=rules)
         address = f"http://{args.host}:{args.port}/v1"
         with until_stopped():
-            serve_api(live, rules, args.host, args.port, lambda: say(_ready(address, live.name)))
+            ready = partial(say, _ready(address, live.name))
+            serve_api(live, rules, args.host, args.port, ready, args.grace)
     finally:
         live.close()
     return 0

@@ -9,8 +9,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -24,32 +23,14 @@ from engine.inference.engine import Engine
 from engine.inference.executor import Built
 from engine.inference.intake import validate
 from engine.inference.request import Request, Sampling
-from engine.models.text.renderer import Renderer
 from workbench.live.measure_while_paused import measure_roofs
+from workbench.live.pieces import AWAY, Away, Busy, Piece, Tell
+from workbench.live.prompts import Prompts
 
 LONG = 400_000  # events after which a run ends once the engine is idle
 WAITING = 512  # requests that may be open at once
 HEADER = ("layers", "heads", "model", "device", "bytes_per_page")
 IDLE = 0.02  # seconds between looks while there is nothing to do
-TokenFacts = tuple[str, float, list[tuple[str, float]]]  # text, log-probability, likeliest
-
-
-@dataclass(frozen=True)
-class Piece:
-    """News of one answer. `reason` ends it: stop, length, abort or error; `refused` says why not.
-
-    `index`: which answer of the asking; `token` is None in the piece that only ends it.
-    """
-
-    index: int
-    text: str = ""
-    token: TokenFacts | None = None
-    reason: str = ""
-    refused: str = ""
-    prompt_tokens: int = 0
-
-
-Tell = Callable[[Piece], None]
 
 
 class Ticket:
@@ -89,7 +70,9 @@ class LiveEngine:
         self._open: set[Ticket] = set()  # handed in, not over
         self._measured = False  # the roofs: the next run's header carries them
         self._lock = threading.Lock()
-        self._renderer: Renderer | None = None  # once a chat has been asked for
+        self._prompts: Prompts | None = None
+        self.listeners: set[Any] = set()  # whoever is sending an answer on
+        self.draining = False  # nothing more is taken in
 
     def start(self) -> "LiveEngine":
         """Begin; returns at once, the model is read in the engine's thread."""
@@ -111,8 +94,9 @@ class LiveEngine:
         """Stop the engine and end every answer."""
         if self._compiling is not None and self._compiling.poll() is None:
             self._compiling.terminate()
-        if self._renderer is not None:
-            self._renderer.close()
+        self.drain()
+        if self._prompts is not None:
+            self._prompts.close()
         if self.run is not None:
             self.run.stop()
 
@@ -125,15 +109,18 @@ class LiveEngine:
         user: str = "",
         base: int = 0,
     ) -> Ticket:
-        """Hand in one prompt; `tell` is called from the engine's thread. Raises BadInput."""
-        if self.failure:
-            raise BadInput(self.failure)
+        """Hand in one prompt; `tell` is called from the engine's thread.
+
+        Raises BadInput; Busy where too many are open, Away where none will be taken any more.
+        """
+        if self.failure or self.draining:
+            raise Away(self.failure or AWAY)
         ticket = Ticket(self, np.asarray(prompt, np.int32), sampling, user, tell, base)
         if self.built is not None:  # so that the asker hears at once what it would say later
             validate(ticket.request, self.built.executor.facts)
         with self._lock:
             if len(self._open) + len(self._waiting) >= WAITING:
-                raise BadInput(f"engine: {WAITING} requests are open already; try again later")
+                raise Busy(f"engine: {WAITING} requests are open already; try again later")
             self._waiting.append(ticket)
         return ticket
 
@@ -142,31 +129,25 @@ class LiveEngine:
         if ticket.left:
             self._aborts.append(ticket)
 
-    def encode(self, prompt: str | Sequence[int]) -> list[int]:
-        """A prompt's token numbers. Raises BadInput where the model has no tokenizer."""
-        if not isinstance(prompt, str):
-            return list(prompt)
-        return list(self._tokenizer().encode(prompt))
-
-    def decode(self, tokens: Sequence[int]) -> str:
-        return self._tokenizer().decode(list(tokens))
-
-    def chat_prompt(self, messages: Sequence[dict[str, str]]) -> list[int]:
-        """Messages as the model's template has them; one below the other where it has none."""
-        tokenizer = self._tokenizer()
-        if getattr(tokenizer, "template", None) is None:
-            return self.encode("\n".join(message["content"] for message in messages))
-        extra = {"add_generation_prompt": True, **tokenizer.special_texts}
-        with self._lock:
-            self._renderer = renderer = self._renderer or Renderer()
-        text = renderer.render(tokenizer.template, [dict(m) for m in messages], **extra)
-        return list(tokenizer.encode(text, special=False))
-
-    def _tokenizer(self) -> Any:
+    @property
+    def prompts(self) -> Prompts:
+        """What encodes prompts, once the model is ready."""
         self.wait()
-        if self.built is None or self.built.tokenizer is None:
-            raise BadInput(f"model {self.name}: no tokenizer; give token numbers")
-        return self.built.tokenizer
+        assert self.built is not None
+        tokenizer = self.built.tokenizer
+        with self._lock:
+            if self._prompts is None or self._prompts.tokenizer is not tokenizer:
+                self._prompts = Prompts(self.name, tokenizer, self.built.executor.facts.context)
+            return self._prompts
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer is not over, or not yet sent to who asked for it."""
+        return bool(self._open or self._waiting or self.listeners)
+
+    def drain(self) -> None:
+        """Take nothing more in; what is open goes on."""
+        self.draining = True
 
     def _drive(self, config: Any, live: Live) -> None:
         """The driver: build once, then step until stopped or until the run has grown long."""
@@ -266,9 +247,13 @@ class LiveEngine:
         """The engine's news of one token, passed on."""
         tops = []
         if request.sampling.logprobs and request.tops:
-            tops = [(self.decode([top]), logprob) for top, logprob in request.tops[-1]]
-        named = self.decode([token]) if request.sampling.logprobs else text
+            tops = [(self._text([top]), logprob) for top, logprob in request.tops[-1]]
+        named = self._text([token]) if request.sampling.logprobs else text
         self._tell(ticket, request, text=text, token=(named, value, tops))
+
+    def _text(self, tokens: list[int]) -> str:
+        assert self.built is not None
+        return "" if self.built.tokenizer is None else str(self.built.tokenizer.decode(tokens))
 
     def ended(self, ticket: Ticket, request: Request) -> None:
         """The engine's news of an end, passed on."""
@@ -295,7 +280,7 @@ class LiveEngine:
     def _fail(self, fault: BaseException) -> None:
         """Nothing more will come: say so to whoever waits."""
         words = str(fault) if isinstance(fault, BadInput) else f"{type(fault).__name__}: {fault}"
-        self.failure = "the engine has been closed" if isinstance(fault, Stopped) else words
+        self.failure = AWAY if isinstance(fault, Stopped) else words
         self._ready.set()
         with self._lock:
             left = [*self._open, *self._waiting]

@@ -1,5 +1,6 @@
 """The web app: one server on loopback, a page for each place, one live engine under them all."""
 
+import asyncio
 import gc
 import logging
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from tornado.websocket import WebSocketClosedError
 from engine.core.errors import BadInput
 from engine.inference.config import InferenceConfig
 from workbench.api.access import Access, access
+from workbench.api.drain import Stopping, on_signals
 from workbench.api.gate import guard
 from workbench.api.handlers import handlers
 from workbench.api.server import HOST, address_of
@@ -98,10 +100,20 @@ def serve(
         server.start()
         # What is imported by now stays: walks over it for garbage held pages up for 0.2 s each.
         gc.freeze()
+        server.io_loop.add_callback(_until_stopped, server, live)
         server.io_loop.start()
     finally:
         live.close()
         server.stop()
+
+
+async def _until_stopped(server: Any, live: LiveEngine) -> None:
+    """Stop the loop once a signal asks for it and the API's open answers have had their time."""
+    stopping = Stopping()
+    on_signals(asyncio.get_running_loop(), stopping.told)
+    await stopping.asked.wait()
+    await stopping.drain(live)
+    server.io_loop.stop()
 
 
 def live_config(model: str) -> InferenceConfig:

@@ -4,7 +4,8 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from engine.inference.request import Sampling
-from workbench.live.live import LiveEngine, Piece, Ticket
+from workbench.live.live import LiveEngine, Ticket
+from workbench.live.pieces import Piece
 
 KEEP = 60  # answers remembered
 
@@ -50,7 +51,7 @@ class Conversations:
             talk.reason, talk.refused = piece.reason, piece.refused
             self.version += 1
 
-        ticket = self.live.ask(self.live.encode(prompt), sampling, tell, user="page")
+        ticket = self.live.ask(self.live.prompts.encode(prompt), sampling, tell, user="page")
         for talk in made:
             talk.ticket = ticket
             self.all.append(talk)

@@ -1,6 +1,7 @@
 """Text to token ids and back, from a folder's `tokenizer.json`; streams keep characters whole."""
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,11 @@ class Tokenizer:
     def vocab(self) -> int:
         """Token ids there are, added ones included."""
         return self.rules.get_vocab_size(with_added_tokens=True)
+
+    @cached_property
+    def longest(self) -> int:
+        """Characters (or bytes, where tokens are of bytes) of the longest token."""
+        return max(map(len, self.rules.get_vocab(with_added_tokens=True)), default=1)
 
     def encode(self, text: str, special: bool = True) -> list[int]:
         """Token ids; `special` adds what the folder says belongs around a text (such as bos)."""

@@ -82,7 +82,7 @@ def test_foreign_files_are_refused_by_name(tmp_path):
         load(other)
     with pytest.raises(BadInput, match="no such file"):
         load(tmp_path / "none.run")
-    with pytest.raises(BadInput, match="not a whole run"):
+    with pytest.raises(BadInput, match="not a plain file"):
         load(tmp_path)
 
 

@@ -107,7 +107,9 @@ def test_a_chat_is_answered(port):
 
 def test_a_stream_says_once_why_it_was_refused(port):
     wish = {**TEXT, "n": 200, "stream": True}
-    [found] = chunks(ask(port, "/v1/completions", wish)[1])
+    text = ask(port, "/v1/completions", wish)[1]
+    assert "[DONE]" not in text
+    found = json.loads(text.strip().removeprefix("data: "))
     assert "200 samples" in found["error"]["message"]
 
 

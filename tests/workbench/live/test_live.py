@@ -24,7 +24,7 @@ def live():
 def answers(live, prompt, **wish):
     """Ask and wait: text and reason of each answer."""
     pieces = queue.SimpleQueue()
-    live.ask(live.encode(prompt), sampling(**wish), pieces.put)
+    live.ask(live.prompts.encode(prompt), sampling(**wish), pieces.put)
     texts, reasons = {}, {}
     while len(reasons) < wish.get("n", 1):
         piece = pieces.get(timeout=10)
@@ -72,7 +72,7 @@ def test_more_samples_than_can_run_are_refused_each(live):
 def test_an_abort_ends_the_answer():
     live = toy_live(seconds=0.02)
     pieces = queue.SimpleQueue()
-    ticket = live.ask(live.encode("abc"), sampling(max_tokens=200), pieces.put)
+    ticket = live.ask(live.prompts.encode("abc"), sampling(max_tokens=200), pieces.put)
     pieces.get(timeout=10)
     live.abort(ticket)
     piece = pieces.get(timeout=10)
@@ -87,7 +87,7 @@ def test_an_abort_ends_the_answer():
 def test_closing_ends_every_answer():
     live = toy_live(seconds=0.02)
     pieces = queue.SimpleQueue()
-    live.ask(live.encode("abc"), sampling(max_tokens=200, n=2), pieces.put)
+    live.ask(live.prompts.encode("abc"), sampling(max_tokens=200, n=2), pieces.put)
     pieces.get(timeout=10)
     live.close()
     reasons = set()

@@ -1,0 +1,64 @@
+"""What clients write, as token numbers: lengths weighed first, chat templates rendered aside."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from engine.core.errors import BadInput
+from engine.models.text.renderer import Renderer
+
+LONGEST = 1024  # characters of a token, where a tokenizer does not say
+
+
+class Prompts:
+    """Encodes for a model called `name` that takes `context` tokens; from any thread.
+
+    `tokenizer` is None for a model without one. Close it when done.
+    """
+
+    def __init__(self, name: str, tokenizer: Any, context: int) -> None:
+        self.name, self.tokenizer, self.context = name, tokenizer, context
+        self._lock = threading.Lock()
+        self._renderer: Renderer | None = None  # once a chat has been asked for
+
+    def encode(self, prompt: str | Sequence[int]) -> list[int]:
+        """A prompt's token numbers. Raises BadInput for one too long, or without a tokenizer."""
+        if not isinstance(prompt, str):
+            return list(prompt)
+        self._check(len(prompt))
+        return list(self._rules().encode(prompt))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        return str(self._rules().decode(list(tokens)))
+
+    def chat(self, messages: Sequence[dict[str, str]]) -> list[int]:
+        """Messages as the model's template has them; one below the other where it has none."""
+        rules = self._rules()
+        if getattr(rules, "template", None) is None:
+            return self.encode("\n".join(message["content"] for message in messages))
+        self._check(sum(len(message["content"]) for message in messages))
+        with self._lock:
+            self._renderer = renderer = self._renderer or Renderer()
+        extra = {"add_generation_prompt": True, **rules.special_texts}
+        text = renderer.render(rules.template, [dict(message) for message in messages], **extra)
+        self._check(len(text))
+        return list(rules.encode(text, special=False))
+
+    def _check(self, characters: int) -> None:
+        """Refuse what cannot fit even if every token were the longest there is."""
+        most = self.context * getattr(self.tokenizer, "longest", LONGEST)
+        if characters > most:
+            raise BadInput(
+                f"prompt: {characters} characters; the model's {self.context} tokens hold at most "
+                f"{most}; shorten it"
+            )
+
+    def _rules(self) -> Any:
+        if self.tokenizer is None:
+            raise BadInput(f"model {self.name}: no tokenizer; give token numbers")
+        return self.tokenizer
+
+    def close(self) -> None:
+        """End what renders templates."""
+        if self._renderer is not None:
+            self._renderer.close()

@@ -35,12 +35,12 @@ def mesh_of(text: str) -> dict[str, str]:
 def full_name(knob: str) -> str:
     """The path of a setting of a training that may be written without where it belongs."""
     from engine.training.loop.settings import Training
-    from engine.training.parallel.dealing import Dealing
+    from engine.training.parallel.sharding_config import ShardingConfig
 
     first = knob.partition(".")[0]
     if first in Training.model_fields:
         return f"training.{knob}"
-    return f"parallel.{knob}" if first in Dealing.model_fields else knob
+    return f"parallel.{knob}" if first in ShardingConfig.model_fields else knob
 
 
 def check_data(data: str, model: str) -> None:

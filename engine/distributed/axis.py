@@ -21,6 +21,7 @@ from engine.distributed.merge import moved
 from engine.distributed.pieces import in_pieces
 from engine.distributed.program import Compute, Program, Receive, Send, Wait, run
 from engine.distributed.rank import Rank
+from engine.hardware.collectives import all_reduce_bytes
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ class Reducing:
         axis, waited = self.axis, self.axis.rank.now()
         axis.attempt("all_reduce", self.task, self.work.wait)
         axis.ended("all_reduce", waited, 0.0, self.task)
-        axis.carried(-1, 2 * self.size * (axis.size - 1) / axis.size, self.start, self.task)
+        axis.carried(-1, all_reduce_bytes(axis.size, self.size), self.start, self.task)
 
 
 class Axis:
@@ -60,8 +61,8 @@ class Axis:
             return x
         found, start = x.detach().clone().contiguous(), self.rank.now()
         self.attempt("all_reduce", task, lambda: self._reduce(found, largest).wait())
-        self.ended("all_reduce", start, self._ring(2 * found.nbytes), task)
-        self.carried(-1, self._ring(2 * found.nbytes), start, task)
+        self.ended("all_reduce", start, all_reduce_bytes(self.size, found.nbytes), task)
+        self.carried(-1, all_reduce_bytes(self.size, found.nbytes), start, task)
         return found
 
     def start_all_reduce(self, flat: Tensor, task: str = "") -> Reducing:

@@ -9,6 +9,11 @@ import math
 from engine.hardware.link import Link
 
 
+def all_reduce_bytes(ranks: int, size: float) -> float:
+    """What each rank sends at least, where all hold `size` bytes: what a ring does with."""
+    return 2 * (ranks - 1) / ranks * size
+
+
 def send(link: Link, size: float) -> float:
     """One message from one rank to another."""
     return link.seconds(size)
@@ -74,7 +79,7 @@ def all_to_all(link: Link, ranks: int, size: float) -> float:
 
 def bus_bandwidth(ranks: int, size: float, seconds: float) -> float:
     """Bytes per second per link that an all-reduce of that time shows, as nccl-tests counts it."""
-    return 2 * (ranks - 1) / ranks * size / seconds
+    return all_reduce_bytes(ranks, size) / seconds
 
 
 def _pieces(link: Link, ranks: int, size: float) -> float:

@@ -27,7 +27,7 @@ from engine.recipes.recipe import Shape
 from engine.tasks.task import Split
 from engine.training.data.packing import Example
 from engine.training.loop.checkpoint import remove_checkpoint
-from engine.training.loop.descend import Emit
+from engine.training.loop.training_loop import Emit
 from engine.training.losses.examples import Source, cross_entropy, example_loss, train_examples
 
 FOLDER = "engine.recipes.from_examples"

@@ -22,7 +22,7 @@ from engine.training.data.corpus import gather, standard_library
 from engine.training.data.tokenizer import train_tokenizer
 from engine.training.data.windows import token_stream
 from engine.training.loop.checkpoint import remove_checkpoint
-from engine.training.loop.descend import Emit
+from engine.training.loop.training_loop import Emit
 from engine.training.losses.language import Training, fresh_weights, train
 
 DRAFT = Recipe(

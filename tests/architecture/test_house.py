@@ -12,14 +12,11 @@ MOST = 25  # modules in a folder
 ALIKE = 3  # modules of a folder that begin alike, from which on they are a package
 
 # Folders of more than MOST modules, with how many they may hold.
-CROWDED = {
-    "engine/training/parallel": 26,
-}
+CROWDED = {}
 # Modules of one folder that share the word before `_`, with how many.
 FAMILIES = {
     "engine/recipes/countdown_": 4,
     "engine/tasks/countdown_": 4,
-    "engine/training/plan/schedules/zb_": 3,
 }
 END_SAYS_WHERE = "engine/kernels/"  # `tiles_cpu`, `tiles_triton`: what they share is the algorithm
 

@@ -4,7 +4,6 @@ FlashAttention-2's split (arXiv 2307.08691): an item is a block of rows of one h
 where FlashAttention's was a whole head.
 """
 
-import heapq
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -45,17 +44,6 @@ def blocks(lengths: Sequence[int], heads: int, block: int, last_first: bool = Fa
     ]
     found.sort(key=lambda task: -task[2] if last_first else 0)
     return np.array(found, np.int64).reshape(-1, 3)
-
-
-def deal(costs: Iterable[float], workers: int) -> list[tuple[int, float, float]]:
-    """(worker, start, stop) of each item in order, when the first free worker takes the next, as a
-    GPU hands out thread blocks."""
-    free, dealt = [(0.0, worker) for worker in range(workers)], []
-    for cost in costs:
-        start, worker = heapq.heappop(free)
-        dealt.append((worker, start, start + cost))
-        heapq.heappush(free, (start + cost, worker))
-    return dealt
 
 
 def evenness(shares: Iterable[float], workers: int) -> float:

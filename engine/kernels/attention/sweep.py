@@ -9,7 +9,8 @@ from engine.kernels.attention.policies.heads import Heads
 from engine.kernels.attention.policies.row_blocks import RowBlocks
 from engine.kernels.attention.policy import Split
 from engine.kernels.attention.product_cpu import BLOCK
-from engine.kernels.attention.split import deal, evenness
+from engine.kernels.attention.split import evenness
+from engine.kernels.work_queue import first_free
 
 SWEEP = Plot("work split over heads", "heads", "work / (workers × most of one)", log_x=True)
 HEADS = (1, 2, 4, 8, 16, 32, 64, 128)
@@ -20,8 +21,8 @@ def counted(config: AttentionConfig, split: Split, heads: int, workers: int) -> 
     """Evenness of a split's items, dealt to `workers` in order of their query-key pairs."""
     problem = config.model_copy(update={"kv_heads": heads, "share": 1}).problem()
     got = [0.0] * workers
-    costs = [item.pairs for item in query_items(problem, split)]
-    for worker, start, stop in deal(costs, workers):
+    runs = [[float(item.pairs)] for item in query_items(problem, split)]
+    for worker, start, stop in first_free(runs, workers):
         got[worker] += stop - start
     return evenness(got, workers)
 

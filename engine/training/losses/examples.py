@@ -18,9 +18,9 @@ from engine.core.clock import Clock
 from engine.models.config import ModelConfig
 from engine.models.reference import dense
 from engine.training.data.packing import Example, Packed, packs
-from engine.training.loop.descend import Emit, descend
 from engine.training.loop.precision import products
-from engine.training.loop.whole import Whole
+from engine.training.loop.single_process import SingleProcess
+from engine.training.loop.training_loop import Emit, training_loop
 from engine.training.losses.language import Training, fresh_weights
 from engine.training.losses.view_forward import logits as over_views
 
@@ -82,8 +82,8 @@ def train_examples(
         return found
 
     weights = start or fresh_weights(config, recipe.seed)
-    learner = Whole(weights, recipe, loss, checkpoint)
-    descend(learner, recipe, judge, emit=emit, clock=clock)
+    learner = SingleProcess(weights, recipe, loss, checkpoint)
+    training_loop(learner, recipe, judge, emit=emit, clock=clock)
     return learner.whole()
 
 

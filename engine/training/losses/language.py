@@ -21,10 +21,10 @@ from engine.models.parameters import all_parameters
 from engine.models.reference import dense
 from engine.training.data.windows import windows
 from engine.training.loop.checkpoint import Facts
-from engine.training.loop.descend import Emit, Judge, Poll, descend
 from engine.training.loop.precision import products
 from engine.training.loop.settings import Training
-from engine.training.loop.whole import Whole
+from engine.training.loop.single_process import SingleProcess
+from engine.training.loop.training_loop import Emit, Judge, Poll, training_loop
 from engine.training.losses.evaluate import score
 
 
@@ -55,7 +55,7 @@ def train(
 ) -> dict[str, Tensor]:
     """The trained weights, from `start` or else fresh ones, in this process.
 
-    Checkpoints, events, `origin` and `poll` are as `descend` says.
+    Checkpoints, events, `origin` and `poll` are as `training_loop` says.
     """
     given = ids_of(recipe, training)
 
@@ -66,8 +66,8 @@ def train(
         targets = ids_BT[:, 1:].flatten()
         return F.cross_entropy(logits_BTV.float().flatten(0, 1), targets), targets.numel()
 
-    learner = Whole(start or fresh_weights(config, recipe.seed), recipe, loss, checkpoint)
-    descend(
+    learner = SingleProcess(start or fresh_weights(config, recipe.seed), recipe, loss, checkpoint)
+    training_loop(
         learner, recipe, judge_of(config, recipe, validation), emit=emit, clock=clock,
         origin=origin, poll=poll,
     )  # fmt: skip

@@ -1,10 +1,9 @@
-"""Executor: runs the replicas' programs, and says which clock its events are timed by."""
+"""Executor of a low-communication training: runs the replicas' programs under a clock."""
 
 from abc import abstractmethod
-from typing import ClassVar, Literal
 
-from engine.core.config import Policy
 from engine.core.events import AnyEvent, Level, Span
+from engine.core.executor import Executor
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.distributed.program import Compute
@@ -14,11 +13,10 @@ from engine.training.low_communication.progress import Progress
 LOSSES = {"gradient": "loss", "evaluate": "held_out_loss"}  # what a computation's answer is
 
 
-class Executor(Policy):
+class ReplicaExecutor(Executor):
     """Concrete ones lie one to a file in `executors`."""
 
     folder = "engine.training.low_communication.executors"
-    clock: ClassVar[Literal["wall", "virtual"]] = "wall"
 
     @abstractmethod
     def run(self, job: Job, live: Live, progress: Progress) -> None:

@@ -1,4 +1,4 @@
-"""The mean of all replicas' vectors, packed by a codec, in two rounds of messages.
+"""Mean of all replicas' vectors by a two-phase all-reduce, packed by a codec in both rounds.
 
 Each replica is in charge of a share: all send it their part of that share, and it sends the mean to
 all. With numbers as they are this moves 2 (n - 1) / n of the vector from each replica, as a ring
@@ -17,6 +17,7 @@ from engine.training.low_communication.codec import Codec
 from engine.training.low_communication.replica import Replica
 
 Steps = Generator[Any, Any, None]
+ROUNDS = 2  # messages of a mean that follow one another
 
 
 @dataclass

@@ -49,8 +49,3 @@ class Method(Policy):
     @abstractmethod
     def traffic(self, parameters: int, replicas: int) -> Traffic:
         """What each of `replicas` sends for a model of that size, by the codec's own count."""
-
-
-def all_reduced(size: float, replicas: int) -> tuple[float, int]:
-    """Bytes that each replica sends to average `size` bytes, and its messages in a row."""
-    return 2 * (replicas - 1) / replicas * size, 2

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from engine.core.clock import Clock, VirtualClock, WallClock
 from engine.core.run import Live
 from engine.distributed.merge import lane
 from engine.training.low_communication.config import LowCommunicationConfig
@@ -15,7 +14,7 @@ from engine.training.low_communication.progress import PLOTS, Progress
 
 def run(config: LowCommunicationConfig, live: Live) -> None:
     """Train as `config` says. Raises BadInput where knobs do not fit together."""
-    clock: Clock = VirtualClock() if config.executor.clock == "virtual" else WallClock()
+    clock = config.executor.clock()
     lanes = [lane(rank) for rank in range(config.replicas)]
     live.open(config, clock, plots=[*PLOTS, *DESCRIBED], lanes=lanes)
     described_curves(config.method, live)

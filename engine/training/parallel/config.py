@@ -6,16 +6,16 @@ from torch import Tensor
 
 from engine.core.config import knob
 from engine.core.errors import BadInput
-from engine.training.parallel.dealing import Dealing
 from engine.training.parallel.parallelism import LeftOut
+from engine.training.parallel.sharding_config import ShardingConfig
 from engine.training.parallel.sizes import Sizes
-from engine.training.parallel.zero import Learning
+from engine.training.parallel.zero.zero import Learning
 
 MODEL, MORE = "model", "more"
 MOST = 16  # processes of one run
 
 
-class MeshTrainingConfig(Dealing):
+class MeshTrainingConfig(ShardingConfig):
     """Some steps of training on real ranks, held to one process's."""
 
     batch: int = knob(4, "sequences in a step", low=1, high=4096)

@@ -14,9 +14,9 @@ from engine.training.loop.phases import Phases
 from engine.training.loop.resume import require_same
 from engine.training.loop.settings import BETA1, Training
 from engine.training.parallel.checkpoint import dealt, load_mesh, save_mesh
-from engine.training.parallel.dealing import Dealing
 from engine.training.parallel.mesh_run import Beginning, MeshRun
-from engine.training.parallel.zero import Learning
+from engine.training.parallel.sharding_config import ShardingConfig
+from engine.training.parallel.zero.zero import Learning
 
 
 class OnMesh(Learner):
@@ -24,7 +24,7 @@ class OnMesh(Learner):
     tells this rank's `phases` tells them to whoever watches it."""
 
     def __init__(
-        self, rank: Rank, dealing: Dealing, recipe: Training, model: ModelConfig,
+        self, rank: Rank, dealing: ShardingConfig, recipe: Training, model: ModelConfig,
         weights: Mapping[str, Tensor], ids_of: Callable[[int], Tensor], phases: Phases,
         checkpoint: Path | None = None,
     ) -> None:  # fmt: skip

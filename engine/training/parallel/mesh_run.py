@@ -20,14 +20,14 @@ from engine.models.config import ModelConfig
 from engine.models.parameters import all_parameters, outer_parameters
 from engine.training.context_parallel.problem import dealt as dealt_positions
 from engine.training.loop.precision import at_precision
-from engine.training.parallel.dealing import Dealing
-from engine.training.parallel.holding import held, layers_of
-from engine.training.parallel.model import ShardedStage
+from engine.training.parallel.ownership import layers_of, owned
 from engine.training.parallel.parallelism import LeftOut, Parallelism
 from engine.training.parallel.pipelined import Passes, Tied, tied_ranks
 from engine.training.parallel.pipelined import step as pipelined
-from engine.training.parallel.shards import joined, splits
-from engine.training.parallel.zero import Bytes, Learning, Trained
+from engine.training.parallel.sharding_config import ShardingConfig
+from engine.training.parallel.tensor.model import ShardedStage
+from engine.training.parallel.tensor.shards import joined, splits
+from engine.training.parallel.zero.zero import Bytes, Learning, Trained
 
 T = TypeVar("T")
 KINDS = ("weights", "gradients", "optimiser")
@@ -49,7 +49,7 @@ class MeshRun:
     passes; `enter` is told each phase of a step."""
 
     def __init__(
-        self, rank: Rank, dealing: Dealing, given: Beginning,
+        self, rank: Rank, dealing: ShardingConfig, given: Beginning,
         enter: Callable[[str], None] | None = None,
     ) -> None:  # fmt: skip
         rank.enter("starting")
@@ -137,14 +137,14 @@ class MeshRun:
         if place["data"] or place["context"]:
             return None
         if self.rank.rank:
-            names = held(self.dealing, self.model, self.rank.rank)
+            names = owned(self.dealing, self.model, self.rank.rank)
             transport.send(0, [mine[name] for name in names], "weights")
             return None
         parts: list[dict[str, Tensor]] = [{} for _ in range(shape.tensor)]
         for other in shape.members(0, ("pipeline", "tensor")):
             found = {name: weight.cpu() for name, weight in mine.items()}
             if other:
-                theirs = held(self.dealing, self.model, other)
+                theirs = owned(self.dealing, self.model, other)
                 shapes = [Shape(tuple(each.shape)) for each in theirs.values()]
                 came = transport.take(transport.receive(other, shapes, "weights"))
                 found = {name: each.cpu() for name, each in zip(theirs, came, strict=True)}
@@ -169,7 +169,7 @@ class MeshRun:
         return loss.detach()
 
 
-def own(dealing: Dealing, ids: Tensor, data: int, context: int) -> tuple[Tensor, Tensor]:
+def own(dealing: ShardingConfig, ids: Tensor, data: int, context: int) -> tuple[Tensor, Tensor]:
     """(ids_BT, targets_BT) of a replica's sequences and a context rank's positions."""
     rows = ids.chunk(dealing.mesh.data)[data]
     spans = dealing.spans(ids.shape[1] - 1)[context]

@@ -11,7 +11,7 @@ from engine.core.errors import BadInput
 from engine.distributed.axis import Axis
 from engine.training.context_parallel.algorithm import SequenceAttention
 from engine.training.context_parallel.piece import Piece
-from engine.training.parallel.regions import enter, gathered, leave, scattered
+from engine.training.parallel.tensor.regions import enter, gathered, leave, scattered
 
 LeftOut = Literal["nothing", "activations", "gradients", "tied"]
 

@@ -14,8 +14,8 @@ from engine.distributed.axis import Axis
 from engine.distributed.program import Compute, Program, Step, through
 from engine.distributed.transport import Shape
 from engine.training.loop.precision import at_precision
-from engine.training.parallel.model import ShardedStage
-from engine.training.parallel.zero import Trained
+from engine.training.parallel.tensor.model import ShardedStage
+from engine.training.parallel.zero.zero import Trained
 from engine.training.plan.actions import WHOLE, Plan
 from engine.training.stages.program import Duty, program
 from engine.training.stages.stage import Stage

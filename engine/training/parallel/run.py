@@ -10,17 +10,17 @@ from engine.core.run import Live
 from engine.distributed.launch import launch
 from engine.distributed.merge import lane, merged
 from engine.training.parallel.config import MeshTrainingConfig
-from engine.training.parallel.memory import formula
 from engine.training.parallel.mesh_run import KINDS
+from engine.training.parallel.ownership import state_bytes
+from engine.training.parallel.rank_main import work
 from engine.training.parallel.truth import errors, of_place
-from engine.training.parallel.work import work
 
 ERROR = "error"
 
 
 def run(config: MeshTrainingConfig, live: Live) -> None:
     """Train as `config` says. Raises BadInput, RankLost among them."""
-    clock = WallClock()
+    clock, model = WallClock(), config.model.model()
     ranks = config.mesh.ranks
     live.open(config, clock, lanes=[lane(rank) for rank in range(ranks)])
     live.report("training", 0, 0)
@@ -32,7 +32,7 @@ def run(config: MeshTrainingConfig, live: Live) -> None:
         live.emit(Level(now, name, ERROR, error))
     for rank, record in enumerate(records):
         counted = record.array("0/held")
-        for kind, size, told in zip(KINDS, counted, formula(config, rank), strict=True):
+        for kind, size, told in zip(KINDS, counted, state_bytes(config, model, rank), strict=True):
             live.emit(Level(now, lane(rank), f"{kind} counted", float(size)))
             live.emit(Level(now, lane(rank), f"{kind} by formula", float(told)))
     clock.wait_until(now)

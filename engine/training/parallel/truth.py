@@ -12,9 +12,9 @@ from engine.distributed.record import Record
 from engine.models.parameters import all_parameters
 from engine.models.reference import dense
 from engine.training.parallel.config import MeshTrainingConfig
-from engine.training.parallel.shards import joined, splits
-from engine.training.parallel.work import fresh
-from engine.training.parallel.zero import Learning
+from engine.training.parallel.rank_main import fresh
+from engine.training.parallel.tensor.shards import joined, splits
+from engine.training.parallel.zero.zero import Learning
 
 Found = dict[str, Tensor]
 

@@ -1,4 +1,4 @@
-"""What a pipeline schedule is: from ranks, microbatches and pass times to a plan of passes."""
+"""Pipeline schedule: from ranks, microbatches and pass times to a plan of passes."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Pipe:
 
 
 class PipelineSchedule(Policy):
-    """Orders the passes of every rank; concrete ones lie one to a file in `policies`."""
+    """Orders the passes of every rank; concrete ones lie in `schedules`."""
 
     folder = "engine.training.plan.schedules"
 

@@ -9,8 +9,7 @@ from engine.models.config import ModelConfig
 from engine.models.families import parse
 from engine.training.streamed.method import Method
 from engine.training.streamed.methods.streamed import Streamed
-from engine.training.streamed.objective import Objective
-from engine.training.streamed.objectives.sft import Sft
+from engine.training.streamed.objectives import Objective, Sft
 
 
 class StreamedConfig(Config):

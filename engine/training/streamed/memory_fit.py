@@ -15,7 +15,7 @@ from engine.models.config import ModelConfig
 from engine.training.streamed.config import StreamedConfig
 from engine.training.streamed.method import Method, Phase, untold
 from engine.training.streamed.model import Model
-from engine.training.streamed.objective import Batch, Objective
+from engine.training.streamed.objectives import Batch, Objective
 from engine.training.streamed.problem import clear, shaped
 
 MOST = 1 << 24  # tokens

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from engine.core.config import Policy
 from engine.training.streamed.model import Model
-from engine.training.streamed.objective import Batch, Objective
+from engine.training.streamed.objectives import Batch, Objective
 
 Phase = Callable[[str], AbstractContextManager[None]]  # told what is being done, by name
 

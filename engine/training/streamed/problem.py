@@ -14,7 +14,7 @@ from engine.models.loading.random_weights import RandomWeights
 from engine.models.parameters import all_parameters
 from engine.models.reference import dense
 from engine.training.streamed.model import Model
-from engine.training.streamed.objective import Batch, Objective
+from engine.training.streamed.objectives import Batch, Objective
 
 LOUD = 4.0  # random matrices are scaled up, so that attention and gradients are not all alike
 

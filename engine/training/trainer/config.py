@@ -11,7 +11,7 @@ from engine.models.config import ModelConfig
 from engine.models.loading.find import Found, find
 from engine.training.loop.phases import NAMES
 from engine.training.loop.settings import Training
-from engine.training.parallel.dealing import Dealing
+from engine.training.parallel.sharding_config import ShardingConfig
 
 FRESH_RATE, TRAINED_RATE = 1e-3, 1e-4  # peak learning rates
 LIMIT = 300.0  # seconds
@@ -37,7 +37,7 @@ class TrainerConfig(Config):
     port: int = knob(0, "Where ranks meet on this machine; 0: any free one", low=0, high=65_535)
     ray: str | None = knob(None, "Ranks as actors of the Ray cluster there; empty: a local one")
     fault: str = knob("", "Kill a rank to see what happens: RANK:PHASE:STEP")
-    parallel: Dealing = knob(Dealing(), "How it is dealt to ranks")
+    parallel: ShardingConfig = knob(ShardingConfig(), "How it is dealt to ranks")
     training: Training = knob(Training(), "How it learns")
 
     @property

@@ -24,8 +24,8 @@ from engine.models.loading.find import Found, find
 from engine.models.loading.load import save
 from engine.training.data.token_file import TokenFile, read_tokens
 from engine.training.loop.checkpoint import Facts
-from engine.training.loop.descend import Emit, Poll, descend
 from engine.training.loop.phases import Phases
+from engine.training.loop.training_loop import Emit, Poll, training_loop
 from engine.training.losses.language import fresh_weights, ids_of, judge_of, train
 from engine.training.parallel.checkpoint import finished
 from engine.training.parallel.learner import OnMesh
@@ -141,7 +141,7 @@ def fit_on_mesh(
         rank, config.parallel, recipe, prepared.model, prepared.weights(recipe.seed),
         ids_of(recipe, prepared.training), phases, out / CHECKPOINTS,
     )  # fmt: skip
-    descend(
+    training_loop(
         learner, recipe, judge_of(prepared.model, recipe, prepared.validation),
         emit=emit, clock=clock, origin=prepared.origin(), poll=poll, kind=rank.device.type,
     )  # fmt: skip

@@ -22,8 +22,8 @@ from engine.distributed.launch import launch, place_from
 from engine.distributed.rank import ALONE, Rank
 from engine.distributed.transport import Arriving, Shape
 from engine.training.parallel.config import MeshTrainingConfig
+from engine.training.parallel.rank_main import begun, train, work
 from engine.training.parallel.truth import errors, of_place
-from engine.training.parallel.work import begun, train, work
 from tests.engine.distributed.works import pids
 
 OWN = torch.device("meta")
@@ -190,7 +190,7 @@ def test_a_tensor_that_lies_elsewhere_would_show(
 )
 @pytest.mark.parametrize("name", SETTINGS)
 def test_two_gpus_find_what_one_process_finds(name: str) -> None:
-    config = update(MeshTrainingConfig(), SETTINGS[name])
+    config = update(MeshTrainingConfig(), {"learning.eps": 1e-4, **SETTINGS[name]})
     records = launch(work, 2, [config], limit=300, device="cuda")
     found = errors(config, [of_place(record, 0) for record in records])
     assert 0 < max(found.values()) <= 1e-4

@@ -18,9 +18,10 @@ from engine.kernels.attention.items import key_items, query_items
 from engine.kernels.attention.problem import Problem
 from engine.kernels.attention.reference import hidden
 from engine.kernels.attention.run import KERNELS, MEMORY, run
-from engine.kernels.attention.split import deal, evenness, key_pairs, pairs
+from engine.kernels.attention.split import evenness, key_pairs, pairs
 from engine.kernels.attention.work import flops, tile_bytes
 from engine.kernels.operator import Variant
+from engine.kernels.work_queue import first_free
 
 
 @pytest.mark.parametrize("variant", sorted(set(OPERATOR.variants()) - {"library_cpu"}))
@@ -137,7 +138,7 @@ def test_items_hold_every_block_once_and_all_pairs(split, causal, spread):
 
 
 def test_deal_gives_the_next_item_to_the_first_free_worker():
-    dealt = deal([3.0, 1.0, 1.0, 2.0], 2)
+    dealt = first_free([[3.0], [1.0], [1.0], [2.0]], 2)
     assert dealt == [(0, 0.0, 3.0), (1, 0.0, 1.0), (1, 1.0, 2.0), (1, 2.0, 4.0)]
     assert evenness([3.0, 4.0], 2) == pytest.approx(7 / 8)
     assert evenness([5.0], 4) == pytest.approx(1 / 4)

@@ -7,7 +7,7 @@ from workbench.benches._training import data_parallel
 
 
 def test_data_parallel_and_torch_s_ddp_train_the_same_in_turn(monkeypatch):
-    changes = {"mesh.data": 2, "batch": 2, "tokens": 8, "limit": 300.0}
+    changes = {"mesh.data": 2, "batch": 2, "tokens": 8, "limit": 300.0, "learning.eps": 1e-4}
     case = data_parallel.Case("tiny", 2, update(MeshTrainingConfig(), changes), 4)
     monkeypatch.setattr(data_parallel, "cases", lambda full: [case])
     monkeypatch.setattr(training, "sections", lambda: {"data_parallel": data_parallel})

@@ -9,7 +9,7 @@ from engine.core.config import update
 from engine.core.events import Move
 from engine.core.log import Log
 from engine.core.tags import facts
-from engine.training.low_communication import said
+from engine.training.low_communication import metrics
 from engine.training.low_communication.config import LowCommunicationConfig
 from engine.training.low_communication.methods.one_bit_adam import OneBitAdam
 from workbench.study import Changes, Outcome, RunConfig
@@ -38,8 +38,10 @@ def excess(
     """By how much of itself the held-out loss of `other` is exceeded, for each seed."""
     found, same = [], update(config, other) == config
     for seed in seeds(fast):
-        ours = said.held_out(run(config, run_config, {"seed": seed}))
-        theirs = ours if same else said.held_out(run(config, run_config, {**other, "seed": seed}))
+        ours = metrics.held_out(run(config, run_config, {"seed": seed}))
+        theirs = (
+            ours if same else metrics.held_out(run(config, run_config, {**other, "seed": seed}))
+        )
         found.append(ours / theirs - 1)
     return found
 
@@ -61,8 +63,8 @@ def on_the_wire(
         for where in ("in_process", "ranks")
     )
     every = run(config, run_config, {**LITTLE, "method": "synchronous", "steps": 4})
-    cut = said.sent(every) / 4 * LITTLE["steps"] / said.sent(there)
-    apart = abs(said.held_out(there) - said.held_out(here))
+    cut = metrics.sent(every) / 4 * LITTLE["steps"] / metrics.sent(there)
+    apart = abs(metrics.held_out(there) - metrics.held_out(here))
     same = messages(here) == messages(there)
     return Outcome(
         "the messages of one process and its loss within 1e-6; at most "

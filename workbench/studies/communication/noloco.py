@@ -8,7 +8,7 @@ from engine.core.config import update
 from engine.core.events import Move
 from engine.core.tags import facts
 from engine.hardware.link import Link
-from engine.training.low_communication import said
+from engine.training.low_communication import metrics
 from engine.training.low_communication.config import LowCommunicationConfig
 from engine.training.low_communication.described_curves import described
 from engine.training.low_communication.methods.noloco import NoLoCo
@@ -24,7 +24,7 @@ from workbench.studies.communication._low_communication import (
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 BETTER, APART, FASTER, MANY = 0.008, 0.6, 10.0, 256
-SLOW: Changes = {"executor": "described"}
+SLOW: Changes = {"executor": "modelled"}
 
 
 def no_collective(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -68,8 +68,8 @@ def spread_bounded(config: LowCommunicationConfig, run_config: RunConfig, fast: 
     alone: Changes = {"method": "noloco", "method.group": 1}
     same = update(config, alone) == config
     for seed in range(1 if fast else 5):
-        ours = said.spread(run(config, run_config, {"seed": seed}))
-        apart = ours if same else said.spread(run(config, run_config, {**alone, "seed": seed}))
+        ours = metrics.spread(run(config, run_config, {"seed": seed}))
+        apart = ours if same else metrics.spread(run(config, run_config, {**alone, "seed": seed}))
         shares.append(ours / apart)
     told = ", ".join(f"{share:.2f}" for share in shares)
     return Outcome(
@@ -112,7 +112,7 @@ STUDY = Study(
         ("Nobody meets anybody", {"method.group": 1}),
         ("On a slow network", SLOW),
     ),
-    presets={"described": SLOW, "ranks": {"executor": "ranks", "replicas": 2}},
+    presets={"described": SLOW, "ranks": {"executor": "real", "replicas": 2}},
     claims=(
         Claim(
             id="no-collective",

@@ -6,7 +6,7 @@ from statistics import mean
 from engine.core.config import update
 from engine.core.events import Span
 from engine.core.log import Log
-from engine.training.low_communication import said
+from engine.training.low_communication import metrics
 from engine.training.low_communication.config import LowCommunicationConfig
 from engine.training.low_communication.methods.one_bit_adam import OneBitAdam
 from engine.training.low_communication.run import run as driver
@@ -21,7 +21,7 @@ from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 ADAM: Changes = {"method": "synchronous", "method.codec": "float16"}
 # Gradients take some three times as long as a step: a network where volume is what matters.
 SLOW: Changes = {
-    "executor": "described",
+    "executor": "modelled",
     "executor.bandwidth": 6e5,
     "executor.latency": 0.002,
     "replicas": 3,
@@ -47,7 +47,7 @@ def volume(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) ->
     share = exact / 40
     turned: Changes = {"steps": 40, "learning.rows": 1}
     ours = {**turned, "method.exact": exact} if isinstance(method, OneBitAdam) else turned
-    cut = said.sent(run(config, run_config, {**turned, **ADAM})) / said.sent(
+    cut = metrics.sent(run(config, run_config, {**turned, **ADAM})) / metrics.sent(
         run(config, run_config, ours)
     )
     formula = 1 / (share + (1 - share) / 16)
@@ -105,7 +105,7 @@ STUDY = Study(
         ("No error compensation", {"method.compensate": False}),
         ("On a slow network", SLOW),
     ),
-    presets={"described": SLOW, "ranks": {"executor": "ranks", "replicas": 2}},
+    presets={"described": SLOW, "ranks": {"executor": "real", "replicas": 2}},
     claims=(
         Claim(
             id="same-loss",

@@ -5,7 +5,7 @@ from statistics import mean
 
 from engine.core.config import update
 from engine.core.log import Log
-from engine.training.low_communication import said
+from engine.training.low_communication import metrics
 from engine.training.low_communication.config import LowCommunicationConfig
 from engine.training.low_communication.described_curves import described, needed_bandwidth
 from engine.training.low_communication.methods.streaming_diloco import StreamingDiLoCo
@@ -20,7 +20,7 @@ from workbench.studies.communication._low_communication import (
 )
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
-SLOW: Changes = {"executor": "described", "replicas": 3}
+SLOW: Changes = {"executor": "modelled", "replicas": 3}
 CUT, WORSE, BUSY = 100.0, 0.012, 0.95
 
 
@@ -37,7 +37,7 @@ def peak_bytes(config: LowCommunicationConfig, run_config: RunConfig, fast: bool
 
 def most_sent(log: Log) -> float:
     """Bytes of the busiest step; the last one, which brings in what is under way, left out."""
-    by_step = said.sent_by_step(log)
+    by_step = metrics.sent_by_step(log)
     last = max(step for _, step in by_step)
     return max(size for (_, step), size in by_step.items() if step < last)
 
@@ -46,7 +46,7 @@ def delay_kept(config: LowCommunicationConfig, run_config: RunConfig, fast: bool
     """Gradients between sending a fragment and applying it, or as many as training has left."""
     method = config.method
     asked = method.delay if isinstance(method, StreamingDiLoCo) else 1
-    found = said.delays(run(config, run_config, BRIEF))
+    found = metrics.delays(run(config, run_config, BRIEF))
     kept = sum(delay == min(asked, left) for delay, left in found)
     return Outcome(
         "each fragment applied exactly as many steps after sending as asked, one or more",
@@ -73,8 +73,8 @@ def same_loss(config: LowCommunicationConfig, run_config: RunConfig, fast: bool)
 def hidden(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The same training on a described network: share of a replica's time that is computing."""
     turned = {**BRIEF, **SLOW}
-    ours = said.busy(run(config, run_config, turned))
-    theirs = said.busy(run(config, run_config, {**turned, "method": "diloco"}))
+    ours = metrics.busy(run(config, run_config, turned))
+    theirs = metrics.busy(run(config, run_config, {**turned, "method": "diloco"}))
     return Outcome(
         f"computing at least {BUSY:.0%} of the time, where DiLoCo computes less",
         f"{ours:.1%} against {theirs:.1%}",
@@ -114,7 +114,7 @@ STUDY = Study(
         ("Everything at once, and wait", {**SLOW, "method": "diloco"}),
         ("Beside training, slow network", SLOW),
     ),
-    presets={"described": SLOW, "ranks": {"executor": "ranks", "replicas": 2}},
+    presets={"described": SLOW, "ranks": {"executor": "real", "replicas": 2}},
     claims=(
         Claim(
             id="peak-bytes",

@@ -14,7 +14,7 @@ from engine.core.run import Live
 from engine.core.tags import tag
 from engine.hardware import Device, device, roofs_of
 from engine.kernels.attention.policy import Phase, Workers, lane
-from engine.kernels.attention.split import deal
+from engine.kernels.work_queue import first_free
 
 
 class Modelled(Workers):
@@ -56,7 +56,8 @@ class Modelled(Workers):
 
     def work(self, phase: Phase, clock: Clock, live: Live) -> float:
         begun, pair = clock.now(), self.seconds(phase)
-        dealt = deal((item.pairs * pair for item in phase.items), self.number())
+        runs = ([item.pairs * pair] for item in phase.items)
+        dealt = first_free(runs, self.number())
         spans = []
         for item, (worker, start, stop) in zip(phase.items, dealt, strict=True):
             said = tag(task=item.label, pairs=item.pairs, grade="modelled")

@@ -1,8 +1,5 @@
 """Decode on the modelled processors of a described device, on the virtual clock."""
 
-import heapq
-from collections import deque
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -16,6 +13,7 @@ from engine.hardware.roofs import roofs_of
 from engine.kernels.operator import Arguments
 from engine.kernels.paged_attention.plan import Plan
 from engine.kernels.paged_attention.workers import Shape, Times, Workers
+from engine.kernels.work_queue import first_free
 
 
 class Modelled(Workers):
@@ -91,37 +89,15 @@ class Modelled(Workers):
         """Begin and end of every item, and who did it.
 
         Costs are seconds at an equal share of bandwidth. While some have nothing left to do, the
-        others run faster, up to `reach` times, all of them alike: `done` counts that common pace.
+        others run faster, up to `reach` times, all of them alike.
         """
-        workers, now, done = self.number(), begin, 0.0
-        item_I2, worker_I = np.zeros((len(cost_I), 2)), np.zeros(len(cost_I), np.int64)
-        first = made.first_K1.tolist()
-        pieces = iter([deque(range(a, b)) for a, b in pairwise(first) if a < b])
-        taken: list[deque[int]] = [deque() for _ in range(workers)]
-        busy: list[tuple[float, int, int]] = []
-        for worker in range(workers):
-            self._take(worker, taken, pieces, busy, item_I2, worker_I, cost_I, now, done)
-        while busy:
-            pace = min(self.reach, workers / len(busy))
-            end, worker, item = heapq.heappop(busy)
-            now, done = now + (end - done) / pace, end
-            item_I2[item, 1] = now
-            self._take(worker, taken, pieces, busy, item_I2, worker_I, cost_I, now, done)
-        return item_I2, worker_I
-
-    @staticmethod
-    def _take(
-        worker: int, taken: list[deque[int]],
-        pieces: Iterator[deque[int]], busy: list[tuple[float, int, int]], item_I2: np.ndarray,
-        worker_I: np.ndarray, cost_I: np.ndarray, now: float, done: float,
-    ) -> None:  # fmt: skip
-        """Give a free worker its next item, if there is one."""
-        if not taken[worker]:
-            taken[worker] = next(pieces, deque())
-        if taken[worker]:
-            item = taken[worker].popleft()
-            item_I2[item, 0], worker_I[item] = now, worker
-            heapq.heappush(busy, (done + float(cost_I[item]), worker, item))
+        workers = self.number()
+        runs = [cost_I[a:b].tolist() for a, b in pairwise(made.first_K1.tolist()) if a < b]
+        dealt = first_free(
+            runs, workers, begin=begin, pace=lambda busy: min(self.reach, workers / busy)
+        )
+        item_I2 = np.array([each[1:] for each in dealt]).reshape(-1, 2)
+        return item_I2, np.array([each.worker for each in dealt], np.int64)
 
     def facts(self) -> dict[str, Any]:
         on = device(self.device)

@@ -6,16 +6,16 @@ from typing import Literal
 from engine.core.events import AnyEvent
 from engine.core.run import Live
 from engine.models.threads import torch_threads
-from engine.training.low_communication.executor import Executor
+from engine.training.low_communication.executor import ReplicaExecutor
+from engine.training.low_communication.in_process_runtime import Described, InProcessRuntime
 from engine.training.low_communication.job import Job, Sample, trainee
 from engine.training.low_communication.progress import Progress
 from engine.training.low_communication.text import shipped_text
-from engine.training.low_communication.turns import Described, Turns
 
 Samples = list[list[Sample]]
 
 
-class InProcess(Executor):
+class InProcess(ReplicaExecutor):
     """The mechanism and its bytes are real; the time is that of replicas sharing one processor."""
 
     kind: Literal["in_process"] = "in_process"
@@ -52,7 +52,7 @@ def trained(
         turns.flush(now)
         watch(now, samples)
 
-    turns = Turns([each.program() for each in trainees], emit, computed, described)
+    turns = InProcessRuntime([each.program() for each in trainees], emit, computed, described)
     with torch_threads(1):  # as each real rank has
         turns.run()
     return samples

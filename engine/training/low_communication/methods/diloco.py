@@ -2,13 +2,16 @@
 
 from typing import Literal
 
+import torch
+from torch import Tensor
+
 from engine.core.config import Choice, knob
 from engine.distributed.program import Compute, Program
+from engine.hardware.collectives import all_reduce_bytes
 from engine.training.low_communication.codec import Codec
 from engine.training.low_communication.codecs.float32 import Float32
-from engine.training.low_communication.mean import mean_of_all
-from engine.training.low_communication.method import Method, Traffic, all_reduced
-from engine.training.low_communication.nesterov import Nesterov
+from engine.training.low_communication.mean import ROUNDS, mean_of_all
+from engine.training.low_communication.method import Method, Traffic
 from engine.training.low_communication.replica import Replica
 
 
@@ -25,8 +28,8 @@ class DiLoCo(Method):
         return DiLoCoLoop(self, replica)
 
     def traffic(self, parameters: int, replicas: int) -> Traffic:
-        size, messages = all_reduced(self.codec.bytes(parameters), replicas)
-        return Traffic(size, self.every, 0, messages)
+        size = all_reduce_bytes(replicas, self.codec.bytes(parameters))
+        return Traffic(size, self.every, 0, ROUNDS)
 
 
 class DiLoCoLoop:
@@ -49,3 +52,18 @@ class DiLoCoLoop:
 
     def finish(self) -> Program[None]:
         yield from ()
+
+
+class Nesterov:
+    """State for P parameters (DiLoCo, arXiv 2311.08105, algorithm 1)."""
+
+    def __init__(self, weights_P: Tensor, rate: float, momentum: float) -> None:
+        self.weights_P = weights_P.clone()
+        self.rate, self.momentum = rate, momentum
+        self.velocity_P = torch.zeros_like(weights_P)
+
+    def step(self, outer_gradient_P: Tensor) -> Tensor:
+        """The outer weights after one step; the caller must not write into them."""
+        self.velocity_P.mul_(self.momentum).add_(outer_gradient_P)
+        self.weights_P.sub_(self.rate * (outer_gradient_P + self.momentum * self.velocity_P))
+        return self.weights_P

@@ -4,11 +4,12 @@ from typing import Literal
 
 from engine.core.config import Choice, knob
 from engine.distributed.program import Compute, Program
+from engine.hardware.collectives import all_reduce_bytes
 from engine.training.low_communication.codec import Codec
 from engine.training.low_communication.codecs.float16 import Float16
 from engine.training.low_communication.codecs.one_bit import OneBit
-from engine.training.low_communication.mean import Feedback, feedback, mean_of_all
-from engine.training.low_communication.method import Method, Traffic, all_reduced
+from engine.training.low_communication.mean import ROUNDS, Feedback, feedback, mean_of_all
+from engine.training.low_communication.method import Method, Traffic
 from engine.training.low_communication.replica import Replica
 
 
@@ -31,8 +32,8 @@ class OneBitAdam(Method):
 
     def traffic(self, parameters: int, replicas: int) -> Traffic:
         """After the variance is frozen."""
-        size, messages = all_reduced(self.codec.bytes(parameters), replicas)
-        return Traffic(size, 1, 0, messages)
+        size = all_reduce_bytes(replicas, self.codec.bytes(parameters))
+        return Traffic(size, 1, 0, ROUNDS)
 
 
 class OneBitLoop:

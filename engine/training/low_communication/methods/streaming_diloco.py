@@ -8,11 +8,12 @@ from torch import Tensor
 from engine.core.config import Choice, knob
 from engine.core.errors import BadInput
 from engine.distributed.program import Compute, Program
+from engine.hardware.collectives import all_reduce_bytes
 from engine.training.low_communication.codec import Codec
 from engine.training.low_communication.codecs.four_bit import FourBit
-from engine.training.low_communication.mean import MeanOfAll
-from engine.training.low_communication.method import Method, Traffic, all_reduced
-from engine.training.low_communication.nesterov import Nesterov
+from engine.training.low_communication.mean import ROUNDS, MeanOfAll
+from engine.training.low_communication.method import Method, Traffic
+from engine.training.low_communication.methods.diloco import Nesterov
 from engine.training.low_communication.replica import Replica
 
 
@@ -45,8 +46,8 @@ class StreamingDiLoCo(Method):
 
     def traffic(self, parameters: int, replicas: int) -> Traffic:
         part = self.codec.bytes(-(-parameters // self.fragments))
-        size, messages = all_reduced(part, replicas)
-        return Traffic(size, self.every / self.fragments, self.delay, messages)
+        size = all_reduce_bytes(replicas, part)
+        return Traffic(size, self.every / self.fragments, self.delay, ROUNDS)
 
 
 @dataclass

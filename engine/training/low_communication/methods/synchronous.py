@@ -5,10 +5,11 @@ from typing import Literal
 
 from engine.core.config import Choice, knob
 from engine.distributed.program import Compute, Program
+from engine.hardware.collectives import all_reduce_bytes
 from engine.training.low_communication.codec import Codec
 from engine.training.low_communication.codecs.float32 import Float32
-from engine.training.low_communication.mean import mean_of_all
-from engine.training.low_communication.method import Method, Traffic, all_reduced
+from engine.training.low_communication.mean import ROUNDS, mean_of_all
+from engine.training.low_communication.method import Method, Traffic
 from engine.training.low_communication.replica import Replica
 
 
@@ -22,8 +23,8 @@ class Synchronous(Method):
         return SynchronousLoop(self, replica)
 
     def traffic(self, parameters: int, replicas: int) -> Traffic:
-        size, messages = all_reduced(self.codec.bytes(parameters), replicas)
-        return Traffic(size, 1, 0, messages)
+        size = all_reduce_bytes(replicas, self.codec.bytes(parameters))
+        return Traffic(size, 1, 0, ROUNDS)
 
 
 @dataclass

@@ -7,7 +7,7 @@ from torch.utils.checkpoint import checkpoint
 from engine.core.config import knob
 from engine.training.streamed.method import Method, Phase, untold
 from engine.training.streamed.model import Model
-from engine.training.streamed.objective import Batch, Objective
+from engine.training.streamed.objectives import Batch, Objective
 
 
 class Checkpointing(Method):

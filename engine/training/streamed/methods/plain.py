@@ -5,7 +5,7 @@ from typing import Literal
 from engine.core.config import knob
 from engine.training.streamed.method import Method, Phase, untold
 from engine.training.streamed.model import Model
-from engine.training.streamed.objective import Batch, Objective
+from engine.training.streamed.objectives import Batch, Objective
 
 
 class Plain(Method):

@@ -14,7 +14,7 @@ from torch import Tensor
 from engine.core.config import knob
 from engine.training.streamed.method import Method, Phase, untold
 from engine.training.streamed.model import Model, Turn, met, part, pieces
-from engine.training.streamed.objective import Batch, Objective
+from engine.training.streamed.objectives import Batch, Objective
 
 
 class Streamed(Method):

@@ -8,10 +8,10 @@ from engine.core.config import update
 from engine.core.log import Log
 from engine.core.run import Live, Run
 from engine.training.low_communication.config import LowCommunicationConfig
+from engine.training.low_communication.in_process_runtime import InProcessRuntime
 from engine.training.low_communication.job import trainee
 from engine.training.low_communication.run import run
 from engine.training.low_communication.text import shipped_text
-from engine.training.low_communication.turns import Turns
 
 SMALL = {
     "replicas": 2, "steps": 12, "report": 6, "learning.rows": 1, "learning.context": 32,
@@ -33,7 +33,7 @@ def replicas_of(config: LowCommunicationConfig) -> list:
     text = shipped_text()
     trainees = [trainee(config.job(0), rank, text) for rank in range(config.replicas)]
     live = Live(Log())
-    Turns([each.program() for each in trainees], live.emit, lambda now: None).run()
+    InProcessRuntime([each.program() for each in trainees], live.emit, lambda now: None).run()
     return trainees
 
 

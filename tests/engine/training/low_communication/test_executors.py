@@ -7,7 +7,7 @@ from engine.core.errors import BadInput
 from engine.core.events import Blob, Level, Move
 from engine.core.log import Log
 from engine.distributed.program import Receive, Wait
-from engine.training.low_communication.turns import Turns
+from engine.training.low_communication.in_process_runtime import InProcessRuntime
 from tests.engine.training.low_communication.small import log_of, small
 
 
@@ -25,7 +25,7 @@ def moved(log: Log) -> list[tuple[str, str, float, str]]:
 def test_real_ranks_find_the_losses_and_send_the_bytes_of_one_process():
     """Gradients at every step; the other methods' studies claim it of themselves."""
     config = small(method="synchronous")
-    here, there = log_of(config), log_of(update(config, {"executor": "ranks"}))
+    here, there = log_of(config), log_of(update(config, {"executor": "real"}))
     ours, theirs = losses(here), losses(there)
     assert [one[:2] for one in ours] == [one[:2] for one in theirs]
     for (_, _, a), (_, _, b) in zip(ours, theirs, strict=True):
@@ -35,8 +35,8 @@ def test_real_ranks_find_the_losses_and_send_the_bytes_of_one_process():
 
 def test_a_described_network_changes_times_and_nothing_else():
     config = small(**{"method.every": 4})
-    slow = log_of(update(config, {"executor": "described", "executor.latency": 0.5}))
-    quick = log_of(update(config, {"executor": "described", "executor.latency": 0.0}))
+    slow = log_of(update(config, {"executor": "modelled", "executor.latency": 0.5}))
+    quick = log_of(update(config, {"executor": "modelled", "executor.latency": 0.0}))
     assert losses(slow) == losses(quick) == losses(log_of(config))
     assert slow.duration > quick.duration
     times = [event.time for event in slow]
@@ -74,4 +74,4 @@ def test_replicas_that_wait_for_ever_are_told():
         yield from ()
 
     with pytest.raises(BadInput, match="0 for 1 .a word."):
-        Turns([alone(), silent()], lambda event: None, lambda now: None).run()
+        InProcessRuntime([alone(), silent()], lambda event: None, lambda now: None).run()

@@ -6,7 +6,7 @@ import torch
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Move
-from engine.training.low_communication import said
+from engine.training.low_communication import metrics
 from engine.training.low_communication.described_curves import needed_bandwidth
 from engine.training.low_communication.method import Traffic
 from engine.training.low_communication.methods.noloco import partner
@@ -82,7 +82,7 @@ def test_replicas_count_the_bytes_that_the_log_shows(method):
     log = log_of(config)
     counted = [each.replica.sent for each in replicas_of(config)]
     assert sum(move.bytes for move in log.of(Move)) == sum(counted) > 0
-    assert sum(said.sent_by_step(log).values()) == sum(counted)
+    assert sum(metrics.sent_by_step(log).values()) == sum(counted)
 
 
 def test_less_bandwidth_is_needed_the_more_is_hidden_and_never_less_than_the_bytes():
@@ -105,6 +105,6 @@ def test_a_delay_as_long_as_the_round_is_refused():
 def test_fragments_wait_as_long_as_asked_on_both_clocks(delay):
     config = small(**{"method.every": 6, "method.fragments": 3, "method.delay": delay})
     for executor in ("in_process", "described"):
-        found = said.delays(log_of(update(config, {"executor": executor})))
+        found = metrics.delays(log_of(update(config, {"executor": executor})))
         assert found
         assert all(after == min(delay, left) for after, left in found)

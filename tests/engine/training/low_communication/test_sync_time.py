@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.hardware.collectives import ring_all_reduce, tree_all_reduce
 from engine.hardware.link import Link
 from engine.training.low_communication.sync_time import by_pairs, by_ring, by_tree
 
@@ -10,8 +11,10 @@ LINK = Link(name="a link", bandwidth=1e6, latency=0.01)
 
 def test_without_jitter_they_are_the_textbook_forms():
     assert by_pairs(LINK, 8, 1e5, 0.0, 0) == pytest.approx(0.11)
-    assert by_ring(LINK, 8, 1e5, 0.0, 0) == pytest.approx(2 * 7 * (0.01 + 0.1 / 8))
-    assert by_tree(LINK, 7, 1e5, 0.0, 0) == pytest.approx(4 * 0.11)
+    for ranks in (2, 7, 8, 33):
+        ring, tree = (timed(LINK, ranks, 1e5, 0.0, 0) for timed in (by_ring, by_tree))
+        assert ring == pytest.approx(ring_all_reduce(LINK, ranks, 1e5))
+        assert tree == pytest.approx(tree_all_reduce(LINK, ranks, 1e5))
 
 
 def test_jitter_costs_everybody_and_pairs_do_not_care_how_many_there_are():

@@ -7,8 +7,9 @@ from engine.core.config import update
 from engine.distributed.launch import launch
 from engine.distributed.record import Record
 from engine.training.parallel.config import MeshTrainingConfig
+from engine.training.parallel.rank_main import work
 from engine.training.parallel.truth import errors, of_place
-from engine.training.parallel.work import work
+from engine.training.pipeline.executors.mesh import EXACT_EPS
 
 Changes = Mapping[str, Any]
 EXACT = 1e-5  # float32 against float64, relative to a tensor's largest number
@@ -16,7 +17,8 @@ EXACT = 1e-5  # float32 against float64, relative to a tensor's largest number
 
 def launched(ranks: int, settings: Mapping[str, Changes]) -> "Launched":
     """Every setting trained on the same `ranks` processes."""
-    configs = {name: update(MeshTrainingConfig(), changes) for name, changes in settings.items()}
+    start = update(MeshTrainingConfig(), {"learning.eps": EXACT_EPS})
+    configs = {name: update(start, changes) for name, changes in settings.items()}
     records = launch(work, ranks, list(configs.values()), limit=300)
     return Launched(configs, records)
 

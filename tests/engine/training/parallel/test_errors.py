@@ -11,8 +11,8 @@ from engine.models.families import parse
 from engine.models.parameters import all_parameters
 from engine.training.loop.family import Family
 from engine.training.parallel.config import MeshTrainingConfig
-from engine.training.parallel.shards import cut, joined, splits, supported
 from engine.training.parallel.sizes import Sizes
+from engine.training.parallel.tensor.shards import cut, joined, splits, supported
 
 CASES = {
     "attention heads 6 cannot be dealt evenly to 4 tensor ranks": {

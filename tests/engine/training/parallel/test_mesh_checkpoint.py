@@ -7,7 +7,7 @@ from engine.core.config import kinds, update
 from engine.core.errors import BadInput
 from engine.distributed.launch import launch
 from engine.training.parallel.config import MeshTrainingConfig
-from engine.training.parallel.zero import Zero
+from engine.training.parallel.zero.zero import Zero
 from tests.engine.training.parallel import works
 
 SMALL = {"steps": 4, "model.vocabulary": 50, "batch": 4}

@@ -1,14 +1,16 @@
 """A run on a mesh tells its passes, collectives, memory and errors."""
 
+from engine.core.config import update
 from engine.core.events import Level, Move, Span
 from engine.core.run import Run
 from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.run import ERROR, run
+from engine.training.pipeline.executors.mesh import EXACT_EPS
 from tests.engine.training.parallel.made import EXACT
 
 
 def test_a_run_tells_passes_collectives_memory_and_errors():
-    config = MeshTrainingConfig.model_validate({"mesh": {"tensor": 2}})
+    config = update(MeshTrainingConfig(), {"mesh.tensor": 2, "learning.eps": EXACT_EPS})
     log = Run.execute(run, config).log
     errors = [e.value for e in log.of(Level) if e.name == ERROR]
     assert max(errors) <= EXACT

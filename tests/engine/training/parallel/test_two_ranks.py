@@ -3,8 +3,8 @@
 import pytest
 
 from engine.core.config import kinds
-from engine.training.parallel.memory import formula
-from engine.training.parallel.zero import Zero
+from engine.training.parallel.ownership import state_bytes
+from engine.training.parallel.zero.zero import Zero
 from tests.engine.training.parallel.made import EXACT, launched
 
 ZEROS = {f"zero {kind}": kind for kind in sorted(kinds(Zero))}
@@ -85,12 +85,12 @@ def test_a_sum_left_out_shows(found, name):
 def test_bytes_held_are_those_of_the_formula(found, name):
     config = found.configs[name]
     for record in found.of(name):
-        assert tuple(record.array("held")) == formula(config, record.rank)
+        assert tuple(record.array("held")) == state_bytes(config, config.model.model(), record.rank)
 
 
 def test_each_stage_of_zero_holds_less(found):
-    sums = [sum(formula(found.configs[f"zero {kind}"], 0)) for kind in
-            ("nothing", "optimizer", "gradients")]  # fmt: skip
+    configs = [found.configs[f"zero {kind}"] for kind in ("nothing", "optimizer", "gradients")]
+    sums = [sum(state_bytes(config, config.model.model(), 0)) for config in configs]
     assert sums == sorted(sums, reverse=True)
     assert sums[0] > 1.3 * sums[1] > 1.5 * sums[2]
 

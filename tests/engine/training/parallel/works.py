@@ -11,7 +11,7 @@ from engine.distributed.rank import Rank
 from engine.training.parallel.checkpoint import load_mesh, save_mesh
 from engine.training.parallel.config import MeshTrainingConfig
 from engine.training.parallel.mesh_run import MeshRun
-from engine.training.parallel.work import begun
+from engine.training.parallel.rank_main import begun
 
 
 def resumed(rank: Rank, given: dict[str, Any]) -> None:

@@ -13,11 +13,9 @@ from engine.training.plan.columns import B, F, I, W, columns
 from engine.training.plan.memory import peaks
 from engine.training.plan.schedule import Pipe, PipelineSchedule
 from engine.training.plan.schedules.as_written import AsWritten
-from engine.training.plan.schedules.gpipe import GPipe
+from engine.training.plan.schedules.by_hand import GPipe, ZeroBubbleH1, ZeroBubbleH2
 from engine.training.plan.schedules.interleaved_1f1b import Interleaved
 from engine.training.plan.schedules.one_forward_one_backward import OneForwardOneBackward
-from engine.training.plan.schedules.zb_h1 import ZeroBubbleH1
-from engine.training.plan.schedules.zb_h2 import ZeroBubbleH2
 from engine.training.plan.schedules.zb_v import ZeroBubbleV
 from engine.training.plan.schedules.zero_bubble_search import ZeroBubbleSearch
 from engine.training.plan.times import Costs, timed

@@ -11,7 +11,7 @@ from engine.core.run import Run
 from engine.models.families import FAMILIES
 from engine.models.loading.find import find, public
 from engine.models.reference import dense
-from engine.training.parallel.shards import splits
+from engine.training.parallel.tensor.shards import splits
 from engine.training.shard_rules.config import PUBLIC, ShardRulesConfig
 from engine.training.shard_rules.config import small as small_model
 from engine.training.shard_rules.forward import Sharded

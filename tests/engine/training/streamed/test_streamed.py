@@ -19,9 +19,7 @@ from engine.training.streamed.methods.checkpointing import Checkpointing
 from engine.training.streamed.methods.plain import Plain
 from engine.training.streamed.methods.streamed import Streamed
 from engine.training.streamed.model import Model, pieces
-from engine.training.streamed.objectives.dpo import Dpo
-from engine.training.streamed.objectives.grpo import Grpo
-from engine.training.streamed.objectives.sft import Sft
+from engine.training.streamed.objectives import Dpo, Grpo, Sft
 from engine.training.streamed.run import ALIVE, run
 from tests.engine.models import small
 

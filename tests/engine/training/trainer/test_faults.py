@@ -21,7 +21,7 @@ from engine.core.run import Live, Run
 from engine.distributed.faults import RankLost, hung, read_fault
 from engine.distributed.mesh import MeshShape
 from engine.training.loop.settings import Training
-from engine.training.parallel.dealing import Dealing
+from engine.training.parallel.sharding_config import ShardingConfig
 from engine.training.trainer.config import TrainerConfig
 from engine.training.trainer.run import run
 from tests.engine.distributed.test_launch import alive
@@ -29,7 +29,7 @@ from tests.engine.training.tiny import tiny, trainer
 
 PHASES = ("forward", "backward", "collective", "optimiser", "checkpoint", "checkpoint write")
 STEP = 5  # of 8; a checkpoint is due at its end, and there was one two steps before
-TWO = Dealing(mesh=MeshShape(data=2))
+TWO = ShardingConfig(mesh=MeshShape(data=2))
 REPLICAS = "parallel.mesh.data"
 SHORT = Training(
     steps=8, warmup=1, decay=2, rate=1e-2, tokens=64, context=8, long_context=8, report=1,

@@ -1,4 +1,4 @@
-"""What a log of replicas says: loss, bytes by step, waits; computed from events alone."""
+"""Metrics of a low-communication training, from its log alone: loss, bytes by step, waits."""
 
 from bisect import bisect_right
 from collections import defaultdict

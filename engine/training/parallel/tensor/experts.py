@@ -12,8 +12,8 @@ from torch import Tensor
 
 from engine.models.config import ModelConfig
 from engine.models.layers import route
-from engine.training.parallel.layers import column, inner, with_bias
 from engine.training.parallel.parallelism import Parallelism
+from engine.training.parallel.tensor.layers import column, inner, with_bias
 
 
 def experts(

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from engine.distributed.axis import Axis
 from engine.distributed.torch_group import device_mesh
-from engine.training.parallel.model import ShardedStage
-from engine.training.parallel.zero import (
+from engine.training.parallel.tensor.model import ShardedStage
+from engine.training.parallel.zero.zero import (
     FLOAT,
     MOMENTS,
     Bytes,

@@ -6,18 +6,19 @@ from engine.core.config import knob
 from engine.core.run import Live
 from engine.distributed.program import Compute
 from engine.hardware.link import Link
-from engine.training.low_communication.executor import Executor
+from engine.training.low_communication.executor import ReplicaExecutor
 from engine.training.low_communication.executors.in_process import take_turns
+from engine.training.low_communication.in_process_runtime import Described
 from engine.training.low_communication.job import Job
 from engine.training.low_communication.progress import Progress
-from engine.training.low_communication.turns import Described
 
 
-class DescribedNetwork(Executor):
+class Modelled(ReplicaExecutor):
     """Losses and bytes are real, times are described: a step, a port out, a latency."""
 
-    kind: Literal["described"] = "described"
-    clock: ClassVar[Literal["wall", "virtual"]] = "virtual"
+    real: ClassVar[bool] = False
+    formerly: ClassVar = ("described",)
+    kind: Literal["modelled"] = "modelled"
     step: float = knob(0.05, "a replica's gradient and update", low=1e-6, high=100.0, unit="s",
                        log=True)  # fmt: skip
     bandwidth: float = knob(1.25e6, "a replica's port, one way", low=1.0, high=1e13, unit="B/s",

@@ -1,13 +1,13 @@
-"""ZeRO-2: gradients and moments are dealt; weights once gathered stay until backward is done."""
+"""ZeRO stage 2: gradients and moments are sharded; weights once gathered stay through backward."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from engine.core.config import knob
 from engine.distributed.axis import Axis
-from engine.training.parallel.fully_sharded import FullySharded, share
-from engine.training.parallel.model import ShardedStage
-from engine.training.parallel.zero import Bytes, Learning, Trained, Zero
+from engine.training.parallel.tensor.model import ShardedStage
+from engine.training.parallel.zero.fully_sharded import FullySharded, share
+from engine.training.parallel.zero.zero import Bytes, Learning, Trained, Zero
 
 
 class Gradients(Zero):

@@ -1,4 +1,5 @@
-"""Weights of a module on one rank, each cut to the tensor rank's part, by role and by name."""
+"""ShardModule: a module's weights on one tensor-parallel rank, each cut to the rank's shard, by
+role and by name."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,11 +9,11 @@ from engine.models.config import ModelConfig
 from engine.models.layers import norm
 from engine.models.parameters import Parameter, roles
 from engine.training.parallel.parallelism import Parallelism
-from engine.training.parallel.shards import cut, part_of
+from engine.training.parallel.tensor.shards import cut, part_of
 from engine.training.shard_rules.plan import Plan
 
 
-class Part(nn.Module):
+class ShardModule(nn.Module):
     """Parameters of the rank, cut by `plan` from whole weights under their Hugging Face names.
 
     `had`: parameters that another module of this rank has already, which is shared with it.

@@ -1,4 +1,4 @@
-"""ZeRO-0: every replica holds everything, and gradients are summed in buckets."""
+"""ZeRO stage 0: every replica holds everything, and gradients are summed in buckets."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -7,9 +7,9 @@ from torch import Tensor
 
 from engine.core.config import knob
 from engine.distributed.axis import Axis
-from engine.training.parallel.buckets import Buckets
-from engine.training.parallel.model import ShardedStage
-from engine.training.parallel.zero import (
+from engine.training.parallel.tensor.model import ShardedStage
+from engine.training.parallel.zero.buckets import Buckets
+from engine.training.parallel.zero.zero import (
     FLOAT,
     MOMENTS,
     Bytes,

@@ -1,6 +1,6 @@
 """Each replica in a process of its own, exchanging over a torch process group."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -12,16 +12,17 @@ from engine.distributed.merge import merged
 from engine.distributed.rank import Rank
 from engine.distributed.real import follow
 from engine.distributed.record import Record
-from engine.training.low_communication.executor import Executor, computed
+from engine.training.low_communication.executor import ReplicaExecutor, computed
 from engine.training.low_communication.job import Job, Sample, trainee
 from engine.training.low_communication.progress import Progress
 from engine.training.low_communication.text import shipped_text
 
 
-class Ranks(Executor):
+class Real(ReplicaExecutor):
     """Real processes and messages; events are told when all ranks are done."""
 
-    kind: Literal["ranks"] = "ranks"
+    formerly: ClassVar = ("ranks",)
+    kind: Literal["real"] = "real"
     limit: float = knob(120.0, "longest the ranks may take", low=1.0, high=86_400.0, unit="s")
 
     def run(self, job: Job, live: Live, progress: Progress) -> None:

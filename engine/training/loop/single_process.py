@@ -1,4 +1,4 @@
-"""A whole model that learns in one process, from any loss, by torch's fused AdamW."""
+"""SingleProcess: a whole model trained in one process, on any loss, by torch's fused AdamW."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ from engine.training.loop.settings import BETA1, Training
 Loss = Callable[[dict[str, Tensor], int], tuple[Tensor, int]]  # weights, step: mean loss, tokens
 
 
-class Whole(Learner):
+class SingleProcess(Learner):
     """`weights` are updated in place."""
 
     def __init__(

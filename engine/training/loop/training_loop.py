@@ -1,4 +1,5 @@
-"""AdamW down any loss: schedule, clipping, events, checkpoints; in one process or on a mesh.
+"""The training loop: learning-rate schedule, gradient clipping, logging and checkpoints, for one
+process or a mesh of ranks.
 
 In comes a learner with its weights, out come trained weights. Resumed runs are the uninterrupted
 ones bit for bit, given that the loss depends on nothing but weights and step.
@@ -24,7 +25,7 @@ Judge = Callable[[dict[str, Tensor], int], dict[str, float]]  # weights, steps d
 Poll = Callable[[int], bool]  # steps done: whether to save and stop here
 
 
-def descend(
+def training_loop(
     learner: Learner,
     recipe: Training,
     judge: Judge,
@@ -43,7 +44,7 @@ def descend(
     report, what `judge` finds at each validation, and a Mark at each checkpoint. Raises Stopped,
     with a checkpoint written, once any rank's `poll` says so.
     """
-    run = _Descent(learner, recipe, emit, clock)
+    run = _Loop(learner, recipe, emit, clock)
     run.facts = {**to_dict(recipe), **(origin or {}), **learner.facts}
     run.resume()
     if recipe.precision == "bfloat16" and not narrow(recipe.precision, kind):
@@ -62,8 +63,8 @@ def descend(
     learner.enter("finishing", recipe.steps)
 
 
-class _Descent:
-    """Where a run of `descend` stands."""
+class _Loop:
+    """Where a run of `training_loop` stands."""
 
     def __init__(self, learner: Learner, recipe: Training, emit: Emit, clock: Clock) -> None:
         self.learner, self.recipe, self.emit, self.clock = learner, recipe, emit, clock

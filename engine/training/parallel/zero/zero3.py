@@ -1,13 +1,13 @@
-"""ZeRO-3: weights too are dealt, and each layer gathers them for forward and again for backward."""
+"""ZeRO stage 3: weights too are sharded; each layer gathers them for forward and for backward."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from engine.core.config import knob
 from engine.distributed.axis import Axis
-from engine.training.parallel.fully_sharded import FullySharded, share
-from engine.training.parallel.model import ShardedStage
-from engine.training.parallel.zero import Bytes, Learning, Trained, Zero
+from engine.training.parallel.tensor.model import ShardedStage
+from engine.training.parallel.zero.fully_sharded import FullySharded, share
+from engine.training.parallel.zero.zero import Bytes, Learning, Trained, Zero
 
 
 class Weights(Zero):

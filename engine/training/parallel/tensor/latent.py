@@ -14,8 +14,8 @@ from torch import Tensor
 from engine.models.config import ModelConfig
 from engine.models.layers import LATENT_NORM_EPS, rms_norm
 from engine.models.rotary import rotate
-from engine.training.parallel.layers import column
 from engine.training.parallel.parallelism import Parallelism
+from engine.training.parallel.tensor.layers import column
 
 
 def latent_inputs(

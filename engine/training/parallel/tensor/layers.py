@@ -11,8 +11,8 @@ from torch import Tensor
 
 from engine.models.config import ModelConfig
 from engine.models.layers import ACTIVATIONS
-from engine.training.parallel.cross_entropy import owned
 from engine.training.parallel.parallelism import Parallelism
+from engine.training.parallel.tensor.cross_entropy import owned
 
 
 def column(w: Mapping[str, Tensor], role: str, x_BTC: Tensor) -> Tensor:

@@ -10,18 +10,18 @@ from torch import Tensor, nn
 from engine.models.config import ModelConfig
 from engine.models.parameters import layer_parameters
 from engine.models.reference import keys_values, queries
-from engine.training.parallel.attention import attend
-from engine.training.parallel.experts import experts
-from engine.training.parallel.latent import latent_inputs
-from engine.training.parallel.layers import inner, row
 from engine.training.parallel.parallelism import Parallelism
-from engine.training.parallel.part import Part
+from engine.training.parallel.tensor.attention import attend
+from engine.training.parallel.tensor.experts import experts
+from engine.training.parallel.tensor.latent import latent_inputs
+from engine.training.parallel.tensor.layers import inner, row
+from engine.training.parallel.tensor.shard_module import ShardModule
 from engine.training.shard_rules.plan import Plan
 
 Turn = tuple[Tensor, Tensor]
 
 
-class Block(Part):
+class Block(ShardModule):
     """One layer: each half begins with a column projection and ends with a row projection."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""ZeRO-1: each replica keeps the moments of its share of the numbers, and updates that share.
+"""ZeRO stage 1: each replica keeps the moments of its share of the numbers, and updates that share.
 
 Gradients are reduce-scattered and weights gathered, which together move what an all-reduce does.
 Shape letters: P all numbers of a rank's model side by side, with a few of nought behind.
@@ -13,8 +13,8 @@ from torch import Tensor
 from engine.core.config import knob
 from engine.distributed.axis import Axis
 from engine.training.loop.flat_adamw import FlatAdamW
-from engine.training.parallel.model import ShardedStage
-from engine.training.parallel.zero import (
+from engine.training.parallel.tensor.model import ShardedStage
+from engine.training.parallel.zero.zero import (
     FLOAT,
     MOMENTS,
     Bytes,

@@ -1,5 +1,5 @@
-"""Replicas in one process: they take turns, and what one sends lies ready for the other. Those
-that come to their gradients at the same moment compute them in one pass.
+"""In-process runtime: runs all replicas' programs cooperatively in one process; a sent tensor is
+buffered until its receiver asks. Gradients due at the same moment are computed in one pass.
 
 On the wall clock a turn lasts as long as it lasts; on a virtual one computations and messages take
 what is described, though the tensors are just as real. Emits the events of real ranks.
@@ -35,7 +35,7 @@ class Described:
 
 
 @dataclass
-class Turns:
+class InProcessRuntime:
     """`watch(now)` is called after each computation. `described` is None on the wall clock."""
 
     programs: Sequence[Program[None]]

@@ -1,4 +1,5 @@
-"""How a model's training is dealt to a mesh of ranks, whatever the model and its batches."""
+"""ShardingConfig: how a model's training is split over a device mesh (data, pipeline, context and
+tensor ranks), whatever the model and its batches."""
 
 from engine.core.config import Choice, Config, knob
 from engine.core.errors import BadInput
@@ -8,9 +9,9 @@ from engine.training.context_parallel.algorithm import SequenceAttention
 from engine.training.context_parallel.layouts import Layout, Zigzag
 from engine.training.context_parallel.policies.ring import Ring
 from engine.training.parallel.parallelism import parts_fit
-from engine.training.parallel.shards import divides, supported
-from engine.training.parallel.zero import Zero
-from engine.training.parallel.zeros.nothing import Nothing
+from engine.training.parallel.tensor.shards import divides, supported
+from engine.training.parallel.zero.zero import Zero
+from engine.training.parallel.zero.zero0 import Nothing
 from engine.training.plan.actions import Plan
 from engine.training.plan.schedule import Pipe, PipelineSchedule
 from engine.training.plan.schedules.one_forward_one_backward import OneForwardOneBackward
@@ -18,7 +19,7 @@ from engine.training.plan.times import Costs, timed
 from engine.training.plan.transfers import lower
 
 
-class Dealing(Config):
+class ShardingConfig(Config):
     """The mesh, and what its ranks share among them."""
 
     mesh: MeshShape = knob(make=MeshShape, doc="ranks in each direction")

@@ -1,4 +1,4 @@
-"""Which of a replica's states are dealt to replicas: ZeRO's stages (arXiv 1910.02054, section 5).
+"""ZeRO: which of a replica's states are sharded over data-parallel ranks (arXiv 1910.02054).
 
 A stage wraps a rank's model and optimiser; gradients and weights come back whole for comparison.
 """
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from engine.core.config import Config, Policy, knob
 from engine.distributed.axis import Axis
 from engine.training.loop.flat_adamw import FlatAdamW
-from engine.training.parallel.model import ShardedStage
+from engine.training.parallel.tensor.model import ShardedStage
 
 
 class Learning(Config):
@@ -22,9 +22,7 @@ class Learning(Config):
     rate: float = knob(1e-3, "learning rate", low=0.0, high=1.0)
     beta1: float = knob(0.9, "memory of gradients", low=0.0, high=0.999)
     beta2: float = knob(0.95, "memory of squared gradients", low=0.0, high=0.9999)
-    # With a smaller one Adam makes whole steps of what rounding leaves of gradients that cancel,
-    # and ranks that sum in another order part from one process.
-    eps: float = knob(1e-4, "added to the root of squared gradients", low=1e-12, high=1.0, log=True)
+    eps: float = knob(1e-8, "added to the root of squared gradients", low=1e-12, high=1.0, log=True)
     weight_decay: float = knob(0.1, "decay of matrices", low=0.0, high=1.0)
 
 
@@ -111,9 +109,9 @@ class Trained(ABC):
 
 
 class Zero(Policy):
-    """Concrete ones lie one to a file in `zeros`."""
+    """Concrete ones lie beside it, one a stage."""
 
-    folder = "engine.training.parallel.zeros"
+    folder = "engine.training.parallel.zero"
     whole: ClassVar[bool] = True  # whether weights stay where they are from pass to pass
 
     @abstractmethod

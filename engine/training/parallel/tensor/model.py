@@ -13,15 +13,15 @@ from torch import Tensor, nn
 from engine.models.config import ModelConfig
 from engine.models.layers import softcap
 from engine.models.rotary import cos_sin, frequencies
-from engine.training.parallel.block import Block, Turn, everything
-from engine.training.parallel.cross_entropy import cross_entropy
-from engine.training.parallel.layers import column, embedding
 from engine.training.parallel.parallelism import Parallelism
-from engine.training.parallel.part import Part
-from engine.training.parallel.shards import divides, splits, stage_parameters, supported
+from engine.training.parallel.tensor.block import Block, Turn, everything
+from engine.training.parallel.tensor.cross_entropy import cross_entropy
+from engine.training.parallel.tensor.layers import column, embedding
+from engine.training.parallel.tensor.shard_module import ShardModule
+from engine.training.parallel.tensor.shards import divides, splits, stage_parameters, supported
 
 
-class ShardedStage(Part):
+class ShardedStage(ShardModule):
     """Consecutive layers; the first stage begins with ids, the last ends with logits.
 
     Between stages activations are whole along the hidden size, and a tensor rank's part of the

@@ -1,9 +1,10 @@
-"""What each rank of a mesh holds of a model: which layers, and of which weights a part."""
+"""Ownership: maps each rank of a mesh to the layers and weight shards it owns, and their bytes."""
 
 from engine.models.config import ModelConfig
 from engine.models.parameters import Parameter, all_parameters
-from engine.training.parallel.dealing import Dealing
-from engine.training.parallel.shards import part_of, splits, stage_parameters
+from engine.training.parallel.sharding_config import ShardingConfig
+from engine.training.parallel.tensor.shards import part_of, splits, stage_parameters
+from engine.training.parallel.zero.zero import Bytes
 from engine.training.plan.actions import Plan
 from engine.training.stages.stage import dealt
 
@@ -16,12 +17,12 @@ def layers_of(model: ModelConfig, plan: Plan | None, place: int) -> dict[int, ra
     return {number: cuts[number] for number, home in plan.rank_of.items() if home == place}
 
 
-def held(dealing: Dealing, model: ModelConfig, rank: int) -> dict[str, Parameter]:
+def owned(sharding: ShardingConfig, model: ModelConfig, rank: int) -> dict[str, Parameter]:
     """The parameters of a rank by name, each as the tensor rank's part, in one order for all."""
-    place = dealing.mesh.place(rank)
+    place = sharding.mesh.place(rank)
     parameters = list(all_parameters(model))
-    if dealing.planned:
-        layers = layers_of(model, dealing.plan(), place["pipeline"]).values()
+    if sharding.planned:
+        layers = layers_of(model, sharding.plan(), place["pipeline"]).values()
         names = {
             parameter.name
             for part in layers
@@ -30,6 +31,15 @@ def held(dealing: Dealing, model: ModelConfig, rank: int) -> dict[str, Parameter
             )
         }
         parameters = [parameter for parameter in parameters if parameter.name in names]
-    tensor = dealing.mesh.tensor
+    tensor = sharding.mesh.tensor
     split = splits(model, tensor)
     return {each.name: part_of(each, split[each.name], tensor) for each in parameters}
+
+
+def state_bytes(sharding: ShardingConfig, model: ModelConfig, rank: int) -> Bytes:
+    """Bytes of weights, gradients and optimiser states that a rank holds, by formula: between a
+    backward and its update, the moments as after it."""
+    mesh, place = sharding.mesh, sharding.mesh.place(rank)
+    shapes = [part.shape for part in owned(sharding, model, rank).values()]
+    at = place["data"] * mesh.context + place["context"]
+    return sharding.zero.formula(shapes, mesh.data * mesh.context, at)

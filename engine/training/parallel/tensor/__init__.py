@@ -1,0 +1,1 @@
+"""Tensor parallelism: layers whose matrices a group of ranks shares."""

@@ -1,0 +1,1 @@
+"""ZeRO: which states replicas shard among themselves, stages 0 to 3."""

@@ -1,1 +1,0 @@
-"""ZeRO's stages."""

@@ -1,1 +1,0 @@
-"""Losses of the log-probabilities of a sequence's tokens."""

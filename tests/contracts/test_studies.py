@@ -14,6 +14,7 @@ from widgets.fold import History
 from widgets.view import views
 from workbench.catalogue import catalogue, entry, study, study_files
 from workbench.finding import FINDINGS
+from workbench.findings_table import recorded
 from workbench.study import GRADES, Claim, RunConfig, Study
 
 SLUGS = sorted(study_files())
@@ -173,6 +174,14 @@ def test_the_same_check_says_no_where_it_is_broken(claimed, runs, full):
     for each in sampled:
         seen = outcome(claimed, runs, each.changes, full)
         assert not seen.holds, f"under {dict(each.changes)}: {seen.measured}"
+
+
+def test_recorded_findings_are_those_that_claims_state():
+    """`workbench check SLUG --save datasets/findings.json` records them anew."""
+    for row in recorded():
+        claim = study(row["slug"]).claim(row["claim"])
+        if not claim.timed:
+            assert row["finding"] == claim.stated(row["fast"]), f"{row['slug']}: {claim.id}"
 
 
 def test_there_are_studies_and_the_catalogue_knows_them():

@@ -1,14 +1,17 @@
 """The catalogue page: every system, searched as one types; what is built opens its study."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 import panel as pn
 import panel_material_ui as pmui
 
+from engine.core.names import counted
 from workbench.catalogue import Entry, catalogue, families, search
-from workbench.pages.shell import Shell, address, html
+from workbench.finding import FINDINGS
+from workbench.findings_table import HEAD, by_family, findings_of, recorded
+from workbench.pages.shell import Shell, address, figures_table, html
 
 CSS = """
 .family { margin: 28px 0 10px; display: flex; gap: 10px; align-items: baseline; }
@@ -33,12 +36,30 @@ a.card p { font-size: 13px; margin-top: 8px; }
 """
 
 
-def built_card(entry: Entry, dark: bool) -> str:
+def findings_line(counts: Mapping[str, int]) -> str:
+    """What a system's claims came to, in words; "" where nothing was recorded."""
+    told = [f"{counts[name]} {name}" for name in FINDINGS if counts.get(name)]
+    return f"Findings: {', '.join(told)}" if told else ""
+
+
+def findings_table(rows: Sequence[dict[str, Any]]) -> str:
+    """The findings of all recorded claims by family; "" where there are none."""
+    if not rows:
+        return ""
+    return (
+        "<details class='card'><summary><span class='name'>What came out: "
+        f"{counted(len(rows), 'claim')} and their findings</span></summary><div class='more'>"
+        f"{figures_table(by_family(rows), HEAD)}</div></details>"
+    )
+
+
+def built_card(entry: Entry, dark: bool, found: str = "") -> str:
+    more = f'<div class="paper">{escape(found)}</div>' if found else ""
     return (
         f'<a class="card" href="{escape(address("study", dark, slug=entry.slug))}">'
         f'<div class="row"><span class="name">{escape(entry.title)}</span>'
         f'<span class="tag">open →</span></div>'
-        f'<div class="paper">{escape(entry.paper)}</div><p>{escape(entry.about)}</p></a>'
+        f'<div class="paper">{escape(entry.paper)}</div><p>{escape(entry.about)}</p>{more}</a>'
     )
 
 
@@ -53,11 +74,14 @@ def plan_card(entry: Entry) -> str:
     )
 
 
-def listing(found: Sequence[Entry], dark: bool) -> str:
+def listing(found: Sequence[Entry], dark: bool, rows: Sequence[dict[str, Any]] = ()) -> str:
     """The cards: what can be opened first, then the rest by family."""
     if not found:
         return '<p class="none">No system has these words. Try fewer, or another family.</p>'
-    ready = [built_card(entry, dark) for entry in found if entry.built]
+    ready = [
+        built_card(entry, dark, findings_line(findings_of(entry.slug, rows)))
+        for entry in found if entry.built
+    ]  # fmt: skip
     parts = []
     if ready:
         parts.append(_section("Ready to run", len(ready), "ready", ready))
@@ -78,6 +102,7 @@ def _section(name: str, count: int, kind: str, cards: list[str]) -> str:
 def catalogue_page() -> Any:
     """The page, for one person."""
     shell = Shell("Catalogue", "catalogue")
+    rows = recorded()
     total, built = len(catalogue()), sum(entry.built for entry in catalogue())
     words = pmui.TextInput(
         label="Search",
@@ -105,7 +130,7 @@ def catalogue_page() -> Any:
     def show(*_: Any) -> None:
         wanted = {"all": None, "built": True, "not": False}[state.value]
         found = search(words.value_input or "", family.value or "", wanted)
-        cards.object = listing(found, shell.dark)
+        cards.object = listing(found, shell.dark, rows)
 
     words.param.watch(show, "value_input")
     family.param.watch(show, "value")
@@ -119,6 +144,7 @@ def catalogue_page() -> Any:
     )
     controls = pn.FlexBox(words, family, state, align_items="center", sizing_mode="stretch_width")
     shell.page.main_width, shell.page.app_bar_width = 1560, "100%"
-    body = pn.Column(head, controls, cards, sizing_mode="stretch_width", margin=(28, 40))
+    table = html(findings_table(rows), CSS, margin=(18, 0, 0, 0), visible=bool(rows))
+    body = pn.Column(head, controls, table, cards, sizing_mode="stretch_width", margin=(28, 40))
     shell.page.main = [body]
     return shell.page

@@ -1,9 +1,9 @@
 """Time of one synchronisation over a described link whose times vary from message to message.
 
 An all-reduce goes by its algorithm's own plan of rounds (`engine.distributed.collectives`): without
-jitter it takes what `engine.hardware.collectives` says, a tree of no power of two at most that. A message takes the link's time, times a
-log-normal factor of mean 1 (`jitter` is the standard deviation of its logarithm); everything is
-drawn from a seed and averaged over trials.
+jitter it takes what `engine.hardware.collectives` says, a tree of no power of two at most that. A
+message takes the link's time, times a log-normal factor of mean 1 (`jitter` is the standard
+deviation of its logarithm); everything is drawn from a seed and averaged over trials.
 """
 
 import numpy as np

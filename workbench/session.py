@@ -1,7 +1,8 @@
 """A session: one person at one study. Knobs become a Config, a Config becomes a Run.
 
-The only place that starts runs for a page. Changes are validated at once and started after a short
-rest, so that dragging a slider starts one run and not fifty; a new run stops the one before it.
+The only place that starts runs for a page. Changes are validated at once, and the first starts a
+run at once; more of them wait until that run has had a short while, so that dragging a slider
+starts a few runs and not fifty. A new run stops the one before it.
 """
 
 import threading
@@ -13,8 +14,7 @@ from engine.core.config import Config, knobs, update
 from engine.core.run import Driver, Run
 from workbench.study import Study
 
-REST = 0.04  # seconds a knob rests before its run starts
-LONGEST_REST = 0.1  # the same of a knob that goes on turning
+REST = 0.06  # seconds between two runs that turned knobs start
 KEEP = 12  # runs kept for comparing; the oldest go first
 EVENTS = 4_000_000  # events kept in all of a session's runs together, and of one run at most
 IDLE = 1800.0  # seconds a run goes on after the last knob was turned
@@ -31,10 +31,10 @@ class Session:
         self, driver: Driver, config: Config, *, study: str = "", seed: int = 0, rest: float = REST
     ) -> None:
         self.driver, self.config, self.study, self.seed = driver, config, study, seed
-        self.rest = rest  # seconds; 0 where whoever turns the knobs waits already
+        self.rest = rest  # seconds
         self.start: Config = config  # what `reset` goes back to
         self.runs: list[Run] = []
-        self._waiting_since = 0.0  # when the first knob was turned that no run has started for
+        self._begun = -rest  # when the newest run began, as `time.monotonic` counts
         self.turned = time.monotonic()  # when a person last did something here
         self.said = ""  # why the newest run was stopped for everyone's sake, "" where it was not
         # Whoever shares out a server hears of new runs, and says when none may grow any more.
@@ -51,7 +51,7 @@ class Session:
         return runs[-1] if runs else None
 
     def turn(self, changes: dict[str, Any]) -> Config:
-        """Set knobs; a run starts once they rest. Raises BadInput and changes nothing."""
+        """Set knobs; a run starts at once or soon. Raises BadInput and changes nothing."""
         with self._lock:
             self.config = update(self.config, changes)
             self._later()
@@ -69,16 +69,13 @@ class Session:
         self.become(self.start)
 
     def _later(self) -> None:
-        """Start a run when the knobs rest: the one debounce between a hand and a run."""
-        now = time.monotonic()
-        if self._timer is None:
-            self._waiting_since = now
-        self._cancel()
-        if not self.rest:
+        """Start a run, at once or when the one before has had its while: the one debounce between a
+        hand and a run."""
+        wait = self._begun + self.rest - time.monotonic()
+        if wait <= 0:
             self.begin()
-        elif not self._closed:
-            left = self._waiting_since + LONGEST_REST - now
-            self._timer = threading.Timer(max(0.0, min(self.rest, left)), self.begin)
+        elif self._timer is None and not self._closed:
+            self._timer = threading.Timer(wait, self.begin)
             self._timer.daemon = True
             self._timer.start()
 
@@ -98,7 +95,8 @@ class Session:
                 return None
             if self.run is not None:
                 self.run.stop()
-            self.turned, self.said = time.monotonic(), ""
+            self.turned = self._begun = time.monotonic()
+            self.said = ""
             run = Run.start(
                 self.driver, self.config, seed=self.seed, study=self.study, paused=paused
             )
@@ -106,12 +104,16 @@ class Session:
         self.begun()
         return run
 
-    def settle(self, timeout: float | None = None) -> Run | None:
-        """Start what is waiting, wait for the newest run to end, and return it."""
+    def start_waiting(self) -> Run | None:
+        """The run of the present config: started now where one waits, or where there is none."""
         with self._lock:
             if self._timer is not None or self.run is None:
                 self.begin()
-            run = self.run
+            return self.run
+
+    def settle(self, timeout: float | None = None) -> Run | None:
+        """Start what is waiting, wait for the newest run to end, and return it."""
+        run = self.start_waiting()
         return run.wait(timeout) if run is not None else None
 
     def keep(self, run: Run) -> None:
@@ -179,8 +181,8 @@ class Session:
 
 
 def study_session(study: Study, config: Config, seed: int = 0) -> Session:
-    """A session of a study whose knobs rest elsewhere; `reset` goes back to the study's config."""
-    session = Session(study.driver, study.config, study=study.slug, seed=seed, rest=0.0)
+    """A session of a study with `config`; `reset` goes back to the study's own."""
+    session = Session(study.driver, study.config, study=study.slug, seed=seed)
     session.config = config
     return session
 

@@ -10,7 +10,7 @@ from engine.core.events import Span
 from tests.workbench.toy import TOY
 from workbench import session as sessions
 from workbench.pages.study_panel import StudyPanel
-from workbench.session import IDLE, KEEP, LONGEST_REST, REST, Session, changed
+from workbench.session import IDLE, KEEP, REST, Session, changed
 
 
 @pytest.fixture
@@ -20,17 +20,18 @@ def session():
     made.close()
 
 
-def test_many_turns_at_once_start_one_run(session):
+def test_many_turns_at_once_start_two_runs(session, monkeypatch):
+    monkeypatch.setattr(session, "rest", 60.0)
     for count in range(1, 30):
         session.turn({"count": count})
-    run = session.settle(5)
-    assert len(session.runs) == 1
-    assert run.config.count == 29
+    session.settle(5)
+    assert [run.config.count for run in session.runs] == [1, 29]
 
 
-def test_knobs_that_go_on_turning_start_a_run_all_the_same(session, monkeypatch):
-    """Each turn waits for the knob to rest, but the first of them not for ever."""
-    waits, clock = [], iter([10.0, 10.03, 10.08, 10.2])
+def test_a_knob_starts_a_run_at_once_and_more_of_it_when_that_has_had_its_while(
+    session, monkeypatch
+):
+    waits, now = [], [10.0]
 
     class Timer(threading.Timer):
         def __init__(self, seconds, act):
@@ -41,16 +42,21 @@ def test_knobs_that_go_on_turning_start_a_run_all_the_same(session, monkeypatch)
             pass
 
     monkeypatch.setattr(sessions.threading, "Timer", Timer)
-    monkeypatch.setattr(sessions.time, "monotonic", lambda: next(clock))
-    for count in (1, 2, 3, 4):
+    monkeypatch.setattr(sessions.time, "monotonic", lambda: now[0])
+    session.turn({"count": 1})
+    assert len(session.runs) == 1 and waits == []
+    for later, count in ((0.01, 2), (0.02, 3), (0.05, 4)):
+        now[0] = 10.0 + later
         session.turn({"count": count})
-    assert waits == pytest.approx([REST, REST, 10.0 + LONGEST_REST - 10.08, 0.0])
+    assert len(session.runs) == 1 and waits == pytest.approx([REST - 0.01])
+    session.begin()  # as the timer does
+    assert [run.config.count for run in session.runs] == [1, 4]
     monkeypatch.undo()
 
 
 def test_the_present_config_again_starts_nothing(session):
     session.become(TOY.configured({}))
-    assert session._timer is None
+    assert session.runs == []
     session.become(TOY.configured({"count": 3}))
     assert session.settle(5).config.count == 3
 

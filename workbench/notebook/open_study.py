@@ -60,6 +60,7 @@ class OpenStudy(pn.viewable.Viewer):
     def turn(self, **knobs: Any) -> "OpenStudy":
         """Run with these knobs set; a dot in a knob's path is written as two underscores."""
         self.session.turn(dotted(knobs))
+        self.session.start_waiting()  # whoever asks for `run` next means this one
         return self
 
     def figures(self) -> dict[str, Any]:

@@ -6,10 +6,12 @@ from engine.core.log import Log
 from engine.kernels.experiments.data_movement.config import MovementConfig
 from engine.kernels.experiments.data_movement.facts import facts
 from engine.kernels.experiments.data_movement.kernels import KERNELS
-from engine.kernels.experiments.data_movement.run import CLASS, MISSES, RATIO, run
-from workbench.study import Claim, Outcome, RunConfig, Study
+from engine.kernels.experiments.data_movement.run import CLASS, LABEL, MISSES, RATIO, run
+from workbench.study import Break, Claim, Figure, Outcome, Regime, Reported, RunConfig, Study
 
 FEWEST = 32  # scale of a fast check
+RIGHT, CHANCE = 0.97, 1 / 6  # of held-out functions, in the paper and by drawing a class
+MEMORY = ("1a", "1b", "1c", "2a")  # classes that wait for memory
 
 
 def sized(config: MovementConfig, fast: bool) -> MovementConfig:
@@ -17,9 +19,9 @@ def sized(config: MovementConfig, fast: bool) -> MovementConfig:
     return update(config, {"scale": FEWEST if fast else 4})
 
 
-def classes(log: Log) -> dict[str, str]:
-    """Kernel -> the class its counts say."""
-    return {m.lane: m.text.split(":")[0] for m in log.of(Mark) if m.name == CLASS}
+def classes(log: Log, by: str = CLASS) -> dict[str, str]:
+    """Kernel -> the class its counts say, or by LABEL its times."""
+    return {m.lane: m.text.split(":")[0] for m in log.of(Mark) if m.name == by}
 
 
 def six_classes(config: MovementConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -27,7 +29,32 @@ def six_classes(config: MovementConfig, run_config: RunConfig, fast: bool) -> Ou
     found = classes(run_config(sized(config, fast)))
     right = sum(found[kernel.name] == kernel.belongs for kernel in KERNELS)
     said = ", ".join(f"{k.name} {found[k.name]}" for k in KERNELS)
-    return Outcome(", ".join(f"{k.name} {k.belongs}" for k in KERNELS), said, right == len(KERNELS))
+    return Outcome(
+        ", ".join(f"{k.name} {k.belongs}" for k in KERNELS),
+        said,
+        right == len(KERNELS),
+        figure=Figure.share(right, len(KERNELS)),
+        needed=1.0,
+    )
+
+
+def held_out(config: MovementConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Classes by counts of kernels they were not made from, against labels by modelled times."""
+    log = run_config(update(sized(config, fast), {"kernels": "held_out"}))
+    counted, timed = classes(log), classes(log, LABEL)
+    right = sum(counted[name] == label for name, label in timed.items())
+    wrong = [f"{n} {counted[n]} not {label}" for n, label in timed.items() if counted[n] != label]
+    memory = [name for name in timed if counted[name] in MEMORY]
+    bound = sum(timed[name] in MEMORY for name in memory)
+    return Outcome(
+        "more in the class of their times than 1 in 6, and none that counts say waits for memory "
+        "whose time memory does not take",
+        f"{right} of {len(timed)}; {bound} of {len(memory)} said to wait for memory do; "
+        f"{', '.join(wrong)}",
+        right / len(timed) > CHANCE and bound == len(memory),
+        figure=Figure.share(right, len(timed)),
+        needed=CHANCE,
+    )
 
 
 def trends(config: MovementConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -42,6 +69,8 @@ def trends(config: MovementConfig, run_config: RunConfig, fast: bool) -> Outcome
         f"1c {falls[0]:.2f} → {falls[-1]:.2f}, 2a {rises[0]:.2f} → {rises[-1]:.2f}, "
         f"others by {moved:.2f}",
         bool(falls[0] > limit > falls[-1] and rises[0] < limit < rises[-1] and moved <= 0.1),
+        figure=Figure.exact(rises[-1]),
+        needed=limit,
     )
 
 
@@ -58,6 +87,8 @@ def prefetching(config: MovementConfig, run_config: RunConfig, fast: bool) -> Ou
         "under 10% of the triad's misses are left, over 90% of the linked records'",
         f"{left['triad']:.1%} and {left['linked-records']:.1%}",
         left["triad"] < 0.1 and left["linked-records"] > 0.9,
+        figure=Figure.exact(left["linked-records"], "%"),
+        needed=0.9,
     )
 
 
@@ -76,7 +107,7 @@ STUDY = Study(
     tries=(
         ("An L3 of 64 MiB: no contention left", {"caches.l3_kib": 65536.0}),
         ("A stream prefetcher two lines ahead", {"caches.prefetch": 2}),
-        ("An L2 four times smaller", {"caches.l2_kib": 64.0}),
+        ("Kernels the classes were not made from", {"kernels": "held_out"}),
     ),
     presets={"large-l3": {"caches.l3_kib": 65536.0}, "prefetcher": {"caches.prefetch": 2}},
     claims=(
@@ -84,25 +115,77 @@ STUDY = Study(
             id="six-classes",
             sentence="Counts alone put each of six kernels into the class it was built for.",
             paper="97% of 100 held-out functions classed rightly (section 3.5, read second hand)",
+            why="the six were sized for their classes: the paper's figure is of functions that "
+            "were held out, which the next claim tries",
             grade="modelled",
             check=six_classes,
-            broken={"caches.l3_kib": 65536.0},
+            broken=(
+                Break({"swapped": True}, True, "misses of L1 stand for those of L3"),
+                Break({"caches.l3_kib": 65536.0}, why="another machine"),
+            ),
+        ),
+        Claim(
+            id="held-out",
+            sentence="Counts alone put 97% of kernels that the classes were not made from into the "
+            "class that their times show.",
+            paper="97% of 100 held-out functions classed rightly (section 3.5, read second hand)",
+            reported=Reported(RIGHT, none=CHANCE, unit="%"),
+            finding="undecided",
+            why="a third of fifteen kernels, no more than chance can give. Most others lie just "
+            "beside a threshold (misses that part 1a from 1b), fit no branch, or are 2b by counts "
+            "where a core that overlaps misses spends its time issuing",
+            grade="modelled",
+            check=held_out,
+            broken=(Break({"swapped": True}, True, "misses of L1 stand for those of L3"),),
         ),
         Claim(
             id="trends",
             sentence="More cores help where private caches add up and hurt where they share one.",
             paper="1c: LFMR 0.5 to 0.09; 2a: up to 0.97 at 256 cores (section 3.3, second hand)",
+            reported=Reported(0.97, none=0.56),
+            finding="reproduced",
+            why="the ratio of 2a at 64 cores, where the paper goes to 256",
             grade="modelled",
             check=trends,
-            broken={"caches.l2_kib": 64.0},
+            broken=(
+                Break({"swapped": True}, True, "misses of L1 stand for those of L3"),
+                Break({"caches.l2_kib": 64.0}, why="another machine"),
+            ),
         ),
         Claim(
             id="prefetching",
             sentence="A stream prefetcher hides the misses of streams, not of linked records.",
             paper="prefetchers do not help DRAM-latency-bound code (section 3.3.2, second hand)",
+            why="no figure of the paper is known to us",
             grade="direction",
             check=prefetching,
-            broken={"caches.streams": 1},
+            broken=(Break({"caches.streams": 1}, True, "the prefetcher follows one stream"),),
+        ),
+    ),
+    regimes=(
+        Regime(
+            "six-classes",
+            "caches.l3_kib",
+            (1024.0, 2048.0, 4096.0, 8192.0, 16384.0, 32768.0, 65536.0),
+            x="L3 for all cores (KiB)",
+            y="kernels in the class they were built for",
+            coarse=(2048.0, 8192.0, 32768.0),
+            paper=8192.0,
+            paper_is="the paper's host",
+            default=8192.0,
+            log_x=True,
+        ),
+        Regime(
+            "held-out",
+            "caches.l3_kib",
+            (1024.0, 2048.0, 4096.0, 8192.0, 16384.0, 32768.0, 65536.0),
+            x="L3 for all cores (KiB)",
+            y="kernels in the class of their times",
+            coarse=(2048.0, 8192.0, 32768.0),
+            paper=8192.0,
+            paper_is="the paper's host",
+            default=8192.0,
+            log_x=True,
         ),
     ),
     limits=(
@@ -113,6 +196,9 @@ STUDY = Study(
         "too (two more an innermost iteration), not read from a processor. Thresholds come second "
         "hand; what counts as a trend (a change of 0.3) is ours. Temporal locality is computed as "
         "the released simulator does. Modelled times (roofline, speed-up) assume one instruction a "
-        "cycle and that cores wait for every miss."
+        "cycle and that cores wait for every miss. Held-out kernels are fifteen loops of this "
+        "engine's operators and others, recorded by address and not computed; their labels come "
+        "from modelled times of a core that issues four instructions a cycle with ten misses under "
+        "way (assumed), not from a measurement."
     ),
 )

@@ -1,5 +1,7 @@
 """What a classification of data movement is made from."""
 
+from typing import Literal
+
 from engine.core.config import Config, knob
 from engine.kernels.experiments.data_movement.caches import Hierarchy
 
@@ -24,3 +26,7 @@ class MovementConfig(Config):
         1e11, "Memory's bandwidth (assumed)", low=1e9, high=1e13, unit="B/s", group="modelled time"
     )
     seed: int = knob(0, "Seed of the kernels' data", low=0, high=2**31 - 1, group="more")
+    kernels: Literal["six", "held_out"] = knob(
+        "six", "The six the classes are shown on, or others they were not made from"
+    )
+    swapped: bool = knob(False, "Misses of L1 stand for those of L3, which is wrong", group="more")

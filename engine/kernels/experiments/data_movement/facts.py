@@ -10,5 +10,5 @@ from engine.core.paths import dataset
 
 @cache
 def facts() -> Mapping[str, Mapping[str, Any]]:
-    """Tables `hierarchy`, `thresholds` and `classes`."""
+    """Tables `hierarchy`, `core`, `thresholds` and `classes`."""
     return tomllib.loads(dataset("data_movement.toml").read_text())

@@ -45,12 +45,14 @@ class Trace:
 
 @dataclass(frozen=True)
 class Kernel:
-    """`record(cores, scale, seed)` runs it on that many cores; `belongs`: its class; `why`."""
+    """`record(cores, scale, seed)` runs it on that many cores; `belongs`: the class it was built
+    for, and `why`. `chained`: an address waits for what the one before it held."""
 
     name: str
     belongs: str
     why: str
     record: Callable[[int, int, int], Trace]
+    chained: bool = False
 
 
 def _bytes(level: str, scale: int) -> int:
@@ -169,7 +171,13 @@ def series(cores: int, scale: int, seed: int) -> Trace:
 
 KERNELS = (
     Kernel("triad", "1a", "streams once through more than L3 with two operations a pair", triad),
-    Kernel("linked-records", "1b", "one random line at a time, each read to its end", records),
+    Kernel(
+        "linked-records",
+        "1b",
+        "one random line at a time, each read to its end",
+        records,
+        chained=True,
+    ),
     Kernel(
         "quantiser", "1c", "comes back to all of its part, which 64 L2 hold and L3 not", quantise
     ),

@@ -1,4 +1,7 @@
-"""The driver of data-movement classes: kernels recorded, fed to caches, counted and classed."""
+"""The driver of data-movement classes: kernels recorded, fed to caches, counted and classed.
+
+Beside each class stands what the modelled times say: a label no count is compared with.
+"""
 
 from dataclasses import dataclass
 
@@ -9,6 +12,7 @@ from engine.core.events import Level, Mark, Span
 from engine.core.plot import BOUND, Plot
 from engine.core.run import Live
 from engine.core.tags import tag
+from engine.kernels.experiments.data_movement.bottleneck import limited_by, spent
 from engine.kernels.experiments.data_movement.caches import (
     DRAM_WRITE,
     L1_MISS,
@@ -21,6 +25,7 @@ from engine.kernels.experiments.data_movement.caches import (
 from engine.kernels.experiments.data_movement.classes import Profile, classify
 from engine.kernels.experiments.data_movement.config import MovementConfig
 from engine.kernels.experiments.data_movement.facts import facts
+from engine.kernels.experiments.data_movement.held_out import HELD_OUT
 from engine.kernels.experiments.data_movement.kernels import KERNELS, Kernel, Trace
 from engine.kernels.experiments.data_movement.locality import spatial, temporal
 
@@ -31,18 +36,19 @@ PLACES = Plot("locality and miss ratio", "temporal locality", SHARE)
 SPEED = Plot("speed-up", "cores", "times one core", log_x=True, log_y=True)
 PLOTS = (RATIO, MISSES, PLACES, SPEED)
 HOST = "described-host"
-CLASS = "class"
+CLASS, LABEL = "class", "limited by"
 TEMPORAL, SPATIAL, INTENSITY = "temporal locality", "spatial locality", "operations per access"
 
 
 def run(config: MovementConfig, live: Live) -> None:
-    """Record, simulate and class the six kernels. Times are the model's, counts are counted."""
+    """Record, simulate and class kernels. Times are the model's, counts are counted."""
     clock = VirtualClock()
     live.open(config, clock, plots=PLOTS, roofs=roofs(config))
     movement = _Movement(config, live, clock)
     movement.limits()
-    for number, kernel in enumerate(KERNELS):
-        live.report("simulating caches", number, len(KERNELS))
+    kernels = KERNELS if config.kernels == "six" else HELD_OUT
+    for number, kernel in enumerate(kernels):
+        live.report("simulating caches", number, len(kernels))
         movement.profile(kernel)
 
 
@@ -77,10 +83,15 @@ class Point:
     trace: Trace
     found: Misses
     seconds: float  # modelled
+    last: int = L3_MISS  # whose misses count as the last level's
 
     @property
     def mpki(self) -> float:
-        return 1e3 * self.found.total(L3_MISS) / self.trace.instructions
+        return 1e3 * self.found.total(self.last) / self.trace.instructions
+
+    @property
+    def lfmr(self) -> float:
+        return self.found.total(self.last) / max(self.found.total(L1_MISS), 1)
 
     @property
     def memory_bytes(self) -> float:
@@ -115,7 +126,7 @@ class _Movement:
             if count == 1:
                 places = points[0].trace.places
                 near = spatial(places), temporal(places)
-        mpki, lfmr = [p.mpki for p in points], [p.found.lfmr for p in points]
+        mpki, lfmr = [p.mpki for p in points], [p.lfmr for p in points]
         intensity = points[0].trace.intensity
         profile = Profile(*near, intensity, tuple(mpki), tuple(lfmr))
         x = np.array(cores, float)
@@ -130,15 +141,22 @@ class _Movement:
             (INTENSITY, profile.intensity),
         ):
             self.live.emit(Level(now, kernel.name, name, value))
-        told = facts()["classes"].get(classify(profile), "fits no class")
-        self.live.emit(Mark(now, kernel.name, CLASS, f"{classify(profile)}: {told}; {kernel.why}"))
+        names, found = facts()["classes"], classify(profile)
+        told = f"{found}: {names.get(found, 'fits no class')}"
+        self.live.emit(Mark(now, kernel.name, CLASS, f"{told}; {kernel.why}".removesuffix("; ")))
+        label = limited_by([
+            spent(p.trace, p.found, kernel.chained, self.config.latency, self.config.bandwidth)
+            for p in points
+        ])  # fmt: skip
+        self.live.emit(Mark(now, kernel.name, LABEL, f"{label}: {names[label]}, by its times"))
 
     def point(self, kernel: Kernel, cores: int) -> Point:
         """Record and simulate; the span's time is the model's, its bytes are counted lines."""
         config, line = self.config, facts()["hierarchy"]["line"]
         trace = kernel.record(cores, config.scale, config.seed)
         found = misses(trace.stream, trace.ends, config.caches, config.scale)
-        point = Point(trace, found, 0.0)
+        last = L1_MISS if config.swapped else L3_MISS
+        point = Point(trace, found, 0.0, last)
         start = self.clock.now()
         seconds = self.seconds(point, cores)
         self.clock.wait_until(start + seconds)
@@ -159,7 +177,7 @@ class _Movement:
                 float(trace.operations * shown), point.memory_bytes, said,
             )
         )  # fmt: skip
-        return Point(trace, found, seconds)
+        return Point(trace, found, seconds, last)
 
     def seconds(self, point: Point, cores: int) -> float:
         """The slowest core, one instruction a cycle and waiting for every miss, or the memory."""

@@ -12,6 +12,9 @@ class Softmax(Config):
     share: float = knob(0.25, "part of the exponentials on multiply-add units", low=0.0, high=1.0)
     degree: int = knob(3, "degree of the polynomial for 2^f", low=1, high=7)
     group: int = knob(32, "rows that rescale together (a warp's)", low=1, high=128, group="more")
+    forgets: bool = knob(
+        False, "only the sums are rescaled, not the accumulator, which is wrong", group="more"
+    )
 
 
 class BalanceConfig(Config):
@@ -37,3 +40,4 @@ class BalanceConfig(Config):
     modelled_heads: int = knob(
         64, "heads times sequences of the modelled problem", low=1, high=4096, group="more"
     )
+    seed: int = knob(0, "of the operands", low=0, high=2**31 - 1, group="more")

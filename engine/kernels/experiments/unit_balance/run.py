@@ -68,7 +68,7 @@ class _Tiles:
 
     def __init__(self, config: BalanceConfig, live: Live, clock: VirtualClock) -> None:
         self.config, self.live, self.clock = config, live, clock
-        draw = torch.Generator().manual_seed(live.seed)
+        draw = torch.Generator().manual_seed(live.seed + config.seed)
         shape = (config.heads, config.tokens, config.dim)
         q, k, v = (torch.randn(shape, generator=draw) for _ in range(3))
         self.operands = q * config.spread, k, v

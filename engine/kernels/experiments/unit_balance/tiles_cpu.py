@@ -88,7 +88,8 @@ def _rescale(
         counts.rescale += rows * (out.shape[-1] + 1)
         by = torch.exp2(held - new)
         total *= by
-        out *= by[..., None]
+        if not how.forgets:
+            out *= by[..., None]
     return new
 
 

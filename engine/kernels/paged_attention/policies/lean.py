@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+import numpy as np
+
 from engine.core.config import knob
 from engine.kernels.paged_attention.plan import Batch, Ints, even
 from engine.kernels.paged_attention.split import Split
@@ -14,10 +16,17 @@ class Lean(Split):
     runs: int = knob(
         1, "runs for each worker; more make up for a worker that is held up", low=1, high=64
     )
+    whole: bool = knob(
+        False, "runs end where a head does, so they are not equal: wrong", group="more"
+    )
 
     @property
     def fused(self) -> bool:
         return True
 
     def cuts(self, batch: Batch, workers: int) -> Ints:
-        return even(int(batch.tiles_S.sum()), workers * self.runs)
+        cuts = even(int(batch.tiles_S.sum()), workers * self.runs)
+        if not self.whole:
+            return cuts
+        ends = np.concatenate([[0], np.cumsum(batch.tiles_S)])
+        return np.unique(ends[np.searchsorted(ends, cuts)])

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from engine.core.errors import BadInput
+from engine.core.events import Mark
+from engine.core.run import Run
+from engine.kernels.experiments.data_movement.bottleneck import Spent, limited_by
 from engine.kernels.experiments.data_movement.caches import (
     ACCESSES,
     DRAM_WRITE,
@@ -17,9 +20,12 @@ from engine.kernels.experiments.data_movement.caches import (
     misses,
 )
 from engine.kernels.experiments.data_movement.classes import Profile, classify
+from engine.kernels.experiments.data_movement.config import MovementConfig
 from engine.kernels.experiments.data_movement.facts import facts
+from engine.kernels.experiments.data_movement.held_out import HELD_OUT
 from engine.kernels.experiments.data_movement.kernels import KERNELS, PASSES, TASKS, TERMS
 from engine.kernels.experiments.data_movement.locality import spatial, temporal
+from engine.kernels.experiments.data_movement.run import LABEL, run
 
 BY_NAME = {kernel.name: kernel for kernel in KERNELS}
 SCALE = 32
@@ -174,3 +180,38 @@ def test_counts_that_fit_no_branch_have_no_class():
     assert classify(replace(CASES["1a"], lfmr=(0.1, 0.1))) == "none"
     assert classify(replace(CASES["2b"], mpki=(50.0, 50.0))) == "none"
     assert classify(replace(CASES["2b"], lfmr=(0.9, 0.9))) == "none"
+
+
+@pytest.mark.parametrize("held", HELD_OUT, ids=lambda kernel: kernel.name)
+def test_kernels_held_out_give_each_core_its_part_of_the_same_work(held):
+    one, many = (held.record(cores, SCALE, 0) for cores in (1, TASKS))
+    assert np.array_equal(one.stream, many.stream)
+    assert (one.operations, one.instructions) == (many.operations, many.instructions)
+    assert len(many.ends) == TASKS and many.ends[-1] == len(many.stream)
+    assert (np.diff(many.ends, prepend=0) > 0).all()
+    assert not held.belongs  # nobody said what it is
+
+
+LONG, SHORT = Spent(1.0, 0.1, 2.0, 0.5), Spent(1.0, 0.1, 0.1, 0.5)
+LABELS = {
+    "1a": (replace(LONG, bandwidth=9.0), replace(LONG, bandwidth=9.0)),
+    "1b": (LONG, LONG),
+    "1c": (LONG, replace(SHORT, bandwidth=0.1)),
+    "2a": (SHORT, replace(LONG, bandwidth=1.5)),
+    "2b": (replace(SHORT, caches=2.0), replace(SHORT, caches=2.0)),
+    "2c": (SHORT, SHORT),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_the_times_of_few_and_of_many_cores_give_each_label(name):
+    assert limited_by(LABELS[name]) == name
+
+
+def test_the_label_agrees_where_memory_alone_sets_the_time():
+    log = Run.execute(run, MovementConfig(scale=32)).log
+    labels = {m.lane: m.text[:2] for m in log.of(Mark) if m.name == LABEL}
+    assert labels["triad"] == "1a"
+    assert labels["linked-records"] == "1b"
+    assert labels["reaction"] == "2a"
+    assert labels["sine-series"] == "2c"

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from itertools import product
 from statistics import median
 
 import torch
@@ -13,23 +14,25 @@ from engine.core.log import Log
 from engine.kernels.attention import OPERATOR
 from engine.kernels.attention.cases import case
 from engine.kernels.attention.config import AttentionConfig
+from engine.kernels.attention.policies.tiled import Tiled
 from engine.kernels.attention.run import BUSY, ERROR, KERNELS, MEMORY, run
 from engine.kernels.attention.split import all_pairs
-from workbench.study import Changes, Claim, Outcome, RunConfig, Study
+from workbench.study import Break, Changes, Claim, Figure, Outcome, Reported, RunConfig, Study
 
+SINGLE = 2e-5  # relative: what float32 leaves of thousands of terms
 HEADS: Changes = {"split": "heads"}
+BY_HEADS = Break(HEADS, why="FlashAttention's split")
+NO_TILES = Break({"scores": "materialised"}, why="no tiles")
+COARSE = Break({"split.blocks": 32}, True, "items of 2,048 rows leave processors without any")
 MATERIALISED: Changes = {"scores": "materialised", "tokens": 512}
 FORWARD: Changes = {"backward": False, "checked": False, "workers": "threads"}
 # The setting such kernels are compared in: 16k tokens in all, heads · size = 2048.
 TOKENS, WIDTH = 16384, 2048
+BEST, BEFORE = 0.73, 0.4  # of an A100's peak: the paper's best, and FlashAttention's (abstract)
 A100: Changes = {
-    "workers": "modelled",
-    "workers.device": "a100-sxm-80gb",
-    "tokens": TOKENS,
-    "kv_heads": 16,
-    "dim": 128,
-    "backward": False,
-}
+    "workers": "modelled", "workers.device": "a100-sxm-80gb", "tokens": TOKENS, "kv_heads": 16,
+    "dim": 128, "backward": False,
+}  # fmt: skip
 ODD: Changes = {
     "tokens": 333, "sequences": 3, "spread": 0.8, "kv_heads": 2, "share": 3, "dim": 40,
     "causal": False,
@@ -63,9 +66,11 @@ def exact(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Outcome
             if error >= worst:
                 worst, what = error, name
     return Outcome(
-        f"o, dq, dk and dv of {len(settings)} shapes within 2e-5 of the float64 reference",
+        f"o, dq, dk and dv of {len(settings)} shapes within {SINGLE:.0e} of float64's",
         f"largest error {worst:.1e} ({what})",
-        0 < worst <= 2e-5,
+        0 < worst <= SINGLE,
+        figure=Figure.exact(worst),
+        needed=SINGLE,
     )
 
 
@@ -84,6 +89,8 @@ def linear_memory(config: AttentionConfig, run_config: RunConfig, fast: bool) ->
         f"{growth:.2f}×; {', '.join(f'{t / 1024:.0f}' for t in taken)} KiB "
         f"at {', '.join(str(start * n) for n in (1, 2, 4))} tokens",
         abs(growth - 2) <= 0.1,
+        figure=Figure.exact(growth, "×"),
+        needed=2.1,
     )
 
 
@@ -98,6 +105,8 @@ def work_split(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Ou
         "one head keeps 2 processors and 108 at least 90% busy (a head each: 50% and 1%)",
         f"{found[0]:.0%} and {found[1]:.0%}",
         min(found) >= 0.9,
+        figure=Figure.exact(min(found), "%"),
+        needed=0.9,
     )
 
 
@@ -110,27 +119,30 @@ def gain_here(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Out
         for times, changes in ((rows, shape), (heads, {**shape, **HEADS})):
             span = kernel(run_config(update(config, changes)))
             times.append(span.stop - span.start)
-    gain = min(heads) / min(rows)
-    return Outcome("at least 1.5× on two threads", f"{gain:.2f}×", gain >= 1.5)
+    gain, told = min(heads) / min(rows), Figure.ratio(heads, rows)
+    said = ("at least 1.5× on two threads", f"{gain:.2f}×")
+    return Outcome(*said, gain >= 1.5, figure=told, needed=1.5)
 
 
 def not_slower(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Forward against torch's scaled_dot_product_attention, float32, 8 heads, in turns."""
     lengths = (512, 1024) if fast else (512, 1024, 2048, 4096)
-    settings = [(n, dim, causal) for n in lengths for dim in (64, 128) for causal in (True, False)]
-    worst, where = float("inf"), ""
-    for tokens, dim, causal in settings:
+    found: dict[str, float] = {}
+    for tokens, dim, causal in product(lengths, (64, 128), (True, False)):
         changes = {**FORWARD, "kv_heads": 8, "share": 1, "sequences": 1, "tokens": tokens,
                    "dim": dim, "causal": causal}  # fmt: skip
-        ratio = _over_torch(update(config, changes), run_config, 5 if fast else 9)
-        if ratio < worst:
-            worst, where = ratio, f"{tokens} tokens of {dim}, {'causal' if causal else 'dense'}"
-        if worst < 0.5:  # no doubt left
+        where = f"{tokens} tokens of {dim}, {'causal' if causal else 'dense'}"
+        found[where] = _over_torch(update(config, changes), run_config, 5 if fast else 9)
+        if found[where] < 0.5:  # no doubt left
             break
+    where = min(found, key=found.__getitem__)
+    mean = Figure.ratio(list(found.values()), [1.0] * len(found))
     return Outcome(
         "no slower than torch at any length, size and mask",
-        f"least {worst:.2f}× ({where})",
-        worst >= 1.0,
+        f"least {found[where]:.2f}× ({where}), mean {mean.value:.2f}×",
+        found[where] >= 1.0,
+        figure=mean,
+        needed=1.0,
     )
 
 
@@ -155,34 +167,35 @@ def _over_torch(config: AttentionConfig, run_config: RunConfig, rounds: int) -> 
             start = time.perf_counter()
             call()
             taken[name].append(time.perf_counter() - start)
-        if config.scores.kind != "tiled":
+        if config.scores != Tiled():
             span = kernel(run_config(config))
             taken["ours"][-1] = span.stop - span.start
     return min(taken["torch"]) / min(taken["ours"])
 
 
 def a100(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """The paper's benchmark setting on a modelled A100: fraction of peak, and gain over a head a
-    processor."""
+    """The paper's setting on a modelled A100: part of peak, and gain over a head a processor."""
     config = update(config, A100)
     fractions, gains = [], []
-    for dim in (64, 128):
-        for tokens in (2048, 16384) if fast else (512, 1024, 2048, 4096, 8192, 16384):
-            heads, sequences = WIDTH // dim, TOKENS // tokens
-            changes = {"tokens": tokens, "sequences": sequences, "kv_heads": heads, "dim": dim,
-                       "share": 1, "spread": 0.0}  # fmt: skip
-            shaped = update(config, changes)
-            span = kernel(run_config(shaped))
-            v1 = kernel(run_config(update(shaped, HEADS)))
-            pairs = all_pairs(shaped.lengths, shaped.lengths, shaped.causal)
-            rate = 4 * pairs * heads * dim / (span.stop - span.start)
-            fractions.append(rate / shaped.workers.sheet().peak("bfloat16"))
-            gains.append((v1.stop - v1.start) / (span.stop - span.start))
+    lengths = (2048, 16384) if fast else (512, 1024, 2048, 4096, 8192, 16384)
+    for dim, tokens, causal in product((64, 128), lengths, (True, False)):
+        heads, sequences = WIDTH // dim, TOKENS // tokens
+        changes = {"tokens": tokens, "sequences": sequences, "kv_heads": heads, "dim": dim,
+                   "share": 1, "spread": 0.0, "causal": causal}  # fmt: skip
+        shaped = update(config, changes)
+        span = kernel(run_config(shaped))
+        v1 = kernel(run_config(update(shaped, HEADS)))
+        pairs = all_pairs(shaped.lengths, shaped.lengths, shaped.causal)
+        rate = 4 * pairs * heads * dim / (span.stop - span.start)
+        fractions.append(rate / shaped.workers.sheet().peak("bfloat16"))
+        gains.append((v1.stop - v1.start) / (span.stop - span.start))
     return Outcome(
         "50–73% of peak everywhere; over a whole head a processor at least 1.5× by the median",
         f"{min(fractions):.0%}–{max(fractions):.0%}; {min(gains):.2f}× to {max(gains):.1f}×, "
         f"median {median(gains):.1f}×",
-        min(fractions) >= 0.5 and max(fractions) <= 0.73 and median(gains) >= 1.5,
+        min(fractions) >= 0.5 and max(fractions) <= BEST and median(gains) >= 1.5,
+        figure=Figure(max(fractions), min(fractions), max(fractions), "%"),
+        needed=0.5,
     )
 
 
@@ -212,24 +225,31 @@ STUDY = Study(
             sentence="Tiled attention and its gradients equal attention as it is written down.",
             paper="memory saving and speed with no approximation (abstract)",
             grade="exact",
+            reported=Reported(0.0, "equal", tolerance=SINGLE),
+            finding="reproduced",
+            why=f"equal as far as float32 goes: {SINGLE:.0e}",
             check=exact,
-            broken={"scores.rescale": False},
+            broken=(Break({"scores.rescale": False}, True, "earlier results do not fade"),),
         ),
         Claim(
             id="linear-memory",
             sentence="Memory beside inputs and results grows with the tokens, not their square.",
             paper="memory linear instead of quadratic (abstract)",
             grade="exact",
+            reported=Reported(2.0, "equal", tolerance=0.1, unit="×"),
+            finding="reproduced",
+            why="linear is twice as much for twice the tokens, within a twentieth",
             check=linear_memory,
-            broken={"scores": "materialised"},
+            broken=(Break({"scores.kept": True}, True, "scores are held on to"), NO_TILES),
         ),
         Claim(
             id="work-split",
             sentence="Sharing out rows keeps all processors busy where heads alone do not.",
             paper="parallel even for a single head, to increase occupancy (abstract)",
             grade="exact",
+            why="the paper gives no figure of occupancy",
             check=work_split,
-            broken=HEADS,
+            broken=(COARSE, BY_HEADS),
         ),
         Claim(
             id="gain-here",
@@ -237,8 +257,11 @@ STUDY = Study(
             paper="about 2× FlashAttention on an A100 (abstract)",
             grade="measured",
             timed=True,
+            reported=Reported(2.0, none=1.0, unit="×"),
+            finding="weaker",
+            why="two threads share one head: twice is the most there could be",
             check=gain_here,
-            broken={"workers.count": 1, "split": "heads"},
+            broken=(COARSE, BY_HEADS),
         ),
         Claim(
             id="not-slower",
@@ -246,16 +269,23 @@ STUDY = Study(
             paper="2–4× over optimised baselines for FlashAttention, twice that here (abstract)",
             grade="measured",
             timed=True,
+            reported=Reported(2.0, none=1.0, unit="×"),
+            finding="weaker",
+            why="torch's own attention on a processor is FlashAttention's algorithm already",
             check=not_slower,
-            broken={"scores": "materialised"},
+            broken=(Break({"scores.keys": 16}, True, "tiles too narrow for vectors"), NO_TILES),
         ),
         Claim(
             id="a100",
             sentence="On an A100 tiles shared out by rows reach half to three quarters of peak.",
             paper="about 2× FlashAttention, 50–73% of peak (abstract)",
             grade="modelled",
+            reported=Reported(BEST, none=BEFORE, unit="%"),
+            finding="weaker",
+            why="the model knows two rates, 51% at head size 64 and 63% at 128, whatever length "
+            "and mask; the paper's 73% is a dense run of size 128",
             check=a100,
-            broken=HEADS,
+            broken=(COARSE, BY_HEADS),
         ),
     ),
     limits=(

@@ -24,9 +24,12 @@ class Tiled(Scores):
     kind: Literal["tiled"] = knob("tiled", doc="Scores stay in a tile")
     keys: int = knob(KEYS, "Keys in a tile, forward", low=16, high=512, log=True)
     rescale: bool = knob(True, "Let earlier results fade when the maximum rises (off: wrong)")
+    kept: bool = knob(
+        False, "Room for every tile's scores is held to the end, as if it were needed", group="more"
+    )
 
     def phases(self, problem: Problem, split: Split, workers: int) -> Iterator[Phase]:
-        memory = _Memory(problem, self._shape(problem), workers)
+        memory = _Memory(problem, self._shape(problem), workers, self.kept)
         rows = query_items(problem, split)
         dim, pairs = problem.dim, sum(item.pairs for item in rows)
         tiles = -(-pairs // (problem.heads * BLOCK * self.keys))
@@ -52,14 +55,16 @@ class Tiled(Scores):
 class _Memory:
     """What the kernels of one problem hold beside inputs and results, taken as they are opened."""
 
-    def __init__(self, problem: Problem, shape: Shape, workers: int) -> None:
-        self.problem, self.shape, self.workers = problem, shape, workers
+    def __init__(self, problem: Problem, shape: Shape, workers: int, kept: bool) -> None:
+        self.problem, self.shape, self.workers, self.kept = problem, shape, workers, kept
         self.scratch = np.zeros(0, np.float32)
         self.lse = self.scratch  # [T, H]
 
     def forward(self) -> Do:
         p = self.problem
         self.lse = p.ledger.take(p.tokens * p.heads)
+        if self.kept:
+            self.scores = p.ledger.take(p.heads * sum(n * n for n in p.lengths))
         room = forward_cpu.room(p.dim, p.dim, self.shape.keys)
         return self._do(forward_cpu.forward, (p.results["o"], self.lse), room)
 

@@ -29,5 +29,8 @@ class LocalLinearConfig(Config):
         0.5, "how far keys of a regime lie from its centre", low=0.05, high=5.0, group="Tasks"
     )
     noise: float = knob(0.05, "standard deviation of values", low=0.0, high=2.0, group="Tasks")
+    stale: bool = knob(
+        False, "each answer is read at the query before, which is wrong", group="Tasks"
+    )
     widest: int = knob(64, "widest head that memory is measured at", low=16, high=128)
     seed: int = knob(0, "of the tasks", low=0, high=2**31 - 2)

@@ -8,11 +8,12 @@ al., arXiv 2510.01450). N tasks, T pairs, D width.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
 
+Setting = TypeVar("Setting")
 Estimate: TypeAlias = Callable[[Tensor, Tensor, Tensor], Tensor]  # (q_NTD, k_NTD, v_NTD) -> o_NTD
 
 
@@ -65,6 +66,28 @@ def least_squares(ridge: float) -> Estimate:
     return estimate
 
 
+def fading(ridge: float, kept: float) -> Estimate:
+    """Linear attention that can forget: least squares with each pair's weight `kept` a step.
+
+    What a gated linear state with a solve at the query comes to (MesaNet's with decay).
+    """
+
+    def estimate(q_NTD: Tensor, k_NTD: Tensor, v_NTD: Tensor) -> Tensor:
+        one = torch.ones(*k_NTD.shape[:-1], 1)
+        k, q = (torch.cat([x, one], -1) for x in (k_NTD, q_NTD))
+        penalty, found = ridge * torch.eye(k.shape[-1]), []
+        h = torch.zeros(len(k), k.shape[-1], k.shape[-1])
+        s = torch.zeros(len(k), k.shape[-1], v_NTD.shape[-1])
+        for t in range(k.shape[1]):
+            h = kept * h + k[:, t, :, None] * k[:, t, None]
+            s = kept * s + k[:, t, :, None] * v_NTD[:, t, None]
+            weights = torch.linalg.solve(h + penalty, q[:, t, :, None])
+            found.append((weights.mT @ s).squeeze(-2))
+        return torch.stack(found, 1)
+
+    return estimate
+
+
 def softmax(scale: float) -> Estimate:
     """Softmax attention: the kernel-weighted mean of values (Nadaraya and Watson)."""
 
@@ -76,7 +99,7 @@ def softmax(scale: float) -> Estimate:
     return estimate
 
 
-def best(choices: dict[float, Estimate], held_out: Tasks) -> tuple[float, Estimate]:
+def best(choices: dict[Setting, Estimate], held_out: Tasks) -> tuple[Setting, Estimate]:
     """The setting with the least error on tasks that are not the ones compared on."""
     given = (held_out.q_NTD, held_out.k_NTD, held_out.v_NTD)
     found = {x: float(held_out.errors(make(*given)).mean()) for x, make in choices.items()}

@@ -21,6 +21,7 @@ from engine.kernels.local_linear_attention.regression import (
     Estimate,
     Tasks,
     best,
+    fading,
     least_squares,
     softmax,
     tasks,
@@ -34,9 +35,11 @@ RESIDUAL = Plot("residual of the solver", "step", "residual (relative)", log_y=T
 MEMORY = Plot("most bytes alive", "head width", "memory (bytes)", log_x=True, log_y=True)
 PLOTS = (BY_POSITION, BY_TASK, RESIDUAL, MEMORY)
 LOCAL, SOFTMAX, GLOBAL = "local linear", "softmax", "linear (least squares)"
+FADING = "linear that forgets"
 FORMED = f"matrices of all queries{BOUND}"
 SCALES = (1.0, 4.0, 16.0, 64.0)  # bandwidths that kernels choose from
 RIDGES = (1e-3, 1e-2, 1e-1, 1.0)  # that the global regression chooses from
+KEPT = (0.8, 0.9, 0.95, 0.98)  # of a pair's weight each step, that the forgetting one chooses from
 SHAPE = (1, 2, 192, 32, 32)  # batch, heads, tokens, key and value width of the solver's problem
 TOKENS = 512  # of the sequence that memory is measured on
 NARROWEST = 8
@@ -122,10 +125,11 @@ class _Study:
         c = self.config
         shape = (c.tasks, c.length, c.width, c.regimes, c.spread, c.noise)
         held_out, test = tasks(*shape, c.seed + 1), tasks(*shape, c.seed)
-        choices: dict[str, dict[float, Estimate]] = {
+        choices: dict[str, dict[Any, Estimate]] = {
             LOCAL: {s: self.estimate(s) for s in SCALES},
             SOFTMAX: {s: softmax(s) for s in SCALES},
             GLOBAL: {r: least_squares(r) for r in RIDGES},
+            FADING: {(r, kept): fading(r, kept) for r in RIDGES[1:] for kept in KEPT},
         }
         for number, (name, settings) in enumerate(choices.items()):
             self.live.report("estimators", number, len(choices))
@@ -135,7 +139,8 @@ class _Study:
 
     def estimate(self, scale: float) -> Estimate:
         def attend(q_NTD: Tensor, k_NTD: Tensor, v_NTD: Tensor) -> Tensor:
-            q, k, v = (x.unsqueeze(1) for x in (q_NTD, k_NTD, v_NTD))
+            asked_NTD = q_NTD.roll(1, 1) if self.config.stale else q_NTD
+            q, k, v = (x.unsqueeze(1) for x in (asked_NTD, k_NTD, v_NTD))
             given: dict[str, Any] = dict(zip(INPUTS, (q, k, v), strict=True))
             told: dict[str, Any] = {**given, "scale": scale, "ridge": self.config.ridge}
             if self.config.solver == "formed":
@@ -148,7 +153,7 @@ class _Study:
 
         return attend
 
-    def judge(self, name: str, setting: float, estimate: Estimate, test: Tasks) -> None:
+    def judge(self, name: str, setting: Any, estimate: Estimate, test: Tasks) -> None:
         """Errors of one estimator by task and by position, as curves and in a sentence."""
         found = test.errors(estimate(test.q_NTD, test.k_NTD, test.v_NTD)).double()
         by_task = found.mean(1).numpy()
@@ -161,7 +166,7 @@ class _Study:
         self.draw(BY_TASK, name, np.arange(len(by_task), dtype=float), by_task)
         now = self.clock.now()
         self.live.emit(Level(now, name, "mean squared error", float(by_task.mean())))
-        text = f"{name}: {by_task.mean():.4f} over {len(by_task)} tasks, setting {setting:g}"
+        text = f"{name}: {by_task.mean():.4f} over {len(by_task)} tasks, setting {setting}"
         self.live.emit(Mark(now, name, "regression", text))
 
     def span(self, given: Arguments, start: float, steps: int) -> None:

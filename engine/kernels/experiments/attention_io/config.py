@@ -17,4 +17,7 @@ class TrafficConfig(Config):
     evicts: bool = knob(
         True, "Count a word again when it is loaded again (off: a counter that never forgets)"
     )
+    roomy: int = knob(
+        1, "Times M that fast memory really holds, which is wrong", low=1, high=64, group="more"
+    )
     seed: int = knob(0, "Seed of Q, K and V", low=0, high=2**31 - 1, group="more")

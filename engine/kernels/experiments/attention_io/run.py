@@ -112,7 +112,8 @@ class _Traffic:
         """Run one tiling; its span and how far its result is from the truth are emitted."""
         start = self.clock.now()
         config = self.config
-        counted = tiling.attend(self.q_NC, self.k_NC, self.v_NC, capacity, config.evicts)
+        held = capacity * config.roomy
+        counted = tiling.attend(self.q_NC, self.k_NC, self.v_NC, held, config.evicts)
         now = self.clock.now()
         said = tag(M=capacity, words=counted.words, held=counted.held)
         self.live.emit(

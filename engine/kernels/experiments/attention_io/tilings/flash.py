@@ -19,6 +19,7 @@ class Flash(Tiling):
 
     kind: Literal["flash"] = "flash"
     rescales: bool = knob(True, "Correct sums and output when a larger score arrives")
+    uses: float = knob(1.0, "Part of fast memory that it fills", low=0.01, high=1.0, group="more")
 
     def smallest(self, width: int) -> int:
         return 2 * width + 4
@@ -37,7 +38,8 @@ class Flash(Tiling):
 
     def run(self, memory: TwoLevelMemory) -> Counted:
         rows, width = memory.q_NC.shape
-        block, pinned = self.shape(rows, width, memory.capacity)
+        room = max(self.smallest(width), int(memory.capacity * self.uses))
+        block, pinned = self.shape(rows, width, room)
         steps = np.zeros((-(-rows // block), len(ARRAYS)), np.int64)
         attend_online(memory.levels, rows, width, block, pinned, self.rescales, steps)
         return memory.counted(steps, block * (2 * width + 3) + 1 + pinned * 2 * width)

@@ -1,6 +1,7 @@
-"""The native loop to stand beside: plain C with OpenMP, built by the system's compiler if any.
+"""Native loops to stand beside: C with OpenMP, built by the system's compiler if any.
 
-Not a backend: nothing here is picked. Without a compiler the plain numba loop takes its place.
+One stores through the caches, one past them. Neither is a backend: nothing here is picked. Without
+a compiler the numba loops take their places.
 """
 
 import ctypes
@@ -29,6 +30,40 @@ void add(double *restrict o, const double *restrict x, const double *restrict y,
          int threads) { LOOP o[i] = x[i] + y[i]; }
 void summed(double *restrict o, const double *restrict x, const double *restrict y, double f,
             long n, int threads) { LOOP o[i] = x[i] + f * y[i]; }
+#if defined(__AVX__)
+#include <immintrin.h>
+#define STREAMS 1
+#define WIDE 4
+#define PAST(o, v) _mm256_stream_pd(o, v)
+#define READ(x) _mm256_loadu_pd(x)
+#define ALL(f) _mm256_set1_pd(f)
+#elif defined(__SSE2__)
+#include <emmintrin.h>
+#define STREAMS 1
+#define WIDE 2
+#define PAST(o, v) _mm_stream_pd(o, v)
+#define READ(x) _mm_loadu_pd(x)
+#define ALL(f) _mm_set1_pd(f)
+#else
+#define STREAMS 0
+#endif
+int streams(void) { return STREAMS; }
+#if STREAMS
+#define PARTS(wide, one) _Pragma("omp parallel num_threads(threads)") { \
+    _Pragma("omp for schedule(static)") \
+    for (long i = 0; i <= n - WIDE; i += WIDE) PAST(o + i, wide); \
+    _mm_sfence(); } \
+    for (long i = n / WIDE * WIDE; i < n; i++) o[i] = one;
+void past_copy(double *restrict o, const double *restrict x, long n, int threads)
+    { PARTS(READ(x + i), x[i]) }
+void past_scaled(double *restrict o, const double *restrict x, double f, long n, int threads)
+    { PARTS(ALL(f) * READ(x + i), f * x[i]) }
+void past_add(double *restrict o, const double *restrict x, const double *restrict y, long n,
+              int threads) { PARTS(READ(x + i) + READ(y + i), x[i] + y[i]) }
+void past_summed(double *restrict o, const double *restrict x, const double *restrict y, double f,
+                 long n, int threads)
+    { PARTS(READ(x + i) + ALL(f) * READ(y + i), x[i] + f * y[i]) }
+#endif
 """
 
 
@@ -60,18 +95,22 @@ def _call(name: str, arrays: tuple[np.ndarray, ...], *factor: float) -> None:
     function(*places, *factor, len(arrays[0]), numba.get_num_threads())
 
 
-def _scaled(out_N: np.ndarray, x_N: np.ndarray, factor: float) -> None:
-    if factor == 1.0:
-        _call("copy", (out_N, x_N))
-    else:
-        _call("scaled", (out_N, x_N), factor)
+def _loops(prefix: str) -> tuple[Callable[..., None], Callable[..., None]]:
+    """`scaled` and `summed` of a backend, by the C functions whose names begin so."""
 
+    def scaled(out_N: np.ndarray, x_N: np.ndarray, factor: float) -> None:
+        if factor == 1.0:
+            _call(f"{prefix}copy", (out_N, x_N))
+        else:
+            _call(f"{prefix}scaled", (out_N, x_N), factor)
 
-def _summed(out_N: np.ndarray, x_N: np.ndarray, y_N: np.ndarray, factor: float) -> None:
-    if factor == 1.0:
-        _call("add", (out_N, x_N, y_N))
-    else:
-        _call("summed", (out_N, x_N, y_N), factor)
+    def summed(out_N: np.ndarray, x_N: np.ndarray, y_N: np.ndarray, factor: float) -> None:
+        if factor == 1.0:
+            _call(f"{prefix}add", (out_N, x_N, y_N))
+        else:
+            _call(f"{prefix}summed", (out_N, x_N, y_N), factor)
+
+    return scaled, summed
 
 
 def _missing() -> str:
@@ -79,16 +118,26 @@ def _missing() -> str:
     return found if isinstance(found, str) else ""
 
 
-C_LOOP = Backend(
-    name="native C",
-    about="C, OpenMP, built by the system's compiler with " + " ".join(FLAGS[:3]),
-    scaled=_scaled,
-    summed=_summed,
-    rank=0,
-    missing=_missing,
-)
+def _no_streaming() -> str:
+    why = _missing()
+    if why:
+        return why
+    return "" if _library().streams() else "no streaming store of this processor is known here"
+
+
+ABOUT = "C, OpenMP, built by the system's compiler with " + " ".join(FLAGS[:3])
+C_LOOP = Backend("native C", ABOUT, *_loops(""), rank=0, missing=_missing)
+C_PAST = Backend(
+    "native C past caches", f"{ABOUT}; stores past the caches", *_loops("past_"), rank=0,
+    missing=_no_streaming, streams=True,
+)  # fmt: skip
 
 
 def native(compiled: Callable[[], str] = _missing) -> Backend:
     """The native loop of this machine: C where it can be built, else the plain numba loop."""
     return pick("plain-loop") if compiled() else C_LOOP
+
+
+def native_past(compiled: Callable[[], str] = _no_streaming) -> Backend:
+    """The same with stores past the caches: C where it can be built, else the numba loop's."""
+    return pick("streaming-stores") if compiled() else C_PAST

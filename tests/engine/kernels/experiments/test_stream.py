@@ -5,12 +5,12 @@ import pytest
 
 from engine.core.errors import BadInput
 from engine.kernels.experiments.stream.backend import ALIGNED, backends, empty, pick
-from engine.kernels.experiments.stream.native import C_LOOP, native
+from engine.kernels.experiments.stream.native import C_LOOP, C_PAST, native, native_past
 from engine.kernels.experiments.stream.operations import OPERATIONS
 from engine.kernels.experiments.stream.run import compare
 from engine.kernels.experiments.stream.vectors import Vector
 
-HERE = [b for b in [*backends().values(), C_LOOP] if not b.missing()]
+HERE = [b for b in [*backends().values(), C_LOOP, C_PAST] if not b.missing()]
 
 
 def vector(backend, values):
@@ -75,3 +75,12 @@ def test_bytes_are_counted_as_stream_does_and_as_caches_do():
 def test_without_a_compiler_the_plain_loop_is_the_native_one():
     assert native(lambda: "no C compiler").name == "plain-loop"
     assert native(lambda: "").name == "native C"
+
+
+def test_the_native_loop_past_the_caches_streams_and_has_a_stand_in():
+    assert native_past(lambda: "no C compiler").name == "streaming-stores"
+    assert native_past(lambda: "") is C_PAST and C_PAST.streams
+
+
+def test_a_comparison_that_stops_early_finds_a_wrong_number_in_each_operation():
+    assert compare(pick("numpy"), 3.0, 0, short=True) == len(OPERATIONS)

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Literal
 
-from engine.core.config import Policy
+from engine.core.config import Policy, knob
 
 
 class ReadingPolicy(Policy):
@@ -46,7 +46,13 @@ class Streaming(ReadingPolicy):
 
     kind: Literal["streaming"] = "streaming"
 
+    behind: int = knob(
+        0, "Clauses after its own that a thought waits for without seeing them", low=0, high=26,
+        unit="clauses",
+    )  # fmt: skip
+
     def sees(self, unit: int, ends: Sequence[int], arrived: int) -> int | None:
-        """The end of its clause, once that has arrived."""
-        end = ends[min(unit, len(ends) - 1)]
-        return end if arrived >= end else None
+        """The end of its clause, once that has arrived and as many behind it as are waited for."""
+        last = len(ends) - 1
+        ready = arrived >= ends[min(unit + self.behind, last)]
+        return ends[min(unit, last)] if ready else None

@@ -1,112 +1,17 @@
 """Multi-Stream LLMs: read, think and speak in the same forward passes, a stream for each."""
 
-from collections.abc import Mapping
-
 import numpy as np
-import torch
-from torch import Tensor
 
 from engine.core.config import update
-from engine.core.difference import largest
 from engine.core.events import Span
 from engine.core.intervals import wilson
-from engine.models.config import ModelConfig
-from engine.models.gathered import Cast
 from engine.reasoning.streams.config import StreamsConfig
 from engine.reasoning.streams.reactions import reactions, verdicts
-from engine.reasoning.streams.reference import changed, from_scratch
-from engine.reasoning.streams.run import open_streams, run
-from engine.reasoning.streams.script import Script, in_rows, reach, who_sees
-from engine.tasks.running_sum import STREAMS
+from engine.reasoning.streams.run import run
+from workbench.studies.reasoning._multi_stream import CLOSE, isolated, mask, same_as_scratch
 from workbench.study import Break, Claim, Figure, Outcome, Regime, Reported, RunConfig, Study
 
-CLOSE = 1e-4
 RIGHT = 0.5  # of problems
-
-Weights = tuple[ModelConfig, Mapping[str, Tensor]]
-
-
-def weights_of(config: StreamsConfig) -> Weights:
-    """The shape of the config's model and its weights by name, in float32."""
-    model = open_streams(config)[0].model
-    return model.config, dict(Cast(model.weights, torch.float32))
-
-
-def scripts(
-    config: StreamsConfig, run_config: RunConfig, count: int
-) -> list[tuple[Script, np.ndarray]]:
-    """What streams said in runs, under the mask of the paper's rule, and the logits they had."""
-    config = update(
-        config, {"keep_logits": True, "problems": count, "virtual": True, "form": "side by side"}
-    )
-    log, sees_SS = run_config(config), who_sees(config.sees, STREAMS)
-    kept = [[log.blobs[f"kept/{p}/{name}"] for name in ("tokens", "logits")] for p in range(count)]
-    return [(in_rows(tokens_RS, sees_SS), logits.reshape(-1, logits.shape[-1]))
-            for tokens_RS, logits in kept]  # fmt: skip
-
-
-def same_as_scratch(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """The mask is built from rows and streams alone, for three ways to see."""
-    weights, worst, rows = weights_of(config), 0.0, 0
-    for sees in (config.sees, "think: read say; say: ask think", ""):
-        each = update(config, {"sees": sees})
-        for script, have_NV in scripts(each, run_config, 2 if fast else 8):
-            want_NV = from_scratch(*weights, script)
-            worst, rows = max(worst, largest(have_NV, want_NV)), rows + len(have_NV)
-    return Outcome(
-        f"every logit within {CLOSE:g} of one forward over all rows with the explicit mask",
-        f"at most {worst:.1e} over {rows:,} rows of logits",
-        worst <= CLOSE,
-        figure=Figure.exact(worst),
-        needed=CLOSE,
-    )
-
-
-def mask(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """One token at a time is changed in the engine's own run and logits compared bit by bit."""
-    weights = weights_of(config)
-    script, have_NV = scripts(config, run_config, 1)[0]
-    may_NN = reach(script.visible_NN, weights[0].layers)
-    leaked = missed = 0
-    places = range(0, len(script.tokens_N), 11 if fast else 3)
-    vocab, before_NV = weights[0].vocab, from_scratch(*weights, script)
-    for place in places:
-        token = int(script.tokens_N[place] + 1) % vocab
-        differs_N = changed(*weights, script, place, token, before_NV)
-        leaked += int((differs_N & ~may_NN[:, place]).sum())
-        missed += int((~differs_N & may_NN[:, place]).sum())
-    distance = largest(have_NV, before_NV)
-    return Outcome(
-        "a token changes every logit that its mask lets it reach, and no bit of any other; "
-        "the engine applied that mask",
-        f"{leaked} changed that must not, {missed} kept that may change, of {len(places)} tokens; "
-        f"the engine's logits at most {distance:.1e} away",
-        leaked == 0 and missed == 0 and distance <= CLOSE,
-        figure=Figure.exact(leaked + missed, "logits"),
-        needed=0.0,
-    )
-
-
-def isolated(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Change what is asked; what is read and thought must not notice, what is said must."""
-    weights = weights_of(config)
-    heard = noticed = letters = 0
-    for script, _ in scripts(config, run_config, 2 if fast else 8):
-        before_NV = from_scratch(*weights, script)
-        ask, hidden = STREAMS.index("ask"), [STREAMS.index("read"), STREAMS.index("think")]
-        for place in np.flatnonzero(script.stream_N == ask)[:: 6 if fast else 2].tolist():
-            token = int(script.tokens_N[place] + 1) % weights[0].vocab
-            differs_N = changed(*weights, script, place, token, before_NV)
-            noticed += int(differs_N[np.isin(script.stream_N, hidden)].sum())
-            heard += int(differs_N[script.stream_N == STREAMS.index("say")].sum())
-            letters += 1
-    return Outcome(
-        "no bit of read or think depends on ask; say does",
-        f"{noticed} logits of read and think changed, {heard} of say; {letters} letters of ask",
-        noticed == 0 and heard > 0,
-        figure=Figure.exact(noticed, "logits"),
-        needed=0.0,
-    )
 
 
 def reaction(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:

@@ -1,0 +1,124 @@
+"""Exact checks of StreamingThinker: logits against a forward from scratch, the mask, the order."""
+
+import numpy as np
+
+from engine.core.config import update
+from engine.core.difference import largest
+from engine.core.log import Log
+from engine.reasoning.reading.config import ReadingConfig
+from engine.reasoning.reading.readers import drawn, open_reader
+from engine.reasoning.streams.reference import changed, from_scratch
+from engine.reasoning.streams.script import Script, reach, while_reading
+from workbench.studies._read import Weights, weights_of
+from workbench.study import Figure, Outcome, RunConfig
+
+CLOSE = 1e-4
+APART = 64  # where thoughts begin in training and in every forward from scratch
+
+
+def expected(config: ReadingConfig, log: Log, place: int, whole: bool) -> Script:
+    """What a problem's tokens may see by the rule alone: each thought its clause, or everything."""
+    read, think = (log.blobs[f"kept/{place}/{name}"].tolist() for name in ("read", "think"))
+    ends = np.cumsum([len(clause) for clause in drawn(config)[place].clauses])
+    _, words = open_reader(config)
+    said = words.text(think)
+    unit = np.array([said[1 : at + 1].count(";") for at in range(len(said))])
+    upto = ends[np.minimum(unit, len(ends) - 1)]
+    return while_reading(read, think, [len(read)] * len(think) if whole else upto.tolist(), APART)
+
+
+def farthest(config: ReadingConfig, log: Log, weights: Weights, whole: bool) -> tuple[float, int]:
+    """The largest distance of a thought's logits from a forward from scratch; rows compared."""
+    worst, rows = 0.0, 0
+    for place in range(config.problems):
+        script = expected(config, log, place, whole)
+        have_NV = log.blobs[f"kept/{place}/logits"]
+        want_NV = from_scratch(*weights, script)[-len(have_NV) :]
+        worst, rows = max(worst, largest(have_NV, want_NV)), rows + len(have_NV)
+    return worst, rows
+
+
+def same_as_scratch(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Two paces, several problems at once; the mask is built from the clauses alone."""
+    weights, worst, rows = weights_of(open_reader(config)[0].model), 0.0, 0
+    for between in (0.0, 3.0) if fast else (0.0, 0.5, 1.0, 3.0, 12.0):
+        changes = {
+            "keep_logits": True, "problems": 2 if fast else 6, "virtual": True,
+            "pace": between * config.pass_s,
+        }  # fmt: skip
+        each = update(config, changes)
+        distance, count = farthest(each, run_config(each), weights, False)
+        worst, rows = max(worst, distance), rows + count
+    return Outcome(
+        f"every thought's logits within {CLOSE:g} of one forward with the streaming mask",
+        f"at most {worst:.1e} over {rows:,} rows of logits",
+        worst <= CLOSE,
+        figure=Figure.exact(worst),
+        needed=CLOSE,
+    )
+
+
+def mask(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Change letters of the input one by one, in the mask that a run at full pace applied."""
+    config = update(config, {"keep_logits": True, "pace": 0.0, "problems": 1})
+    log, weights = run_config(config), weights_of(open_reader(config)[0].model)
+    kept = {name: log.blobs[f"kept/0/{name}"].tolist() for name in ("read", "think", "upto")}
+    script = while_reading(kept["read"], kept["think"], kept["upto"], APART)
+    may_NN = reach(expected(config, log, 0, False).visible_NN, weights[0].layers)
+    places = range(0, len(kept["read"]), 7 if fast else 2)
+    before_NV = from_scratch(*weights, script)
+    leaked = missed = 0
+    for place in places:
+        other = next(token for token in kept["read"] if token != kept["read"][place])
+        differs_N = changed(*weights, script, place, other, before_NV)
+        leaked += int((differs_N & ~may_NN[:, place]).sum())
+        missed += int((~differs_N & may_NN[:, place]).sum())
+    return Outcome(
+        "a letter of a clause changes every logit that may see it, and no bit of any other",
+        f"{leaked} changed that must not, {missed} kept that may change; {len(places)} letters",
+        leaked == 0 and missed == 0,
+        figure=Figure.exact(leaked + missed, "logits"),
+        needed=0.0,
+    )
+
+
+def order(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same problems, the input at once and slower than thoughts."""
+    worst, same = 0.0, 0
+    kept = {"keep_logits": True, "virtual": True, "problems": 4 if fast else 24}
+    logs = [
+        run_config(update(config, {**kept, "pace": between * config.pass_s}))
+        for between in (0.0, 1.0, 6.0)
+    ]
+    for place in range(int(kept["problems"])):
+        thought = [log.blobs[f"kept/{place}/think"].tolist() for log in logs]
+        same += thought[0] == thought[1] == thought[2]
+        for log in logs[1:]:
+            pair = [one.blobs[f"kept/{place}/logits"] for one in (logs[0], log)]
+            rows = min(map(len, pair))
+            worst = max(worst, largest(pair[1][:rows], pair[0][:rows]))
+    return Outcome(
+        f"thoughts and logits (within {CLOSE:g}) are the same however fast the input comes",
+        f"{same} of {kept['problems']} problems the same, logits at most {worst:.1e} apart",
+        same == kept["problems"] and worst <= CLOSE,
+        figure=Figure.exact(worst),
+        needed=CLOSE,
+    )
+
+
+def whole(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """All of the input there, thoughts see all of it: beside one causal sequence."""
+    changes = {
+        "keep_logits": True, "pace": 0.0, "policy": "arrived", "problems": 2 if fast else 12,
+    }  # fmt: skip
+    config = update(config, changes)
+    distance, rows = farthest(
+        config, run_config(config), weights_of(open_reader(config)[0].model), True
+    )
+    return Outcome(
+        f"logits within {CLOSE:g} of batch thinking, one causal sequence of input and thoughts",
+        f"at most {distance:.1e} over {rows:,} rows of logits",
+        distance <= CLOSE,
+        figure=Figure.exact(distance),
+        needed=CLOSE,
+    )

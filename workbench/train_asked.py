@@ -71,6 +71,13 @@ def finished(config: Any) -> str:
     asked = json.loads(json.dumps(to_dict(config)))
     if fresher or not isinstance(told, dict) or _learnt(told) != _learnt(asked):
         return ""
+    from engine.models.families import read_config
+    from engine.models.loading.checkpoint import Checkpoint
+
+    try:
+        Checkpoint(done.parent, read_config(done.parent))
+    except BadInput:  # the model that was written has gone since, or is damaged
+        return ""
     steps = config.training.steps
     return (
         f"finished before: {config.out} holds all {steps} steps of this training; go on with "

@@ -23,6 +23,7 @@ from engine.core.events import KINDS, Event
 from engine.core.limits import check_unpacked, open_regular
 from engine.core.log import Log
 from engine.core.parquet_price import check_price
+from engine.core.writing import written
 
 MARKER = b"parallel-workbench"
 VERSION = 1
@@ -69,16 +70,8 @@ def save(log: Log, path: str | Path) -> Path:
     table = pa.concat_tables([p for p in parts if p.num_rows], promote_options="default")
     table = table.sort_by("row").drop_columns("row")
     head = {MARKER: json.dumps({"version": VERSION, "events": len(log)}).encode()}
-    part = path.with_name(f".{path.name}.part")
-    try:
+    with written(path, "the run", (pa.ArrowException,)) as part:
         pq.write_table(table.replace_schema_metadata(head), part, compression="zstd")
-        os.replace(part, path)
-    except OSError as fault:
-        raise BadInput(
-            f"{path}: cannot write the run ({fault.strerror}); choose another place"
-        ) from None
-    finally:
-        part.unlink(missing_ok=True)
     return path
 
 

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from engine.core import machine
 from engine.core.errors import BadInput
+from engine.core.writing import write_text
 from engine.hardware.device import Device, Spread
 from engine.hardware.roofs import Roof, roofs_of
 
@@ -197,9 +198,7 @@ def _kept(path: Path) -> Device | None:
 def _keep(found: Device, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        part = folder / f".{FILE}.part"
-        part.write_text(json.dumps(found.model_dump(), indent=1))
-        part.replace(folder / FILE)
+        write_text(folder / FILE, json.dumps(found.model_dump(), indent=1), "the measurement")
     except OSError as fault:
         raise BadInput(
             f"{folder}: cannot keep the measurement ({fault.strerror}); choose another folder"

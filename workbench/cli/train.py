@@ -136,15 +136,19 @@ def _train(args: argparse.Namespace) -> int:
     place = args.save or str(out / RUN)
     running = Run.start(driver, config, seed=config.training.seed, study="training")
     with _ended_kindly():
-        code = _ended(running, first)
+        code, unsaved = _ended(running, first), 0
         # However it ended, what happened can be looked at.
         if first and running.log.events:
-            save(running.log, place)
+            try:
+                save(running.log, place)
+            except BadInput as fault:  # it must not hide why the training itself ended
+                say(f"workbench: {fault}")
+                unsaved = 2
         if code == 2:
             say(f"workbench: {running.failure}")
         elif first:
             _say_how_it_ended(running.log, config, place, args.json, code)
-    return code
+    return code or unsaved
 
 
 def _already(config: Any, line: str, as_json: bool) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from engine.core.events import Blob, Branch, Level, Mark, Move, Span, Told
 from engine.core.log import Log
 from engine.core.spans import NAME, Spans
+from engine.core.writing import write_text
 
 MICRO = 1e6  # the format counts microseconds
 
@@ -68,5 +69,5 @@ def _entries(event: Any, rows: dict[str, int]) -> Iterator[dict[str, Any]]:
 def save_chrome_trace(log: Log, path: str | Path) -> Path:
     """Write the trace as JSON and return its path."""
     path = Path(path)
-    path.write_text(json.dumps(chrome_trace(log)))
+    write_text(path, json.dumps(chrome_trace(log)), "the trace")
     return path

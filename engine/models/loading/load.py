@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
 from engine.core.errors import BadInput
 from engine.core.memory import require
+from engine.core.writing import unwritten, write_text, written
 from engine.models.config import ModelConfig
 from engine.models.families import read_config
 from engine.models.footprint import weight_bytes
@@ -49,13 +51,17 @@ def random_model(config: ModelConfig, seed: int = 0, dtype: str = "float32") -> 
 def save(path: str | Path, config: ModelConfig, weights: dict[str, Tensor]) -> None:
     """Write config.json and model.safetensors into a folder that transformers loads too."""
     folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise unwritten(folder, "the model", fault) from None
     names = [parameter.name for parameter in all_parameters(config)]
     dtype = str(weights[names[0]].dtype).removeprefix("torch.")
     raw = config.raw | {"dtype": dtype, "torch_dtype": dtype}
-    (folder / "config.json").write_text(json.dumps(raw, indent=2) + "\n", encoding="utf-8")
     tensors = {name: weights[name].detach().contiguous() for name in names}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    with written(folder / "model.safetensors", "the model", (SafetensorError,)) as part:
+        save_file(tensors, part, metadata={"format": "pt"})
+    write_text(folder / "config.json", json.dumps(raw, indent=2) + "\n", "the model's config")
 
 
 def require_memory(needed: float, what: str) -> None:

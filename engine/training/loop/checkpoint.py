@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from torch import Tensor
 from torch.optim import AdamW
 
 from engine.core.errors import BadInput
+from engine.core.writing import unwritten
 
 MOMENTS = ("exp_avg", "exp_avg_sq")  # AdamW's names for the first and the second
 Facts = Mapping[str, str | int | float | bool]
@@ -55,24 +57,32 @@ def save_checkpoint(
                 tensors[f"{moment}/{name}"] = optimizer.state[weight][moment]
     said = {"step": str(step), "facts": json.dumps(dict(facts)), "sha256": digest(tensors)}
     fresh = path.with_name(f"{path.name}.new")
-    save_file(tensors, fresh, metadata=said)
-    stage("checkpoint write")
-    sync(fresh)
-    if path.exists():
-        os.replace(path, previous(path))
-    stage("checkpoint swap")
-    os.replace(fresh, path)
-    sync(path.parent)
+    try:
+        save_file(tensors, fresh, metadata=said)
+        stage("checkpoint write")
+        sync(fresh)
+        if path.exists():
+            if previous(path).exists():
+                os.replace(previous(path), earlier(path))
+            os.replace(path, previous(path))
+        stage("checkpoint swap")
+        os.replace(fresh, path)
+        sync(path.parent)
+    except (OSError, SafetensorError) as fault:
+        with suppress(OSError):  # it takes room that is needed
+            fresh.unlink(missing_ok=True)
+        raise unwritten(path, f"the checkpoint of step {step}", fault) from None
 
 
 def load_checkpoint(path: Path, weights: Mapping[str, Tensor], optimizer: AdamW) -> Saved | None:
     """Fill `weights` and `optimizer` in place; None where there is no checkpoint yet.
 
-    A damaged one is renamed `….damaged` and the previous one taken. Raises BadInput where no whole
+    A damaged one is renamed `….damaged` and the one before it taken. Raises BadInput where no whole
     one is left, or where it holds another model's tensors.
     """
     faults = []
-    for place in (path, previous(path)):
+    places = (path, previous(path), earlier(path))
+    for place in places:
         try:
             step, facts, tensors = _read(place)
         except FileNotFoundError:
@@ -82,10 +92,11 @@ def load_checkpoint(path: Path, weights: Mapping[str, Tensor], optimizer: AdamW)
             faults.append(f"{place.name}: damaged ({fault})")
             continue
         _fill(place, tensors, weights, optimizer, step)
-        if place != path and path.exists():
+        for damaged in places[: places.index(place)]:
             # Else the next save would put the damaged file in the whole one's place.
-            os.replace(path, path.with_name(f"{path.name}.damaged"))
-        return Saved(step, facts, faults[0] if faults else "")
+            if damaged.exists():
+                os.replace(damaged, damaged.with_name(f"{damaged.name}.damaged"))
+        return Saved(step, facts, "; ".join(faults))
     if all(fault.endswith("missing") for fault in faults):
         return None
     raise BadInput(f"{path.parent}: no whole checkpoint ({'; '.join(faults)}); delete it to begin")
@@ -96,9 +107,14 @@ def previous(path: Path) -> Path:
     return path.with_name(f"{path.stem}.previous{path.suffix}")
 
 
+def earlier(path: Path) -> Path:
+    """Where the one before the previous lies: two damaged files do not cost the training."""
+    return path.with_name(f"{path.stem}.earlier{path.suffix}")
+
+
 def remove_checkpoint(path: Path) -> None:
     """Delete it and what was kept beside it."""
-    for place in (path, previous(path)):
+    for place in (path, previous(path), earlier(path)):
         place.unlink(missing_ok=True)
 
 

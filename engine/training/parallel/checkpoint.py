@@ -18,6 +18,7 @@ from torch import Tensor
 
 from engine.core.config import Policy
 from engine.core.errors import BadInput
+from engine.core.writing import unwritten
 from engine.training.loop.checkpoint import Damaged, Facts, Saved, digest, sync
 from engine.training.loop.resume import require_equal
 from engine.training.parallel.mesh_run import MeshRun
@@ -46,7 +47,10 @@ def save_mesh(
     path, wrote = _file(part, run), torch.zeros(rank.ranks, device=rank.device)
     if path == part / FILE.format(rank.rank):
         state = {name: tensor.contiguous().cpu() for name, tensor in run.trained.state().items()}
-        save_file(state, path, metadata={"sha256": digest(state)})
+        try:
+            save_file(state, path, metadata={"sha256": digest(state)})
+        except (OSError, SafetensorError) as fault:
+            raise unwritten(path, f"rank {rank.rank}'s checkpoint of step {step}", fault) from None
         wrote[rank.rank] = 1
     stage("checkpoint write")
     if wrote[rank.rank]:

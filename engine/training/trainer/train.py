@@ -17,6 +17,7 @@ from torch import Tensor
 from engine.core.clock import Clock
 from engine.core.config import to_dict
 from engine.core.errors import BadInput
+from engine.core.writing import unwritten, write_text
 from engine.distributed.rank import Rank
 from engine.models.config import ModelConfig
 from engine.models.loading.checkpoint import Checkpoint
@@ -153,7 +154,10 @@ def fit_on_mesh(
 def place_of(config: TrainerConfig) -> Path:
     """The folder that all of it goes into, which is made."""
     out = Path(config.out).expanduser()
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise unwritten(out, "the model", fault) from None
     return out
 
 
@@ -165,9 +169,16 @@ def write(config: TrainerConfig, prepared: Prepared, weights: dict[str, Tensor])
     if folder is not None and folder.resolve() != out.resolve():
         for name in BESIDE:
             if (folder / name).is_file():
-                shutil.copyfile(folder / name, out / name)
+                _copy(folder / name, out / name)
     told = {"config": to_dict(config), "data": prepared.data.said, "digest": prepared.data.digest}
-    (out / "training.json").write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+    write_text(out / "training.json", json.dumps(told, indent=2) + "\n", "the training's facts")
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        shutil.copyfile(source, target)
+    except OSError as fault:
+        raise unwritten(target, "what lay beside the model", fault) from None
 
 
 def require_place(config: TrainerConfig) -> None:

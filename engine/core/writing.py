@@ -1,0 +1,44 @@
+"""Files written whole or not at all: beside the old one first, then moved into its place.
+
+A full disk, a lost permission or a folder that went leaves what was there, and one line.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from engine.core.errors import BadInput
+
+
+@contextmanager
+def written(path: Path, what: str, also: tuple[type[Exception], ...] = ()) -> Iterator[Path]:
+    """Gives a place beside `path` to write to; it becomes `path` once the block is done.
+
+    `also`: what a library raises for a failed write besides OSError. Raises BadInput, in which
+    `what` is called by name; then `path` is as it was.
+    """
+    part = path.with_name(f".{path.name}.part")
+    faults: tuple[type[Exception], ...] = (OSError, *also)
+    try:
+        yield part
+        os.replace(part, path)
+    except faults as fault:
+        raise unwritten(path, what, fault) from None
+    finally:
+        with suppress(OSError):  # its folder has gone, or may not be changed any more
+            part.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str, what: str) -> None:
+    """Write `text` whole. Raises BadInput as `written` does."""
+    with written(path, what) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def unwritten(path: Path, what: str, fault: Exception) -> BadInput:
+    """The line for a write that failed; what was there before is whole."""
+    why = (getattr(fault, "strerror", None) or str(fault) or type(fault).__name__)[:120]
+    return BadInput(
+        f"{path}: cannot write {what} ({why}); make room or choose another place, and repeat"
+    )

@@ -1,0 +1,138 @@
+"""A write that fails says so in one line and leaves what was there whole."""
+
+import errno
+import os
+import shutil
+
+import pytest
+import torch
+
+from engine.core.chrome.write import save_chrome_trace
+from engine.core.errors import BadInput
+from engine.core.file import load, save
+from engine.core.writing import write_text, written
+from engine.training.loop.checkpoint import (
+    earlier,
+    load_checkpoint,
+    previous,
+    save_checkpoint,
+)
+from tests.malformed.run_files import run_log
+
+FAULTS = [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EDQUOT, errno.EIO]
+
+
+def failing(number):
+    def fail(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+@pytest.mark.parametrize("number", FAULTS)
+@pytest.mark.parametrize("write", [save, save_chrome_trace])
+def test_what_was_there_stays_whole(tmp_path, monkeypatch, number, write):
+    path = write(run_log(), tmp_path / "a.file")
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "replace", failing(number))
+    with pytest.raises(BadInput, match=os.strerror(number)) as fault:
+        write(run_log(), path)
+    assert "\n" not in str(fault.value) and str(path) in str(fault.value)
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["a.file"]
+
+
+@pytest.mark.parametrize("write", [save, save_chrome_trace])
+def test_a_folder_that_went_is_said(tmp_path, write):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    shutil.rmtree(folder)
+    with pytest.raises(BadInput, match="cannot write"):
+        write(run_log(), folder / "a.file")
+
+
+def test_a_full_disk_is_said_and_the_old_run_opens(tmp_path):
+    full = "/dev/full"
+    if not os.path.exists(full):
+        pytest.skip("no /dev/full here")
+    path = save(run_log(), tmp_path / "a.run")
+    (tmp_path / ".a.run.part").symlink_to(full)
+    with pytest.raises(BadInput, match="No space left"):
+        save(run_log(), path)
+    assert len(load(path)) == len(run_log())
+
+
+def test_a_fault_within_the_block_is_no_half_file(tmp_path):
+    with pytest.raises(KeyError), written(tmp_path / "a", "it") as part:
+        part.write_text("half")
+        raise KeyError
+    assert os.listdir(tmp_path) == []
+    write_text(tmp_path / "a", "whole", "it")
+    assert (tmp_path / "a").read_text() == "whole"
+
+
+def state(value):
+    weights = {"w": torch.full((4, 3), float(value), requires_grad=True)}
+    return weights, torch.optim.AdamW(weights.values())
+
+
+def saved(path, *steps):
+    for step in steps:
+        save_checkpoint(path, step, *state(step), {"seed": 0})
+
+
+@pytest.mark.parametrize("number", FAULTS)
+@pytest.mark.parametrize("place", range(3))
+def test_a_checkpoint_that_cannot_be_written_leaves_a_whole_one(
+    tmp_path, monkeypatch, number, place
+):
+    """At each of the moves into place in turn."""
+    path = tmp_path / "checkpoint.safetensors"
+    saved(path, 1, 2)
+    moves, real = [], os.replace
+
+    def replace(source, target):
+        moves.append(target)
+        if len(moves) == place + 1:
+            raise OSError(number, os.strerror(number))
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(BadInput, match="checkpoint of step 3") as fault:
+        saved(path, 3)
+    monkeypatch.setattr(os, "replace", real)
+    assert os.strerror(number) in str(fault.value)
+    weights, optimizer = state(0)
+    found = load_checkpoint(path, weights, optimizer)
+    assert (
+        found is not None
+        and found.step in (1, 2)
+        and float(weights["w"][0, 0].item()) == found.step
+    )
+    saved(path, 3)
+    found = load_checkpoint(path, *state(0))
+    assert found is not None and found.step == 3 and not found.fallback
+
+
+def test_two_damaged_checkpoints_do_not_cost_the_training(tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    saved(path, 1, 2, 3)
+    for place in (path, previous(path)):
+        data = bytearray(place.read_bytes())
+        data[-3] ^= 4
+        place.write_bytes(data)
+    weights, optimizer = state(0)
+    found = load_checkpoint(path, weights, optimizer)
+    assert found is not None and found.step == 1 and float(weights["w"][0, 0].item()) == 1.0
+    assert found.fallback.count("damaged") == 2
+    assert len(list(tmp_path.glob("*.damaged"))) == 2 and earlier(path).exists()
+    saved(path, 4)
+    assert load_checkpoint(path, *state(0)).step == 4
+
+
+def test_all_damaged_is_said(tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    saved(path, 1, 2, 3)
+    for place in (path, previous(path), earlier(path)):
+        place.write_bytes(place.read_bytes()[:-5])
+    with pytest.raises(BadInput, match="no whole checkpoint"):
+        load_checkpoint(path, *state(0))

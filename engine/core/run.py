@@ -8,6 +8,7 @@ one and a live one are the same object to every reader.
 import atexit
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from engine.core.machine import describe
 from engine.core.plot import MODELLED, Plot, curve
 
 LEAVE = 5.0  # seconds a process that ends gives each of its runs to come to its next step
+BUSY = 4.0  # further seconds for each second of processor time that the run had meanwhile
 
 
 class Stopped(Exception):
@@ -183,6 +185,9 @@ class Run:
         run.thread = threading.Thread(
             target=run._drive, args=(driver,), name=f"run {study}", daemon=True
         )
+        # The exit function of finalizers stands before ours, so it comes after: what the thread
+        # imports while we wait for it (torch) would otherwise be finalized in a bare interpreter.
+        weakref.finalize(run, int)
         atexit.register(run._leave)
         run.thread.start()
         return run
@@ -213,9 +218,17 @@ class Run:
         atexit.unregister(self._leave)
 
     def _leave(self) -> None:
-        """The process ends: a thread still in torch's code then would abort it."""
+        """The process ends: a thread still in torch's code then would abort it.
+
+        A first step that imports torch takes seconds of work, and many on a machine whose
+        processors others have: a thread that gets on is given LEAVE seconds of work.
+        """
         self.stop()
-        self.ended.wait(LEAVE)
+        since, worked = time.monotonic(), time.process_time()
+        while not self.ended.wait(0.05):
+            work = time.process_time() - worked
+            if work > LEAVE or time.monotonic() - since > LEAVE + BUSY * work:
+                return
 
     def _raise(self) -> None:
         if self.failure is not None:

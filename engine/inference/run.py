@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from engine.core.errors import BadInput
-from engine.core.machine import describe
 from engine.core.run import Live
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
@@ -35,7 +34,6 @@ def run(config: InferenceConfig, live: Live) -> None:
     live.open(
         config,
         built.clock,
-        describe(),
         pages=config.pages,
         page_size=config.page_size,
         host_pages=config.host_pages,

@@ -18,7 +18,7 @@ class Ticks(Config):
 
 def tick(config, live):
     clock = WallClock() if config.wait else VirtualClock()
-    live.open(config, clock, machine={})
+    live.open(config, clock)
     live.emit(Branch(0.0, "r0", state="queued"))
     live.emit(Branch(0.0, "r0", state="running"))
     for number in range(config.count):

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.core import machine
 from engine.core.errors import BadInput
 from engine.core.run import Live, Run, Stopped
 from engine.inference.config import InferenceConfig
@@ -197,7 +196,6 @@ class LiveEngine:
         live.open(
             config,
             built.clock,
-            machine.describe(),
             **{name: getattr(config, name) for name in ("pages", "page_size", "host_pages")},
             **{name: getattr(facts, name) for name in HEADER},
             requests=0,

@@ -20,7 +20,7 @@ class Counting(Config):
 
 def count(config, live):
     clock = VirtualClock()
-    live.open(config, clock, {}, lanes=["a"])
+    live.open(config, clock, lanes=["a"])
     for step in range(config.steps):
         for command in live.poll(clock.now()):
             live.emit(Level(clock.now(), "a", "told", command["value"]))

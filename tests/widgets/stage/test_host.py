@@ -213,7 +213,7 @@ def test_a_view_that_fails_says_so_and_the_others_go_on(run):
 
 def test_a_run_that_has_just_begun_is_not_drawn_before_it_had_its_chance():
     def driver(config, live):
-        live.open(config, VirtualClock(), {})
+        live.open(config, VirtualClock())
         live.emit(Span(1.0, "engine", "step", 0.0))
 
     made = stage(None, STATE)
@@ -230,7 +230,7 @@ def test_long_work_says_what_how_far_and_how_long_still():
 
     log = Log()
     live = Live(log)
-    live.open(Config(), VirtualClock(), {})
+    live.open(Config(), VirtualClock())
     live.report("Replaying", 10, 40)
     live.progress.since -= 5.0
     made = stage(Run(log, Config(), live), STATE)

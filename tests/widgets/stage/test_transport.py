@@ -29,7 +29,7 @@ class Held:
     def __new__(cls):
         log = Log()
         live = Live(log)
-        live.open(Config(), VirtualClock(), {})
+        live.open(Config(), VirtualClock())
         return Run(log, Config(), live)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from engine.core.config import Config
 from engine.core.log import Log
 from workbench.finding import Figure, Finding, Reported, finding
-from workbench.other_work import OtherWork
+from workbench.machine_load import MachineLoad
 
 Changes: TypeAlias = Mapping[str, Any]  # dotted knob path -> value, as `config.update` takes them
 RunConfig: TypeAlias = Callable[[Config], Log]  # runs the study's driver to its end
@@ -112,7 +112,7 @@ class Claim:
 
 def judge(claim: Claim, config: Config, run: RunConfig, fast: bool) -> Outcome:
     """The outcome of a claim; a timed one's says how busy others kept the machine."""
-    with OtherWork() as other:
+    with MachineLoad() as other:
         outcome = claim.check(config, run, fast)
     return replace(outcome, other_work=other.share) if claim.timed else outcome
 

@@ -22,14 +22,14 @@ from widgets.fold import History
 from widgets.views.schedule.detail import reduce
 from widgets.view import view
 from workbench.trace_in import open_log
-from workbench.pages.views_of import views_of
+from workbench.pages.suggested_views import suggested_views
 print(f"imports   {time.perf_counter() - began:6.2f} s")
 began = time.perf_counter()
 log = open_log(sys.argv[1])
 took = time.perf_counter() - began
 spans = sum(blob.shape[1] for blob in log.blobs.values())
 print(f"read      {took:6.2f} s, {spans:,} spans, {spans / took / 1e6:.2f} M a second")
-for name in views_of(log):
+for name in suggested_views(log):
     began = time.perf_counter()
     frame = History(log, view(name).fold()).latest().frame()
     if name == "schedule":

@@ -17,7 +17,7 @@ from engine.core.log import Log
 from widgets.view import views
 from workbench.catalogue import study
 from workbench.pages.addresses import config_of, query_of
-from workbench.pages.views_of import views_of
+from workbench.pages.suggested_views import suggested_views
 from workbench.study import Study
 from workbench.summary import summary
 
@@ -62,7 +62,7 @@ def test_its_figures_are_those_of_then(slug, log):
 
 
 def test_every_view_of_it_folds_to_its_end(chosen, log):
-    for name in {*chosen.views, *views_of(log)}:
+    for name in {*chosen.views, *suggested_views(log)}:
         view = views()[name]
         state = view.fold(log.blobs) if inspect.signature(view.fold).parameters else view.fold()
         for event in log:

@@ -18,7 +18,7 @@ from engine.models.loading.safetensors_file import FLOATS, read_header
 from engine.models.text.tokenizer import Tokenizer
 from workbench.notebook.run_one import inject, report
 from workbench.notebook.run_one import read as read_notebook
-from workbench.pages.views_of import views_of
+from workbench.pages.suggested_views import suggested_views
 from workbench.summary import rows
 from workbench.trace_in import open_log
 
@@ -27,7 +27,7 @@ ROOM = 2 << 30  # bytes of address space beyond what the imports took
 
 def open_run(path):
     log = open_log(path)
-    views_of(log)
+    suggested_views(log)
     rows(log)
 
 

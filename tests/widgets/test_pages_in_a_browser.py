@@ -160,7 +160,7 @@ def test_a_turned_knob_and_a_scrub_change_the_picture(tab):
     import panel as pn
 
     from widgets.knobs.knobs import Knobs
-    from widgets.stage.host import Stage
+    from widgets.stage.stage import Stage
 
     stages, configs = [], []
 

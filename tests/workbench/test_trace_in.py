@@ -18,7 +18,7 @@ from widgets.views.schedule.busy import Busy
 from widgets.views.schedule.detail import MOST, reduce
 from widgets.views.schedule.spans import union
 from workbench.cli.main import main
-from workbench.pages.views_of import views_of
+from workbench.pages.suggested_views import suggested_views
 from workbench.trace_in import open_log
 
 
@@ -50,7 +50,7 @@ def profiled(tmp_path_factory):
 
 def test_torchs_own_profile_shows_its_products_with_their_work(profiled):
     log = open_log(profiled)
-    assert views_of(log)[:2] == ("schedule", "roofline")
+    assert suggested_views(log)[:2] == ("schedule", "roofline")
     marks = frame(log, "roofline")["marks"]
     assert {mark["shape"] for mark in marks} == {"32x48x16"}
     spans = Spans.told(log.of(Blob)[-1], log.blobs, log.opened.facts)

@@ -1,16 +1,16 @@
 // Hovering a lane lights its owner up everywhere; a click pins it.
-export function laneChooser(stage, timeline) {
+export function laneChooser(card, timeline) {
   let pinned = "", over = "";
-  const nameOf = (lane) => (lane >= 0 && timeline().known(lane) ? stage.frame.names[timeline().at(lane)] : "");
+  const nameOf = (lane) => (lane >= 0 && timeline().known(lane) ? card.frame.names[timeline().at(lane)] : "");
   return {
     hover(lane) {
       const name = nameOf(lane);
-      if (name !== over) stage.set("chosen", (over = name) || pinned);
+      if (name !== over) card.set("chosen", (over = name) || pinned);
     },
     pin(lane) {
       const name = nameOf(lane);
       pinned = pinned === name ? "" : name;
-      stage.set("chosen", pinned);
+      card.set("chosen", pinned);
     },
     nameOf,
   };

@@ -5,12 +5,12 @@ import { make } from "../page/nodes.js";
 
 // A legend whose marks are drawn as the view draws them, made anew when the colours change:
 // `tell(item, colors, hue)` calls `item(text, paint)` for each mark; `paint` draws in 14 by 14.
-export function drawnLegend(stage, legend, tell) {
-  const key = JSON.stringify(stage.colors);
+export function drawnLegend(card, legend, tell) {
+  const key = JSON.stringify(card.colors);
   if (legend.dataset.key === key) return;
   legend.dataset.key = key;
   legend.replaceChildren();
-  const { colors } = stage, hue = colors.hues[0];
+  const { colors } = card, hue = colors.hues[0];
   const item = (text, paint) => {
     const span = make("span", "", legend), canvas = make("canvas", "", span);
     span.append(text);

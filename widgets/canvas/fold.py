@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 from engine.core.events import AnyEvent, Opened
 from widgets.canvas.columns import Columns
-from widgets.canvas.looks import look
+from widgets.canvas.owner_marks import owner_mark
 from widgets.fold import Fold
 
 
@@ -75,7 +75,7 @@ class LaneFold(CanvasFold):
         lane = self.lanes.get(name)
         if lane is None:
             lane = self.lanes[name] = len(self.lanes)
-            self.looks.append(*look(name), self.now)
+            self.looks.append(*owner_mark(name), self.now)
         return lane
 
     def named(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ function wrap(ctx, tokens, list, room) {
 
 // `tokens` may be others than the frame's; `at`: {lane, hovered (a token or -1), until (seconds)}.
 export function drawReading(ctx, timeline, tokens, at, top) {
-  const { stage } = timeline, { colors } = stage, { lane, hovered, until } = at;
+  const { card } = timeline, { colors } = card, { lane, hovered, until } = at;
   ctx.fillStyle = css(colors.line);
   ctx.fillRect(0, top, timeline.width - GAP, 1);
   if (lane < 0 || !timeline.known(lane)) return;
@@ -53,7 +53,7 @@ export function drawReading(ctx, timeline, tokens, at, top) {
 
 // Whose text it is, and how much of it there is by then.
 function readingHead(ctx, timeline, tokens, list, at, isLatest, y) {
-  const { frame, stage } = timeline, { colors } = stage, place = timeline.at(at.lane);
+  const { frame, card } = timeline, { colors } = card, place = timeline.at(at.lane);
   ctx.fillStyle = textured(ctx, colors.hues[frame.hue[place]], frame.texture[place], colors.paper);
   ctx.fillRect(0, y - 5, 10, 10);
   ctx.font = `600 12px ${colors.font}`;
@@ -68,7 +68,7 @@ function readingHead(ctx, timeline, tokens, list, at, isLatest, y) {
 }
 
 function drawPiece(ctx, timeline, tokens, i, x, y, width, lit) {
-  const { colors } = timeline.stage, said = tokens.frame, refused = !said.token_accepted[i];
+  const { colors } = timeline.card, said = tokens.frame, refused = !said.token_accepted[i];
   const hue = colors.hues[timeline.frame.hue[timeline.at(said.token_lane[i])]];
   if (!refused) { // the lane's shades, but pale enough to read ink on
     ctx.fillStyle = css(mix(colors.paper, hue, 0.42 * surety(said.token_logprob[i])));

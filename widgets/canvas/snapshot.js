@@ -7,12 +7,12 @@ import { fit } from "./text.js";
 
 const TEXTS = ".pw-title,.pw-chip,.pw-label,.pw-value,.pw-legend span,.pw-said,.pw-text";
 
-export function savePicture(stage) {
-  picture(stage, 2).toBlob((blob) => saveFile(blob, `${stage.name}.png`));
+export function savePicture(card) {
+  picture(card, 2).toBlob((blob) => saveFile(blob, `${card.name}.png`));
 }
 
-export function saveDrawing(stage) {
-  saveFile(new Blob([svgOf(stage)], { type: "image/svg+xml" }), `${stage.name}.svg`);
+export function saveDrawing(card) {
+  saveFile(new Blob([svgOf(card)], { type: "image/svg+xml" }), `${card.name}.svg`);
 }
 
 function saveFile(blob, name) {
@@ -24,10 +24,10 @@ function saveFile(blob, name) {
 }
 
 // The view as an SVG document that needs nothing else.
-function svgOf(stage) {
-  const box = stage.root.getBoundingClientRect(), { colors } = stage;
+function svgOf(card) {
+  const box = card.root.getBoundingClientRect(), { colors } = card;
   const size = `width="${Math.ceil(box.width)}" height="${Math.ceil(box.height)}"`;
-  const parts = stage.surfaces.map((surface, i) => {
+  const parts = card.surfaces.map((surface, i) => {
     const { width, height } = surface, at = surface.canvas.getBoundingClientRect();
     if (!at.width) return "";
     const ctx = new SvgContext(width, height, `s${i}`);
@@ -35,47 +35,47 @@ function svgOf(stage) {
     const place = `x="${short(at.left - box.left)}" y="${short(at.top - box.top)}" width="${width}" height="${height}"`;
     return element("svg", place, ctx);
   });
-  stage.schedule(); // views remember how they were last drawn: as on the screen again
+  card.schedule(); // views remember how they were last drawn: as on the screen again
   const over = new SvgContext(box.width, box.height, "over");
-  for (const node of stage.root.querySelectorAll(".pw-legend canvas")) {
+  for (const node of card.root.querySelectorAll(".pw-legend canvas")) {
     const at = node.getBoundingClientRect();
     over.drawImage(node, at.left - box.left, at.top - box.top, at.width, at.height);
   }
   over.textBaseline = "top";
-  for (const node of stage.root.querySelectorAll(TEXTS)) drawText(over, stage, node, box);
-  const inner = element("title", "", escaped(stage.title.firstChild.textContent))
+  for (const node of card.root.querySelectorAll(TEXTS)) drawText(over, card, node, box);
+  const inner = element("title", "", escaped(card.title.firstChild.textContent))
     + `<rect width="100%" height="100%" fill="${css(colors.paper)}"/>${parts.join("")}${over}`;
   const facts = `xmlns="http://www.w3.org/2000/svg" ${size} font-family="${escaped(colors.font)}"`;
   return element("svg", facts, inner);
 }
 
-function picture(stage, ratio) {
-  const box = stage.root.getBoundingClientRect();
+function picture(card, ratio) {
+  const box = card.root.getBoundingClientRect();
   const sheet = document.createElement("canvas");
   sheet.width = box.width * ratio;
   sheet.height = box.height * ratio;
   const ctx = sheet.getContext("2d");
   ctx.scale(ratio, ratio);
-  ctx.fillStyle = css(stage.colors.paper);
+  ctx.fillStyle = css(card.colors.paper);
   ctx.fillRect(0, 0, box.width, box.height);
-  for (const surface of stage.surfaces) surface.paint(ratio); // as sharp as the sheet
-  for (const node of stage.root.querySelectorAll("canvas")) {
+  for (const surface of card.surfaces) surface.paint(ratio); // as sharp as the sheet
+  for (const node of card.root.querySelectorAll("canvas")) {
     const at = node.getBoundingClientRect();
     ctx.drawImage(node, at.left - box.left, at.top - box.top, at.width, at.height);
   }
-  for (const surface of stage.surfaces) surface.paint();
+  for (const surface of card.surfaces) surface.paint();
   ctx.textBaseline = "top";
-  for (const node of stage.root.querySelectorAll(TEXTS)) drawText(ctx, stage, node, box);
+  for (const node of card.root.querySelectorAll(TEXTS)) drawText(ctx, card, node, box);
   return sheet;
 }
 
 // One line of the page's text where it stands; what is scrolled out of its list is left out.
-function drawText(ctx, stage, node, box) {
+function drawText(ctx, card, node, box) {
   const at = node.getBoundingClientRect(), style = getComputedStyle(node);
-  const list = (node.closest("ol") || stage.root).getBoundingClientRect();
+  const list = (node.closest("ol") || card.root).getBoundingClientRect();
   if (!at.width || at.top < list.top - 1 || at.bottom > list.bottom + 1) return;
   ctx.fillStyle = style.color;
-  ctx.font = `${style.fontWeight} ${style.fontSize} ${stage.colors.font}`;
+  ctx.font = `${style.fontWeight} ${style.fontSize} ${card.colors.font}`;
   const swatch = node.querySelector("canvas") ? 20 : 0;
   const own = [...node.childNodes].filter((child) => child.nodeType === Node.TEXT_NODE);
   const text = fit(ctx, own.map((child) => child.textContent).join(""), at.width - swatch + 2);

@@ -25,18 +25,18 @@ export const TIME_SCALE = {
 
 export class Timeline {
   // `view`: {head, foot, left, pitch: [least, most], draw(ctx, timeline), hover(spot, event), click(spot)}
-  constructor(stage, area, view) {
-    Object.assign(this, { stage, view, run: "", end: 0, first: 0, held: false, zoom: null, near: null, whole: false });
+  constructor(card, area, view) {
+    Object.assign(this, { card, view, run: "", end: 0, first: 0, held: false, zoom: null, near: null, whole: false });
     this.left = view.left || NAMES;
     // Runs beside one another are zoomed together: their axes stay one.
     this.hear = ({ detail }) => {
-      if (!stage.trait("reach") || detail.by === this || detail.name !== stage.name) return;
+      if (!card.trait("reach") || detail.by === this || detail.name !== card.name) return;
       if (detail.scale !== this.scale.name) return;
       this.zoom = detail.zoom;
-      stage.schedule();
+      card.schedule();
     };
-    stage.hearDocument("workbench-zoom", this.hear);
-    this.surface = stage.surface(area, (ctx, w, h) => this.draw(ctx, w, h), {
+    card.hearDocument("workbench-zoom", this.hear);
+    this.surface = card.surface(area, (ctx, w, h) => this.draw(ctx, w, h), {
       wheel: (x, y, event) => this.wheel(x, y, event),
       pointerdown: (x, y, event) => this.press(x, y, event),
       pointermove: (x, y, event) => this.move(x, y, event),
@@ -51,7 +51,7 @@ export class Timeline {
     this.surface.canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
-  get frame() { return this.stage.frame; }
+  get frame() { return this.card.frame; }
   get scale() { return this.view.scale?.() || TIME_SCALE; }
   get part() { return this.zoom || this.near; } // what is in sight, of more than that
   get from() { return this.part ? this.part[0] : 0; }
@@ -59,7 +59,7 @@ export class Timeline {
 
   // A button that shows everything again; there while something is out of sight by choice.
   offerReset() {
-    const row = make("div", "pw-switch", this.stage.tools);
+    const row = make("div", "pw-switch", this.card.tools);
     this.button = make("button", "", row, "Show all");
     this.button.type = "button";
     this.button.onclick = () => this.reset();
@@ -67,15 +67,15 @@ export class Timeline {
 
   zoomTo(zoom) {
     this.zoom = zoom;
-    const detail = { name: this.stage.name, scale: this.scale.name, zoom, by: this };
-    if (this.stage.trait("reach")) document.dispatchEvent(new CustomEvent("workbench-zoom", { detail }));
+    const detail = { name: this.card.name, scale: this.scale.name, zoom, by: this };
+    if (this.card.trait("reach")) document.dispatchEvent(new CustomEvent("workbench-zoom", { detail }));
   }
 
   reset() {
     this.whole = true;
     this.zoomTo(null);
     this.held = false;
-    this.stage.schedule();
+    this.card.schedule();
   }
 
   x(time) { return this.left + (time - this.from) / (this.to - this.from || 1) * (this.width - this.left - GAP); }
@@ -91,7 +91,7 @@ export class Timeline {
   known(lane) { return lane >= this.frame.lane0 && lane < this.frame.lane0 + this.frame.names.length; }
 
   color(lane) {
-    const { colors, chosen } = this.stage, place = this.at(lane);
+    const { colors, chosen } = this.card, place = this.at(lane);
     const hue = colors.hues[this.frame.hue[place]];
     return chosen && this.frame.names[place] !== chosen && this.frame.names.includes(chosen)
       ? mix(hue, colors.paper, 0.7) : hue;
@@ -108,9 +108,9 @@ export class Timeline {
   measure(width, height) {
     const { frame, view } = this;
     if (frame.run !== this.run) Object.assign(this, { run: frame.run, zoom: null, held: false, whole: false });
-    this.end = Math.max(this.scale.end(frame, this.stage.reach), 1e-9);
+    this.end = Math.max(this.scale.end(frame, this.card.reach), 1e-9);
     // What a view would show first, until a person asks for all of it.
-    this.near = this.whole || this.stage.trait("reach") ? null : view.near?.(frame, this.end) || null;
+    this.near = this.whole || this.card.trait("reach") ? null : view.near?.(frame, this.end) || null;
     Object.assign(this, { width, top: view.head, bottom: height - TIME_AXIS - (view.foot || 0) });
     const room = Math.max(1, this.bottom - this.top);
     this.pitch = clamp(room / Math.max(1, frame.lanes), ...view.pitch);
@@ -123,7 +123,7 @@ export class Timeline {
 
   // Unless a person has scrolled: keep in view the lanes alive at the cursor.
   follow() {
-    const { born, ended, lane0 } = this.frame, now = this.stage.cursor;
+    const { born, ended, lane0 } = this.frame, now = this.card.cursor;
     let first = -1, last = -1;
     for (let i = 0; i < born.length; i++) {
       if (born[i] > now || (ended[i] < now && !(ended[i] === this.frame.now))) continue;
@@ -137,7 +137,7 @@ export class Timeline {
   }
 
   tell() {
-    this.stage.tellWindow({
+    this.card.tellWindow({
       start: this.from, stop: this.to, first: Math.floor(this.first),
       last: Math.ceil(this.first + this.fits), ...(this.view.window?.() || {}),
     });
@@ -145,7 +145,7 @@ export class Timeline {
 
   draw(ctx, width, height) {
     this.measure(width, height);
-    const { colors, cursor } = this.stage, { scale } = this;
+    const { colors, cursor } = this.card, { scale } = this;
     this.stripes(ctx);
     ctx.save();
     ctx.beginPath();
@@ -162,13 +162,13 @@ export class Timeline {
     this.axis(ctx, now);
     this.view.below?.(ctx, this.bottom + TIME_AXIS + 4);
     const scope = this.fits < this.frame.lanes - 0.5 || this.zoom;
-    this.stage.say(this.view.said(this, scope));
+    this.card.say(this.view.said(this, scope));
     if (this.button) this.button.parentNode.style.display = this.part || this.held ? "" : "none";
     this.tell();
   }
 
   stripes(ctx) {
-    const { colors } = this.stage;
+    const { colors } = this.card;
     ctx.strokeStyle = css(colors.line);
     ctx.lineWidth = 1;
     ctx.beginPath();
@@ -183,7 +183,7 @@ export class Timeline {
 
   // Names of lanes; above them what stands in the head, in two lines.
   nameLanes(ctx) {
-    const { colors, chosen } = this.stage, every = Math.ceil(14 / this.pitch);
+    const { colors, chosen } = this.card, every = Math.ceil(14 / this.pitch);
     ctx.font = `600 12px ${colors.font}`;
     ctx.fillStyle = css(colors.ink);
     const [title, below] = this.heading || ["", ""];
@@ -214,7 +214,7 @@ export class Timeline {
   }
 
   axis(ctx, now) {
-    const { colors, cursor } = this.stage, { scale, left, bottom } = this, right = this.width - GAP;
+    const { colors, cursor } = this.card, { scale, left, bottom } = this, right = this.width - GAP;
     const found = scale.ticks(this.from, this.to, Math.max(2, (right - left) / 110));
     const labels = found.map((value) => [value, scale.word(value, this.to, found[1] - found[0])]);
     const label = cursorLabel(ctx, scale.word(scale.at(cursor), this.to), now, left, right);
@@ -232,7 +232,7 @@ export class Timeline {
       this.held = true;
       this.first = clamp(this.first + Math.sign(event.deltaY || event.deltaX) * 3, 0, this.most);
     } else this.zoomAt(x, Math.exp(clamp(event.deltaY, -300, 300) * 0.002));
-    this.stage.schedule();
+    this.card.schedule();
   }
 
   // Show `factor` times the time, with what lies under `x` staying there; never beyond the run.
@@ -258,7 +258,7 @@ export class Timeline {
     if (this.drag.axis) this.seek(x);
   }
 
-  seek(x) { this.stage.set("seek", Math.max(0, this.scale.time(clamp(this.time(x), 0, this.end)))); }
+  seek(x) { this.card.set("seek", Math.max(0, this.scale.time(clamp(this.time(x), 0, this.end)))); }
 
   move(x, y, event) {
     const drag = this.drag;
@@ -272,7 +272,7 @@ export class Timeline {
       this.held = true;
       this.first = clamp(drag.first - (y - drag.y) / this.pitch, 0, this.most);
     }
-    return this.stage.schedule();
+    return this.card.schedule();
   }
 
   release(x, y, event) {
@@ -296,6 +296,6 @@ export class Timeline {
     if (!acts[event.key]) return;
     event.preventDefault();
     acts[event.key]();
-    this.stage.schedule();
+    this.card.schedule();
   }
 }

@@ -5,7 +5,7 @@ import { axisBelow, cursorLabel, drawCursor } from "../canvas/axes.js";
 import { css } from "../canvas/colors.js";
 import { make } from "../page/nodes.js";
 import { clamp, seconds, timeTicks, worded } from "../canvas/numbers.js";
-import { Stage } from "../canvas/stage.js";
+import { Card } from "../canvas/card.js";
 import { NAME_ROOM, Plot, READ_ROOM } from "./plot.js";
 import { TIME, chartKey, pointerActs, zoomKey } from "./pointer.js";
 
@@ -16,40 +16,40 @@ const NARROW = 230;
 
 function render({ model, el }) {
   const { name, question } = model.get("options");
-  const stage = new Stage(el, model, name, question);
-  new Chart(stage, question);
-  return () => stage.close();
+  const card = new Card(el, model, name, question);
+  new Chart(card, question);
+  return () => card.close();
 }
 
 class Chart {
-  constructor(stage, question) {
-    Object.assign(this, { stage, plots: [], laid: [], zooms: new Map(), spot: null, band: null });
-    const area = make("div", "", stage.body);
+  constructor(card, question) {
+    Object.assign(this, { card, plots: [], laid: [], zooms: new Map(), spot: null, band: null });
+    const area = make("div", "", card.body);
     area.style.height = "100%";
-    stage.body.style.marginTop = "8px"; // where there are no tools
-    this.reset = make("button", "pw-over", stage.body, "Show all");
+    card.body.style.marginTop = "8px"; // where there are no tools
+    this.reset = make("button", "pw-over", card.body, "Show all");
     this.reset.type = "button";
-    stage.tools.style.display = "none";
+    card.tools.style.display = "none";
     this.reset.onclick = () => this.showAll();
-    stage.onFrame = (frame) => this.read(frame, question);
-    this.under = stage.surface(area, (ctx, width, height) => this.draw(ctx, width, height));
-    this.under.depends = () => [stage.frame, stage.colors, ...[...this.zooms].flat(2)];
-    this.over = stage.surface(area, (ctx) => this.drawOver(ctx), pointerActs(this));
+    card.onFrame = (frame) => this.read(frame, question);
+    this.under = card.surface(area, (ctx, width, height) => this.draw(ctx, width, height));
+    this.under.depends = () => [card.frame, card.colors, ...[...this.zooms].flat(2)];
+    this.over = card.surface(area, (ctx) => this.drawOver(ctx), pointerActs(this));
     this.over.canvas.tabIndex = 0;
     this.over.canvas.addEventListener("keydown", (event) => chartKey(this, event));
     // Runs beside one another are zoomed together: their axes stay one.
-    stage.hearDocument("workbench-zoom", ({ detail }) => {
-      if (!stage.trait("reach") || detail.by === this || detail.name !== stage.name) return;
+    card.hearDocument("workbench-zoom", ({ detail }) => {
+      if (!card.trait("reach") || detail.by === this || detail.name !== card.name) return;
       this.zoom(detail.scale, detail.zoom, false);
     });
   }
 
   read(frame, question) {
-    const { stage } = this;
-    this.plots = frame.plots.map((spec, place) => new Plot(stage, spec, place));
-    stage.rename(frame.question || question);
-    stage.say(frame.note);
-    stage.tools.style.display = frame.note ? "" : "none";
+    const { card } = this;
+    this.plots = frame.plots.map((spec, place) => new Plot(card, spec, place));
+    card.rename(frame.question || question);
+    card.say(frame.note);
+    card.tools.style.display = frame.note ? "" : "none";
     for (const plot of this.plots) {
       const key = zoomKey(plot), zoom = this.zooms.get(key);
       if (zoom && zoom[1] > plot.spec.right * 1.0001) this.zooms.delete(key); // of another run
@@ -65,7 +65,7 @@ class Chart {
   }
 
   lay(ctx, width, height) {
-    const { across, plot: each } = this.stage.frame, count = this.plots.length;
+    const { across, plot: each } = this.card.frame, count = this.plots.length;
     if (!count) return;
     const most = clamp(Math.floor((width + APART) / (NARROW + APART)), 1, count);
     const rows = across ? Math.ceil(count / most) : count, columns = Math.ceil(count / rows);
@@ -81,11 +81,11 @@ class Chart {
     });
     this.laid = this.plots;
     this.below = across ? this.plots : this.plots.slice(-1); // those with an axis below
-    const wanted = [rows, each, this.stage.root.classList.contains("narrow"), !!this.stage.frame.note].join();
+    const wanted = [rows, each, this.card.root.classList.contains("narrow"), !!this.card.frame.note].join();
     if (this.wanted !== wanted) {
       this.wanted = wanted;
-      const around = this.stage.root.clientHeight - this.stage.body.clientHeight;
-      this.stage.height.wish(around + rows * each + (across ? 0 : PLOT_FOOT));
+      const around = this.card.root.clientHeight - this.card.body.clientHeight;
+      this.card.height.wish(around + rows * each + (across ? 0 : PLOT_FOOT));
     }
     const { pixels } = this, shown = Math.ceil((this.plots[0].right - this.plots[0].left) / 100) * 100;
     if (pixels !== shown) this.tell(shown);
@@ -95,11 +95,11 @@ class Chart {
   tell(pixels = this.pixels) {
     this.pixels = pixels;
     const zoom = this.zooms.get(TIME);
-    this.stage.tellWindow({ pixels, ...(zoom ? { start: zoom[0], stop: zoom[1] } : {}) });
+    this.card.tellWindow({ pixels, ...(zoom ? { start: zoom[0], stop: zoom[1] } : {}) });
   }
 
   drawOver(ctx) {
-    const { stage } = this, { colors, cursor } = stage;
+    const { card } = this, { colors, cursor } = card;
     if (!this.laid.length || this.laid !== this.plots) return;
     for (const plot of this.below) this.axis(ctx, plot, plot.spec.timed ? cursor : null);
     for (const plot of this.laid) plot.marked(ctx);
@@ -108,7 +108,7 @@ class Chart {
   }
 
   axis(ctx, plot, cursor) {
-    const { colors } = this.stage, { left, right, bottom, from, to } = plot;
+    const { colors } = this.card, { left, right, bottom, from, to } = plot;
     const found = timeTicks(from, to, Math.max(2, Math.floor((right - left) / (cursor === null ? 56 : 90))));
     const isTime = plot.spec.x_unit === "s";
     const labels = found.map((value) => [value, isTime ? seconds(value, to, found[1] - found[0])
@@ -121,7 +121,7 @@ class Chart {
   }
 
   drawBand(ctx) {
-    const { plot, from, to } = this.band, { colors } = this.stage;
+    const { plot, from, to } = this.band, { colors } = this.card;
     const [top, bottom] = plot.spec.timed ? [this.laid[0].top, this.below[0].bottom] : [plot.top, plot.bottom];
     ctx.fillStyle = css(colors.ink, 0.1);
     ctx.fillRect(Math.min(from, to), top, Math.abs(to - from), bottom - top);
@@ -152,9 +152,9 @@ class Chart {
     if (zoom) this.zooms.set(key, zoom); else this.zooms.delete(key);
     this.reset.style.display = this.zooms.size ? "block" : "none";
     if (key === TIME) this.tell();
-    const { stage } = this, detail = { name: stage.name, scale: key, zoom, by: this };
-    if (tell && stage.trait("reach")) document.dispatchEvent(new CustomEvent("workbench-zoom", { detail }));
-    stage.schedule();
+    const { card } = this, detail = { name: card.name, scale: key, zoom, by: this };
+    if (tell && card.trait("reach")) document.dispatchEvent(new CustomEvent("workbench-zoom", { detail }));
+    card.schedule();
   }
 
   showAll() { for (const key of [...this.zooms.keys()]) this.zoom(key, null); }

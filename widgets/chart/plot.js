@@ -14,15 +14,15 @@ export const READ_ROOM = 62;
 const SIDE = 0.58; // of the width: texts of points further right stand on their left
 
 export class Plot {
-  constructor(stage, spec, place) {
-    Object.assign(this, { stage, spec, place });
-    const { frame } = stage, part = (values, { first, count }) => values.subarray(first, first + count);
+  constructor(card, spec, place) {
+    Object.assign(this, { card, spec, place });
+    const { frame } = card, part = (values, { first, count }) => values.subarray(first, first + count);
     this.owners = part(frame.owner, { first: spec.owner_first, count: spec.owner_count });
     this.lines = spec.lines.map((line) => ({ ...line, xs: part(frame.x, line), ys: part(frame.y, line) }));
   }
 
   color(line) {
-    const { colors } = this.stage;
+    const { colors } = this.card;
     const own = line.hue === null ? colors.ink : colors.hues[line.hue % colors.hues.length];
     return line.faint ? mix(own, colors.paper, 0.35) : own;
   }
@@ -64,7 +64,7 @@ export class Plot {
   }
 
   draw(ctx) {
-    const { colors } = this.stage, { spec } = this;
+    const { colors } = this.card, { spec } = this;
     ctx.font = `600 12px ${colors.font}`;
     ctx.fillStyle = css(colors.ink);
     ctx.fillText(fit(ctx, spec.title, this.box.width - 8), this.left, this.box.y + 8);
@@ -84,7 +84,7 @@ export class Plot {
 
   // Heights that matter in place of round ones: named on the left, told on the right.
   readings(ctx) {
-    const { colors } = this.stage, { readings } = this.spec;
+    const { colors } = this.card, { readings } = this.spec;
     linesAcross(ctx, colors, this, readings.map(({ y }) => [y, ""]));
     const sorted = [...readings].sort((a, b) => b.y - a.y);
     const heights = spreadOut(sorted.map(({ y }) => this.y.at(y)), NAME_LINE, this.top, this.bottom);
@@ -127,11 +127,11 @@ export class Plot {
       const end = Math.min(this.to, line.xs[last - 1]), value = last > first ? this.value(line, end) : null;
       if (value !== null) named.push({ text: line.name, y: this.y.at(value), color: this.color(line) });
     }
-    namesAtEnds(ctx, this.stage.colors, this, named, this.room - 10);
+    namesAtEnds(ctx, this.card.colors, this, named, this.room - 10);
   }
 
   limit(ctx, { value, text, vertical }) {
-    const { colors } = this.stage, wide = ctx.measureText(text).width;
+    const { colors } = this.card, wide = ctx.measureText(text).width;
     ctx.strokeStyle = ctx.fillStyle = css(colors.faint);
     ctx.lineWidth = 1;
     ctx.setLineDash([2, 3]);
@@ -153,7 +153,7 @@ export class Plot {
 
   // Words on a plot, readable over its lines.
   text(ctx, text, x, y, color) {
-    ctx.fillStyle = css(this.stage.colors.paper, 0.75);
+    ctx.fillStyle = css(this.card.colors.paper, 0.75);
     ctx.fillRect(x - 2, y - 8, ctx.measureText(text).width + 4, 15);
     ctx.fillStyle = css(color);
     ctx.fillText(text, x, y);
@@ -167,21 +167,21 @@ export class Plot {
     ctx.fillStyle = css(color);
     ctx.fill();
     ctx.lineWidth = 1.5;
-    ctx.strokeStyle = css(this.stage.colors.paper);
+    ctx.strokeStyle = css(this.card.colors.paper);
     ctx.stroke();
   }
 
   // What is marked with words: what the host marked, or the chosen owner's own point.
   marks() {
-    const { spec, lines: [line] } = this, { chosen } = this.stage;
+    const { spec, lines: [line] } = this, { chosen } = this.card;
     if (spec.dots.length || !chosen) return spec.dots;
-    const i = this.owners.indexOf(this.stage.frame.names.indexOf(chosen));
+    const i = this.owners.indexOf(this.card.frame.names.indexOf(chosen));
     if (i < 0 || !line || i >= line.count) return [];
     return [{ x: line.xs[i], y: line.ys[i], text: `${chosen}  ${worded(line.xs[i], spec.x_unit)}` }];
   }
 
   marked(ctx) {
-    const { colors } = this.stage;
+    const { colors } = this.card;
     for (const { x, y, text } of this.marks()) {
       this.dot(ctx, x, y, colors.ink, 4);
       const at = this.x.at(x), wide = ctx.measureText(text).width;
@@ -190,7 +190,7 @@ export class Plot {
     }
   }
 
-  owner(place) { return this.stage.frame.names[this.owners[place]] || ""; }
+  owner(place) { return this.card.frame.names[this.owners[place]] || ""; }
 
   // The place of the point nearest to a pixel on a line whose points are owners; -1 far from all.
   nearest(x, y) {

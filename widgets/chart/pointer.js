@@ -9,13 +9,13 @@ const LEAST_BAND = 6;
 export const TIME = "time";
 
 export function pointerActs(chart) {
-  const { stage } = chart;
+  const { card } = chart;
   let press = null, pinned = "";
   const leave = (event) => {
     chart.spot = null;
-    stage.hint(null, event);
-    stage.set("chosen", pinned);
-    stage.schedule();
+    card.hint(null, event);
+    card.set("chosen", pinned);
+    card.schedule();
   };
   return {
     pointerdown(x, y, event) {
@@ -28,31 +28,31 @@ export function pointerActs(chart) {
       if (press && (chart.band || Math.abs(x - press.x) > STEADY)) {
         const { plot } = press, within = (value) => clamp(value, plot.left, plot.right);
         chart.band = { plot, from: within(press.x), to: within(x) };
-        stage.hint(null, event);
-        return stage.schedule();
+        card.hint(null, event);
+        return card.schedule();
       }
       const plot = chart.laid.find((each) => each.has(x, y));
       if (!plot) return leave(event);
       const at = clamp(x, plot.left, plot.right), owner = plot.spec.timed ? -1 : plot.nearest(x, y);
       chart.spot = { plot: plot.place, x: at, owner };
-      if (!plot.spec.timed) stage.set("chosen", owner < 0 ? pinned : plot.owner(owner));
-      stage.hint(plot.spec.timed ? timeWords(chart, plot, at) : ownerWords(plot, owner), event);
-      return stage.schedule();
+      if (!plot.spec.timed) card.set("chosen", owner < 0 ? pinned : plot.owner(owner));
+      card.hint(plot.spec.timed ? timeWords(chart, plot, at) : ownerWords(plot, owner), event);
+      return card.schedule();
     },
     pointerup() {
       const { band } = chart, pressed = press;
       [press, chart.band] = [null, null];
-      stage.schedule();
+      card.schedule();
       if (!pressed) return;
       if (band) {
         const [from, to] = [band.from, band.to].sort((a, b) => a - b).map((x) => valueAt(band.plot, x));
         if (Math.abs(band.to - band.from) >= LEAST_BAND) chart.zoom(zoomKey(band.plot), [from, to]);
       } else if (pressed.plot.spec.timed) {
-        stage.set("seek", clamp(valueAt(pressed.plot, pressed.x), 0, pressed.plot.spec.right));
+        card.set("seek", clamp(valueAt(pressed.plot, pressed.x), 0, pressed.plot.spec.right));
       } else {
         const owner = pressed.plot.owner(chart.spot?.owner);
         pinned = pinned === owner ? "" : owner;
-        stage.set("chosen", pinned);
+        card.set("chosen", pinned);
       }
     },
     pointercancel() { [press, chart.band] = [null, null]; },

@@ -19,9 +19,9 @@ from engine.core.errors import BadInput
 from widgets import theme
 from widgets.knobs.config_text import as_cli, as_python
 from widgets.knobs.controls import Control
+from widgets.page.batched_updates import batched_updates
 from widgets.page.bundle import bundle
 from widgets.page.component import Component
-from widgets.page.together import together
 
 TRIES = 30  # random settings tried until one is valid
 NEAR = 8.0  # chance stays within this factor where a range is wider
@@ -105,14 +105,14 @@ class Knobs:
         return not any(p in self._edits for p in mine)
 
     def _become(self, config: Config) -> None:
-        with together():
+        with batched_updates():
             self.owner.become(config)  # first: what is to be run can run meanwhile
             self._show()
 
     def refresh(self) -> None:
         """Show what the owner has become, where that is not shown yet."""
         if self.owner.config is not self._shown:
-            with together():
+            with batched_updates():
                 self._show()
 
     def _show(self) -> None:

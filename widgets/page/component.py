@@ -6,7 +6,7 @@ import panel as pn
 from panel.custom import AnyWidgetComponent
 from param.parameterized import discard_events
 
-from widgets.page.together import together
+from widgets.page.batched_updates import batched_updates
 
 
 class Component(AnyWidgetComponent):
@@ -41,7 +41,7 @@ class Component(AnyWidgetComponent):
         with discard_events(self):
             for name, value in changed.items():
                 setattr(self, name, value)
-        with together():
+        with batched_updates():
             for ref, (model, _) in self._models.items():
                 self._changing[ref] = list(changed)  # or it would be taken for a person's doing
                 try:

@@ -10,7 +10,7 @@ from engine.core.errors import BadInput
 from engine.core.run import Run
 from widgets import theme
 from widgets.stage.figures import compared, differing
-from widgets.stage.host import Stage
+from widgets.stage.stage import Stage
 
 LETTERS = "ABCDEFGH"
 

@@ -16,9 +16,9 @@ import param
 
 from engine.core.run import Run
 from widgets import theme
+from widgets.page.batched_updates import batched_updates
 from widgets.page.bundle import bundle
 from widgets.page.component import Component
-from widgets.page.together import together
 
 SPEEDS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 AT_FOOT = {"position": "sticky", "bottom": "0", "z-index": "5"}  # in sight however long the page
@@ -156,7 +156,7 @@ class Transport:
         number = command.get("time", command.get("speed", command.get("by", 0)))
         if not isinstance(number, int | float) or not math.isfinite(number):
             return
-        with together():
+        with batched_updates():
             self._do(command.get("do"), number)
             self.refresh()
             self.moved()

@@ -12,7 +12,7 @@ from engine.core.errors import BadInput
 from workbench.cli.output import print_json, print_table, say
 from workbench.cli.progress import follow
 from workbench.cli.run import changes
-from workbench.train_asked import ZERO, ZEROS, full_name, mesh_of
+from workbench.train_preflight import ZERO, ZEROS, full_name, mesh_of
 
 ABOUT = """train a model on a token file, or a shipped one again from its recipe
 
@@ -117,7 +117,7 @@ def _train(args: argparse.Namespace) -> int:
     from engine.core.file import save
     from engine.core.run import Run
     from workbench.cli.run import list_knobs
-    from workbench.train_asked import check_data, finished
+    from workbench.train_preflight import check_data, finished
 
     check_data(args.data, args.name)
     config = configured(args)

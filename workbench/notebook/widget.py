@@ -16,7 +16,7 @@ from engine.core.config import Knob, knobs
 from engine.core.errors import BadInput
 from engine.core.run import Run
 from widgets.knobs.controls import HUGE, label, spell
-from widgets.stage.host import Stage
+from widgets.stage.stage import Stage
 from workbench.session import Session
 from workbench.study import Study
 

@@ -22,12 +22,12 @@ from workbench.pages.catalogue import catalogue_page
 from workbench.pages.compare import ComparePage
 from workbench.pages.files import HANDLERS, hasten
 from workbench.pages.live import LivePage
-from workbench.pages.people import greet
 from workbench.pages.roofline import RooflinePage
 from workbench.pages.runs import RunsPage
 from workbench.pages.shelf import Shelf
 from workbench.pages.shell import message_page
 from workbench.pages.study import StudyPage, asked_study
+from workbench.pages.visitors import greet
 
 Page = Callable[[], Any]
 LOGS = ("asyncio", "tornado.application", "tornado.general", "bokeh.server.views.ws")

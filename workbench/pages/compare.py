@@ -10,7 +10,7 @@ from widgets.stage.compare import Compare
 from workbench.catalogue import catalogue, study
 from workbench.pages.shelf import Shelf
 from workbench.pages.shell import Shell, asked, html
-from workbench.pages.views_of import views_of
+from workbench.pages.suggested_views import suggested_views
 
 EMPTY = (
     "<p class='faint'>Two runs are needed. Take one of the pairs above, keep runs from a study "
@@ -53,7 +53,7 @@ class ComparePage:
             self.place.objects = [html(EMPTY)]
             return
         runs = [self.shelf.get(name) for name in names]
-        self.compare = Compare(runs, views_of(runs[0].log), names)
+        self.compare = Compare(runs, suggested_views(runs[0].log), names)
         self.compare.dark(self.shell.dark)
         self.place.objects = [self.compare.__panel__()]
         self.compare.start()

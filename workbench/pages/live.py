@@ -9,7 +9,7 @@ import panel_material_ui as pmui
 from engine.core.errors import BadInput
 from engine.inference.request import sampling
 from widgets import theme
-from widgets.stage.host import Stage
+from widgets.stage.stage import Stage
 from workbench.live.live import LiveEngine
 from workbench.pages import demo
 from workbench.pages.conversations import Conversation, Conversations

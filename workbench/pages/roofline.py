@@ -15,7 +15,7 @@ from engine.hardware import device, devices
 from engine.kernels.experiments.sweep import NONE, Sweep, run
 from widgets.export.downloads import downloads
 from widgets.knobs.knobs import Knobs
-from widgets.stage.host import Stage
+from widgets.stage.stage import Stage
 from workbench.pages.actions import actions, kept
 from workbench.pages.addresses import config_of, query_of
 from workbench.pages.shelf import Shelf

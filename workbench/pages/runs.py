@@ -12,10 +12,10 @@ import panel_material_ui as pmui
 from engine.core.errors import BadInput
 from engine.core.run import Run
 from widgets.export.downloads import downloads
-from widgets.stage.host import Stage
+from widgets.stage.stage import Stage
 from workbench.pages.shelf import Shelf
 from workbench.pages.shell import Shell, asked, figures_table, html
-from workbench.pages.views_of import views_of
+from workbench.pages.suggested_views import suggested_views
 from workbench.summary import rows
 from workbench.trace_in import SUFFIXES, open_log
 
@@ -60,7 +60,7 @@ class RunsPage:
             self.place.objects = [html(EMPTY)]
             return
         run = self.shelf.get(self.choice.value)
-        self.stage = Stage(views_of(run.log))
+        self.stage = Stage(suggested_views(run.log))
         self.stage.dark(self.shell.dark)
         self.stage.open(run)
         self.place.objects = [
@@ -72,7 +72,7 @@ class RunsPage:
 
     def _downloads(self, run: Run, title: str) -> Any:
         row = downloads(
-            lambda: run.log, views_of(run.log), title=title, is_dark=lambda: self.shell.dark
+            lambda: run.log, suggested_views(run.log), title=title, is_dark=lambda: self.shell.dark
         )
         self.shell.on_dark(row.dark)
         return row

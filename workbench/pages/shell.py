@@ -19,7 +19,7 @@ from panel_material_ui.template.base import Meta
 from widgets.theme import DARK, FONT, LIGHT, Scheme, scheme, wrong
 from workbench.pages.files import by_address, template
 from workbench.pages.frame import CHOSEN, FRAMES, host, system_scheme
-from workbench.pages.people import HINT
+from workbench.pages.visitors import HINT
 
 PLACES = (
     ("", "Live engine"),

@@ -11,10 +11,10 @@ from widgets.export.downloads import downloads
 from workbench.catalogue import entry, study
 from workbench.pages.actions import actions, kept
 from workbench.pages.addresses import config_of, query_of
-from workbench.pages.people import person
 from workbench.pages.shelf import Shelf
 from workbench.pages.shell import Shell, asked, framed
 from workbench.pages.study_panel import StudyPanel, views
+from workbench.pages.visitors import person
 from workbench.session import changed, study_session
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from engine.core.config import Config
 from engine.core.run import Run
 from widgets.knobs.knobs import Knobs
-from widgets.stage.host import Stage
+from widgets.stage.stage import Stage
 from workbench.catalogue import Entry
 from workbench.pages.claims import Claims
 from workbench.pages.maps import Maps

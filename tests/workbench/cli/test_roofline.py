@@ -8,7 +8,7 @@ from engine.core.file import load
 from engine.kernels.experiments import sweep
 from tests.engine.kernels.experiments.test_sweep import MACHINE
 from workbench.cli.main import main
-from workbench.pages.views_of import views_of
+from workbench.pages.suggested_views import suggested_views
 
 QUICK = ["--set", "operator=norm", "--set", "operator.rows=4", "--set", "seconds=0"]
 
@@ -29,7 +29,7 @@ def test_a_kept_run_opens_in_the_roofline_view(tmp_path, capsys):
     assert main(["roofline", *QUICK, "--json", "--save", str(path)]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["marks"][0]["title"] == "norm rows_cpu" and told["roofs"]
-    assert "roofline" in views_of(load(path))
+    assert "roofline" in suggested_views(load(path))
 
 
 def test_a_bad_knob_is_one_line_and_exit_code_two(capsys):

@@ -4,7 +4,7 @@ import time
 
 from engine.core.run import Run
 from tests.engine.core.test_run import Counting, count
-from widgets.stage.host import Stage
+from widgets.stage.stage import Stage
 from workbench.pages.runs import Figures
 
 

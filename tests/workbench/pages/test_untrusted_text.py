@@ -16,7 +16,7 @@ from tests.workbench.api.test_gate import answering
 from tests.workbench.toy_engine import toy_live
 from widgets.export.export import page
 from widgets.stage.compare import Compare
-from widgets.stage.host import Stage
+from widgets.stage.stage import Stage
 from widgets.view import views
 from workbench.api.access import access
 from workbench.catalogue import Entry
@@ -27,7 +27,7 @@ from workbench.pages.compare import ComparePage
 from workbench.pages.runs import RunsPage
 from workbench.pages.shelf import Shelf
 from workbench.pages.shell import Shell, figures_table, message_page
-from workbench.pages.views_of import views_of
+from workbench.pages.suggested_views import suggested_views
 from workbench.trace_in import open_log
 
 EVIL = (
@@ -117,7 +117,7 @@ def test_the_app_s_panes_keep_text_text(evil):
     stage = Stage(list(views()))
     stage.open(Run(log))
     stage.tick()
-    compare = Compare(list(shelf.runs.values()), views_of(log), list(shelf.runs))
+    compare = Compare(list(shelf.runs.values()), suggested_views(log), list(shelf.runs))
     texts = [
         *panes(stage.__panel__()),
         *panes(compare.__panel__()),
@@ -138,7 +138,7 @@ def test_another_tools_trace_keeps_text_text(evil, tmp_path):
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"traceEvents": [span, counter]}))
     log = open_log(path)
-    assert not alive(page(log, views_of(log)))
+    assert not alive(page(log, suggested_views(log)))
 
 
 @pytest.mark.parametrize("evil", EVIL)

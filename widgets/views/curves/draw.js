@@ -4,7 +4,7 @@ import { NAME_LINE } from "../../canvas/axes.js";
 import { css } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
 import { clamp, grouped, three, worded } from "../../canvas/numbers.js";
-import { Stage } from "../../canvas/stage.js";
+import { Card } from "../../canvas/card.js";
 import { CurvePanel, PANEL_FOOT, PANEL_HEAD } from "./panel.js";
 
 // pixels: the narrowest panel, the gap between panels
@@ -13,48 +13,48 @@ const BETWEEN = 26;
 const AROUND = 90; // pixels of a view that are not panels
 
 function render({ model, el }) {
-  const stage = new Stage(el, model, "curves", "How does it grow, and where does it bend?");
-  const area = make("div", "", stage.body), legend = make("div", "pw-legend", stage.tools);
+  const card = new Card(el, model, "curves", "How does it grow, and where does it bend?");
+  const area = make("div", "", card.body), legend = make("div", "pw-legend", card.tools);
   area.style.height = "100%";
-  stage.bases = new Set();
+  card.bases = new Set();
   let panels = [], lit = null, pinned = "";
-  stage.surface(area, (ctx, width, height) => {
-    panels = stage.frame.panels.map((spec) => new CurvePanel(stage, spec));
-    stage.bases = new Set(stage.frame.panels.flatMap((p) => p.series.map((s) => s.base)));
-    drawCurves(ctx, stage, panels, width, height, legend);
-    if (lit) drawLit(ctx, stage, panels[lit.panel], lit);
+  card.surface(area, (ctx, width, height) => {
+    panels = card.frame.panels.map((spec) => new CurvePanel(card, spec));
+    card.bases = new Set(card.frame.panels.flatMap((p) => p.series.map((s) => s.base)));
+    drawCurves(ctx, card, panels, width, height, legend);
+    if (lit) drawLit(ctx, card, panels[lit.panel], lit);
   }, {
     pointermove(x, y, event) {
       lit = pointAt(panels, x, y);
-      stage.set("chosen", lit ? panels[lit.panel].spec.series[lit.place].base : pinned);
-      stage.hint(lit ? curveWords(panels[lit.panel], lit) : null, event);
-      stage.schedule();
+      card.set("chosen", lit ? panels[lit.panel].spec.series[lit.place].base : pinned);
+      card.hint(lit ? curveWords(panels[lit.panel], lit) : null, event);
+      card.schedule();
     },
     pointerleave(x, y, event) {
       lit = null;
-      stage.set("chosen", pinned);
-      stage.hint(null, event);
-      stage.schedule();
+      card.set("chosen", pinned);
+      card.hint(null, event);
+      card.schedule();
     },
     click() {
       const base = lit ? panels[lit.panel].spec.series[lit.place].base : "";
       pinned = pinned === base ? "" : base;
-      stage.set("chosen", pinned);
+      card.set("chosen", pinned);
     },
   });
-  return () => stage.close();
+  return () => card.close();
 }
 
 // As many columns as fit, rows filled evenly; names at the ends of lines where there is room.
-function drawCurves(ctx, stage, panels, width, height, legend) {
+function drawCurves(ctx, card, panels, width, height, legend) {
   const most = clamp(Math.floor((width + BETWEEN) / (LEAST + BETWEEN)), 1, Math.max(1, panels.length));
   const rows = Math.max(Math.ceil(panels.length / most), panels.length > 3 && most > 2 ? 2 : 1);
   const columns = Math.ceil(panels.length / rows);
   const wide = (width - BETWEEN * (columns - 1)) / columns, high = (height - 10 * (rows - 1)) / rows;
   const drawn = panels.map((panel) => panel.series.filter((s) => !s.bound));
-  ctx.font = `600 12px ${stage.colors.font}`; // as wide as names are when lit
+  ctx.font = `600 12px ${card.colors.font}`; // as wide as names are when lit
   const widest = drawn.map((list) => Math.max(0, ...list.map((s) => ctx.measureText(s.name).width)));
-  ctx.font = `12px ${stage.colors.font}`;
+  ctx.font = `12px ${card.colors.font}`;
   const lines = Math.floor((high - PANEL_HEAD - PANEL_FOOT) / NAME_LINE);
   const alone = drawn.every((series) => series.length < 2) && new Set(drawn.flat().map((s) => s.name)).size < 2;
   // Once there is a legend it stays: without it the lines would be higher and might ask for it again.
@@ -68,11 +68,11 @@ function drawCurves(ctx, stage, panels, width, height, legend) {
     panel.draw(ctx);
     panel.names(ctx, hasLegend || alone);
   });
-  curvesLegend(stage, legend, panels, hasLegend);
-  stage.height.wish(AROUND + rows * (rows > 1 ? 230 : 330) + (hasLegend ? 60 : 0));
-  const said = curvesSaid(stage.frame, panels);
-  stage.say(said);
-  stage.tools.style.display = said || hasLegend ? "" : "none";
+  curvesLegend(card, legend, panels, hasLegend);
+  card.height.wish(AROUND + rows * (rows > 1 ? 230 : 330) + (hasLegend ? 60 : 0));
+  const said = curvesSaid(card.frame, panels);
+  card.say(said);
+  card.tools.style.display = said || hasLegend ? "" : "none";
 }
 
 function curvesSaid(frame, panels) {
@@ -84,12 +84,12 @@ function curvesSaid(frame, panels) {
 }
 
 // A swatch for each line, where names do not fit beside their lines.
-function curvesLegend(stage, legend, panels, shown) {
+function curvesLegend(card, legend, panels, shown) {
   const found = new Map();
   for (const panel of shown ? panels : []) {
     for (const series of panel.series) if (!series.bound) found.set(series.name, series);
   }
-  const key = JSON.stringify([stage.colors, [...found.keys()]]);
+  const key = JSON.stringify([card.colors, [...found.keys()]]);
   if (legend.dataset.key === key) return;
   legend.dataset.key = key;
   legend.replaceChildren();
@@ -97,7 +97,7 @@ function curvesLegend(stage, legend, panels, shown) {
     const span = make("span", "", legend), canvas = make("canvas", "", span);
     span.append(name);
     canvas.width = canvas.height = 28;
-    const ctx = canvas.getContext("2d"), hues = stage.colors.hues;
+    const ctx = canvas.getContext("2d"), hues = card.colors.hues;
     ctx.scale(2, 2);
     ctx.strokeStyle = css(hues[series.hue % hues.length]);
     ctx.lineWidth = series.hue >= hues.length ? 1 : 2;
@@ -120,18 +120,18 @@ function pointAt(panels, x, y) {
 }
 
 // A hairline through the point under the pointer, and the point itself.
-function drawLit(ctx, stage, panel, { place, index }) {
+function drawLit(ctx, card, panel, { place, index }) {
   const series = panel?.series[place];
   if (!series || index >= series.count) return;
   const x = panel.x.at(series.xs[index]), y = panel.y.at(series.ys[index]);
-  ctx.fillStyle = css(stage.colors.faint, 0.6);
+  ctx.fillStyle = css(card.colors.faint, 0.6);
   ctx.fillRect(Math.round(x), panel.top, 1, panel.bottom - panel.top);
   ctx.beginPath();
   ctx.arc(x, y, 5, 0, 7);
   ctx.fillStyle = css(panel.color(series));
   ctx.fill();
   ctx.lineWidth = 2;
-  ctx.strokeStyle = css(stage.colors.paper);
+  ctx.strokeStyle = css(card.colors.paper);
   ctx.stroke();
 }
 

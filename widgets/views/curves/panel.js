@@ -10,10 +10,10 @@ export const PANEL_FOOT = 38;
 const CLOSE = 9;
 
 export class CurvePanel {
-  constructor(stage, spec) {
-    this.stage = stage;
+  constructor(card, spec) {
+    this.card = card;
     this.spec = spec;
-    const { frame } = stage;
+    const { frame } = card;
     this.series = spec.series.map((series) => {
       const part = (name) => frame[name].subarray(series.first, series.first + series.count);
       return { ...series, xs: part("x"), ys: part("y"), lows: part("low"), highs: part("high") };
@@ -42,10 +42,10 @@ export class CurvePanel {
   }
 
   color(series) {
-    const { colors, chosen } = this.stage;
+    const { colors, chosen } = this.card;
     if (series.bound) return colors.faint;
     const own = colors.hues[series.hue % colors.hues.length];
-    const others = chosen && series.base !== chosen && this.stage.bases.has(chosen);
+    const others = chosen && series.base !== chosen && this.card.bases.has(chosen);
     return others ? mix(own, colors.paper, 0.66) : own;
   }
 
@@ -66,7 +66,7 @@ export class CurvePanel {
   }
 
   axes(ctx) {
-    const { colors } = this.stage, [x, y] = this.box;
+    const { colors } = this.card, [x, y] = this.box;
     ctx.font = `600 12px ${colors.font}`;
     ctx.fillStyle = css(colors.ink);
     const name = fit(ctx, this.spec.name, this.right - x);
@@ -107,7 +107,7 @@ export class CurvePanel {
   }
 
   line(ctx, series) {
-    const { colors, chosen } = this.stage, points = this.points(series), color = this.color(series);
+    const { colors, chosen } = this.card, points = this.points(series), color = this.color(series);
     if (!points.length) return;
     ctx.strokeStyle = css(color);
     const second = series.hue >= colors.hues.length; // where hues repeat: thin, with hollow points
@@ -136,7 +136,7 @@ export class CurvePanel {
 
   // Names beside the right ends of the lines, moved apart; bounds are named on the line.
   names(ctx, hasLegend) {
-    const { colors, chosen } = this.stage, named = [];
+    const { colors, chosen } = this.card, named = [];
     for (const series of this.series) {
       const points = this.points(series);
       if (!points.length) continue;
@@ -150,7 +150,7 @@ export class CurvePanel {
 
   // Along the line, above it, where it is farthest from the other lines.
   nameBound(ctx, series, points) {
-    const { colors } = this.stage, text = fit(ctx, series.base, (this.right - this.left) * 0.7);
+    const { colors } = this.card, text = fit(ctx, series.base, (this.right - this.left) * 0.7);
     const width = ctx.measureText(text).width, level = points.length === 1;
     const others = this.series.filter((s) => s !== series).flatMap((s) => this.points(s));
     let best = null;

@@ -82,8 +82,8 @@ export function shades(colors, hue, dim) {
 }
 
 export class Cells {
-  constructor(stage) {
-    this.stage = stage;
+  constructor(card) {
+    this.card = card;
     this.arrangement = "memory";
     this.byMass = false;
     this.scroll = 0;
@@ -93,7 +93,7 @@ export class Cells {
 
   // Owner shades change with the theme and the owners shown; what the chosen one holds stays bright.
   prepare(frame) {
-    const { colors, chosen } = this.stage;
+    const { colors, chosen } = this.card;
     const known = frame.owners.indexOf(chosen), row = frame.row_owner.indexOf(known);
     if (this.shaded?.colors !== colors) { // few hues, many owners
       const each = (dim) => colors.hues.map((hue) => shades(colors, hue, dim));
@@ -192,7 +192,7 @@ export class Cells {
   }
 
   draw(ctx, width, height, ratio) {
-    const frame = this.stage.frame;
+    const frame = this.card.frame;
     const w = Math.round(width * ratio), h = Math.round(height * ratio);
     if (!this.image || this.image.width !== w || this.image.height !== h) {
       this.image = new ImageData(w, h);
@@ -240,7 +240,7 @@ export class Cells {
 
   // What is under the pointer (CSS pixels): {page}, {host}, {row} or null.
   at(x, y) {
-    const layout = this.layout, frame = this.stage.frame;
+    const layout = this.layout, frame = this.card.frame;
     if (!layout || !frame) return null;
     const px = x * this.ratio, py = y * this.ratio;
     if (layout.kind === "memory") {
@@ -262,7 +262,7 @@ export class Cells {
 
   // Where a page is drawn: the centres of its cells in CSS pixels (several by owner).
   places(page) {
-    const { layout, ratio } = this, frame = this.stage.frame;
+    const { layout, ratio } = this, frame = this.card.frame;
     if (layout.kind === "memory") {
       const { wide, tall, gap, columns } = layout;
       const x = (page % columns) * wide + (wide - gap) / 2;

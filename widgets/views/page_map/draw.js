@@ -4,7 +4,7 @@ import { css, mix, pixel, textOn } from "../../canvas/colors.js";
 import { NOBODY } from "../../canvas/frames.js";
 import { make } from "../../page/nodes.js";
 import { clamp, countBelow, grouped, three } from "../../canvas/numbers.js";
-import { Stage } from "../../canvas/stage.js";
+import { Card } from "../../canvas/card.js";
 import { Cells, shades } from "./cells.js";
 import { Levels, showDecisions } from "./levels.js";
 import { pageWords, rowWords } from "./marks.js";
@@ -27,45 +27,45 @@ const LAYOUT = `
 .pw-when{flex:0 0 48px;text-align:right;color:var(--faint)}`;
 
 function render({ model, el }) {
-  const stage = new Stage(el, model, "page-map", "Where does every key and value live, and who uses it?");
+  const card = new Card(el, model, "page-map", "Where does every key and value live, and who uses it?");
   make("style", "", el, LAYOUT);
-  const map = make("div", "pw-map", stage.body);
+  const map = make("div", "pw-map", card.body);
   const areas = Object.fromEntries(["cells", "tree", "levels"].map((n) => [n, make("div", `pw-${n}`, map)]));
   const told = make("div", "pw-told", map);
   make("h3", "pw-text", told, "Decisions, newest first");
   const list = make("ol", "", told);
-  const cells = new Cells(stage), icicle = new Icicle(stage), levels = new Levels(stage);
-  const fitted = new ResizeObserver(() => map.classList.toggle("narrow", stage.body.clientWidth < 640));
-  fitted.observe(stage.body);
+  const cells = new Cells(card), icicle = new Icicle(card), levels = new Levels(card);
+  const fitted = new ResizeObserver(() => map.classList.toggle("narrow", card.body.clientWidth < 640));
+  fitted.observe(card.body);
 
-  stage.choice(["By memory", "By owner"], 0, (which) => {
+  card.choice(["By memory", "By owner"], 0, (which) => {
     cells.arrangement = which ? "owner" : "memory";
   });
-  const attention = stage.choice(["Attention mass"], -1, (which) => { cells.byMass = which === 0; });
+  const attention = card.choice(["Attention mass"], -1, (which) => { cells.byMass = which === 0; });
   attention.title = "Shade each page by the attention its keys received in the latest sample";
-  const heads = headChoice(stage);
-  const legend = make("div", "pw-legend", stage.tools);
-  stage.onTheme = () => drawLegend(stage, legend, cells);
-  stage.onFrame = (frame) => {
+  const heads = headChoice(card);
+  const legend = make("div", "pw-legend", card.tools);
+  card.onTheme = () => drawLegend(card, legend, cells);
+  card.onFrame = (frame) => {
     attention.style.display = frame.mass ? "" : "none";
     heads.offer(frame);
     showDecisions(list, frame.decisions, frame.time[frame.time.length - 1]);
   };
 
-  wireCells(stage, areas.cells, cells, icicle, legend);
-  wireTree(stage, areas.tree, cells, icicle);
-  wireLevels(stage, areas.levels, levels);
+  wireCells(card, areas.cells, cells, icicle, legend);
+  wireTree(card, areas.tree, cells, icicle);
+  wireLevels(card, areas.levels, levels);
   return () => {
     fitted.disconnect();
-    stage.close();
+    card.close();
   };
 }
 
-function wireCells(stage, area, cells, icicle, legend) {
+function wireCells(card, area, cells, icicle, legend) {
   let pinned = "", over = "";
-  const choose = (owner) => { if (owner !== over) stage.set("chosen", (over = owner) || pinned); };
+  const choose = (owner) => { if (owner !== over) card.set("chosen", (over = owner) || pinned); };
   const ownerAt = (spot) => {
-    const frame = stage.frame;
+    const frame = card.frame;
     if (!spot) return "";
     const number = spot.row !== undefined ? frame.row_owner[spot.row]
       : spot.page !== undefined ? frame.owner[spot.page] : frame.host_owner[spot.host];
@@ -74,22 +74,22 @@ function wireCells(stage, area, cells, icicle, legend) {
   const leave = () => {
     cells.hovered = null;
     icicle.hovered = -1;
-    stage.hint(null);
+    card.hint(null);
     choose("");
-    stage.schedule();
+    card.schedule();
   };
   const paint = (ctx, width, height, ratio) => {
     cells.draw(ctx, width, height, ratio);
-    drawLegend(stage, legend, cells);
-    const { layout } = cells, pages = stage.frame.state.length;
+    drawLegend(card, legend, cells);
+    const { layout } = cells, pages = card.frame.state.length;
     const few = layout.kind === "owner" && layout.most > 0;
-    stage.say(few ? `showing ${layout.visible.length} of ${layout.rows.length} requests, scroll for more`
+    card.say(few ? `showing ${layout.visible.length} of ${layout.rows.length} requests, scroll for more`
       : `showing all ${grouped(layout.kind === "owner" ? layout.rows.length : pages)} ` +
         `${layout.kind === "owner" ? "requests" : "pages"}`);
   };
-  stage.surface(area, paint, {
+  card.surface(area, paint, {
     pointermove: (x, y, event) => {
-      const frame = stage.frame, spot = frame && cells.at(x, y);
+      const frame = card.frame, spot = frame && cells.at(x, y);
       if (!spot) return leave();
       cells.hovered = spot.page;
       icicle.hovered = spot.page === undefined ? -1 : blockOf(frame, spot.page);
@@ -97,21 +97,21 @@ function wireCells(stage, area, cells, icicle, legend) {
         : spot.host !== undefined ? [`Host page ${spot.host}`, ownerAt({ host: spot.host })
           ? `holds a swapped-out page of ${ownerAt({ host: spot.host })}` : "empty"]
           : rowWords(frame, spot.row);
-      stage.hint(words, event);
+      card.hint(words, event);
       choose(ownerAt(spot));
-      return stage.schedule();
+      return card.schedule();
     },
     pointerleave: leave,
     click: (x, y) => {
       const owner = ownerAt(cells.at(x, y));
       pinned = pinned === owner ? "" : owner;
-      stage.set("chosen", pinned);
+      card.set("chosen", pinned);
     },
     wheel: (x, y, event) => {
       if (cells.layout?.kind !== "owner" || !cells.layout.most) return;
       event.preventDefault();
       cells.scroll = clamp(cells.layout.first + Math.sign(event.deltaY) * 3, 0, cells.layout.most);
-      stage.schedule();
+      card.schedule();
     },
   });
 }
@@ -121,30 +121,30 @@ function blockOf(frame, page) {
   return place < 0 ? -1 : countBelow(frame.tree_offset, place + 1) - 1;
 }
 
-function wireTree(stage, area, cells, icicle) {
-  stage.surface(area, (ctx, width, height) => icicle.draw(ctx, width, height), {
+function wireTree(card, area, cells, icicle) {
+  card.surface(area, (ctx, width, height) => icicle.draw(ctx, width, height), {
     pointermove: (x, y, event) => {
       icicle.hovered = icicle.at(x, y);
       cells.lit = new Set(icicle.hovered < 0 ? [] : icicle.pages(icicle.hovered));
-      stage.hint(icicle.hovered < 0 ? null : icicle.words(icicle.hovered), event);
-      stage.schedule();
+      card.hint(icicle.hovered < 0 ? null : icicle.words(icicle.hovered), event);
+      card.schedule();
     },
     pointerleave: () => {
       icicle.hovered = -1;
       cells.lit = new Set();
-      stage.hint(null);
-      stage.schedule();
+      card.hint(null);
+      card.schedule();
     },
   });
 }
 
-function wireLevels(stage, area, levels) {
+function wireLevels(card, area, levels) {
   let dragging = false;
   const seek = (x) => {
     const time = levels.moment(x);
-    if (time !== null) stage.set("seek", time);
+    if (time !== null) card.set("seek", time);
   };
-  stage.surface(area, (ctx, width, height) => levels.draw(ctx, width, height), {
+  card.surface(area, (ctx, width, height) => levels.draw(ctx, width, height), {
     pointerdown: (x, y, event) => {
       dragging = true;
       event.target.setPointerCapture(event.pointerId);
@@ -153,18 +153,18 @@ function wireLevels(stage, area, levels) {
     pointerup: () => { dragging = false; },
     pointermove: (x, y, event) => {
       if (dragging) seek(x);
-      stage.hint(stage.frame && levels.words(x), event);
+      card.hint(card.frame && levels.words(x), event);
     },
-    pointerleave: () => stage.hint(null),
+    pointerleave: () => card.hint(null),
   });
 }
 
 // Which layer and head the attention mass is of; only where the sample has more than one.
-function headChoice(stage) {
+function headChoice(card) {
   const picks = ["layer", "head"].map((name) => {
-    const label = make("label", "", stage.menu, `Attention of ${name}`);
+    const label = make("label", "", card.menu, `Attention of ${name}`);
     const select = make("select", "", label);
-    select.onchange = () => stage.set("window", {
+    select.onchange = () => card.set("window", {
       layer: Number(picks[0].select.value), head: Number(picks[1].select.value) });
     return { name, label, select };
   });
@@ -182,12 +182,12 @@ function headChoice(stage) {
 }
 
 // Swatches drawn by the same code as the cells, so that the legend cannot lie.
-function drawLegend(stage, legend, cells) {
-  const frame = stage.frame;
-  const key = JSON.stringify([stage.colors, cells.byMass, !!frame?.host_owner.length, frame?.mass_share]);
+function drawLegend(card, legend, cells) {
+  const frame = card.frame;
+  const key = JSON.stringify([card.colors, cells.byMass, !!frame?.host_owner.length, frame?.mass_share]);
   if (!frame || legend.dataset.key === key) return;
   legend.dataset.key = key;
-  const bright = [shades(stage.colors, stage.colors.hues[0], false)];
+  const bright = [shades(card.colors, card.colors.hues[0], false)];
   const swatch = { width: 14, unit: 1, bright, dimmed: bright, mine: new Set() };
   const painter = Object.assign(Object.create(Cells.prototype), cells, swatch, { byMass: false });
   const one = { owner: [0], page_size: 1, owner_texture: [0], mass: null };
@@ -199,16 +199,16 @@ function drawLegend(stage, legend, cells) {
     paint();
     ctx.putImageData(image, 0, 0);
     ctx.fillStyle = css(textOn(bright[0].color));
-    ctx.font = `600 11px ${stage.colors.font}`;
+    ctx.font = `600 11px ${card.colors.font}`;
     ctx.textAlign = "center";
     ctx.fillText(letter, 7, 11);
     const span = make("span", "", legend);
     span.append(canvas, text);
   };
   const page = (facts) => () => painter.page({ ...one, refs: [1], glow: [0], fill: [1], state: [USED], ...facts }, 0, 0, 0, 14, 14);
-  painter.free = pixel(mix(stage.colors.paper, stage.colors.idle, stage.colors.dark ? 0.22 : 0.3));
-  painter.paper = pixel(stage.colors.paper);
-  painter.glow = pixel(stage.colors.ink);
+  painter.free = pixel(mix(card.colors.paper, card.colors.idle, card.colors.dark ? 0.22 : 0.3));
+  painter.paper = pixel(card.colors.paper);
+  painter.glow = pixel(card.colors.ink);
   legend.replaceChildren();
   if (cells.byMass) {
     painter.byMass = true;

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.core.events import AnyEvent, Blob, Branch, Mark, Opened, Page, Span, Token
 from widgets.canvas.fold import CanvasFold
-from widgets.canvas.looks import look
+from widgets.canvas.owner_marks import owner_mark
 from widgets.theme import figure
 from widgets.views.page_map.pool import ACTS, Pool
 from widgets.views.page_map.prefix import PrefixTree
@@ -174,7 +174,7 @@ class PageMap(CanvasFold):
         fill = self._fill(rows)
         names, number = self._named(rows)
         state, refs = pool.column("state").copy(), pool.column("refs")
-        looks = np.array([look(name) for name in names], np.uint8).reshape(-1, 2)
+        looks = np.array([owner_mark(name) for name in names], np.uint8).reshape(-1, 2)
         return {
             "any": bool(pool.pages),
             "step": self.step,

@@ -9,20 +9,20 @@ const LEGEND_WIDTH = 104;
 const LEVEL_AXIS = 18;
 
 export class Levels {
-  constructor(stage) {
-    this.stage = stage;
+  constructor(card) {
+    this.card = card;
     this.run = "";
     this.last = 0; // the latest moment seen of this run: scrubbing back keeps the axis
   }
 
   tones() {
-    const { paper, ink, idle } = this.stage.colors;
+    const { paper, ink, idle } = this.card.colors;
     return { used: mix(paper, ink, 0.62), cached: mix(paper, ink, 0.26), free: mix(paper, idle, 0.3), host: ink };
   }
 
   draw(ctx, width, height) {
-    const { frame, colors, cursor } = this.stage, tones = this.tones();
-    const { reach } = this.stage;
+    const { frame, colors, cursor } = this.card, tones = this.tones();
+    const { reach } = this.card;
     if (frame.run !== this.run || reach < this.reach) [this.run, this.last] = [frame.run, 0];
     this.reach = reach;
     this.last = Math.max(this.last, reach, cursor, frame.time[frame.time.length - 1]);
@@ -54,7 +54,7 @@ export class Levels {
   }
 
   host(ctx, x, y, end) {
-    const { frame, colors } = this.stage;
+    const { frame, colors } = this.card;
     if (!frame.host.some((n) => n)) return;
     ctx.beginPath();
     frame.host.forEach((n, i) => {
@@ -73,7 +73,7 @@ export class Levels {
   }
 
   axis(ctx, right, bottom, top) {
-    const { colors, cursor } = this.stage;
+    const { colors, cursor } = this.card;
     ctx.fillStyle = css(colors.faint);
     ctx.strokeStyle = css(colors.line);
     ctx.lineWidth = 1;
@@ -97,7 +97,7 @@ export class Levels {
   }
 
   legend(ctx, x, tones) {
-    const { frame, colors } = this.stage, last = frame.time.length - 1;
+    const { frame, colors } = this.card, last = frame.time.length - 1;
     ctx.fillStyle = css(colors.ink);
     ctx.font = `600 12px ${colors.font}`;
     ctx.fillText("Pages", x, 8);
@@ -125,8 +125,8 @@ export class Levels {
   }
 
   words(x) {
-    const time = this.moment(x), { frame } = this.stage;
-    if (time === null || time > Math.max(this.stage.cursor, frame.time[frame.time.length - 1])) return null;
+    const time = this.moment(x), { frame } = this.card;
+    if (time === null || time > Math.max(this.card.cursor, frame.time[frame.time.length - 1])) return null;
     const i = Math.max(0, countBelow(frame.time, time + 1e-12) - 1);
     return [seconds(time, this.last), `${grouped(frame.used[i])} used`, `${grouped(frame.cached[i])} cached`,
       `${grouped(frame.free[i])} free`, `${grouped(frame.host[i])} on the host`];

@@ -8,7 +8,7 @@ import { textured } from "../../canvas/texture.js";
 import { CACHED, CAPTION, GUTTER } from "./states.js";
 
 export function drawOverCells(cells, ctx, width, height) {
-  const { layout } = cells, { colors } = cells.stage;
+  const { layout } = cells, { colors } = cells.card;
   drawCounts(cells, ctx);
   ctx.textAlign = "left";
   ctx.font = `12px ${colors.font}`;
@@ -18,7 +18,7 @@ export function drawOverCells(cells, ctx, width, height) {
 
 // How many share a page, where its cell has room for the number.
 function drawCounts(cells, ctx) {
-  const frame = cells.stage.frame, { layout, ratio } = cells, { colors } = cells.stage;
+  const frame = cells.card.frame, { layout, ratio } = cells, { colors } = cells.card;
   const wide = (layout.wide - layout.gap) / ratio, tall = (layout.tall - layout.gap) / ratio;
   if (tall < 14 || wide < 14) return;
   ctx.textAlign = "center";
@@ -56,16 +56,16 @@ function* sharedCells(cells, frame) {
 }
 
 function nameHost(cells, ctx, width) {
-  const frame = cells.stage.frame, { layout, ratio } = cells;
+  const frame = cells.card.frame, { layout, ratio } = cells;
   if (!frame.host_owner.length) return;
   const held = frame.host_owner.reduce((n, owner) => n + (owner !== NOBODY), 0);
-  ctx.fillStyle = css(cells.stage.colors.faint);
+  ctx.fillStyle = css(cells.card.colors.faint);
   const text = `Host memory: ${grouped(held)} of ${grouped(frame.host_owner.length)} pages hold what was swapped out`;
   ctx.fillText(fit(ctx, text, width), 0, layout.hostTop / ratio - CAPTION / 2 + 1);
 }
 
 function nameRows(cells, ctx, width) {
-  const frame = cells.stage.frame, { layout, ratio } = cells, { colors, chosen } = cells.stage;
+  const frame = cells.card.frame, { layout, ratio } = cells, { colors, chosen } = cells.card;
   layout.visible.forEach((row, line) => {
     const y = (line + 0.5) * layout.pitch / ratio;
     const name = frame.owners[frame.row_owner[row]];
@@ -85,7 +85,7 @@ function nameRows(cells, ctx, width) {
 
 // Outline the hovered page wherever it stands, joined by a line; outline pages lit from elsewhere.
 function drawLit(cells, ctx) {
-  const { layout, ratio, hovered, lit } = cells, { colors } = cells.stage;
+  const { layout, ratio, hovered, lit } = cells, { colors } = cells.card;
   const half = (layout.wide - layout.gap) / ratio / 2 + 1.5;
   const high = (layout.tall - layout.gap) / ratio / 2 + 1.5;
   const outline = (x, y) => {

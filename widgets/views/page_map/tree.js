@@ -8,14 +8,14 @@ const AXIS = 18;
 const HEADING = 20;
 
 export class Icicle {
-  constructor(stage) {
-    this.stage = stage;
+  constructor(card) {
+    this.card = card;
     this.hovered = -1;
     this.boxes = [];
   }
 
   draw(ctx, width, height) {
-    const { frame, colors } = this.stage;
+    const { frame, colors } = this.card;
     ctx.fillStyle = css(colors.ink);
     ctx.font = `600 12px ${colors.font}`;
     ctx.fillText("Prefix tree", 0, 8);
@@ -41,13 +41,13 @@ export class Icicle {
   }
 
   shade(refs) {
-    const { paper, ink } = this.stage.colors;
+    const { paper, ink } = this.card.colors;
     const share = refs ? 0.16 + 0.5 * Math.log2(1 + refs) / Math.log2(1 + this.most) : 0.1;
     return mix(paper, ink, share);
   }
 
   block(ctx, i) {
-    const { frame, colors } = this.stage, span = this.bottom - this.top;
+    const { frame, colors } = this.card, span = this.bottom - this.top;
     const x = frame.tree_x[i] * this.scale, width = frame.tree_width[i] * this.scale;
     const y = this.top + frame.tree_top[i] * span, height = frame.tree_height[i] * span;
     const thin = height > 3 ? 1 : 0;
@@ -72,7 +72,7 @@ export class Icicle {
   }
 
   axis(ctx, longest, width) {
-    const { colors } = this.stage, y = this.bottom;
+    const { colors } = this.card, y = this.bottom;
     ctx.fillStyle = css(colors.faint);
     ctx.strokeStyle = css(colors.line);
     ctx.lineWidth = 1;
@@ -93,7 +93,7 @@ export class Icicle {
 
   // The last lookup in words, under the axis; returns how much height it takes.
   footer(ctx, width, height) {
-    const { frame, colors } = this.stage, { owner, hit, miss } = frame.lookup;
+    const { frame, colors } = this.card, { owner, hit, miss } = frame.lookup;
     if (!owner) return 0;
     ctx.font = `12px ${colors.font}`;
     ctx.fillStyle = css(colors.ink);
@@ -104,7 +104,7 @@ export class Icicle {
 
   // The path of the last lookup: what it found is outlined, what it missed hangs on, dashed.
   lookup(ctx, width) {
-    const { frame, colors } = this.stage, { hit, miss, owner } = frame.lookup;
+    const { frame, colors } = this.card, { hit, miss, owner } = frame.lookup;
     if (!owner) return;
     const path = new Set(frame.path);
     let end = null;
@@ -143,12 +143,12 @@ export class Icicle {
   }
 
   pages(i) {
-    const frame = this.stage.frame;
+    const frame = this.card.frame;
     return frame.tree_pages.subarray(frame.tree_offset[i], frame.tree_offset[i + 1]);
   }
 
   words(i) {
-    const frame = this.stage.frame, pages = this.pages(i), gathered = frame.tree_gathered[i];
+    const frame = this.card.frame, pages = this.pages(i), gathered = frame.tree_gathered[i];
     if (gathered) return [`${gathered} small branches`, "too many to draw one by one"];
     const start = frame.tree_x[i], stop = start + frame.tree_width[i];
     const refs = frame.tree_refs[i];

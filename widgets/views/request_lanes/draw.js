@@ -4,7 +4,7 @@ import { laneChooser } from "../../canvas/chooser.js";
 import { css, mix, textOn } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
 import { clamp, countBelow, grouped, seconds } from "../../canvas/numbers.js";
-import { Stage } from "../../canvas/stage.js";
+import { Card } from "../../canvas/card.js";
 import { fit } from "../../canvas/text.js";
 import { hatch, textured } from "../../canvas/texture.js";
 import { GAP, NAMES, Timeline } from "../../canvas/timeline.js";
@@ -17,37 +17,37 @@ const QUEUED = 0;
 const RUNNING = 1;
 
 function render({ model, el }) {
-  const stage = new Stage(el, model, "request-lanes", "What happened to each request, and when?");
-  const area = make("div", "", stage.body);
+  const card = new Card(el, model, "request-lanes", "What happened to each request, and when?");
+  const area = make("div", "", card.body);
   area.style.height = "100%";
   const picked = { step: -1, batch: null };
-  const legend = make("div", "pw-legend", stage.tools);
+  const legend = make("div", "pw-legend", card.tools);
   let timeline = null;
-  const choose = laneChooser(stage, () => timeline);
+  const choose = laneChooser(card, () => timeline);
   const view = {
     head: STRIP,
     pitch: [10, 30],
     draw: (ctx) => drawLanes(ctx, timeline, picked),
     said: (t, some) => lanesSaid(t, some),
     hover(spot, event) {
-      picked.over = spot && spot.y < STRIP ? stepAt(stage.frame, spot.time) : -1;
+      picked.over = spot && spot.y < STRIP ? stepAt(card.frame, spot.time) : -1;
       choose.hover(spot ? spot.lane : -1);
-      stage.hint(spot && laneWords(timeline, spot, picked.over), event);
-      stage.schedule();
+      card.hint(spot && laneWords(timeline, spot, picked.over), event);
+      card.schedule();
     },
     click(spot) {
       if (spot.y >= STRIP) return choose.pin(spot.lane);
-      const step = stepAt(stage.frame, spot.time);
+      const step = stepAt(card.frame, spot.time);
       picked.step = step === picked.step ? -1 : step;
-      if (picked.step >= 0) stage.set("seek", stage.frame.step_stop[step]);
-      return stage.schedule();
+      if (picked.step >= 0) card.set("seek", card.frame.step_stop[step]);
+      return card.schedule();
     },
   };
-  timeline = new Timeline(stage, area, view);
-  stage.onTheme = () => lanesLegend(stage, legend);
-  stage.onFrame = () => lanesLegend(stage, legend);
+  timeline = new Timeline(card, area, view);
+  card.onTheme = () => lanesLegend(card, legend);
+  card.onFrame = () => lanesLegend(card, legend);
   timeline.offerReset();
-  return () => stage.close();
+  return () => card.close();
 }
 
 function lanesSaid(timeline, some) {
@@ -85,7 +85,7 @@ function batchOf(frame, step) {
 }
 
 function drawLanes(ctx, timeline, picked) {
-  const { frame, stage } = timeline;
+  const { frame, card } = timeline;
   const step = picked.over >= 0 ? picked.over : picked.step;
   const batch = step >= 0 && step < frame.step_start.length ? batchOf(frame, step) : null;
   drawStrip(ctx, timeline, step);
@@ -100,11 +100,11 @@ function drawLanes(ctx, timeline, picked) {
   drawEnds(ctx, timeline);
   if (batch) {
     const left = timeline.x(frame.step_start[step]), right = timeline.x(frame.step_stop[step]);
-    ctx.fillStyle = css(stage.colors.paper, 0.72); // all but the batch steps back
+    ctx.fillStyle = css(card.colors.paper, 0.72); // all but the batch steps back
     for (const lane of timeline.visible()) {
       if (!batch.has(lane)) ctx.fillRect(NAMES, timeline.y(lane), timeline.width, timeline.pitch - 1);
     }
-    ctx.fillStyle = css(stage.colors.ink, 0.12);
+    ctx.fillStyle = css(card.colors.ink, 0.12);
     ctx.fillRect(left, timeline.top, Math.max(1, right - left), timeline.bottom - timeline.top);
   }
   ctx.restore();
@@ -112,7 +112,7 @@ function drawLanes(ctx, timeline, picked) {
 
 // One bar a step: height is tokens in the batch, decoded ones below, prefilled ones on top.
 function drawStrip(ctx, timeline, lit) {
-  const { frame, stage } = timeline, { colors } = stage, count = frame.step_start.length;
+  const { frame, card } = timeline, { colors } = card, count = frame.step_start.length;
   if (!count) return;
   let most = 1;
   for (let i = 0; i < count; i++) most = Math.max(most, frame.step_decode[i] + frame.step_prefill[i]);
@@ -146,8 +146,8 @@ function drawStrip(ctx, timeline, lit) {
 }
 
 function drawForks(ctx, timeline) {
-  const { frame, stage } = timeline;
-  ctx.strokeStyle = css(stage.colors.faint);
+  const { frame, card } = timeline;
+  ctx.strokeStyle = css(card.colors.faint);
   ctx.lineWidth = 1;
   ctx.beginPath();
   for (const lane of timeline.visible()) {
@@ -161,7 +161,7 @@ function drawForks(ctx, timeline) {
 }
 
 function drawStretches(ctx, timeline) {
-  const { frame, stage } = timeline, { colors } = stage, tall = timeline.pitch;
+  const { frame, card } = timeline, { colors } = card, tall = timeline.pitch;
   for (let i = 0; i < frame.stretch_lane.length; i++) {
     const lane = frame.stretch_lane[i], y = timeline.y(lane);
     if (y + tall < timeline.top || y > timeline.bottom || !timeline.known(lane)) continue;
@@ -188,7 +188,7 @@ function drawStretches(ctx, timeline) {
 }
 
 function drawChunks(ctx, timeline) {
-  const { frame, stage } = timeline, { colors } = stage, high = Math.max(5, timeline.pitch * 0.8);
+  const { frame, card } = timeline, { colors } = card, high = Math.max(5, timeline.pitch * 0.8);
   for (let i = 0; i < frame.chunk_lane.length; i++) {
     const lane = frame.chunk_lane[i], y = timeline.y(lane) + timeline.pitch / 2;
     if (y + high < timeline.top || y - high > timeline.bottom || !timeline.known(lane)) continue;
@@ -245,7 +245,7 @@ function drawTicks(ctx, timeline) {
 
 // A dot where a request ended, with the reason beside it where there is room.
 function drawEnds(ctx, timeline) {
-  const { frame, stage } = timeline, { colors } = stage;
+  const { frame, card } = timeline, { colors } = card;
   for (const lane of timeline.visible()) {
     const place = timeline.at(lane), time = frame.ended[place];
     if (!(time >= timeline.from) || time > timeline.to) continue;

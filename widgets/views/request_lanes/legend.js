@@ -3,8 +3,8 @@
 import { css, mix } from "../../canvas/colors.js";
 import { drawnLegend } from "../../canvas/drawn_legend.js";
 
-export function lanesLegend(stage, legend) {
-  drawnLegend(stage, legend, (item, colors, hue) => {
+export function lanesLegend(card, legend) {
+  drawnLegend(card, legend, (item, colors, hue) => {
     item("queued", (ctx) => ctx.fillRect(0, 6, 14, 2));
     item("prefill", (ctx) => ctx.fillRect(0, 2, 14, 10));
     item("token", (ctx) => {

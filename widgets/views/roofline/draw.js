@@ -2,7 +2,7 @@
 
 import { make } from "../../page/nodes.js";
 import { grouped, three, worded } from "../../canvas/numbers.js";
-import { Stage } from "../../canvas/stage.js";
+import { Card } from "../../canvas/card.js";
 import { EDGE, Plane, ridges } from "./plane.js";
 import { Points, drawCalls, drawGap, drawMark } from "./points.js";
 import { LossTable, ROW, TOP } from "./table.js";
@@ -13,53 +13,53 @@ const NARROW = 800;
 const KINDS = [[1, "prefill"], [2, "decode"], [3, "training"], [0, "other work"]];
 
 function render({ model, el }) {
-  const stage = new Stage(el, model, "roofline", "What bounds this work, and how close is it?");
-  const area = make("div", "", stage.body), plot = make("div", "", area), list = make("div", "", area);
+  const card = new Card(el, model, "roofline", "What bounds this work, and how close is it?");
+  const area = make("div", "", card.body), plot = make("div", "", area), list = make("div", "", area);
   const plane = new Plane(), points = new Points(), table = new LossTable();
   let lit = "", wholes = false, all = false, parts = null;
-  const legend = make("div", "pw-legend", stage.tools);
-  const roofs = () => mergedRoofs(stage.frame.roofs.filter((roof) => all || roof.shown));
-  const marks = () => stage.frame.marks.filter((mark) => mark.ghost || !stage.frame.both || mark.part !== wholes);
-  const litMark = () => stage.frame.marks.find((mark) => mark.place === lit) || null;
+  const legend = make("div", "pw-legend", card.tools);
+  const roofs = () => mergedRoofs(card.frame.roofs.filter((roof) => all || roof.shown));
+  const marks = () => card.frame.marks.filter((mark) => mark.ghost || !card.frame.both || mark.part !== wholes);
+  const litMark = () => card.frame.marks.find((mark) => mark.place === lit) || null;
   const faded = (mark) => {
-    const { chosen } = stage;
-    return chosen !== "" && mark.lane !== chosen && stage.frame.marks.some((m) => m.lane === chosen);
+    const { chosen } = card;
+    return chosen !== "" && mark.lane !== chosen && card.frame.marks.some((m) => m.lane === chosen);
   };
   const light = (mark, event) => {
     lit = mark ? mark.place : "";
-    stage.hint(mark ? mark.words : null, event);
-    stage.schedule();
+    card.hint(mark ? mark.words : null, event);
+    card.schedule();
   };
   const ridge = (x, y) => ridges(roofs().filter((roof) => roof.own))
     .find((r) => Math.hypot(plane.x(r.x) - x, plane.y(r.y) - y) < 6);
-  stage.choice(["All roofs"], -1, (which) => { all = which === 0; });
-  stage.surface(plot, (ctx, width, height) => {
+  card.choice(["All roofs"], -1, (which) => { all = which === 0; });
+  card.surface(plot, (ctx, width, height) => {
     const shown = marks();
-    plane.fit(stage.frame, [...shown, ...stage.frame.ghosts || []], roofs(), width, height);
+    plane.fit(card.frame, [...shown, ...card.frame.ghosts || []], roofs(), width, height);
     points.place(plane, shown);
-    plane.draw(ctx, stage.colors, roofs(), points.placed);
+    plane.draw(ctx, card.colors, roofs(), points.placed);
     ctx.save();
     ctx.beginPath();
     ctx.rect(plane.left, plane.top - 8, plane.right - plane.left + EDGE.right, plane.bottom - plane.top + 8);
     ctx.clip();
     const mark = litMark();
-    if (mark) drawGap(ctx, stage.colors, plane, mark);
-    points.draw(ctx, stage.colors, plane, stage.frame, mark, faded);
+    if (mark) drawGap(ctx, card.colors, plane, mark);
+    points.draw(ctx, card.colors, plane, card.frame, mark, faded);
     ctx.restore();
   }, {
     pointermove(x, y, event) {
       const mark = points.at(x, y), corner = mark ? null : ridge(x, y);
       light(mark, event);
-      if (corner) stage.hint(ridgeWords(corner), event);
+      if (corner) card.hint(ridgeWords(corner), event);
     },
     pointerleave(x, y, event) { light(null, event); },
     click(x, y) {
       const mark = points.at(x, y);
-      stage.set("chosen", mark && stage.chosen !== mark.lane ? mark.lane : "");
+      card.set("chosen", mark && card.chosen !== mark.lane ? mark.lane : "");
     },
   });
-  stage.surface(list, (ctx, width, height) => {
-    table.draw(ctx, stage, marks(), width, height, litMark());
+  card.surface(list, (ctx, width, height) => {
+    table.draw(ctx, card, marks(), width, height, litMark());
   }, {
     pointermove(x, y, event) { light(table.at(y), event); },
     pointerleave(x, y, event) { light(null, event); },
@@ -67,7 +67,7 @@ function render({ model, el }) {
       if (table.rows.length * ROW + TOP <= list.clientHeight) return;
       event.preventDefault();
       table.first += Math.sign(event.deltaY);
-      stage.schedule();
+      card.schedule();
     },
   });
   const layout = new ResizeObserver(() => {
@@ -78,24 +78,24 @@ function render({ model, el }) {
   });
   area.style.height = "100%";
   layout.observe(area);
-  stage.onTheme = () => { if (stage.frame) rooflineLegend(stage, legend); };
-  stage.onFrame = (frame) => {
+  card.onTheme = () => { if (card.frame) rooflineLegend(card, legend); };
+  card.onFrame = (frame) => {
     points.follow(frame);
     if (frame.both && !parts) {
-      parts = stage.choice(["Operations", "Whole steps"], 0, (which) => {
+      parts = card.choice(["Operations", "Whole steps"], 0, (which) => {
         wholes = which === 1;
-        stage.showFigures(wholes ? stage.frame.figures_whole : stage.frame.figures);
+        card.showFigures(wholes ? card.frame.figures_whole : card.frame.figures);
       });
     }
     if (parts) parts.style.display = frame.both ? "" : "none";
-    if (wholes && frame.both) stage.showFigures(frame.figures_whole);
-    rooflineLegend(stage, legend);
+    if (wholes && frame.both) card.showFigures(frame.figures_whole);
+    rooflineLegend(card, legend);
     const shown = frame.marks.length < frame.of ? [`showing ${grouped(frame.marks.length)} of ${grouped(frame.of)} points`] : [];
-    stage.say([...shown, frame.note].filter(Boolean).join(" · "));
+    card.say([...shown, frame.note].filter(Boolean).join(" · "));
   };
   return () => {
     layout.disconnect();
-    stage.close();
+    card.close();
   };
 }
 
@@ -118,8 +118,8 @@ function ridgeWords({ x, y, slope, flat }) {
 }
 
 // The shapes on the plot, and what hollow ones and small dots mean.
-function rooflineLegend(stage, legend) {
-  const { frame, colors } = stage;
+function rooflineLegend(card, legend) {
+  const { frame, colors } = card;
   const phases = new Set(frame.marks.map((mark) => mark.phase));
   const modelled = frame.marks.find((mark) => mark.modelled), ghosts = (frame.ghosts || []).length > 0;
   const calls = frame.recent_x.length > 0;

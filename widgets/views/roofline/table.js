@@ -15,8 +15,8 @@ export class LossTable {
     this.rows = [];
   }
 
-  draw(ctx, stage, marks, width, height, lit) {
-    const { colors } = stage;
+  draw(ctx, card, marks, width, height, lit) {
+    const { colors } = card;
     this.rows = [...marks].filter((mark) => !mark.ghost).sort((a, b) => b.lost - a.lost || b.seconds - a.seconds)
       .concat(marks.filter((mark) => mark.ghost));
     const tall = this.rows.length * ROW > height - TOP; // then the last line says how many are hidden
@@ -31,7 +31,7 @@ export class LossTable {
     ctx.fillRect(0, TOP - 4, width, 1);
     const total = this.rows.reduce((sum, mark) => sum + (mark.ghost ? 0 : mark.seconds), 0) || 1;
     this.rows.slice(this.first, this.first + fits).forEach((mark, i) => {
-      this.row(ctx, stage, mark, TOP + i * ROW, width, rights, total, mark === lit);
+      this.row(ctx, card, mark, TOP + i * ROW, width, rights, total, mark === lit);
     });
     ctx.textAlign = "left";
     const hidden = this.rows.length - fits - this.first;

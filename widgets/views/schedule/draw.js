@@ -3,7 +3,7 @@
 import { css } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
 import { grouped } from "../../canvas/numbers.js";
-import { Stage } from "../../canvas/stage.js";
+import { Card } from "../../canvas/card.js";
 import { TIME_AXIS, Timeline } from "../../canvas/timeline.js";
 import { ScheduleLooks, scheduleLegend } from "./looks.js";
 import { MEMORY_HEAD, MEMORY_HIGH, drawMemory, memoryLane } from "./memory.js";
@@ -14,27 +14,27 @@ import { gapWords, memoryWords, spanWords } from "./words.js";
 const AROUND = 128; // pixels of a view that are not lanes: its head, its tools, its axis
 
 function render({ model, el }) {
-  const stage = new Stage(el, model, "schedule", "Where does the time of each lane go?");
-  const area = make("div", "", stage.body), legend = make("div", "pw-legend", stage.tools);
+  const card = new Card(el, model, "schedule", "Where does the time of each lane go?");
+  const area = make("div", "", card.body), legend = make("div", "pw-legend", card.tools);
   area.style.height = "100%";
-  const rows = new ScheduleRows(stage), state = { critical: false, over: -1, lane: -1, pinned: "" };
+  const rows = new ScheduleRows(card), state = { critical: false, over: -1, lane: -1, pinned: "" };
   let timeline = null, looks = null;
   const owner = (spot) => {
     if (!spot || spot.lane < 0) return "";
-    if (spot.x < timeline.left) return stage.frame.names[spot.lane];
-    const task = state.over >= 0 ? stage.frame.span_task[state.over] : -1;
-    return task >= 0 ? stage.frame.tasks[task] : "";
+    if (spot.x < timeline.left) return card.frame.names[spot.lane];
+    const task = state.over >= 0 ? card.frame.span_task[state.over] : -1;
+    return task >= 0 ? card.frame.tasks[task] : "";
   };
-  const memoryRow = () => memoryLane(stage.frame, state.lane >= 0 ? state.lane : stage.frame.names.indexOf(stage.chosen));
+  const memoryRow = () => memoryLane(card.frame, state.lane >= 0 ? state.lane : card.frame.names.indexOf(card.chosen));
   const view = {
     head: 4,
     left: 96,
-    get foot() { return stage.frame.memory_count ? MEMORY_HEAD + MEMORY_HIGH + 12 : 0; },
-    get pitch() { return [7, 34 + 14 * (Math.max(1, ...stage.frame.deep) - 1)]; },
+    get foot() { return card.frame.memory_count ? MEMORY_HEAD + MEMORY_HIGH + 12 : 0; },
+    get pitch() { return [7, 34 + 14 * (Math.max(1, ...card.frame.deep) - 1)]; },
     draw(ctx) {
       rows.show(ctx, timeline, looks);
-      if (state.critical && stage.frame.path_row) drawPath(ctx, timeline);
-      if (state.over >= 0 && state.over < stage.frame.span_row.length) outline(ctx, timeline, rows, state.over);
+      if (state.critical && card.frame.path_row) drawPath(ctx, timeline);
+      if (state.over >= 0 && state.over < card.frame.span_row.length) outline(ctx, timeline, rows, state.over);
     },
     below(ctx, top) {
       const row = memoryRow();
@@ -51,35 +51,35 @@ function render({ model, el }) {
       const inLane = spot && spot.lane >= 0;
       state.over = inLane && spot.x >= timeline.left ? rows.at(timeline, spot) : -1;
       if (inLane) state.lane = spot.lane;
-      stage.set("chosen", owner(spot) || state.pinned);
-      stage.hint(spotWords(timeline, spot, state.over, memoryRow), event);
-      stage.schedule();
+      card.set("chosen", owner(spot) || state.pinned);
+      card.hint(spotWords(timeline, spot, state.over, memoryRow), event);
+      card.schedule();
     },
     click(spot) {
       const name = owner(spot);
       state.pinned = state.pinned === name ? "" : name;
-      stage.set("chosen", state.pinned);
+      card.set("chosen", state.pinned);
     },
   };
-  timeline = new Timeline(stage, area, view);
+  timeline = new Timeline(card, area, view);
   const relook = () => {
-    if (!stage.frame) return;
-    looks = new ScheduleLooks(stage.frame, stage.colors);
-    scheduleLegend(stage, looks, legend);
+    if (!card.frame) return;
+    looks = new ScheduleLooks(card.frame, card.colors);
+    scheduleLegend(card, looks, legend);
   };
-  stage.onTheme = relook;
-  stage.onFrame = () => {
+  card.onTheme = relook;
+  card.onFrame = () => {
     state.over = -1;
     relook();
     plan.show();
-    const usual = stage.model.get("options").height || 560;
+    const usual = card.model.get("options").height || 560;
     const around = AROUND + view.foot + plan.words.offsetHeight;
-    stage.height.wish(Math.min(usual, around + stage.frame.lanes * view.pitch[1]));
+    card.height.wish(Math.min(usual, around + card.frame.lanes * view.pitch[1]));
   };
-  stage.choice(["Critical path"], -1, (which) => { state.critical = which === 0; });
+  card.choice(["Critical path"], -1, (which) => { state.critical = which === 0; });
   timeline.offerReset();
-  const plan = schedulePlan(stage);
-  return () => stage.close();
+  const plan = schedulePlan(card);
+  return () => card.close();
 }
 
 function scheduleSaid(t, state) {
@@ -100,17 +100,17 @@ function spotWords(t, spot, over, memoryRow) {
 }
 
 function outline(ctx, t, rows, i) {
-  const [top, high] = rows.box(t, i), { frame, stage } = t;
+  const [top, high] = rows.box(t, i), { frame, card } = t;
   const left = t.x(frame.span_start[i]), right = t.x(frame.span_stop[i]);
-  ctx.strokeStyle = css(stage.colors.ink);
+  ctx.strokeStyle = css(card.colors.ink);
   ctx.lineWidth = 1.5;
   ctx.strokeRect(left, top, Math.max(1, right - left - 1), high);
 }
 
 // The chain of spans that the end had to wait for: boxes joined by lines where it changes lane.
 function drawPath(ctx, t) {
-  const { frame, stage } = t, high = Math.max(3, t.pitch * 0.18), y = (row) => t.y(row) + t.pitch - high;
-  ctx.fillStyle = ctx.strokeStyle = css(stage.colors.ink);
+  const { frame, card } = t, high = Math.max(3, t.pitch * 0.18), y = (row) => t.y(row) + t.pitch - high;
+  ctx.fillStyle = ctx.strokeStyle = css(card.colors.ink);
   ctx.lineWidth = 1;
   ctx.beginPath();
   for (let i = 0; i < frame.path_row.length; i++) {

@@ -49,8 +49,8 @@ export class ScheduleLooks {
 }
 
 // The names of work, as many as fit; then idle, and modelled where measured spans stand beside it.
-export function scheduleLegend(stage, looks, legend) {
-  const { frame, colors } = stage;
+export function scheduleLegend(card, looks, legend) {
+  const { frame, colors } = card;
   const kinds = frame.kinds.map((kind, i) => [kind, looks.hues[i]]).filter(([, hue]) => hue >= 0);
   const key = JSON.stringify([colors, kinds, frame.memory_kinds, frame.layers]);
   if (legend.dataset.key === key) return;

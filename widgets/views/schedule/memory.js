@@ -32,7 +32,7 @@ export function memoryAt(frame, row, time) {
 }
 
 export function drawMemory(ctx, t, row, top) {
-  const { frame, colors } = { frame: t.frame, colors: t.stage.colors };
+  const { frame, colors } = { frame: t.frame, colors: t.card.colors };
   const base = top + MEMORY_HEAD + MEMORY_HIGH, first = frame.memory_first[row], all = frame.memory_time.length;
   const count = frame.memory_count[row], kinds = frame.memory_kinds, right = t.width - GAP;
   const most = Math.max(frame.memory_limit, frame.memory_peak[row], 1) * 1.04;
@@ -66,7 +66,7 @@ export function drawMemory(ctx, t, row, top) {
 
 // The lane's name and its kinds with what each holds at the cursor.
 function memoryHead(ctx, t, row, top) {
-  const { frame, stage } = t, { colors } = stage, held = memoryAt(frame, row, stage.cursor);
+  const { frame, card } = t, { colors } = card, held = memoryAt(frame, row, card.cursor);
   ctx.font = `600 12px ${colors.font}`;
   ctx.fillStyle = css(colors.ink);
   ctx.fillText("Memory", 0, top + 8);
@@ -86,7 +86,7 @@ function memoryHead(ctx, t, row, top) {
 }
 
 function memoryAxis(ctx, t, row, base, y) {
-  const { frame, stage } = t, { colors } = stage, right = t.width - GAP;
+  const { frame, card } = t, { colors } = card, right = t.width - GAP;
   ctx.strokeStyle = css(colors.idle);
   ctx.lineWidth = 1;
   ctx.beginPath();
@@ -120,7 +120,7 @@ function memoryAxis(ctx, t, row, base, y) {
     ctx.fillStyle = css(colors.faint);
     ctx.fillText(text, right - wide - 3, at + 9);
   }
-  const now = t.x(stage.cursor);
+  const now = t.x(card.cursor);
   if (now >= t.left - 1 && now <= right + 1) {
     ctx.fillStyle = css(colors.ink);
     ctx.fillRect(Math.round(now) - 1, base - MEMORY_HIGH, 2, MEMORY_HIGH);

@@ -15,28 +15,28 @@ function drawingOrder(ctx, frame, looks) {
 }
 
 export class ScheduleRows {
-  constructor(stage) {
-    this.stage = stage;
+  constructor(card) {
+    this.card = card;
     this.kept = null; // a canvas with the rows as they were last drawn
     this.key = "";
   }
 
   // The tasks and lanes that are lit; null where nothing is chosen here.
   lit() {
-    const { frame, chosen } = this.stage;
+    const { frame, chosen } = this.card;
     const task = chosen ? frame.tasks.indexOf(chosen) : -1;
     const row = chosen ? frame.names.indexOf(chosen) : -1;
     return task < 0 && row < 0 ? null : { task, row };
   }
 
   isLit(i, lit) {
-    return !lit || this.stage.frame.span_row[i] === lit.row
-      || (lit.task >= 0 && this.stage.frame.span_task[i] === lit.task);
+    return !lit || this.card.frame.span_row[i] === lit.row
+      || (lit.task >= 0 && this.card.frame.span_task[i] === lit.task);
   }
 
   // [top, height] of a span in its row.
   box(t, i) {
-    const { frame } = this.stage, row = frame.span_row[i], gap = t.pitch < 9 ? 1 : 4;
+    const { frame } = this.card, row = frame.span_row[i], gap = t.pitch < 9 ? 1 : 4;
     let top = t.y(row) + gap / 2, high = t.pitch - gap;
     if (frame.layers > 1) {
       if (frame.span_layer[i]) {
@@ -51,10 +51,10 @@ export class ScheduleRows {
   // Onto the view's canvas, from the kept one where nothing but the cursor has moved.
   show(ctx, t, looks) {
     if (ctx.isRecording) return this.paint(ctx, t, looks);
-    const { stage } = this, { canvas, ratio } = t.surface;
-    const key = [t.from, t.to, t.first, canvas.width, canvas.height, t.top, t.pitch, stage.chosen].join();
-    if (key !== this.key || this.frame !== stage.frame || this.looks !== looks) {
-      Object.assign(this, { key, frame: stage.frame, looks });
+    const { card } = this, { canvas, ratio } = t.surface;
+    const key = [t.from, t.to, t.first, canvas.width, canvas.height, t.top, t.pitch, card.chosen].join();
+    if (key !== this.key || this.frame !== card.frame || this.looks !== looks) {
+      Object.assign(this, { key, frame: card.frame, looks });
       this.kept ||= document.createElement("canvas");
       this.kept.width = canvas.width;
       this.kept.height = canvas.height;
@@ -68,7 +68,7 @@ export class ScheduleRows {
   }
 
   paint(ctx, t, looks) {
-    const { frame, colors } = this.stage, lit = this.lit();
+    const { frame, colors } = this.card, lit = this.lit();
     ctx.save();
     ctx.beginPath();
     ctx.rect(t.left, t.top, t.width - t.left - GAP, t.bottom - t.top);
@@ -98,7 +98,7 @@ export class ScheduleRows {
 
   // Each lane idle from the first span to the last.
   ground(ctx, t, looks) {
-    const { frame } = this.stage, gap = t.pitch < 9 ? 1 : 4;
+    const { frame } = this.card, gap = t.pitch < 9 ? 1 : 4;
     const left = Math.max(t.left, t.x(frame.begin)), right = Math.min(t.width - GAP, t.x(frame.now));
     ctx.fillStyle = looks.idle;
     for (const lane of t.visible()) {
@@ -108,7 +108,7 @@ export class ScheduleRows {
 
   // Modelled spans are hatched in the paper's colour: between them it does not show.
   hatched(ctx, t) {
-    const { frame, colors } = this.stage, gap = t.pitch < 9 ? 1 : 4, high = t.pitch - gap;
+    const { frame, colors } = this.card, gap = t.pitch < 9 ? 1 : 4, high = t.pitch - gap;
     if (!frame.modelled && frame.layers < 2) return;
     const right = Math.min(t.width - GAP, t.x(frame.now)), paper = mix(colors.paper, colors.idle, 0.15);
     for (const lane of t.visible()) {
@@ -119,7 +119,7 @@ export class ScheduleRows {
 
   // What fits of: name and task, the task alone, the name alone.
   label(ctx, i, room) {
-    const { frame } = this.stage;
+    const { frame } = this.card;
     if (frame.span_count[i] > 1) return "";
     const kind = frame.kinds[frame.span_kind[i]], task = frame.span_task[i];
     const bare = task < 0 ? "" : frame.tasks[task].replace(/^(mb|task) (?=\d+$)/, "");
@@ -129,7 +129,7 @@ export class ScheduleRows {
 
   // The span under a spot: the deepest one there, of the layer under the pointer.
   at(t, spot) {
-    const { frame } = this.stage, near = 1.5 * (t.to - t.from) / t.width;
+    const { frame } = this.card, near = 1.5 * (t.to - t.from) / t.width;
     let found = -1;
     for (let i = 0; i < frame.span_row.length; i++) {
       if (frame.span_row[i] !== spot.lane) continue;

@@ -4,13 +4,13 @@
 import { make } from "../../page/nodes.js";
 
 export class ThreadCommands {
-  constructor(stage) {
-    Object.assign(this, { stage, turn: 0, key: "", thread: "" });
-    this.row = make("div", "pw-switch", stage.tools);
+  constructor(card) {
+    Object.assign(this, { card, turn: 0, key: "", thread: "" });
+    this.row = make("div", "pw-switch", card.tools);
   }
 
   show(frame, thread) {
-    const isHeard = this.stage.model.get("command") !== undefined;
+    const isHeard = this.card.model.get("command") !== undefined;
     const known = isHeard && frame && !frame.empty ? frame.commands || [] : [];
     this.thread = thread;
     if (known.join() !== this.key) this.build(known);
@@ -51,6 +51,6 @@ export class ThreadCommands {
 
   tell(command) {
     this.turn += 1;
-    this.stage.set("command", { ...command, turn: this.turn }); // told twice, it is done twice
+    this.card.set("command", { ...command, turn: this.turn }); // told twice, it is done twice
   }
 }

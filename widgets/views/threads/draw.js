@@ -3,7 +3,7 @@
 import { make } from "../../page/nodes.js";
 import { countBelow, grouped } from "../../canvas/numbers.js";
 import { LINE, LINES, READ_HEAD, drawReading } from "../../canvas/reading.js";
-import { Stage } from "../../canvas/stage.js";
+import { Card } from "../../canvas/card.js";
 import { TIME_AXIS, Timeline } from "../../canvas/timeline.js";
 import { ThreadCommands } from "./commands.js";
 import { drawEdges, drawMarks, drawPath, drawThreadEnds, edgeNear } from "./edges.js";
@@ -17,21 +17,21 @@ const THREADS_AROUND = 132; // pixels of the view, at least, that are neither la
 const MORE = 1.25; // of the host's height, where there are many threads
 
 function render({ model, el }) {
-  const stage = new Stage(el, model, "threads", "Who thinks what, when, and who reads whom?");
-  stage.body.style.display = "flex";
-  const area = make("div", "pw-lanes", stage.body), side = make("div", "pw-sight", stage.body);
+  const card = new Card(el, model, "threads", "Who thinks what, when, and who reads whom?");
+  card.body.style.display = "flex";
+  const area = make("div", "pw-lanes", card.body), side = make("div", "pw-sight", card.body);
   area.style.cssText = "flex:1 1 0;height:100%";
   side.style.height = "100%";
   const state = { axis: "time", token: -1, edge: -1, lane: -1, pinned: "" };
-  const lanes = new ThreadLanes(stage);
-  let scale = threadScale(stage, "time"), timeline = null, matrix = null, said = null;
-  const light = (name) => stage.set("chosen", name || state.pinned);
+  const lanes = new ThreadLanes(card);
+  let scale = threadScale(card, "time"), timeline = null, matrix = null, said = null;
+  const light = (name) => card.set("chosen", name || state.pinned);
   const pin = (name) => {
     state.pinned = state.pinned === name ? "" : name;
-    stage.set("chosen", state.pinned);
-    commands.show(stage.frame, state.pinned);
+    card.set("chosen", state.pinned);
+    commands.show(card.frame, state.pinned);
   };
-  const nameOf = (lane) => (lane >= 0 && timeline.known(lane) ? stage.frame.names[timeline.at(lane)] : "");
+  const nameOf = (lane) => (lane >= 0 && timeline.known(lane) ? card.frame.names[timeline.at(lane)] : "");
   const view = {
     head: 20,
     left: 112,
@@ -44,11 +44,11 @@ function render({ model, el }) {
     },
     below(ctx, top) {
       const isToken = state.token >= 0 && !lanes.isBinned;
-      const until = isToken ? stage.frame.token_time[state.token] : stage.cursor;
-      const hovered = lanes.tokens.frame === stage.frame ? state.token : -1;
+      const until = isToken ? card.frame.token_time[state.token] : card.cursor;
+      const hovered = lanes.tokens.frame === card.frame ? state.token : -1;
       drawReading(ctx, timeline, lanes.tokens, { lane: said, hovered, until }, top);
     },
-    window: () => ({ axis: state.axis, reading: said, until: stage.cursor }),
+    window: () => ({ axis: state.axis, reading: said, until: card.cursor }),
     said: (t) => threadsSaid(t, lanes),
     hover(spot, event) {
       const isIn = Boolean(spot) && spot.lane >= 0;
@@ -58,48 +58,48 @@ function render({ model, el }) {
       matrix.look = isIn ? lookOf(timeline, lanes, state) : null;
       light(nameOf(state.lane));
       const words = threadWords(timeline, lanes, state, spot);
-      stage.hint(words && [...words, ...lookWords(stage.frame, matrix.look)], event);
-      stage.schedule();
+      card.hint(words && [...words, ...lookWords(card.frame, matrix.look)], event);
+      card.schedule();
     },
     click: (spot) => pin(nameOf(spot.lane)),
   };
-  timeline = new Timeline(stage, area, view);
-  matrix = new SightMatrix(stage, side, (cell, event) => {
-    light(cell ? stage.frame.block_owner[cell.block] : "");
-    stage.hint(cell ? matrix.words(cell) : null, event);
-    stage.schedule();
-  }, (cell) => cell && pin(stage.frame.block_owner[cell.block]));
+  timeline = new Timeline(card, area, view);
+  matrix = new SightMatrix(card, side, (cell, event) => {
+    light(cell ? card.frame.block_owner[cell.block] : "");
+    card.hint(cell ? matrix.words(cell) : null, event);
+    card.schedule();
+  }, (cell) => cell && pin(card.frame.block_owner[cell.block]));
   matrix.timeline = timeline;
-  const choice = stage.choice(["Time", "Steps", "Tokens"], 0, (which) => {
+  const choice = card.choice(["Time", "Steps", "Tokens"], 0, (which) => {
     state.axis = ["time", "step", "place"][which];
-    scale = threadScale(stage, state.axis);
+    scale = threadScale(card, state.axis);
     Object.assign(state, { token: -1, edge: -1 });
     timeline.zoomTo(null);
   });
   choice.setAttribute("aria-label", "What the axis counts");
-  const legend = make("div", "pw-legend", stage.tools);
-  const commands = new ThreadCommands(stage);
+  const legend = make("div", "pw-legend", card.tools);
+  const commands = new ThreadCommands(card);
   timeline.offerReset();
-  stage.onTheme = () => {
+  card.onTheme = () => {
     lanes.retheme();
-    threadsLegend(stage, legend);
+    threadsLegend(card, legend);
   };
-  stage.onTheme();
-  stage.onFrame = (frame) => {
+  card.onTheme();
+  card.onFrame = (frame) => {
     Object.assign(state, { token: -1, edge: -1 });
     matrix.read(frame);
     commands.show(frame, state.pinned);
     lanes.read(frame);
-    stage.fitHeight(frame);
+    card.fitHeight(frame);
   };
-  stage.fitHeight = (frame) => {
+  card.fitHeight = (frame) => {
     const usual = model.get("options").height || 560;
     // What stands above the lanes wraps where the view is narrow; two lanes at least are to be seen.
-    const around = Math.max(THREADS_AROUND, stage.root.offsetHeight - stage.body.offsetHeight + TIME_AXIS);
+    const around = Math.max(THREADS_AROUND, card.root.offsetHeight - card.body.offsetHeight + TIME_AXIS);
     const inside = around + view.head + view.foot, two = Math.min(2, frame.lanes) * view.pitch[1];
-    stage.height.wish(Math.max(inside + two, Math.min(usual * MORE, inside + frame.lanes * view.pitch[1])));
+    card.height.wish(Math.max(inside + two, Math.min(usual * MORE, inside + frame.lanes * view.pitch[1])));
   };
-  return () => stage.close();
+  return () => card.close();
 }
 
 function drawThreads(ctx, t, lanes, state) {
@@ -118,13 +118,13 @@ function drawThreads(ctx, t, lanes, state) {
 
 // Which lane is read: under the pointer, else chosen, else the one that spoke last by the cursor.
 function laneToRead(t, lanes, state) {
-  const { frame, stage } = t;
+  const { frame, card } = t;
   if (state.lane >= 0) return state.lane;
-  const chosen = frame.names.indexOf(stage.chosen);
+  const chosen = frame.names.indexOf(card.chosen);
   if (chosen >= 0) return chosen + frame.lane0;
   let latest = -1, time = -Infinity;
   for (const [lane, [from, to]] of lanes.spans) {
-    const passed = countBelow(frame.token_time.subarray(from, to), stage.cursor + 1e-12);
+    const passed = countBelow(frame.token_time.subarray(from, to), card.cursor + 1e-12);
     if (!passed || frame.token_time[from + passed - 1] <= time) continue;
     [latest, time] = [lane, frame.token_time[from + passed - 1]];
   }
@@ -134,7 +134,7 @@ function laneToRead(t, lanes, state) {
 function threadsSaid(t, lanes) {
   const { frame } = t, parts = [], fits = Math.min(frame.lanes, Math.max(1, Math.floor(t.fits)));
   const [when, refused] = frame.refusal || [];
-  if (refused && when <= t.stage.cursor + 1e-12) parts.push(`refused: ${refused}`);
+  if (refused && when <= t.card.cursor + 1e-12) parts.push(`refused: ${refused}`);
   if (fits < frame.lanes) parts.push(`showing ${grouped(fits)} of ${grouped(frame.lanes)} threads`);
   if (lanes.isBinned) parts.push(`showing ${grouped(frame.tokens)} tokens in ${grouped(frame.token_lane.length)} columns`);
   else if (frame.shown < frame.tokens) parts.push(`showing ${grouped(frame.shown)} of ${grouped(frame.tokens)} tokens`);

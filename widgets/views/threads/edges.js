@@ -15,11 +15,11 @@ function edgeX(t, i, axis) { return Math.round(t.x(t.frame[`edge_${axis}`][i])) 
 
 // Bold under the lanes, with the forks and reads it came through.
 export function drawPath(ctx, t, lanes, axis) {
-  const { frame, stage } = t;
+  const { frame, card } = t;
   const names = { time: ["path_start", "path_stop"], step: ["path_start_step", "path_stop_step"], place: ["path_first", "path_last"] };
   const [from, to] = names[axis].map((name) => frame[name]);
   const foot = (lane) => Math.round(lanes.middle(t, lane) + lanes.high(t) / 2 + 2);
-  ctx.fillStyle = css(stage.colors.ink);
+  ctx.fillStyle = css(card.colors.ink);
   for (let i = 0; i < frame.path_lane.length; i++) {
     const left = clamp(t.x(from[i]), t.left, t.width), right = clamp(t.x(to[i]), t.left, t.width);
     const y = foot(frame.path_lane[i]);
@@ -32,13 +32,13 @@ export function drawPath(ctx, t, lanes, axis) {
 
 // Forks leave the parent with a dot, reads enter the reader with an arrow.
 export function drawEdges(ctx, t, lanes, axis, hovered) {
-  const { frame, stage } = t, { colors } = stage;
+  const { frame, card } = t, { colors } = card;
   for (let i = 0; i < frame.edge_to.length; i++) {
     const x = edgeX(t, i, axis), to = frame.edge_to[i], source = frame.edge_source[i];
     if (x < t.left - 4 || x > t.width || !t.known(to) || !t.known(source)) continue;
     const from = lanes.middle(t, source), end = lanes.middle(t, to), isFork = frame.edge_kind[i] === FORK;
     if (Math.max(from, end) < t.top || Math.min(from, end) > t.bottom) continue;
-    const isLate = frame.edge_time[i] > stage.cursor + 1e-12;
+    const isLate = frame.edge_time[i] > card.cursor + 1e-12;
     const base = mix(colors.hues[frame.hue[t.at(isFork ? to : source)]], colors.ink, 0.25);
     const color = css(mix(base, colors.paper, isLate || lanes.isDim(to, t) && lanes.isDim(source, t) ? 0.7 : 0));
     ctx.strokeStyle = ctx.fillStyle = color;
@@ -67,10 +67,10 @@ export function drawEdges(ctx, t, lanes, axis, hovered) {
 
 // A stump where a thread was pruned, a dot where it finished, hollow where it was aborted.
 export function drawThreadEnds(ctx, t, lanes, axis) {
-  const { frame, stage } = t, { colors } = stage, high = lanes.high(t);
+  const { frame, card } = t, { colors } = card, high = lanes.high(t);
   for (const lane of t.visible()) {
     const place = t.at(lane), outcome = frame.outcomes[frame.outcome[place]];
-    if (!(frame.ended[place] <= stage.cursor + 1e-12)) continue;
+    if (!(frame.ended[place] <= card.cursor + 1e-12)) continue;
     const x = t.x(laneReach(frame, place, axis)[1]), y = lanes.middle(t, lane);
     if (x < t.left - 1 || x > t.width) continue;
     const size = clamp(t.pitch * 0.15, 2.5, 5);
@@ -100,13 +100,13 @@ export function drawThreadEnds(ctx, t, lanes, axis) {
 
 // A small flag for what was said to a thread, an answer, a verdict: its words come on hover.
 export function drawMarks(ctx, t, lanes, axis) {
-  const { frame, stage } = t, { colors } = stage;
+  const { frame, card } = t, { colors } = card;
   for (let i = 0; i < frame.mark_lane.length; i++) {
     const [name] = frame.mark_texts[i], lane = frame.mark_lane[i];
     if (name === "join" || name === "fork" || name === "prune" || !t.known(lane)) continue;
     const x = t.x(frame[`mark_${axis}`][i]), y = lanes.middle(t, lane) - lanes.high(t) / 2;
     if (x < t.left || x > t.width || y < t.top - 6 || y > t.bottom) continue;
-    ctx.fillStyle = css(frame.mark_time[i] > stage.cursor + 1e-12 ? mix(colors.ink, colors.paper, 0.7) : colors.ink);
+    ctx.fillStyle = css(frame.mark_time[i] > card.cursor + 1e-12 ? mix(colors.ink, colors.paper, 0.7) : colors.ink);
     ctx.fillRect(x - 0.75, y - 4, 1.5, lanes.high(t) + 4);
     ctx.beginPath();
     if (name === "answer") ctx.roundRect(x - 4, y - 6, 8, 8, 2);

@@ -24,8 +24,8 @@ function shadeOf(logprob) {
 }
 
 export class ThreadLanes {
-  constructor(stage) {
-    this.stage = stage;
+  constructor(card) {
+    this.card = card;
     this.buckets = Array.from({ length: SHADES_OF_TOKEN }, () => []);
     this.refused = [];
   }
@@ -46,7 +46,7 @@ export class ThreadLanes {
 
   // The tokens that can be read as text: those of one lane where the others came as columns.
   get tokens() {
-    const { frame } = this.stage;
+    const { frame } = this.card;
     return this.reading ??= new Tokens(frame.read_lane ? {
       token_lane: frame.read_lane, token_time: frame.read_time, token_logprob: frame.read_logprob,
       token_accepted: frame.read_accepted, token_stop: frame.read_stop, text: frame.read_text,
@@ -54,7 +54,7 @@ export class ThreadLanes {
   }
 
   retheme() {
-    const { colors } = this.stage, shades = Array.from({ length: SHADES_OF_TOKEN }, (_, s) =>
+    const { colors } = this.card, shades = Array.from({ length: SHADES_OF_TOKEN }, (_, s) =>
       0.16 + 0.84 * s / (SHADES_OF_TOKEN - 1));
     this.grey = shades.map((share) => mix(colors.paper, mix(colors.idle, colors.faint, 0.25), share));
     this.table = [0, 0.7].map((dim) => colors.hues.map((hue) =>
@@ -69,14 +69,14 @@ export class ThreadLanes {
   }
 
   isDim(lane, t) {
-    const { chosen } = this.stage, { names } = t.frame;
+    const { chosen } = this.card, { names } = t.frame;
     return Boolean(chosen) && names[t.at(lane)] !== chosen && names.includes(chosen);
   }
 
   // A lane that was pruned is grey from then on.
   isPruned(place, t) {
     const { frame } = t;
-    return frame.outcomes[frame.outcome[place]] === "pruned" && frame.ended[place] <= this.stage.cursor + 1e-12;
+    return frame.outcomes[frame.outcome[place]] === "pruned" && frame.ended[place] <= this.card.cursor + 1e-12;
   }
 
   // The shades of a lane's tokens.
@@ -108,7 +108,7 @@ export class ThreadLanes {
     if (sheet.width !== wide || sheet.height !== shown.length) [sheet.width, sheet.height] = [wide, shown.length];
     const brush = sheet.getContext("2d"), image = brush.createImageData(wide, shown.length);
     const pixels = new Uint32Array(image.data.buffer), at = frame[`token_${axis}`], last = frame[`until_${axis}`];
-    const unit = axis === "time" ? 0 : 1, scale = wide / (t.to - t.from || 1), grey = pixel(this.stage.colors.idle);
+    const unit = axis === "time" ? 0 : 1, scale = wide / (t.to - t.from || 1), grey = pixel(this.card.colors.idle);
     shown.forEach((lane, row) => {
       const [first, stop] = this.spans.get(lane), shades = this.shades(lane, t).map(pixel), base = row * wide;
       for (let i = first; i < stop; i++) {
@@ -143,7 +143,7 @@ export class ThreadLanes {
     const thin = (lane, from, to) => {
       const left = Math.max(t.left, t.x(from)), right = Math.min(t.width, t.x(to)), y = this.middle(t, lane);
       if (right - left < 0.5 || y < t.top - high || y > t.bottom + high || !t.known(lane)) return;
-      ctx.fillStyle = this.style(this.stage.colors.paper);
+      ctx.fillStyle = this.style(this.card.colors.paper);
       ctx.fillRect(left, y - high / 2, right - left, high);
       ctx.fillStyle = this.style(this.shades(lane, t)[4]);
       ctx.fillRect(left, Math.round(y) - 1, right - left, 2);
@@ -184,7 +184,7 @@ export class ThreadLanes {
     }
     this.ticks(ctx, t, shades, y, high);
     if (hovered >= span[0] && hovered < stop && last) {
-      outlineToken(ctx, this.stage.colors, left + at[hovered] * scale, y, Math.max(1, (last[hovered] + unit - at[hovered]) * scale), high);
+      outlineToken(ctx, this.card.colors, left + at[hovered] * scale, y, Math.max(1, (last[hovered] + unit - at[hovered]) * scale), high);
     }
   }
 
@@ -213,11 +213,11 @@ export class ThreadLanes {
       for (let k = 0; k < bucket.length; k += 2) ctx.fillRect(bucket[k], y + from * high, bucket[k + 1], share * high);
     };
     for (const part of parts) this.buckets.forEach((bucket, s) => paint(shades[s], bucket, part));
-    paint(this.stage.colors.idle, this.refused, [0, 0.5]);
+    paint(this.card.colors.idle, this.refused, [0, 0.5]);
   }
 
   text(i) {
-    const { frame } = this.stage;
+    const { frame } = this.card;
     return this.texts[i] ??= readable(DECODER.decode(frame.text.subarray(i ? frame.token_stop[i - 1] : 0, frame.token_stop[i])));
   }
 
@@ -226,28 +226,28 @@ export class ThreadLanes {
     const text = this.text(i), wide = ctx.measureText(text).width, high = this.high(t), { frame } = t;
     if (wide + 6 > slot && slot <= 44) return false;
     const refused = !frame.token_accepted[i], width = Math.min(slot - 1, Math.max(wide + 8, 10));
-    const color = refused ? this.stage.colors.idle : shades[shadeOf(frame.token_logprob[i])];
+    const color = refused ? this.card.colors.idle : shades[shadeOf(frame.token_logprob[i])];
     ctx.fillStyle = this.style(color);
     ctx.fillRect(x, y - high / 2, width, high);
     ctx.fillStyle = css(textOn(color));
     ctx.fillText(fit(ctx, text, width - 5), x + 3, y + 0.5);
     if (refused) ctx.fillRect(x + 2, y, Math.min(wide + 2, width - 4), 1);
-    if (frame.modelled) hatch(ctx, x, y + high / 2 - 3, width, 3, this.stage.colors.paper);
-    if (isHovered) outlineToken(ctx, this.stage.colors, x, y, width, high);
+    if (frame.modelled) hatch(ctx, x, y + high / 2 - 3, width, 3, this.card.colors.paper);
+    if (isHovered) outlineToken(ctx, this.card.colors, x, y, width, high);
     t.readable += 1;
     return true;
   }
 
   // On an axis that is not time each lane has its own moment: what lies beyond it is faint.
   fade(ctx, t) {
-    const { frame, stage } = t;
-    if (stage.cursor >= frame.now) return;
-    ctx.fillStyle = css(stage.colors.paper, 0.72);
+    const { frame, card } = t;
+    if (card.cursor >= frame.now) return;
+    ctx.fillStyle = css(card.colors.paper, 0.72);
     for (const lane of t.visible()) {
       const [low, high] = this.spans.get(lane) || [0, 0];
-      const passed = countBelow(frame.token_time.subarray(low, high), stage.cursor + 1e-12);
+      const passed = countBelow(frame.token_time.subarray(low, high), card.cursor + 1e-12);
       const place = low + passed < high ? frame.token_place[low + passed] : frame.last_place[t.at(lane)];
-      const born = frame.born[t.at(lane)] <= stage.cursor + 1e-12;
+      const born = frame.born[t.at(lane)] <= card.cursor + 1e-12;
       const left = Math.max(t.left, t.x(born ? place : frame.born_place[t.at(lane)]));
       if (left < t.width) ctx.fillRect(left, t.y(lane), t.width - left, t.pitch);
     }

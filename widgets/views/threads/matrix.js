@@ -13,9 +13,9 @@ const MATRIX_PAD = 14;
 
 export class SightMatrix {
   // `matrix.timeline` gives the rows; `tell(cell, event)` hears of the cell under the pointer.
-  constructor(stage, area, tell, click) {
-    Object.assign(this, { stage, area, timeline: null, over: null, starts: new Map(), look: null });
-    this.surface = stage.surface(area, (ctx, width, height) => this.draw(ctx, width, height), {
+  constructor(card, area, tell, click) {
+    Object.assign(this, { card, area, timeline: null, over: null, starts: new Map(), look: null });
+    this.surface = card.surface(area, (ctx, width, height) => this.draw(ctx, width, height), {
       pointermove: (x, y, event) => tell(this.over = this.cell(x, y), event),
       pointerleave: (_x, _y, event) => tell(this.over = null, event),
       pointerup: (x, y) => click(this.cell(x, y)),
@@ -41,16 +41,16 @@ export class SightMatrix {
   }
 
   // Whether a lane is over by the cursor: then it shows, paler, what it saw up to its end.
-  isOver(lane) { return this.stage.frame.ended[this.timeline.at(lane)] <= this.stage.cursor + 1e-12; }
+  isOver(lane) { return this.card.frame.ended[this.timeline.at(lane)] <= this.card.cursor + 1e-12; }
 
   until(lane) {
-    const { frame, cursor } = this.stage;
+    const { frame, cursor } = this.card;
     return this.isOver(lane) ? frame.ended[this.timeline.at(lane)] - 1e-9 : cursor + 1e-12;
   }
 
   // The offset at which a lane sees a block at the cursor; below zero: it does not.
   value(lane, block, by = this.until(lane)) {
-    const { frame } = this.stage, found = this.starts.get(lane * frame.blocks.length + block);
+    const { frame } = this.card, found = this.starts.get(lane * frame.blocks.length + block);
     if (!found) return -1;
     let [low, high] = found;
     while (low < high) { // the first change after that
@@ -61,20 +61,20 @@ export class SightMatrix {
   }
 
   measure(width) {
-    const count = this.stage.frame.blocks.length, room = width - MATRIX_PAD;
+    const count = this.card.frame.blocks.length, room = width - MATRIX_PAD;
     this.wide = clamp(room / Math.max(1, count), LEAST_CELL, MOST_CELL);
     this.fits = Math.min(count, Math.floor(room / this.wide));
   }
 
   cell(x, y) {
-    const { timeline: t, stage } = this, block = Math.floor((x - MATRIX_PAD) / (this.wide || 1));
-    if (!stage.frame?.blocks || x < MATRIX_PAD || block >= this.fits) return null;
+    const { timeline: t, card } = this, block = Math.floor((x - MATRIX_PAD) / (this.wide || 1));
+    if (!card.frame?.blocks || x < MATRIX_PAD || block >= this.fits) return null;
     const lane = t.lane(y), isHead = y > t.bottom;
     return lane >= 0 || isHead ? { lane: isHead ? -1 : lane, block } : null;
   }
 
   draw(ctx, width) {
-    const { frame, colors } = this.stage, t = this.timeline;
+    const { frame, colors } = this.card, t = this.timeline;
     if (!frame.blocks?.length || !t.pitch) return;
     this.measure(width);
     this.styles = Array.from({ length: this.fits }, (_, block) => this.shades(block));
@@ -99,7 +99,7 @@ export class SightMatrix {
   }
 
   grid(ctx, t, right) {
-    ctx.strokeStyle = css(this.stage.colors.line);
+    ctx.strokeStyle = css(this.card.colors.line);
     ctx.lineWidth = 1;
     ctx.beginPath();
     for (const lane of t.visible()) {
@@ -117,18 +117,18 @@ export class SightMatrix {
   }
 
   hue(block) {
-    const { frame, colors } = this.stage, row = frame.block_row[block], place = row - frame.lane0;
+    const { frame, colors } = this.card, row = frame.block_row[block], place = row - frame.lane0;
     return row >= 0 && place >= 0 && place < frame.names.length ? colors.hues[frame.hue[place]] : colors.faint;
   }
 
   // Colours of a block's cells where they are lit, where the thread is over, and where not lit.
   shades(block) {
-    const hue = this.hue(block), { paper } = this.stage.colors;
+    const hue = this.hue(block), { paper } = this.card.colors;
     return [0.1, 0.5, 0.78].map((share) => mix(hue, paper, share)).map((color) => [css(color), css(textOn(color))]);
   }
 
   row(ctx, t, lane) {
-    const { frame, colors, chosen } = this.stage, gap = this.wide >= 10 && t.pitch >= 9 ? 1 : 0, y = t.y(lane);
+    const { frame, colors, chosen } = this.card, gap = this.wide >= 10 && t.pitch >= 9 ? 1 : 0, y = t.y(lane);
     const isKnown = chosen && (frame.names.includes(chosen) || frame.block_owner.includes(chosen));
     const isRowLit = !isKnown || frame.names[t.at(lane)] === chosen, isTall = t.pitch >= 14;
     const lit = this.isOver(lane) ? 1 : 0, by = this.until(lane);
@@ -178,14 +178,14 @@ export class SightMatrix {
   outline(ctx, t) {
     const { over } = this;
     if (!over || over.lane < 0 || over.block >= this.fits) return;
-    ctx.strokeStyle = css(this.stage.colors.ink);
+    ctx.strokeStyle = css(this.card.colors.ink);
     ctx.lineWidth = 2;
     ctx.strokeRect(MATRIX_PAD + over.block * this.wide + 1, t.y(over.lane) + 1, this.wide - 3, t.pitch - 3);
   }
 
   // Names of blocks under their columns, upright where the columns are narrow.
   names(ctx, t) {
-    const { frame, colors, chosen } = this.stage, top = t.bottom + 8, room = READ_HEAD + LINE * LINES + 16;
+    const { frame, colors, chosen } = this.card, top = t.bottom + 8, room = READ_HEAD + LINE * LINES + 16;
     const every = Math.ceil(14 / this.wide), widest = Math.max(...frame.blocks.map((name) => ctx.measureText(name).width));
     const isUpright = widest > this.wide - 6;
     for (let block = 0; block < this.fits; block++) {
@@ -206,7 +206,7 @@ export class SightMatrix {
   }
 
   words(cell) {
-    const { frame } = this.stage, block = frame.blocks[cell.block], owner = frame.block_owner[cell.block];
+    const { frame } = this.card, block = frame.blocks[cell.block], owner = frame.block_owner[cell.block];
     if (cell.lane < 0) {
       let readers = 0;
       for (const [key] of this.starts) {

@@ -5,18 +5,18 @@ import { TIME_SCALE } from "../../canvas/timeline.js";
 
 const wholeTicks = (low, high, count) => ticks(low, high, count).filter((value) => value === Math.round(value));
 
-// The scale of that name for whatever frame the stage shows.
-export function threadScale(stage, name) {
+// The scale of that name for whatever frame the card shows.
+export function threadScale(card, name) {
   if (name === "step") {
     return {
       name, fades: true, least: 3, ticks: wholeTicks,
       end: (frame) => frame.step_total,
       at: (time) => {
-        const { frame } = stage, passed = countBelow(frame.step_time, time + 1e-12);
+        const { frame } = card, passed = countBelow(frame.step_time, time + 1e-12);
         return passed === frame.step_time.length ? frame.step_total : passed * frame.step_every;
       },
       time: (x) => {
-        const { frame } = stage, place = Math.floor(x / frame.step_every) - 1;
+        const { frame } = card, place = Math.floor(x / frame.step_every) - 1;
         return place < 0 ? 0 : frame.step_time[Math.min(place, frame.step_time.length - 1)];
       },
       word: (value) => `step ${grouped(value)}`,
@@ -27,11 +27,11 @@ export function threadScale(stage, name) {
       name, fades: false, least: 3, ticks: wholeTicks,
       end: (frame) => frame.most,
       at: (time) => {
-        const { frame } = stage, passed = countBelow(frame.front_time, time + 1e-12);
+        const { frame } = card, passed = countBelow(frame.front_time, time + 1e-12);
         return passed ? frame.front_place[passed - 1] : 0;
       },
       time: (x) => {
-        const { frame } = stage, place = countBelow(frame.front_place, x);
+        const { frame } = card, place = countBelow(frame.front_place, x);
         return frame.front_time.length ? frame.front_time[Math.min(place, frame.front_time.length - 1)] : 0;
       },
       word: (value) => `${grouped(value)} tokens`,

@@ -13,7 +13,7 @@ export function threadWords(t, lanes, state, spot) {
     lines.push(frame.names[place]);
     if (state.token >= 0) lines.push(...tokenLines(t, lanes, state));
     if (parent >= 0 && t.known(parent)) lines.push(`child of ${frame.names[t.at(parent)]}`);
-    if (frame.ended[place] <= t.stage.cursor + 1e-12) {
+    if (frame.ended[place] <= t.card.cursor + 1e-12) {
       const how = frame.outcomes[frame.outcome[place]], why = frame.whys[place];
       lines.push(`${how} at ${seconds(frame.ended[place], frame.now)}${why ? `: ${why}` : ""}`);
     }
@@ -39,8 +39,8 @@ function edgeLine(t, i) {
   return frame.edge_kind[i] === FORK ? `${to} forked from ${source} at ${when}` : `${to} read ${source} at ${when}`;
 }
 
-export function threadsLegend(stage, legend) {
-  drawnLegend(stage, legend, (item, colors, hue) => {
+export function threadsLegend(card, legend) {
+  drawnLegend(card, legend, (item, colors, hue) => {
     const ticks = (shares) => (ctx) => shares.forEach((share, i) => {
       ctx.fillStyle = css(mix(colors.paper, hue, share));
       ctx.fillRect(i * 5, 1, 4, 12);

@@ -5,60 +5,60 @@ import { css, mix } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
 import { countBelow, grouped } from "../../canvas/numbers.js";
 import { LINE, LINES, READ_HEAD, drawReading } from "../../canvas/reading.js";
-import { Stage } from "../../canvas/stage.js";
+import { Card } from "../../canvas/card.js";
 import { Timeline } from "../../canvas/timeline.js";
 import { Tokens, surety } from "../../canvas/token_text.js";
 import { drawRiver, tokenAt, tokenWords } from "./river.js";
 
 function render({ model, el }) {
-  const stage = new Stage(el, model, "token-river", "What does each request say, and how sure is it of each token?");
-  const area = make("div", "", stage.body);
+  const card = new Card(el, model, "token-river", "What does each request say, and how sure is it of each token?");
+  const area = make("div", "", card.body);
   area.style.height = "100%";
-  const legend = make("div", "pw-legend", stage.tools);
+  const legend = make("div", "pw-legend", card.tools);
   let timeline = null, tokens = null, hovered = -1, reading = -1;
-  const choose = laneChooser(stage, () => timeline);
+  const choose = laneChooser(card, () => timeline);
   const view = {
     head: 4,
     foot: READ_HEAD + LINE * LINES + 10,
     pitch: [18, 28],
     draw(ctx) {
-      if (hovered >= stage.frame.token_lane.length) hovered = -1;
+      if (hovered >= card.frame.token_lane.length) hovered = -1;
       drawRiver(ctx, timeline, tokens, hovered);
     },
     below(ctx, top) {
       reading = laneRead(timeline, hovered);
-      const until = hovered >= 0 ? stage.frame.token_time[hovered] : stage.cursor;
+      const until = hovered >= 0 ? card.frame.token_time[hovered] : card.cursor;
       drawReading(ctx, timeline, tokens, { lane: reading, hovered, until }, top);
     },
-    window: () => ({ reading, until: stage.cursor }),
+    window: () => ({ reading, until: card.cursor }),
     said: (t) => riverSaid(t),
     hover(spot, event) {
       hovered = spot && spot.lane >= 0 ? tokenAt(timeline, tokens, spot) : -1;
       choose.hover(spot ? spot.lane : -1);
-      stage.hint(hovered >= 0 ? tokenWords(timeline, hovered) : null, event);
-      stage.schedule();
+      card.hint(hovered >= 0 ? tokenWords(timeline, hovered) : null, event);
+      card.schedule();
     },
     click(spot) {
       choose.pin(spot.lane);
     },
   };
-  timeline = new Timeline(stage, area, view);
+  timeline = new Timeline(card, area, view);
   timeline.offerReset();
-  stage.onTheme = () => riverLegend(stage, legend);
-  stage.onFrame = (frame) => {
+  card.onTheme = () => riverLegend(card, legend);
+  card.onFrame = (frame) => {
     tokens = new Tokens(frame);
-    riverLegend(stage, legend);
+    riverLegend(card, legend);
   };
-  return () => stage.close();
+  return () => card.close();
 }
 
 // Which lane is read: hovered, else chosen, else the one that spoke last before the cursor.
 function laneRead(timeline, hovered) {
-  const { frame, stage } = timeline;
+  const { frame, card } = timeline;
   if (hovered >= 0) return frame.token_lane[hovered];
-  const chosen = frame.names.indexOf(stage.chosen);
+  const chosen = frame.names.indexOf(card.chosen);
   if (chosen >= 0) return chosen + frame.lane0;
-  const last = countBelow(frame.token_time, stage.cursor + 1e-12) - 1;
+  const last = countBelow(frame.token_time, card.cursor + 1e-12) - 1;
   return last >= 0 ? frame.token_lane[last] : -1;
 }
 
@@ -71,12 +71,12 @@ function riverSaid(timeline) {
   return parts.join(" · ");
 }
 
-function riverLegend(stage, legend) {
-  const key = JSON.stringify(stage.colors);
+function riverLegend(card, legend) {
+  const key = JSON.stringify(card.colors);
   if (legend.dataset.key === key) return;
   legend.dataset.key = key;
   legend.replaceChildren();
-  const { colors } = stage, hue = colors.hues[0];
+  const { colors } = card, hue = colors.hues[0];
   const item = (text, color, height) => {
     const span = make("span", "", legend), canvas = make("canvas", "", span);
     span.append(text);

@@ -7,7 +7,7 @@ import { hatch } from "../../canvas/texture.js";
 import { outlineToken, surety } from "../../canvas/token_text.js";
 
 function tokenColor(timeline, i) {
-  const { frame, stage } = timeline, { colors } = stage;
+  const { frame, card } = timeline, { colors } = card;
   if (!frame.token_accepted[i]) return colors.idle;
   return mix(colors.paper, timeline.color(frame.token_lane[i]), surety(frame.token_logprob[i]));
 }
@@ -36,7 +36,7 @@ export function drawRiver(ctx, timeline, tokens, hovered) {
 
 // One token as text or tick; returns the pixel its tick took, so that the next can skip it.
 function drawToken(ctx, timeline, tokens, i, last, hovered) {
-  const { frame, stage } = timeline, { colors } = stage;
+  const { frame, card } = timeline, { colors } = card;
   const x = timeline.x(frame.token_time[i]), slot = timeline.x(tokens.next[i]) - x;
   const y = timeline.y(frame.token_lane[i]) + timeline.pitch / 2;
   const high = Math.min(20, timeline.pitch - 4), refused = !frame.token_accepted[i];

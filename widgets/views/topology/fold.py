@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.core.events import AnyEvent, Level, Move, Opened
 from widgets.canvas.fold import CanvasFold
-from widgets.canvas.looks import look
+from widgets.canvas.owner_marks import owner_mark
 from widgets.theme import figure
 from widgets.views.schedule.lanes import in_order
 from widgets.views.topology.links import USE, Links
@@ -66,7 +66,7 @@ class Topology(CanvasFold):
             if a in place and b in place
         ]
         rows.sort(key=lambda row: -row[2])
-        looks = [look(names[end]) for end in order]
+        looks = [owner_mark(names[end]) for end in order]
         sent = np.array(rows[:MOST_LINKS], np.float64).reshape(-1, 5)
         return {
             "any": bool(self.links),

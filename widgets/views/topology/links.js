@@ -18,8 +18,8 @@ export class Uses {
     this.right = Math.max(this.left + 60, width - LINK_TOLD);
   }
 
-  draw(ctx, stage, lit) {
-    const { frame, colors } = stage, { top, row, left, right } = this;
+  draw(ctx, card, lit) {
+    const { frame, colors } = card, { top, row, left, right } = this;
     const pieces = frame.link_pieces, wide = right - left, bar = row - Math.min(4, row * 0.25);
     ctx.fillStyle = css(colors.faint);
     ctx.textAlign = "left";

@@ -32,15 +32,15 @@ export class Ring {
 
   wide(frame, i) { return Math.max(1, WIDEST * frame.bytes[i] / this.most); }
 
-  draw(ctx, stage, lit) {
-    const { frame, colors, chosen } = stage;
+  draw(ctx, card, lit) {
+    const { frame, colors, chosen } = card;
     for (let i = frame.source.length - 1; i >= 0; i--) {
       const names = [frame.names[frame.source[i]], frame.names[frame.target[i]]];
       const dim = chosen && !names.includes(chosen) || lit >= 0 && lit !== i;
       const color = colors.hues[frame.hue[frame.source[i]]];
       this.arrow(ctx, this.curve(frame, i), this.wide(frame, i), css(mix(color, colors.paper, dim ? 0.85 : 0.2)));
     }
-    frame.names.forEach((name, i) => this.end(ctx, stage, name, i));
+    frame.names.forEach((name, i) => this.end(ctx, card, name, i));
   }
 
   arrow(ctx, [from, bend, tip], wide, color) {
@@ -61,8 +61,8 @@ export class Ring {
     ctx.fill();
   }
 
-  end(ctx, stage, name, i) {
-    const { frame, colors, chosen } = stage, [x, y] = this.at[i];
+  end(ctx, card, name, i) {
+    const { frame, colors, chosen } = card, [x, y] = this.at[i];
     const faded = chosen && chosen !== name;
     ctx.fillStyle = css(colors.hues[frame.hue[i]], faded ? 0.35 : 1);
     ctx.beginPath();

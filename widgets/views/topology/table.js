@@ -16,8 +16,8 @@ export class Pairs {
     this.of = new Map(Array.from(frame.source, (s, i) => [s * many + frame.target[i], i]));
   }
 
-  draw(ctx, stage, lit) {
-    const { frame, colors } = stage, many = frame.names.length, { cell, left, top } = this;
+  draw(ctx, card, lit) {
+    const { frame, colors } = card, many = frame.names.length, { cell, left, top } = this;
     const gap = cell > 6 ? 1 : 0;
     for (let row = 0; row < many; row++) {
       for (let column = 0; column < many; column++) {

@@ -4,7 +4,7 @@ from engine.core.log import Log
 from engine.core.run import Live, Run
 from tests.widgets.views.threads.made import family
 from widgets.canvas.drawing import CanvasDrawing
-from widgets.stage.host import Stage
+from widgets.stage.stage import Stage
 
 
 def heard(drawing: CanvasDrawing, **command) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from engine.core.run import Run
 from tests.widgets.made_runs import serving
-from widgets.stage.host import AT_FIRST, Stage
+from widgets.stage.stage import AT_FIRST, Stage
 
 VIEWS = ("levels", "latency", "request_lanes", "page_map")
 

@@ -16,7 +16,7 @@ from panel.io import PeriodicCallback
 from engine.core.run import Run
 from widgets import theme
 from widgets.chart.picture import Scales
-from widgets.page.together import together
+from widgets.page.batched_updates import batched_updates
 from widgets.stage.feed import Feed
 from widgets.stage.progress import work_of
 from widgets.stage.track import GRACE, Track
@@ -160,7 +160,7 @@ class Stage(param.Parameterized):
             return False  # the run needs the processor more than its beginnings need showing
         if self._is_at_rest():
             return True
-        with together():
+        with batched_updates():
             duration = self._duration()
             if duration != self.cursor.duration:
                 self.cursor.duration = duration

@@ -2,14 +2,14 @@
 
 from engine.core.events import Branch, Level, Opened, Span, Token
 from engine.core.log import Log
-from workbench.pages.views_of import views_of
+from workbench.pages.suggested_views import suggested_views
 
 
 def test_threads_that_fork_or_see_each_other_get_the_thread_view_first():
     plain = [Opened(0.0, {}), Branch(0.0, "r0"), Token(1.0, "r0", "x")]
-    assert "threads" not in views_of(Log(plain))
-    assert views_of(Log([*plain, Branch(2.0, "r0.1", "r0")]))[0] == "threads"
-    assert views_of(Log([*plain, Level(2.0, "r0", "sees/r1", 4.0)]))[0] == "threads"
+    assert "threads" not in suggested_views(Log(plain))
+    assert suggested_views(Log([*plain, Branch(2.0, "r0.1", "r0")]))[0] == "threads"
+    assert suggested_views(Log([*plain, Level(2.0, "r0", "sees/r1", 4.0)]))[0] == "threads"
 
 
 def test_at_most_four_views_and_the_text_only_once():
@@ -21,11 +21,11 @@ def test_at_most_four_views_and_the_text_only_once():
             Level(1.0, "a", "b", 1.0),
         ]
     )
-    names = views_of(log)
+    names = suggested_views(log)
     assert len(names) <= 4 and "token_river" not in names
 
 
 def test_a_training_on_ranks_shows_its_losses_and_its_ranks():
     told = [Level(1.0, "training", "loss", 3.0), Span(1.0, "training", "steps", 0.0, tag="0:1")]
-    assert views_of(Log(told)) == ("levels",)
-    assert views_of(Log([*told, Span(2.0, "rank 0", "F", 1.0)])) == ("levels", "schedule")
+    assert suggested_views(Log(told)) == ("levels",)
+    assert suggested_views(Log([*told, Span(2.0, "rank 0", "F", 1.0)])) == ("levels", "schedule")

@@ -1,4 +1,4 @@
-// The frame around every canvas view: title, figures, tools, menu, tip, and canvases that redraw
+// The card around every canvas view: title, figures, tools, menu, tip, and canvases that redraw
 // once per animation frame. Text from a run only ever goes into textContent or fillText.
 
 import { css, palette } from "./colors.js";
@@ -7,13 +7,13 @@ import { Height } from "./height.js";
 import { make } from "../page/nodes.js";
 import { clamp } from "./numbers.js";
 import { saveDrawing, savePicture } from "./snapshot.js";
-import { STYLE } from "./stage_style.js";
+import { STYLE } from "./card_style.js";
 
 const SCRUBBED = 1000; // milliseconds a cursor that a person moved waits for the host's to follow
 
 const UNSEEN = 80; // milliseconds between pictures of a view that is scrolled out of sight
 
-export class Stage {
+export class Card {
   // `name` names saved pictures. Set `onFrame` and `onTheme`; surfaces redraw by themselves.
   constructor(el, model, name, title) {
     this.model = model;
@@ -259,8 +259,8 @@ function write(node, text) {
 }
 
 class Surface {
-  constructor(stage, parent, draw, acts) {
-    this.stage = stage;
+  constructor(card, parent, draw, acts) {
+    this.card = card;
     this.draw = draw;
     parent.classList.add("pw-surface");
     this.canvas = make("canvas", "", parent);
@@ -270,7 +270,7 @@ class Surface {
     this.size = null; // CSS pixels; asking the page for it at every picture makes it lay itself out
     this.watch = new ResizeObserver(() => {
       this.size = null;
-      stage.schedule();
+      card.schedule();
     });
     this.watch.observe(parent);
     for (const [name, act] of Object.entries(acts)) {
@@ -284,7 +284,7 @@ class Surface {
   paint(ratio = Math.min(2, window.devicePixelRatio || 1)) {
     this.size ??= [this.parent.clientWidth, this.parent.clientHeight];
     const [width, height] = this.size.map(Math.floor);
-    if (width < 8 || height < 8 || !this.stage.frame) return;
+    if (width < 8 || height < 8 || !this.card.frame) return;
     const canvas = this.canvas, values = this.depends && [...this.depends(), width, height, ratio];
     if (values && this.values?.length === values.length && values.every((v, i) => v === this.values[i])) return;
     this.values = values;
@@ -304,7 +304,7 @@ class Surface {
   }
 
   drawOn(ctx, width, height, ratio) {
-    ctx.font = `12px ${this.stage.colors.font}`;
+    ctx.font = `12px ${this.card.colors.font}`;
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     this.draw(ctx, width, height, ratio);

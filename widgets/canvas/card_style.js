@@ -1,4 +1,4 @@
-// How the frame around a canvas view looks.
+// How the card around a canvas view looks.
 
 export const STYLE = `
 .pw{position:relative;display:flex;flex-direction:column;box-sizing:border-box;overflow:hidden;

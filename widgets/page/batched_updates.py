@@ -6,7 +6,7 @@ import panel as pn
 from panel.io import hold
 
 
-def together() -> AbstractContextManager[None]:
+def batched_updates() -> AbstractContextManager[None]:
     """Collect what changes in the present page and send it at the end.
 
     Before a page has loaded, `hold` drops what it collects: the page would stay behind.

@@ -8,7 +8,7 @@ TEXTURES = 3  # lines up, lines down, dots; 0 is plain
 
 
 @lru_cache(maxsize=8192)  # views ask for the same owners at every picture
-def look(owner: str) -> tuple[int, int]:
+def owner_mark(owner: str) -> tuple[int, int]:
     """The owner's hue, 0 to 9, and texture, 0 for the first ten owners and 1 to 3 beyond."""
     beyond = texture(owner)
     return place(owner) % len(HUES), (beyond - 1) % TEXTURES + 1 if beyond else 0

@@ -13,7 +13,7 @@ from widgets.fold import Fold
 from widgets.stage.compare import Compare
 from widgets.stage.feed import Feed
 from widgets.stage.figures import compared, differing
-from widgets.stage.host import Stage
+from widgets.stage.stage import Stage
 from widgets.view import View
 from widgets.views.levels.fold import LevelsFold
 
@@ -104,7 +104,7 @@ def test_a_scrub_anywhere_shows_what_a_plain_fold_would(run, seed):
 
 def test_a_long_log_is_folded_in_slices_that_never_exceed_the_budget_by_much(monkeypatch):
     log = Log([Level(i * 1e-6, "engine", "running", 1.0) for i in range(50_000)])
-    monkeypatch.setattr("widgets.stage.host.BUDGET", 0.0)
+    monkeypatch.setattr("widgets.stage.stage.BUDGET", 0.0)
     made = stage(Run(log), STATE)
     folded = []
     while not made.tick():
@@ -169,7 +169,7 @@ def test_a_live_run_is_followed_until_a_person_scrubs_and_again_when_told(run):
 
 def test_what_watches_looks_first_in_a_tick_and_no_more_often_than_it_asked(run, monkeypatch):
     made, looked, now = Stage(["levels"]), [], [100.0]
-    monkeypatch.setattr("widgets.stage.host.perf_counter", lambda: now[0])
+    monkeypatch.setattr("widgets.stage.stage.perf_counter", lambda: now[0])
 
     def opens():
         if made.tracks[0].run is None:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from workbench.other_work import OtherWork
+from workbench.machine_load import MachineLoad
 from workbench.study import Claim, Outcome, judge
 
 BEFORE = "cpu 1000 0 0 9000 0 0 0 0 0 0\ncpu0 …\n"
@@ -24,7 +24,7 @@ BEFORE = "cpu 1000 0 0 9000 0 0 0 0 0 0\ncpu0 …\n"
 def test_the_share_is_of_busy_ticks_that_are_not_our_own(tmp_path, after, share):
     stat = tmp_path / "stat"
     stat.write_text(BEFORE)
-    with OtherWork(stat) as other:
+    with MachineLoad(stat) as other:
         stat.write_text(after)
     assert other.share == pytest.approx(share, abs=0.01)
 
@@ -32,7 +32,7 @@ def test_the_share_is_of_busy_ticks_that_are_not_our_own(tmp_path, after, share)
 def test_own_work_is_not_others(tmp_path):
     stat = tmp_path / "stat"
     stat.write_text("cpu 0 0 0 0")
-    with OtherWork(stat) as other:
+    with MachineLoad(stat) as other:
         until = time.process_time() + 0.2
         while time.process_time() < until:
             pass
@@ -41,7 +41,7 @@ def test_own_work_is_not_others(tmp_path):
 
 
 def test_a_machine_that_tells_nothing_is_not_called_busy(tmp_path):
-    with OtherWork(tmp_path / "absent") as other:
+    with MachineLoad(tmp_path / "absent") as other:
         pass
     assert other.share == 0.0
 
@@ -52,7 +52,7 @@ def claim(timed):
 
 
 def test_only_a_timed_claim_is_doubted_for_a_busy_machine(monkeypatch):
-    monkeypatch.setattr(OtherWork, "__exit__", lambda self, *_: setattr(self, "share", 0.63))
+    monkeypatch.setattr(MachineLoad, "__exit__", lambda self, *_: setattr(self, "share", 0.63))
     doubted = judge(claim(timed=True), None, None, True)
     assert "63% of the processors" in doubted.caution and "\n" not in doubted.caution
     assert judge(claim(timed=False), None, None, True).caution == ""

@@ -18,7 +18,7 @@ MOST = 4
 PROFILED = ("page_map", "token_river", "request_lanes", "roofline")
 
 
-def views_of(log: Log) -> tuple[str, ...]:
+def suggested_views(log: Log) -> tuple[str, ...]:
     """At most four names of views."""
     header = log.opened
     if header is not None and header.study:

@@ -1,6 +1,6 @@
 """How busy other programs keep this machine, as far as the system tells.
 
-Around a piece of work stands `OtherWork`; afterwards it says the share of all processors that
+Around a piece of work stands `MachineLoad`; afterwards it says the share of all processors that
 others had meanwhile.
 """
 
@@ -12,13 +12,13 @@ STAT = Path("/proc/stat")
 IDLE = (3, 4)  # columns of the processors' line: idle, and idle while a disk works
 
 
-class OtherWork:
-    """`with OtherWork() as other:` … then `other.share`, 0 to 1; 0 where nothing tells."""
+class MachineLoad:
+    """`with MachineLoad() as other:` … then `other.share`, 0 to 1; 0 where nothing tells."""
 
     def __init__(self, stat: Path = STAT) -> None:
         self.stat, self.share = stat, 0.0
 
-    def __enter__(self) -> "OtherWork":
+    def __enter__(self) -> "MachineLoad":
         self._before, self._own = _ticks(self.stat), time.process_time()
         return self
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from engine.core.clock import Clock
-from engine.core.config import Policy
+from engine.core.executor import Executor as RealOrModelled
 from engine.inference.settings import Settings
 from engine.inference.step import Result, Step
 
@@ -63,7 +63,7 @@ class Built:
     tokenizer: Tokens | None = None
 
 
-class Execution(Policy):
+class Execution(RealOrModelled):
     """The choice of executor."""
 
     folder = "engine.inference.executors"

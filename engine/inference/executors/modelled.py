@@ -1,7 +1,7 @@
 """Modelled execution: the time a described device would take, on a virtual clock."""
 
 from types import MappingProxyType
-from typing import Literal
+from typing import ClassVar, Literal
 
 from engine.core.config import knob
 from engine.hardware.device import Device
@@ -18,6 +18,7 @@ class Modelled(Execution):
     `workbench compare` measures them here.
     """
 
+    real: ClassVar[bool] = False
     kind: Literal["modelled"] = "modelled"
     device: str = knob("h100-sxm", "Device of datasets/hardware, or this-machine")
     per_step: float = knob(

@@ -3,8 +3,8 @@
 import numpy as np
 
 from engine.core.config import Choice, Config, knob
+from engine.kernels.attention.executors.real import Real
 from engine.kernels.attention.policies.row_blocks import RowBlocks
-from engine.kernels.attention.policies.threads import Threads
 from engine.kernels.attention.policies.tiled import Tiled
 from engine.kernels.attention.policy import Scores, Split, Workers
 from engine.kernels.attention.problem import Problem
@@ -15,7 +15,7 @@ class AttentionConfig(Config):
 
     split: Choice[Split] = knob(make=RowBlocks, doc="What a worker takes at once")
     scores: Choice[Scores] = knob(make=Tiled, doc="What becomes of scores between the products")
-    workers: Choice[Workers] = knob(make=Threads, doc="Who does the work")
+    workers: Choice[Workers] = knob(make=Real, doc="Who does the work")
     kv_heads: int = knob(1, "Key and value heads", low=1, high=64, log=True)
     share: int = knob(1, "Query heads for each key head", low=1, high=16, log=True)
     tokens: int = knob(

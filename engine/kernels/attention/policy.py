@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.core.clock import Clock
 from engine.core.config import Policy
+from engine.core.executor import Executor
 from engine.core.run import Live
 from engine.kernels.attention.problem import Problem
 
@@ -70,11 +71,10 @@ class Scores(Policy):
         """The kernels of the problem, one after another; memory is taken as they come up."""
 
 
-class Workers(Policy):
+class Workers(Executor):
     """Who does the items: threads of this machine, or modelled processors of a device."""
 
-    folder: ClassVar[str] = FOLDER
-    real: ClassVar[bool] = True
+    folder: ClassVar[str] = "engine.kernels.attention.executors"
 
     @property
     @abstractmethod
@@ -84,10 +84,6 @@ class Workers(Policy):
     @abstractmethod
     def number(self) -> int:
         """How many there are."""
-
-    @abstractmethod
-    def clock(self) -> Clock:
-        """The clock they work under."""
 
     @abstractmethod
     def work(self, phase: Phase, clock: Clock, live: Live) -> float:

@@ -18,9 +18,9 @@ from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.kernels.paged_attention.decode_cpu import CLOCK
+from engine.kernels.paged_attention.executors.real import Real
 from engine.kernels.paged_attention.plan import Batch, Plan
 from engine.kernels.paged_attention.policies.lean import Lean
-from engine.kernels.paged_attention.policies.threads import Threads
 from engine.kernels.paged_attention.split import Split
 from engine.kernels.paged_attention.workers import Shape, Times, Workers, lane
 
@@ -34,7 +34,7 @@ class DecodeConfig(Config):
     """One decode step of a batch of sequences of unequal lengths."""
 
     split: Choice[Split] = knob(Lean(), "where the keys of a head are cut")
-    workers: Choice[Workers] = knob(Threads(), "who computes: threads here, or a modelled device")
+    workers: Choice[Workers] = knob(Real(), "who computes: threads here, or a modelled device")
     batch: int = knob(8, "sequences", low=1, high=256)
     context: int = knob(
         16384, "tokens of the longest sequence", low=64, high=1 << 20, unit="tokens", log=True

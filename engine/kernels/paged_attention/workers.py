@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.clock import Clock
-from engine.core.config import Policy
+from engine.core.executor import Executor
 from engine.kernels.operator import Arguments
 from engine.kernels.paged_attention.plan import Plan
 
@@ -64,18 +63,14 @@ class Times:
         return float(last - self.item_I2[:, 0].min())
 
 
-class Workers(Policy):
+class Workers(Executor):
     """Who computes a plan's items."""
 
-    folder = "engine.kernels.paged_attention.policies"
+    folder = "engine.kernels.paged_attention.executors"
 
     @abstractmethod
     def number(self) -> int:
         """How many there are."""
-
-    @abstractmethod
-    def clock(self) -> Clock:
-        """The clock they work under."""
 
     @abstractmethod
     def arguments(self, contexts: list[int], shape: Shape, seed: int) -> Arguments | None:

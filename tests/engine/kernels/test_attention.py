@@ -202,7 +202,7 @@ def test_a_modelled_run_is_modelled_and_draws_no_inputs():
 
 def test_workers_that_cannot_be_are_refused():
     with pytest.raises(BadInput, match="threads on .* cores; give at most"):
-        outcome(workers="threads", **{"workers.count": 64})
+        outcome(workers="real", **{"workers.count": 64})
     with pytest.raises(BadInput, match="no units or no exponentials"):
         outcome(workers="modelled", **{"workers.device": "tpu-v5e"})
 

@@ -25,7 +25,7 @@ BY_HEADS = Break(HEADS, why="FlashAttention's split")
 NO_TILES = Break({"scores": "materialised"}, why="no tiles")
 COARSE = Break({"split.blocks": 32}, True, "items of 2,048 rows leave processors without any")
 MATERIALISED: Changes = {"scores": "materialised", "tokens": 512}
-FORWARD: Changes = {"backward": False, "checked": False, "workers": "threads"}
+FORWARD: Changes = {"backward": False, "checked": False, "workers": "real"}
 # The setting such kernels are compared in: 16k tokens in all, heads · size = 2048.
 TOKENS, WIDTH = 16384, 2048
 BEST, BEFORE = 0.73, 0.4  # of an A100's peak: the paper's best, and FlashAttention's (abstract)
@@ -55,7 +55,7 @@ def kernel(log: Log, name: str = "forward") -> Span:
 
 def exact(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Outputs and gradients: as set (shorter), and grouped heads of odd lengths and sizes."""
-    here: Changes = {"workers": "threads", "backward": True, "sequences": 1}
+    here: Changes = {"workers": "real", "backward": True, "sequences": 1}
     settings = [{"tokens": 700, "kv_heads": 1, "share": 1, "dim": 64}, ODD]
     if not fast:
         settings += [{"tokens": 2000, "dim": 128}, {**ODD, "causal": True, "dim": 256}]
@@ -77,7 +77,7 @@ def exact(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Outcome
 def linear_memory(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Bytes beside inputs and results at N, 2N and 4N tokens, forward and backward."""
     start = 192 if fast else 768
-    plain: Changes = {"workers": "threads", "backward": True, "sequences": 1, "kv_heads": 1,
+    plain: Changes = {"workers": "real", "backward": True, "sequences": 1, "kv_heads": 1,
                       "share": 1, "dim": 64}  # fmt: skip
     taken = [
         levels(run_config(update(config, {**plain, "tokens": start * n})), MEMORY)[KERNELS]

@@ -38,7 +38,7 @@ BATCHES: tuple[Changes, ...] = (
     {"batch": 8, "others": 1 / 64, "heads": 64, "kv_heads": 8, "dim": 128},
 )
 RAGGED: Changes = {
-    "workers": "threads", "batch": 8, "context": 1 << 16, "others": 1 / 64, "heads": 8,
+    "workers": "real", "batch": 8, "context": 1 << 16, "others": 1 / 64, "heads": 8,
     "kv_heads": 1, "dim": 64, "points": 1, "dtype": "float32",
 }  # fmt: skip
 
@@ -46,7 +46,7 @@ RAGGED: Changes = {
 def exact(config: DecodeConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Every split against plain attention in float64, on ragged contexts that cut mid-head."""
     small: Changes = {
-        "workers": "threads", "dtype": "float32", "batch": min(config.batch, 4), "context": 3001,
+        "workers": "real", "dtype": "float32", "batch": min(config.batch, 4), "context": 3001,
         "others": 0.37, "points": 1, "rounds": 1, "tile": 64,
     }  # fmt: skip
     errors = {}

@@ -1,12 +1,11 @@
 """Decode on threads of this machine, on the wall clock."""
 
 import os
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numba
 import torch
 
-from engine.core.clock import Clock, WallClock
 from engine.core.config import knob
 from engine.core.difference import relative
 from engine.core.errors import BadInput
@@ -24,10 +23,11 @@ DTYPES = ("float32", "bfloat16")
 COPIES = 4  # of the cache in memory at once: its own, the float64 that it is held to, a sweep's
 
 
-class Threads(Workers):
+class Real(Workers):
     """Each computes its own run of keys, or takes the next piece when it is done with its last."""
 
-    kind: Literal["threads"] = "threads"
+    formerly: ClassVar = ("threads",)
+    kind: Literal["real"] = "real"
     count: int = knob(2, "threads", low=1, high=64)
 
     def number(self) -> int:
@@ -38,9 +38,6 @@ class Threads(Workers):
                 "workers=modelled"
             )
         return self.count
-
-    def clock(self) -> Clock:
-        return WallClock()
 
     def arguments(self, contexts: list[int], shape: Shape, seed: int) -> Arguments:
         if shape.dtype not in DTYPES:

@@ -1,11 +1,10 @@
 """Decode on the modelled processors of a described device, on the virtual clock."""
 
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from engine.core.clock import Clock, VirtualClock
 from engine.core.config import knob
 from engine.core.errors import BadInput
 from engine.hardware import Device, device
@@ -20,6 +19,7 @@ class Modelled(Workers):
     """Each reads at its share of the device's reached bandwidth and multiplies at its share of the
     reached peak, whichever takes longer."""
 
+    real: ClassVar[bool] = False
     kind: Literal["modelled"] = "modelled"
     device: str = knob("a100-sxm-80gb", "data sheet of the device")
     count: int = knob(0, "processors; 0: as many as the device has", low=0, high=4096)
@@ -41,9 +41,6 @@ class Modelled(Workers):
                 f"workers.device {self.device}: its sheet counts none; set workers.count"
             )
         return found
-
-    def clock(self) -> Clock:
-        return VirtualClock()
 
     def arguments(self, contexts: list[int], shape: Shape, seed: int) -> None:
         return None

@@ -3,9 +3,9 @@
 import os
 import threading
 from collections import deque
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from engine.core.clock import Clock, WallClock
+from engine.core.clock import Clock
 from engine.core.config import knob
 from engine.core.errors import BadInput
 from engine.core.events import Span
@@ -16,10 +16,11 @@ from engine.hardware.roofs import THIS_MACHINE
 from engine.kernels.attention.policy import Phase, Workers, lane
 
 
-class Threads(Workers):
+class Real(Workers):
     """Each takes the next item when it is done with its last."""
 
-    kind: Literal["threads"] = knob("threads", doc="Threads of this machine, wall clock")
+    formerly: ClassVar = ("threads",)
+    kind: Literal["real"] = knob("real", doc="Threads of this machine, wall clock")
     count: int = knob(2, "Threads", low=1, high=64)
 
     def number(self) -> int:
@@ -34,9 +35,6 @@ class Threads(Workers):
     @property
     def place(self) -> tuple[str, str]:
         return THIS_MACHINE, "float32"
-
-    def clock(self) -> Clock:
-        return WallClock()
 
     def work(self, phase: Phase, clock: Clock, live: Live) -> float:
         do, ready = phase.open(), threading.Barrier(self.number() + 1)

@@ -6,7 +6,7 @@ once with anything else, each at its share of the device's rate.
 
 from typing import Any, ClassVar, Literal
 
-from engine.core.clock import Clock, VirtualClock
+from engine.core.clock import Clock
 from engine.core.config import knob
 from engine.core.errors import BadInput
 from engine.core.events import Span
@@ -42,9 +42,6 @@ class Modelled(Workers):
     @property
     def place(self) -> tuple[str, str]:
         return self.device, self.dtype
-
-    def clock(self) -> Clock:
-        return VirtualClock()
 
     def seconds(self, phase: Phase) -> float:
         """Of one query-key pair on one processor."""

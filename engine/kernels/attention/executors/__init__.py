@@ -1,0 +1,1 @@
+"""Executors: threads of this machine, or modelled processors of a device."""

@@ -3,7 +3,8 @@
 `python -m tests.architecture.prices [CHECKOUT]` prints the table; `--lower` writes lower prices to
 `prices.toml` (never higher ones). A study reaches what its file imports (its `_` helpers too),
 lazily or at once, and of what is found by folder the policies that it or a default names by kind,
-and the variants of every operator it comes to. Packages' `__init__` files are not counted.
+and the variants of every operator it comes to. Packages' `__init__` files are not counted, nor is
+the recipe of a model it ships with.
 """
 
 import argparse
@@ -21,6 +22,7 @@ from tests.architecture.sources import ROOT
 FILES, LINES = 3, 400  # of engine, that a system may cost without a reason
 STEP = 50  # lines to which listed prices are rounded up
 LISTED = Path(__file__).with_name("prices.toml")
+RECIPES = "engine.recipes."
 FOUND_BY_NAME = ("VARIANT", "BACKEND")  # what a module of an operator's package is found by
 
 
@@ -53,7 +55,7 @@ def prices(graph: Graph) -> list[Price]:
     found = []
     for slug, modules in reached.items():
         alone = sorted(m for m in modules if counts[m] == 1 and not graph.facade(m))
-        engine = tuple(m for m in alone if m.startswith("engine."))
+        engine = tuple(m for m in alone if m.startswith("engine.") and not m.startswith(RECIPES))
         own = sum(graph.lines(m) for m in alone if m.startswith("workbench.studies."))
         found.append(Price(slug, engine, sum(map(graph.lines, engine)), own))
     return sorted(found, key=lambda price: (-price.files, -price.lines, price.slug))
@@ -64,7 +66,11 @@ class Reaching:
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.policies = graph, Policies(graph)
-        self.edges = {m: targets | self._variants(m) for m, targets in graph.imports.items()}
+        self.edges = {
+            m: targets | self._variants(m)
+            for m, targets in graph.imports.items()
+            if not m.startswith(RECIPES)
+        }
 
     def of(self, study: str) -> set[str]:
         """Every module that a study comes to, packages' `__init__` among them."""

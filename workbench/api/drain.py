@@ -1,4 +1,4 @@
-"""How a server stops: nothing new is taken in, open answers may finish, the rest end as errors."""
+"""Drains a stopping server: nothing new comes in, open answers may finish, the rest end as errors."""
 
 import asyncio
 import signal

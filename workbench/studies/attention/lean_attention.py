@@ -6,7 +6,7 @@ from engine.core.config import kinds, update
 from engine.core.events import Level, Opened, Span
 from engine.core.log import Log
 from engine.core.tags import facts
-from engine.kernels.paged_attention.policies.modelled import Modelled
+from engine.kernels.paged_attention.executors.modelled import Modelled
 from engine.kernels.paged_attention.run import TIMES, DecodeConfig, run
 from engine.kernels.paged_attention.split import Split
 from workbench.study import (

@@ -1,4 +1,4 @@
-"""Drains a stopping server: nothing new comes in, open answers may finish, the rest end as errors."""
+"""Drains a stopping server: nothing new comes in, open answers may end, the rest end as errors."""
 
 import asyncio
 import signal

@@ -11,7 +11,9 @@ from engine.kernels.paged_attention.policies.fixed_split import FixedSplit, chos
 from engine.kernels.paged_attention.policies.lean import Lean
 from engine.kernels.paged_attention.policies.per_head import PerHead
 
-SPLITS = (PerHead(), FixedSplit(), FixedSplit(parts=3), Lean(), Lean(runs=3))
+SPLITS = (
+    PerHead(), FixedSplit(), FixedSplit(parts=3), Lean(), Lean(runs=3), Lean(whole=True),
+)  # fmt: skip
 
 
 def batch(contexts, kv_heads=2, tile=16, **choices) -> Batch:
@@ -94,3 +96,10 @@ def test_the_fixed_split_is_chosen_by_how_full_the_last_wave_is():
 def test_cuts_that_leave_tiles_out_are_refused():
     with pytest.raises(BadInput, match="must rise from 0 to 4"):
         plan(batch([32], 2), np.array([0, 3]), 1, fused=False)
+
+
+def test_runs_that_may_not_begin_within_a_head_cut_none_and_are_not_equal():
+    asked = batch([900, 40, 40])
+    whole = Lean(whole=True).plan(asked, 4)
+    assert whole.parts == 0
+    assert set(whole.tiles_I.tolist()) == set(asked.tiles_S.tolist())

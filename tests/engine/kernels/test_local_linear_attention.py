@@ -8,7 +8,7 @@ from engine.kernels.local_linear_attention.allocated import peak_bytes
 from engine.kernels.local_linear_attention.blocks_cpu import local_linear_attention
 from engine.kernels.local_linear_attention.cases import made
 from engine.kernels.local_linear_attention.conjugate import solve
-from engine.kernels.local_linear_attention.regression import least_squares, softmax, tasks
+from engine.kernels.local_linear_attention.regression import fading, least_squares, softmax, tasks
 from engine.kernels.local_linear_attention.tiles import Solver
 
 
@@ -133,3 +133,15 @@ def test_on_one_lasting_linear_target_least_squares_wins_and_softmax_does_not():
         for name, call in (("global", least_squares(1e-3)), ("softmax", softmax(16.0)))
     }
     assert errors["global"] < errors["softmax"] / 2
+
+
+def test_least_squares_that_forgets_nothing_is_that_of_all_pairs_and_forgetting_helps():
+    lasting, changing = (tasks(3, 60, 5, regimes, 0.5, 0.05, 0) for regimes in (1, 4))
+    given = (lasting.q_NTD, lasting.k_NTD, lasting.v_NTD)
+    assert torch.allclose(fading(0.1, 1.0)(*given), least_squares(0.1)(*given), atol=1e-4)
+    given = (changing.q_NTD, changing.k_NTD, changing.v_NTD)
+    errors = [
+        float(changing.errors(call(*given)).mean())
+        for call in (fading(0.1, 0.8), least_squares(0.1))
+    ]
+    assert errors[0] < errors[1]

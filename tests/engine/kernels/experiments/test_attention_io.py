@@ -149,3 +149,11 @@ def test_sizes_reach_from_below_the_square_to_all_of_q():
     known = sizes(256, 32)
     assert {128, 256, 512, 1024, 8192} <= set(known)
     assert sizes(16, 64)[-1] >= 16 * 64
+
+
+def test_fast_memory_that_lies_idle_costs_as_much_as_having_less():
+    given = inputs(64, 8)
+    idle, full = (tiling.attend(*given, 400) for tiling in (Flash(uses=0.5), Flash()))
+    less = Flash().attend(*given, 200)
+    assert idle.words == less.words > full.words
+    assert np.allclose(idle.o_NC, full.o_NC)

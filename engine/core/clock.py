@@ -62,29 +62,24 @@ class StepClock:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.name: Literal["wall", "virtual"] = clock.name
-        self.held: float | None = None
+        self._held: float | None = None  # the moment it stands still at
+        self._next = 0.0  # where the block about to begin lies
+        self._around: list[float | None] = []  # what held before each open block
 
     def now(self) -> float:
-        return self.clock.now() if self.held is None else self.held
+        return self.clock.now() if self._held is None else self._held
 
     def wait_until(self, moment: float) -> None:
         self.clock.wait_until(moment)
 
-    def at(self, moment: float) -> "Standstill":
+    def at(self, moment: float) -> "StepClock":
         """Within `with clock.at(moment)` it is `moment` (seconds since the run opened)."""
-        return Standstill(self, moment)
-
-
-class Standstill:
-    """A block in which a `StepClock` stands still. Every step has two, so no generator is made."""
-
-    __slots__ = ("before", "clock", "moment")
-
-    def __init__(self, clock: StepClock, moment: float) -> None:
-        self.clock, self.moment = clock, moment
+        self._next = moment  # no object for each block: every step has two
+        return self
 
     def __enter__(self) -> None:
-        self.before, self.clock.held = self.clock.held, self.moment
+        self._around.append(self._held)
+        self._held = self._next
 
     def __exit__(self, *_: object) -> None:
-        self.clock.held = self.before
+        self._held = self._around.pop()

@@ -37,8 +37,7 @@ class View:
     served: dict[str, float] = field(default_factory=dict)  # tokens computed for each user
 
 
-@dataclass(slots=True, frozen=True)
-class Mix:
+class Mix(NamedTuple):
     """What one step may hold. The first of several that gives any work is taken."""
 
     decode: np.ndarray | None = None  # rows to decode; None: all that can

@@ -34,15 +34,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from engine.core.config import update
-    from engine.reasoning.weaving.config import WeavingConfig
-    from engine.reasoning.weaving.http_service import HttpService
-    from engine.reasoning.weaving.trajectory import Trajectory, weave
+    from engine.reasoning.fork_join.fork_join import ForkJoinConfig
+    from engine.reasoning.fork_join.http_service import HttpService
+    from engine.reasoning.fork_join.trajectory import Trajectory, fork_and_join
     from workbench.cli.run import changes
 
     if (args.prompt is None) == (args.problems is None):
         raise BadInput("give either a prompt or --problems N")
     known = {"problems": args.problems} if args.problems is not None else {}
-    config = update(WeavingConfig(), {"model": args.model, **known, **changes(args.set)})
+    config = update(ForkJoinConfig(), {"model": args.model, **known, **changes(args.set)})
     problems = list(config.task.problems("test", config.problems, config.first)) if known else []
     prompts = [problem.prompt + config.begin for problem in problems] or [args.prompt]
     service = HttpService(
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     ]
     began = perf_counter()
     with service:
-        weave(trajectories, service, config.at_once)
+        list(fork_and_join(trajectories, service, config.at_once))
     seconds = perf_counter() - began
     rows = [_row(one) for one in trajectories]
     for row, problem, one in zip(rows, problems, trajectories, strict=False):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from engine.reasoning.weaving.scores import samples, scores
 from engine.recipes.example_recipe import ExampleRecipe, Score
+from engine.recipes.fork_join_scores import samples, scores
 from engine.recipes.task_tokenizer import task_tokenizer
 from engine.tasks.part_sums import PartSums, forked, serial
 from engine.tasks.task import Split

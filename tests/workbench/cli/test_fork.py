@@ -5,7 +5,7 @@ import json
 import pytest
 
 from engine.core.config import update
-from engine.reasoning.weaving.config import WeavingConfig
+from engine.reasoning.fork_join.fork_join import ForkJoinConfig
 from tests.workbench.api.test_api import served
 from workbench.cli.main import main
 from workbench.live.live import LiveEngine
@@ -14,7 +14,7 @@ from workbench.live.live import LiveEngine
 @pytest.fixture(scope="module")
 def address():
     """Our own API over the model of sums."""
-    config = update(WeavingConfig().serving(), {"pages": 512})
+    config = update(ForkJoinConfig().serving(), {"pages": 512})
     with served(LiveEngine(config, "part-sums-500k").start().wait()) as port:
         yield f"http://127.0.0.1:{port}/v1"
 

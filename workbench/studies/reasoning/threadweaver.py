@@ -1,6 +1,5 @@
 """ThreadWeaver: forks and joins by ordinary requests, and training on the trie they make."""
 
-from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -8,20 +7,20 @@ import torch
 
 from engine.core.config import update
 from engine.core.errors import BadInput
-from engine.core.events import Level, Token
-from engine.core.intervals import of_mean, wilson
-from engine.core.log import Log
+from engine.core.events import Level
+from engine.core.intervals import of_mean
 from engine.core.measure import serving
 from engine.models.loading.find import find
 from engine.models.reference import dense
 from engine.models.text.tokenizer import Tokenizer
-from engine.reasoning.weaving.config import WeavingConfig
-from engine.reasoning.weaving.run import run
+from engine.reasoning.fork_join.fork_join import ForkJoinConfig, run
+from engine.reasoning.solving.scores import scores_of
 from engine.recipes.folder import saved_weights
 from engine.recipes.from_examples.fork_and_join import units
 from engine.tasks.part_sums import forked
 from engine.training.losses.language import fresh_weights
 from engine.training.losses.trie_difference import difference
+from workbench.studies._read import said_by, share
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
 
 EXACT = {torch.float64: 1e-9, torch.float32: 1e-5}
@@ -29,6 +28,7 @@ WORSE = 0.03  # of accuracy, that forking may at most cost
 FEWER = 1.3  # times the tokens on the critical path, at least
 FIRST = 1 << 20  # the first problem that claims are judged on
 FAST, FULL = 120, 2000
+COLUMNS = ("right", "tokens", "critical", "forks")
 SERIAL: Changes = {"mode": "serial"}
 TURNS: Changes = {"together": 1}
 SEEN: Changes = {"siblings_apart": False}
@@ -36,7 +36,7 @@ HARD: Changes = {"task.entries": 5}  # it was taught two to four
 TIMED: Changes = {"timed_as": "qwen3-8b"}
 
 
-def folder_of(config: WeavingConfig) -> Path:
+def folder_of(config: ForkJoinConfig) -> Path:
     """Where the model lies. Raises BadInput where only its architecture is known."""
     folder = find(config.model).folder
     if folder is None:
@@ -44,7 +44,7 @@ def folder_of(config: WeavingConfig) -> Path:
     return folder
 
 
-def trie_equal(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Outcome:
+def trie_equal(config: ForkJoinConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Fresh weights, so that there is much to learn: the trie against each request by itself."""
     model, rules = find(config.model).config, Tokenizer(folder_of(config)).rules
     weights = fresh_weights(model, config.seed)
@@ -68,12 +68,7 @@ def trie_equal(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Outc
     )
 
 
-def share(right_P: np.ndarray) -> str:
-    low, high = wilson(float(right_P.sum()), len(right_P))
-    return f"{right_P.mean():.1%} [{low:.1%}, {high:.1%}]"
-
-
-def fewer_tokens(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Outcome:
+def fewer_tokens(config: ForkJoinConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The same model and problems, serial and forked, problem by problem.
 
     At full size also with sums of more digits than it was taught, half of which it gets wrong.
@@ -103,17 +98,17 @@ def fewer_tokens(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Ou
     )
 
 
-def _ways(config: WeavingConfig, run_config: RunConfig) -> tuple[np.ndarray, np.ndarray]:
-    """scores_P4 of the config's own way, and of working serially."""
+def _ways(config: ForkJoinConfig, run_config: RunConfig) -> tuple[np.ndarray, np.ndarray]:
+    """scores_P4 (right, tokens, critical, forks) of the config's own way, and of going serially."""
     serial: Changes = {**SERIAL, "together": 0, "siblings_apart": True}
     ours_P4, theirs_P4 = (
-        run_config(update(config, changes)).blobs["scores_P4"].astype(np.float64)
+        np.stack([scores_of(run_config(update(config, changes)))[name] for name in COLUMNS], 1)
         for changes in ({}, serial)
     )
     return ours_P4, theirs_P4
 
 
-def ordinary(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Outcome:
+def ordinary(config: ForkJoinConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Each request's tokens against the likeliest ones of a forward over its text from scratch."""
     config = update(config, {"problems": 3 if fast else 20, "first": FIRST})
     log = run_config(config)
@@ -122,7 +117,7 @@ def ordinary(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Outcom
     tokenizer = Tokenizer(folder)
     prompts = log.blobs["prompts"].tobytes().decode().split("\0")
     same, count = 0, 0
-    said = answers(log)
+    said = said_by(log)
     for name, prompt in (line.split("\1") for line in prompts):
         before, after = tokenizer.encode(prompt), tokenizer.encode(said[name])
         with torch.inference_mode():
@@ -136,14 +131,7 @@ def ordinary(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Outcom
     )
 
 
-def answers(log: Log) -> dict[str, str]:
-    """What each request said, by its name."""
-    tokens = sorted(log.of(Token), key=lambda token: token.thread)
-    by_thread = groupby(tokens, key=lambda token: token.thread)
-    return {name: "".join(token.text for token in said) for name, said in by_thread}
-
-
-def shared(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Outcome:
+def shared(config: ForkJoinConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Prompt tokens computed, from the log, against those sent and those that differ."""
     log = run_config(update(config, {"problems": 12 if fast else 100}))
     told = {level.name: int(level.value) for level in log.of(Level) if level.lane == "problems"}
@@ -157,7 +145,7 @@ def shared(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Outcome:
     )
 
 
-def sooner(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Outcome:
+def sooner(config: ForkJoinConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The lengths really generated, timed request by request for a larger model on a device."""
     size = {"problems": 8 if fast else 60, "first": FIRST, **TIMED}
     ours_P = run_config(update(config, size)).blobs["modelled_seconds_P"]
@@ -175,7 +163,7 @@ def sooner(config: WeavingConfig, run_config: RunConfig, fast: bool) -> Outcome:
 STUDY = Study(
     slug="threadweaver",
     driver=run,
-    config=WeavingConfig(),
+    config=ForkJoinConfig(),
     views=("threads", "request_lanes", "levels", "page_map"),
     about=(
         "A small model has four sums to work out that do not depend on each other, and their "

@@ -9,7 +9,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from engine.core.errors import BadInput
-from engine.reasoning.weaving.trajectory import Ask, Reply
+from engine.reasoning.fork_join.trajectory import Ask, Reply
 
 SHOWN = 200  # characters of what a server says was wrong
 
@@ -29,7 +29,7 @@ class HttpService:
             raise BadInput(f"server {url!r}: no address; give one such as http://127.0.0.1:8000/v1")
         self.url, self.model = url.rstrip("/"), model
         self.key, self.temperature, self.seconds = key, temperature, seconds
-        self._pool = ThreadPoolExecutor(connections, thread_name_prefix="weaving")
+        self._pool = ThreadPoolExecutor(connections, thread_name_prefix="fork and join")
         self._open: set[Future[Reply]] = set()
 
     def __enter__(self) -> Self:

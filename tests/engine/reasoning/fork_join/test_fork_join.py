@@ -7,16 +7,16 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Branch, Mark
 from engine.core.run import Run
-from engine.reasoning.weaving.config import WeavingConfig
-from engine.reasoning.weaving.run import run
+from engine.reasoning.fork_join.fork_join import ForkJoinConfig, run
+from engine.reasoning.solving.scores import scores_of
 from engine.tasks.part_sums import CLOSED, JOIN, forked
 from widgets.fold import History
 from widgets.view import views
 
 
 def scores(**changes):
-    log = Run.execute(run, WeavingConfig(**changes)).log
-    return log, log.blobs["scores_P4"]
+    log = Run.execute(run, ForkJoinConfig(**changes)).log
+    return log, scores_of(log)
 
 
 def prompts(log):
@@ -25,12 +25,12 @@ def prompts(log):
 
 
 def test_it_sends_what_the_traces_say_it_should():
-    config = WeavingConfig(problems=4)
-    log, scores_P4 = scores(problems=4)
+    config = ForkJoinConfig(problems=4)
+    log, columns = scores(problems=4)
     sent = prompts(log)
     right = 0
     for n, problem in enumerate(config.task.problems("test", 4)):
-        if scores_P4[n, 0]:
+        if columns["right"][n]:
             wanted = [read for read, _ in forked(problem)]
             mine = [
                 text for name, text in sent.items() if name.split("-")[0].split(".")[0] == f"p{n}"
@@ -38,7 +38,7 @@ def test_it_sends_what_the_traces_say_it_should():
             assert sorted(mine) == sorted(wanted)
             right += 1
     assert right >= 2
-    assert (scores_P4[:, 3] == 1).all()
+    assert (columns["forks"] == 1).all()
 
 
 def test_threads_have_parents_and_the_join_names_them():
@@ -50,14 +50,14 @@ def test_threads_have_parents_and_the_join_names_them():
 
 
 def test_serial_and_forked_count_the_same_work():
-    _, serial_P4 = scores(problems=6, mode="serial")
-    _, forked_P4 = scores(problems=6)
-    assert (serial_P4[:, 1] == serial_P4[:, 2]).all()
-    assert forked_P4[:, 2].mean() < serial_P4[:, 2].mean() < forked_P4[:, 1].mean()
+    _, serial = scores(problems=6, mode="serial")
+    _, forked = scores(problems=6)
+    assert (serial["tokens"] == serial["critical"]).all()
+    assert forked["critical"].mean() < serial["critical"].mean() < forked["tokens"].mean()
 
 
 def test_a_killed_thread_says_nothing_and_the_problem_goes_on():
-    config = WeavingConfig(problems=1)
+    config = ForkJoinConfig(problems=1)
     killed = []
 
     def driver(config, live):
@@ -81,17 +81,17 @@ def test_a_killed_thread_says_nothing_and_the_problem_goes_on():
 
 
 def test_a_cache_too_small_for_it_is_told_and_the_run_ends():
-    log, scores_P4 = scores(problems=2, pages=4, page_size=4)
+    log, columns = scores(problems=2, pages=4, page_size=4)
     faults = [mark.text for mark in log.of(Mark) if mark.name == "fault"]
     assert len(faults) == 2 and "rejected" in faults[0]
-    assert not scores_P4[:, 0].any()
+    assert not columns["right"].any()
 
 
 def test_a_budget_is_kept():
-    _, scores_P4 = scores(problems=4, critical=40)
-    assert (scores_P4[:, 2] <= 40).all()
+    _, columns = scores(problems=4, critical=40)
+    assert (columns["critical"] <= 40).all()
     with pytest.raises(BadInput, match="segment"):
-        update(WeavingConfig(), {"segment": 0})
+        update(ForkJoinConfig(), {"segment": 0})
 
 
 def test_modelled_seconds_are_fewer_forked():
@@ -101,8 +101,8 @@ def test_modelled_seconds_are_fewer_forked():
 
 
 def test_the_threads_view_marks_the_same_critical_path():
-    log, scores_P4 = scores(problems=1)
+    log, columns = scores(problems=1)
     frame = History(log, views()["threads"].fold()).latest().frame()
     figures = dict(frame["figures"])
-    assert int(figures["tokens"]) == scores_P4[0, 1]
-    assert int(figures["on the critical path"]) == scores_P4[0, 2]
+    assert int(figures["tokens"]) == columns["tokens"][0]
+    assert int(figures["on the critical path"]) == columns["critical"][0]

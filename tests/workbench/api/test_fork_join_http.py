@@ -11,10 +11,10 @@ import pytest
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.run import Run
-from engine.reasoning.weaving.config import WeavingConfig
-from engine.reasoning.weaving.http_service import HttpService
-from engine.reasoning.weaving.run import run
-from engine.reasoning.weaving.trajectory import Limits, Marks, Trajectory, weave
+from engine.reasoning.fork_join.fork_join import ForkJoinConfig, run
+from engine.reasoning.fork_join.http_service import HttpService
+from engine.reasoning.fork_join.trajectory import Limits, Marks, Trajectory, fork_and_join
+from engine.reasoning.solving.scores import scores_of
 from tests.workbench.api.test_api import served
 from workbench.live.live import LiveEngine
 
@@ -27,12 +27,12 @@ def woven(service, problems, marks=None):
         for n, prompt in enumerate(problems)
     ]
     with service:
-        weave(found, service)
+        list(fork_and_join(found, service))
     return found, told
 
 
 def test_our_api_says_what_the_engine_in_process_says():
-    config = WeavingConfig(problems=3)
+    config = ForkJoinConfig(problems=3)
     log = Run.execute(run, config).log
     prompts = [p.prompt + config.begin for p in config.task.problems("test", 3)]
     live = LiveEngine(update(config.serving(), {"pages": 512}), "sums").start().wait()
@@ -41,8 +41,10 @@ def test_our_api_says_what_the_engine_in_process_says():
         found, told = woven(service, prompts)
         wrong, heard = woven(HttpService(f"http://127.0.0.1:{port}/v1", "other"), prompts[:1])
     assert not told
-    mine = [[1, one.tokens, one.critical, one.forks] for one in found]
-    assert [row[1:] for row in mine] == log.blobs["scores_P4"][:, 1:].tolist()
+    scores = scores_of(log)
+    assert [one.tokens for one in found] == scores["tokens"].tolist()
+    assert [one.critical for one in found] == scores["critical"].tolist()
+    assert [one.forks for one in found] == scores["forks"].tolist()
     sent = dict(line.split("\1") for line in log.blobs["prompts"].tobytes().decode().split("\0"))
     assert {name: text for one in found for name, text in one.prompts.items()} == sent
     assert "answers 404" in wrong[0].fault and "'sums'" in heard[0][2]

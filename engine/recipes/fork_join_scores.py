@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-
 from engine.core.events import Token
 from engine.core.intervals import wilson
 from engine.core.run import Run
-from engine.reasoning.weaving.config import WeavingConfig
-from engine.reasoning.weaving.run import run
+from engine.reasoning.fork_join.fork_join import ForkJoinConfig, run
+from engine.reasoning.solving.scores import scores_of
 from engine.tasks.part_sums import PartSums
 
 PROBLEMS = 400
@@ -23,15 +21,15 @@ def scores(folder: Path, fast: bool) -> dict[str, tuple[float, float, float, int
     found = {}
     for task in ASKED:
         for mode in MODES:
-            config = WeavingConfig(
+            config = ForkJoinConfig(
                 model=str(folder),
                 task=task,
                 mode=mode,
                 problems=6 if fast else PROBLEMS,
                 at_once=64,
             )
-            scores_P4: np.ndarray = Run.execute(run, config).log.blobs["scores_P4"]
-            right, n = int(scores_P4[:, 0].sum()), len(scores_P4)
+            right_P = scores_of(Run.execute(run, config).log)["right"]
+            right, n = int(right_P.sum()), len(right_P)
             found[f"{task.parts} parts, {mode}"] = (right / n, *wilson(right, n), n)
     return found
 
@@ -40,7 +38,7 @@ def samples(folder: Path) -> Sequence[str]:
     """One test problem each way, a line for each request."""
     found = []
     for mode in MODES:
-        config = WeavingConfig(model=str(folder), mode=mode, problems=1)
+        config = ForkJoinConfig(model=str(folder), mode=mode, problems=1)
         log = Run.execute(run, config).log
         said: dict[str, str] = {}
         for token in log.of(Token):

@@ -1,6 +1,13 @@
 """Forks and joins as requests: what is sent, what is joined, budgets, and what may go wrong."""
 
-from engine.reasoning.weaving.trajectory import Ask, Limits, Marks, Reply, Trajectory, weave
+from engine.reasoning.fork_join.trajectory import (
+    Ask,
+    Limits,
+    Marks,
+    Reply,
+    Trajectory,
+    fork_and_join,
+)
 
 MARKS = Marks(outlines="[", outlined="]", thread="<", closed=">", joined="!")
 
@@ -43,7 +50,7 @@ def woven(script=SCRIPT, cut=(), **limits):
         lambda *t: told.append(t),
     )
     service = Scripted(script, cut)
-    weave([one], service)
+    list(fork_and_join([one], service))
     assert one.over
     return one, service, told
 
@@ -142,7 +149,7 @@ def test_one_trajectorys_end_is_not_the_others():
         Trajectory(name, prompt, limits, MARKS, lambda *_: None)
         for name, prompt in zip(names, prompts, strict=True)
     ]
-    weave(all_, Scripted(SCRIPT), together=2, ended=lambda one: ended.append(one.name))
+    ended += [one.name for one in fork_and_join(all_, Scripted(SCRIPT), together=2)]
     assert sorted(ended) == sorted(names)
     assert all_[0].said == all_[2].said
     assert all_[1].fault == "bad: no such line"

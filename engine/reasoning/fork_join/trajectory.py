@@ -1,4 +1,4 @@
-"""Forks and joins on an ordinary server: every thread is a request, every join a longer prompt.
+"""Trajectory: forks and joins as ordinary requests, of which a join is a longer prompt.
 
 A trajectory writes outlines; each becomes a request of its own, seeded with its number, and sees no
 sibling. When all have ended, their texts stand one after the other in the next request (arXiv
@@ -7,7 +7,7 @@ sibling. When all have ended, their texts stand one after the other in the next 
 
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from engine.core.config import Config, knob
@@ -69,7 +69,7 @@ class Service(Protocol):
         ...
 
     def replies(self) -> list[Reply]:
-        """Wait for news; at least one reply while a request is under way."""
+        """What has been answered: waits for a reply, or takes a step towards one."""
         ...
 
 
@@ -210,29 +210,43 @@ class Trajectory:
         return []
 
 
-def weave(
-    trajectories: list[Trajectory],
-    service: Service,
-    together: int = 64,
-    ended: Callable[[Trajectory], None] = lambda _: None,
-) -> None:
-    """Run all of them to their ends, `together` at once; `ended` hears of each as it is over."""
-    waiting = deque(trajectories)
-    owner: dict[str, Trajectory] = {}  # of each request under way
-    running: list[Trajectory] = []
+class Forks:
+    """Trajectories under way at one service: their requests go out, replies come in."""
 
-    def send(one: Trajectory, asks: list[Ask]) -> None:
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.owner: dict[str, Trajectory] = {}  # of each request under way
+        self.running = 0  # trajectories
+        self._over: list[Trajectory] = []
+
+    def begin(self, one: Trajectory) -> None:
+        """Send the first request of a trajectory."""
+        self.running += 1
+        self._send(one, one.begin())
+
+    def step(self) -> list[Trajectory]:
+        """Hear the service once; the trajectories that are over now."""
+        for reply in self.service.replies() if self.owner else ():
+            one = self.owner.pop(reply.name)
+            self._send(one, one.take(reply))
+        over, self._over = self._over, []
+        self.running -= len(over)
+        return over
+
+    def _send(self, one: Trajectory, asks: list[Ask]) -> None:
         for ask in asks:
-            owner[ask.name] = one
-            service.ask(ask)
+            self.owner[ask.name] = one
+            self.service.ask(ask)
         if one.over:
-            ended(one)
+            self._over.append(one)
 
-    while waiting or owner:
-        running = [one for one in running if not one.over]
-        while waiting and len(running) < together:
-            running.append(waiting.popleft())
-            send(running[-1], running[-1].begin())
-        for reply in service.replies() if owner else []:
-            one = owner.pop(reply.name)
-            send(one, one.take(reply))
+
+def fork_and_join(
+    trajectories: Iterable[Trajectory], service: Service, together: int = 64
+) -> Iterator[Trajectory]:
+    """Run all of them to their ends, `together` at once; each as it is over."""
+    waiting, forks = deque(trajectories), Forks(service)
+    while waiting or forks.running:
+        while waiting and forks.running < together:
+            forks.begin(waiting.popleft())
+        yield from forks.step()

@@ -31,6 +31,8 @@ class ThreadGroup:
     prompt: list[int]
     root: Thread
     children: list[Thread] = field(default_factory=list)
+    prompts: list[list[int]] = field(default_factory=list)  # of children that were spawned
+    heard: list[tuple[int, list[int]]] = field(default_factory=list)  # after so many of its tokens
 
     @property
     def name(self) -> str:
@@ -152,6 +154,7 @@ class ThreadMethod(ABC, Generic[ConfigT, GroupT]):
             return None
         child.seed = group.root.seed * 1_009 + number
         group.children.append(child)
+        group.prompts.append(prompt)
         self.tell_given(child, prompt)
         return child
 
@@ -164,6 +167,7 @@ class ThreadMethod(ABC, Generic[ConfigT, GroupT]):
         names = ", ".join(child.name for child in children) or "nobody"
         self.tell(root, "join", f"{root.name} reads what was {what} by {names}")
         self.board.resume(root.name, feed, group.depth)
+        group.heard.append((len(root.tokens), feed))
         self.tell_given(root, given)
 
     def tell(self, thread: Thread, name: str, text: str) -> None:

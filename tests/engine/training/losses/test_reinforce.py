@@ -1,4 +1,4 @@
-"""Reinforcement: advantages, the clipped objective, draws from weights, and that it learns."""
+"""Reinforcement: advantages, the clipped objective, and that it learns."""
 
 import math
 
@@ -23,9 +23,6 @@ from engine.training.losses.reinforce import (
     reinforce,
     surrogate,
 )
-from engine.training.losses.reinforce_sampling import Sampler, pick
-
-STOP = 3
 
 
 def small() -> ModelConfig:
@@ -36,57 +33,18 @@ def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def draw(sampler, prompts, window=24, temperature=1.0, seed=0):
-    return sampler.draw(
-        prompts, window=window, stops={STOP}, temperature=temperature, generator=generator(seed)
-    )
-
-
-@pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
-def test_drawn_tokens_have_the_log_probabilities_of_a_forward_from_scratch(temperature):
-    config = small()
-    weights = fresh_weights(config, 1)
-    prompts = [[5, 6, 7], [9], [4] * 11, [8, 2], [1, 2, 4, 5, 6, 7]]
-    found = draw(Sampler(config, weights), prompts, temperature=temperature)
-    for prompt, one in zip(prompts, found, strict=True):
-        tokens = prompt + one.tokens
-        assert one.tokens[-1] == STOP or len(tokens) == 24
-        assert STOP not in one.tokens[:-1]
-        logits_TV = dense(config, weights, torch.tensor([tokens]))[0]
-        logprobs_TV = (logits_TV / (temperature or 1.0)).log_softmax(-1)
-        at_L = torch.arange(len(prompt), len(tokens))
-        want_L = logprobs_TV[at_L - 1, torch.tensor(one.tokens)]
-        assert torch.allclose(want_L, torch.tensor(one.logprobs), atol=1e-4)
-        if not temperature:
-            assert logits_TV[at_L - 1].argmax(-1).tolist() == one.tokens
-
-
-def test_rows_that_end_early_change_nothing_for_the_others():
-    config = small()
-    sampler = Sampler(config, fresh_weights(config, 2))
-    how = {"window": 40, "stops": {3, 5, 8}, "temperature": 0.0, "generator": generator()}
-    prompts = [[n, 4 + n * 7 % 15, n + 1] for n in range(4, 18)]
-    prompts = [prompt[: 1 + place % 3] for place, prompt in enumerate(prompts)]
-    alone = [sampler.draw([prompt], **how)[0].tokens for prompt in prompts]
-    together = sampler.draw(prompts, **how)
-    assert [one.tokens for one in together] == alone
-    ends = {tokens[-1] in how["stops"] for tokens in alone}
-    assert ends == {True, False} or len({len(tokens) for tokens in alone}) > 2
-
-
-def test_a_prompt_that_fills_the_window_gets_nothing():
-    config = small()
-    found = draw(Sampler(config, fresh_weights(config, 0)), [[5] * 24, [5] * 23, [5] * 30])
-    assert [len(one.tokens) for one in found] == [0, 1, 0]
-
-
-def test_draws_follow_the_probabilities():
-    logits_BV = torch.tensor([0.0, math.log(3.0)]).repeat(8000, 1)
-    tokens_B, logprobs_B = pick(logits_BV, 1.0, generator())
-    assert tokens_B.float().mean().item() == pytest.approx(0.75, abs=0.02)
-    assert logprobs_B[tokens_B == 1][0].item() == pytest.approx(math.log(0.75))
-    sharper_B, _ = pick(logits_BV, 0.5, generator())
-    assert sharper_B.float().mean().item() == pytest.approx(0.9, abs=0.02)
+def draw(config, weights, prompts, length, seed=0):
+    """Tokens of each prompt's continuation, so long in all, and how likely each was."""
+    tokens_BT = torch.tensor(prompts)
+    chance, logprobs = generator(seed), []
+    for _ in range(length - tokens_BT.shape[1]):
+        with torch.inference_mode():
+            logprobs_BV = dense(config, weights, tokens_BT)[:, -1].log_softmax(-1)
+        drawn_B1 = torch.multinomial(logprobs_BV.exp(), 1, generator=chance)
+        logprobs.append(logprobs_BV.gather(1, drawn_B1))
+        tokens_BT = torch.cat([tokens_BT, drawn_B1], 1)
+    said_BT = tokens_BT[:, len(prompts[0]) :]
+    return said_BT.tolist(), torch.cat(logprobs, 1).tolist()
 
 
 def test_advantages_are_relative_to_the_group():
@@ -124,24 +82,18 @@ def rewarded(config: ModelConfig, recipe: Reinforcement):
     """Episodes of one context each, good if the first token drawn is a 7."""
 
     def play(weights, step):
-        sampler = Sampler(config, weights)
+        held = {name: weight.detach() for name, weight in weights.items()}
         prompts = [[4 + n % 8, 9] for n in range(recipe.problems) for _ in range(recipe.group)]
-        found = draw(sampler, prompts, window=5, seed=step)
+        said, logprobs = draw(config, held, prompts, 5, seed=step)
         played = [
             Played(
-                float(one.tokens[0] == 7),
-                [
-                    (
-                        p + one.tokens,
-                        [False] * 2 + [True] * len(one.tokens),
-                        [0.0] * 2 + one.logprobs,
-                    )
-                ],
+                float(tokens[0] == 7),
+                [(p + tokens, [False] * 2 + [True] * len(tokens), [0.0] * 2 + likely)],
             )
-            for p, one in zip(prompts, found, strict=True)
+            for p, tokens, likely in zip(prompts, said, logprobs, strict=True)
         ]
         groups = [played[at : at + recipe.group] for at in range(0, len(played), recipe.group)]
-        return groups, {"first": float(np.mean([one.tokens[0] for one in found]))}
+        return groups, {"first": float(np.mean([tokens[0] for tokens in said]))}
 
     return play
 

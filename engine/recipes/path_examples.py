@@ -9,8 +9,8 @@ from random import Random
 import numpy as np
 
 from engine.reasoning.paths.script import firsts, side_by_side
-from engine.tasks.countdown_paths import SUMMARY, THINK, asked, path_ids, searches, summary
-from engine.tasks.countdown_search import Search, even_problem
+from engine.tasks.countdown.paths import SUMMARY, THINK, asked, path_ids, searches, summary
+from engine.tasks.countdown.search import Search, even_problem
 from engine.tasks.task import Split
 from engine.training.data.packing import Example
 

@@ -11,9 +11,9 @@ from engine.core.clock import Clock
 from engine.core.config import Config, knob, to_dict, update
 from engine.models.config import ModelConfig
 from engine.models.text.tokenizer import Tokenizer
-from engine.recipes.countdown_rounds import rounds
-from engine.recipes.countdown_scores import samples, scores
-from engine.recipes.example_recipe import example_recipes, make_from_examples
+from engine.recipes.countdown.rounds import rounds
+from engine.recipes.countdown.scores import samples, scores
+from engine.recipes.example_recipe import Score, example_recipes, make_from_examples
 from engine.recipes.folder import saved_weights, write_json, write_model
 from engine.recipes.reinforce_card import card
 from engine.training.loop.checkpoint import remove_checkpoint
@@ -88,7 +88,7 @@ def _facts(recipe: ReinforcedRecipe, folder: Path, fast: bool) -> dict[str, Any]
         "python": platform.python_version(),
         "torch": torch.__version__,
         "episodes": recipe.training.steps * recipe.training.problems * recipe.training.group,
-        "scores": {name: asdict(score) for name, score in scores(folder, fast).items()},
+        "scores": {name: asdict(Score(*score)) for name, score in scores(folder, fast).items()},
         "samples": list(samples(folder)),
         "recipe": to_dict(recipe),
     }

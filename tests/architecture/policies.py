@@ -58,8 +58,16 @@ class Policies:
                     yield Base(module, node.name, folder)
 
     def _concrete(self, folder: str) -> Iterator[Concrete]:
-        for module in self.graph.inside(folder):
-            for node in _classes(self.graph.trees[module]):
+        """Those of a folder's modules, and of what its packages hand on."""
+        trees = self.graph.trees
+        homes = self.graph.inside(folder)
+        for package in trees:
+            if package.rpartition(".")[0] == folder and self.graph.facade(package):
+                body = trees[package].body
+                froms = [node.module for node in body if isinstance(node, ast.ImportFrom)]
+                homes += [home for home in map(str, froms) if home.startswith(f"{package}.")]
+        for module in homes:
+            for node in _classes(trees[module]):
                 kind = _kind(node)
                 if kind is not None:
                     yield Concrete(module, node.name, kind)

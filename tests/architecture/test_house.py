@@ -14,10 +14,7 @@ ALIKE = 3  # modules of a folder that begin alike, from which on they are a pack
 # Folders of more than MOST modules, with how many they may hold.
 CROWDED = {}
 # Modules of one folder that share the word before `_`, with how many.
-FAMILIES = {
-    "engine/recipes/countdown_": 4,
-    "engine/tasks/countdown_": 4,
-}
+FAMILIES = {}
 END_SAYS_WHERE = "engine/kernels/"  # `tiles_cpu`, `tiles_triton`: what they share is the algorithm
 
 # Modules that import each other, lazy and type-only imports counted.

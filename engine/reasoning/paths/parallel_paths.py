@@ -25,10 +25,10 @@ from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.mind import Mind
 from engine.reasoning.threads.reasoner import ENDED, Reasoner
 from engine.reasoning.threads.thread import Thread
-from engine.tasks.countdown import CountdownProblem
-from engine.tasks.countdown_paths import PATH_WORDS, SUMMARY, THINK, asked, path_ids, path_words
-from engine.tasks.countdown_search import even_problem
-from engine.tasks.countdown_traces import judge, steps
+from engine.tasks.countdown.paths import PATH_WORDS, SUMMARY, THINK, asked, path_ids, path_words
+from engine.tasks.countdown.search import even_problem
+from engine.tasks.countdown.task import CountdownProblem
+from engine.tasks.countdown.traces import judge, steps
 from engine.tasks.task import Problem
 
 # How many of so many paths have to end by themselves for the summary to begin.

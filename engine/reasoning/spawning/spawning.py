@@ -22,9 +22,9 @@ from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.mind import Mind
 from engine.reasoning.threads.reasoner import Reasoner
 from engine.reasoning.threads.thread import Thread
-from engine.tasks.countdown import CountdownProblem
-from engine.tasks.countdown_search import even_problem
-from engine.tasks.countdown_traces import (
+from engine.tasks.countdown.search import even_problem
+from engine.tasks.countdown.task import CountdownProblem
+from engine.tasks.countdown.traces import (
     JOIN,
     NOTHING,
     NUMBERS,

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from engine.recipes.countdown_examples import example
-from engine.recipes.countdown_scores import samples, scores
+from engine.recipes.countdown.examples import example
+from engine.recipes.countdown.scores import samples, scores
 from engine.recipes.example_recipe import ExampleRecipe, Score
 from engine.recipes.trace_tokenizer import trace_tokenizer
-from engine.tasks.countdown_traces import WORDS
+from engine.tasks.countdown.traces import WORDS
 from engine.tasks.task import Split
 from engine.training.data.packing import Example
 from engine.training.loop.settings import Training
@@ -29,7 +29,7 @@ class Countdown(ExampleRecipe):
         return example(number, split, self.training.context)
 
     def scores(self, folder: Path, fast: bool) -> dict[str, Score]:
-        return scores(folder, fast)
+        return {name: Score(*score) for name, score in scores(folder, fast).items()}
 
     def samples(self, folder: Path) -> Sequence[str]:
         return samples(folder)

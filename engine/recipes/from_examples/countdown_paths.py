@@ -20,7 +20,7 @@ from engine.reasoning.solving.scores import scores_of
 from engine.recipes.example_recipe import ExampleRecipe, Score
 from engine.recipes.path_examples import example
 from engine.recipes.trace_tokenizer import trace_tokenizer
-from engine.tasks.countdown_paths import PATH_WORDS, PATHS
+from engine.tasks.countdown.paths import PATH_WORDS, PATHS
 from engine.tasks.task import Split
 from engine.training.data.packing import Example
 from engine.training.loop.settings import Training

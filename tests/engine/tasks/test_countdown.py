@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.tasks.countdown import Countdown, after, legal_steps, problem, solutions, solve
+from engine.tasks.countdown.task import Countdown, after, legal_steps, problem, solutions, solve
 
 
 def brute_force(numbers, target):

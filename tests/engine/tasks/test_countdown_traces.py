@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.tasks.countdown_search import (
+from engine.tasks.countdown.search import (
     LARGEST,
     Search,
     distance,
@@ -16,7 +16,7 @@ from engine.tasks.countdown_search import (
     reaches,
     results,
 )
-from engine.tasks.countdown_traces import (
+from engine.tasks.countdown.traces import (
     EOS,
     FOUND,
     JOIN,

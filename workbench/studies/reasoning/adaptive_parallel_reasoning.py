@@ -12,9 +12,9 @@ from engine.models.reference import dense
 from engine.reasoning.solving.scores import scores_of
 from engine.reasoning.spawning.spawning import SpawningConfig, run, verdict_of
 from engine.reasoning.threads.mind import open_mind
-from engine.tasks.countdown import CountdownProblem
-from engine.tasks.countdown_search import even_problem
-from engine.tasks.countdown_traces import (
+from engine.tasks.countdown.search import even_problem
+from engine.tasks.countdown.task import CountdownProblem
+from engine.tasks.countdown.traces import (
     EOS,
     FOUND,
     WORDS,

@@ -8,7 +8,7 @@ from engine.core.events import Branch, Level, Mark, Token, Told
 from engine.core.log import Log
 from engine.core.run import Live, Run
 from engine.reasoning.spawning.spawning import SpawningConfig, run
-from engine.tasks.countdown_search import even_problem
+from engine.tasks.countdown.search import even_problem
 
 
 def solved(**changes) -> Log:

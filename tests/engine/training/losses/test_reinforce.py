@@ -1,7 +1,5 @@
 """Reinforcement: advantages, the clipped objective, and that it learns."""
 
-import math
-
 import numpy as np
 import pytest
 import torch

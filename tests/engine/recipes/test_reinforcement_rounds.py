@@ -6,9 +6,9 @@ import torch
 from engine.core.paths import dataset
 from engine.models.reference import dense
 from engine.reasoning.spawning.spawning import SpawningConfig
-from engine.recipes.countdown_rounds import given_and_own, played, rounds
+from engine.recipes.countdown.rounds import given_and_own, played, rounds
 from engine.recipes.folder import saved_weights
-from engine.tasks.countdown_traces import JOIN, NUMBERS
+from engine.tasks.countdown.traces import JOIN, NUMBERS
 from engine.training.losses.reinforce import Reinforcement
 
 RECIPE = Reinforcement(steps=1, problems=3, group=2, temperature=0.9)

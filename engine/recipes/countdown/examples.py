@@ -6,8 +6,8 @@ window is cut there. Shape letters: see `examples`.
 
 from random import Random
 
-from engine.tasks.countdown_search import Search, even_problem
-from engine.tasks.countdown_traces import Context, ids, parallel, serial
+from engine.tasks.countdown.search import Search, even_problem
+from engine.tasks.countdown.traces import Context, ids, parallel, serial
 from engine.tasks.task import Split
 from engine.training.data.packing import Example
 from engine.training.losses.examples import spoken

@@ -13,7 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 from engine.core.errors import BadInput
-from engine.tasks.countdown import CountdownProblem, Step, problem
+from engine.tasks.countdown.task import CountdownProblem, Step, problem
 from engine.tasks.task import ATTEMPTS, Split, side
 
 LARGEST = 49  # no step of a search goes beyond it, nor below 1

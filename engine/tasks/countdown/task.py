@@ -11,7 +11,7 @@ from random import Random
 from typing import Literal
 
 from engine.core.config import knob
-from engine.tasks.countdown_check import Unreadable, read
+from engine.tasks.countdown.check import Unreadable, read
 from engine.tasks.task import Problem, Task, Verdict
 
 

@@ -9,22 +9,24 @@ from engine.core.intervals import wilson
 from engine.core.run import Run
 from engine.reasoning.solving.scores import scores_of
 from engine.reasoning.spawning.spawning import SpawningConfig, run
-from engine.recipes.example_recipe import Score
 
 PROBLEMS = 500
 FIRST = 1 << 20  # the first problem that scores are of
 WINDOW = 160
 
 
-def scores(folder: Path, fast: bool) -> dict[str, Score]:
-    """Shares of test problems solved, each context at most `WINDOW` tokens."""
+def scores(folder: Path, fast: bool) -> dict[str, tuple[float, float, float, int]]:
+    """Shares of test problems solved, their 95% intervals, and of how many.
+
+    Each context has at most `WINDOW` tokens.
+    """
     found = {}
     for name, search in (("Spawning and joining threads", "parallel"), ("Serial", "serial")):
         problems = 2 if fast else PROBLEMS
         config = SpawningConfig(model=str(folder), problems=problems, first=FIRST, window=WINDOW)
         right = scores_of(Run.execute(run, update(config, {"search": search})).log)["right"]
         share, (low, high) = right.mean(), wilson(float(right.sum()), len(right))
-        found[f"{name}, contexts of {WINDOW} tokens"] = Score(float(share), low, high, len(right))
+        found[f"{name}, contexts of {WINDOW} tokens"] = float(share), low, high, len(right)
     return found
 
 

@@ -12,9 +12,9 @@ words commit it. The summary says the first solution that any path has found.
 from collections.abc import Sequence
 from random import Random
 
-from engine.tasks.countdown import CountdownProblem
-from engine.tasks.countdown_search import Search, ordered
-from engine.tasks.countdown_traces import (
+from engine.tasks.countdown.search import Search, ordered
+from engine.tasks.countdown.task import CountdownProblem
+from engine.tasks.countdown.traces import (
     EOS,
     FOUND,
     NOTHING,

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from engine.tasks.countdown import CountdownProblem, Step
-from engine.tasks.countdown_search import LARGEST, Move, Search, ordered, results
+from engine.tasks.countdown.search import LARGEST, Move, Search, ordered, results
+from engine.tasks.countdown.task import CountdownProblem, Step
 from engine.tasks.task import Verdict
 
 BOS, EOS = "<|bos|>", "<|eos|>"

@@ -20,8 +20,8 @@ from engine.reasoning.solving.solve import Listener, solve
 from engine.reasoning.spawning.spawning import Family, Spawning, SpawningConfig
 from engine.reasoning.threads.mind import mind_of
 from engine.reasoning.threads.reasoner import Reasoner
-from engine.tasks.countdown_search import even_problem
-from engine.tasks.countdown_traces import EOS, NUMBERS, judge, words_of
+from engine.tasks.countdown.search import even_problem
+from engine.tasks.countdown.traces import EOS, NUMBERS, judge, words_of
 from engine.training.losses.reinforce import Play, Played, Reinforcement, Weights
 
 FIRST = 1 << 30  # problems that nobody imitated

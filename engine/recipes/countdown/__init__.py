@@ -1,0 +1,1 @@
+"""Countdown as it is imitated, reinforced and scored."""

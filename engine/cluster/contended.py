@@ -1,4 +1,4 @@
-"""A plan of several replicas on a cluster whose links are shared by all that is in flight.
+"""Pipeline simulation with link contention: a plan of several replicas on a cluster's shared links.
 
 Takes what a config was worked out to; gives when every action of every replica happens, what
 travelled meanwhile, and how much of each link was used when. Messages between stages go out from

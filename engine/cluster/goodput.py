@@ -1,4 +1,4 @@
-"""How much of a training's time is progress, where devices fail and checkpoints are written.
+"""Goodput: the share of training time that is progress, under device failures and checkpoints.
 
 The closed forms of Young (CACM 1974) and Daly (FGCS 2006) for failures that come independently, and
 the same played step by step from a seed. Seconds throughout; a failure during a restart begins it

@@ -1,4 +1,4 @@
-"""How long replicas take to sum their gradients on a described cluster, and by which algorithm.
+"""Gradient all-reduce on a described cluster: which algorithm is fastest, and how long it takes.
 
 All stages and tensor ranks sum at once and share the links; the fastest algorithm is taken.
 """

@@ -1,4 +1,4 @@
-"""Searches how to split training over a cluster: tensor, pipeline, context and data ranks.
+"""Parallelism search: tensor, pipeline, context and data-parallel sizes for a cluster.
 
 In come a GPT with the device it runs on, how many devices, and the batch; out come the splits that
 fit in memory, the best of them played on the virtual clock, and their front of time and memory.

@@ -1,4 +1,4 @@
-"""What a plan's times are as events: spans, bytes held, transfers, and the bubble in words.
+"""Events of a timed pipeline plan: spans, memory levels, transfers, and the bubble in words.
 
 `first`: the number of the first rank's lane, for plans that are played beside one another.
 """

@@ -1,4 +1,4 @@
-"""Many steps of a plan on the virtual clock, with passes of uneven length, failures, checkpoints.
+"""Training steps, many of a plan in a row on the virtual clock: jitter, failures, checkpoints.
 
 Each step is played with times of its own; what failures undo is played again. Goodput is the time
 of steps that were kept over the time of all. Out come spans in the lane `training`, every rank's

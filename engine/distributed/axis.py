@@ -1,4 +1,4 @@
-"""Collectives among some of the ranks, each recorded: a span in the rank's lane, bytes by link.
+"""Process group of one mesh axis: its collectives, each recorded as a span and as bytes by link.
 
 Bytes are those that gloo's algorithms put on each connection: an all-reduce is a ring towards the
 rank before, 2(n-1)/n of the tensor; an all-gather one towards the rank after; an all-to-all goes

@@ -1,4 +1,4 @@
-"""A collective as a plan of transfers: who sends which pieces to whom, round after round.
+"""Collective algorithm as a plan of transfers: who sends which pieces to whom, round by round.
 
 The same plan is played on a described network (`engine.distributed.flows`), carried out on real
 ranks (`engine.distributed.collective_ranks`) and counted. Members are numbered from 0; each holds a

@@ -1,4 +1,4 @@
-"""What can go wrong among ranks, each as one line that names the rank; and faults on purpose."""
+"""Faults of ranks (lost, hung, out of memory), each one line naming the rank; and injected ones."""
 
 import os
 import signal

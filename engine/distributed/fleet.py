@@ -1,4 +1,4 @@
-"""Many pieces of work that do not talk, each in a process of its own: one that fails is one result.
+"""Process pool for independent work, each piece in a process of its own: a failure is one result.
 
 Work is named as `module:function`, its input and output are plain JSON values, so the same pieces
 can be run here or on other machines.

@@ -1,4 +1,4 @@
-"""Starts ranks as processes of this machine, watches them, and gathers what each gives back.
+"""Launcher of ranks: starts processes on this machine, watches them and gathers their records.
 
 Processes come from a server that has loaded torch and run nothing, never from the caller, whose
 threads a fork would not take along. Whatever happens, no process is left when `launch` returns.

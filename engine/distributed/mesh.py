@@ -1,4 +1,4 @@
-"""A mesh of ranks: data × pipeline × context × tensor, in that order, neighbours last.
+"""Device mesh: data × pipeline × context × tensor ranks, in that order, neighbours last.
 
 The shape is plain arithmetic; `Mesh` makes a group for each set of ranks that talk. An axis is the
 ranks that differ from this one in some directions of the mesh only.

@@ -1,4 +1,4 @@
-"""A rank's work as spans, told between the collectives that it stands at meanwhile."""
+"""Spans of a rank's computation with its collectives cut out: what is left between them."""
 
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""What a rank gives back, as bytes without pickle: its events, its halves of transfers, arrays."""
+"""Record of a rank, as bytes without pickle: its events, its halves of transfers, arrays."""
 
 from typing import Any
 

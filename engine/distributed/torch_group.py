@@ -1,4 +1,4 @@
-"""A rank's ranks as torch's own default group and device meshes, for what torch builds on them.
+"""torch.distributed's own default group and device meshes, joined for what torch builds on them.
 
 Connections are bound to loopback as the ranks' own are, which torch's gloo backend would not be.
 """

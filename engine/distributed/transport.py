@@ -1,4 +1,4 @@
-"""Messages between ranks over a torch process group, each recorded at both ends.
+"""Point-to-point transport: messages over a torch process group, each recorded at both ends.
 
 Tensors go out in one flat message and come back as shaped. The n-th message sent from one rank to
 another is the n-th received there, whatever else travels meanwhile.

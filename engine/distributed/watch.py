@@ -1,4 +1,4 @@
-"""Waits for a record of each rank, or for the first sign that one will not come."""
+"""Watchdog: waits for a record of each rank, or for the first sign that one will not come."""
 
 import time
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""How described ranks are joined: which resources a message holds on its way."""
+"""Network topology of described ranks: which links a message holds on its way."""
 
 from abc import abstractmethod
 

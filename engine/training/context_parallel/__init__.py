@@ -1,1 +1,1 @@
-"""Attention over a sequence that is split among ranks, forward and backward."""
+"""Context parallelism: attention over a sequence split among ranks, forward and backward."""

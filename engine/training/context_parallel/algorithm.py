@@ -1,4 +1,4 @@
-"""A way to compute attention over a split sequence, as programs that every rank runs.
+"""Context-parallel attention algorithm: forward and backward as programs that every rank runs.
 
 Shape letters: B sequences, G key/value heads, S query heads for each, C tokens of a rank, D head
 size. Queries stand as BGSCD, keys and values as BGCD.

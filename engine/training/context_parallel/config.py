@@ -1,4 +1,4 @@
-"""The knobs of attention over a split sequence."""
+"""Config of context parallelism: attention over a split sequence, its executor and its curves."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""One rank's piece of a split sequence: who it is, who its neighbours are, what work costs."""
+"""Piece of a split sequence that one context-parallel rank has: positions, neighbours, flops."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The two ways round a ring: keys travel past the queries, or queries past the keys.
+"""Ring rounds, the two ways: keys travel past the queries, or queries past the keys.
 
 Each is a program that gives `act(of, held)` every rank's travelling tensors in turn, `of` being the
 rank they belong to, while the next are already on their way.

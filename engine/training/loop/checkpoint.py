@@ -1,4 +1,4 @@
-"""A training run on disk: weights, AdamW's moments, the step and whose they are, as safetensors.
+"""Checkpoint of a training: weights, AdamW's moments, step and their origin, as safetensors.
 
 Written and synced beside the old one, which becomes the previous one, then moved into its place: a
 crash at any moment leaves a whole checkpoint. A damaged one is set aside for the previous one.

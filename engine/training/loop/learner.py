@@ -1,4 +1,4 @@
-"""What learns in a descent: a whole model in one process, or one rank's part of it on a mesh."""
+"""Learner: the model and optimiser that the training loop drives, whole or one mesh rank's part."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a rank of a training does, told to whoever watches it: phases, transfers, bytes sent."""
+"""Phases of a training rank, as events for whoever watches: passes, transfers, bytes sent."""
 
 from engine.core.events import Level, Mark, Move, Span
 from engine.core.tags import tag

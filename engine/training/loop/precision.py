@@ -1,4 +1,4 @@
-"""How narrow the matrix products of a training's forward are on this processor.
+"""Mixed precision: the forward in bfloat16 where a processor has instructions for it, else float32.
 
 bfloat16 without instructions for it (x86 below AVX-512) is taken apart number by number: 18 times
 slower than float32 where measured (AVX2). There float32 is taken instead.

@@ -1,4 +1,4 @@
-"""Whether a checkpoint is of this very run.
+"""Resume check: whether a checkpoint is of this very run.
 
 What decides a run has to be equal; the steps and their decay may change while no step of either
 schedule's decay has been done, because up to there both runs are the same.

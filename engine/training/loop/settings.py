@@ -1,4 +1,4 @@
-"""How long, how fast and on what shape of batch a language model learns, as a value."""
+"""Training config: steps, learning-rate schedule, batch shape, optimiser and precision."""
 
 from typing import Literal
 

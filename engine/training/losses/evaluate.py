@@ -1,4 +1,4 @@
-"""How well a language model predicts text, and how often a draft guesses its model's choice.
+"""Evaluation: perplexity on held-out text, and how often a draft guesses its model's choice.
 
 Shape letters: B windows, T tokens, V vocabulary.
 """

@@ -1,4 +1,4 @@
-"""A training job as a value, and each replica's program: its steps, judged now and then."""
+"""Training job as a value, and each replica's program: its steps, judged now and then."""
 
 from dataclasses import dataclass, field
 

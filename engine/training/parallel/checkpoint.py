@@ -1,4 +1,4 @@
-"""A run on a mesh on disk: each rank's own weights and moments, and a manifest that says whose.
+"""Sharded checkpoint: each mesh rank's own weights and moments, and a manifest that says whose.
 
 Of ranks that hold the same, the first writes it. All files are written and synced before rank 0
 gives their folder its name, so that a crash at any moment leaves the checkpoint before, whole. That

@@ -1,4 +1,4 @@
-"""The knobs of a training step on a mesh of real ranks: the model, the mesh, what is dealt."""
+"""Config of training steps on a mesh of real ranks: model, mesh, what is sharded."""
 
 import torch
 from pydantic import model_validator

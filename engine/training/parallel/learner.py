@@ -1,4 +1,4 @@
-"""A model that learns on a mesh of ranks: this rank's part of it."""
+"""Learner on a mesh: this rank's part of a model under the training loop."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

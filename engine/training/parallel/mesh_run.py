@@ -1,4 +1,4 @@
-"""One rank's end of a training on a mesh: forward, backward, sums, clipping, update.
+"""Training step of one mesh rank: forward, backward, gradient sums, clipping, update.
 
 In come a model with its weights and how it is dealt; token ids of each step; out come losses, and
 at the end the whole weights on the first rank.

@@ -1,4 +1,4 @@
-"""How a model is split over the ranks around this one, as its layers see it."""
+"""Parallelism context of a layer: its tensor and context groups, and the sums it owes them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

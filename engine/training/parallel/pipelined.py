@@ -1,4 +1,4 @@
-"""A step whose layers are dealt to pipeline ranks, by any checked plan.
+"""Pipeline-parallel step on the mesh: stages of layers, driven by any checked plan.
 
 Each place of the plan is a set of tensor, context and data ranks that all follow the same line.
 """

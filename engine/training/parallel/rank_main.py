@@ -1,4 +1,4 @@
-"""One rank's training steps on a mesh, told as spans of its lane and bytes held."""
+"""Main function of each mesh rank: its training steps, as spans of its lane and bytes held."""
 
 import torch
 from torch import Tensor

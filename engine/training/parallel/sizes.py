@@ -1,4 +1,4 @@
-"""The sizes of a tiny transformer of any family the engine loads, for training on a mesh."""
+"""Sizes of a tiny transformer of any family the engine loads, for training on a mesh."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The same steps in one process, in float64: losses, gradients, weights; and ranks held to it."""
+"""Reference training in one process, in float64, that losses, gradients and weights are held to."""
 
 from collections.abc import Mapping, Sequence
 

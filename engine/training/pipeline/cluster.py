@@ -1,4 +1,4 @@
-"""Which described cluster a plan is played on, how many replicas of it, and who is whose neighbour.
+"""Cluster placement: the described cluster a plan runs on, how many replicas, who neighbours whom.
 
 With a cluster named, transfers between ranks and the gradients' all-reduce hold its ports, adapters
 and switches, and share them with all that is in flight.

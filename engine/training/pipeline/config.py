@@ -1,4 +1,4 @@
-"""The knobs of a pipeline: its schedule, its size, what passes and transfers cost.
+"""Config of a pipeline: its schedule, its size, what passes and transfers cost.
 
 `PipelineConfig.job` is the plan and the costs that a clock, virtual or real, works from.
 """

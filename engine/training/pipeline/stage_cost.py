@@ -1,4 +1,4 @@
-"""What one pipeline rank's share of a model costs: seconds of its passes, bytes that it holds."""
+"""Stage cost: seconds of a pipeline rank's passes and bytes that its share of the model takes."""
 
 from abc import abstractmethod
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The bubble of a pipeline in figures, every denominator named.
+"""Pipeline bubble in figures, every denominator named.
 
 Idle time is what ranks spend on no pass, from the first pass of any rank to the last of any. Taken
 as a share of the total time it is (p - 1) / (m + p - 1) for 1F1B with free transfers; of the ideal

@@ -1,4 +1,4 @@
-"""Whether a plan can be run, in words: a list of what is wrong with it, empty where nothing is.
+"""Plan checker: what is wrong with a pipeline plan, in words; nothing where it can be run.
 
 Every pass once, on one rank, forward before backward and weights after input; every transfer with
 both its ends in their places; nobody stuck, sends blocking until received; the memory limit kept.

@@ -1,4 +1,4 @@
-"""Why a plan cannot go on, in words: who waits where for whom, round the circle."""
+"""Deadlock report: who waits where for whom, round the circle, where a plan cannot go on."""
 
 import numpy as np
 

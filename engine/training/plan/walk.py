@@ -1,4 +1,4 @@
-"""The walk through a plan: every rank does its actions in order, each as soon as it may.
+"""Walk through a plan: every rank does its actions in order, each as soon as it may.
 
 Transfers ride beside the passes as delays, or, where the plan writes them out, hold both ranks
 until they are over (a send blocks until its receive is reached).

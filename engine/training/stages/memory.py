@@ -1,4 +1,4 @@
-"""Bytes that a rank's tensors take, by what they are for, each storage counted once until it goes.
+"""Memory ledger of a rank: bytes of tensors by purpose, each storage counted once until it goes.
 
 Weights, gradients, optimiser, activations (what a forward leaves for its backward) and buffers
 (messages on their way) are told as tensors change hands. Scratch inside an operation is not seen.

@@ -1,4 +1,4 @@
-"""Runs a rank's part of a pipeline plan for real, its messages by the transport.
+"""Pipeline runtime of one rank: runs its part of a plan for real, messages by the transport.
 
 Emits a span for every action, one for each wait on a message that was not there yet, and what is
 held of each kind of memory wherever that changes.

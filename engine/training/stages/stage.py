@@ -1,4 +1,4 @@
-"""A stage of a pipeline: a run of consecutive layers with its weights, as a function of a tensor.
+"""Pipeline stage: a run of consecutive layers with its weights, as a function of a tensor.
 
 `language_stages` cuts the engine's dense forward into them; any chain of torch modules will do as
 well (`module_stage`). Shape letters: B sequences, T tokens, C hidden.

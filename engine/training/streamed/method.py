@@ -1,4 +1,4 @@
-"""A way to get gradients: what it keeps from the forward, what it computes again."""
+"""Backward method: what it keeps from the forward, what it recomputes."""
 
 from abc import abstractmethod
 from collections.abc import Callable

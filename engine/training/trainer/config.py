@@ -1,4 +1,4 @@
-"""What a person says of a training: which model, on which tokens, where to, how long, on what."""
+"""Trainer config: which model, on which tokens, written where, for how long, on what devices."""
 
 from typing import Any
 

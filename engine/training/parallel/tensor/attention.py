@@ -1,4 +1,4 @@
-"""Causal attention of a tensor rank's heads, over a sequence that context ranks may share.
+"""Attention of a tensor rank's heads, causal, over a sequence that context ranks may share.
 
 Shape letters: B sequences, T tokens here, H query heads here, G key/value heads here, S = H / G,
 D head size, E value size.

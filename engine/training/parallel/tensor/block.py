@@ -1,4 +1,4 @@
-"""One layer on one rank: attention of the tensor rank's heads, its part of the feed-forward.
+"""Transformer block under tensor parallelism: the rank's heads, its part of the feed-forward.
 
 Shape letters: B sequences, T tokens of the context rank, C hidden.
 """

@@ -1,4 +1,4 @@
-"""The loss over a vocabulary that tensor ranks share, without its logits ever being whole.
+"""Vocabulary-parallel cross-entropy: the loss without its logits ever being whole.
 
 Megatron-LM (arXiv 1909.08053, section 3): only a maximum, a sum and a target a token travel.
 Shape letters: N tokens, V the rank's part of the vocabulary.

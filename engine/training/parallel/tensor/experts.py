@@ -1,4 +1,4 @@
-"""A mixture of experts among tensor ranks: each has a part of every expert's inner width.
+"""Mixture of experts under tensor parallelism: a part of every expert's inner width a rank.
 
 Every rank routes all tokens alike by the same router; one sum over ranks ends the layer.
 Shape letters: B sequences, T tokens, C hidden, K experts of a token.

@@ -1,4 +1,4 @@
-"""A stage of a transformer on one rank, each weight cut to the tensor rank's part.
+"""Model stage on one rank: consecutive layers, each weight cut to the tensor rank's shard.
 
 Any family the engine loads; weights come whole, under their Hugging Face names. The truth is
 `engine.models.reference.dense`.

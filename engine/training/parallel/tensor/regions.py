@@ -1,4 +1,4 @@
-"""Where a tensor crosses into a part of the model that tensor ranks share, and out of it again.
+"""Region boundaries of tensor parallelism: all-reduce, all-gather and reduce-scatter in autograd.
 
 The conjugate pairs of Megatron-LM (arXiv 1909.08053, section 3, f and g) and of its sequence
 parallelism (arXiv 2205.05198, section 4.2.2, g and g-bar).

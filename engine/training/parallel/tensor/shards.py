@@ -1,4 +1,4 @@
-"""Which part of each weight a tensor rank holds, by Hugging Face name; cut and joined again.
+"""Weight shards of tensor ranks, by Hugging Face name: which part each holds; cut and joined.
 
 The two rules of `engine.training.shard_rules` say how each weight is split: what makes queries,
 keys, values and inner widths by output rows, what writes back by input columns, embedding and head

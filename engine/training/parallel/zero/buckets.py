@@ -1,4 +1,4 @@
-"""Gradients in buckets, each summed over replicas while backward still makes the next.
+"""Gradient buckets: each summed over replicas while backward still makes the next.
 
 As PyTorch DDP does (arXiv 2006.15704, section 3.2): buckets of the parameters in reverse order, for
 backward makes the last ones first; all ranks begin them in the same order.

@@ -1,4 +1,4 @@
-"""Gradients and weights dealt to replicas by torch's FSDP2, its collectives by our own axis.
+"""Fully sharded data parallelism by torch's FSDP2, its collectives by our own axis.
 
 Weights lie in shares between steps; each layer gathers its own before it runs.
 """

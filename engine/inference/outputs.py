@@ -1,6 +1,7 @@
 """Output processing: appends sampled tokens to their requests, decodes text, emits Token events,
 detects stop conditions."""
 
+from collections import deque
 from itertools import repeat
 
 import numpy as np
@@ -83,11 +84,12 @@ class OutputProcessor:
     ) -> list[tuple[Request, str]]:
         """Token events in the order of rows; returns who has ended and why."""
         rows_S, tokens_S = step.sample_rows_S.tolist(), result.tokens_S.tolist()
-        names = [self.running.names[row] for row in rows_S]
+        names = self.running.names
+        if not step.whole:
+            names = [names[row] for row in rows_S]
         texts = self.pieces.many(names, tokens_S)
-        emit = self.emit
-        for event in map(Token, repeat(now), names, texts, result.logprobs_S.tolist()):
-            emit(event)
+        events = map(Token, repeat(now), names, texts, result.logprobs_S.tolist())
+        deque(map(self.emit, events), 0)  # all of them, without a loop of our own
         ended = []
         for s in special.tolist():
             request = self.running.requests[rows_S[s]]

@@ -28,7 +28,7 @@ FRAMES = ("iframe", "frame", "embed", "object")
 ASKED = ("Accept", "Accept-Encoding", "Accept-Language", "If-None-Match", "If-Modified-Since")
 ANSWERED = (
     "Content-Type", "Content-Encoding", "Cache-Control", "ETag", "Last-Modified", "Expires",
-    "Vary", "Location",
+    "Vary", "Location", "Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy",
 )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from panel.models import AnyWidgetComponent, ReactiveESM
 from tornado.web import Application, RequestHandler
 
 from widgets.page.component import Component
+from workbench.pages.security import NONCE, number, secure
 
 PLACE = "modules"  # below the app's prefix
 KEPT = "private, max-age=31536000, immutable"
@@ -52,11 +53,13 @@ class Page(DocHandler):
             return self.redirect(f"{prefix}/?{self.request.query}".rstrip("?"))
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Cache-Control", "no-store")  # it bears a token of its own
-        self.write(head(self.application))
+        nonce = number()
+        secure(self._headers, nonce)
+        self.write(head(self.application).replace(NONCE, nonce))
         await self.flush()
         session = await self.get_session()
         with set_curdoc(session.document):
-            self.finish(rest(session))
+            self.finish(rest(session, nonce))
         return None
 
     def send_error(self, status_code: int = 500, **facts: Any) -> None:
@@ -102,6 +105,7 @@ def head(application: Any) -> str:
             faces=faces(style),
             scripts=[url for url in scripts if not any(name in url for name in LEFT_OUT)],
             material=versioned(pmui.Page._render_esm(server=True)),
+            nonce=NONCE,
         )
     return str(application.settings[HEAD])
 
@@ -117,8 +121,8 @@ def faces(style: str) -> list[tuple[str, str]]:
     return [(weight, f"{folder}/{name}") for name, weight in found]
 
 
-def rest(session: Any) -> str:
-    """The second part of a page: what is its own."""
+def rest(session: Any, nonce: str) -> str:
+    """The second part of a page: what is its own, its scripts with the answer's number."""
     document = session.document
     document.template_variables["dist_url"] = LOCAL_DIST  # for what is added later, too
     for root in document.roots:
@@ -126,6 +130,7 @@ def rest(session: Any) -> str:
     item = RenderItem(token=session.token, roots=document.roots, use_for_title=False)
     return template("rest").render(
         document.template_variables,
+        nonce=nonce,
         roots=list(item.roots),
         modules=modules(document.roots),
         files=LOCAL_DIST,

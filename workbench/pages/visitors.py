@@ -12,6 +12,8 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, parse_cookie
 from tornado.routing import Matcher, Rule
 from tornado.web import Application, OutputTransform, RequestHandler
 
+from workbench.pages.security import secure
+
 COOKIE = "workbench-person"
 HINT = "Sec-Ch-Prefers-Color-Scheme"  # what a browser may say of its system, once asked to
 LONGEST = 64  # characters of a name that are looked at
@@ -53,6 +55,7 @@ class Greeting(OutputTransform):
         self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool
     ) -> tuple[int, HTTPHeaders, bytes]:
         if headers.get("Content-Type", "").startswith("text/html"):
+            secure(headers)
             headers["Accept-CH"] = HINT
             if self.name:
                 headers.add("Set-Cookie", f"{COOKIE}={self.name}; HttpOnly; Path=/; SameSite=Lax")

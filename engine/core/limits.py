@@ -33,7 +33,7 @@ class Limits:
     tensors: int = 1_000_000  # of a checkpoint or of a model's description
     notebook_bytes: int = 256 << 20
     unpacked_free: int = 64 << 20  # bytes that unpack from a file however small it is
-    unpacked_ratio: int = 200  # beyond them: bytes unpacked for a byte of the file
+    unpacked_ratio: int = 100  # beyond them: bytes unpacked for a byte of the file
     unpacked_bytes: int = 8 << 30  # bytes unpacked of one file
     entries: int = 20_000_000  # rows of a run file, spans of a trace
     lanes: int = 10_000  # of a trace, told apart

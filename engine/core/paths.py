@@ -27,7 +27,10 @@ def confined(root: Path, name: str) -> Path:
     root = root.resolve()
     if "\0" in name:
         raise BadInput(f"path {name!r}: holds a NUL character; give a plain name")
-    path = (root / name).resolve()
+    try:
+        path = (root / name).resolve()
+    except (OSError, RuntimeError):  # a name too long; links in a circle
+        raise BadInput(f"path {name[:80]!r}: leads nowhere in {root.name}/") from None
     if not path.is_relative_to(root):
         raise BadInput(f"path {name!r}: leads outside {root.name}/; give a name inside it")
     if not path.exists():

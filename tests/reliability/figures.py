@@ -1,0 +1,95 @@
+"""The 25 figures: what is asked, which tests try it, how far they go short and full.
+
+`missing` is what of the asked size no test here tries, or ""; only a figure without it can be met.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`tests`: of pytest; `short` and `full`: what they try without and with --full."""
+
+    number: int
+    asked: str
+    tests: tuple[str, ...] = ()
+    short: str = ""
+    full: str = ""
+    missing: str = ""
+
+
+E, W = "tests/engine", "tests/workbench"
+LAUNCH = f"{E}/distributed/test_launch.py"
+FAULTS = f"{E}/training/trainer/test_faults.py"
+FUZZED = "tests/reliability/test_fuzzed.py"
+
+FIGURES = (
+    Figure(1, "2,000 seeds x 500 operations, every page with its holders after every one",
+           (f"{E}/inference/test_invariants.py",),
+           "64 seeds x 60", "2,000 seeds x 500"),
+    Figure(2, "free + cached + held = total after every test and on a live engine",
+           (f"{E}/inference/test_invariants.py",),
+           "at the end of 64 lives", "at the end of 2,000 lives", "a live engine under clients"),
+    Figure(3, "a quarter of the pages: 1,000 requests answer token for token the same",
+           (f"{E}/inference/test_exactness.py::"
+            "test_answers_are_the_same_with_a_quarter_of_the_pages",),
+           "12 requests, two ways to preempt", "the same", "988 requests"),
+    Figure(4, "nobody waits beyond a bound in 500 adversarial patterns",
+           (f"{E}/inference/test_liveness.py",), "60 patterns", "500 patterns"),
+    Figure(5, "abort in every state x every pending operation, enumerated",
+           (f"{E}/inference/test_abort.py",), "all pairs", "all pairs"),
+    Figure(6, "1,000 streaming clients, none loses, doubles or disorders a token",
+           missing="1,000 clients at once"),
+    Figure(7, "24 hours of load: memory, descriptors and threads constant", missing="a soak"),
+    Figure(8, "the engine ends under load: each client hears it, a restart serves",
+           (f"{W}/api/test_drain.py",), "drained, and cut off, under streams", "the same",
+           "an engine killed by the system"),
+    Figure(9, "200 interrupts: back within 1 s, no orphan", (f"{W}/test_stop.py",),
+           "4 servers stopped at their start", "the same", "196 points; other commands"),
+    Figure(10, "the k-th allocation fails, k to 300: one typed error, the pool whole",
+           missing="a hook on allocation"),
+    Figure(11, "64 prompts, any batch, order, chunk, prefix, preemption: logits bit for bit",
+           (f"{E}/inference/test_exactness.py",), "12 prompts, tokens", "the same",
+           "logits, and 52 prompts"),
+    Figure(12, "20 runs of a seed: the same tokens; draws follow seed and position alone",
+           (f"{E}/inference/test_exactness.py::"
+            "test_sampled_answers_depend_on_the_seed_and_not_on_the_batch",),
+           "alone and together", "the same", "18 runs, traces"),
+    Figure(13, "speculative = greedy on 1,000 prompts", missing="no speculative decoding here"),
+    Figure(14, "torch, numba and Triton agree on 500 random shapes",
+           (f"{E}/kernels/test_paged_attention.py", f"{E}/kernels/test_rows.py",
+            f"{E}/kernels/test_matmul.py"), "named shapes, torch and numba", "the same",
+           "500 random shapes; Triton needs a GPU"),
+    Figure(15, "kill -9 at every phase x rank of 2 to 4: the same losses after",
+           (FAULTS,), "those pairs that are quick", "every phase x rank of 2 and 4"),
+    Figure(16, "hang, slowness, garbage: found in time and named, 1,000 seeded runs",
+           (f"{LAUNCH}::test_a_hanging_rank_ends_the_run_within_its_limit_and_is_named",
+            f"{LAUNCH}::test_a_killed_rank_ends_the_run_and_is_named"),
+           "a rank that hangs or is killed, in each place", "the same",
+           "slow, half open, garbage, doubled, reordered; 1,000 runs"),
+    Figure(17, "an hour of peers that come and go", missing="churn"),
+    Figure(18, "parallel = one process, 20 steps in float64 to 1e-10, all ways and pairs",
+           (f"{E}/training/parallel/test_two_ranks.py",
+            f"{E}/training/parallel/test_four_ranks.py"),
+           "each way on two ranks, pairs on four", "the same", "20 steps; every pair"),
+    Figure(19, "5,000 random schedules: whole, in order, no deadlock, memory as published",
+           (f"{E}/training/plan",), "drawn examples", "drawn anew", "5,000 of them"),
+    Figure(20, "byzantine aggregation, error feedback to 1 ulp",
+           missing="no byzantine aggregation here"),
+    Figure(21, "2,000 malformed files: no crash, no hang, one line each",
+           ("tests/malformed", f"{FUZZED}::test_no_file_costs_more_than_its_price"),
+           "over 2,000 files, 15 bombs", "over 20,000 files, 500 bombs"),
+    Figure(22, "50 escapes and 10 bombs of templates: none runs, each stopped",
+           (f"{E}/models/text/test_chat.py", f"{E}/models/text/test_renderer.py",
+            f"{FUZZED}::test_no_template_escapes_or_stays"),
+           "named ones and 45 drawn", "named ones and 300 drawn"),
+    Figure(23, "every route x wrong token, Host, Origin refused; nothing runs data",
+           (f"{W}/api/test_gate.py", "tests/architecture/test_nothing_runs_data.py"),
+           "every route", "every route"),
+    Figure(24, "100 ways out of a folder refused",
+           (f"{FUZZED}::test_a_hundred_ways_out_of_a_folder_are_refused",),
+           "106 names, three ways to ask", "the same"),
+    Figure(25, "the simulator: conservation, causality, M/M/1 and M/D/1 within 2%",
+           (f"{E}/inference/test_run.py",), "conservation in runs", "the same",
+           "M/M/1 and M/D/1 over 10^6 arrivals"),
+)  # fmt: skip

@@ -1,0 +1,42 @@
+"""The command of the figures: every one is there, its tests exist, and no verdict is given away."""
+
+import json
+import subprocess
+import sys
+
+from tests.reliability.__main__ import ROOT, markdown, verdict
+from tests.reliability.figures import FIGURES
+
+
+def test_there_are_25_figures_and_their_tests_exist():
+    assert [figure.number for figure in FIGURES] == list(range(1, 26))
+    for figure in FIGURES:
+        assert figure.tests or figure.missing
+        for place in figure.tests:
+            path, _, name = place.partition("::")
+            assert (ROOT / path).exists(), place
+            assert not name or f"def {name}(" in (ROOT / path).read_text(), place
+
+
+def row(**more):
+    return {"figure": 1, "tests": 3, "failures": 0, "errors": 0, "form": "full", "missing": "",
+            "tried": "2,000 seeds x 500", **more}  # fmt: skip
+
+
+def test_only_what_was_wholly_tried_is_met():
+    assert verdict(row()) == "met"
+    assert verdict(row(missing="something")) == "holds so far"
+    assert verdict(row(form="short", tried="64 seeds x 60")) == "holds so far"
+    assert verdict(row(failures=1)) == "not met" and verdict(row(tests=0)) == "not met"
+
+
+def test_it_runs_one_figure_and_goes_on_from_what_was_kept(tmp_path):
+    kept = tmp_path / "kept.json"
+    words = [sys.executable, "-m", "tests.reliability", "6", "24", "--json", "--out", str(kept)]
+    for _ in range(2):
+        ran = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+        rows = json.loads(ran.stdout[ran.stdout.index("[") :])
+        assert [r["figure"] for r in rows] == [6, 24]
+        assert rows[0]["verdict"] == "not tried" and rows[1]["verdict"] == "met"
+    assert "24  met" not in ran.stdout, "the second time it was kept"
+    assert "| 24 |" in markdown(rows, "abc")

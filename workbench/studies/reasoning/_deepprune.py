@@ -1,0 +1,213 @@
+"""Checks of DeepPrune: what its judge foresees, and what pruning saves of which accuracy."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.core.config import from_dict, update
+from engine.core.events import Span
+from engine.core.intervals import of_mean, wilson
+from engine.core.log import Log
+from engine.reasoning.pruning.agreement import (
+    Area,
+    Pairs,
+    area,
+    gain,
+    pairs_of,
+    roc,
+    scored,
+    within,
+)
+from engine.reasoning.pruning.judges import Judge, Oracle, SharedPrefix, Trace
+from engine.reasoning.pruning.pruning import LANE, PruningConfig
+from engine.reasoning.solving.scores import scores_of
+from engine.tasks.task import Problem
+from workbench.studies._read import Written, votes, written
+from workbench.study import (
+    Changes,
+    Figure,
+    Outcome,
+    RunConfig,
+)
+
+FIRST = 1 << 21  # seed of the first problem that claims are judged on
+CLOSE = 0.03  # of accuracy, which the paper gives up at most
+LEAST = 0.35  # of all tokens, to be saved
+AFTER = PruningConfig().after
+TOGETHER: Changes = {"first": FIRST, "threads": 256, "pages": 8192}
+ALL: Changes = {"after": 0}  # every trace is let finish
+# A size of question that the judge was not taught: more sums, none of them too long.
+ELSEWHERE: Changes = {"task.parts": 4, "task.entries": 4, "sampling.temperature": 1.6}
+FEW: Changes = {"traces": 8}  # of each question, where all pairs are looked at
+
+
+def sized(
+    config: PruningConfig, fast: bool, changes: Changes, few: int, many: int
+) -> PruningConfig:
+    """The config with as many questions as a claim is judged on."""
+    return update(config, {**TOGETHER, "problems": few if fast else many, **changes})
+
+
+def asked(config: PruningConfig) -> list[Problem]:
+    """The config's questions, by their numbers."""
+    return list(config.task.problems("test", config.problems, config.first))
+
+
+def knows(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """A run judged by an oracle beside one in which all traces finish, counted plainly."""
+    judge: Changes = {} if isinstance(config.judge, Oracle) else {"judge": "oracle"}
+    config = sized(config, fast, {**judge, "clustering.clusters": 0, "keep": 1}, 12, 200)
+    everyone = written(run_config(update(config, ALL)), asked(config))
+    log = run_config(config)
+    said, cluster_PN = votes(log), scores_of(log)["cluster by thread"]
+    groups = counts = 0
+    for number, threads in enumerate(everyone):
+        answers = [thread.answer for thread in threads]
+        distinct = list(dict.fromkeys(answers))
+        groups += cluster_PN[number].tolist() == [distinct.index(a) for a in answers]
+        tally = Counter(answer for answer in answers if answer)
+        counts += said[f"p{number}"][0] == (tally.most_common(1)[0][0] if tally else "none")
+    n = len(everyone)
+    return Outcome(
+        f"of {n} questions, {n} whose clusters are the distinct answers and whose vote is that of "
+        "all traces",
+        f"{groups} and {counts}; {np.mean(cluster_PN.max(1) + 1):.1f} clusters of "
+        f"{config.traces} traces a question",
+        groups == counts == n,
+        figure=Figure.exact(2 * n - groups - counts, "questions"),
+        needed=0.0,
+    )
+
+
+def compared(
+    config: PruningConfig, threads: Sequence[Sequence[Written]], judge: Judge | None = None
+) -> list[Pairs]:
+    """Each question's pairs, as the judge (the config's, if none is named) sees them."""
+    judging = (judge or config.judge).open(dict)
+    found = []
+    for problem, some in zip(asked(config), threads, strict=True):
+        begun = [Trace(one.name, "".join(one.pieces[: config.after])) for one in some]
+        found.append(pairs_of(some, scored(judging, problem.prompt, begun)))
+    return found
+
+
+def foresees(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """All pairs of held-out questions: the judge's area beside that of looking alike."""
+    ours, theirs, low, high, inside = _areas(sized(config, fast, FEW, 40, 200), run_config)
+    told = ""
+    if not fast:
+        away = _areas(sized(config, fast, {**FEW, **ELSEWHERE}, 40, 200), run_config)
+        told = f"; four sums of up to four, never shown: {_said(away[0])}"
+    return Outcome(
+        "area under the ROC above that of the shared prefix (95% interval of the difference above "
+        "0), and above one half within single questions",
+        f"{_said(ours)}, {inside:.2f} within a question; shared prefix {theirs.value:.2f}, "
+        f"difference [{low:+.2f}, {high:+.2f}]{told}",
+        low > 0 and inside > 0.5,
+        figure=Figure(ours.value, ours.low, ours.high, "", ours.questions),
+    )
+
+
+def _areas(config: PruningConfig, run_config: RunConfig) -> tuple[Area, Area, float, float, float]:
+    threads = written(run_config(update(config, ALL)), asked(config))
+    ours, theirs = (compared(config, threads, judge) for judge in (None, SharedPrefix()))
+    return area(ours), area(theirs), *gain(ours, theirs), within(ours)[0]
+
+
+def _said(found: Area) -> str:
+    return (
+        f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}] over {found.pairs:,} pairs of "
+        f"{found.questions} questions"
+    )
+
+
+def of_few(log: Log, traces: int) -> tuple[np.ndarray, np.ndarray]:
+    """The vote of each question's first traces, let finish: whether right, and tokens [P] each."""
+    config = from_dict(PruningConfig, log.opened.config) if log.opened else PruningConfig()
+    right, tokens = [], []
+    for threads in written(log, asked(config)):
+        some = threads[:traces]
+        tally = Counter(one.answer for one in some if one.answer)
+        chosen = tally.most_common(1)[0][0] if tally else ""
+        right.append(any(one.right and one.answer == chosen for one in some))
+        tokens.append(sum(len(one.pieces) for one in some))
+    return np.array(right, float), np.array(tokens, float)
+
+
+def both(config: PruningConfig, run_config: RunConfig, fast: bool) -> tuple[Log, Log]:
+    """The same questions and draws: pruned, and with every trace let finish."""
+    config = sized(config, fast, {}, 30, 300)
+    log = run_config(config)
+    return log, log if config.after == 0 else run_config(update(config, ALL))
+
+
+def saves(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Accuracy and tokens beside the vote of all traces, question by question."""
+    logs = both(config, run_config, fast)
+    ours, all_ = (scores_of(log) for log in logs)
+    right_P, spent_P = ours["right"], ours["tokens"]
+    pairs_P2 = np.stack([right_P - all_["right"], 1 - spent_P / all_["tokens"]], 1)
+    (low, less), (high, more) = of_mean(pairs_P2)
+    n = len(right_P)
+    saved = 1 - spent_P.sum() / all_["tokens"].sum()
+    shares = [f"{one['right'].mean():.1%}" for one in (ours, all_)]
+    reach = wilson(float(right_P.sum()), n)
+    count = int(config.traces * spent_P.sum() / all_["tokens"].sum())
+    few = Figure.mean(right_P - of_few(logs[1], count)[0])
+    return Outcome(
+        f"{LEAST:.0%} of all tokens saved or more, accuracy at most {CLOSE:.0%} lower on average",
+        f"{saved:.1%} saved [{less:.1%}, {more:.1%}]; {shares[0]} [{reach[0]:.1%}, {reach[1]:.1%}] "
+        f"right against {shares[1]}, difference {pairs_P2[:, 0].mean():+.1%} [{low:+.1%}, "
+        f"{high:+.1%}]; to a vote of the first {count} traces, which take no more tokens, "
+        f"{few.value:+.1%} [{few.low:+.1%}, {few.high:+.1%}]; n = {n} questions",
+        bool(saved >= LEAST and pairs_P2[:, 0].mean() >= -CLOSE),
+        figure=Figure.mean(pairs_P2[:, 1], "%"),
+        needed=LEAST,
+    )
+
+
+def flops(log: Log) -> tuple[float, float]:
+    """Counted flops of the threads and of the judge."""
+    spans = list(log.of(Span))
+    judge = sum(span.flops for span in spans if span.lane == LANE)
+    return sum(span.flops for span in spans) - judge, judge
+
+
+def pays(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Flops of threads and judge together beside those of letting all traces finish."""
+    config = sized(config, fast, {}, 10, 100)
+    ours, all_ = run_config(config), run_config(update(config, ALL))
+    thought, judged = flops(ours)
+    everything = flops(all_)[0]
+    scores = scores_of(ours)
+    tokens = scores["judge tokens"].sum()
+    saved = scores_of(all_)["tokens"].sum() - scores["tokens"].sum()
+    net = 1 - (thought + judged) / everything
+    return Outcome(
+        "threads and judge together take fewer flops than all traces would",
+        f"{1 - thought / everything:.1%} of flops saved, {judged / everything:.1%} taken by the "
+        f"judge: {net:+.1%} in all; it reads {tokens / saved:.1f} tokens for each one saved, "
+        f"in {scores['comparisons'].mean():.0f} comparisons a question; n = {len(scores['right'])}",
+        net > 0,
+        figure=Figure.exact(net, "%"),
+        needed=0.0,
+    )
+
+
+def told(log: Log) -> np.ndarray:
+    """[2, points] of the ROC of a run's judge over all pairs of its traces, let finish."""
+    config = from_dict(PruningConfig, log.opened.config) if log.opened else PruningConfig()
+    pairs = compared(update(config, {"after": AFTER}), written(log, asked(config)))
+    return roc(*(np.concatenate(arrays) for arrays in zip(*pairs, strict=True)))
+
+
+def fewer(log: Log) -> np.ndarray:
+    """[4, traces] tokens and share right, with its interval, of a vote of so many first traces."""
+    assert log.opened is not None
+    points = []
+    for traces in range(1, int(log.opened.config["traces"]) + 1):
+        right_P, tokens_P = of_few(log, traces)
+        found = Figure.share(right_P.sum(), len(right_P))
+        points.append((tokens_P.mean(), found.value, found.low, found.high))
+    return np.array(points).T

@@ -1,4 +1,4 @@
-"""How busy other programs keep this machine, as far as the system tells.
+"""`MachineLoad`: how busy other programs keep this machine, as far as the system tells.
 
 Around a piece of work stands `MachineLoad`; afterwards it says the share of all processors that
 others had meanwhile.

@@ -1,5 +1,5 @@
-"""What a training asks for, looked at before anything heavy is imported: is there a tokenizer for a
-text, and was the very same training finished already."""
+"""Preflight of a training: what it asks for, looked at before anything heavy is imported: is there
+a tokenizer for a text, and was the very same training finished already."""
 
 import json
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""What the folds of canvas views share: the run's header, a frame kept until something happens, and
-copies that cost little."""
+"""`CanvasFold`: what folds of canvas views share: the run's header, a frame kept until something
+happens, and copies that cost little."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, Self

@@ -1,4 +1,5 @@
-"""How a canvas marks an owner: numbers into the theme's hues and into three textures."""
+"""Owner marks: how a canvas marks an owner, as numbers into the theme's hues and into three
+textures."""
 
 from functools import lru_cache
 

@@ -1,4 +1,5 @@
-"""Changes to a page sent as one message: each costs the server a walk over all its models."""
+"""Batched updates: changes to a page sent as one message. Each costs the server a walk over all its
+models."""
 
 from contextlib import AbstractContextManager, nullcontext
 

@@ -1,4 +1,4 @@
-"""What the progress bar says: a run's own report, or how far reading a long log is."""
+"""The progress bar's words: a run's own report, or how far reading a long log is."""
 
 from collections.abc import Sequence
 from time import monotonic, perf_counter

@@ -83,9 +83,7 @@ class Stage(param.Parameterized):
             scales.forget()
         if track == 0:
             self.transport.attach(run)
-        duration = self._duration()
-        at = min(self.cursor.time, duration)
-        self.cursor.param.update(duration=duration, time=at, playing=False)
+        self.cursor.open(self._duration())
         if run is not None and run.state == "closed":
             self.cursor.fit()
         self._is_new = True
@@ -163,7 +161,7 @@ class Stage(param.Parameterized):
         with batched_updates():
             duration = self._duration()
             if duration != self.cursor.duration:
-                self.cursor.duration = duration
+                self.cursor.grow(duration)
             self._align(duration)
             self.cursor.tick(wall)
             due = self._due()

@@ -1,5 +1,5 @@
-"""When each scheduler step of a run ended: folded like a view, seen by nobody, and read by the
-transport to step on and back."""
+"""Step times: when each scheduler step of a run ended, folded like a view, seen by nobody, and read
+by the transport to step on and back."""
 
 from array import array
 from typing import Any

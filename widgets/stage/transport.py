@@ -30,6 +30,7 @@ class Cursor(param.Parameterized):
     """A moment of a run, shared by all views of a page. Seconds since the run opened.
 
     `speed` is run seconds for each second of the wall. `follow`: the newest moment, whatever it is.
+    Only a cursor that a person has put somewhere stays there in the next run, at that share of it.
     """
 
     time = param.Number(default=0.0, bounds=(0, None))
@@ -37,6 +38,8 @@ class Cursor(param.Parameterized):
     playing = param.Boolean(default=False)
     speed = param.Number(default=1.0, bounds=(1e-6, 1e6))
     follow = param.Boolean(default=True)
+    share = param.Number(default=None, allow_None=True, doc="of the run, where a person put it")
+    carried = param.Boolean(default=False, doc="whether that was in an earlier run")
 
     @property
     def now(self) -> float:
@@ -44,14 +47,28 @@ class Cursor(param.Parameterized):
         return self.duration if self.follow else min(self.time, self.duration)
 
     def seek(self, time: float) -> None:
-        """Stand still at `time`."""
+        """Stand still at `time`, where a person put it."""
         place = min(max(0.0, time), self.duration)
-        self.param.update(time=place, playing=False, follow=False)
+        share = place / self.duration if self.duration else 1.0
+        self.param.update(time=place, playing=False, follow=False, share=share, carried=False)
+
+    def open(self, duration: float) -> None:
+        """Another run, so long by now: at its end from now on, or where a person would have it."""
+        follows = self.share is None
+        time = duration if follows else self.share * duration
+        self.param.update(
+            duration=duration, time=time, playing=False, follow=follows, carried=not follows
+        )
+
+    def grow(self, duration: float) -> None:
+        """The run is so long by now."""
+        kept = {"time": self.share * duration} if self.carried else {}
+        self.param.update(duration=duration, **kept)
 
     def play(self) -> None:
         """Move on from here, or from the start where the end is reached."""
         start = 0.0 if self.now >= self.duration else self.now
-        self.param.update(time=start, playing=True, follow=False)
+        self.param.update(time=start, playing=True, follow=False, share=None, carried=False)
 
     def tick(self, wall: float) -> None:
         """Let `wall` seconds pass."""
@@ -172,7 +189,8 @@ class Transport:
             case "speed" if number > 0:
                 self.cursor.speed = min(max(number, 1e-6), 1e6)
             case "follow":
-                self.cursor.param.update(follow=True, playing=False, time=self.cursor.duration)
+                self.cursor.share = None
+                self.cursor.open(self.cursor.duration)
             case "stop" if self.run is not None:
                 self.run.stop()
 
@@ -184,7 +202,7 @@ class Transport:
             else:
                 self.run.pause()
         elif self.cursor.playing:
-            self.cursor.playing = False
+            self.cursor.seek(self.cursor.time)
         else:
             self.cursor.play()
 

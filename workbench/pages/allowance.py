@@ -1,4 +1,5 @@
-"""What one person's study pages may take of a server together, so that it is there for others too.
+"""`Allowance`: what one person's study pages may take of a server together, so that it is there for
+others too.
 
 Runs beyond the allowance are ended, those first that nobody has touched for longest, and their
 pages say so; a page whose run had to go altogether starts it again when a knob is turned.

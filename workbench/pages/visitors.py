@@ -1,4 +1,4 @@
-"""Persons: a name for each browser that may enter, by which limits are counted.
+"""Visitors: a name for each browser that may enter, by which limits are counted.
 
 The name is a random cookie, or what the Jupyter server in front calls its user. It opens no door:
 who drops it is a newcomer, under the limits for everybody together.

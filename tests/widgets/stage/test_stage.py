@@ -150,6 +150,44 @@ def test_another_run_takes_the_place_of_the_first_in_the_same_drawing(run):
     assert made.cursor.duration == other.log.duration
 
 
+def growing(log, upto):
+    return Run(Log(log.events[:upto]))
+
+
+@pytest.mark.parametrize("replayed", [False, True])
+def test_the_next_run_is_seen_at_its_end_unless_a_person_put_the_cursor_elsewhere(run, replayed):
+    made, other = stage(run, STATE), Run(serving(seed=5, requests=4))
+    settle(made)
+    if replayed:  # by the page itself, from the start
+        made.cursor.play()
+        made.tick()
+        assert not made.cursor.follow
+    made.open(Run(Log([])))
+    made.tick()
+    made.open(other)
+    settle(made)
+    assert made.cursor.now == made.cursor.time == other.log.duration
+    assert made.feeds[0].drawing.shown[-1][0] == other.log.events
+
+
+def test_where_a_person_put_the_cursor_it_stays_in_the_next_run_as_a_share_of_it(run):
+    made, other = stage(run, STATE), serving(seed=5, requests=4)
+    settle(made)
+    made.cursor.seek(run.log.duration / 4)
+    half = growing(other, len(other) // 2)
+    made.open(half)
+    made.tick()
+    assert made.cursor.now == pytest.approx(half.log.duration / 4)
+    for event in other.events[len(other) // 2 :]:
+        half.log.emit(event)
+    settle(made)
+    assert made.cursor.now == pytest.approx(other.duration / 4)
+    made.transport.told({"do": "follow"})
+    made.open(Run(other))
+    settle(made)
+    assert made.cursor.now == other.duration, "a person has let it go"
+
+
 def test_a_live_run_is_followed_until_a_person_scrubs_and_again_when_told(run):
     log = Log(run.log.events[:200])
     made = stage(Run(log), STATE)

@@ -1,4 +1,4 @@
-"""What of a cache frame the browser gets: attention mass as one byte a page, of the chosen head."""
+"""Level of detail of the cache view: attention mass as one byte a page, of the chosen head."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who holds which page: the part of the cache view's state that `Page` events move.
+"""The page pool: who holds which page, the part of the cache view's state that `Page` events move.
 
 Pages and host pages are numbers; owners are numbered in order of appearance. What the browser gets
 of a page lies in plain arrays, fast to change one by one and, as numpy columns, to read at once.

@@ -1,4 +1,4 @@
-"""What of the lanes the browser gets: all of it where it fits, else what its window shows.
+"""Level of detail of the lanes: all of it where it fits, else what its window shows.
 
 Ticks and steps too many for the pixels are thinned evenly; the frame says of how many.
 """

@@ -1,4 +1,5 @@
-"""Each request's life: when it waited, prefilled, decoded, lost its pages, and how it ended.
+"""Fold of each request's life: when it waited, prefilled, decoded, lost its pages, and how it
+ended.
 
 In come a run's events; out goes one frame of columns with the whole history so far, with the
 scheduler's steps above them.

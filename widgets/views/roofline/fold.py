@@ -1,4 +1,5 @@
-"""What bounds each kind of work, and how close it comes: spans under the roofs of the header.
+"""Fold of work under roofs, what bounds it and how close it comes: spans under the roofs of the
+header.
 
 In come a run's spans with flops; out goes one frame of judged marks and roofs. Spans whose tag says
 `of=` are parts of others: time is never counted twice, parts are shown where there are any.

@@ -1,4 +1,5 @@
-"""How long a lane was busy: the length of the union of its spans, kept while they arrive."""
+"""`Busy`: how long a lane was busy, the length of the union of its spans, kept while they
+arrive."""
 
 from array import array
 from typing import Self

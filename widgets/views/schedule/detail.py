@@ -1,4 +1,4 @@
-"""What of a schedule the browser gets: all of it where it fits, else what its window shows.
+"""Level of detail of a schedule: all of it where it fits, else what its window shows.
 
 Of spans too short for a pixel each lane gets one a column, as long as the column was busy and named
 after the longest; the frame says how many it stands for.

@@ -1,4 +1,4 @@
-"""What of the threads the browser gets: all of it where it fits, else what its window shows.
+"""Level of detail of the threads: all of it where it fits, else what its window shows.
 
 Of tokens too many for the pixels each lane gets one mark a column, with their number and their mean
 log-probability; the thread that is read comes whole beside them.

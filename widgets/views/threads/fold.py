@@ -1,4 +1,5 @@
-"""Who thinks what and when: threads, their tokens, what each forked from, read, and sees.
+"""Fold of threads, who thinks what and when: lanes, their tokens, what each forked from, read, and
+sees.
 
 In come a run's events; out goes one frame of columns with the whole history so far. A thread's
 place counts tokens along the chain it had to wait for: a fork starts at its parent's place, and who

@@ -1,4 +1,4 @@
-"""Who sees which block of the cache, and at which positions, over a whole run.
+"""Visibility: who sees which block of the cache, and at which positions, over a whole run.
 
 `Level` events named `sees/<block>` tell it: the value is the offset of the block's positions in the
 thread's view, -1 where the thread sees it no longer. In a run without them a block is all pages

@@ -1,4 +1,4 @@
-"""Which tokens the browser gets: all where they fit, else those its window shows and one whole
+"""Level of detail of the tokens: all where they fit, else those its window shows and one whole
 request, the one that is read."""
 
 from typing import Any

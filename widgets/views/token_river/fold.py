@@ -1,4 +1,4 @@
-"""What every request says, token by token, and how likely the model held each token.
+"""Fold of `Token` events: what every request says, and how likely the model held each token.
 
 In come a run's events; out goes one frame of columns with every token so far. Token texts lie
 end to end in one array of UTF-8 bytes, each with where it stops.

@@ -89,7 +89,7 @@ def wrong(dark: bool = False) -> str:
 
 
 def texture(owner: str) -> int:
-    """0 for the first ten owners, then 1, 2 …: drawn as hatching where hues repeat."""
+    """0 for the first ten owners, then 1, 2 …: drawn as dots where hues repeat."""
     return place(owner) // len(HUES)
 
 

@@ -17,7 +17,7 @@ import time
 
 from engine.core.events import Branch, Level, Mark, Opened, Span, Token
 from tests.bench.page_map_fps import FEED
-from tests.widgets.browser import open_page
+from tests.widgets.browser import open_page, zoom
 from widgets.canvas.drawing import EXPORT, settings, source
 from widgets.canvas.packing import pack
 from widgets.views.threads import VIEW, Threads
@@ -128,8 +128,7 @@ def main(threads: int, tokens: int, seconds: float) -> None:
             page.get_by_role("button", name=label, exact=True).click()
             if "close" in how:
                 page.locator(".pw-lanes canvas").hover(position={"x": 600, "y": 200})
-                for _ in range(8):
-                    page.mouse.wheel(0, -300)
+                zoom(page, 8)
             page.wait_for_timeout(700)
             rate, spent = page.evaluate(
                 """async (seconds) => {

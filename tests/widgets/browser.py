@@ -61,3 +61,12 @@ def move(page, selector: str, x: float, y: float) -> None:
     box = page.locator(selector).first.bounding_box()
     page.mouse.move(box["x"] + x, box["y"] + y)
     settle(page)
+
+
+def zoom(page, times: int = 1, by: float = -300) -> None:
+    """Turn the wheel under the pointer with Ctrl held: closer where `by` is negative."""
+    page.keyboard.down("Control")
+    for _ in range(times):
+        page.mouse.wheel(0, by)
+    page.keyboard.up("Control")
+    settle(page)

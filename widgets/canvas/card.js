@@ -11,6 +11,8 @@ import { STYLE } from "./card_style.js";
 
 const SCRUBBED = 1000; // milliseconds a cursor that a person moved waits for the host's to follow
 
+const WHEEL_SAID = 1000; // milliseconds that a card says how its wheel works
+
 const UNSEEN = 80; // milliseconds between pictures of a view that is scrolled out of sight
 
 export class Card {
@@ -55,6 +57,9 @@ export class Card {
     }
     this.listen("frame", () => { this.fresh = true; this.schedule(); });
     // A person who drags the time bar sees the cursor move at once; the host's answer comes after.
+    this.isEntered = false; // whether a person has clicked a picture here, and not left it since
+    this.root.addEventListener("pointerleave", () => { this.isEntered = false; });
+    this.hearDocument("keydown", (event) => { if (event.key === "Escape") this.isEntered = false; });
     this.hearDocument("workbench-scrub", ({ detail }) => {
       this.scrubbed = { time: detail, until: performance.now() + SCRUBBED };
       this.schedule();
@@ -93,6 +98,26 @@ export class Card {
     this.height.close();
     cancelAnimationFrame(this.waiting);
     clearTimeout(this.settling);
+    clearTimeout(this.wheelSaid);
+  }
+
+  // A plain wheel scrolls the page. With Ctrl or ⌘ (a pinch, too), or once a person has clicked the
+  // picture and until they leave it, it is the picture's, as far as that has somewhere to go.
+  // `act` tells whether it had; `does` is what the wheel would do, "" for nothing.
+  wheel(event, does, act) {
+    const isAsked = event.ctrlKey || event.metaKey;
+    if (isAsked || event.shiftKey || this.isEntered) {
+      const hasMoved = act();
+      if (isAsked || hasMoved) event.preventDefault(); // with Ctrl the browser would zoom the page
+      return;
+    }
+    if (!does) return;
+    this.wheelTip ||= make("div", "pw-wheel", this.body);
+    const key = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘" : "Ctrl";
+    write(this.wheelTip, `${key} + wheel ${does}`);
+    this.wheelTip.classList.add("on");
+    clearTimeout(this.wheelSaid);
+    this.wheelSaid = setTimeout(() => this.wheelTip.classList.remove("on"), WHEEL_SAID);
   }
 
   // What a trait is, asked of the host once until it changes: views ask for every lane they draw.
@@ -246,6 +271,7 @@ export class Card {
   }
 
   // A canvas filling `parent`. draw(ctx, width, height) in CSS pixels; `acts` are pointer listeners.
+  // With `wheel`, which tells whether it had somewhere to go, comes `wheelDoes`: its words.
   surface(parent, draw, acts = {}) {
     const surface = new Surface(this, parent, draw, acts);
     this.surfaces.push(surface);
@@ -259,7 +285,7 @@ function write(node, text) {
 }
 
 class Surface {
-  constructor(card, parent, draw, acts) {
+  constructor(card, parent, draw, { wheelDoes = () => "", ...acts }) {
     this.card = card;
     this.draw = draw;
     parent.classList.add("pw-surface");
@@ -276,9 +302,11 @@ class Surface {
     for (const [name, act] of Object.entries(acts)) {
       this.canvas.addEventListener(name, (event) => {
         const box = this.canvas.getBoundingClientRect();
-        act(event.clientX - box.left, event.clientY - box.top, event);
+        const does = () => act(event.clientX - box.left, event.clientY - box.top, event);
+        if (name === "wheel") card.wheel(event, wheelDoes(), does); else does();
       }, { passive: false });
     }
+    this.canvas.addEventListener("pointerdown", () => { card.isEntered = true; });
   }
 
   paint(ratio = Math.min(2, window.devicePixelRatio || 1)) {

@@ -60,6 +60,10 @@ export const STYLE = `
  border:1px dashed var(--line);border-radius:6px}
 .pw-later{animation:pw-later 2.5s}
 @keyframes pw-later{from,99%{opacity:0}to{opacity:1}}
+.pw-wheel{position:absolute;left:50%;top:50%;transform:translate(-50%,-50%);z-index:4;padding:7px 14px;
+ pointer-events:none;background:var(--ink);color:var(--paper);border-radius:6px;font-size:13px;opacity:0;
+ transition:opacity .15s}
+.pw-wheel.on{opacity:.9}
 .pw-tip{position:absolute;display:none;z-index:4;pointer-events:none;max-width:360px;
  background:var(--raised);border:1px solid var(--line);border-radius:5px;padding:7px 10px;
  font-size:12px;line-height:17px;box-shadow:0 2px 10px rgba(0,0,0,.2);overflow-wrap:anywhere}

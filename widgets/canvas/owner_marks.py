@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from widgets.theme import HUES, place, texture
 
-TEXTURES = 3  # lines up, lines down, dots; 0 is plain
+TEXTURES = 3  # a dot, two of them, a ring; 0 is plain
 
 
 @lru_cache(maxsize=8192)  # views ask for the same owners at every picture

@@ -1,13 +1,19 @@
-// Textures: the second mark of owners whose hue repeats, and the hatching of what is modelled.
+// Textures: the second mark of owners whose hue repeats, and the hatching of what is modelled, which
+// nothing else wears.
 
 import { css, mix } from "./colors.js";
 
-// Whether the pixel (x, y) of texture 1, 2, 3 … carries the mark.
+// A dot, two of them, a ring: rows of six pixels each.
+const DOTS = [
+  [0, 0b000110, 0b000110, 0, 0, 0],
+  [0b000011, 0b000011, 0, 0b011000, 0b011000, 0],
+  [0b001111, 0b001001, 0b001001, 0b001111, 0, 0],
+];
+
+// Whether the pixel (x, y) of texture 1, 2, 3 … carries the mark; it comes again every `period`.
 export function marked(texture, x, y, period) {
-  const kind = ((texture - 1) % 3) + 1;
-  if (kind === 1) return (x + y) % period < period / 3;
-  if (kind === 2) return (x - y + 4096 * period) % period < period / 3;
-  return x % period < period / 2 && y % period < period / 2;
+  const row = Math.floor((y % period) * 6 / period), column = Math.floor((x % period) * 6 / period);
+  return (DOTS[(texture - 1) % DOTS.length][row] >> column) & 1;
 }
 
 // Tiles and, for canvases, patterns by colour, texture and paper: views ask for the same few at

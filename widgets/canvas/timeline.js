@@ -1,4 +1,4 @@
-// Lanes over time: an axis below, names on the left, wheel zooms, drag pans, the time cursor.
+// Lanes over time: an axis below, names on the left, Ctrl + wheel zooms, drag pans, the time cursor.
 // A view gives `head` (pixels above the lanes), `pitch` (least and most lane height) and draws.
 // Lanes whose frame has no `hue` are named without a swatch; `depth` indents names.
 // A view with a `scale` of its own counts something else than seconds along the axis.
@@ -38,6 +38,7 @@ export class Timeline {
     card.hearDocument("workbench-zoom", this.hear);
     this.surface = card.surface(area, (ctx, w, h) => this.draw(ctx, w, h), {
       wheel: (x, y, event) => this.wheel(x, y, event),
+      wheelDoes: () => "zooms",
       pointerdown: (x, y, event) => this.press(x, y, event),
       pointermove: (x, y, event) => this.move(x, y, event),
       pointerup: (x, y, event) => this.release(x, y, event),
@@ -226,13 +227,15 @@ export class Timeline {
 
   // --- pointer and keys ---------------------------------------------------------------------------
 
+  // Whether there was anything left to zoom or to scroll.
   wheel(x, y, event) {
-    event.preventDefault();
+    const { from, to, first } = this;
     if (x < this.left || event.shiftKey) {
       this.held = true;
       this.first = clamp(this.first + Math.sign(event.deltaY || event.deltaX) * 3, 0, this.most);
     } else this.zoomAt(x, Math.exp(clamp(event.deltaY, -300, 300) * 0.002));
     this.card.schedule();
+    return this.from !== from || this.to !== to || this.first !== first;
   }
 
   // Show `factor` times the time, with what lies under `x` staying there; never beyond the run.

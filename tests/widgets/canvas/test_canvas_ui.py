@@ -5,7 +5,7 @@ import pytest
 
 from engine.core.events import Blob, Branch, Mark, Opened, Page, Span, Token
 from engine.core.log import Log
-from tests.widgets.browser import colours, move, open_page, pixel, settle
+from tests.widgets.browser import colours, move, open_page, pixel, settle, zoom
 from tests.widgets.made_runs import serving
 from widgets.canvas.drawing import CanvasDrawing
 from widgets.canvas.packing import pack
@@ -135,14 +135,54 @@ def test_the_wheel_zooms_and_a_double_click_shows_all_again(browser, log):
     assert not button.is_visible()
     whole = page.evaluate("document.querySelector('.pw-surface canvas').toDataURL()")
     move(page, ".pw-surface canvas", 500, 100)
-    for _ in range(6):
-        page.mouse.wheel(0, -300)
-    settle(page)
+    zoom(page, 6)
     assert button.is_visible()
     button.click()
     page.mouse.move(5, 5)
     settle(page)
     assert page.evaluate("document.querySelector('.pw-surface canvas').toDataURL()") == whole
+    page.context.close()
+
+
+@pytest.mark.parametrize("name", ["token_river", "request_lanes", "schedule", "page_map"])
+def test_a_plain_wheel_scrolls_the_page_until_a_chart_was_clicked(browser, log, name):
+    page, seen = open_page(browser, static_view(view(name), log) + "<p style='height:3000px'>")
+    canvas = ".pw-surface canvas"
+    before = page.evaluate(f"document.querySelector('{canvas}').toDataURL()")
+    move(page, canvas, 500, 100)
+    page.mouse.wheel(0, 60)
+    page.wait_for_function("scrollY === 60")
+    tip = page.locator(".pw-wheel")
+    if name != "page_map":  # by memory it has nothing to scroll
+        assert tip.inner_text().endswith("+ wheel zooms")
+        page.wait_for_function("!document.querySelector('.pw-wheel.on')")
+    page.mouse.move(5, 5)
+    settle(page)
+    assert page.evaluate(f"document.querySelector('{canvas}').toDataURL()") == before
+    assert seen.errors == []
+    page.context.close()
+
+
+def test_a_clicked_chart_has_the_wheel_until_esc_and_none_that_it_cannot_use(browser, log):
+    page, _ = open_page(
+        browser, static_view(view("token_river"), log) + "<p style='height:3000px'>"
+    )
+    move(page, ".pw-surface canvas", 500, 100)
+    page.mouse.down()
+    page.mouse.up()
+    page.mouse.wheel(0, -300)
+    settle(page)
+    assert page.get_by_text("Show all").is_visible() and page.evaluate("scrollY") == 0
+    for _ in range(2):  # all the way out again
+        page.mouse.wheel(0, 300)
+        settle(page)
+    assert not page.get_by_text("Show all").is_visible() and page.evaluate("scrollY") == 0
+    page.mouse.wheel(0, 50)  # nothing is left to zoom out of
+    page.wait_for_function("scrollY === 50")
+    page.keyboard.press("Escape")
+    page.mouse.wheel(0, -30)
+    page.wait_for_function("scrollY === 20")
+    assert not page.get_by_text("Show all").is_visible()
     page.context.close()
 
 

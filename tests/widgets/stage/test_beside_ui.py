@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.widgets.browser import open_page, settle
+from tests.widgets.browser import open_page, settle, zoom
 from tests.widgets.views.schedule.made import pipeline
 from widgets.export.replay import static_view
 from widgets.view import view
@@ -56,7 +56,7 @@ def test_zooming_one_zooms_the_other_and_showing_all_shows_all_in_both(both):
     whole = drawn(both)
     box = both.locator(CANVAS).first.bounding_box()
     both.mouse.move(box["x"] + 400, box["y"] + 20)
-    both.mouse.wheel(0, -300)
+    zoom(both)
     both.mouse.move(2, 2)
     settle(both)
     assert all(now != before for now, before in zip(drawn(both), whole, strict=True))

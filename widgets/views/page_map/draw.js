@@ -107,11 +107,13 @@ function wireCells(card, area, cells, icicle, legend) {
       pinned = pinned === owner ? "" : owner;
       card.set("chosen", pinned);
     },
+    wheelDoes: () => (cells.layout?.kind === "owner" && cells.layout.most ? "scrolls the rows" : ""),
     wheel: (x, y, event) => {
-      if (cells.layout?.kind !== "owner" || !cells.layout.most) return;
-      event.preventDefault();
-      cells.scroll = clamp(cells.layout.first + Math.sign(event.deltaY) * 3, 0, cells.layout.most);
+      if (cells.layout?.kind !== "owner" || !cells.layout.most) return false;
+      const { first, most } = cells.layout;
+      cells.scroll = clamp(first + Math.sign(event.deltaY) * 3, 0, most);
       card.schedule();
+      return cells.scroll !== first;
     },
   });
 }

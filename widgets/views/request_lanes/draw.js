@@ -59,8 +59,8 @@ function lanesSaid(timeline, some) {
   }
   if (frame.step_every > 1) parts.push(`every ${frame.step_every}th of ${grouped(frame.steps)} steps`);
   if (parts.length) return parts.join(" · ");
-  return some ? "wheel zooms, drag pans, double-click shows all"
-    : `showing all ${grouped(frame.lanes)} requests · wheel zooms, drag pans`;
+  return some ? "Ctrl + wheel zooms, drag pans, double-click shows all"
+    : `showing all ${grouped(frame.lanes)} requests · Ctrl + wheel zooms, drag pans`;
 }
 
 // The step in whose batch something at `time` was: the last that started before it.

@@ -58,16 +58,18 @@ function render({ model, el }) {
       card.set("chosen", mark && card.chosen !== mark.lane ? mark.lane : "");
     },
   });
+  const isLong = () => table.rows.length * ROW + TOP > list.clientHeight;
   card.surface(list, (ctx, width, height) => {
     table.draw(ctx, card, marks(), width, height, litMark());
   }, {
     pointermove(x, y, event) { light(table.at(y), event); },
     pointerleave(x, y, event) { light(null, event); },
+    wheelDoes: () => (isLong() ? "scrolls the table" : ""),
     wheel(x, y, event) {
-      if (table.rows.length * ROW + TOP <= list.clientHeight) return;
-      event.preventDefault();
+      if (!isLong()) return false;
       table.first += Math.sign(event.deltaY);
       card.schedule();
+      return true;
     },
   });
   const layout = new ResizeObserver(() => {

@@ -88,7 +88,7 @@ function scheduleSaid(t, state) {
   const fits = Math.min(frame.lanes, Math.max(1, Math.floor(t.fits)));
   if (fits < frame.lanes) parts.push(`showing ${grouped(fits)} of ${grouped(frame.lanes)} lanes`);
   if (shown < frame.total) parts.push(`showing ${grouped(shown)} of ${grouped(frame.total)} spans`);
-  return parts.join(" · ") || "wheel zooms, drag pans";
+  return parts.join(" · ") || "Ctrl + wheel zooms, drag pans";
 }
 
 function spotWords(t, spot, over, memoryRow) {

@@ -140,7 +140,7 @@ function threadsSaid(t, lanes) {
   else if (frame.shown < frame.tokens) parts.push(`showing ${grouped(frame.shown)} of ${grouped(frame.tokens)} tokens`);
   if (frame.edge_to.length < frame.edge_total) parts.push(`${grouped(frame.edge_to.length)} of ${grouped(frame.edge_total)} forks and reads`);
   if (frame.sight_row.length < frame.sight_total) parts.push(`${grouped(frame.sight_row.length)} of ${grouped(frame.sight_total)} moves of blocks`);
-  if (!t.readable) parts.push("zoom in with the wheel to read");
+  if (!t.readable) parts.push("zoom in (Ctrl + wheel) to read");
   return parts.join(" · ");
 }
 

@@ -20,6 +20,7 @@ export class SightMatrix {
       pointerleave: (_x, _y, event) => tell(this.over = null, event),
       pointerup: (x, y) => click(this.cell(x, y)),
       wheel: (x, y, event) => this.timeline.wheel(0, y, event),
+      wheelDoes: () => (this.timeline.most > 0 ? "scrolls the lanes" : ""),
     });
     this.surface.canvas.setAttribute("role", "img");
     this.surface.canvas.setAttribute("aria-label", "Which thread sees which block, and at which position");

@@ -67,7 +67,7 @@ function riverSaid(timeline) {
   const fits = Math.min(frame.lanes, Math.max(1, Math.floor(timeline.fits)));
   if (fits < frame.lanes) parts.push(`showing ${grouped(fits)} of ${grouped(frame.lanes)} requests`);
   if (frame.thinned) parts.push(`${grouped(frame.token_lane.length)} of ${grouped(frame.tokens)} tokens`);
-  parts.push(timeline.readable ? "drag pans, double-click shows all" : "zoom in with the wheel to read");
+  parts.push(timeline.readable ? "drag pans, double-click shows all" : "zoom in (Ctrl + wheel) to read");
   return parts.join(" · ");
 }
 

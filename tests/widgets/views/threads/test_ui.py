@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.events import Branch, Level, Mark, Token
-from tests.widgets.browser import colours, move, open_page, pixel, settle
+from tests.widgets.browser import colours, move, open_page, pixel, settle, zoom
 from tests.widgets.views.threads.made import family, log, looked, workers
 from widgets.canvas.drawing import EXPORT, settings, source
 from widgets.canvas.packing import pack
@@ -132,9 +132,7 @@ def test_close_up_tokens_become_text(browser):
     assert "zoom in" in page.locator(".pw-said").inner_text()
     press(page, "Tokens")
     move(page, LANES, 300, 40)
-    for _ in range(4):
-        page.mouse.wheel(0, -300)
-    settle(page)
+    zoom(page, 4)
     assert "zoom in" not in page.locator(".pw-said").inner_text()
     press(page, "Show all")
     assert "zoom in" in page.locator(".pw-said").inner_text()

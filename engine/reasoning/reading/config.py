@@ -9,6 +9,7 @@ from engine.tasks.ledger import Ledger
 class ReadingConfig(ThinkingConfig):
     """A model, problems that arrive token by token, and when it may think about them."""
 
+    gone = ("sweep",)
     model: str = knob("ledger-700k", "A model trained to think while it reads, or a folder")
     policy: Choice[ReadingPolicy] = knob(
         make=Streaming, doc="When a thought may begin, and what it sees"
@@ -20,9 +21,6 @@ class ReadingConfig(ThinkingConfig):
     task: Ledger = knob(Ledger(entries=5), "What is read")
     problems: int = knob(1, "Problems read side by side", low=1, high=2048, log=True)
     first: int = knob(0, "Seed of the first test problem", low=0, high=2**31 - 1)
-    sweep: bool = knob(
-        False, "Also draw waits over the pace, streaming and batch, on a virtual clock"
-    )
 
     apart: int = knob(
         64, "Position of the first thought, beyond all that can be read", low=1, high=4096,

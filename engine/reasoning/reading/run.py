@@ -8,10 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.core.clock import Clock, VirtualClock, WallClock
-from engine.core.machine import describe
 from engine.core.run import Live
 from engine.reasoning.reading.config import ReadingConfig
-from engine.reasoning.reading.curves import FACTS, curves
 from engine.reasoning.reading.reader import Reader
 from engine.reasoning.reading.readers import drawn, open_reader, readers_of
 from engine.reasoning.streams.caches import warm
@@ -29,21 +27,15 @@ def run(config: ReadingConfig, live: Live) -> None:
     live.open(
         config,
         clock,
-        describe(),
         pages=mind.storage.kv.pages,
         page_size=config.page_size,
         **mind.header(config.page_size),
         threads=[stream.name for stream in readers[0].caches.streams],
         whole_s=[(len(reader.input) - 1) * config.pace for reader in readers],
-        curves=FACTS if config.sweep else {},
     )
     go(readers, readers[0].caches, clock, live.poll, config.pass_s)
     if config.keep_logits:
         keep(readers, live, clock.now())
-    if config.sweep:
-        live.report("sweeping the pace", 0, 0)
-        for name, array in curves(config, mind, words).items():
-            live.keep(clock.now(), name, array)
 
 
 def keep(readers: Sequence[Reader], live: Live, now: float) -> None:

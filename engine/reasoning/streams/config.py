@@ -10,6 +10,7 @@ from engine.tasks.running_sum import RunningSum
 class StreamsConfig(ThinkingConfig):
     """A model that reads and writes several streams, and problems that go on while it does."""
 
+    gone = ("sweep",)
     model: str = knob("running-sum-400k", "A model trained on these streams, or a folder")
     form: Literal["side by side", "in turns"] = knob(
         "side by side", "A stream for each role, or one stream in which they take turns"
@@ -21,7 +22,6 @@ class StreamsConfig(ThinkingConfig):
     problems: int = knob(1, "Problems side by side", low=1, high=2048, log=True)
     first: int = knob(0, "Seed of the first test problem", low=0, high=2**31 - 1)
     pace: float = knob(0.004, "Seconds between two rows of input", low=0.0, high=10.0, unit="s")
-    sweep: bool = knob(False, "Also draw reactions over the length of a turn, on a virtual clock")
 
     sees: str = knob(
         "think: read; say: ask think", "Whom each stream sees beside itself", group="mask"

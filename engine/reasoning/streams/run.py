@@ -10,12 +10,10 @@ import numpy as np
 from engine.core.clock import Clock, VirtualClock, WallClock
 from engine.core.errors import BadInput
 from engine.core.events import Mark
-from engine.core.machine import describe
 from engine.core.run import Live
 from engine.models.text.tokenizer import Tokenizer
 from engine.reasoning.streams.caches import StreamCaches, warm
 from engine.reasoning.streams.config import StreamsConfig
-from engine.reasoning.streams.curves import FACTS, curves
 from engine.reasoning.streams.in_turns import InTurns
 from engine.reasoning.streams.loop import go
 from engine.reasoning.streams.sessions import drawn, sessions_of
@@ -40,20 +38,14 @@ def run(config: StreamsConfig, live: Live) -> None:
     live.open(
         config,
         clock,
-        describe(),
         pages=mind.storage.kv.pages,
         page_size=config.page_size,
         **mind.header(config.page_size),
         threads=[stream.name for stream in caches.streams],
         asked_s=asked,
-        curves=FACTS if config.sweep else {},
     )
     go(sessions, caches, clock, live.poll, config.pass_s)
     finish(sessions, live, clock.now())
-    if config.sweep:
-        live.report("sweeping turns", 0, 0)
-        for name, array in curves(config, mind, words).items():
-            live.keep(clock.now(), name, array)
 
 
 def open_streams(config: StreamsConfig) -> tuple[Mind, StreamWords]:

@@ -4,15 +4,25 @@ import numpy as np
 
 from engine.core.config import update
 from engine.core.difference import largest
+from engine.core.plot import Plot
 from engine.reasoning.streams.config import StreamsConfig
+from engine.reasoning.streams.reactions import reactions
 from engine.reasoning.streams.reference import changed, from_scratch
 from engine.reasoning.streams.run import open_streams
 from engine.reasoning.streams.script import Script, in_rows, reach, who_sees
 from engine.tasks.running_sum import STREAMS
 from workbench.studies._read import weights_of
-from workbench.study import Figure, Outcome, RunConfig
+from workbench.study import Figure, Outcome, RunConfig, Sweep
 
 CLOSE = 1e-4
+OVER_TURNS = Sweep(
+    Plot("Reaction to a question", "numbers read in a turn", "to the first token (passes)"),
+    ("turn", (1, 2, 3, 4, 6)),
+    lambda log: [one.passes for one in reactions(log)[0]],
+    {form: {"form": form} for form in ("in turns", "side by side")},
+    {"virtual": True, "problems": 1, "pace": 0.004, "pass_s": 0.004},
+    tuple({"first": 1000 * first} for first in range(6)),
+)
 
 
 def scripts(

@@ -5,12 +5,14 @@ import numpy as np
 from engine.core.config import update
 from engine.core.difference import largest
 from engine.core.log import Log
+from engine.core.plot import Plot
 from engine.reasoning.reading.config import ReadingConfig
 from engine.reasoning.reading.readers import drawn, open_reader
+from engine.reasoning.reading.waits import waits
 from engine.reasoning.streams.reference import changed, from_scratch
 from engine.reasoning.streams.script import Script, reach, while_reading
 from workbench.studies._read import Weights, weights_of
-from workbench.study import Figure, Outcome, RunConfig
+from workbench.study import Changes, Figure, Outcome, RunConfig, Sweep
 
 CLOSE = 1e-4
 APART = 64  # where thoughts begin in training and in every forward from scratch
@@ -122,3 +124,26 @@ def whole(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
         figure=Figure.exact(distance),
         needed=CLOSE,
     )
+
+
+def over_the_pace() -> tuple[Sweep, ...]:
+    """Waits over the pace of the input, streaming beside batch, on a virtual clock."""
+    x = "between two input tokens (passes)"
+    panels = {
+        Plot("Wait for the answer", x, "after the input is whole (passes)"): (
+            lambda log: [wait.answer_passes for wait in waits(log)]
+        ),
+        Plot("Wait for the first thought", x, "input read before it (tokens)"): (
+            lambda log: [wait.onset for wait in waits(log)]
+        ),
+    }
+    lines = {f"{kind} thinking": {"policy": kind} for kind in ("streaming", "batch")}
+    paces = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0)
+    alone = {"virtual": True, "problems": 1}
+    return tuple(
+        Sweep(plot, (_pace, paces), measure, lines, alone) for plot, measure in panels.items()
+    )
+
+
+def _pace(config: ReadingConfig, passes: float) -> Changes:
+    return {"pace": passes * config.pass_s}

@@ -8,7 +8,13 @@ from engine.core.intervals import wilson
 from engine.reasoning.streams.config import StreamsConfig
 from engine.reasoning.streams.reactions import reactions, verdicts
 from engine.reasoning.streams.run import run
-from workbench.studies.reasoning._multi_stream import CLOSE, isolated, mask, same_as_scratch
+from workbench.studies.reasoning._multi_stream import (
+    CLOSE,
+    OVER_TURNS,
+    isolated,
+    mask,
+    same_as_scratch,
+)
 from workbench.study import Break, Claim, Figure, Outcome, Regime, Reported, RunConfig, Study
 
 RIGHT = 0.5  # of problems
@@ -113,9 +119,10 @@ STUDY = Study(
     tries=(
         ("One stream that takes turns", {"form": "in turns"}),
         ("Short turns", {"form": "in turns", "turn": 1}),
-        ("Reactions over the length of a turn", {"sweep": True, "virtual": True}),
+        ("Two problems at once", {"problems": 2}),
     ),
     presets={"in turns": {"form": "in turns"}, "longer": {"task.rows": 60}},
+    sweeps=(OVER_TURNS,),
     claims=(
         Claim(
             id="from-scratch",

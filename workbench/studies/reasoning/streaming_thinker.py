@@ -11,6 +11,7 @@ from workbench.studies.reasoning._streaming_thinker import (
     CLOSE,
     mask,
     order,
+    over_the_pace,
     same_as_scratch,
     whole,
 )
@@ -145,9 +146,10 @@ STUDY = Study(
     tries=(
         ("Batch: read first, then think", {"policy": "batch"}),
         ("Four ledgers at once", {"problems": 4}),
-        ("Waits over the pace", {"sweep": True, "virtual": True}),
+        ("Slow passes, a fast input", {"virtual": True, "pass_s": 0.02}),
     ),
     presets={"batch": {"policy": "batch"}, "arrived": {"policy": "arrived"}},
+    sweeps=over_the_pace(),
     claims=(
         Claim(
             id="from-scratch",

@@ -3,6 +3,7 @@
 from engine.core.errors import BadInput
 from engine.core.events import Blob, Branch, Level, Page, Span, Token
 from engine.core.log import Log
+from engine.core.plot import PREFIX
 from engine.core.spans import NAME as SPANS
 from widgets.view import views
 from workbench.catalogue import study
@@ -34,7 +35,7 @@ def suggested_views(log: Log) -> tuple[str, ...]:
     found = [name for name, kind in FEEDS.items() if kind in kinds and name in views()]
     if _has_threads(log):  # their lanes carry the text, too
         found = ["threads", *(name for name in found if name != "token_river")]
-    if any(type(event) is Blob and event.name.startswith("curve/") for event in log):
+    if any(type(event) is Blob and event.name.startswith(PREFIX) for event in log):
         found.insert(0, "curves")
     if Span in kinds and (not found or _has_passes(log)):
         found.append("schedule")

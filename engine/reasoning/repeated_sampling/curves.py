@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from engine.core.plot import MODELLED, Plot
 from engine.reasoning.repeated_sampling.config import RepeatedSamplingConfig
 from engine.reasoning.repeated_sampling.coverage import (
     Curve,
@@ -15,11 +16,9 @@ from engine.reasoning.repeated_sampling.coverage import (
     voted,
 )
 
-SOLVED, LAW = "solved", "law"
-FACTS = {
-    SOLVED: {"x": "samples k", "y": "problems solved (share)", "log_x": True},
-    LAW: {"x": "samples k", "y": "−log coverage", "log_x": True, "log_y": True},
-}
+SOLVED = Plot("solved", "samples k", "problems solved (share)", log_x=True)
+LAW = Plot("law", "samples k", "−log coverage", log_x=True, log_y=True)
+COVERAGE, VOTE = "coverage", "majority vote"  # series of SOLVED
 
 
 def curves(
@@ -27,8 +26,8 @@ def curves(
     right_PN: np.ndarray,
     accepted_PN: np.ndarray,
     answer_PN: np.ndarray,
-) -> dict[str, np.ndarray]:
-    """Every curve by its blob's name; none before the first problem is whole."""
+) -> dict[tuple[Plot, str], np.ndarray]:
+    """Every curve by its plot and series; none before the first problem is whole."""
     if not len(right_PN):
         return {}
     k_K = numbers(right_PN.shape[1])
@@ -36,18 +35,18 @@ def curves(
     chosen = curve(selected(right_PN, accepted_PN, k_K, config.seed), k_K)
     vote = curve(voted(right_PN, answer_PN, k_K, config.seed), k_K)
     drawn = {
-        f"curve/{SOLVED}/coverage": rows(covered),
-        f"curve/{SOLVED}/chosen by the verifier": rows(chosen),
-        f"curve/{SOLVED}/majority vote": rows(vote),
+        (SOLVED, COVERAGE): rows(covered),
+        (SOLVED, "chosen by the verifier"): rows(chosen),
+        (SOLVED, VOTE): rows(vote),
     }
     inside = (covered.mean_K > 0) & (covered.mean_K < 1)
     if inside.any():
-        drawn[f"curve/{LAW}/measured"] = np.stack([k_K[inside], -np.log(covered.mean_K[inside])])
+        drawn[LAW, "measured"] = np.stack([k_K[inside], -np.log(covered.mean_K[inside])])
     law = law_of(config, covered)
     if law is not None:
-        name = f"a k^b fitted to k ≤ {last_fitted(config)} (modelled)"
-        drawn[f"curve/{SOLVED}/exp of {name}"] = np.stack([k_K, law.coverage(k_K)])
-        drawn[f"curve/{LAW}/{name}"] = np.stack([k_K, -np.log(law.coverage(k_K))])
+        name = f"a k^b fitted to k ≤ {last_fitted(config)}{MODELLED}"
+        drawn[SOLVED, f"exp of {name}"] = np.stack([k_K, law.coverage(k_K)])
+        drawn[LAW, name] = np.stack([k_K, -np.log(law.coverage(k_K))])
     return drawn
 
 

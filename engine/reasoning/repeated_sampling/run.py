@@ -12,7 +12,6 @@ import numpy as np
 from engine.core.clock import Clock
 from engine.core.errors import BadInput
 from engine.core.events import Level, Mark
-from engine.core.machine import describe
 from engine.core.run import Live
 from engine.inference.engine import Engine
 from engine.inference.executor import Built
@@ -20,7 +19,7 @@ from engine.inference.request import Request, sampling
 from engine.inference.run import serve
 from engine.models.text.tokenizer import Tokenizer
 from engine.reasoning.repeated_sampling.config import RepeatedSamplingConfig
-from engine.reasoning.repeated_sampling.curves import FACTS, curves
+from engine.reasoning.repeated_sampling.curves import LAW, SOLVED, curves
 from engine.tasks.task import Problem
 
 LOOKS = 4  # times the curves are drawn while samples come in
@@ -62,8 +61,10 @@ class Samples:
     def draw(self, now: float) -> None:
         """Tell the curves over all problems whose samples are all there."""
         arrays = self.arrays()
-        for name, array in {**arrays, **curves(self.config, **arrays)}.items():
+        for name, array in arrays.items():
             self.live.keep(now, name, array)
+        for (plot, series), points in curves(self.config, **arrays).items():
+            self.live.curve(now, plot, series, points)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """uint8 right_PN, accepted_PN; int64 answer_PN, equal for equal answers, -1 for none."""
@@ -86,12 +87,11 @@ def run(config: RepeatedSamplingConfig, live: Live) -> None:
     live.open(
         config,
         built.clock,
-        describe(),
+        plots=[SOLVED, LAW],
         pages=config.pages,
         page_size=config.page_size,
         **built.executor.facts.header(),
         requests=config.problems * config.samples,
-        curves=FACTS,
         commands=["abort"],
     )
     engine = Engine(serving, built.executor, built.clock, live.emit, built.tokenizer)

@@ -16,7 +16,6 @@ import numpy as np
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Mark
-from engine.core.machine import describe
 from engine.core.run import Live
 from engine.inference.engine import Engine
 from engine.inference.request import Request
@@ -43,7 +42,6 @@ def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
     live.open(
         config,
         clock,
-        describe(),
         pages=config.pages,
         page_size=config.page_size,
         **mind.header(config.page_size),

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from engine.core.events import Token
 from engine.core.run import Run
 from engine.reasoning.repeated_sampling.config import RepeatedSamplingConfig
-from engine.reasoning.repeated_sampling.curves import SOLVED
+from engine.reasoning.repeated_sampling.curves import COVERAGE, SOLVED, VOTE
 from engine.reasoning.repeated_sampling.run import run
 from engine.recipes.example_recipe import ExampleRecipe, Score
 from engine.recipes.task_tokenizer import task_tokenizer
@@ -50,11 +50,12 @@ class Multiply(ExampleRecipe):
                 problems=8 if fast else PROBLEMS,
                 samples=8 if fast else SAMPLES,
             )
-            blobs = Run.execute(run, config).log.blobs
+            log = Run.execute(run, config).log
+            covered, vote = SOLVED.read(log, COVERAGE), SOLVED.read(log, VOTE)
             lines = {
-                "right in one sample": blobs[f"curve/{SOLVED}/coverage"][:, 0],
-                f"right in one of {config.samples}": blobs[f"curve/{SOLVED}/coverage"][:, -1],
-                "right by majority vote of them": blobs[f"curve/{SOLVED}/majority vote"][:, -1],
+                "right in one sample": covered[:, 0],
+                f"right in one of {config.samples}": covered[:, -1],
+                "right by majority vote of them": vote[:, -1],
             }
             found |= {
                 f"{size}: {name}": Score(float(mean), float(low), float(high), config.problems)

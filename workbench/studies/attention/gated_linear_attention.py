@@ -1,6 +1,7 @@
 """Gated linear attention: three forms of one recurrence, and where it overtakes softmax."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -75,12 +76,8 @@ def exponent(points: dict[int, float]) -> float:
 
 
 def steps(points: dict[int, float]) -> list[float]:
-    """The same exponent from each length to the next, over the longer half of the lengths."""
-    chosen = sorted(points)[-max(3, len(points) // 2) :]
-    return [
-        math.log(points[b] / points[a]) / math.log(b / a)
-        for a, b in zip(chosen, chosen[1:], strict=False)
-    ]
+    """The same exponent from each length to the next."""
+    return [math.log(points[b] / points[a]) / math.log(b / a) for a, b in pairwise(sorted(points))]
 
 
 def measured(

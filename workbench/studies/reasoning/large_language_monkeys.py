@@ -16,7 +16,13 @@ from engine.reasoning.repeated_sampling.coverage import (
     unbiased,
     voted,
 )
-from engine.reasoning.repeated_sampling.curves import SOLVED, coverage, last_fitted, law_of
+from engine.reasoning.repeated_sampling.curves import (
+    COVERAGE,
+    SOLVED,
+    coverage,
+    last_fitted,
+    law_of,
+)
 from engine.reasoning.repeated_sampling.run import run
 from engine.tasks.arithmetic import Arithmetic
 from workbench.study import Changes, Claim, Outcome, RunConfig, Study
@@ -93,7 +99,7 @@ def all_subsets(config: RepeatedSamplingConfig, run_config: RunConfig, fast: boo
     """The drawn coverage against the mean over every subset of the samples, one by one."""
     config = update(config, {"problems": 30, "samples": 8 if fast else 12})
     log = run_config(config)
-    k_K, drawn_K = log.blobs[f"curve/{SOLVED}/coverage"][:2]
+    k_K, drawn_K = SOLVED.read(log, COVERAGE)[:2]
     rows = log.blobs["right_PN"].tolist()
     every_K = [np.mean([max(s) for row in rows for s in combinations(row, int(k))]) for k in k_K]
     apart = float(np.abs(drawn_K - every_K).max())

@@ -1,7 +1,7 @@
 """Executor: runs the work that a step names, and says what came of it and how long it took.
 
-`Real` (executor_real.py) runs tensors on the wall clock; `Modelled` (executor_modelled.py) asks the
-hardware model and leaves moving the virtual clock to the engine.
+`RealExecutor` (executors/tensors) runs tensors on the wall clock; `ModelledExecutor`
+(executors/costs) asks the hardware model and leaves moving the virtual clock to the engine.
 """
 
 from abc import abstractmethod

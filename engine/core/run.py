@@ -67,17 +67,17 @@ class Live:
         self,
         config: Config,
         clock: Clock,
-        machine: dict[str, Any] | None = None,
         *,
         plots: Sequence[Plot] = (),
         **facts: Any,
     ) -> None:
-        """Emit the header: the config, this machine (unless `machine` describes another), the axes
-        of `plots`, and `facts`, what views need and the config only implies."""
+        """Emit the header: the config, this machine, the axes of `plots`, and `facts`, what views
+        need and the config only implies."""
         if plots:
-            facts["curves"] = {plot.title: plot.axes() for plot in plots} | facts.get("curves", {})
-        machine = describe() if machine is None else machine
-        self.emit(Opened(0.0, to_dict(config), self.study, self.seed, clock.name, machine, facts))
+            facts["curves"] = {plot.title: plot.axes() for plot in plots}
+        self.emit(
+            Opened(0.0, to_dict(config), self.study, self.seed, clock.name, describe(), facts)
+        )
 
     def keep(self, now: float, name: str, array: np.ndarray) -> None:
         """Put an array beside the log and tell of it; a later one of that name replaces it."""

@@ -53,7 +53,11 @@ class Axis:
         if self.size > 1:
             # A rank is in many groups, in some twice: the name tells which its members mean.
             number = rank.meeting.count(str(members))
-            self.group = rank.meeting.collective(f"{members} {number}", self.at, self.size)
+            said = f"{members} {number}"
+            # A member that fails at once may leave before all are connected: it is to blame.
+            self.group = self.begun(
+                "connect", "", lambda: rank.meeting.collective(said, self.at, self.size)
+            )
 
     def all_reduce(self, x: Tensor, task: str = "", largest: bool = False) -> Tensor:
         """The sum (or the largest) over all members; `x` is left alone."""

@@ -3,18 +3,29 @@
 from collections.abc import Iterable
 from statistics import median
 
+import numpy as np
+
+from engine.core.clock import WallClock
 from engine.core.config import update
-from engine.core.events import AnyEvent, Span, Token
+from engine.core.events import AnyEvent, Branch, Page, Span, Token
 from engine.core.intervals import of_mean, wilson
+from engine.core.log import Log
+from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
+from engine.inference.executors.tensors.real_executor import executor_for
+from engine.inference.request import Request, Sampling
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.mind import open_mind
-from engine.reasoning.threads.run import asked
+from engine.reasoning.threads.run import NAMES, asked, prompt_tokens
 from engine.reasoning.threads.shared_work import MODEL as SHARED
 from engine.reasoning.threads.shared_work import shared, work
 from engine.reasoning.threads.step_time import shared_times
 from engine.tasks.square_queue import queues
-from workbench.study import Outcome, RunConfig
+from workbench.study import (
+    Figure,
+    Outcome,
+    RunConfig,
+)
 
 PLAIN = 4  # requests that a step of four workers is held against
 
@@ -55,6 +66,8 @@ def beside(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcom
         "threads and requests share steps, and each says, letter by letter, what it says alone",
         f"{same} of {len(want)} equal, {len(threads)} of them threads; {shared} shared steps",
         same == len(want) == len(both) and shared > 0,
+        figure=Figure.exact(len(want) - same, "texts"),
+        needed=0.0,
     )
 
 
@@ -84,6 +97,8 @@ def fewer_steps(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> O
         f"{(fewer_P - steps_P).mean():+.1f} [{low:+.1f}, {high:+.1f}]; solved {rights[1]} against "
         f"{rights[0]}; n = {n} problems",
         high < 0 and four_P.mean() >= one_P.mean() - 0.02,
+        figure=Figure.mean(fewer_P - steps_P, "steps"),
+        needed=0.0,
     )
 
 
@@ -97,4 +112,75 @@ def beside_cost(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> O
         "take one after the other",
         f"{ratio:.2f} of it: {median(ours) * 1e3:.2f} ms against {median(theirs) * 1e3:.2f} ms",
         ratio < 0.95,
+        figure=Figure.ratio(ours, theirs),
+        needed=0.95,
+    )
+
+
+def alone(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Two workers who see nothing of each other, beside the ordinary engine's two requests."""
+    config = update(
+        config,
+        {
+            "layout": "independent", "workers": 2, "budget": 24 if fast else 96, "fork_at": 0,
+            "sampling.temperature": 0.0,
+        },
+    )  # fmt: skip
+    said: dict[str, str] = {}
+    for token in run_config(config).of(Token):
+        said[token.thread] = said.get(token.thread, "") + token.text
+    mind, plain = open_mind(config), InferenceConfig(pages=config.pages)
+    assert mind.tokenizer is not None
+    engine = Engine(
+        plain,
+        executor_for(plain, mind.model, mind.name, mind.eos),
+        WallClock(),
+        lambda event: None,
+        mind.tokenizer,
+    )
+    requests = []
+    for name in NAMES[:2]:
+        header = config.header.replace("{worker}", name).replace("{step}", "1")
+        tokens = prompt_tokens(config, mind) + mind.tokenizer.encode(header)
+        wish = Sampling(max_tokens=config.budget)
+        requests.append(Request(np.array(tokens, np.int32), wish))
+        engine.add(requests[-1])
+    engine.run()
+    same = [said[name] == r.text for name, r in zip(NAMES[:2], requests, strict=True)]
+    return Outcome(
+        "both workers say, letter by letter, what two ordinary requests say",
+        f"{sum(same)} of 2 equal over {config.budget} tokens each",
+        all(same),
+        figure=Figure.exact(2 - sum(same), "texts"),
+        needed=0.0,
+    )
+
+
+def holders(log: Log) -> tuple[dict[int, set[str]], int]:
+    """Who holds each page after the last step in which everybody still ran, and pages copied."""
+    ended = [b.time for b in log.of(Branch) if b.state not in ("queued", "running")]
+    steps = [s.time for s in log.of(Span) if s.name == "step" and s.time < min(ended)]
+    held: dict[int, set[str]] = {}
+    copied = 0
+    for event in log.of(Page):
+        if event.time > max(steps):
+            break
+        copied += event.state == "copy"
+        if event.state in ("take", "share", "copy"):
+            held.setdefault(event.page, set()).add(event.owner)
+        elif event.state == "drop":
+            held[event.page].discard(event.owner)
+    return {page: owners - {"prompt"} for page, owners in held.items() if owners}, copied
+
+
+def stored_once(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Counted from the page events of one run."""
+    held, copied = holders(run_config(config))
+    pages, views = len(held), sum(map(len, held.values()))
+    return Outcome(
+        f"every page held by all {config.workers} workers, none copied",
+        f"{pages} pages stored stand for {views} in {config.workers} views; {copied} copied",
+        views == pages * config.workers and copied == 0,
+        figure=Figure.exact(pages * config.workers - views + copied, "pages"),
+        needed=0.0,
     )

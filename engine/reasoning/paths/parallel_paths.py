@@ -22,7 +22,7 @@ from engine.reasoning.solving.method import Asked, Result
 from engine.reasoning.solving.solve import drive, load
 from engine.reasoning.solving.thread_groups import ThreadGroup, ThreadMethod
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.mind import Mind
+from engine.reasoning.threads.loaded_model import LoadedModel
 from engine.reasoning.threads.reasoner import ENDED, Reasoner
 from engine.reasoning.threads.thread import Thread
 from engine.tasks.countdown.paths import PATH_WORDS, SUMMARY, THINK, asked, path_ids, path_words
@@ -216,7 +216,7 @@ class ParallelPaths(ThreadMethod[PathsConfig, PathGroup]):
         )
 
 
-def open_paths(mind: Mind) -> Mind:
+def open_paths(mind: LoadedModel) -> LoadedModel:
     """`mind`. Raises BadInput where its tokens are no words of paths."""
     if mind.config.vocab != len(PATH_WORDS):
         raise BadInput(

@@ -19,7 +19,7 @@ from engine.core.errors import BadInput
 from engine.inference.executors.costs.forward_work import ForwardWork, Shape
 from engine.reasoning.streams.caches import Feed, Stream, StreamCaches
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.mind import open_mind
+from engine.reasoning.threads.loaded_model import open_model
 
 SAME, OTHER = "<same>", "<other>"
 PAGE_SIZE = 8
@@ -200,7 +200,7 @@ class _Reading:
 
     def __init__(self, judge: Trained) -> None:
         config = ReasoningConfig(model=judge.model, page_size=PAGE_SIZE, pages=judge.pages)
-        mind = open_mind(config)
+        mind = open_model(config)
         if mind.tokenizer is None:
             raise BadInput(f"judge {judge.model}: has no tokenizer; give one trained to judge")
         ids = [mind.tokenizer.encode(word) for word in (SAME, OTHER)]

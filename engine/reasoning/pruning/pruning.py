@@ -27,7 +27,7 @@ from engine.reasoning.solving.solve import LANE as PROBLEMS
 from engine.reasoning.solving.solve import Listener, drive, load, solve
 from engine.reasoning.solving.thread_groups import ThreadGroup, ThreadMethod
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.mind import Mind
+from engine.reasoning.threads.loaded_model import LoadedModel
 from engine.reasoning.threads.reasoner import Reasoner
 from engine.reasoning.threads.thread import Thread
 from engine.tasks.part_sums import SERIAL, PartSums
@@ -234,7 +234,7 @@ class FinishedTrace(NamedTuple):
 
 def finished_traces(
     config: PruningConfig,
-    mind: Mind,
+    mind: LoadedModel,
     problems: Sequence[Asked],
     report: Report = lambda what, done, total: None,
 ) -> list[list[FinishedTrace]]:

@@ -14,7 +14,7 @@ from engine.core.run import Live
 from engine.reasoning.solving.config import ThreadGroupConfig
 from engine.reasoning.solving.method import Asked, Attempt, Method, Result
 from engine.reasoning.solving.scores import Scores
-from engine.reasoning.threads.mind import Mind, open_mind
+from engine.reasoning.threads.loaded_model import LoadedModel, open_model
 from engine.reasoning.threads.reasoner import Reasoner
 from engine.reasoning.threads.run import keep
 
@@ -84,16 +84,16 @@ def tell(to: Listener, now: float, asked: Asked, result: Result, scores: Scores)
             to.emit(Level(now, LANE, name, float(value)))
 
 
-def load(config: ThreadGroupConfig, live: Live) -> Mind:
+def load(config: ThreadGroupConfig, live: Live) -> LoadedModel:
     """The model of a run about to open. Raises BadInput."""
     live.report("opening the model", 0, 0)
-    return open_mind(config.reasoning())
+    return open_model(config.reasoning())
 
 
 def drive(
     config: ThreadGroupConfig,
     live: Live,
-    mind: Mind,
+    mind: LoadedModel,
     method: Callable[[Reasoner], Method[Attempt]],
 ) -> None:
     """A run: open its log, solve its problems by threads, keep scores and, where asked, logits."""

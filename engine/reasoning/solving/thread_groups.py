@@ -16,10 +16,10 @@ from engine.core.events import Mark
 from engine.inference.executor import Tokens
 from engine.reasoning.solving.config import ThreadGroupConfig
 from engine.reasoning.solving.method import Asked, Result
-from engine.reasoning.threads.board import MOST
 from engine.reasoning.threads.reasoner import Reasoner
 from engine.reasoning.threads.run import obey
 from engine.reasoning.threads.thread import Thread
+from engine.reasoning.threads.thread_table import MOST
 from engine.tasks.task import Problem
 
 

@@ -19,7 +19,7 @@ from engine.reasoning.solving.method import Asked, Result
 from engine.reasoning.solving.solve import drive, load
 from engine.reasoning.solving.thread_groups import ThreadGroup, ThreadMethod
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.mind import Mind
+from engine.reasoning.threads.loaded_model import LoadedModel
 from engine.reasoning.threads.reasoner import Reasoner
 from engine.reasoning.threads.thread import Thread
 from engine.tasks.countdown.search import even_problem
@@ -216,7 +216,7 @@ def verdict_of(
     return Verdict(right, f"states {stated[-1].result}" if stated else "gives no answer")
 
 
-def of_traces(mind: Mind) -> Mind:
+def of_traces(mind: LoadedModel) -> LoadedModel:
     """`mind`. Raises BadInput where its tokens are no words of traces."""
     if mind.config.vocab != len(WORDS):
         raise BadInput(

@@ -19,10 +19,10 @@ from engine.core.clock import Clock, VirtualClock
 from engine.core.errors import BadInput
 from engine.inference.executors.costs.forward_work import ForwardWork, Shape
 from engine.reasoning.threads.gather import gather
-from engine.reasoning.threads.holdings import Holdings
-from engine.reasoning.threads.mind import Mind
-from engine.reasoning.threads.telling import Emit, Telling, tell_sights
+from engine.reasoning.threads.loaded_model import LoadedModel
+from engine.reasoning.threads.step_events import Emit, StepEvents, tell_sights
 from engine.reasoning.threads.thread import Thread
+from engine.reasoning.threads.thread_pages import ThreadPages
 
 WORTH = 5e7  # operations that a second thread takes longer to wake for than to do
 
@@ -52,10 +52,10 @@ class Feed(NamedTuple):
 
 
 class StreamCaches:
-    """The caches of all streams of a run over the pages of one mind."""
+    """The caches of all streams of a run over the pages of one loaded model."""
 
     def __init__(
-        self, mind: Mind, clock: Clock, emit: Emit, tell: bool = True, ahead: bool = False
+        self, mind: LoadedModel, clock: Clock, emit: Emit, tell: bool = True, ahead: bool = False
     ) -> None:
         """`tell`: emit which stream sees which from where; otherwise a caller does, more finely.
 
@@ -66,10 +66,10 @@ class StreamCaches:
         self.mind, self.clock, self.emit = mind, clock, emit
         kv = mind.storage.kv
         self.cache = Cache(kv.pages, kv.page_size, LeastRecentlyUsed(), clock, emit)
-        self.holdings = Holdings(self.cache)
+        self.holdings = ThreadPages(self.cache)
         dtype = str(mind.model.dtype).removeprefix("torch.")
         variant = "fused" if mind.model.fused else "kernels" if mind.model.compiled else "torch"
-        self.telling = Telling(emit, ForwardWork(mind.model.config, dtype), variant)
+        self.telling = StepEvents(emit, ForwardWork(mind.model.config, dtype), variant)
         self.work = ForwardWork(mind.model.config, dtype).work(Shape(1, 1, 0, 0))[0]
         self.streams: list[Stream] = []
         self.passes = 0  # forward passes so far
@@ -146,7 +146,7 @@ class StreamCaches:
                 )
 
 
-def warm(mind: Mind) -> None:
+def warm(mind: LoadedModel) -> None:
     """Compile what passes over streams need, so that no run's clock counts it."""
     caches = StreamCaches(mind, VirtualClock(), lambda event: None, tell=False)
     one, two = caches.open("one"), caches.open("two", 8)

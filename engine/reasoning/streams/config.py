@@ -41,7 +41,7 @@ class StreamsConfig(ThinkingConfig):
     )
 
     def reasoning(self) -> ReasoningConfig:
-        """The mind of such a run."""
+        """The threads' config of such a run."""
         each = 4 * (self.task.rows // self.page_size + 2)
         return ReasoningConfig(
             model=self.model,

@@ -14,12 +14,12 @@ from engine.core.run import Live
 from engine.models.text.tokenizer import Tokenizer
 from engine.reasoning.streams.caches import StreamCaches, warm
 from engine.reasoning.streams.config import StreamsConfig
-from engine.reasoning.streams.in_turns import InTurns
 from engine.reasoning.streams.loop import go
 from engine.reasoning.streams.sessions import drawn, sessions_of
 from engine.reasoning.streams.side_by_side import SideBySide
+from engine.reasoning.streams.turn_taking import TurnTaking
 from engine.reasoning.streams.words import StreamWords
-from engine.reasoning.threads.mind import Mind, open_mind
+from engine.reasoning.threads.loaded_model import LoadedModel, open_model
 from engine.tasks.running_sum import LETTERS, QUESTION
 
 
@@ -48,15 +48,15 @@ def run(config: StreamsConfig, live: Live) -> None:
     finish(sessions, live, clock.now())
 
 
-def open_streams(config: StreamsConfig) -> tuple[Mind, StreamWords]:
+def open_streams(config: StreamsConfig) -> tuple[LoadedModel, StreamWords]:
     """The model and the words of its streams. Raises BadInput."""
-    mind = open_mind(config.reasoning())
+    mind = open_model(config.reasoning())
     if not isinstance(mind.tokenizer, Tokenizer):
         raise BadInput(f"model {mind.name}: has no tokenizer; give one of streams")
     return mind, StreamWords(mind.tokenizer.rules, LETTERS)
 
 
-def finish(sessions: Sequence[SideBySide | InTurns], live: Live, now: float) -> None:
+def finish(sessions: Sequence[SideBySide | TurnTaking], live: Live, now: float) -> None:
     """Say what was answered; keep logits of streams side by side where the config asks for it."""
     for place, session in enumerate(sessions):
         said = session.answers()

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from engine.reasoning.streams.caches import StreamCaches
 from engine.reasoning.streams.config import StreamsConfig
-from engine.reasoning.streams.in_turns import InTurns
 from engine.reasoning.streams.side_by_side import SideBySide
+from engine.reasoning.streams.turn_taking import TurnTaking
 from engine.reasoning.streams.words import StreamWords
 from engine.tasks.running_sum import SumProblem
 
@@ -17,9 +17,9 @@ def drawn(config: StreamsConfig) -> list[SumProblem]:
 
 def sessions_of(
     config: StreamsConfig, words: StreamWords, caches: StreamCaches, problems: Sequence[SumProblem]
-) -> list[SideBySide | InTurns]:
+) -> list[SideBySide | TurnTaking]:
     """A session for each problem, over the same pages."""
-    form = SideBySide if config.form == "side by side" else InTurns
+    form = SideBySide if config.form == "side by side" else TurnTaking
     names = [str(place) if len(problems) > 1 else "" for place in range(len(problems))]
     return [
         form(config, problem, words, caches, name)

@@ -19,13 +19,13 @@ from engine.inference.executors.costs.forward_work import ForwardWork
 from engine.inference.rows import Rows
 from engine.inference.step import without_rows
 from engine.inference.view_sequences import ViewBatch, ViewResult
-from engine.reasoning.threads.board import MOST, Board
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.draw import draw
 from engine.reasoning.threads.gather import gather
-from engine.reasoning.threads.mind import Mind
-from engine.reasoning.threads.telling import Emit, Telling, tell_sights
+from engine.reasoning.threads.loaded_model import LoadedModel
+from engine.reasoning.threads.step_events import Emit, StepEvents, tell_sights
 from engine.reasoning.threads.thread import Thread
+from engine.reasoning.threads.thread_table import MOST, ThreadTable
 
 PROMPT = "prompt"
 ENDED = "the model ended it"  # why a thread is over that has said so itself
@@ -33,14 +33,14 @@ ATTENTION = "attention_views"  # blobs: a row for each thread whose token is tol
 
 
 class Reasoner:
-    """One mind and its board of threads. Call `read`, `start` some, then `step` until False.
+    """A loaded model and its table of threads. Call `read`, `start` some, then `step` until False.
 
     With an `engine` its threads take pages of the engine's cache and step with its requests, one
     forward pass for all of them; without one they step alone.
     """
 
     def __init__(
-        self, config: ReasoningConfig, mind: Mind, clock: Clock, emit: Emit,
+        self, config: ReasoningConfig, mind: LoadedModel, clock: Clock, emit: Emit,
         engine: Engine | None = None, blobs: dict[str, np.ndarray] | None = None,
     ) -> None:  # fmt: skip
         """`blobs`: where sampled attention is put."""
@@ -49,9 +49,9 @@ class Reasoner:
         self.engine = engine
         self.clock = engine.clock if engine else StepClock(clock)
         shared = (engine.cache, engine.scheduler.make_room) if engine else (None, None)
-        self.board = Board(config, self.clock, emit, *shared)
+        self.board = ThreadTable(config, self.clock, emit, *shared)
         work = ForwardWork(mind.config, mind.executor.facts.dtype)
-        self.telling = Telling(emit, work, mind.variant)
+        self.telling = StepEvents(emit, work, mind.variant)
         self.pieces = Detokenizer(mind.tokenizer)
         self.rows = Rows(1, config.page_size)  # none of a step alone
         self.planned: tuple[list[Thread], list[list[Sight]]] = [], []

@@ -22,7 +22,7 @@ from engine.inference.request import Request
 from engine.inference.workloads.prompts import STARTS
 from engine.reasoning.threads.budget import budget
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.mind import Mind, open_mind
+from engine.reasoning.threads.loaded_model import LoadedModel, open_model
 from engine.reasoning.threads.reasoner import Reasoner
 
 NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
@@ -31,11 +31,11 @@ NAMES = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
 def run(config: ReasoningConfig, live: Live) -> None:
     """Let the workers of `config` think; `live` is where events go and commands come from."""
     live.report("opening the model", 0, 0)
-    think(config, open_mind(config), live)
+    think(config, open_model(config), live)
 
 
-def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
-    """The same with a mind at hand."""
+def think(config: ReasoningConfig, mind: LoadedModel, live: Live) -> None:
+    """The same with a model at hand."""
     clock = mind.clock
     if config.keep_logits:
         _ = mind.storage  # raises BadInput where there are no logits
@@ -71,12 +71,12 @@ def think(config: ReasoningConfig, mind: Mind, live: Live) -> None:
         keep(reasoner, live, clock.now())
 
 
-def prompt_tokens(config: ReasoningConfig, mind: Mind) -> list[int]:
+def prompt_tokens(config: ReasoningConfig, mind: LoadedModel) -> list[int]:
     """The prompt in tokens; without a tokenizer, as many random ones as it has words."""
     return _tokens(config.prompt, config.seed, mind)
 
 
-def asked(config: ReasoningConfig, mind: Mind) -> list[Request]:
+def asked(config: ReasoningConfig, mind: LoadedModel) -> list[Request]:
     """The ordinary requests, which may say as much as a thread may."""
     wish = update(config.sampling, {"max_tokens": config.budget})
     texts = [STARTS[number % len(STARTS)] for number in range(config.requests)]
@@ -86,7 +86,7 @@ def asked(config: ReasoningConfig, mind: Mind) -> list[Request]:
     ]
 
 
-def _tokens(text: str, seed: int, mind: Mind) -> list[int]:
+def _tokens(text: str, seed: int, mind: LoadedModel) -> list[int]:
     if mind.tokenizer is not None:
         return mind.tokenizer.encode(text)
     draw = np.random.default_rng(seed)

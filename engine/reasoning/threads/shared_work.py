@@ -12,7 +12,7 @@ from engine.core.clock import VirtualClock
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.mind import Mind
+from engine.reasoning.threads.loaded_model import LoadedModel
 from engine.reasoning.threads.reasoner import Reasoner
 from engine.tasks.square_queue import QueueProblem
 
@@ -28,7 +28,9 @@ def shared(config: ReasoningConfig) -> ReasoningConfig:
                            "budget": MOST, "page_size": 16, "pages": 256})  # fmt: skip
 
 
-def work(config: ReasoningConfig, mind: Mind, problems: Iterable[QueueProblem]) -> np.ndarray:
+def work(
+    config: ReasoningConfig, mind: LoadedModel, problems: Iterable[QueueProblem]
+) -> np.ndarray:
     """scores_P2: whether all of a problem was said and right, and the steps until it was.
 
     A problem that is not all said takes as many steps as its workers went on for.
@@ -39,7 +41,7 @@ def work(config: ReasoningConfig, mind: Mind, problems: Iterable[QueueProblem]) 
     return np.array([_session(config, mind, problem) for problem in problems], np.float64)
 
 
-def _session(config: ReasoningConfig, mind: Mind, problem: QueueProblem) -> tuple[bool, int]:
+def _session(config: ReasoningConfig, mind: LoadedModel, problem: QueueProblem) -> tuple[bool, int]:
     assert mind.tokenizer is not None
     reasoner = Reasoner(config, mind, VirtualClock(), lambda event: None)
     reasoner.read(mind.tokenizer.encode(problem.prompt))

@@ -19,7 +19,7 @@ from engine.inference.executor import Executor
 from engine.inference.executors.tensors.real_executor import executor_for
 from engine.inference.request import Request, Sampling
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.mind import Mind, mind_of, open_mind
+from engine.reasoning.threads.loaded_model import LoadedModel, loaded_model_of, open_model
 from engine.reasoning.threads.reasoner import Reasoner
 
 TURN = 8  # steps of one kind before the other's
@@ -36,7 +36,7 @@ def step_times(
         config,
         {"budget": total + 1, "header": "", "sampling.ignore_eos": True, "pages": 1024},
     )
-    mind = open_mind(config)
+    mind = open_model(config)
     plain = InferenceConfig(pages=1024, page_size=config.page_size)
     executor = executor_for(plain, mind.model, mind.name)
     wish = update(config.sampling, {"max_tokens": 4 * (TURN + WARM)})  # both draw alike
@@ -67,8 +67,8 @@ def shared_times(
     config = update(config, {"budget": 4 * TURN, "header": "", "sampling.ignore_eos": True,
                              "requests": 0, "pages": 1024})  # fmt: skip
     wish = update(config.sampling, {"max_tokens": 4 * TURN})
-    mind, plain = open_mind(config), config.serving()
-    other = mind_of(config, mind.model, mind.name, mind.tokenizer)
+    mind, plain = open_model(config), config.serving()
+    other = loaded_model_of(config, mind.model, mind.name, mind.tokenizer)
     executor = executor_for(plain, mind.model, mind.name)
     events: list[AnyEvent] = []
     ours: list[float] = []
@@ -96,7 +96,7 @@ def shared_times(
 
 
 def _threads(
-    config: ReasoningConfig, mind: Mind, events: list[AnyEvent], engine: Engine | None = None
+    config: ReasoningConfig, mind: LoadedModel, events: list[AnyEvent], engine: Engine | None = None
 ) -> Reasoner:
     made = Reasoner(config, mind, WallClock(), events.append, engine)
     vocab = mind.config.vocab

@@ -18,7 +18,7 @@ from engine.models.model import Model
 from engine.reasoning.solving.method import Asked
 from engine.reasoning.solving.solve import Listener, solve
 from engine.reasoning.spawning.spawning import Family, Spawning, SpawningConfig
-from engine.reasoning.threads.mind import mind_of
+from engine.reasoning.threads.loaded_model import loaded_model_of
 from engine.reasoning.threads.reasoner import Reasoner
 from engine.tasks.countdown.search import even_problem
 from engine.tasks.countdown.traces import EOS, NUMBERS, judge, words_of
@@ -63,7 +63,9 @@ def played(
     }  # fmt: skip
     spawning = update(spawning, changes)
     held = {name: weight.detach() for name, weight in weights.items()}
-    mind = mind_of(spawning.reasoning(), Model(config, held), "learning", eos=(NUMBERS[EOS],))
+    mind = loaded_model_of(
+        spawning.reasoning(), Model(config, held), "learning", eos=(NUMBERS[EOS],)
+    )
     clock = VirtualClock()
     reasoner = Reasoner(spawning.reasoning(), mind, clock, lambda event: None)
     families: list[Family] = []

@@ -11,7 +11,7 @@ from engine.core.events import Token
 from engine.core.intervals import wilson
 from engine.core.run import Run
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.mind import open_mind
+from engine.reasoning.threads.loaded_model import open_model
 from engine.reasoning.threads.run import run
 from engine.reasoning.threads.shared_work import MODEL, NAMES, shared, work
 from engine.recipes.example_recipe import ExampleRecipe, Score
@@ -49,7 +49,7 @@ class Queue(ExampleRecipe):
         problems = queues("test", count)
         for workers in (1, 2, 4):
             config = self._config(folder, workers)
-            scores_P2 = work(config, open_mind(config), problems)
+            scores_P2 = work(config, open_model(config), problems)
             right = int(scores_P2[:, 0].sum())
             name = f"All squares right, {workers} worker{'s' * (workers > 1)}"
             found[name] = Score(right / count, *wilson(right, count), count)

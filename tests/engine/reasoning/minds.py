@@ -10,7 +10,7 @@ from engine.core.config import update
 from engine.models.model import Model
 from engine.reasoning.solving.method import Asked
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.mind import Mind, mind_of
+from engine.reasoning.threads.loaded_model import LoadedModel, loaded_model_of
 from engine.reasoning.threads.reasoner import Reasoner
 from engine.reasoning.threads.reference import logits
 from engine.tasks.task import Problem, Verdict
@@ -55,10 +55,10 @@ def settings(**changes) -> ReasoningConfig:
     return update(ReasoningConfig(), {**plain, **changes})
 
 
-def mind(config: ReasoningConfig, family="qwen3", *, plain=False, words=False) -> Mind:
+def mind(config: ReasoningConfig, family="qwen3", *, plain=False, words=False) -> LoadedModel:
     shape = shape_of(family, max_position_embeddings=256)
     model = Model(shape, weights(shape), plain=plain)
-    made = mind_of(config, model, family, Letters() if words else None)
+    made = loaded_model_of(config, model, family, Letters() if words else None)
     for tensors in made.storage.kv.tensors:
         for pages in tensors.values():
             pages.fill_(float("nan"))  # what was never written must never be read

@@ -8,7 +8,7 @@ from engine.core.clock import VirtualClock
 from engine.core.config import update
 from engine.models.model import Model
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.mind import mind_of
+from engine.reasoning.threads.loaded_model import loaded_model_of
 from engine.reasoning.threads.reasoner import Reasoner
 from engine.reasoning.threads.reference import Seen, logits
 from engine.reasoning.threads.shared_work import NAMES, shared, work
@@ -90,7 +90,7 @@ def test_the_reasoner_shows_workers_what_training_showed_them(untrained):
     made = example(PROBLEM, names, encode, 1)
     asked = update(ReasoningConfig(workers=3), {"layout": "contiguous", "keep_logits": True})
     asked = shared(asked)
-    mind = mind_of(asked, Model(config, weights, plain=True), "queue", Words(), (1,))
+    mind = loaded_model_of(asked, Model(config, weights, plain=True), "queue", Words(), (1,))
     reasoner = Reasoner(asked, mind, VirtualClock(), lambda event: None)
     reasoner.read(encode(PROBLEM.prompt))
     said = {name: made.tokens_T[made.block_T == n + 1].tolist() for n, name in enumerate(names)}
@@ -121,6 +121,6 @@ def test_the_reasoner_shows_workers_what_training_showed_them(untrained):
 def test_untrained_workers_solve_nothing_and_end(untrained):
     config, weights = untrained
     asked = update(ReasoningConfig(workers=2), {"layout": "contiguous"})
-    mind = mind_of(shared(asked), Model(config, weights), "queue", Words(), (1,))
+    mind = loaded_model_of(shared(asked), Model(config, weights), "queue", Words(), (1,))
     scores_P2 = work(asked, mind, [PROBLEM])
     assert scores_P2.shape == (1, 2) and not scores_P2[0, 0]

@@ -9,7 +9,7 @@ from engine.core.events import Branch, Token
 from engine.core.log import Log
 from engine.models.reference import dense
 from engine.reasoning.spawning.spawning import SpawningConfig, verdict_of
-from engine.reasoning.threads.mind import open_mind
+from engine.reasoning.threads.loaded_model import open_model
 from engine.tasks.countdown.search import even_problem
 from engine.tasks.countdown.task import CountdownProblem
 from engine.tasks.countdown.traces import (
@@ -114,7 +114,7 @@ def own_context(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Ou
     size = {"problems": 4 if fast else 40, "first": FIRST, "search": "parallel", "window": 256}
     config = update(config, {**size, "sampling.temperature": 0.0, "dtype": "float32"})
     log = run_config(config)
-    weights = weights_of(open_mind(config.reasoning()).model)
+    weights = weights_of(open_model(config.reasoning()).model)
     worst, rows, children = 0.0, 0, 0
     for words, places, drawn in contexts(config, log):
         tokens_1T = torch.tensor([ids(words)])

@@ -15,7 +15,7 @@ from engine.inference.engine import Engine
 from engine.inference.executors.tensors.real_executor import executor_for
 from engine.inference.request import Request, Sampling
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.mind import open_mind
+from engine.reasoning.threads.loaded_model import open_model
 from engine.reasoning.threads.run import NAMES, asked, prompt_tokens
 from engine.reasoning.threads.shared_work import MODEL as SHARED
 from engine.reasoning.threads.shared_work import shared, work
@@ -49,7 +49,7 @@ def beside(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcom
     config = update(config, fixed)
     log = run_config(config)
     both, threads = said_by(log), said_by(run_config(update(config, {"requests": 0})))
-    mind = open_mind(config)
+    mind = open_model(config)
     events: list[AnyEvent] = []
     engine = Engine(config.serving(), mind.executor, mind.clock, events.append, mind.tokenizer)
     for request in asked(config, mind):
@@ -80,7 +80,7 @@ def fewer_steps(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> O
     config = update(config, {"model": SHARED, "layout": "independent" if apart else "contiguous",
                              "sampling.temperature": 0.0, "requests": 0})  # fmt: skip
     problems = queues("test", 40 if fast else 400)
-    mind = open_mind(shared(config))
+    mind = open_model(shared(config))
     (one_P, steps_P), (four_P, fewer_P) = (
         work(update(config, {"workers": workers}), mind, problems).T for workers in (1, PLAIN)
     )
@@ -129,7 +129,7 @@ def alone(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome
     said: dict[str, str] = {}
     for token in run_config(config).of(Token):
         said[token.thread] = said.get(token.thread, "") + token.text
-    mind, plain = open_mind(config), InferenceConfig(pages=config.pages)
+    mind, plain = open_model(config), InferenceConfig(pages=config.pages)
     assert mind.tokenizer is not None
     engine = Engine(
         plain,

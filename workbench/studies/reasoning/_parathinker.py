@@ -11,7 +11,7 @@ from engine.reasoning.paths.parallel_paths import PathsConfig
 from engine.reasoning.paths.script import side_by_side
 from engine.reasoning.solving.scores import scores_of
 from engine.reasoning.streams.reference import from_scratch
-from engine.reasoning.threads.mind import open_mind
+from engine.reasoning.threads.loaded_model import open_model
 from workbench.studies._read import weights_of
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
@@ -40,7 +40,7 @@ def union(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Every row of logits against one forward per problem, its mask built from the rule alone."""
     size = {"problems": 3 if fast else 40, **KEPT}
     of = kept(run_config(update(config, {**size, "dtype": "float32"})))
-    weights = weights_of(open_mind(config.reasoning()).model)
+    weights = weights_of(open_model(config.reasoning()).model)
     worst, rows, summary = 0.0, 0, 0
     for problem in np.unique(of["problem"]):
         at = [

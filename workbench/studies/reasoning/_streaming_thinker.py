@@ -6,9 +6,9 @@ from engine.core.config import update
 from engine.core.difference import largest
 from engine.core.log import Log
 from engine.core.plot import Plot
-from engine.reasoning.reading.config import ReadingConfig
-from engine.reasoning.reading.readers import drawn, open_reader
-from engine.reasoning.reading.waits import waits
+from engine.reasoning.streaming_thinking.config import ReadingConfig
+from engine.reasoning.streaming_thinking.readers import drawn, open_reader
+from engine.reasoning.streaming_thinking.waits import waits
 from engine.reasoning.streams.reference import changed, from_scratch
 from engine.reasoning.streams.script import Script, reach, while_reading
 from workbench.studies._read import Weights, weights_of

@@ -13,7 +13,7 @@ from engine.inference.request import Sampling
 from engine.models.config import ModelConfig
 from engine.models.gathered import Cast
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.mind import open_mind
+from engine.reasoning.threads.loaded_model import open_model
 from engine.reasoning.threads.reference import Seen, logits
 from engine.reasoning.threads.run import run
 from engine.reasoning.threads.step_time import step_times
@@ -46,7 +46,7 @@ Weights = tuple[ModelConfig, dict[str, Tensor]]
 
 def weights_of(config: ReasoningConfig) -> Weights:
     """The shape of the config's model and its weights by name, in float32."""
-    model = open_mind(config).model
+    model = open_model(config).model
     return model.config, dict(Cast(model.weights, torch.float32))
 
 

@@ -14,7 +14,7 @@ from engine.models.model import Model
 from engine.reasoning.paths.parallel_paths import Controls, ParallelPaths, PathsConfig
 from engine.reasoning.paths.script import side_by_side
 from engine.reasoning.streams.reference import from_scratch
-from engine.reasoning.threads.mind import mind_of
+from engine.reasoning.threads.loaded_model import loaded_model_of
 from engine.reasoning.threads.reasoner import ENDED, Reasoner
 from tests.engine.models.small import config as shape_of
 from tests.engine.models.small import weights
@@ -44,7 +44,7 @@ class Fanned:
         }  # fmt: skip
         self.config = update(PathsConfig(), {**small, **changes})
         self.events: list = []
-        mind = mind_of(self.config.reasoning(), Model(SHAPE, HELD, plain=plain), "small")
+        mind = loaded_model_of(self.config.reasoning(), Model(SHAPE, HELD, plain=plain), "small")
         for tensors in mind.storage.kv.tensors:
             for pages in tensors.values():
                 pages.fill_(float("nan"))  # what was never written must never be read

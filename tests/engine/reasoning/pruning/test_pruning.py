@@ -9,9 +9,9 @@ from engine.core.log import Log
 from engine.core.run import Live, Run
 from engine.reasoning.pruning.pruning import PruningConfig, finished_traces, run
 from engine.reasoning.solving.scores import scores_of
-from engine.reasoning.threads.mind import open_mind
+from engine.reasoning.threads.loaded_model import open_model
 from workbench.studies._read import votes, written
-from workbench.studies.reasoning.deepprune import flops
+from workbench.studies.reasoning._deepprune import flops
 
 SMALL = update(
     PruningConfig(),
@@ -81,7 +81,7 @@ def test_the_prompt_is_computed_once_and_shared(log: Log) -> None:
 
 def test_traces_let_finish_unseen_are_those_of_a_run_that_prunes_nothing(everyone: Log) -> None:
     asked = list(SMALL.asked())
-    unseen = finished_traces(SMALL, open_mind(SMALL.reasoning()), asked)
+    unseen = finished_traces(SMALL, open_model(SMALL.reasoning()), asked)
     for traces, threads in zip(unseen, written(everyone, problems()), strict=True):
         assert [(t.name, len(t.tokens)) for t in traces] == [
             (t.name, len(t.pieces)) for t in threads

@@ -2,10 +2,10 @@
 
 from engine.core.config import update
 from engine.models.model import Model
-from engine.reasoning.reading.config import ReadingConfig
+from engine.reasoning.streaming_thinking.config import ReadingConfig
 from engine.reasoning.streams.config import StreamsConfig
 from engine.reasoning.streams.words import StreamWords, words
-from engine.reasoning.threads.mind import Mind, mind_of
+from engine.reasoning.threads.loaded_model import LoadedModel, loaded_model_of
 from engine.tasks import ledger, running_sum
 from tests.engine.models.small import config as shape_of
 from tests.engine.models.small import weights
@@ -25,9 +25,9 @@ def spoken(task):
     return StreamWords(Entries(task.LETTERS), task.LETTERS)
 
 
-def mind_for(config, family="qwen3", *, plain=False) -> Mind:
+def mind_for(config, family="qwen3", *, plain=False) -> LoadedModel:
     shape = shape_of(family, max_position_embeddings=256)
-    made = mind_of(config.reasoning(), Model(shape, weights(shape), plain=plain), family)
+    made = loaded_model_of(config.reasoning(), Model(shape, weights(shape), plain=plain), family)
     for tensors in made.storage.kv.tensors:
         for pages in tensors.values():
             pages.fill_(float("nan"))  # what was never written must never be read

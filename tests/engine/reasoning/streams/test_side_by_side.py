@@ -6,13 +6,13 @@ import pytest
 from engine.core.clock import VirtualClock
 from engine.core.events import Mark, Span
 from engine.reasoning.streams.caches import StreamCaches
-from engine.reasoning.streams.in_turns import InTurns
 from engine.reasoning.streams.loop import go
 from engine.reasoning.streams.reactions import of_events
 from engine.reasoning.streams.reference import from_scratch
 from engine.reasoning.streams.script import in_rows, who_sees
 from engine.reasoning.streams.sessions import drawn, sessions_of
 from engine.reasoning.streams.side_by_side import SideBySide
+from engine.reasoning.streams.turn_taking import TurnTaking
 from engine.tasks.running_sum import LAG, QUESTION, STREAMS, answers, sums, thoughts
 from tests.engine.reasoning.streams.stream_minds import mind_for, side_by_side
 
@@ -75,7 +75,7 @@ def test_forced_streams_answer_rightly_and_react_a_pass_after_they_could_hear():
 def test_turns_read_think_and_answer_in_order():
     config, words = side_by_side(form="in turns", turn=2, keep_logits=False)
     _, (session,), events = play(config, words)
-    assert isinstance(session, InTurns)
+    assert isinstance(session, TurnTaking)
     names = [name for name, _ in session.said]
     total = dict(sums(session.problem.rows["read"]))
     for place, name in enumerate(names):

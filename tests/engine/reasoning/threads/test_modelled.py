@@ -9,7 +9,7 @@ from engine.core.log import Log
 from engine.core.run import Live
 from engine.reasoning.threads.budget import Budget, budget
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.mind import open_mind
+from engine.reasoning.threads.loaded_model import open_model
 from engine.reasoning.threads.run import run
 from tests.engine.reasoning.threads.test_run import ended
 
@@ -99,6 +99,6 @@ def test_a_wrong_budget_is_refused_in_words_and_the_threads_go_on():
 
 
 def test_a_modelled_mind_has_no_tensors_to_hand_out():
-    mind = open_mind(update(ReasoningConfig(), {"executor": "modelled"}))
+    mind = open_model(update(ReasoningConfig(), {"executor": "modelled"}))
     with pytest.raises(BadInput, match="modelled, not run"):
         _ = mind.model

@@ -9,9 +9,9 @@ import numpy as np
 
 from engine.core.clock import Clock, VirtualClock, WallClock
 from engine.core.run import Live
-from engine.reasoning.reading.config import ReadingConfig
-from engine.reasoning.reading.reader import Reader
-from engine.reasoning.reading.readers import drawn, open_reader, readers_of
+from engine.reasoning.streaming_thinking.config import ReadingConfig
+from engine.reasoning.streaming_thinking.reader import Reader
+from engine.reasoning.streaming_thinking.readers import drawn, open_reader, readers_of
 from engine.reasoning.streams.caches import warm
 from engine.reasoning.streams.loop import go
 

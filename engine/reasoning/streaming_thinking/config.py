@@ -1,7 +1,7 @@
 """Everything a run of thinking while reading is made from."""
 
 from engine.core.config import Choice, knob
-from engine.reasoning.reading.policies import ReadingPolicy, Streaming
+from engine.reasoning.streaming_thinking.policies import ReadingPolicy, Streaming
 from engine.reasoning.threads.config import ReasoningConfig, ThinkingConfig
 from engine.tasks.ledger import Ledger
 
@@ -42,7 +42,7 @@ class ReadingConfig(ThinkingConfig):
     )
 
     def reasoning(self) -> ReasoningConfig:
-        """The mind of such a run."""
+        """The threads' config of such a run."""
         letters = 5 * self.task.entries + 8, 10 * self.task.entries + 16  # read, thought: at most
         each = sum(-(-count // self.page_size) for count in letters)
         pages = max(self.pages, each * self.problems)

@@ -7,8 +7,8 @@ from engine.core.clock import VirtualClock
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Level, Mark
-from engine.reasoning.reading.policies import Arrived, Batch, Streaming
-from engine.reasoning.reading.readers import drawn, open_reader, readers_of
+from engine.reasoning.streaming_thinking.policies import Arrived, Batch, Streaming
+from engine.reasoning.streaming_thinking.readers import drawn, open_reader, readers_of
 from engine.reasoning.streams.loop import go
 from engine.reasoning.streams.reference import from_scratch
 from engine.reasoning.streams.script import while_reading

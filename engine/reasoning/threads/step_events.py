@@ -1,4 +1,4 @@
-"""What a step of thinking looks like from outside: its events, in the order of time.
+"""StepEvents: emits what one decoding step did, its span with counted work and changed counters.
 
 `Level(lane=<thread>, name="sees/<block>")` is the position at which a thread sees a block, -1 once
 it does not; the lane "threads" carries the counters.
@@ -10,8 +10,8 @@ from engine.cache.layouts import Sight
 from engine.core.events import AnyEvent, Level, Span
 from engine.core.tags import tag
 from engine.inference.executors.costs.forward_work import ForwardWork, Shape
-from engine.reasoning.threads.holdings import Holdings
 from engine.reasoning.threads.thread import Thread
+from engine.reasoning.threads.thread_pages import ThreadPages
 
 GONE = -1.0
 Emit = Callable[[AnyEvent], None]
@@ -31,7 +31,7 @@ def tell_sights(emit: Emit, now: float, thread: Thread, view: Sequence[Sight]) -
     thread.sees = places
 
 
-class Telling:
+class StepEvents:
     """Remembers what was told last, so that only what changed is told."""
 
     def __init__(self, emit: Emit, work: ForwardWork, variant: str) -> None:
@@ -71,7 +71,7 @@ class Telling:
         self.emit(Span(now, "engine", name, start, flops, moved, facts))
 
     def levels(
-        self, now: float, said: Sequence[Thread], running: int, holdings: Holdings
+        self, now: float, said: Sequence[Thread], running: int, holdings: ThreadPages
     ) -> None:  # fmt: skip
         """Counters that changed now that each of `said` has said a token.
 

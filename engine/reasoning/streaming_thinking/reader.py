@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.core.events import Level, Mark, Token
-from engine.reasoning.reading.config import ReadingConfig
+from engine.reasoning.streaming_thinking.config import ReadingConfig
 from engine.reasoning.streams.caches import Feed, Stream, StreamCaches
 from engine.reasoning.streams.words import StreamWords
 from engine.tasks.ledger import BEGIN, LedgerProblem

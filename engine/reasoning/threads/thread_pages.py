@@ -1,4 +1,4 @@
-"""Which pages blocks have and which threads hold them: room to write, sharing, copy on write.
+"""ThreadPages: which pages blocks have and which threads hold them, with copy on write.
 
 A thread holds every page of every block it sees, each once, whatever it sees it through. Whoever
 writes takes pages; whoever comes to see them shares them; a page goes when nobody holds it.
@@ -14,7 +14,7 @@ from engine.core.events import Page
 from engine.reasoning.threads.thread import Thread
 
 
-class Holdings:
+class ThreadPages:
     """Pages of all blocks. `copies` fills with (source page, target page) to be done."""
 
     def __init__(self, cache: Cache) -> None:

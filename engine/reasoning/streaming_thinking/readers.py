@@ -6,18 +6,18 @@ from engine.core.clock import Clock
 from engine.core.errors import BadInput
 from engine.models.loading.find import find
 from engine.models.text.tokenizer import Tokenizer
-from engine.reasoning.reading.config import ReadingConfig
-from engine.reasoning.reading.reader import Reader
+from engine.reasoning.streaming_thinking.config import ReadingConfig
+from engine.reasoning.streaming_thinking.reader import Reader
 from engine.reasoning.streams.caches import StreamCaches
 from engine.reasoning.streams.words import StreamWords
-from engine.reasoning.threads.mind import Mind, open_mind
-from engine.reasoning.threads.telling import Emit
+from engine.reasoning.threads.loaded_model import LoadedModel, open_model
+from engine.reasoning.threads.step_events import Emit
 from engine.tasks.ledger import LETTERS, LedgerProblem
 
 
-def open_reader(config: ReadingConfig) -> tuple[Mind, StreamWords]:
+def open_reader(config: ReadingConfig) -> tuple[LoadedModel, StreamWords]:
     """The model and the words of its streams. Raises BadInput."""
-    mind, found = open_mind(config.reasoning()), find(config.model)
+    mind, found = open_model(config.reasoning()), find(config.model)
     if not isinstance(mind.tokenizer, Tokenizer):
         raise BadInput(f"model {found.name}: has no tokenizer; give one of streams")
     return mind, StreamWords(mind.tokenizer.rules, LETTERS)
@@ -29,7 +29,7 @@ def drawn(config: ReadingConfig) -> list[LedgerProblem]:
 
 
 def readers_of(
-    config: ReadingConfig, mind: Mind, words: StreamWords, clock: Clock, emit: Emit,
+    config: ReadingConfig, mind: LoadedModel, words: StreamWords, clock: Clock, emit: Emit,
     problems: Sequence[LedgerProblem], forced: Sequence[int] = (),
 ) -> list[Reader]:  # fmt: skip
     """A reader for each problem, over the same pages."""

@@ -1,4 +1,4 @@
-"""Threads, their blocks and who sees what: start, fork, join, prune, say, without any tensor.
+"""ThreadTable: threads, their blocks and who sees what; start, fork, join, prune, no tensors.
 
 What is asked and cannot be done raises BadInput and changes nothing. Every change is emitted.
 """
@@ -14,15 +14,15 @@ from engine.core.events import Branch, Mark
 from engine.core.names import suggest
 from engine.reasoning.threads.budget import Budget
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.holdings import Holdings
 from engine.reasoning.threads.reference import Record
-from engine.reasoning.threads.telling import Emit, tell_sights
+from engine.reasoning.threads.step_events import Emit, tell_sights
 from engine.reasoning.threads.thread import State, Thread
+from engine.reasoning.threads.thread_pages import ThreadPages
 
 MOST = -1  # a budget not named: the config's
 
 
-class Board:
+class ThreadTable:
     """All threads of one run. `clock` has the time that events carry."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Board:
         lru = LeastRecentlyUsed()
         self.cache = cache or Cache(config.pages, config.page_size, lru, clock, emit)
         self.make_room = make_room
-        self.holdings = Holdings(self.cache)
+        self.holdings = ThreadPages(self.cache)
         self.threads: dict[str, Thread] = {}  # all there have been, by name
         self.alive: dict[str, Thread] = {}  # those that think or will
         self.closed: list[Block] = []  # the prompt, then as they were closed

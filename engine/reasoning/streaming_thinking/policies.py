@@ -10,7 +10,7 @@ from engine.core.config import Policy, knob
 class ReadingPolicy(Policy):
     """Decides for each thought. Frozen and stateless."""
 
-    folder = "engine.reasoning.reading.policies"
+    folder = "engine.reasoning.streaming_thinking.policies"
 
     @abstractmethod
     def sees(self, unit: int, ends: Sequence[int], arrived: int) -> int | None:

@@ -1,4 +1,4 @@
-"""What all threads think with: a model behind an executor, its cache memory and its tokenizer."""
+"""LoadedModel: what threads run on, an executor with paged KV storage, tokenizer and clock."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from engine.reasoning.threads.config import ReasoningConfig
 
 
 @dataclass(slots=True)
-class Mind:
+class LoadedModel:
     """One model over one paged memory, run here or modelled. `clock`: the one it is under."""
 
     name: str
@@ -58,22 +58,22 @@ class Mind:
         return self.executor
 
 
-def open_mind(config: ReasoningConfig) -> Mind:
+def open_model(config: ReasoningConfig) -> LoadedModel:
     """The model of a config with a cache of its size. Raises BadInput."""
     found = find(config.model)
     require_views(found.config)
     built = config.executor.build(config.serving())
-    return Mind(found.name, found.config, built.executor, built.clock, built.tokenizer)
+    return LoadedModel(found.name, found.config, built.executor, built.clock, built.tokenizer)
 
 
-def mind_of(
+def loaded_model_of(
     config: ReasoningConfig,
     model: Model,
     name: str = "",
     tokenizer: Tokens | None = None,
     eos: tuple[int, ...] = (),
-) -> Mind:
+) -> LoadedModel:
     """`model` with the memory that `config` asks for. Raises BadInput where it does not fit."""
     require_views(model.config)
     executor = executor_for(config.serving(), model, name, eos)
-    return Mind(name, model.config, executor, WallClock(), tokenizer)
+    return LoadedModel(name, model.config, executor, WallClock(), tokenizer)

@@ -14,7 +14,7 @@ from engine.tasks.running_sum import QUESTION, SumProblem, sums
 DIGITS = 2  # of a sum
 
 
-class InTurns:
+class TurnTaking:
     """One problem under way. Ask `feeds`, write them, then `take` what came back."""
 
     def __init__(

@@ -1,10 +1,12 @@
 """Ctrl-C, or a polite kill, stops the app and the API alike: cleanly, with exit code 0."""
 
+import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -44,3 +46,26 @@ def test_a_server_that_is_stopped_has_done_well(words, kind):
             server.wait()
     assert server.returncode == 0, err
     assert out == "" and "Traceback" not in err
+
+
+@pytest.mark.parametrize("later", [0.0, 0.4, 3.0])
+def test_an_interrupted_command_leaves_no_traceback_and_no_process(later):
+    """A modelled run of a million requests, interrupted at its start, in imports and at work."""
+    words = ["run", "flover", "--set", "executor=modelled", "--set", "workload.count=1000000"]
+    ready = START.replace("; command", "; print('ready', flush=True); command")
+    command = [sys.executable, "-c", ready, *words]
+    child = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    late = threading.Timer(WAIT, child.kill)
+    late.start()
+    try:
+        assert child.stdout is not None and child.stdout.readline() == "ready\n"
+        time.sleep(later)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=WAIT)
+    finally:
+        late.cancel()
+    assert child.returncode == 130 and "Traceback" not in err
+    with pytest.raises(ProcessLookupError):
+        os.killpg(child.pid, 0)  # nobody of its session is left

@@ -33,6 +33,7 @@ files and requests from outside have price limits (bytes, entries, ratio of unpa
 that names one says how to raise it: WORKBENCH_LIMITS=unpacked_ratio=1000,lanes=50000
 """
 PACKAGE = "parallel-workbench"
+INTERRUPTED = 130  # exit code, as shells have it
 OURS = ("engine", "widgets", "workbench")
 
 
@@ -92,8 +93,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    args = parser().parse_args(argv)
     try:
+        args = parser().parse_args(argv)
         change_as_told(os.environ.get(VARIABLE, ""))
         return int(args.run(args))
     except BadInput as fault:
@@ -104,7 +105,7 @@ def main(argv: list[str] | None = None) -> int:
             raise
         return _complain(f"this needs the package {name!r}, not installed here; pip install {name}")
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone (`| head`); leave stdout in a state Python can close.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -114,9 +115,10 @@ def main(argv: list[str] | None = None) -> int:
 def command() -> NoReturn:
     """The `workbench` command itself: `main`, and out, whatever still works in the background."""
     code = main()
-    if any(thread.daemon and thread.name.startswith("run ") for thread in threading.enumerate()):
-        # It was told to stop and is within something long, such as an import: Python would wait
-        # for it, or take modules away from under it.
+    at_work = (thread for thread in threading.enumerate() if thread.name.startswith("run "))
+    if code == INTERRUPTED or any(thread.daemon for thread in at_work):
+        # A run that was told to stop may be within something long, such as an import: Python would
+        # wait for it, or take modules away from under it; and freeing gigabytes takes seconds.
         for child in multiprocessing.active_children():
             child.kill()
         for stream in (sys.stdout, sys.stderr):

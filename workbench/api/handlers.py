@@ -29,8 +29,8 @@ AGAIN = 1  # seconds after which a client may ask again
 class Handler(RequestHandler):
     """What all handlers share: JSON errors, no caching. Who may ask is the gate's to say."""
 
-    def initialize(self, live: LiveEngine) -> None:
-        self.live = live
+    def initialize(self, live: LiveEngine, turn: asyncio.Lock) -> None:
+        self.live, self.turn = live, turn
 
     def set_default_headers(self) -> None:
         self.set_header("Content-Type", "application/json")
@@ -103,8 +103,12 @@ class Generation(Handler):
             raise _too_large(self.received)
         # Work of a request's size is for a thread: whoever else is being answered would wait.
         prepare = self._prepare
-        small = self.received <= SMALL and self.kind != "chat"
-        asked, prompts = prepare() if small else await asyncio.to_thread(prepare)
+        if self.received <= SMALL:
+            chat = self.kind == "chat"
+            asked, prompts = await asyncio.to_thread(prepare) if chat else prepare()
+        else:
+            async with self.turn:  # one at a time: Python shares one lock among all threads
+                asked, prompts = await asyncio.to_thread(prepare)
         if self.gone:
             return
         self.answer = answers.Answer(self.kind, self.live.name, asked)
@@ -214,7 +218,7 @@ class Chat(Generation):
 
 def handlers(live: LiveEngine) -> list[tuple[str, type[Handler], dict[str, Any]]]:
     """Routes for a tornado application, of its own or the app's, behind a gate."""
-    shared = {"live": live}
+    shared = {"live": live, "turn": asyncio.Lock()}
     return [
         (r"/v1/models", Models, shared),
         (r"/v1/completions", Completions, shared),
@@ -225,7 +229,8 @@ def handlers(live: LiveEngine) -> list[tuple[str, type[Handler], dict[str, Any]]
 
 def application(live: LiveEngine, access: Access) -> Application:
     """The API alone, without pages."""
-    routes = [*handlers(live), (r"/.*", Nothing, {"live": live})]
+    known = handlers(live)
+    routes = [*known, (r"/.*", Nothing, known[0][2])]
     made = Application(routes, log_function=lambda handler: None)
     guard(made, access)
     return made

@@ -119,10 +119,10 @@ def _sampling(fields: dict[str, Any], longest: Any, tops: Any) -> Sampling:
     stop = fields.get("stop") or ()
     _check_stops([stop] if isinstance(stop, str) else stop if isinstance(stop, list) else [])
     bias = fields.get("logit_bias") or {}
+    if isinstance(bias, dict) and len(bias) > BIASES:
+        raise BadInput(f"logit_bias: {len(bias)} tokens; at most {BIASES}")
     if not isinstance(bias, dict) or not all(map(_bias, bias.items())):
         raise BadInput("logit_bias: give an object of token number to bias")
-    if len(bias) > BIASES:
-        raise BadInput(f"logit_bias: {len(bias)} tokens; at most {BIASES}")
     return sampling(
         **made,
         max_tokens=16 if longest is None else longest,

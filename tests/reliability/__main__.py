@@ -43,9 +43,9 @@ def main() -> int:
         say(line(kept[key]))
     rows = [kept[key] for f in wanted if (key := f"{f.number} {form} {commit}") in kept]
     if args.readme:
-        _into_readme(markdown(rows, commit))
+        _into_readme(markdown(newest(kept)))
     else:
-        say(json.dumps(rows, indent=1) if args.json else markdown(rows, commit))
+        say(json.dumps(rows, indent=1) if args.json else markdown(rows))
     return int(any(row["verdict"] == "not met" for row in rows))
 
 
@@ -105,20 +105,27 @@ def line(row: dict[str, Any]) -> str:
     return f"{row['figure']:>2}  {row['verdict']:<12} {ran:<20} {row['asked']}"
 
 
-def markdown(rows: list[dict[str, Any]], commit: str) -> str:
-    """The table, with its date and commit."""
-    head = [
-        "| | asked | tried | tests | verdict | not tried |",
-        "| --: | --- | --- | --: | --- | --- |",
-    ]
+def markdown(rows: list[dict[str, Any]]) -> str:
+    """The table; each row with the commit at which it was tried."""
+    head = ["| | asked | tried | tests | verdict | not tried | commit |",
+            "|--:|---|---|--:|---|---|---|"]  # fmt: skip
     body = [
         f"| {r['figure']} | {r['asked']} | {r['tried']} | {r['tests']} | {r['verdict']} "
-        f"| {r['missing']} |"
+        f"| {r['missing']} | {r['commit']} |"
         for r in rows
     ]
     met = sum(row["verdict"] == "met" for row in rows)
     date = max((row["date"] for row in rows), default="")
-    return "\n".join([*head, *body, "", f"{met} of {len(rows)} met; {date}, commit {commit}."])
+    return "\n".join([*head, *body, "", f"{met} of {len(FIGURES)} met; {date}."])
+
+
+def newest(kept: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of each figure what was tried last, at whatever commit; full before short."""
+    found: dict[int, dict[str, Any]] = {}
+    for row in kept.values():
+        if row["form"] == "full" or found.get(row["figure"], row)["form"] == "short":
+            found[row["figure"]] = row
+    return [found[number] for number in sorted(found)]
 
 
 def _into_readme(text: str) -> None:

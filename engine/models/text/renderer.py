@@ -33,7 +33,9 @@ class Renderer:
         for a template that takes more time or memory than it may."""
         if self._closed:
             raise BadInput("chat template: the server has been closed")
-        child = self._free.get() or _start()
+        child = self._free.get()
+        if child is None or child.poll() is not None:  # none yet, or ended by somebody else
+            child = _start()
         try:
             answer = _ask(child, template, messages, values)
         finally:

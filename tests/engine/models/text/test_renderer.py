@@ -3,6 +3,7 @@
 import os
 import random
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,7 @@ def test_many_threads_are_answered_each_with_its_own(renderer):
 def test_a_child_that_was_killed_is_replaced(renderer):
     for child in children():
         os.kill(child, 9)
+    time.sleep(0.5)  # until the system has ended them
     for _ in range(CHILDREN + 1):
         try:
             assert renderer.render("x", MESSAGES) == "x"

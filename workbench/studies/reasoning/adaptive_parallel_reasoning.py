@@ -164,12 +164,7 @@ STUDY = Study(
             finding="reproduced",
             why="drawn at temperature 1; with the likeliest token taken no difference can be told. "
             "Serial search is not reinforced here: the paper's 60.0% has no counterpart",
-            broken=(
-                Break(
-                    {"children": 1}, True, "what it learnt, to ask for more children, is refused"
-                ),
-                Break({"model": IMITATED}),
-            ),
+            broken={"model": IMITATED},
         ),
         Claim(
             id="checker",

@@ -4,16 +4,20 @@ Compute utilisation by bandwidth, and the time of one synchronisation by number 
 it is modelled, and its curves say so.
 """
 
+from typing import Any
+
 import numpy as np
 
 from engine.core.paths import dataset
 from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.core.toml import load
+from engine.distributed.collectives.halving_doubling import HalvingDoubling
+from engine.distributed.collectives.tree import Tree
 from engine.hardware.link import Link
 from engine.training.low_communication.method import Method, Traffic
 from engine.training.low_communication.methods.synchronous import Synchronous
-from engine.training.low_communication.sync_time import by_pairs, by_tree
+from engine.training.low_communication.sync_time import Net, by_collective, by_pairs
 
 UTILISATION = Plot(
     "compute utilisation", "bandwidth of a replica (B/s)", "share of time computing", log_x=True
@@ -52,6 +56,15 @@ def described(name: str) -> dict[str, float]:
     return {key: float(value) for key, value in table.items() if not isinstance(value, (str, dict))}
 
 
+def internet_of(replicas: int, **changes: Any) -> Net:
+    """The described internet between so many replicas, some of them slow; `changes` of a Net."""
+    facts = described("internet")
+    link = Link(name="internet", bandwidth=facts["bandwidth"], latency=facts["latency"])
+    return Net(**{
+        "link": link, "replicas": replicas, "jitter": facts["jitter"], "stragglers": True, **changes
+    })  # fmt: skip
+
+
 def described_curves(method: Method, live: Live) -> None:
     """Emit both panels for `method` at the run's opening."""
     setting, internet = described("training"), described("internet")
@@ -65,7 +78,14 @@ def described_curves(method: Method, live: Live) -> None:
         ]  # fmt: skip
         points = np.stack([BANDWIDTHS, np.array(shares)])
         live.curve(0.0, UTILISATION, each.kind, points, modelled=True)
-    link = Link(name="internet", bandwidth=internet["bandwidth"], latency=internet["latency"])
-    for name, timed in (("all-reduce by tree", by_tree), ("random pairs", by_pairs)):
-        found = [timed(link, n, 4.0 * parameters, internet["jitter"], live.seed) for n in COUNTS]
-        live.curve(0.0, SYNC, name, list(zip(COUNTS, found, strict=True)), modelled=True)
+    size = 4.0 * parameters
+    nets = [internet_of(ranks) for ranks in COUNTS]
+    by_algorithm = {
+        "all-reduce by tree": [by_collective(Tree(), net, size, live.seed) for net in nets],
+        "all-reduce by halving and doubling": [
+            by_collective(HalvingDoubling(), net, size, live.seed) for net in nets
+        ],
+        "random pairs": [by_pairs(net, size, live.seed) for net in nets],
+    }
+    for name, took in by_algorithm.items():
+        live.curve(0.0, SYNC, name, list(zip(COUNTS, took, strict=True)), modelled=True)

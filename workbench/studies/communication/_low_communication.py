@@ -1,9 +1,6 @@
 """What the claims of the low-communication studies are judged by: losses and bytes of logs."""
 
 from collections import Counter
-from collections.abc import Sequence
-from math import sqrt
-from statistics import mean, stdev
 
 from engine.core.config import update
 from engine.core.events import Move
@@ -12,9 +9,8 @@ from engine.core.tags import facts
 from engine.training.low_communication import metrics
 from engine.training.low_communication.config import LowCommunicationConfig
 from engine.training.low_communication.methods.one_bit_adam import OneBitAdam
-from workbench.study import Changes, Outcome, RunConfig
+from workbench.study import Changes, Figure, Outcome, RunConfig
 
-STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57}  # two-sided 95%, by number of runs
 LITTLE: Changes = {"learning.hidden": 16, "learning.layers": 1, "learning.context": 32,
                    "learning.rows": 1, "learning.judged": 128, "learning.warmup": 2,
                    "learning.decay": 4, "replicas": 2, "steps": 24}  # fmt: skip
@@ -32,24 +28,23 @@ def run(config: LowCommunicationConfig, run_config: RunConfig, changes: Changes)
     return run_config(update(turned, {"report": turned.steps, "beside": False}))
 
 
-def excess(
-    config: LowCommunicationConfig, run_config: RunConfig, other: Changes, fast: bool
+def losses(
+    config: LowCommunicationConfig, run_config: RunConfig, changes: Changes, fast: bool
 ) -> list[float]:
-    """By how much of itself the held-out loss of `other` is exceeded, for each seed."""
-    found, same = [], update(config, other) == config
-    for seed in seeds(fast):
-        ours = metrics.held_out(run(config, run_config, {"seed": seed}))
-        theirs = (
-            ours if same else metrics.held_out(run(config, run_config, {**other, "seed": seed}))
-        )
-        found.append(ours / theirs - 1)
-    return found
+    """Held-out losses of a changed config, by seed."""
+    return [
+        metrics.held_out(run(config, run_config, {**changes, "seed": seed})) for seed in seeds(fast)
+    ]
 
 
-def interval(values: Sequence[float]) -> str:
-    """Mean, 95% interval by Student's t over the seeds, and how many there were."""
-    half = STUDENT[len(values)] * stdev(values) / sqrt(len(values))
-    return f"{mean(values):+.2%} ± {half:.2%} (n={len(values)} seeds)"
+def excess(ours: list[float], theirs: list[float]) -> Figure:
+    """By how much of itself `theirs` is exceeded, of runs paired by their seed."""
+    return Figure.mean([a / b - 1 for a, b in zip(ours, theirs, strict=True)], unit="%")
+
+
+def interval(figure: Figure) -> str:
+    """Mean, ends of the 95% interval, and over how many seeds."""
+    return f"{figure.value:+.2%} ({figure.low:+.2%} to {figure.high:+.2%}, {figure.n} seeds)"
 
 
 def on_the_wire(
@@ -72,6 +67,8 @@ def on_the_wire(
         f"{'the same' if same else 'other'} messages, {sum(messages(there).values())} of them, "
         f"loss {apart:.1e} apart; 1/{cut:.1f} of the bytes",
         same and apart <= 1e-6 and cut >= most,
+        figure=Figure.exact(cut, "×"),
+        needed=most,
     )
 
 

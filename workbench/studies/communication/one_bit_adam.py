@@ -1,7 +1,6 @@
 """1-bit Adam: the variance frozen after warm-up, momentum in one bit with error compensation."""
 
 from functools import partial
-from statistics import mean
 
 from engine.core.config import update
 from engine.core.events import Span
@@ -13,10 +12,21 @@ from engine.training.low_communication.run import run as driver
 from workbench.studies.communication._low_communication import (
     excess,
     interval,
+    losses,
     on_the_wire,
     run,
 )
-from workbench.study import Changes, Claim, Outcome, RunConfig, Study
+from workbench.study import (
+    Break,
+    Changes,
+    Claim,
+    Figure,
+    Outcome,
+    Regime,
+    Reported,
+    RunConfig,
+    Study,
+)
 
 ADAM: Changes = {"method": "synchronous", "method.codec": "float16"}
 # Gradients take some three times as long as a step: a network where volume is what matters.
@@ -27,16 +37,20 @@ SLOW: Changes = {
     "replicas": 3,
 }
 SHORT: Changes = {"steps": 32, "method.exact": 5}
-WORSE, FASTER = 0.025, 2.0
+PLAIN: Changes = {"method.compensate": False}
+WORSE = 0.025  # what CI lets the mean come to; the finding is judged by the interval
 
 
 def same_loss(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Held-out loss after the same steps on the same windows, against Adam in half precision."""
-    found = excess(config, run_config, ADAM, fast)
+    ours = losses(config, run_config, {}, fast)
+    figure = excess(ours, losses(config, run_config, ADAM, fast))
     return Outcome(
-        f"held-out loss on average at most {WORSE:.1%} above Adam's",
-        interval(found),
-        mean(found) <= WORSE,
+        f"held-out loss equal to Adam's; at the least, on average no more than {WORSE:.1%} above",
+        interval(figure),
+        figure.value <= WORSE,
+        figure=figure,
+        needed=WORSE,
     )
 
 
@@ -55,6 +69,8 @@ def volume(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) ->
         f"within 5% of 1 / (w + (1 - w) / 16) = {formula:.2f} for warm-up w = {share:.0%}",
         f"{cut:.2f} times less",
         abs(cut / formula - 1) <= 0.05,
+        figure=Figure.exact(cut, "×"),
+        needed=formula,
     )
 
 
@@ -66,14 +82,26 @@ def pace(log: Log, exact: int) -> float:
 
 def faster(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The same training over a described slow network, steps after the warm-up compared."""
-    turned = {**SHORT, **SLOW}
+    return at_bandwidth(config, SLOW["executor.bandwidth"], run_config, fast)
+
+
+def at_bandwidth(
+    config: LowCommunicationConfig, bandwidth: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same with another link."""
+    turned = {**SHORT, **SLOW, "executor.bandwidth": bandwidth}
     exact = SHORT["method.exact"]
-    ours = pace(run(config, run_config, turned), exact)
-    theirs = pace(run(config, run_config, {"steps": 32, **SLOW, **ADAM}), exact)
+    plain = {name: value for name, value in turned.items() if name != "method.exact"}
+    mine = pace(
+        run(config, run_config, turned if isinstance(config.method, OneBitAdam) else plain), exact
+    )
+    theirs = pace(run(config, run_config, {**plain, **ADAM}), exact)
     return Outcome(
-        f"steps after the warm-up at least {FASTER:.0f} times faster than Adam's",
-        f"{ours * 1e3:.0f} ms against {theirs * 1e3:.0f} ms: {theirs / ours:.1f} times",
-        theirs / ours >= FASTER,
+        "steps after the warm-up faster than Adam's",
+        f"{mine * 1e3:.0f} ms against {theirs * 1e3:.0f} ms: {theirs / mine:.1f} times",
+        round(theirs / mine, 6) > 1.0,
+        figure=Figure.exact(theirs / mine, "×"),
+        needed=1.0,
     )
 
 
@@ -109,27 +137,59 @@ STUDY = Study(
     claims=(
         Claim(
             id="same-loss",
-            sentence="It learns nearly as fast per step as Adam.",
+            sentence="It converges as fast as uncompressed Adam.",
             paper="the same convergence speed as uncompressed Adam (abstract)",
             grade="measured",
             check=same_loss,
-            broken={"method.compensate": False},
+            reported=Reported(0.0, "equal"),
+            finding="contrary",
+            quick="undecided",
+            why="after 24 steps of warm-up the variance of so short a training is not settled; of "
+            "two seeds the interval is too wide to say",
+            broken=(
+                Break(
+                    {"method.fault": "shifted"},
+                    mechanism=True,
+                    why="what packing lost is added to the number beside it",
+                ),
+                Break(PLAIN, why="the error buffer is skipped"),
+            ),
         ),
         Claim(
             id="volume",
-            sentence="With a warm-up of 15% it sends nearly five times less than Adam.",
+            sentence="It reduces the communication volume by up to five times.",
             paper="communication volume reduced by up to 5 times (abstract)",
             grade="exact",
             check=volume,
-            broken={"method.codec": "float16"},
+            reported=Reported(5.0, none=1.0),
+            finding="weaker",
+            why="with a warm-up of 15% the formula itself gives 4.92, and scales take a little",
+            broken=(
+                Break(
+                    {"method.fault": "gradients_too"},
+                    mechanism=True,
+                    why="gradients go on travelling beside the momentum",
+                ),
+                Break({"method.codec": "float16"}),
+            ),
         ),
         Claim(
             id="faster",
-            sentence="On a slow network its steps are faster.",
+            sentence="On a slow network its throughput is up to 3.3 times higher.",
             paper="up to 3.3 times higher throughput for BERT-Large pre-training (abstract)",
             grade="modelled",
             check=faster,
-            broken={"method.codec": "float16"},
+            reported=Reported(3.3, none=1.0),
+            finding="weaker",
+            why="the link is chosen, not the paper's: the map shows what others come to",
+            broken=(
+                Break(
+                    {"method.fault": "gradients_too"},
+                    mechanism=True,
+                    why="gradients go on travelling beside the momentum",
+                ),
+                Break({"method.codec": "float16"}),
+            ),
         ),
         Claim(
             id="on-the-wire",
@@ -137,7 +197,40 @@ STUDY = Study(
             paper="communication volume reduced by up to 5 times (abstract); counted as sent",
             grade="exact",
             check=partial(on_the_wire, most=5),
-            broken={"method": "synchronous"},
+            why="the paper's figure is against half precision and stands at the volume",
+            broken=(
+                Break(
+                    {"method.fault": "gradients_too"},
+                    mechanism=True,
+                    why="gradients go on travelling beside the momentum",
+                ),
+                Break({"method": "synchronous"}),
+            ),
+        ),
+    ),
+    regimes=(
+        Regime(
+            claim="same-loss",
+            knob="method.exact",
+            values=(4, 8, 14, 24, 36, 48, 72),
+            coarse=(8, 24),
+            x="steps of warm-up, of 96",
+            y="held-out loss above Adam's",
+            paper=14,
+            paper_is="the paper's 15%",
+            default=24,
+            noun="steps",
+        ),
+        Regime(
+            claim="faster",
+            knob="bandwidth",
+            values=(1e5, 3e5, 6e5, 1e6, 2e6, 4e6, 1e7, 1e8),
+            coarse=(1e5, 6e5, 1e7),
+            x="bandwidth of a replica's port (B/s)",
+            y="steps a second, times Adam's",
+            default=6e5,
+            judged=at_bandwidth,
+            log_x=True,
         ),
     ),
     limits=(

@@ -30,6 +30,10 @@ class NoLoCo(Method):
     pull: float = knob(1.0, "towards the partner's outer weights (gamma)", low=0.0, high=2.0)
     group: int = knob(2, "replicas that meet; 1: each stays alone", low=1, high=2)
     codec: Choice[Codec] = knob(make=Float32, doc="weights and changes on the wire")
+    fault: Literal["none", "same_pairs", "shifted", "barrier"] = knob(
+        "none", "What goes wrong: pairs are drawn once for all, a partner's numbers land one place "
+        "off, or a pair waits until all pairs have met", group="faults",
+    )  # fmt: skip
 
     def loop(self, replica: Replica) -> "NoLoCoLoop":
         return NoLoCoLoop(self, replica)
@@ -40,9 +44,14 @@ class NoLoCo(Method):
         return Traffic(size, self.every, 0, 1, beside=size)
 
 
+def drawn(seed: int, ranks: int, round: int) -> np.ndarray:
+    """The order of all replicas whose neighbours meet in this round, the same for all of them."""
+    return np.random.default_rng((seed, round)).permutation(ranks)
+
+
 def partner(place: Place, round: int) -> int:
-    """Whom this replica meets: neighbours in an order that all draw alike; -1 for the odd one."""
-    order = np.random.default_rng((place.seed, round)).permutation(place.ranks)
+    """Whom this replica meets: its neighbour in the order drawn; -1 for the odd one."""
+    order = drawn(place.seed, place.ranks, round)
     at = int(np.flatnonzero(order == place.rank)[0])
     other = at ^ 1
     return int(order[other]) if other < place.ranks else -1
@@ -57,7 +66,8 @@ class NoLoCoLoop:
 
     def step(self, step: int, rate: float) -> Program[None]:
         round, within = divmod(step, self.method.every)
-        other = partner(self.replica.place, round) if self.method.group == 2 else -1
+        meeting = 0 if self.method.fault == "same_pairs" else round
+        other = partner(self.replica.place, meeting) if self.method.group == 2 else -1
         if within == 0 and other >= 0:
             self.ticket = yield from self._swap(other, self.outer_P, f"outer/{step}")
         yield from self.replica.stepped(step, rate)
@@ -73,11 +83,11 @@ class NoLoCoLoop:
         theirs_P, their_outer_P = change_P, self.outer_P
         if other >= 0:
             ticket = yield from self._swap(other, change_P, f"change/{step}")
-            (packed,) = yield Wait(self.ticket)
+            their_outer_P = yield from self._taken(self.ticket)
             self.ticket = None
-            their_outer_P = self.method.codec.unpack(packed, len(change_P))
-            (packed,) = yield Wait(ticket)
-            theirs_P = self.method.codec.unpack(packed, len(change_P))
+            theirs_P = yield from self._taken(ticket)
+        if self.method.fault == "barrier":
+            yield from self._all_here(step)
 
         def work() -> None:
             method = self.method
@@ -88,6 +98,23 @@ class NoLoCoLoop:
             self.replica.weights_P.copy_(self.outer_P)
 
         yield Compute("outer step", work, task=f"pair/{step}")
+
+    def _taken(self, ticket: Any) -> Generator[Any, Any, Tensor]:
+        """What the partner sent, unpacked."""
+        (packed,) = yield Wait(ticket)
+        theirs_P = self.method.codec.unpack(packed, len(self.outer_P))
+        return theirs_P.roll(1) if self.method.fault == "shifted" else theirs_P
+
+    def _all_here(self, step: int) -> Program[None]:
+        """A byte to every other replica, and one from each."""
+        place, task = self.replica.place, f"barrier/{step}"
+        others = [rank for rank in range(place.ranks) if rank != place.rank]
+        tickets = []
+        for rank in others:
+            tickets.append((yield self.replica.receive(rank, 1, task)))
+            yield self.replica.send(rank, torch.zeros(1, dtype=torch.uint8), task)
+        for ticket in tickets:
+            yield Wait(ticket)
 
     def _swap(self, other: int, x_P: Tensor, task: str) -> Generator[Any, Any, Any]:
         """Send `x_P`; the ticket of what comes back."""

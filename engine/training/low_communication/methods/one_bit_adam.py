@@ -27,6 +27,11 @@ class OneBitAdam(Method):
     codec: Choice[Codec] = knob(make=OneBit, doc="momentum on the wire")
     exact_codec: Choice[Codec] = knob(make=Float16, doc="gradients on the wire until then")
 
+    fault: Literal["none", "shifted", "gradients_too"] = knob(
+        "none", "What goes wrong: what packing lost is added one place off, or gradients go on "
+        "travelling beside the momentum", group="faults",
+    )  # fmt: skip
+
     def loop(self, replica: Replica) -> "OneBitLoop":
         return OneBitLoop(self, replica)
 
@@ -54,6 +59,11 @@ class OneBitLoop:
         ahead_P = adamw.momentum_P.lerp(replica.gradient_P, 1 - adamw.beta1)
         task = f"momentum/{step}"
         mean_P = yield from mean_of_all(replica, self.method.codec, ahead_P, task, self.kept)
+        if self.method.fault == "shifted" and self.kept is not None:
+            self.kept.worker_P = self.kept.worker_P.roll(1)
+        if self.method.fault == "gradients_too":
+            codec = self.method.exact_codec
+            yield from mean_of_all(replica, codec, replica.gradient_P, f"gradient/{step}")
 
         def work() -> None:
             adamw.momentum_P = mean_P

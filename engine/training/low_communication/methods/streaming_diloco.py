@@ -36,6 +36,11 @@ class StreamingDiLoCo(Method):
     momentum: float = knob(0.5, "outer Nesterov momentum", low=0.0, high=0.99)
     codec: Choice[Codec] = knob(make=FourBit, doc="outer gradients on the wire")
 
+    fault: Literal["none", "all_at_once", "late", "waits", "shifted"] = knob(
+        "none", "What goes wrong: fragments do not take turns, are applied a step late, are waited "
+        "for when sent, or land one place off", group="faults",
+    )  # fmt: skip
+
     def loop(self, replica: Replica) -> "StreamingLoop":
         if self.delay >= self.every:
             raise BadInput(
@@ -46,8 +51,12 @@ class StreamingDiLoCo(Method):
 
     def traffic(self, parameters: int, replicas: int) -> Traffic:
         part = self.codec.bytes(-(-parameters // self.fragments))
-        size = all_reduce_bytes(replicas, part)
-        return Traffic(size, self.every / self.fragments, self.delay, ROUNDS)
+        size, hidden = all_reduce_bytes(replicas, part), self.delay
+        if self.fault == "waits":
+            hidden = 0
+        if self.fault == "all_at_once":
+            return Traffic(size * self.fragments, self.every, hidden, ROUNDS)
+        return Traffic(size, self.every / self.fragments, hidden, ROUNDS)
 
 
 @dataclass
@@ -57,6 +66,7 @@ class _Flight:
     fragment: int
     sent: int
     mean: MeanOfAll
+    found: Tensor | None = None  # the mean, where it was waited for at once
 
 
 class StreamingLoop:
@@ -73,14 +83,16 @@ class StreamingLoop:
             if self.due(fragment, step):
                 yield from self._depart(fragment, step)
         for flight in list(self.flights):
-            if step - flight.sent == self.method.delay // 2:
+            if step - flight.sent == self.method.delay // 2 and not flight.mean.shared:
                 yield from flight.mean.share()
-            if step - flight.sent == self.method.delay:
+            if step - flight.sent == self.method.delay + (self.method.fault == "late"):
                 yield from self._apply(flight)
 
     def due(self, fragment: int, step: int) -> bool:
         """Whether the fragment is sent after this step: they are spread evenly over H steps."""
         every = self.method.every
+        if self.method.fault == "all_at_once":
+            return (step + 1) % every == 0
         return (step + 1 + fragment * every // self.method.fragments) % every == 0
 
     def finish(self) -> Program[None]:
@@ -95,15 +107,23 @@ class StreamingLoop:
     def _depart(self, fragment: int, step: int) -> Program[None]:
         mean = MeanOfAll(self.replica, self.method.codec, f"fragment-{fragment}/{step}")
         gone = self.outer[fragment].weights_P - self._fragments()[fragment]
-        self.flights.append(_Flight(fragment, step, mean))
+        flight = _Flight(fragment, step, mean)
+        self.flights.append(flight)
         yield from mean.scatter(gone)
+        if self.method.fault == "waits":
+            yield from mean.share()
+            flight.found = yield from mean.take()
 
     def _apply(self, flight: _Flight) -> Program[None]:
-        mean = yield from flight.mean.take()
+        mean = flight.found
+        if mean is None:
+            mean = yield from flight.mean.take()
         self.flights.remove(flight)
 
         def work() -> None:
             agreed = self.outer[flight.fragment].step(mean)
+            if self.method.fault == "shifted":
+                agreed = agreed.roll(1)
             self._fragments()[flight.fragment].lerp_(agreed, 1 - self.method.mix)
 
         yield Compute("outer step", work, task=f"fragment-{flight.fragment}/{flight.sent}")

@@ -6,7 +6,7 @@ cache, where `python -m tests.price` finds them.
 """
 
 import sys
-import time
+from time import process_time, thread_time  # as they are, whatever a test puts in their place
 from typing import Any
 
 import pytest
@@ -21,7 +21,7 @@ KEPT = "workbench/cpu_seconds"  # in pytest's cache: node id -> CPU seconds
 
 def processors() -> float:
     """CPU seconds of this process and of those it has waited for."""
-    seconds = time.process_time()
+    seconds = process_time()
     if resource is not None:
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
         seconds += children.ru_utime + children.ru_stime
@@ -55,12 +55,12 @@ class Compiling:
     def begins(self) -> None:
         """A compilation, perhaps inside another."""
         if self._depth == 0:
-            self._since = time.thread_time()
+            self._since = thread_time()
         self._depth += 1
 
     def ends(self) -> None:
         if self._depth == 1:
-            self.seconds += max(0.0, time.thread_time() - self._since)
+            self.seconds += max(0.0, thread_time() - self._since)
         self._depth = max(0, self._depth - 1)
 
 

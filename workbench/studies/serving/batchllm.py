@@ -164,7 +164,7 @@ STUDY = Study(
         "better (with 24 prefixes of 8,000 tokens the job takes 1/0.69 of streaming practice's "
         "time), since groups are waited for and one level of prefixes is all that is planned. "
         "Evicting what is needed last instead of what was used last changed no throughput at 8,000 "
-        "and 26,000 pages of 16 tokens. The paper's fused kernel over shared and own pages is not modelled; our "
-        "paged attention reads a shared prefix once for each request."
+        "and 26,000 pages of 16 tokens. The paper's fused kernel over shared and own pages is not "
+        "modelled; our paged attention reads a shared prefix once for each request."
     ),
 )

@@ -7,6 +7,7 @@ was tried and held.
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,10 +16,12 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
+from engine.core.writing import write_text
 from tests.reliability.figures import FIGURES, Figure
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BEGIN, END = "<!-- reliability: python -m tests.reliability --readme -->", "<!-- /reliability -->"
+COLUMNS = ("figure", "asked", "tried", "tests", "verdict", "missing", "commit")
 COUNTS = ("tests", "failures", "errors", "skipped")
 SAME = "the same"  # the short form is the full one
 LEFT = 5  # seconds below which no other figure is begun
@@ -38,12 +41,13 @@ def main() -> int:
         if until - time.monotonic() < LEFT:
             say(f"{args.seconds:g} s are over; the same command goes on from here")
             break
+        kept.pop(key, None)  # what is tried again is the last by time
         kept[key] = {**tried(figure, form, until - time.monotonic()), "commit": commit}
         args.out.write_text(json.dumps(kept, indent=1) + "\n")
         say(line(kept[key]))
     rows = [kept[key] for f in wanted if (key := f"{f.number} {form} {commit}") in kept]
     if args.readme:
-        _into_readme(markdown(newest(kept)))
+        _into_readme(newest(kept))
     else:
         say(json.dumps(rows, indent=1) if args.json else markdown(rows))
     return int(any(row["verdict"] == "not met" for row in rows))
@@ -90,10 +94,11 @@ def tried(figure: Figure, form: str, seconds: float) -> dict[str, Any]:
 
 
 def verdict(row: dict[str, Any]) -> str:
-    if row["failures"] or row["errors"] or not row["tests"]:
+    if row["failures"] or row["errors"] or row["tests"] <= row["skipped"]:
         return "not met"
     whole = row["form"] == "full" or _figure(row["figure"]).full in (row["tried"], SAME)
-    return "met" if whole and not row["missing"] else "holds so far"
+    untried = row["missing"] or row["skipped"]
+    return "met" if whole and not untried else "holds so far"
 
 
 def _figure(number: int) -> Figure:
@@ -120,19 +125,37 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 
 
 def newest(kept: dict[str, Any]) -> list[dict[str, Any]]:
-    """Of each figure what was tried last, at whatever commit; full before short."""
+    """Of each figure what was tried last, at whatever commit; full before short.
+
+    What is not met hides all before it, whatever their forms.
+    """
     found: dict[int, dict[str, Any]] = {}
     for row in kept.values():
-        if row["form"] == "full" or found.get(row["figure"], row)["form"] == "short":
+        fuller = row["form"] == "full" or found.get(row["figure"], row)["form"] == "short"
+        if fuller or row["verdict"] == "not met":
             found[row["figure"]] = row
     return [found[number] for number in sorted(found)]
 
 
-def _into_readme(text: str) -> None:
+def told(text: str) -> list[dict[str, Any]]:
+    """The rows of a table that `markdown` wrote."""
+    dates = re.findall(r"met; (\S+)\.$", text, re.MULTILINE)
+    rows = []
+    for told_row in re.findall(r"^\| (\d+ \|.*) \|$", text, re.MULTILINE):
+        cells = [cell.strip() for cell in told_row.split("|")]
+        row: dict[str, Any] = dict(zip(COLUMNS, cells, strict=True))
+        rows.append({**row, "figure": int(row["figure"]), "date": max(dates, default="")})
+    return rows
+
+
+def _into_readme(rows: list[dict[str, Any]]) -> None:
+    """Put the rows into the table; those of figures that are not among them stay."""
     path = ROOT / "README.md"
-    before, _, rest = path.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    table, _, after = rest.partition(END)
+    found = {row["figure"]: row for row in [*told(table), *rows]}
+    text = markdown([found[number] for number in sorted(found)])
+    write_text(path, f"{before}{BEGIN}\n{text}\n{END}{after}", "the table")
 
 
 def _kept(path: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from tests.reliability.__main__ import ROOT, markdown, verdict
+from tests.reliability.__main__ import ROOT, markdown, newest, told, verdict
 from tests.reliability.figures import FIGURES
 
 
@@ -19,7 +19,9 @@ def test_there_are_25_figures_and_their_tests_exist():
 
 
 def row(**more):
-    return {"figure": 1, "tests": 3, "failures": 0, "errors": 0, "form": "full", "missing": "",
+    return {"figure": 1, "tests": 3, "failures": 0, "errors": 0, "skipped": 0,
+            "form": "full", "missing": "", "asked": "all", "commit": "abc",
+            "date": "2026-11-22", "verdict": "met",
             "tried": "2,000 seeds x 500", **more}  # fmt: skip
 
 
@@ -28,6 +30,24 @@ def test_only_what_was_wholly_tried_is_met():
     assert verdict(row(missing="something")) == "holds so far"
     assert verdict(row(form="short", tried="64 seeds x 60")) == "holds so far"
     assert verdict(row(failures=1)) == "not met" and verdict(row(tests=0)) == "not met"
+    assert verdict(row(skipped=3)) == "not met", "nothing ran"
+    assert verdict(row(skipped=1)) == "holds so far"
+
+
+def test_what_is_not_met_later_hides_what_was_met():
+    met, short = row(), row(form="short", verdict="holds so far")
+    failed = row(form="short", verdict="not met")
+    assert newest({"a": met, "b": short}) == [met]
+    assert newest({"a": met, "b": failed}) == [failed]
+    assert newest({"a": failed, "b": met}) == [met]
+
+
+def test_the_rows_of_a_table_are_read_as_they_were_written():
+    rows = [row(), row(figure=4, verdict="not met", missing="half of it", date="2026-11-20")]
+    again = told(f"before\n{markdown(rows)}\nafter")
+    assert [each["figure"] for each in again] == [1, 4]
+    assert markdown(again) == markdown(rows)
+    assert "1 of 25 met; 2026-11-22." in markdown(again)
 
 
 def test_it_runs_one_figure_and_goes_on_from_what_was_kept(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.paths import dataset
+from engine.core.writing import write_text
 from workbench.catalogue import catalogue
 from workbench.finding import FINDINGS
 
@@ -25,7 +26,7 @@ HEAD = ("family", "systems", "claims", *FINDINGS)
 def recorded() -> list[dict[str, Any]]:
     """A row for each claim that was recorded: those of `KEPT`."""
     try:
-        rows: list[dict[str, Any]] = json.loads(dataset(RECORD).read_text())
+        rows: list[dict[str, Any]] = json.loads(dataset(RECORD).read_text("utf-8"))
     except BadInput:
         return []
     return rows
@@ -34,20 +35,25 @@ def recorded() -> list[dict[str, Any]]:
 def record(rows: Iterable[dict[str, Any]], path: Path) -> None:
     """Write rows of verdicts into the record at `path`: theirs replaced, the others as they were.
 
-    Raises BadInput for a file that is no record.
+    Raises BadInput for a file that is no record, and where it cannot be written.
     """
-    try:
-        before = json.loads(path.read_text()) if path.exists() else []
-        kept = {(row["slug"], row["claim"]): row for row in before}
-    except (ValueError, KeyError, TypeError):
-        raise BadInput(
-            f"{path}: holds no findings; give a new file or one made by --save"
-        ) from None
+    kept = before(path)
     kept |= {(r["slug"], r["claim"]): {name: r[name] for name in KEPT} for r in rows}
     order = {entry.slug: place for place, entry in enumerate(catalogue())}
     rows = sorted(kept.values(), key=lambda row: order.get(row["slug"], len(order)))
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    path.write_text(f"[\n{lines}\n]\n")
+    write_text(path, f"[\n{lines}\n]\n", "the findings")
+
+
+def before(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """The rows of the record at `path` by slug and claim; none without a file. Raises BadInput."""
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        return {(row["slug"], row["claim"]): row for row in rows}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise BadInput(
+            f"{path}: holds no findings; give a new file or one made by --save"
+        ) from None
 
 
 def findings_of(slug: str, rows: Sequence[dict[str, Any]]) -> Counter[str]:
@@ -82,9 +88,9 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
 
 def put(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Write the table between its two marks in a Markdown file. Raises BadInput without them."""
-    text = path.read_text()
-    before, mark, rest = text.partition(BEGIN)
+    text = path.read_text(encoding="utf-8")
+    head, mark, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not mark or not end:
         raise BadInput(f"{path}: no place for the table; put {BEGIN} and {END} where it belongs")
-    path.write_text(f"{before}{BEGIN}\n{markdown(rows)}\n{END}{after}")
+    write_text(path, f"{head}{BEGIN}\n{markdown(rows)}\n{END}{after}", "the table")

@@ -7,7 +7,7 @@ a record: it says on which machine it was made.
 
 import hashlib
 import json
-import os
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from engine.core.config import Config, to_dict
 from engine.core.errors import BadInput
 from engine.core.paths import dataset
+from engine.core.writing import write_text
 from engine.hardware.measure import FOLDER
 from workbench.regime import RegimeMap
 
@@ -23,24 +24,38 @@ SOURCES = ("engine", "workbench")
 
 
 def shipped(slug: str) -> dict[str, RegimeMap]:
-    """The maps shipped for a study, by name; none where it has none."""
+    """The maps shipped for a study, by name; none where it has none. Raises BadInput: damaged."""
     try:
-        text = dataset(f"{SHIPPED}/{slug}.json").read_text()
+        path = dataset(f"{SHIPPED}/{slug}.json")
     except BadInput:
         return {}
-    maps = [RegimeMap.of_row(row) for row in json.loads(text)]
-    return {each.name: each for each in maps}
+    return _read(path)
+
+
+def saved(folder: Path, slug: str) -> dict[str, RegimeMap]:
+    """A study's maps in a folder that `save` writes to. Raises BadInput: none, or damaged."""
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: no such folder to save maps in; make it first")
+    path = folder / f"{slug}.json"
+    return _read(path) if path.exists() else {}
 
 
 def save(folder: Path, slug: str, maps: list[RegimeMap]) -> Path:
     """Write a study's maps as `shipped` reads them; those of other names stay. Raises BadInput."""
+    found = saved(folder, slug) | {each.name: each for each in maps}
+    rows = [each.row() for each in found.values()]
     path = folder / f"{slug}.json"
-    if not folder.is_dir():
-        raise BadInput(f"{folder}: no such folder to save maps in; make it first")
-    rows = {row["name"]: row for row in json.loads(path.read_text())} if path.exists() else {}
-    rows |= {each.name: each.row() for each in maps}
-    path.write_text(json.dumps(list(rows.values()), ensure_ascii=False, indent=1) + "\n")
+    write_text(path, json.dumps(rows, ensure_ascii=False, indent=1) + "\n", "the maps")
     return path
+
+
+def _read(path: Path) -> dict[str, RegimeMap]:
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        maps = [RegimeMap.of_row(row) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise BadInput(f"{path}: holds no maps; remove it, or give another folder") from None
+    return {each.name: each for each in maps}
 
 
 def known(
@@ -59,13 +74,9 @@ def keep(
 ) -> None:
     """Keep a map; where the disk refuses, it is drawn again next time."""
     path = _path(slug, drawn.name, config, seed, drawn.fast, folder)
-    fresh = path.with_suffix(f".{os.getpid()}")
-    try:
+    with suppress(OSError, BadInput):
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps(drawn.row()))
-        fresh.replace(path)
-    except OSError:
-        fresh.unlink(missing_ok=True)
+        write_text(path, json.dumps(drawn.row()), "the map")
 
 
 def _path(slug: str, name: str, config: Config, seed: int, fast: bool, folder: Path | None) -> Path:

@@ -31,7 +31,14 @@ def written(path: Path, what: str, also: tuple[type[Exception], ...] = ()) -> It
 
 
 def write_text(path: Path, text: str, what: str) -> None:
-    """Write `text` whole. Raises BadInput as `written` does."""
+    """Write `text` whole, where links lead; into a pipe or device as it is. Raises BadInput."""
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as fault:
+            raise unwritten(path, what, fault) from None
+        return
     with written(path, what) as part:
         part.write_text(text, encoding="utf-8")
 

@@ -51,6 +51,15 @@ def test_saved_maps_of_other_names_stay(tmp_path):
         kept_maps.save(tmp_path / "none", "flover", [made()])
 
 
+@pytest.mark.parametrize("text", ["", "[1]", "{}x", '[{"name": 3, "points": [{}]}]'])
+def test_maps_are_not_saved_over_a_damaged_file(tmp_path, text):
+    path = tmp_path / "flover.json"
+    path.write_text(text)
+    with pytest.raises(BadInput, match=r"flover\.json: holds no maps"):
+        kept_maps.save(tmp_path, "flover", [made()])
+    assert path.read_text() == text and list(tmp_path.iterdir()) == [path]
+
+
 def test_a_drawing_runs_once_and_is_known_then(home):
     (first,) = drawings(STUDY)
     assert first.empty

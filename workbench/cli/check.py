@@ -2,11 +2,13 @@
 and where do they stop?"""
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
-from workbench import kept_maps
+from engine.core.paths import datasets
+from workbench import findings_table, kept_maps
 from workbench.catalogue import catalogue, study
 from workbench.claim import breaks_that_pass
 from workbench.claim_text import finding_line, in_words, written
@@ -15,7 +17,6 @@ from workbench.cli.output import check_place, print_json, print_table, say, seed
 from workbench.cli.progress import follow
 from workbench.cli.run import changes
 from workbench.finding import FINDINGS, Figure
-from workbench.findings_table import record
 from workbench.study import Study, Verdict, check
 
 ABOUT = """judge the claims of studies on this machine, or the cost model by measured tables
@@ -59,11 +60,12 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput("--all: every study is meant; name none beside it")
     slugs = args.slugs or [entry.slug for entry in catalogue() if entry.built]
     studies = [_asked(study(slug), args.claim) for slug in slugs]
+    if args.save is not None:
+        _check_save(args, slugs)
     if args.regimes:
         return _regimes(studies, args)
     if args.breaks:
         return _breaks(studies, args)
-    check_place(args.save)
     verdicts: list[Verdict] = []
     for each in studies:
         turned = changes(args.set)
@@ -73,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
                 _print(verdict)
     rows = [{**verdict.row(), "fast": not args.full} for verdict in verdicts]
     if args.save:
-        record(rows, Path(args.save))
+        findings_table.record(rows, Path(args.save))
     if args.json:
         print_json(rows)
     elif not verdicts:
@@ -82,6 +84,25 @@ def run(args: argparse.Namespace) -> int:
         counts = [(name, str(sum(v.finding == name for v in verdicts))) for name in FINDINGS]
         print_table(("finding", "claims"), counts)
     return 0 if all(verdict.outcome.holds for verdict in verdicts) else 1
+
+
+def _check_save(args: argparse.Namespace, slugs: list[str]) -> None:
+    """Raises BadInput where --save cannot hold what is asked for, before anything is run."""
+    if args.breaks:
+        raise BadInput("--save: keeps findings, or --regimes; what --breaks says is not recorded")
+    place = Path(args.save)
+    if args.regimes:
+        for slug in slugs:
+            kept_maps.saved(place, slug)
+    else:
+        check_place(args.save)
+        findings_table.before(place)
+    shipped = datasets() / (kept_maps.SHIPPED if args.regimes else findings_table.RECORD)
+    if (args.set or args.seed) and os.path.realpath(place) == os.path.realpath(shipped):
+        raise BadInput(
+            f"--save {args.save}: the shipped record is of the studies' own knobs and seed 0; "
+            "leave --set and --seed out, or choose another place"
+        )
 
 
 def _asked(chosen: Study, claim: str | None) -> Study:

@@ -5,6 +5,7 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.names import counted
+from engine.core.writing import write_text
 from workbench.cli.output import check_place, print_json, print_table, say
 
 NAME = "cost-model"
@@ -29,7 +30,7 @@ def run(paths: list[str], fitted: str | None, as_json: bool) -> int:
     if fitted:
         say(f"fitting {counted(len(measured), 'row')}, four times, a quarter held out each")
         found = fit(measured, ", ".join(Path(path).name for path in paths))
-        Path(fitted).write_text(toml(found))
+        write_text(Path(fitted), toml(found), "the constants")
     else:
         found = curves()
     lines = report(measured, found)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from engine.core.errors import BadInput
 from engine.core.names import counted
+from engine.core.writing import write_text
 from workbench.cli.output import check_place, print_json, print_table, say
 
 ABOUT = """run many notebooks headless, with a report; or check or clear their outputs
@@ -59,7 +60,7 @@ def _run(args: argparse.Namespace, books: list[Path]) -> int:
     given = parameters(args.parameter)
     results = run_all(books, given, jobs=args.jobs, timeout=args.timeout, report=folder, done=done)
     if args.junit:
-        Path(args.junit).write_text(junit(results), encoding="utf-8")
+        write_text(Path(args.junit), junit(results), "the results")
     page = index(results, folder) if folder is not None else None
     if args.json:
         rows = [{"path": r.path, "seconds": r.seconds, "cells": r.cells, "error": r.error}
@@ -94,6 +95,6 @@ def _clear(books: list[Path]) -> int:
 
     dirty = [book for book in books if with_outputs([book])]
     for book in dirty:
-        nbformat.write(cleared(read(book)), book)
+        write_text(book, nbformat.writes(cleared(read(book))).rstrip("\n") + "\n", "the notebook")
         print(f"cleared {book}")
     return 0

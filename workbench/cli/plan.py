@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import BadInput
 from engine.core.names import counted
+from engine.core.writing import write_text
 from workbench.cli.output import check_place, print_json, say
 from workbench.cli.run import changes
 
@@ -154,7 +155,5 @@ def _write(place: str | None, what: Any) -> None:
         else:
             print_json(what)
         return
-    try:
-        Path(place).write_text(what if isinstance(what, str) else json.dumps(what, indent=2) + "\n")
-    except OSError as fault:
-        raise BadInput(f"{place}: cannot be written ({fault}); choose another") from None
+    text = what if isinstance(what, str) else json.dumps(what, indent=2) + "\n"
+    write_text(Path(place), text, "the plan")

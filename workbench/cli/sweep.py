@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from engine.core.writing import write_text
 from workbench.cli.output import check_place, print_json, print_table, say, seed
 from workbench.cli.run import changes
 
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     ordered = [rows[number] for number in sorted(rows)]
     plain = [{"point": r.point, "figures": r.figures, "failed": r.failed} for r in ordered]
     if args.save:
-        Path(args.save).write_text(json.dumps(plain, indent=2) + "\n", encoding="utf-8")
+        write_text(Path(args.save), json.dumps(plain, indent=2) + "\n", "the rows")
     names = shown(ordered, args.figure)
     if args.json:
         print_json({"slug": args.slug, "seed": args.seed, "rows": plain})

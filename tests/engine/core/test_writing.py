@@ -70,6 +70,20 @@ def test_a_fault_within_the_block_is_no_half_file(tmp_path):
     assert (tmp_path / "a").read_text() == "whole"
 
 
+def test_a_link_stays_a_link_and_a_device_a_device(tmp_path):
+    kept, link = tmp_path / "kept", tmp_path / "link"
+    kept.write_text("old")
+    link.symlink_to(kept)
+    write_text(link, "new", "it")
+    assert link.is_symlink() and kept.read_text() == "new"
+    device = tmp_path / "device"
+    device.symlink_to(os.devnull)
+    write_text(device, "gone", "it")
+    assert device.is_symlink() and not os.path.isfile(os.devnull)
+    with pytest.raises(BadInput, match="cannot write it"):
+        write_text(tmp_path, "a folder", "it")
+
+
 def state(value):
     weights = {"w": torch.full((4, 3), float(value), requires_grad=True)}
     return weights, torch.optim.AdamW(weights.values())

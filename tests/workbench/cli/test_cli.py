@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from engine.core.file import load
+from engine.core.paths import datasets
 from tests.workbench.toy import TOY
 from workbench.cli import app as cli_app
 from workbench.cli import bench as cli_bench
@@ -15,6 +16,8 @@ from workbench.cli import check as cli_check
 from workbench.cli import main as cli
 from workbench.cli import run as cli_run
 from workbench.cli.main import main
+
+README, FINDINGS, MAPS = (str(datasets() / n) for n in ("README.md", "findings.json", "regimes"))
 
 
 @pytest.fixture
@@ -47,6 +50,12 @@ def fault(capsys) -> str:
         (["trace", ""], "not a whole run file"),
         (["generate", "def", "--save", "no/folder/a.run"], "no folder"),
         (["--port", "99999999"], "not a port"),
+        (["check", "flover", "--save", "no/folder/a.json"], "no folder"),
+        (["check", "flover", "--save", README], "holds no findings"),
+        (["check", "flover", "--regimes", "--save", README], "no such folder"),
+        (["check", "flover", "--breaks", "--save", "a.json"], "not recorded"),
+        (["check", "flover", "--seed", "1", "--save", FINDINGS], "shipped record"),
+        (["check", "flover", "--regimes", "--set", "a=1", "--save", MAPS], "shipped record"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_two(words, says, capsys):

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -10,14 +9,10 @@ import time
 
 import pytest
 
+from workbench.api.server import free_port
+
 START = "from workbench.cli.main import command; command()"
 WAIT = 120.0  # seconds a server may take to start on a busy machine
-
-
-def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 @pytest.mark.parametrize(

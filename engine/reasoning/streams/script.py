@@ -2,7 +2,7 @@
 
 In come tokens by stream and the rule of a system; out comes a `Script`: what a trainer, a forward
 from scratch and a perturbation need. The caches that do the same step by step are in
-`stream_caches`. Shape letters: N tokens, S streams, R rows of time, J thoughts, L tokens read.
+`caches`. Shape letters: N tokens, S streams, R rows of time, J thoughts, L tokens read.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,5 @@
 """Hogwild's workers beside ordinary requests, and dividing a queue of work: two claims' checks."""
 
-from collections.abc import Iterable
 from statistics import median
 
 import numpy as np
@@ -21,6 +20,7 @@ from engine.reasoning.threads.shared_work import MODEL as SHARED
 from engine.reasoning.threads.shared_work import shared, work
 from engine.reasoning.threads.step_time import shared_times
 from engine.tasks.square_queue import queues
+from workbench.studies._read import said_by
 from workbench.study import (
     Figure,
     Outcome,
@@ -28,15 +28,6 @@ from workbench.study import (
 )
 
 PLAIN = 4  # requests that a step of four workers is held against
-
-
-def said_by(events: Iterable[AnyEvent]) -> dict[str, str]:
-    """What each thread and request has said."""
-    said: dict[str, str] = {}
-    for event in events:
-        if isinstance(event, Token):
-            said[event.thread] = said.get(event.thread, "") + event.text
-    return said
 
 
 def beside(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:

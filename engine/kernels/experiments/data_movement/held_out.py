@@ -92,7 +92,7 @@ def _decode(task: int, scale: int, draw: np.random.Generator) -> Iterator[np.nda
 
 
 def _prefill(task: int, scale: int, draw: np.random.Generator) -> Iterator[np.ndarray]:
-    """Sixteen queries over 64 keys and values that all of them read."""
+    """Eight queries over 64 keys and values that all of them read."""
     t, d = np.arange(64)[:, None], np.arange(max(HEAD // scale, 2))
     place = (task * 64 + t) * len(d) + d
     for query in range(8):

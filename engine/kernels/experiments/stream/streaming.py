@@ -6,14 +6,10 @@ from llvmlite import ir
 from numba import types
 
 from engine.kernels.compiled import emitted
+from engine.kernels.lanes import address
 
 WIDE = 8  # float64 numbers of a cache line
 VECTOR = ir.VectorType(ir.DoubleType(), WIDE)
-
-
-def _pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    start = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(start, [at], inbounds=True), VECTOR.as_pointer())
 
 
 def _read(builder: Any, pointer: Any) -> Any:
@@ -42,9 +38,9 @@ def scaled_8(context, out, x, factor, at):
 
     def emit(target, builder, signature, given):
         out, x, factor, at = given
-        values = _read(builder, _pointer(target, builder, signature.args[1], x, at))
+        values = _read(builder, address(target, builder, signature.args[1], x, at, VECTOR))
         values = builder.fmul(values, _splat(builder, factor))
-        _write(builder, values, _pointer(target, builder, signature.args[0], out, at))
+        _write(builder, values, address(target, builder, signature.args[0], out, at, VECTOR))
         return target.get_dummy_value()
 
     return types.void(out, x, types.float64, types.int64), emit
@@ -56,11 +52,11 @@ def summed_8(context, out, x, y, factor, at):
 
     def emit(target, builder, signature, given):
         out, x, y, factor, at = given
-        first = _read(builder, _pointer(target, builder, signature.args[1], x, at))
-        second = _read(builder, _pointer(target, builder, signature.args[2], y, at))
+        first = _read(builder, address(target, builder, signature.args[1], x, at, VECTOR))
+        second = _read(builder, address(target, builder, signature.args[2], y, at, VECTOR))
         second = builder.fmul(second, _splat(builder, factor))
         total = builder.fadd(first, second)
-        _write(builder, total, _pointer(target, builder, signature.args[0], out, at))
+        _write(builder, total, address(target, builder, signature.args[0], out, at, VECTOR))
         return target.get_dummy_value()
 
     return types.void(out, x, y, types.float64, types.int64), emit

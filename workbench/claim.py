@@ -17,7 +17,7 @@ Changes: TypeAlias = Mapping[str, Any]  # dotted knob path -> value, as `config.
 RunConfig: TypeAlias = Callable[[Config], Log]  # runs the study's driver to its end
 
 BUSY = 0.1  # of the processors in others' hands, beyond which a timed claim is to be doubted
-UNTRIED = "no figure of the paper is stated for this claim"
+UNTRIED = "not yet held against a figure of the paper"
 
 Grade: TypeAlias = Literal["exact", "measured", "modelled", "direction"]
 GRADES: dict[str, str] = {

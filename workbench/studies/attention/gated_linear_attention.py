@@ -16,7 +16,7 @@ STRONG = 0.02  # tokens of half-life: e^-35 a token, far beyond float32 within a
 BRIEF: Changes = {"longest": 256, "shortest": 256, "rounds": 1}
 FORMS = ("recurrent", "parallel")
 SINGLE, PASSED = 5e-5, 1e-5  # relative, of float32: through gradients, and along a sequence
-ALL_PAIRS = Break({"form": "parallel"}, True, "no state is kept: a token meets all before it")
+ALL_PAIRS = Break({"form": "parallel"}, why="no state is kept: a token meets all before it")
 AHEAD_FROM = 4096.0  # tokens
 
 

@@ -103,7 +103,10 @@ STUDY = Study(
             "another: a judge that reads one token of each trace does as well (0.79 against 0.77 "
             "over 40 questions), and within a question its model alone is at chance (0.49)",
             broken=(
-                Break({"judge.surface": False}, True, "not weighed by what both begin with"),
+                Break(
+                    {"judge.surface": False},
+                    why="without the shared prefix the model alone does not pass",
+                ),
                 Break({"judge": "shared_prefix"}),
             ),
         ),
@@ -119,7 +122,7 @@ STUDY = Study(
             why="traces have a hundred tokens, of which a third is written before the judge is "
             "asked; as many tokens spent on fewer whole traces are right as often",
             broken=(
-                Break({"clustering.threshold": 1.0}, True, "no trace ever joins a cluster"),
+                Break({"clustering.threshold": 1.0}, why="no trace ever joins a cluster"),
                 Break(ALL),
             ),
         ),

@@ -163,6 +163,7 @@ STUDY = Study(
             check=from_scratch,
             reported=Reported(0.0, "equal", tolerance=CLOSE),
             finding="reproduced",
+            why="the paper states the equality in words",
             broken=(Break({"turn_queries": False}, True, UNTURNED),),
         ),
         Claim(
@@ -224,7 +225,7 @@ STUDY = Study(
             timed=True,
             check=beside_cost,
             why="the paper's workers have a loop of their own",
-            broken=(Break({"shared_steps": False}, True, "threads and requests take turns"),),
+            broken=(Break({"shared_steps": False}, why="threads and requests take turns"),),
         ),
         Claim(
             id="step-cost",

@@ -157,8 +157,7 @@ STUDY = Study(
             paper="streaming mask in training, parallel caches in inference; no figure is given",
             grade="exact",
             check=same_as_scratch,
-            reported=Reported(0.0, "equal", tolerance=CLOSE),
-            finding="reproduced",
+            why="the paper gives no figure; equality is this project's condition",
             broken=(Break({"shifting": True}, True, SHIFTED),),
         ),
         Claim(
@@ -167,8 +166,7 @@ STUDY = Study(
             paper="reasoning follows the order of the input (abstract); no figure is given",
             grade="exact",
             check=mask,
-            reported=Reported(0.0, "equal"),
-            finding="reproduced",
+            why="the paper gives no figure; equality is this project's condition",
             broken=(Break({"policy": "arrived"}, True, "thoughts see what has arrived"),),
         ),
         Claim(
@@ -213,7 +211,7 @@ STUDY = Study(
             reported=Reported(SOONER, none=0.0, unit="%"),
             finding="reproduced",
             broken=(
-                Break({"policy.behind": 5}, True, "a thought waits for five clauses more"),
+                Break({"policy.behind": 3}, True, "a thought waits for three clauses more"),
                 Break({"policy": "batch"}),
             ),
         ),
@@ -227,7 +225,7 @@ STUDY = Study(
             reported=Reported(SOONER, none=0.0, unit="%"),
             finding="reproduced",
             broken=(
-                Break({"policy.behind": 5}, True, "a thought waits for five clauses more"),
+                Break({"policy.behind": 3}, True, "a thought waits for three clauses more"),
                 Break({"policy": "batch"}),
             ),
         ),
@@ -240,8 +238,9 @@ STUDY = Study(
             reported=Reported(0.0, "more", unit="%"),
             finding="undecided",
             quick="contrary",
-            why="over 1,000 ledgers the difference is -0.3 points [-1.1, +0.5]: no worse, as far "
-            "as can be told; of the first 192 streaming happens to solve two points less",
+            why="over 1,000 ledgers the difference is -0.3 points [-1.1, +0.5]: worse by more "
+            "than 1.1 points is excluded; of the first 192 streaming happens to solve two points "
+            "less",
             broken=(Break({"shifting": True}, True, SHIFTED),),
         ),
     ),

@@ -197,7 +197,7 @@ STUDY = Study(
             grade="measured",
             check=measured,
             why="the paper states lengths and times, no ratio of bytes",
-            broken=(Break(WHOLE, True, "one piece: nothing is streamed"),),
+            broken=(Break(WHOLE, why="one piece: nothing is streamed"),),
         ),
         Claim(
             id="longest",
@@ -207,7 +207,7 @@ STUDY = Study(
             check=longest,
             reported=Reported(2.8, none=1.0, unit="×"),
             finding="reproduced",
-            broken=(Break(WHOLE, True, "one piece: nothing is streamed"),),
+            broken=(Break(WHOLE, why="one piece: nothing is streamed"),),
         ),
         Claim(
             id="table-3",

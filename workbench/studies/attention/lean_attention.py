@@ -233,10 +233,10 @@ STUDY = Study(
             sentence="On an A100 whose processors each reach their share of bandwidth and no more "
             "a decode step is 1.73× as fast as FlashDecoding's on average, from 4k to 512k tokens.",
             paper=PAPER,
-            reported=Reported(MEAN, none=1.0, unit="×"),
-            finding="reproduced",
-            why="at one share of bandwidth; at 1.5 shares the gain is 1.6×, short of the paper's, "
-            "at four 1.1×: see the map over reach",
+            reported=Reported(MEAN, unit="×"),
+            finding="undecided",
+            why="the reach of one processor is assumed: 2.0× at one share of bandwidth, at 1.5 "
+            "shares 1.6×, short of the paper's, at four 1.1×: see the map over reach",
             grade="modelled",
             check=described,
             broken=(

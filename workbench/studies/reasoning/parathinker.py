@@ -1,5 +1,7 @@
 """ParaThinker: paths of thought side by side, and a summary over the caches of all of them."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from engine.core.config import update
@@ -84,6 +86,18 @@ def with_total(config: PathsConfig, total: float, run_config: RunConfig, fast: b
         f"{share(long['right'])}, {text}; n = {len(wide['right'])} problems",
         bool(part >= PART and chain <= PART),
         figure=Figure.mean(wide["right"] - long["right"], "%"),
+    )
+
+
+def width_wins(config: PathsConfig, total: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """Whether four paths solve more than one, of as many tokens in all."""
+    seen = with_total(config, total, run_config, fast)
+    assert seen.figure
+    return replace(
+        seen,
+        expected=f"{total:g} tokens on four paths solve more than on one (95% interval above 0)",
+        holds=seen.figure.low > 0,
+        needed=0.0,
     )
 
 
@@ -253,7 +267,7 @@ STUDY = Study(
             x="tokens of all paths together",
             y="solved by four paths, less what one solves (share)",
             default=TOTAL,
-            judged=with_total,
+            judged=width_wins,
         ),
     ),
     limits=(

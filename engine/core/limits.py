@@ -127,7 +127,10 @@ def open_regular(path: Path) -> IO[bytes]:
     way = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, way)
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        kind = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(kind):
+            raise BadInput(f"{path}: not a plain file but a folder; name a file in it")
+        if not stat.S_ISREG(kind):
             raise BadInput(f"{path}: not a plain file; copy what it gives into one")
         return os.fdopen(descriptor, "rb")
     except BaseException:

@@ -47,7 +47,7 @@ def fault(capsys) -> str:
         (["bench", "no-such-bench"], "no such benchmark"),
         (["notebook", "missing.ipynb"], "no such file"),
         (["notebook", "any.ipynb", "--timeout", "nan"], "--timeout"),
-        (["trace", ""], "not a whole run file"),
+        (["trace", ""], "not a plain file but a folder"),
         (["generate", "def", "--save", "no/folder/a.run"], "no folder"),
         (["--port", "99999999"], "not a port"),
         (["check", "flover", "--save", "no/folder/a.json"], "no folder"),

@@ -145,9 +145,10 @@ STUDY = Study(
         "letter for letter the same, and what will set them apart has not been written. So the "
         "judge mostly tells questions that invite slips from those that do not; within a question "
         "it tells traces apart no better than looking alike does, and its model alone, without "
-        "that weight, hardly at all (0.54 at full size, 0.49 over 40 questions). Fewer traces, let "
-        "finish, do as well here: of the first three of sixteen the vote is right as often, for a fifth of "
-        "the tokens. At full size it saves 48.7% at a difference of -1.0 points [-3.3, +1.3] (300 questions). That the "
-        "judge costs less than it saves holds for a comparison with one member of each cluster."
+        "that weight, hardly at all (0.54 at full size, 0.49 over 40 questions). Fewer traces, "
+        "let finish, do as well here: of the first three of sixteen the vote is right as often, "
+        "for a fifth of the tokens. At full size it saves 48.7% at a difference of -1.0 points "
+        "[-3.3, +1.3] (300 questions). That the judge costs less than it saves holds for a "
+        "comparison with one member of each cluster."
     ),
 )

@@ -16,6 +16,8 @@ class Link(Config):
     name: str = knob(doc="as its standard calls it")
     bandwidth: float = knob(doc="one direction", low=1.0, unit="B/s")
     latency: float = knob(doc="time before the first byte arrives", low=0.0, unit="s")
+    shared: bool = knob(False, "devices share the host's lanes, so that more of them are slower")
+    sums: bool = knob(False, "its switch adds up what ranks send")
     sources: Annotated[Mapping[str, str], Freeze, Plain] = knob(
         make=dict, doc="where each fact comes from, by field"
     )

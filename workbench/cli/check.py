@@ -12,7 +12,7 @@ from workbench import findings_table, kept_maps
 from workbench.catalogue import catalogue, study
 from workbench.claim import breaks_that_pass
 from workbench.claim_text import finding_line, in_words, written
-from workbench.cli import cost as cli_cost
+from workbench.cli import cost_check
 from workbench.cli.output import check_place, print_json, print_table, say, seed
 from workbench.cli.progress import follow
 from workbench.cli.run import changes
@@ -47,15 +47,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=seed, default=0, help="the runs' seed (default 0)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
-        "--fit", metavar="FILE", help="cost-model: fit its constants on the tables and write them"
-    )
+        "--constants", metavar="NAME", default="",
+        help="cost-model: constants of datasets/cost or a TOML file (default: each device's own)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--held-out", action="store_true",
+        help="cost-model: also fit the tables with parts and whole devices held out",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.slugs[:1] == [cli_cost.NAME]:
-        return cli_cost.run(args.slugs[1:], args.fit, args.json)
-    if args.fit:
-        raise BadInput("--fit: only the cost model is fitted: workbench check cost-model TABLE …")
+    if args.slugs[:1] == [cost_check.NAME]:
+        return cost_check.run(args.slugs[1:], args.constants, args.held_out, args.json)
+    if args.constants or args.held_out:
+        raise BadInput("--constants, --held-out: of `workbench check cost-model TABLE …` alone")
     if args.all and args.slugs:
         raise BadInput("--all: every study is meant; name none beside it")
     slugs = args.slugs or [entry.slug for entry in catalogue() if entry.built]

@@ -1,65 +1,66 @@
-"""`workbench check cost-model`: the cost model's error on measured tables; fitting it anew."""
+"""`workbench cost fit`: constants of the operator cost model from measured tables of one device."""
 
+import argparse
 from pathlib import Path
-from typing import Any
 
 from engine.core.errors import BadInput
-from engine.core.names import counted
+from engine.core.names import counted, suggest
 from engine.core.writing import write_text
-from workbench.cli.output import check_place, print_json, print_table, say
+from workbench.cli.output import check_place, print_json, say
 
-NAME = "cost-model"
+ABOUT = """fit the operator cost model to measured tables of a device
+
+  workbench cost fit gemm.csv attention.csv nccl.csv --device h100-sxm --out h100.toml
+  workbench check cost-model gemm.csv --constants h100.toml
+  workbench run flover --set executor.constants=h100.toml"""
 
 
-def run(paths: list[str], fitted: str | None, as_json: bool) -> int:
-    """Report on the tables' rows, with the shipped constants or with those `fitted` to a file."""
-    from engine.hardware.cost_curves import curves
-    from workbench.cost_model.check import reasons, report
-    from workbench.cost_model.fit import fit, toml
-    from workbench.cost_model.tables import LeftOut, Measured, table
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=["fit"], help="fit constants")
+    parser.add_argument("tables", nargs="+", metavar="TABLE", help="CSV files of measured times")
+    parser.add_argument("--device", required=True, help="rows of this device, by its data sheet")
+    parser.add_argument("--out", required=True, metavar="FILE", help="write the constants here")
+    parser.add_argument(
+        "--start", metavar="NAME", default="", help="constants of what the tables do not hold"
+    )
+    parser.add_argument("--source", default="", help="what the tables are, said in the file")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
-    if not paths:
-        raise BadInput(f"{NAME}: give one measured table or more: workbench check {NAME} TABLE.csv")
-    check_place(fitted)
-    rows = [row for path in paths for row in table(Path(path))]
-    measured = [row for row in rows if isinstance(row, Measured)]
-    left_out = reasons(row for row in rows if isinstance(row, LeftOut))
-    if not measured:
-        why = "; ".join(left_out) or "the tables hold no rows"
-        raise BadInput(f"{NAME}: no row that the model covers ({why})")
-    if fitted:
-        say(f"fitting {counted(len(measured), 'row')}, four times, a quarter held out each")
-        found = fit(measured, ", ".join(Path(path).name for path in paths))
-        write_text(Path(fitted), toml(found), "the constants")
-    else:
-        found = curves()
-    lines = report(measured, found)
-    if as_json:
-        facts = {"constants": found.source, "split": found.split}
-        print_json({**facts, "rows": lines, "left_out": left_out})
-    else:
-        _print(lines)
-        for why, count in left_out.items():
-            print(f"left out: {counted(count, 'row')}, {why}")
-        print(f"\nconstants: {found.source}\nsplit: {found.split}")
+
+def run(args: argparse.Namespace) -> int:
+    from engine.hardware import devices
+    from workbench.cli.cost_check import measured
+    from workbench.cost_model.fit import fit, start_of
+    from workbench.cost_model.writing import toml
+
+    check_place(args.out)
+    if args.device not in devices():
+        raise BadInput(
+            f"--device {args.device!r}: no data sheet; {suggest(args.device, devices())}"
+        )
+    rows, left_out = measured(args.tables)
+    mine = [row for row in rows if row.device == args.device]
+    if not mine:
+        there = ", ".join(sorted({row.device for row in rows})) or "none known"
+        raise BadInput(f"--device {args.device}: no row of the tables; they hold: {there}")
+    say(f"fitting {counted(len(mine), 'row')}, four times with a quarter held out, then all")
+    start = start_of(args.device, args.start)
+    source = args.source or ", ".join(Path(path).name for path in args.tables)
+    found = fit(mine, source, start)
+    write_text(Path(args.out), toml(found), "the constants")
+    if args.json:
+        intervals = {name: each.model_dump() for name, each in found.intervals.items()}
+        print_json({"device": args.device, "intervals": intervals, "left_out": left_out})
+        return 0
+    for name, each in found.intervals.items():
+        print(f"{name:10}  held out, predicted / measured: {spread(each.low, each.high)}")
+    for why, count in left_out.items():
+        print(f"left out: {counted(count, 'row')}, {why}")
     return 0
 
 
-def _print(lines: list[dict[str, Any]]) -> None:
-    head = ("device", "operator", "rows", "median", "p90", "worst", "bias", "in interval")
-    print_table(
-        (*head, "predicted / measured − 1 at 5, 25, 50, 75, 95%"),
-        [
-            (
-                line["device"],
-                line["operator"],
-                str(line["rows"]),
-                *(f"{line[key]:.1%}" for key in ("median_error", "p90_error", "worst_error")),
-                f"{line['bias']:+.1%}",
-                f"{line['covered']:.0%}" if "covered" in line else "",
-                " ".join(f"{value:+.1%}" for value in line["quantiles"].values()),
-            )
-            for line in lines
-        ],
-    )
-    print("\nerrors are |predicted / measured − 1|; the interval is to hold nine in ten")
+def spread(low: float, high: float) -> str:
+    """An interval of logarithms as percent."""
+    from math import expm1
+
+    return f"{expm1(low):+.1%} to {expm1(high):+.1%}"

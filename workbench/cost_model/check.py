@@ -5,74 +5,110 @@ predicted over measured time; `covered` is the part of measurements inside the m
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.hardware import cost_curves, device, link
-from engine.hardware.cost import collective
-from engine.hardware.cost_curves import Curves
+from engine.hardware import device, link
+from engine.hardware.cost import curves
+from engine.hardware.cost.constants import Constants
 from workbench.cost_model.tables import LeftOut, Measured
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+NARROW = ("float8", "int8", "float4")  # products of these are an operator of their own
 
 
-def predicted(rows: Sequence[Measured], curves: Curves) -> np.ndarray:
-    """Seconds of each row, in order; rows of one operator, device and dtype go together."""
-    found = np.empty(len(rows))
-    together: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for index, row in enumerate(rows):
-        together[row.operator, row.device, str(row.shape[-1])].append(index)
-    for (operator, sheet, dtype), at in together.items():
-        shapes = [rows[index].shape for index in at]
-        found[at] = _together(operator, sheet, dtype, shapes, curves)
-    return found
+class Batch(NamedTuple):
+    """Rows of one operator, device and kind, as the columns that the cost model asks for."""
+
+    device: str
+    kind: str  # dtype; of a collective, its name
+    operator: str
+    columns: np.ndarray
+    at: np.ndarray  # where its rows stood
 
 
-def _together(
-    operator: str, sheet: str, dtype: str, shapes: list[tuple[Any, ...]], curves: Curves
-) -> np.ndarray:
-    on = device(sheet)
-    if operator == "collective":
+class Batches:
+    """Rows sorted into batches once, so that a fit can ask for them a thousand times."""
+
+    def __init__(self, rows: Sequence[Measured]) -> None:
+        together: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        for index, row in enumerate(rows):
+            kind = row.shape[0] if row.operator == "collective" else row.shape[-1]
+            together[row.device, kind, row.operator].append(index)
+        self.measured = np.array([row.seconds for row in rows])
+        self.parts = [
+            Batch(*key, np.array([_numbers(rows[i]) for i in at], np.float64).T, np.array(at))
+            for key, at in together.items()
+        ]
+
+    def predicted(self, found: Callable[[str], Constants]) -> np.ndarray:
+        """Seconds of each row, in order, by the constants that `found` gives of its device."""
+        seconds = np.empty(len(self.measured))
+        for part in self.parts:
+            seconds[part.at] = _seconds(part, found(part.device))
+        return seconds
+
+    def errors(self, found: Callable[[str], Constants]) -> np.ndarray:
+        """ln(predicted / measured) of each row."""
+        return np.log(self.predicted(found) / self.measured)
+
+
+def _numbers(row: Measured) -> tuple[float, ...]:
+    if row.operator in ("matmul", "prefill", "decode"):
+        return row.shape[:-1]
+    return row.shape[1:] if row.operator == "collective" else row.shape[1:-1]
+
+
+def _seconds(part: Batch, found: Constants) -> np.ndarray:
+    on = device(part.device)
+    if part.operator == "collective":
         by = link(on.scale_up)
-        return np.array([collective(curves, by, *shape).seconds for shape in shapes])
-    if operator in ("matmul", "prefill", "decode"):
-        columns = np.array([shape[:-1] for shape in shapes], np.float64).T
-        return getattr(cost_curves, operator)(on, curves, *columns, dtype).seconds
-    columns = np.array([shape[1:-1] for shape in shapes], np.float64).T
-    return cost_curves.rows(on, curves, operator, *columns, dtype).seconds
+        seconds = curves.collective(on, by, found, part.kind, *part.columns).seconds
+    elif part.operator in ("matmul", "prefill", "decode"):
+        seconds = getattr(curves, part.operator)(on, found, *part.columns, part.kind).seconds
+    else:
+        seconds = curves.rows(on, found, part.operator, *part.columns, part.kind).seconds
+    return np.asarray(seconds)
 
 
-def errors(rows: Sequence[Measured], curves: Curves) -> np.ndarray:
-    """ln(predicted / measured) of each row."""
-    return np.log(predicted(rows, curves) / np.array([row.seconds for row in rows]))
+def called(row: Measured) -> str:
+    """The operator as a report and a fit name it: products of 8 bits and less stand apart."""
+    apart = row.operator == "matmul" and row.shape[-1] in NARROW
+    return "narrow" if apart else row.operator
 
 
-def report(rows: Sequence[Measured], curves: Curves) -> list[dict[str, Any]]:
+def errors(rows: Sequence[Measured], found: Constants) -> np.ndarray:
+    """ln(predicted / measured) of each row by the same constants for all."""
+    return Batches(rows).errors(lambda _: found)
+
+
+def report(rows: Sequence[Measured], found: Callable[[str], Constants]) -> list[dict[str, Any]]:
     """A line for each operator and device."""
-    wrong = errors(rows, curves)
+    wrong = Batches(rows).errors(found)
     together: dict[tuple[str, str], list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
-        together[row.device, row.operator].append(index)
+        together[row.device, called(row)].append(index)
     return [
-        _line(sheet, operator, wrong[together[sheet, operator]], curves)
+        line(sheet, operator, wrong[together[sheet, operator]], found(sheet))
         for sheet, operator in sorted(together)
     ]
 
 
-def _line(sheet: str, operator: str, wrong: np.ndarray, curves: Curves) -> dict[str, Any]:
+def line(sheet: str, operator: str, wrong: np.ndarray, found: Constants) -> dict[str, Any]:
+    """What a report says of one operator on one device, by its rows' errors."""
     off = np.abs(np.expm1(wrong))
     quantiles = np.quantile(np.expm1(wrong), QUANTILES)
-    line: dict[str, Any] = {"device": sheet, "operator": operator, "rows": len(wrong)}
-    line |= {"median_error": float(np.median(off)), "p90_error": float(np.quantile(off, 0.9))}
-    line |= {"worst_error": float(off.max()), "bias": float(np.expm1(np.mean(wrong)))}
-    line["quantiles"] = {f"{q:g}": float(v) for q, v in zip(QUANTILES, quantiles, strict=True)}
-    interval = curves.intervals.get(operator)
+    said: dict[str, Any] = {"device": sheet, "operator": operator, "rows": len(wrong)}
+    said |= {"median_error": float(np.median(off)), "p90_error": float(np.quantile(off, 0.9))}
+    said |= {"worst_error": float(off.max()), "bias": float(np.expm1(np.mean(wrong)))}
+    said["quantiles"] = {f"{q:g}": float(v) for q, v in zip(QUANTILES, quantiles, strict=True)}
+    interval = found.interval(operator)
     if interval:
         inside = (wrong >= interval.low) & (wrong <= interval.high)
-        line["covered"] = float(inside.mean())
-    return line
+        said["covered"] = float(inside.mean())
+    return said
 
 
 def reasons(left_out: Iterable[LeftOut]) -> Mapping[str, int]:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from engine.core.errors import BadInput
 from engine.hardware import device, devices
-from engine.hardware.cost_curves import BYTES
+from engine.hardware.cost.curves import BYTES
 from workbench.cost_model.layers import LAYER, model_of
 
 DTYPES = {"fp8": "float8", "fp8_block": "float8", "nvfp4": "float4", "fp16": "float16"}

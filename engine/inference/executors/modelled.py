@@ -4,6 +4,7 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from engine.core.config import knob
+from engine.hardware.cost.constants import DEFAULT
 from engine.hardware.device import Device
 from engine.inference.executor import Built, Execution
 from engine.inference.settings import Settings
@@ -37,6 +38,7 @@ class Modelled(Execution):
     curves: bool = knob(
         True, "Operators by curves fitted to measurements, where no share is given here"
     )
+    constants: str = knob(DEFAULT, "Constants of those curves: of datasets/cost, or a TOML file")
 
     def build(self, config: Settings) -> Built:
         from engine.inference.executors.costs.modelled_executor import build

@@ -3,9 +3,10 @@
 import pytest
 
 from engine.core.errors import BadInput
-from engine.hardware import cost_curves, device
-from engine.hardware.cost import CostModel
-from engine.hardware.cost_curves import curves
+from engine.hardware import device
+from engine.hardware.cost import curves
+from engine.hardware.cost.constants import constants, shipped
+from engine.hardware.cost.model import CostModel
 
 A100, H100, B200 = (CostModel(device(name)) for name in ("a100-sxm-80gb", "h100-sxm", "b200-sxm"))
 
@@ -66,9 +67,10 @@ def test_every_time_has_an_interval_round_it():
 
 
 def test_shipped_constants_say_where_they_come_from():
-    found = curves()
-    assert "aiconfigurator" in found.source and "held out" in found.split
-    assert all(interval.rows >= 12 for interval in found.intervals.values())
+    for name in shipped():
+        found = constants(name)
+        assert "aiconfigurator" in found.source and "held out" in found.split
+        assert all(interval.rows >= 12 for interval in found.intervals.values())
 
 
 def test_what_is_not_known_is_said_in_one_line():
@@ -78,5 +80,7 @@ def test_what_is_not_known_is_said_in_one_line():
         A100.rows("nrom", 1, 2, 3)
     with pytest.raises(BadInput, match="one of: all_reduce"):
         A100.collective("all_hands", 8, 1.0)
+    with pytest.raises(BadInput, match="constants 'a10': none of that name; .*operators"):
+        constants("a10")
     with pytest.raises(BadInput, match="no int4 peak"):
-        cost_curves.best_rate(A100.device, "int4", A100.curves)
+        curves.best_rate(A100.device, "int4", A100.constants)

@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 
 from engine.hardware import device
-from engine.hardware.cost import CostModel
-from engine.hardware.cost_curves import Curves, curves
+from engine.hardware.cost.constants import Constants, of_device
+from engine.hardware.cost.model import CostModel
 from engine.hardware.sheet import read
 from workbench.cli.main import main
 from workbench.cost_model.check import errors
-from workbench.cost_model.fit import START, fit, lowest, quarter, toml
+from workbench.cost_model.fit import START, fit, quarter
+from workbench.cost_model.simplex import lowest
 from workbench.cost_model.tables import Measured, sheet_of, table
+from workbench.cost_model.writing import toml
 
 GEMM = "system,dtype,m,n,k,us,kernel"
 ATTENTION = "system,phase,heads,kv_heads,head_dim,batch,isl,cached_step,us,kernel"
@@ -28,7 +30,7 @@ def made(folder: Path, *lines: str) -> str:
 
 
 def test_a_table_that_is_twice_as_slow_is_half_predicted(tmp_path, capsys):
-    model = CostModel(device("h100-sxm"))
+    model = CostModel(device("h100-sxm"), of_device("h100-sxm"))
     lines = [
         f"h100_sxm,bfloat16,{m},4096,4096,{2e6 * model.matmul(m, 4096, 4096).seconds},made"
         for m in (1, 64, 4096)
@@ -84,7 +86,7 @@ def test_a_bad_line_is_one_line_and_exit_code_two(lines, says, tmp_path, capsys)
 
 
 def test_bad_words_are_one_line_and_exit_code_two(tmp_path, capsys):
-    for words in (["cost-model"], ["cost-model", "none.csv"], ["flover", "--fit", "x.toml"]):
+    for words in (["cost-model"], ["cost-model", "none.csv"], ["flover", "--constants", "x.toml"]):
         assert main(["check", *words]) == 2
         assert len(capsys.readouterr().err.splitlines()) == 1
 
@@ -148,14 +150,14 @@ def test_a_fit_finds_what_made_the_table_and_holds_rows_out(tmp_path):
     assert found.intervals["matmul"].low < 0 < found.intervals["matmul"].high
     path = tmp_path / "operators.toml"
     path.write_text(toml(found))
-    again = read(Curves, path)
+    again = read(Constants, path)
     assert again.matmul.rate == pytest.approx(found.matmul.rate, rel=1e-3)
 
 
 @pytest.mark.parametrize(("m", "n", "k", "us"), [(1, 8192, 8192, 96.9), (1024, 8192, 8192, 526.6)])
 def test_shipped_constants_predict_an_a100(m, n, k, us):
     """Two rows of aiconfigurator's A100 table, as facts."""
-    told = CostModel(device("a100-sxm-80gb"), curves()).matmul(m, n, k)
+    told = CostModel(device("a100-sxm-80gb"), of_device("a100-sxm-80gb")).matmul(m, n, k)
     assert told.low <= us * 1e-6 <= told.high
 
 

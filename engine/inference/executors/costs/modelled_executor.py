@@ -12,6 +12,7 @@ import numpy as np
 from engine.core.clock import VirtualClock
 from engine.core.errors import BadInput
 from engine.hardware import roofs_of
+from engine.hardware.cost.constants import constants
 from engine.hardware.device import Device, device
 from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
@@ -42,6 +43,7 @@ class Choice(Protocol):
     memory: float
     arithmetic: float
     curves: bool
+    constants: str
 
     def calibrated(self, device: Device) -> Device:
         """`device` with the shares of its roofs that are reached."""
@@ -150,7 +152,7 @@ def cost_of(
     """The operator cost model where it knows the device and no share of a roof is given."""
     given = choice.memory or choice.arithmetic
     if choice.curves and not given and fits(machine, dtype):
-        return CurvedCost(model, machine, dtype)
+        return CurvedCost(model, machine, dtype, constants(choice.constants))
     return StepCost(model, choice.calibrated(machine), dtype)
 
 

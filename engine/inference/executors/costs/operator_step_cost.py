@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from engine.hardware import cost_curves
-from engine.hardware.cost_curves import Curves
+from engine.hardware.cost import curves
+from engine.hardware.cost.constants import Constants
 from engine.hardware.device import Device
 from engine.inference.executors.costs.forward_work import Shape
 from engine.inference.executors.costs.step_cost import OpTime, StepCost
@@ -25,12 +25,12 @@ TOGETHER = 2.0  # visible pairs for each cached token beyond which prompts, not 
 
 def fits(device: Device, dtype: str) -> bool:
     """Whether the cost model knows a device and a dtype."""
-    return device.kind == "gpu" and device.units > 0 and dtype in cost_curves.BYTES
+    return device.kind == "gpu" and device.units > 0 and dtype in curves.BYTES
 
 
 @lru_cache(maxsize=32)
 def _times(
-    config: ModelConfig, device: str, dtype: str, curves: str
+    config: ModelConfig, device: str, dtype: str, found: str
 ) -> dict[tuple[str, int], float]:
     """Seconds by operation and count, known so far, of one model on one device."""
     return {}
@@ -39,17 +39,17 @@ def _times(
 class CurvedCost:
     """Costs of steps of one model on one device; the same questions as `StepCost` answers."""
 
-    def __init__(
-        self, config: ModelConfig, device: Device, dtype: str, curves: Curves | None = None
-    ) -> None:
+    def __init__(self, config: ModelConfig, device: Device, dtype: str, found: Constants) -> None:
         self.plain = StepCost(config, device, dtype)
         self.config, self.device, self.dtype = config, device, dtype
-        self.curves = curves or cost_curves.curves()
+        self.constants = found
         self.memory = self.plain.memory  # bytes per second
-        self.rate = cost_curves.best_rate(device, dtype, self.curves) * self.curves.prefill.rate
+        self.rate = curves.best_rate(device, dtype, self.constants) * self.constants.prefill.rate
         self.known = () if config.latent is not None else KNOWN
         # Of what depends on a count alone: the same at every turn of another knob.
-        self.times = _times(config, device.model_dump_json(), dtype, self.curves.model_dump_json())
+        self.times = _times(
+            config, device.model_dump_json(), dtype, self.constants.model_dump_json()
+        )
 
     def shape(self, new_B: np.ndarray, context_B: np.ndarray, rows: int) -> Shape:
         """What matters of a step, as `ForwardWork.shape`."""
@@ -83,7 +83,7 @@ class CurvedCost:
             operator = "prefill" if _prompts(shape) else "decode"
         elif op.name not in self.known:
             return replace(op, seconds=seconds)
-        known = self.curves.intervals.get(operator)
+        known = self.constants.intervals.get(operator)
         if known is None:
             return replace(op, seconds=seconds)
         low, high = seconds * math.exp(-known.high), seconds * math.exp(-known.low)
@@ -103,14 +103,12 @@ class CurvedCost:
         return found
 
     def _product(self, m: int, n: int, k: int) -> float:
-        return float(
-            cost_curves.matmul(self.device, self.curves, m, n, k, self.dtype).seconds.item()
-        )
+        return float(curves.matmul(self.device, self.constants, m, n, k, self.dtype).seconds.item())
 
     def _row(self, name: str, count: int, width: int, numbers: int) -> float:
         return float(
-            cost_curves.rows(
-                self.device, self.curves, name, count, width, numbers, self.dtype
+            curves.rows(
+                self.device, self.constants, name, count, width, numbers, self.dtype
             ).seconds
         )
 
@@ -151,8 +149,8 @@ class CurvedCost:
 
     def _attention(self, flops: float, size: float, shape: Shape) -> float:
         """Arithmetic and cache traffic of all layers, a launch for each."""
-        part = self.curves.prefill if _prompts(shape) else self.curves.decode
-        moved = size / (self.device.bandwidth * self.curves.decode.bandwidth)
+        part = self.constants.prefill if _prompts(shape) else self.constants.decode
+        moved = size / (self.device.bandwidth * self.constants.decode.bandwidth)
         return self.config.layers * part.launch + max(flops / self.rate, moved)
 
 

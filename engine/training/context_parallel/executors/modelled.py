@@ -15,7 +15,8 @@ from engine.distributed.virtual import Network, Seconds, play
 from engine.distributed.wiring import Wiring
 from engine.distributed.wirings.mesh import Mesh
 from engine.hardware import device, link
-from engine.hardware.cost import CostModel
+from engine.hardware.cost.constants import DEFAULT, constants
+from engine.hardware.cost.model import CostModel
 from engine.hardware.link import Link
 from engine.training.context_parallel.executor import AttentionExecutor, Done
 from engine.training.context_parallel.piece import FORWARD
@@ -33,6 +34,7 @@ class Modelled(AttentionExecutor):
     link: str = knob("pcie4-x16", "link, by the name of its data sheet; the speed of one wire")
     wiring: Choice[Wiring] = knob(make=Mesh, doc="how ranks are joined")
     dtype: Literal["bfloat16", "float16", "float32"] = knob("bfloat16", "of what travels")
+    constants: str = knob(DEFAULT, "constants of its cost model: of datasets/cost, or a TOML file")
     numbers: bool = knob(False, "compute with real numbers, to hold them to the truth")
 
     def wire(self) -> Link:
@@ -81,7 +83,7 @@ class Modelled(AttentionExecutor):
         everything else at the device's memory; and a launch."""
         described = device(self.device)
         tokens = max(1, asked.tokens // asked.ranks)
-        told = CostModel(described).prefill(
+        told = CostModel(described, constants(self.constants)).prefill(
             asked.batch, tokens, asked.heads, asked.kv_heads, asked.dim, self.dtype
         )
         flops = FORWARD * asked.dim * asked.heads * asked.batch * tokens * (tokens + 1) / 2

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from engine.hardware import cost_curves, device
+from engine.hardware import device
+from engine.hardware.cost import curves
+from engine.hardware.cost.constants import constants
 from engine.inference.executors.costs.modelled_executor import cost_of
 from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
 from engine.inference.executors.costs.step_cost import StepCost
@@ -11,6 +13,7 @@ from engine.inference.executors.modelled import Modelled
 from engine.models.loading.find import find
 
 A100 = device("a100-sxm-80gb")
+OLD = constants("operators")
 LLAMA = find("llama-2-7b").config
 
 
@@ -22,7 +25,7 @@ def steps():
 @pytest.mark.parametrize("sheet", ["a100-sxm-80gb", "h100-sxm", "b200-sxm"])
 def test_no_step_beats_the_device_at_its_best(sheet):
     on = device(sheet)
-    cost = CurvedCost(LLAMA, on, "float16")
+    cost = CurvedCost(LLAMA, on, "float16", OLD)
     best = StepCost(LLAMA, on.at_best().model_copy(update={"launch": 0.0}), "float16")
     for new, context, rows in steps():
         shape = cost.shape(new, context, rows)
@@ -32,21 +35,21 @@ def test_no_step_beats_the_device_at_its_best(sheet):
 
 
 def test_a_product_of_the_step_takes_what_the_model_says_of_it():
-    cost = CurvedCost(LLAMA, A100, "float16")
+    cost = CurvedCost(LLAMA, A100, "float16", OLD)
     new, context, rows = next(steps())
     told = {op.name: op.seconds for op in cost.describe(cost.shape(new, context, rows))}
-    out = cost_curves.matmul(A100, cost.curves, 32, 4096, 4096, "float16").seconds.item()
+    out = curves.matmul(A100, OLD, 32, 4096, 4096, "float16").seconds.item()
     assert told["out"] == pytest.approx(LLAMA.layers * out)
     assert sum(told.values()) == pytest.approx(cost.total(cost.shape(new, context, rows))[0])
 
 
 def test_every_operation_with_curves_has_an_interval_round_its_time():
-    cost = CurvedCost(LLAMA, A100, "float16")
+    cost = CurvedCost(LLAMA, A100, "float16", OLD)
     for new, context, rows in steps():
         for op in cost.describe(cost.shape(new, context, rows)):
             assert op.low is not None and op.high is not None
             assert op.low < op.seconds < op.high
-    plain = CurvedCost(find("mixtral-8x7b").config, A100, "float16")
+    plain = CurvedCost(find("mixtral-8x7b").config, A100, "float16", OLD)
     told = {op.name: op for op in plain.describe(plain.shape(*next(steps())))}
     assert told["experts"].low is None and told["qkv"].low is not None
 
@@ -54,7 +57,8 @@ def test_every_operation_with_curves_has_an_interval_round_its_time():
 def test_experts_and_latent_attention_keep_the_roofline():
     for name, op in (("mixtral-8x7b", "experts"), ("deepseek-v3", "qkv")):
         config = find(name).config
-        curved, plain = CurvedCost(config, A100, "bfloat16"), StepCost(config, A100, "bfloat16")
+        curved = CurvedCost(config, A100, "bfloat16", OLD)
+        plain = StepCost(config, A100, "bfloat16")
         shape = plain.shape(np.ones(4, np.int32), np.full(4, 50, np.int32), 4)
         a, b = ({o.name: o.seconds for o in c.describe(shape)}[op] for c in (curved, plain))
         assert a == b

@@ -1,0 +1,1 @@
+"""The operator cost model: how long an operator takes on a described device."""

@@ -1,0 +1,163 @@
+"""The time of one operator on a described device, in closed form: roofs, waves, launch.
+
+Numbers or numpy arrays of shapes in, seconds of each roof out. The constants (`Constants`) say how
+much of a roof real kernels reach; the device's facts come from its sheet.
+
+Tiles are dealt to the device's processors in waves: the last wave runs as long as a full one.
+Shape letters: m rows, n outputs, k inputs; B sequences, H query heads, G key/value heads.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from engine.core.errors import BadInput
+from engine.hardware.cost.constants import Cached, Constants
+from engine.hardware.device import Device
+from engine.hardware.link import Link
+
+BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "float8": 1.0, "int8": 1.0, "float4": 0.5}
+Number: TypeAlias = Any  # a float, or a numpy array of them
+
+# What a library chooses from for a product: outputs of a tile (m, n) and parts that k is cut into.
+TILES = ((64, 64), (64, 128), (128, 64), (128, 128), (128, 256), (256, 128))
+CUTS = (1, 2, 3, 4, 6, 8, 16)
+_CHOICES = np.array([(m, n, cut) for m, n in TILES for cut in CUTS], np.float64)
+QUERIES = 128  # rows of an attention tile, and keys of a block
+ROWS_EACH = 2  # rows that a processor works on at once in a row operator
+SUMMED = 4  # ranks up to which a library does not ask the switch
+FITS, SPILLS = 0.7, 1.3  # of a cache: what it holds from call to call wholly, and not at all
+ROUNDS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1}  # of a ring
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Seconds of an operator: in all, and of each roof alone."""
+
+    seconds: Number
+    roofs: dict[str, Number]
+
+
+def best_rate(device: Device, dtype: str, found: Constants) -> float:
+    """Flops per second of the best product known: the sheet's, else an assumed part of peak."""
+    known = device.efficiency.get(dtype, device.efficiency.get("bfloat16", found.best))
+    return device.peak(dtype) * known
+
+
+def processors(device: Device) -> int:
+    """How many tiles the device works on at once. Raises BadInput where the sheet does not say."""
+    if not device.units:
+        raise BadInput(f"device {device.name}: its sheet gives no `units`; the cost model needs it")
+    return device.units
+
+
+def traffic(device: Device, c: Cached, moved: Number) -> Number:
+    """Seconds of reading `moved` bytes that a call before has read too.
+
+    What the last cache then still holds comes from there; more than it holds, read in turn, drives
+    all of it out.
+    """
+    memory = moved / (device.bandwidth * c.bandwidth)
+    holds = device.caches.get("L2", 0.0) * c.holds
+    if not holds:
+        return memory
+    kept = np.clip((SPILLS - moved / holds) / (SPILLS - FITS), 0.0, 1.0)
+    return memory * (1 - kept + kept * c.bandwidth / c.cache)
+
+
+def matmul(device: Device, found: Constants, m: Number, n: Number, k: Number, dtype: str) -> Parts:
+    """The best of a library's tiles and cuts for x[m, k] · W[k, n].
+
+    Products of 8-bit numbers: x comes in 16 bits and is narrowed first (`Matmul.narrow`).
+    """
+    c, units, size = found.product(BYTES[dtype]), processors(device), BYTES[dtype]
+    choices = _CHOICES[_CHOICES[:, 2] <= c.cuts]
+    tile_m, tile_n, cut = (column[:, None] for column in choices.T)
+    m, n, k = (np.atleast_1d(np.asarray(x, np.float64)) for x in (m, n, k))
+    waves = np.ceil(np.ceil(m / tile_m) * np.ceil(n / tile_n) * cut / units)
+    rate = best_rate(device, dtype, found) * c.rate / units
+    flops = 2 * tile_m * tile_n * np.ceil(k / cut) * (1 + c.edge * (1 / tile_m + 1 / tile_n))
+    slower = found.slower(device)
+    compute = waves * (flops / rate + slower * (c.wave + c.store * tile_m * tile_n))
+    if c.heat:  # clocks fall while the power limit is reached
+        compute = compute * (1 + c.heat * compute / (compute + c.warm))
+    parts = np.where(cut > 1, 8 * cut * m * n, 0.0)  # float32 sums written and read again
+    memory = traffic(device, c, size * (m * k + n * k) + 2 * m * n + parts)
+    begin = c.launch * slower + np.zeros_like(m)
+    if size < 2 and c.narrow:
+        begin = begin + c.narrow * (2 + size) * m * k / device.bandwidth
+    seconds = begin + np.maximum(compute, memory) + c.overlap * np.minimum(compute, memory)
+    at = seconds.argmin(0), np.arange(len(m))
+    return Parts(seconds[at], {dtype: compute[at], "bandwidth": memory[at], "launch": begin})
+
+
+def prefill(
+    device: Device, found: Constants, B: Number, tokens: Number, H: Number, G: Number, dim: Number,
+    dtype: str,
+) -> Parts:  # fmt: skip
+    """Causal attention of B prompts of `tokens` tokens; exponentials are a roof where known."""
+    c, units = found.prefill, processors(device)
+    blocks = np.ceil(tokens / QUERIES)
+    rate = best_rate(device, dtype, found) * c.rate / units
+    block = 4 * QUERIES * QUERIES * dim / rate
+    if device.exponentials:
+        block = np.maximum(block, QUERIES * QUERIES / (device.exponentials / units))
+    tile, launch = c.tile * found.slower(device), c.launch * found.slower(device)
+    work = H * B * blocks * ((blocks + 1) / 2 * block + tile) / units
+    compute = work + c.tail * (blocks * block + tile)
+    if c.heat:
+        compute = compute * (1 + c.heat * compute / (compute + c.warm))
+    memory = BYTES[dtype] * 2 * (H + G) * dim * B * tokens / (device.bandwidth * c.bandwidth)
+    seconds = launch + np.maximum(compute, memory)
+    return Parts(seconds, {dtype: compute, "bandwidth": memory, "launch": launch})
+
+
+def decode(
+    device: Device, found: Constants, B: Number, context: Number, G: Number, dim: Number, dtype: str
+) -> Parts:
+    """One new token for each of B sequences that see `context` tokens, contexts cut to fill."""
+    c, units = found.decode, processors(device)
+    blocks = np.ceil(context / QUERIES)
+    cut = np.minimum(blocks, np.maximum(1, np.floor(units / (B * G))))
+    slower = found.slower(device)
+    latency = np.ceil(blocks / cut) * c.block * slower * np.ceil(B * G * cut / units)
+    memory = traffic(device, c, BYTES[dtype] * 2 * G * dim * B * context)
+    begin = slower * (c.launch + c.merge * (cut > 1))
+    seconds = begin + np.maximum(latency, memory) + c.overlap * np.minimum(latency, memory)
+    return Parts(seconds, {"blocks": latency, "bandwidth": memory, "launch": begin})
+
+
+def rows(
+    device: Device, found: Constants, name: str, count: Number, width: Number, numbers: Number,
+    dtype: str,
+) -> Parts:  # fmt: skip
+    """`count` rows of `width` numbers each, of which `numbers` are read or written in all."""
+    if name not in found.rows:
+        raise BadInput(f"row operator {name!r}: not known; one of: {', '.join(found.rows)}")
+    c, slower = found.rows[name], found.slower(device)
+    latency = np.ceil(count / (ROWS_EACH * processors(device))) * width * c.number * slower
+    memory = count * numbers * BYTES[dtype] / (device.bandwidth * c.bandwidth)
+    seconds = c.launch * slower + np.maximum(latency, memory)
+    return Parts(seconds, {"rows": latency, "bandwidth": memory, "launch": c.launch * slower})
+
+
+def collective(
+    device: Device, by: Link, found: Constants, name: str, ranks: Number, size: Number
+) -> Parts:
+    """A ring over `size` bytes by the better of two protocols, or the switch's own sum."""
+    if name not in ROUNDS:
+        raise BadInput(f"collective {name!r}: not known; one of: {', '.join(ROUNDS)}")
+    c, messages, slower = found.collective, ROUNDS[name] * (ranks - 1), found.slower(device)
+    crowd = (ranks / 2) ** c.crowd if by.shared else 1.0  # all through one host
+    at_once, late = (
+        messages * (c.step * slower + size / ranks * crowd / (by.bandwidth * part))
+        for part in (c.at_once, c.bandwidth)
+    )
+    begin = c.begin * slower
+    wire = np.minimum(at_once, begin + late)
+    if name == "all_reduce" and c.in_switch and by.sums:
+        summed = begin + messages * size / ranks / (by.bandwidth * c.in_switch)
+        wire = np.where(ranks > SUMMED, np.minimum(wire, summed), wire)
+    launch = c.launch * slower
+    return Parts(launch + wire, {"link": wire, "launch": launch})

@@ -220,12 +220,15 @@ def _assign(config: Config, fields: dict[str, Any], path: str, value: Any) -> No
 
 
 def _gone(config: Config, path: str) -> bool:
-    """Whether the path names a knob of before that means nothing now."""
-    *parents, last = path.split(".")
+    """Whether the path names a knob of before that means nothing now, or one within it."""
     here: Any = config
-    for name in parents:
-        here = vars(here).get(here.aliases.get(name, name)) if isinstance(here, Config) else None
-    return isinstance(here, Config) and last in here.gone
+    for name in path.split("."):
+        if not isinstance(here, Config):
+            return False
+        if name in here.gone:
+            return True
+        here = vars(here).get(here.aliases.get(name, name))
+    return False
 
 
 def _names(config: Config) -> list[str]:

@@ -54,7 +54,7 @@ def serve(engine: Engine, built: Built, requests: list[Request], live: Live) -> 
     while arriving or engine.busy:
         now = clock.now()
         while arriving and arriving[0].arrival <= now:
-            _offer(engine, arriving.popleft())
+            offer(engine, arriving.popleft())
         for command in live.poll(now):
             obey(engine, built, command)
         if not engine.step() and not engine.busy and arriving:
@@ -84,8 +84,8 @@ def obey(engine: Engine, built: Built, command: dict[str, Any]) -> None:
             return
 
 
-def _offer(engine: Engine, request: Request) -> None:
-    """Add a request of the workload; one that makes no sense is rejected, the rest go on."""
+def offer(engine: Engine, request: Request) -> None:
+    """Add a request; one that makes no sense is rejected, the rest go on."""
     try:
         engine.add(request)
     except BadInput as fault:

@@ -1,1 +1,1 @@
-"""Reasoning threads: several minds of one model over one attention cache."""
+"""Reasoning threads: several threads of one model over one attention cache."""

@@ -49,6 +49,21 @@ class Algorithm:
     forward: Callable[[Tensors, Switches], tuple[Tensor, Tensor]]
     backward: Callable[[Tensors, Switches, Saved], tuple[Tensor, Tensor, Tensor]]
 
+    def attention(
+        self, q_THD: Tensor, k_SGD: Tensor, v_SGE: Tensor, query_start_B1: Tensor,
+        key_start_B1: Tensor, *, scale: float, causal: bool = True, window: int = 0,
+        softcap: float = 0.0,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        """o_THE in q's dtype and lse_TH in float32, as the reference says; both can be
+        differentiated. Raises BadInput where shapes do not fit each other."""
+        tensors = Tensors(q_THD, k_SGD, v_SGE, query_start_B1, key_start_B1)
+        check(tensors._asdict())
+        switches = Switches(scale, causal, window, softcap)
+        if not (torch.is_grad_enabled() and any(x.requires_grad for x in tensors[:3])):
+            return self.forward(tensors, switches)  # nothing to save
+        o_THE, lse_TH = _Attention.apply(*tensors, switches, self)
+        return o_THE, lse_TH
+
 
 def saved(o_THE: Tensor, lse_TH: Tensor, do_THE: Tensor, dlse_TH: Tensor) -> Saved:
     """Saved, from forward's results and their gradients."""
@@ -71,12 +86,3 @@ class _Attention(torch.autograd.Function):
         *tensors, o_THE, lse_TH = ctx.saved_tensors
         found = ctx.algorithm.backward(Tensors(*tensors), ctx.switches, saved(o_THE, lse_TH, *sent))
         return (*found, None, None, None, None)
-
-
-def attend(algorithm: Algorithm, tensors: Tensors, switches: Switches) -> tuple[Tensor, Tensor]:
-    """o_THE and lse_TH by this algorithm; raises BadInput where shapes do not fit each other."""
-    check(tensors._asdict())
-    if not (torch.is_grad_enabled() and any(x.requires_grad for x in tensors[:3])):
-        return algorithm.forward(tensors, switches)  # nothing to save
-    o_THE, lse_TH = _Attention.apply(*tensors, switches, algorithm)
-    return o_THE, lse_TH

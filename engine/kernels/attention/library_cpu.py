@@ -1,14 +1,15 @@
 """Attention forward by torch's own flash attention for processors, gradients by the tiles.
 
 Its products are the vendor library's: without AVX-512 they are ahead of our tiles for large heads
-of short sequences, unless a causal mask hides half of what its blocks of 512 keys compute.
+of short sequences, unless a causal mask hides half of what its blocks of 512 keys compute. Computed
+in float32; heads that share keys get copies of them.
 """
 
 import torch
 from torch import Tensor
 
 from engine.kernels.attention.arguments import check
-from engine.kernels.attention.gradients import Algorithm, Switches, Tensors, attend
+from engine.kernels.attention.gradients import Algorithm, Switches, Tensors
 from engine.kernels.attention.tiles_cpu import backward
 from engine.kernels.lanes import WIDE
 from engine.kernels.operator import Arguments, Variant
@@ -52,24 +53,6 @@ def _sequence(
 LIBRARY = Algorithm(forward, backward)
 
 
-def attention(
-    q_THD: Tensor,
-    k_SGD: Tensor,
-    v_SGE: Tensor,
-    query_start_B1: Tensor,
-    key_start_B1: Tensor,
-    *,
-    scale: float,
-    causal: bool = True,
-) -> tuple[Tensor, Tensor]:
-    """o_THE in q's dtype and lse_TH in float32, as the reference says; both can be differentiated.
-
-    Computed in float32; heads that share keys get copies of them.
-    """
-    tensors = Tensors(q_THD, k_SGD, v_SGE, query_start_B1, key_start_B1)
-    return attend(LIBRARY, tensors, Switches(scale, causal))
-
-
 def _refuses(given: Arguments) -> str:
     if given.get("window") or given.get("softcap"):
         return "takes no window and no soft cap"
@@ -93,7 +76,7 @@ VARIANT = Variant(
     name="library_cpu",
     about="torch's own flash attention",
     device="cpu",
-    call=attention,
+    call=LIBRARY.attention,
     dtypes=("float32", "bfloat16", "float16"),
     rank=3,
     gradients=True,

@@ -1,5 +1,6 @@
 """Tiled attention on a GPU (Triton): which tiles, and the launches of forward and backward.
 
+Float32 is multiplied in full, not in the tensor cores' short form.
 Shape letters: T query tokens, S key tokens, H query heads, G key/value heads, D key size,
 E value size, B sequences.
 """
@@ -11,7 +12,7 @@ import triton
 from torch import Tensor
 
 from engine.kernels.attention.arguments import shaped
-from engine.kernels.attention.gradients import Algorithm, Saved, Switches, Tensors, attend
+from engine.kernels.attention.gradients import Algorithm, Saved, Switches, Tensors
 from engine.kernels.attention.work import tiled_work
 from engine.kernels.lanes import LOG2_E
 from engine.kernels.operator import Arguments, Variant
@@ -130,27 +131,6 @@ def backward(tensors: Tensors, switches: Switches, saved: Saved) -> tuple[Tensor
 TILES = Algorithm(forward, backward)
 
 
-def attention(
-    q_THD: Tensor,
-    k_SGD: Tensor,
-    v_SGE: Tensor,
-    query_start_B1: Tensor,
-    key_start_B1: Tensor,
-    *,
-    scale: float,
-    causal: bool = True,
-    window: int = 0,
-    softcap: float = 0.0,
-) -> tuple[Tensor, Tensor]:
-    """o_THE in q's dtype and lse_TH in float32, as the reference says; both can be differentiated.
-
-    Float32 is multiplied in full, not in the tensor cores' short form. Raises BadInput where shapes
-    do not fit each other.
-    """
-    tensors = Tensors(q_THD, k_SGD, v_SGE, query_start_B1, key_start_B1)
-    return attend(TILES, tensors, Switches(scale, causal, window, softcap))
-
-
 def _refuses(arguments: Arguments) -> str:
     size = max(arguments["q_THD"].shape[-1], arguments["v_SGE"].shape[-1])
     return f"takes heads of at most {WIDEST} numbers, not {size}" if size > WIDEST else ""
@@ -166,7 +146,7 @@ VARIANT = Variant(
     name="tiles",
     about="online softmax over tiles, a program a block of rows of a head",
     device="cuda",
-    call=attention,
+    call=TILES.attention,
     dtypes=("float32", "bfloat16", "float16"),
     rank=2,
     gradients=True,

@@ -1,4 +1,8 @@
-"""Tiled attention on the processor (numba): tasks claimed by threads, gradients from lse."""
+"""Tiled attention on the processor (numba): tasks claimed by threads, gradients from lse.
+
+Computed in float32. Extra memory: lse, and scratch of each thread that no length changes; backward,
+lse and delta.
+"""
 
 from typing import Any
 
@@ -9,7 +13,7 @@ from torch import Tensor
 
 from engine.kernels.attention import backward_cpu, forward_cpu
 from engine.kernels.attention.arguments import Array, Given, Shape, flat, given, shaped
-from engine.kernels.attention.gradients import Algorithm, Saved, Switches, Tensors, attend
+from engine.kernels.attention.gradients import Algorithm, Saved, Switches, Tensors
 from engine.kernels.attention.product_cpu import BLOCK
 from engine.kernels.attention.split import blocks
 from engine.kernels.attention.work import tiled_work
@@ -86,32 +90,11 @@ def backward(tensors: Tensors, switches: Switches, saved: Saved) -> tuple[Tensor
 TILES = Algorithm(forward, backward)
 
 
-def attention(
-    q_THD: Tensor,
-    k_SGD: Tensor,
-    v_SGE: Tensor,
-    query_start_B1: Tensor,
-    key_start_B1: Tensor,
-    *,
-    scale: float,
-    causal: bool = True,
-    window: int = 0,
-    softcap: float = 0.0,
-) -> tuple[Tensor, Tensor]:
-    """o_THE in q's dtype and lse_TH in float32, as the reference says; both can be differentiated.
-
-    Computed in float32. Extra memory: lse, and scratch of each thread that no length changes;
-    backward, lse and delta. Raises BadInput where shapes do not fit each other.
-    """
-    tensors = Tensors(q_THD, k_SGD, v_SGE, query_start_B1, key_start_B1)
-    return attend(TILES, tensors, Switches(scale, causal, window, softcap))
-
-
 VARIANT = Variant(
     name="tiles_cpu",
     about="online softmax over tiles, a block of rows of a head a task",
     device="cpu",
-    call=attention,
+    call=TILES.attention,
     dtypes=("float32", "bfloat16", "float16"),
     rank=2,
     gradients=True,

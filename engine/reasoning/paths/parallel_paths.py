@@ -8,7 +8,7 @@ finds no room, or is killed, is told of; the others go on.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, NamedTuple
@@ -17,16 +17,14 @@ from engine.core.config import knob
 from engine.core.errors import BadInput
 from engine.core.run import Live
 from engine.inference.request import Sampling
-from engine.reasoning.solving.config import ThreadGroupConfig
+from engine.reasoning.solving.countdown import CountdownConfig, speaking
 from engine.reasoning.solving.method import Asked, Result
 from engine.reasoning.solving.solve import drive, load
 from engine.reasoning.solving.thread_groups import ThreadGroup, ThreadMethod
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.loaded_model import LoadedModel
 from engine.reasoning.threads.reasoner import ENDED, Reasoner
 from engine.reasoning.threads.thread import Thread
 from engine.tasks.countdown.paths import PATH_WORDS, SUMMARY, THINK, asked, path_ids, path_words
-from engine.tasks.countdown.search import even_problem
 from engine.tasks.countdown.task import CountdownProblem
 from engine.tasks.countdown.traces import judge, steps
 from engine.tasks.task import Problem
@@ -39,7 +37,7 @@ ENOUGH: Mapping[str, Callable[[int], int]] = {
 }
 
 
-class PathsConfig(ThreadGroupConfig):
+class PathsConfig(CountdownConfig):
     """A model with path tokens, the problems it gets, and what it may use for each."""
 
     gone = ("sweep",)
@@ -87,10 +85,6 @@ class PathsConfig(ThreadGroupConfig):
         """Tokens that each path may draw."""
         return max(1, self.total // self.width) if self.total else self.budget
 
-    def drawn(self) -> Iterator[tuple[int, Problem]]:
-        for number in range(self.first, self.first + self.problems):
-            yield number, even_problem("test", number)
-
     def reasoning(self) -> ReasoningConfig:
         return self.threads_with(budget=self.each)
 
@@ -126,10 +120,10 @@ class ParallelPaths(ThreadMethod[PathsConfig, PathGroup]):
         """Raises BadInput where the model was not taught so many paths."""
         super().__init__(config, reasoner)
         self.controls = controls
-        known = min(len(controls.think), reasoner.mind.config.paths)
+        known = min(len(controls.think), reasoner.loaded.config.paths)
         if config.width > known:
             raise BadInput(
-                f"width {config.width}: model {reasoner.mind.name!r} was taught {known} paths; "
+                f"width {config.width}: model {reasoner.loaded.name!r} was taught {known} paths; "
                 "take fewer, or a model that knows more"
             )
 
@@ -155,7 +149,7 @@ class ParallelPaths(ThreadMethod[PathsConfig, PathGroup]):
         """The prompt has been read: its block is closed, the paths begin after it."""
         root, config = group.root, self.config
         prompt = root.block
-        self.board.close(root)
+        self.table.close(root)
         root.silent = False
         for number in range(1, config.width + 1):
             mark = self.controls.think[number - 1]
@@ -166,7 +160,7 @@ class ParallelPaths(ThreadMethod[PathsConfig, PathGroup]):
                 path.path = number if config.embeddings else 0
                 if not config.sees or number <= config.sees:
                     root.reads.append(path.block)
-        self.board.wait(root.name, f"waits for {len(group.children)} paths")
+        self.table.wait(root.name, f"waits for {len(group.children)} paths")
 
     def _join(self, group: PathGroup) -> None:
         """Once enough paths have ended the others stop, and the root goes on as the summary."""
@@ -176,7 +170,7 @@ class ParallelPaths(ThreadMethod[PathsConfig, PathGroup]):
         if alive and ended < ENOUGH[self.config.finish](len(paths)):
             return
         for path in alive:
-            self.board.end(path, "finished", f"{ended} of {len(paths)} paths have ended")
+            self.table.end(path, "finished", f"{ended} of {len(paths)} paths have ended")
         seen = [path for path in paths if path.block in root.reads]
         mark = [self.controls.summary]
         feed = mark.copy()
@@ -216,16 +210,7 @@ class ParallelPaths(ThreadMethod[PathsConfig, PathGroup]):
         )
 
 
-def open_paths(mind: LoadedModel) -> LoadedModel:
-    """`mind`. Raises BadInput where its tokens are no words of paths."""
-    if mind.config.vocab != len(PATH_WORDS):
-        raise BadInput(
-            f"model {mind.name!r}: {mind.config.vocab} tokens, but paths through Countdown have "
-            f"{len(PATH_WORDS)} words; take a model that `workbench train countdown-paths` makes"
-        )
-    return mind
-
-
 def run(config: PathsConfig, live: Live) -> None:
     """Solve the config's problems; `live` is where events go and commands come from."""
-    drive(config, live, open_paths(load(config, live)), partial(ParallelPaths, config))
+    loaded = speaking(load(config, live), PATH_WORDS, "paths through Countdown", "countdown-paths")
+    drive(config, live, loaded, partial(ParallelPaths, config))

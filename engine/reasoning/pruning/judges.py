@@ -200,17 +200,17 @@ class _Reading:
 
     def __init__(self, judge: Trained) -> None:
         config = ReasoningConfig(model=judge.model, page_size=PAGE_SIZE, pages=judge.pages)
-        mind = open_model(config)
-        if mind.tokenizer is None:
+        loaded = open_model(config)
+        if loaded.tokenizer is None:
             raise BadInput(f"judge {judge.model}: has no tokenizer; give one trained to judge")
-        ids = [mind.tokenizer.encode(word) for word in (SAME, OTHER)]
+        ids = [loaded.tokenizer.encode(word) for word in (SAME, OTHER)]
         if any(len(found) != 1 for found in ids):
             raise BadInput(f"judge {judge.model}: does not know {SAME} and {OTHER}")
         self.verdicts = [found[0] for found in ids]
-        self.cost, self.most, self.encode = Cost(), judge.read, mind.tokenizer.encode
+        self.cost, self.most, self.encode = Cost(), judge.read, loaded.tokenizer.encode
         self.surface = judge.surface
-        self.caches = StreamCaches(mind, VirtualClock(), lambda e: None, tell=False, ahead=True)
-        self.work = ForwardWork(mind.config, "float32")
+        self.caches = StreamCaches(loaded, VirtualClock(), lambda e: None, tell=False, ahead=True)
+        self.work = ForwardWork(loaded.config, "float32")
         self.question = ""
         self.asked: Stream | None = None  # the question, read
         self.kept: dict[str, Stream] = {}  # traces that others were compared with

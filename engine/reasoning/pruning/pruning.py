@@ -142,7 +142,7 @@ class Pruning(ThreadMethod[PruningConfig, Question]):
         answer, clusters, cost = self.voted(question), question.clusters, question.cost
         judged = f"{len(clusters)} clusters" if question.judged else "not judged"
         told = f"{len(question.threads)} traces, {judged}, the vote is for {answer or 'nothing'}"
-        self.board.emit(
+        self.table.emit(
             Mark(self.reasoner.clock.now(), PROBLEMS, "vote", f"{question.name}: {told}")
         )
         answers = self.answers(question)
@@ -169,7 +169,7 @@ class Pruning(ThreadMethod[PruningConfig, Question]):
         question.forked, root = True, question.root
         for place in range(1, self.config.traces):
             try:
-                thread = self.board.fork(root.name)
+                thread = self.table.fork(root.name)
             except BadInput as fault:
                 self.tell(root, "refuse", str(fault))
                 return
@@ -191,7 +191,7 @@ class Pruning(ThreadMethod[PruningConfig, Question]):
 
     def _judge(self, question: Question, judging: Judging) -> None:
         """Cluster the threads in their order, and end those that repeat what goes on."""
-        board, clock, begun = self.board, self.reasoner.clock, replace(judging.cost)
+        table, clock, begun = self.table, self.reasoner.clock, replace(judging.cost)
         chance = Random(f"{self.config.seed} {question.asked.number}")
         clusters: Clusters[Thread] = Clusters(self.config.clustering, chance)
         for thread in question.threads:
@@ -203,10 +203,10 @@ class Pruning(ThreadMethod[PruningConfig, Question]):
             now = clock.now()
             spent = judging.cost.since(before)
             facts = tag(comparisons=spent.comparisons, tokens=spent.tokens)
-            board.emit(Span(now, LANE, "judge", start, spent.flops, spent.bytes, facts))
+            table.emit(Span(now, LANE, "judge", start, spent.flops, spent.bytes, facts))
             if thread.alive and len(group) > self.config.keep:
                 said = f"{sure:.0%} sure to agree with {group[0].name}"
-                board.prune(thread.name, said)
+                table.prune(thread.name, said)
         question.judged, question.clusters = True, clusters.groups
         question.cost = judging.cost.since(begun)
         judging.forget()
@@ -234,13 +234,13 @@ class FinishedTrace(NamedTuple):
 
 def finished_traces(
     config: PruningConfig,
-    mind: LoadedModel,
+    loaded: LoadedModel,
     problems: Sequence[Asked],
     report: Report = lambda what, done, total: None,
 ) -> list[list[FinishedTrace]]:
     """The traces of each problem in the order of its threads."""
     clock, traces = VirtualClock(), dict[int, list[FinishedTrace]]()
-    reasoner = Reasoner(config.reasoning(), mind, clock, lambda event: None)
+    reasoner = Reasoner(config.reasoning(), loaded, clock, lambda event: None)
 
     def take(question: Question) -> None:
         check, text = question.asked.problem.check, reasoner.pieces.text
@@ -257,14 +257,14 @@ def finished_traces(
 
 def run(config: PruningConfig, live: Live) -> None:
     """Answer the config's questions; `live` is where events go and commands come from."""
-    mind = load(config, live)
+    loaded = load(config, live)
 
     def answers() -> dict[str, str]:
         def report(_: str, done: float, total: float) -> None:
             live.report("letting all traces finish, unseen", done, total)
 
-        traces = finished_traces(config, mind, list(config.asked()), report)
+        traces = finished_traces(config, loaded, list(config.asked()), report)
         return {trace.name: trace.answer for some in traces for trace in some}
 
     judging = config.judge.open(answers) if config.after else None
-    drive(config, live, mind, lambda reasoner: Pruning(config, reasoner, judging))
+    drive(config, live, loaded, lambda reasoner: Pruning(config, reasoner, judging))

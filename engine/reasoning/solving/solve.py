@@ -39,14 +39,33 @@ class Listener(NamedTuple):
         return cls(lambda event: None, lambda now: (), lambda what, done, total: None)
 
 
+def tell(to: Listener, now: float, asked: Asked, result: Result, scores: Scores) -> None:
+    """The answer, the verdict and the counters of a problem that is over."""
+    lane, said = result.lane or asked.name, "right" if result.right else "wrong"
+    to.emit(Mark(now, lane, "answer", result.answer or "none"))
+    to.emit(Mark(now, lane, "verdict", f"{said}: {result.reason}" if result.reason else said))
+    to.emit(Level(now, LANE, "done", float(len(scores))))
+    for name in ("right", *result.counts):
+        to.emit(Level(now, LANE, name, scores.total(name)))
+    for name, value in result.figures.items():
+        if isinstance(value, int | float):
+            to.emit(Level(now, LANE, name, float(value)))
+
+
+def silent(to: Listener, now: float, asked: Asked, result: Result, scores: Scores) -> None:
+    """Nothing of a problem that is over: its method has told of it."""
+
+
 def solve(
     method: Method[Attempt],
     problems: Sequence[Asked],
     clock: Clock,
     to: Listener,
     ended: Callable[[Attempt], None] = lambda attempt: None,
+    tell: Callable[[Listener, float, Asked, Result, Scores], None] = tell,
 ) -> Scores:
-    """Every problem through the method; `ended` sees each attempt as it is over.
+    """Every problem through the method; `tell` says of each what came of it, and `ended` sees each
+    attempt as it is over.
 
     Raises BadInput where a problem cannot begin at all; what a person asks for and cannot be done
     is told, and the others go on.
@@ -71,19 +90,6 @@ def solve(
     return scores
 
 
-def tell(to: Listener, now: float, asked: Asked, result: Result, scores: Scores) -> None:
-    """The answer, the verdict and the counters of a problem that is over."""
-    lane, said = result.lane or asked.name, "right" if result.right else "wrong"
-    to.emit(Mark(now, lane, "answer", result.answer or "none"))
-    to.emit(Mark(now, lane, "verdict", f"{said}: {result.reason}" if result.reason else said))
-    to.emit(Level(now, LANE, "done", float(len(scores))))
-    for name in ("right", *result.counts):
-        to.emit(Level(now, LANE, name, scores.total(name)))
-    for name, value in result.figures.items():
-        if isinstance(value, int | float):
-            to.emit(Level(now, LANE, name, float(value)))
-
-
 def load(config: ThreadGroupConfig, live: Live) -> LoadedModel:
     """The model of a run about to open. Raises BadInput."""
     live.report("opening the model", 0, 0)
@@ -93,7 +99,7 @@ def load(config: ThreadGroupConfig, live: Live) -> LoadedModel:
 def drive(
     config: ThreadGroupConfig,
     live: Live,
-    mind: LoadedModel,
+    loaded: LoadedModel,
     method: Callable[[Reasoner], Method[Attempt]],
 ) -> None:
     """A run: open its log, solve its problems by threads, keep scores and, where asked, logits."""
@@ -103,10 +109,10 @@ def drive(
         clock,
         pages=config.pages,
         page_size=config.page_size,
-        **mind.header(config.page_size),
+        **loaded.header(config.page_size),
         commands=["kill", "say"],
     )
-    reasoner = Reasoner(config.reasoning(), mind, clock, live.emit)
+    reasoner = Reasoner(config.reasoning(), loaded, clock, live.emit)
     scores = solve(method(reasoner), list(config.asked()), clock, Listener.to(live))
     scores.keep(live, clock.now())
     if config.keep_logits:

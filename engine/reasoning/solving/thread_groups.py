@@ -70,7 +70,7 @@ class ThreadMethod(ABC, Generic[ConfigT, GroupT]):
     budget: ClassVar[int] = MOST  # tokens of a root; as many as the config says
 
     def __init__(self, config: ConfigT, reasoner: Reasoner) -> None:
-        self.config, self.reasoner, self.board = config, reasoner, reasoner.board
+        self.config, self.reasoner, self.table = config, reasoner, reasoner.table
         self.groups: dict[str, GroupT] = {}  # those that go on, by name
 
     @property
@@ -108,16 +108,16 @@ class ThreadMethod(ABC, Generic[ConfigT, GroupT]):
     def room(self) -> bool:
         """Whether another problem may begin: always where none is under way."""
         coming = sum(self.width - 1 for group in self.groups.values() if not group.children)
-        running, most = len(self.board.running) + coming, self.reasoner.config.threads
+        running, most = len(self.table.running) + coming, self.reasoner.config.threads
         few = len(self.groups) < self.config.together
         return not self.groups or (few and running + self.width <= most)
 
     def begin(self, asked: Asked) -> GroupT:
         """Start the root of a problem. Raises BadInput where the prompt fits no context."""
-        prompt, context = self.prompt(asked.problem), self.reasoner.mind.config.max_positions
+        prompt, context = self.prompt(asked.problem), self.reasoner.loaded.config.max_positions
         if not 1 <= len(prompt) < context:
             raise BadInput(f"prompt: {len(prompt)} tokens; the model takes 1 to {context - 1}")
-        root = self.board.start(asked.name, prompt.copy(), self.budget, alone=True)
+        root = self.table.start(asked.name, prompt.copy(), self.budget, alone=True)
         root.seed = asked.seed
         group = self.groups[asked.name] = self.open(asked, prompt, root)
         self.tell_given(root, prompt)
@@ -137,7 +137,7 @@ class ThreadMethod(ABC, Generic[ConfigT, GroupT]):
         for group in over:
             del self.groups[group.name]
             for thread in group.alive:
-                self.board.prune(thread.name, f"{group.name}, its parent, is over")
+                self.table.prune(thread.name, f"{group.name}, its parent, is over")
         return over
 
     def spawn(
@@ -148,7 +148,7 @@ class ThreadMethod(ABC, Generic[ConfigT, GroupT]):
         `number`: which of the root's children it is, as far as its draws go.
         """
         try:
-            child = self.board.spawn(group.name, prompt.copy(), budget)
+            child = self.table.spawn(group.name, prompt.copy(), budget)
         except BadInput as fault:
             self.tell(group.root, "refuse", str(fault))
             return None
@@ -166,13 +166,13 @@ class ThreadMethod(ABC, Generic[ConfigT, GroupT]):
         root = group.root
         names = ", ".join(child.name for child in children) or "nobody"
         self.tell(root, "join", f"{root.name} reads what was {what} by {names}")
-        self.board.resume(root.name, feed, group.depth)
+        self.table.resume(root.name, feed, group.depth)
         group.heard.append((len(root.tokens), feed))
         self.tell_given(root, given)
 
     def tell(self, thread: Thread, name: str, text: str) -> None:
         """A mark in the thread's lane."""
-        self.board.emit(Mark(self.reasoner.clock.now(), thread.name, name, text))
+        self.table.emit(Mark(self.reasoner.clock.now(), thread.name, name, text))
 
     def tell_given(self, thread: Thread, tokens: Sequence[int]) -> None:
         """What the thread reads and did not say."""
@@ -181,6 +181,6 @@ class ThreadMethod(ABC, Generic[ConfigT, GroupT]):
     @property
     def tokenizer(self) -> Tokens:
         """Of the model. Raises BadInput where it has none."""
-        if self.reasoner.mind.tokenizer is None:
-            raise BadInput(f"model {self.reasoner.mind.name!r}: it has no tokenizer")
-        return self.reasoner.mind.tokenizer
+        if self.reasoner.loaded.tokenizer is None:
+            raise BadInput(f"model {self.reasoner.loaded.name!r}: it has no tokenizer")
+        return self.reasoner.loaded.tokenizer

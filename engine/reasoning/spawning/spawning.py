@@ -5,24 +5,21 @@ a context of its own; the parent pauses until all have ended and goes on with wh
 What cannot be spawned is told and returns nothing; nobody else stops for it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
 from engine.core.config import knob
-from engine.core.errors import BadInput
 from engine.core.run import Live
 from engine.inference.request import Sampling
-from engine.reasoning.solving.config import ThreadGroupConfig
+from engine.reasoning.solving.countdown import CountdownConfig, speaking
 from engine.reasoning.solving.method import Asked, Result
 from engine.reasoning.solving.solve import drive, load
 from engine.reasoning.solving.thread_groups import ThreadGroup, ThreadMethod
 from engine.reasoning.threads.config import ReasoningConfig
-from engine.reasoning.threads.loaded_model import LoadedModel
 from engine.reasoning.threads.reasoner import Reasoner
 from engine.reasoning.threads.thread import Thread
-from engine.tasks.countdown.search import even_problem
 from engine.tasks.countdown.task import CountdownProblem
 from engine.tasks.countdown.traces import (
     JOIN,
@@ -43,7 +40,7 @@ from engine.tasks.task import Problem, Verdict
 Tokens = list[int]
 
 
-class SpawningConfig(ThreadGroupConfig):
+class SpawningConfig(CountdownConfig):
     """A model that writes searches down, the problems it gets, and what it may use for each."""
 
     model: str = knob("countdown-reinforced", "A shipped model, or a folder")
@@ -76,10 +73,6 @@ class SpawningConfig(ThreadGroupConfig):
     replay: bool = knob(
         True, "Replay an answer's steps; off: believe the result it states", group="mechanism"
     )
-
-    def drawn(self) -> Iterator[tuple[int, Problem]]:
-        for number in range(self.first, self.first + self.problems):
-            yield number, even_problem("test", number)
 
     def reasoning(self) -> ReasoningConfig:
         return self.threads_with(budget=self.window, critical=self.critical)
@@ -153,7 +146,7 @@ class Spawning(ThreadMethod[SpawningConfig, Family]):
         family.read = len(root.tokens)
         family.waits_for = [self._child(family, *one) for one in enumerate(prompts)]
         started = sum(child is not None for child in family.waits_for)
-        self.board.wait(root.name, f"waits for {started} children")
+        self.table.wait(root.name, f"waits for {started} children")
 
     def _child(self, family: Family, place: int, prompt: list[int]) -> Thread | None:
         root, limit = family.root, self.config.children
@@ -175,7 +168,7 @@ class Spawning(ThreadMethod[SpawningConfig, Family]):
         family.waits_for = None
         self.join(family, started, "returned", given, given)
         if critical and root.depth >= critical:
-            self.board.end(root, "finished", f"the critical path has its {critical} tokens")
+            self.table.end(root, "finished", f"the critical path has its {critical} tokens")
 
     def _bound(self, family: Family) -> None:
         """End whose context is full, and a family that has used its tokens up."""
@@ -185,9 +178,9 @@ class Spawning(ThreadMethod[SpawningConfig, Family]):
             full = thread.block.length + len(thread.feed) > window
             if spent:
                 why = f"{family.name} and its children have used {total} tokens"
-                self.board.end(thread, "finished", why)
+                self.table.end(thread, "finished", why)
             elif full and thread.running:
-                self.board.end(thread, "finished", f"its context of {window} tokens is full")
+                self.table.end(thread, "finished", f"its context of {window} tokens is full")
 
     def result(self, family: Family) -> Result:
         problem, written = family.asked.problem, words_of(family.root.tokens)
@@ -216,16 +209,7 @@ def verdict_of(
     return Verdict(right, f"states {stated[-1].result}" if stated else "gives no answer")
 
 
-def of_traces(mind: LoadedModel) -> LoadedModel:
-    """`mind`. Raises BadInput where its tokens are no words of traces."""
-    if mind.config.vocab != len(WORDS):
-        raise BadInput(
-            f"model {mind.name!r}: {mind.config.vocab} tokens, but traces of Countdown have "
-            f"{len(WORDS)} words; take a model that `workbench train countdown-imitated` makes"
-        )
-    return mind
-
-
 def run(config: SpawningConfig, live: Live) -> None:
     """Solve the config's problems; `live` is where events go and commands come from."""
-    drive(config, live, of_traces(load(config, live)), partial(Spawning, config))
+    loaded = speaking(load(config, live), WORDS, "traces of Countdown", "countdown-imitated")
+    drive(config, live, loaded, partial(Spawning, config))

@@ -17,10 +17,10 @@ from engine.tasks.ledger import LETTERS, LedgerProblem
 
 def open_reader(config: ReadingConfig) -> tuple[LoadedModel, StreamWords]:
     """The model and the words of its streams. Raises BadInput."""
-    mind, found = open_model(config.reasoning()), find(config.model)
-    if not isinstance(mind.tokenizer, Tokenizer):
+    loaded, found = open_model(config.reasoning()), find(config.model)
+    if not isinstance(loaded.tokenizer, Tokenizer):
         raise BadInput(f"model {found.name}: has no tokenizer; give one of streams")
-    return mind, StreamWords(mind.tokenizer.rules, LETTERS)
+    return loaded, StreamWords(loaded.tokenizer.rules, LETTERS)
 
 
 def drawn(config: ReadingConfig) -> list[LedgerProblem]:
@@ -29,11 +29,11 @@ def drawn(config: ReadingConfig) -> list[LedgerProblem]:
 
 
 def readers_of(
-    config: ReadingConfig, mind: LoadedModel, words: StreamWords, clock: Clock, emit: Emit,
+    config: ReadingConfig, loaded: LoadedModel, words: StreamWords, clock: Clock, emit: Emit,
     problems: Sequence[LedgerProblem], forced: Sequence[int] = (),
 ) -> list[Reader]:  # fmt: skip
     """A reader for each problem, over the same pages."""
-    caches = StreamCaches(mind, clock, emit, tell=False)
+    caches = StreamCaches(loaded, clock, emit, tell=False)
     names = [str(place) if len(problems) > 1 else "" for place in range(len(problems))]
     return [
         Reader(config, problem, words, caches, name, forced)

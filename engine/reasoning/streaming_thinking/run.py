@@ -19,17 +19,17 @@ from engine.reasoning.streams.loop import go
 def run(config: ReadingConfig, live: Live) -> None:
     """Read and think until every problem has its answer."""
     live.report("opening the model", 0, 0)
-    mind, words = open_reader(config)
-    warm(mind)
+    loaded, words = open_reader(config)
+    warm(loaded)
     clock: Clock = VirtualClock() if config.virtual else WallClock()
     problems = drawn(config)
-    readers = readers_of(config, mind, words, clock, live.emit, problems)
+    readers = readers_of(config, loaded, words, clock, live.emit, problems)
     live.open(
         config,
         clock,
-        pages=mind.storage.kv.pages,
+        pages=loaded.storage.kv.pages,
         page_size=config.page_size,
-        **mind.header(config.page_size),
+        **loaded.header(config.page_size),
         threads=[stream.name for stream in readers[0].caches.streams],
         whole_s=[(len(reader.input) - 1) * config.pace for reader in readers],
     )

@@ -55,7 +55,7 @@ class StreamCaches:
     """The caches of all streams of a run over the pages of one loaded model."""
 
     def __init__(
-        self, mind: LoadedModel, clock: Clock, emit: Emit, tell: bool = True, ahead: bool = False
+        self, loaded: LoadedModel, clock: Clock, emit: Emit, tell: bool = True, ahead: bool = False
     ) -> None:
         """`tell`: emit which stream sees which from where; otherwise a caller does, more finely.
 
@@ -63,14 +63,14 @@ class StreamCaches:
         what stands no later than itself.
         """
         self.tell, self.ahead = tell, ahead
-        self.mind, self.clock, self.emit = mind, clock, emit
-        kv = mind.storage.kv
+        self.loaded, self.clock, self.emit = loaded, clock, emit
+        kv = loaded.storage.kv
         self.cache = Cache(kv.pages, kv.page_size, LeastRecentlyUsed(), clock, emit)
         self.holdings = ThreadPages(self.cache)
-        dtype = str(mind.model.dtype).removeprefix("torch.")
-        variant = "fused" if mind.model.fused else "kernels" if mind.model.compiled else "torch"
-        self.telling = StepEvents(emit, ForwardWork(mind.model.config, dtype), variant)
-        self.work = ForwardWork(mind.model.config, dtype).work(Shape(1, 1, 0, 0))[0]
+        dtype = str(loaded.model.dtype).removeprefix("torch.")
+        variant = "fused" if loaded.model.fused else "kernels" if loaded.model.compiled else "torch"
+        self.telling = StepEvents(emit, ForwardWork(loaded.model.config, dtype), variant)
+        self.work = ForwardWork(loaded.model.config, dtype).work(Shape(1, 1, 0, 0))[0]
         self.streams: list[Stream] = []
         self.passes = 0  # forward passes so far
         self.ended = 0.0  # when the last one ended, seconds
@@ -98,7 +98,7 @@ class StreamCaches:
         size = self.cache.page_size
         batch = gather(threads, views, self.holdings.tables, size)
         with _threads(self.work * len(batch.tokens_T)):
-            logits = self.mind.model.forward(batch, self.mind.storage.kv)
+            logits = self.loaded.model.forward(batch, self.loaded.storage.kv)
         logits_RV: np.ndarray = logits.cpu().numpy()
         if self.clock.name == "virtual":
             self.clock.wait_until(start + lasts)
@@ -129,8 +129,8 @@ class StreamCaches:
     def _check(self, feed: Feed, written: dict[Stream, int]) -> None:
         own = feed.stream
         last = own.begin + written[own]
-        if last > self.mind.model.config.max_positions:
-            most = self.mind.model.config.max_positions
+        if last > self.loaded.model.config.max_positions:
+            most = self.loaded.model.config.max_positions
             raise BadInput(f"stream {own.name}: position {last} of a model that has {most}")
         for other, count in feed.sees:
             if count > written.get(other, other.length):
@@ -146,9 +146,9 @@ class StreamCaches:
                 )
 
 
-def warm(mind: LoadedModel) -> None:
+def warm(loaded: LoadedModel) -> None:
     """Compile what passes over streams need, so that no run's clock counts it."""
-    caches = StreamCaches(mind, VirtualClock(), lambda event: None, tell=False)
+    caches = StreamCaches(loaded, VirtualClock(), lambda event: None, tell=False)
     one, two = caches.open("one"), caches.open("two", 8)
     caches.write([Feed(one, [0, 0], ())])
     caches.write([Feed(one, [0], ()), Feed(two, [0], [(one, 3)])])

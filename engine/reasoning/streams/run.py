@@ -26,10 +26,10 @@ from engine.tasks.running_sum import LETTERS, QUESTION
 def run(config: StreamsConfig, live: Live) -> None:
     """Let all streams go on until every question is answered."""
     live.report("opening the model", 0, 0)
-    mind, words = open_streams(config)
-    warm(mind)
+    loaded, words = open_streams(config)
+    warm(loaded)
     clock: Clock = VirtualClock() if config.virtual else WallClock()
-    caches = StreamCaches(mind, clock, live.emit)
+    caches = StreamCaches(loaded, clock, live.emit)
     sessions = sessions_of(config, words, caches, drawn(config))
     asked = [
         [row * config.pace for row, one in enumerate(s.problem.rows["ask"]) if one == QUESTION]
@@ -38,9 +38,9 @@ def run(config: StreamsConfig, live: Live) -> None:
     live.open(
         config,
         clock,
-        pages=mind.storage.kv.pages,
+        pages=loaded.storage.kv.pages,
         page_size=config.page_size,
-        **mind.header(config.page_size),
+        **loaded.header(config.page_size),
         threads=[stream.name for stream in caches.streams],
         asked_s=asked,
     )
@@ -50,10 +50,10 @@ def run(config: StreamsConfig, live: Live) -> None:
 
 def open_streams(config: StreamsConfig) -> tuple[LoadedModel, StreamWords]:
     """The model and the words of its streams. Raises BadInput."""
-    mind = open_model(config.reasoning())
-    if not isinstance(mind.tokenizer, Tokenizer):
-        raise BadInput(f"model {mind.name}: has no tokenizer; give one of streams")
-    return mind, StreamWords(mind.tokenizer.rules, LETTERS)
+    loaded = open_model(config.reasoning())
+    if not isinstance(loaded.tokenizer, Tokenizer):
+        raise BadInput(f"model {loaded.name}: has no tokenizer; give one of streams")
+    return loaded, StreamWords(loaded.tokenizer.rules, LETTERS)
 
 
 def finish(sessions: Sequence[SideBySide | TurnTaking], live: Live, now: float) -> None:

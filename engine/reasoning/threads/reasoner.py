@@ -40,19 +40,19 @@ class Reasoner:
     """
 
     def __init__(
-        self, config: ReasoningConfig, mind: LoadedModel, clock: Clock, emit: Emit,
+        self, config: ReasoningConfig, loaded: LoadedModel, clock: Clock, emit: Emit,
         engine: Engine | None = None, blobs: dict[str, np.ndarray] | None = None,
     ) -> None:  # fmt: skip
         """`blobs`: where sampled attention is put."""
-        self.config, self.mind, self.emit = config, mind, emit
+        self.config, self.loaded, self.emit = config, loaded, emit
         self.blobs = blobs if blobs is not None else {}
         self.engine = engine
         self.clock = engine.clock if engine else StepClock(clock)
         shared = (engine.cache, engine.scheduler.make_room) if engine else (None, None)
-        self.board = ThreadTable(config, self.clock, emit, *shared)
-        work = ForwardWork(mind.config, mind.executor.facts.dtype)
-        self.telling = StepEvents(emit, work, mind.variant)
-        self.pieces = Detokenizer(mind.tokenizer)
+        self.table = ThreadTable(config, self.clock, emit, *shared)
+        work = ForwardWork(loaded.config, loaded.executor.facts.dtype)
+        self.telling = StepEvents(emit, work, loaded.variant)
+        self.pieces = Detokenizer(loaded.tokenizer)
         self.rows = Rows(1, config.page_size)  # none of a step alone
         self.planned: tuple[list[Thread], list[list[Sight]]] = [], []
         self.reader: Thread | None = None  # who holds the prompt
@@ -65,41 +65,41 @@ class Reasoner:
 
         Without a header the last token is left to each thread, whose first token it gives.
         """
-        board, context = self.board, self.mind.config.max_positions
+        table, context = self.table, self.loaded.config.max_positions
         if not 2 <= len(prompt) < context:
             raise BadInput(f"prompt: {len(prompt)} tokens; the model takes 2 to {context - 1}")
         self.prompt = list(prompt)
         shared = self.prompt if self.header("worker", 1) else self.prompt[:-1]
-        block = board.open(PROMPT, "")
-        if not board.has_room(board.holdings.need(block, len(shared))):
+        block = table.open(PROMPT, "")
+        if not table.has_room(table.holdings.need(block, len(shared))):
             raise BadInput(
-                f"prompt: {len(shared)} tokens do not fit {board.cache.available} pages of "
+                f"prompt: {len(shared)} tokens do not fit {table.cache.available} pages of "
                 f"{self.config.page_size}; give more pages"
             )
         reader = self.reader = Thread(PROMPT, "", -1, 0, block, shared)
         start = self.clock.now()
-        board.holdings.append(reader, len(shared))
+        table.holdings.append(reader, len(shared))
         view = placed([block])
         self._forward([reader], [view])
         self.telling.saved -= len(shared)  # nobody's own: the first thread that sees it saves none
         self.telling.forward(start, self.clock.now(), "prompt", [len(shared)], [view])
         block.open = False
-        board.closed.append(block)
+        table.closed.append(block)
 
     def start(self, name: str, budget: int = MOST) -> Thread:
         """A thread that begins after the prompt. Raises BadInput."""
-        return self.board.start(name, self.header(name, 1) or self.prompt[-1:], budget)
+        return self.table.start(name, self.header(name, 1) or self.prompt[-1:], budget)
 
     def say(self, name: str, text: str) -> None:
         """Put words into a thread's mouth. Raises BadInput."""
-        if self.mind.tokenizer is None:
+        if self.loaded.tokenizer is None:
             raise BadInput(f"say to {name}: the model has no tokenizer")
-        self.board.say(name, self.mind.tokenizer.encode(text), text)
+        self.table.say(name, self.loaded.tokenizer.encode(text), text)
 
     def leave(self) -> None:
         """Give the prompt's pages back. Nobody may read it any more."""
         if self.reader is not None:
-            self.board.holdings.release(self.reader)
+            self.table.holdings.release(self.reader)
             self.reader = None
 
     def step(self) -> bool:
@@ -122,7 +122,7 @@ class Reasoner:
     @property
     def busy(self) -> bool:
         """Whether a thread runs."""
-        return bool(self.board.running)
+        return bool(self.table.running)
 
     def plan(self, now: float) -> ViewBatch | None:
         """What the threads write in the step that begins now; None where none runs."""
@@ -135,7 +135,7 @@ class Reasoner:
 
     def take(self, result: ViewResult, now: float) -> None:
         """Every thread that was planned for has its token now."""
-        board, (threads, _) = self.board, self.planned
+        table, (threads, _) = self.table, self.planned
         tokens, names = result.tokens_B.tolist(), [thread.name for thread in threads]
         pieces = self.pieces.many(names, tokens)
         if result.mass_BN is not None:  # before any view changes
@@ -151,40 +151,40 @@ class Reasoner:
             self.emit(Token(now, thread.name, piece, logprob))
             self._take(thread, token, piece)
         said = [thread for thread in threads if not thread.silent]
-        self.telling.levels(now, said, len(board.running), board.holdings)
+        self.telling.levels(now, said, len(table.running), table.holdings)
         self.number += 1
 
     def header(self, name: str, step: int) -> list[int]:
         """The tokens that a step of a thread begins with."""
         text = self.config.header.replace("{worker}", name).replace("{step}", str(step))
-        return self.mind.tokenizer.encode(text) if self.mind.tokenizer and text else []
+        return self.loaded.tokenizer.encode(text) if self.loaded.tokenizer and text else []
 
     def _plan(self) -> tuple[list[Thread], list[list[Sight]]]:
         """Room for what everybody writes, and what everybody sees then."""
-        board, context = self.board, self.mind.config.max_positions
-        for thread in board.running:
+        table, context = self.table, self.loaded.config.max_positions
+        for thread in table.running:
             self._make_room(thread)
         while True:
-            threads = board.running
-            views = [board.view(thread) for thread in threads]
+            threads = table.running
+            views = [table.view(thread) for thread in threads]
             over = [t for t, view in zip(threads, views, strict=True) if view[-1].end > context]
             if not over:
                 break
             over[-1].block.length -= len(over[-1].feed)
-            board.end(over[-1], "finished", f"the view is full: {context} positions")
+            table.end(over[-1], "finished", f"the view is full: {context} positions")
         for thread, view in zip(threads, views, strict=True):
-            board.holdings.see(thread, view)
+            table.holdings.see(thread, view)
         return threads, views
 
     def _make_room(self, thread: Thread) -> None:
         """Pages for what the thread is fed; where there are too few it ends."""
-        board = self.board
-        need = board.holdings.need(thread.block, len(thread.feed))
-        if board.has_room(need):
-            board.holdings.append(thread, len(thread.feed))
+        table = self.table
+        need = table.holdings.need(thread.block, len(thread.feed))
+        if table.has_room(need):
+            table.holdings.append(thread, len(thread.feed))
         else:
-            short = need - board.cache.available
-            board.prune(thread.name, f"the cache is full, {short} pages short", "aborted")
+            short = need - table.cache.available
+            table.prune(thread.name, f"the cache is full, {short} pages short", "aborted")
 
     def _forward(self, threads: list[Thread], views: list[list[Sight]]) -> ViewResult:
         """These threads write what they are fed, alone and whatever else there is to do."""
@@ -195,7 +195,7 @@ class Reasoner:
         start, every = self.clock.now(), self.config.attention_every
         asked = bool(every) and self.number % every == 0
         step = without_rows(self.number, self.rows, batch, sample_attention=asked)
-        result = self.mind.executor.execute(step)
+        result = self.loaded.executor.execute(step)
         self.clock.wait_until(start + result.seconds)
         if result.attention_seconds:
             now = self.clock.now()
@@ -205,7 +205,7 @@ class Reasoner:
 
     def _viewers(self, threads: list[Thread], views: list[list[Sight]]) -> ViewBatch:
         """What a step needs to know of these threads, who see these views."""
-        holdings, record = self.board.holdings, self.board.record
+        holdings, record = self.table.holdings, self.table.record
         batch = gather(
             threads, views, holdings.tables, self.config.page_size, self.config.turn_queries
         )
@@ -228,7 +228,7 @@ class Reasoner:
         logits_RV: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
         """Each thread's token and its log-probability; all logits are kept where that is asked."""
-        record = self.board.record
+        record = self.table.record
         if record is not None:
             first = len(record.tokens)
             for thread, view in zip(threads, views, strict=True):
@@ -236,21 +236,21 @@ class Reasoner:
                 record.add(thread.feed, thread.block.name, told)
             self.kept.append((np.arange(first, len(record.tokens)), logits_RV))
             logits_RV = logits_RV[last_B]
-        return draw(logits_RV, threads, self.config.sampling, self.prompt, self.mind.eos)
+        return draw(logits_RV, threads, self.config.sampling, self.prompt, self.loaded.eos)
 
     def _take(self, thread: Thread, token: int, piece: str) -> None:
         """The thread has said `token`: it ends, ends a step, or goes on."""
         config, wish = self.config, self.config.sampling
         thread.tokens.append(token)
         thread.depth += 1
-        spent = self.board.spent(thread)
-        if token in self.mind.eos and not wish.ignore_eos:
-            self.board.end(thread, "finished", ENDED)
+        spent = self.table.spent(thread)
+        if token in self.loaded.eos and not wish.ignore_eos:
+            self.table.end(thread, "finished", ENDED)
         elif spent:
-            self.board.end(thread, "finished", spent)
+            self.table.end(thread, "finished", spent)
         else:
             thread.feed = [token]
             ended = config.step_end in piece or thread.block.length >= config.step_tokens
             if config.layout.steps and ended:
-                self.board.close(thread)
+                self.table.close(thread)
                 thread.feed += self.header(thread.name, thread.step)

@@ -34,33 +34,33 @@ def run(config: ReasoningConfig, live: Live) -> None:
     think(config, open_model(config), live)
 
 
-def think(config: ReasoningConfig, mind: LoadedModel, live: Live) -> None:
+def think(config: ReasoningConfig, loaded: LoadedModel, live: Live) -> None:
     """The same with a model at hand."""
-    clock = mind.clock
+    clock = loaded.clock
     if config.keep_logits:
-        _ = mind.storage  # raises BadInput where there are no logits
+        _ = loaded.storage  # raises BadInput where there are no logits
     live.open(
         config,
         clock,
         pages=config.pages,
         page_size=config.page_size,
-        **mind.header(config.page_size),
+        **loaded.header(config.page_size),
         threads=list(NAMES[: config.workers]),
         commands=["fork", "kill", "say"],
     )
     engine, blobs = None, live.log.blobs
     if config.requests:
-        serving, tokenizer = config.serving(), mind.tokenizer
-        engine = Engine(serving, mind.executor, clock, live.emit, tokenizer, blobs)
+        serving, tokenizer = config.serving(), loaded.tokenizer
+        engine = Engine(serving, loaded.executor, clock, live.emit, tokenizer, blobs)
     shared = engine if config.shared_steps else None
-    reasoner = Reasoner(config, mind, clock, live.emit, shared, blobs)
-    reasoner.read(prompt_tokens(config, mind))
+    reasoner = Reasoner(config, loaded, clock, live.emit, shared, blobs)
+    reasoner.read(prompt_tokens(config, loaded))
     for name in NAMES[: config.workers]:
         attempt(reasoner, partial(reasoner.start, name))
     if engine is not None:
-        for request in asked(config, mind):
+        for request in asked(config, loaded):
             engine.add(request)
-    while reasoner.board.running or (engine is not None and engine.busy):
+    while reasoner.table.running or (engine is not None and engine.busy):
         _script(config, reasoner)
         for command in live.poll(clock.now()):
             attempt(reasoner, partial(obey, reasoner, command))
@@ -71,43 +71,43 @@ def think(config: ReasoningConfig, mind: LoadedModel, live: Live) -> None:
         keep(reasoner, live, clock.now())
 
 
-def prompt_tokens(config: ReasoningConfig, mind: LoadedModel) -> list[int]:
+def prompt_tokens(config: ReasoningConfig, loaded: LoadedModel) -> list[int]:
     """The prompt in tokens; without a tokenizer, as many random ones as it has words."""
-    return _tokens(config.prompt, config.seed, mind)
+    return _tokens(config.prompt, config.seed, loaded)
 
 
-def asked(config: ReasoningConfig, mind: LoadedModel) -> list[Request]:
+def asked(config: ReasoningConfig, loaded: LoadedModel) -> list[Request]:
     """The ordinary requests, which may say as much as a thread may."""
     wish = update(config.sampling, {"max_tokens": config.budget})
     texts = [STARTS[number % len(STARTS)] for number in range(config.requests)]
     return [
-        Request(np.array(_tokens(text, config.seed + 1 + number, mind), np.int32), wish)
+        Request(np.array(_tokens(text, config.seed + 1 + number, loaded), np.int32), wish)
         for number, text in enumerate(texts)
     ]
 
 
-def _tokens(text: str, seed: int, mind: LoadedModel) -> list[int]:
-    if mind.tokenizer is not None:
-        return mind.tokenizer.encode(text)
+def _tokens(text: str, seed: int, loaded: LoadedModel) -> list[int]:
+    if loaded.tokenizer is not None:
+        return loaded.tokenizer.encode(text)
     draw = np.random.default_rng(seed)
     count = max(2, len(text.split()))
-    return [int(token) for token in draw.integers(0, mind.config.vocab, count)]
+    return [int(token) for token in draw.integers(0, loaded.config.vocab, count)]
 
 
 def obey(reasoner: Reasoner, command: dict[str, Any]) -> None:
     """Do what a person said. Raises BadInput where it cannot be done."""
-    board, engine = reasoner.board, reasoner.engine
+    table, engine = reasoner.table, reasoner.engine
     match command:
         case {"fork": [name, said]}:
-            board.fork(str(name), budget(said))
+            table.fork(str(name), budget(said))
         case {"fork": name}:
-            board.fork(str(name))
+            table.fork(str(name))
         case {"join": [parent, child]}:
-            board.join(str(parent), str(child))
+            table.join(str(parent), str(child))
         case {"prune": name} | {"kill": name} if engine is not None and name in engine.requests:
             engine.abort(str(name), "a person said so")
         case {"prune": name} | {"kill": name}:
-            board.prune(str(name), "a person said so")
+            table.prune(str(name), "a person said so")
         case {"say": [name, text]}:
             reasoner.say(str(name), str(text))
         case _:
@@ -119,13 +119,13 @@ def obey(reasoner: Reasoner, command: dict[str, Any]) -> None:
 
 def _script(config: ReasoningConfig, reasoner: Reasoner) -> None:
     """What the config asks for at this step."""
-    board, step, first = reasoner.board, reasoner.number, NAMES[0]
+    table, step, first = reasoner.table, reasoner.number, NAMES[0]
     if config.fork_at and step == config.fork_at:
-        attempt(reasoner, lambda: board.fork(first))
+        attempt(reasoner, lambda: table.fork(first))
     if config.join_at and step == config.join_at:
-        attempt(reasoner, lambda: board.join(first, f"{first}.1"))
+        attempt(reasoner, lambda: table.join(first, f"{first}.1"))
     if config.prune_at and step == config.prune_at:
-        attempt(reasoner, lambda: board.prune(NAMES[config.workers - 1], "the plan said so"))
+        attempt(reasoner, lambda: table.prune(NAMES[config.workers - 1], "the plan said so"))
 
 
 def attempt(reasoner: Reasoner, do: Callable[[], object], lane: str = "threads") -> None:
@@ -142,7 +142,7 @@ def keep(reasoner: Reasoner, live: Live, now: float) -> None:
     `block` and `index`: in which block each stands, and where; `blocks`: their names, UTF-8, a
     line each.
     """
-    record = reasoner.board.record
+    record = reasoner.table.record
     assert record is not None
     arrays = dict(record.seen()._asdict())
     arrays["tokens"] = np.array(record.tokens, np.int64)

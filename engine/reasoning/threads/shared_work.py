@@ -29,27 +29,29 @@ def shared(config: ReasoningConfig) -> ReasoningConfig:
 
 
 def work(
-    config: ReasoningConfig, mind: LoadedModel, problems: Iterable[QueueProblem]
+    config: ReasoningConfig, loaded: LoadedModel, problems: Iterable[QueueProblem]
 ) -> np.ndarray:
     """scores_P2: whether all of a problem was said and right, and the steps until it was.
 
     A problem that is not all said takes as many steps as its workers went on for.
     """
-    if mind.tokenizer is None:
-        raise BadInput(f"model {mind.name!r}: it has no tokenizer; take {MODEL}")
+    if loaded.tokenizer is None:
+        raise BadInput(f"model {loaded.name!r}: it has no tokenizer; take {MODEL}")
     config = shared(config)
-    return np.array([_session(config, mind, problem) for problem in problems], np.float64)
+    return np.array([_session(config, loaded, problem) for problem in problems], np.float64)
 
 
-def _session(config: ReasoningConfig, mind: LoadedModel, problem: QueueProblem) -> tuple[bool, int]:
-    assert mind.tokenizer is not None
-    reasoner = Reasoner(config, mind, VirtualClock(), lambda event: None)
-    reasoner.read(mind.tokenizer.encode(problem.prompt))
+def _session(
+    config: ReasoningConfig, loaded: LoadedModel, problem: QueueProblem
+) -> tuple[bool, int]:
+    assert loaded.tokenizer is not None
+    reasoner = Reasoner(config, loaded, VirtualClock(), lambda event: None)
+    reasoner.read(loaded.tokenizer.encode(problem.prompt))
     for name in NAMES[: config.workers]:
         reasoner.start(name)
-    threads = reasoner.board.threads
+    threads = reasoner.table.threads
     while reasoner.step() and reasoner.number < MOST:
-        texts = [mind.tokenizer.decode(thread.tokens) for thread in threads.values()]
+        texts = [loaded.tokenizer.decode(thread.tokens) for thread in threads.values()]
         done = problem.done(texts)
         if len(done) >= len(problem.entries):
             return all(done.values()), reasoner.number

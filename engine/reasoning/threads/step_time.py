@@ -36,17 +36,17 @@ def step_times(
         config,
         {"budget": total + 1, "header": "", "sampling.ignore_eos": True, "pages": 1024},
     )
-    mind = open_model(config)
+    loaded = open_model(config)
     plain = InferenceConfig(pages=1024, page_size=config.page_size)
-    executor = executor_for(plain, mind.model, mind.name)
+    executor = executor_for(plain, loaded.model, loaded.name)
     wish = update(config.sampling, {"max_tokens": 4 * (TURN + WARM)})  # both draw alike
     events: list[AnyEvent] = []
-    threads = _threads(config, mind, events)
+    threads = _threads(config, loaded, events)
     _engine(plain, executor, requests, 32, wish, events).step()  # compiled before it is timed
     ours: list[float] = []
     theirs: list[float] = []
     for turn in range(turns):
-        context = threads.board.view(threads.board.running[0])[-1].end
+        context = threads.table.view(threads.table.running[0])[-1].end
         middle = context + (config.workers - 1) * (TURN + WARM) // 2
         engine = _engine(plain, executor, requests, middle, wish, events)
         both = [(threads.step, ours), (engine.step, theirs)]
@@ -67,15 +67,15 @@ def shared_times(
     config = update(config, {"budget": 4 * TURN, "header": "", "sampling.ignore_eos": True,
                              "requests": 0, "pages": 1024})  # fmt: skip
     wish = update(config.sampling, {"max_tokens": 4 * TURN})
-    mind, plain = open_model(config), config.serving()
-    other = loaded_model_of(config, mind.model, mind.name, mind.tokenizer)
-    executor = executor_for(plain, mind.model, mind.name)
+    loaded, plain = open_model(config), config.serving()
+    other = loaded_model_of(config, loaded.model, loaded.name, loaded.tokenizer)
+    executor = executor_for(plain, loaded.model, loaded.name)
     events: list[AnyEvent] = []
     ours: list[float] = []
     theirs: list[float] = []
     for turn in range(turns + 1):
-        both = _engine(plain, mind.executor, requests, CONTEXT, wish, events)
-        sharing = _threads(config, mind, events, both)
+        both = _engine(plain, loaded.executor, requests, CONTEXT, wish, events)
+        sharing = _threads(config, loaded, events, both)
         threads = _threads(config, other, events)
         engine = _engine(plain, executor, requests, CONTEXT, wish, events)
         shared: list[float] = []
@@ -96,10 +96,13 @@ def shared_times(
 
 
 def _threads(
-    config: ReasoningConfig, mind: LoadedModel, events: list[AnyEvent], engine: Engine | None = None
+    config: ReasoningConfig,
+    loaded: LoadedModel,
+    events: list[AnyEvent],
+    engine: Engine | None = None,
 ) -> Reasoner:
-    made = Reasoner(config, mind, WallClock(), events.append, engine)
-    vocab = mind.config.vocab
+    made = Reasoner(config, loaded, WallClock(), events.append, engine)
+    vocab = loaded.config.vocab
     made.read(np.random.default_rng(config.seed).integers(0, vocab, 32).tolist())
     for worker in range(config.workers):
         made.start(f"worker{worker}")

@@ -63,11 +63,11 @@ def played(
     }  # fmt: skip
     spawning = update(spawning, changes)
     held = {name: weight.detach() for name, weight in weights.items()}
-    mind = loaded_model_of(
+    loaded = loaded_model_of(
         spawning.reasoning(), Model(config, held), "learning", eos=(NUMBERS[EOS],)
     )
     clock = VirtualClock()
-    reasoner = Reasoner(spawning.reasoning(), mind, clock, lambda event: None)
+    reasoner = Reasoner(spawning.reasoning(), loaded, clock, lambda event: None)
     families: list[Family] = []
     method = Spawning(spawning, reasoner)
     solve(method, asked, clock, Listener.silent(), families.append)
@@ -78,7 +78,7 @@ def episode(
     family: Family, reasoner: Reasoner, logits_NV: np.ndarray, temperature: float
 ) -> Played:
     """A family as reinforcement reads it: every thread's tokens share its reward."""
-    root, record = family.root, reasoner.board.record
+    root, record = family.root, reasoner.table.record
     assert record is not None
     contexts = [given_and_own(family.prompt, root.tokens, family.heard)]
     contexts += [

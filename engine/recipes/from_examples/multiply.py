@@ -11,9 +11,13 @@ from tokenizers import Tokenizer
 
 from engine.core.events import Token
 from engine.core.run import Run
-from engine.reasoning.repeated_sampling.config import RepeatedSamplingConfig
-from engine.reasoning.repeated_sampling.curves import COVERAGE, SOLVED, VOTE
-from engine.reasoning.repeated_sampling.run import run
+from engine.reasoning.repeated_sampling.repeated_sampling import (
+    COVERAGE,
+    SOLVED,
+    VOTE,
+    RepeatedSamplingConfig,
+    run,
+)
 from engine.recipes.example_recipe import ExampleRecipe, Score
 from engine.recipes.task_tokenizer import task_tokenizer
 from engine.tasks.arithmetic import Arithmetic

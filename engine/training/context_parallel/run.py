@@ -1,7 +1,7 @@
 """The driver of attention over a split sequence: ranks' work and transfers, held to one process.
 
-Emits ranks' events; levels for each result's error, each rank's most bytes, and communication that
-no work hides; and the curves of a sweep.
+Emits ranks' events, and levels for each result's error, each rank's most bytes, and communication
+that no work hides.
 """
 
 from engine.core.events import Level
@@ -20,7 +20,7 @@ FEW = 5  # ranks up to which links get lanes of their own
 def run(config: SequenceConfig, live: Live) -> None:
     """Attention as `config` says. Raises BadInput, RankLost among them."""
     clock = config.executor.clock()
-    live.open(config, clock, lanes=lanes(config), plots=config.sweep.plots)
+    live.open(config, clock, lanes=lanes(config))
     live.report("attention", 0, 0)
     done = config.executor.attend(config, live)
     for event in done.events:
@@ -38,7 +38,6 @@ def run(config: SequenceConfig, live: Live) -> None:
         found = gathered(config, done.arrays)
         for name, right in truth(config).items():
             live.error(now, name, found[name], right)
-    config.sweep.draw(config, config.executor, live)
     clock.wait_until(now)
 
 

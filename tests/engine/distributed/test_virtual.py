@@ -7,8 +7,7 @@ from engine.core.config import from_dict
 from engine.core.errors import BadInput
 from engine.core.events import Move, Span
 from engine.distributed.memory_tracker import MemoryTracker
-from engine.distributed.program import Compute, Program, Receive, Send, Step, Wait
-from engine.distributed.replay import noted, replay
+from engine.distributed.program import Compute, Program, Receive, Send, Wait
 from engine.distributed.transport import Shape
 from engine.distributed.virtual import Network, play
 from engine.distributed.wirings.circle import Circle
@@ -74,16 +73,6 @@ def test_a_ring_passes_messages_on_the_shorter_way():
 def test_a_message_never_sent_is_a_deadlock_that_says_who_waits():
     with pytest.raises(BadInput, match=r"deadlock.*rank 1 for rank 0 \(block\)"):
         run([giver(), taker(0, 0.0)], Mesh())
-
-
-def test_steps_run_again_give_the_same_events():
-    steps: list[list[Step]] = [[], []]
-    made = [giver(1), taker(0, 0.25)]
-    first = run([noted(p, s) for p, s in zip(made, steps, strict=True)], Mesh())
-    second = run([replay(s) for s in steps], Mesh())
-    timed = [[e for e in ran.events if isinstance(e, Span | Move)] for ran in (first, second)]
-    assert timed[0] == timed[1]
-    assert len(timed[0]) == 5
 
 
 def test_bytes_are_held_from_their_making_to_their_end():

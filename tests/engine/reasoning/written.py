@@ -15,7 +15,7 @@ def ints(numbers):
     return np.array(numbers, np.int32)
 
 
-class Board:
+class ThreadCaches:
     """Blocks of one model's cache. `shift` is added to every shift: 0 where nothing is broken."""
 
     def __init__(self, model: Model, shift: int = 0) -> None:
@@ -74,19 +74,19 @@ class Board:
         self.logits.append(self.model.forward(batch, self.kv))
 
 
-def play(board: Board) -> None:
+def play(table: ThreadCaches) -> None:
     """A prompt, two writers who see each other, a third joins, orders change, chunks differ."""
     rng = np.random.default_rng(0)
 
     def draw(count):
-        return rng.integers(0, board.model.config.vocab, count).tolist()
+        return rng.integers(0, table.model.config.vocab, count).tolist()
 
-    board.write({"p": draw(7)}, {"p": []})
+    table.write({"p": draw(7)}, {"p": []})
     two = {"a": ["p", "b"], "b": ["p", "a"]}
-    board.write({"a": draw(3), "b": draw(1)}, two)
+    table.write({"a": draw(3), "b": draw(1)}, two)
     for _ in range(6):
-        board.write({"a": draw(1), "b": draw(1)}, two)
-    board.write({"a": draw(2), "c": draw(1)}, {"a": ["b", "c", "p"], "c": ["p", "a", "b"]})
+        table.write({"a": draw(1), "b": draw(1)}, two)
+    table.write({"a": draw(2), "c": draw(1)}, {"a": ["b", "c", "p"], "c": ["p", "a", "b"]})
     three = {"a": ["p", "b", "c"], "b": ["c", "p", "a"], "c": ["p", "a", "b"]}
     for _ in range(3):
-        board.write({"a": draw(1), "b": draw(1), "c": draw(1)}, three)
+        table.write({"a": draw(1), "b": draw(1), "c": draw(1)}, three)

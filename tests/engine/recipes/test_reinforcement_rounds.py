@@ -65,4 +65,4 @@ def test_episodes_keep_to_the_windows_and_children_that_are_served(model):
     (family,), reasoner = played(*model, Reinforcement(window=60), [asked])
     assert len(family.children) <= SpawningConfig().children
     assert all(thread.block.length <= 60 for thread in family.threads)
-    assert reasoner.board.cache.held == 0
+    assert reasoner.table.cache.held == 0

@@ -90,17 +90,17 @@ def test_the_reasoner_shows_workers_what_training_showed_them(untrained):
     made = example(PROBLEM, names, encode, 1)
     asked = update(ReasoningConfig(workers=3), {"layout": "contiguous", "keep_logits": True})
     asked = shared(asked)
-    mind = loaded_model_of(asked, Model(config, weights, plain=True), "queue", Words(), (1,))
-    reasoner = Reasoner(asked, mind, VirtualClock(), lambda event: None)
+    loaded = loaded_model_of(asked, Model(config, weights, plain=True), "queue", Words(), (1,))
+    reasoner = Reasoner(asked, loaded, VirtualClock(), lambda event: None)
     reasoner.read(encode(PROBLEM.prompt))
     said = {name: made.tokens_T[made.block_T == n + 1].tolist() for n, name in enumerate(names)}
     for name in names:
         reasoner.start(name)
     for step in range(1, 9):
         reasoner.step()
-        for name, thread in reasoner.board.threads.items():
+        for name, thread in reasoner.table.threads.items():
             thread.feed = [said[name][step]]  # whatever the untrained model would have said
-    record, wanted = reasoner.board.record, seen_of(made)
+    record, wanted = reasoner.table.record, seen_of(made)
     seen = record.seen()
     order = {}  # (block, index) -> place among the example's tokens
     for at, (block, index) in enumerate(zip(made.block_T, made.positions_T, strict=True)):
@@ -121,6 +121,6 @@ def test_the_reasoner_shows_workers_what_training_showed_them(untrained):
 def test_untrained_workers_solve_nothing_and_end(untrained):
     config, weights = untrained
     asked = update(ReasoningConfig(workers=2), {"layout": "contiguous"})
-    mind = loaded_model_of(shared(asked), Model(config, weights), "queue", Words(), (1,))
-    scores_P2 = work(asked, mind, [PROBLEM])
+    loaded = loaded_model_of(shared(asked), Model(config, weights), "queue", Words(), (1,))
+    scores_P2 = work(asked, loaded, [PROBLEM])
     assert scores_P2.shape == (1, 2) and not scores_P2[0, 0]

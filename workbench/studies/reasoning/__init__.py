@@ -1,1 +1,1 @@
-"""Reasoning threads: several minds over one cache."""
+"""Reasoning threads: several threads over one cache."""

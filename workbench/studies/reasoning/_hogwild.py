@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.core.clock import WallClock
 from engine.core.config import update
-from engine.core.events import AnyEvent, Branch, Page, Span, Token
+from engine.core.events import AnyEvent, Branch, Page, Span
 from engine.core.intervals import of_mean, wilson
 from engine.core.log import Log
 from engine.inference.config import InferenceConfig
@@ -40,10 +40,12 @@ def beside(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcom
     config = update(config, fixed)
     log = run_config(config)
     both, threads = said_by(log), said_by(run_config(update(config, {"requests": 0})))
-    mind = open_model(config)
+    loaded = open_model(config)
     events: list[AnyEvent] = []
-    engine = Engine(config.serving(), mind.executor, mind.clock, events.append, mind.tokenizer)
-    for request in asked(config, mind):
+    engine = Engine(
+        config.serving(), loaded.executor, loaded.clock, events.append, loaded.tokenizer
+    )
+    for request in asked(config, loaded):
         engine.add(request)
     engine.run()
     want = {**threads, **said_by(events)}
@@ -71,9 +73,9 @@ def fewer_steps(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> O
     config = update(config, {"model": SHARED, "layout": "independent" if apart else "contiguous",
                              "sampling.temperature": 0.0, "requests": 0})  # fmt: skip
     problems = queues("test", 40 if fast else 400)
-    mind = open_model(shared(config))
+    loaded = open_model(shared(config))
     (one_P, steps_P), (four_P, fewer_P) = (
-        work(update(config, {"workers": workers}), mind, problems).T for workers in (1, PLAIN)
+        work(update(config, {"workers": workers}), loaded, problems).T for workers in (1, PLAIN)
     )
     low_1, high_1 = of_mean((fewer_P - steps_P)[:, None])
     low, high, n = float(low_1[0]), float(high_1[0]), len(problems)
@@ -117,22 +119,20 @@ def alone(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome
             "sampling.temperature": 0.0,
         },
     )  # fmt: skip
-    said: dict[str, str] = {}
-    for token in run_config(config).of(Token):
-        said[token.thread] = said.get(token.thread, "") + token.text
-    mind, plain = open_model(config), InferenceConfig(pages=config.pages)
-    assert mind.tokenizer is not None
+    said = said_by(run_config(config))
+    loaded, plain = open_model(config), InferenceConfig(pages=config.pages)
+    assert loaded.tokenizer is not None
     engine = Engine(
         plain,
-        executor_for(plain, mind.model, mind.name, mind.eos),
+        executor_for(plain, loaded.model, loaded.name, loaded.eos),
         WallClock(),
         lambda event: None,
-        mind.tokenizer,
+        loaded.tokenizer,
     )
     requests = []
     for name in NAMES[:2]:
         header = config.header.replace("{worker}", name).replace("{step}", "1")
-        tokens = prompt_tokens(config, mind) + mind.tokenizer.encode(header)
+        tokens = prompt_tokens(config, loaded) + loaded.tokenizer.encode(header)
         wish = Sampling(max_tokens=config.budget)
         requests.append(Request(np.array(tokens, np.int32), wish))
         engine.add(requests[-1])

@@ -8,7 +8,6 @@ from engine.core.config import update
 from engine.core.intervals import of_mean
 from engine.core.log import Log
 from engine.core.measure import serving
-from engine.reasoning.repeated_sampling.config import RepeatedSamplingConfig
 from engine.reasoning.repeated_sampling.coverage import (
     equally_hard,
     numbers,
@@ -16,14 +15,15 @@ from engine.reasoning.repeated_sampling.coverage import (
     unbiased,
     voted,
 )
-from engine.reasoning.repeated_sampling.curves import (
+from engine.reasoning.repeated_sampling.repeated_sampling import (
     COVERAGE,
     SOLVED,
+    RepeatedSamplingConfig,
     coverage,
     last_fitted,
     law_of,
+    run,
 )
-from engine.reasoning.repeated_sampling.run import run
 from engine.tasks.arithmetic import Arithmetic
 from workbench.study import (
     Break,

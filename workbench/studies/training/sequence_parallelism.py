@@ -1,15 +1,15 @@
 """Sequence Parallelism: a sequence split among ranks, ring self-attention over its pieces."""
 
-from engine.core.config import update
+from engine.core.config import from_dict, update
 from engine.core.events import Level
 from engine.core.log import Log
+from engine.core.plot import Plot
 from engine.distributed.exposed_communication import sent
 from engine.training.context_parallel.config import SequenceConfig
 from engine.training.context_parallel.layouts import Contiguous
 from engine.training.context_parallel.memory_fit import longest, peak
 from engine.training.context_parallel.policies.ring_self_attention import RingSelfAttention
 from engine.training.context_parallel.run import ERROR, PEAK, run
-from engine.training.context_parallel.sweeps import Memory
 from workbench.study import (
     Break,
     Changes,
@@ -20,6 +20,7 @@ from workbench.study import (
     Reported,
     RunConfig,
     Study,
+    Sweep,
 )
 
 GATHERED: Changes = {"attention": "gathered"}
@@ -30,6 +31,9 @@ ALONE = (
     "attention alone is counted, where splitting 12 heads ends at 64/12 of the batch and its root "
     "of the length; the paper's figures hold weights, linear layers and its memory limits too"
 )
+FITS = {"tokens": "longest sequence", "batch": "largest batch"}
+UNITS = {"tokens": "tokens", "batch": "sequences"}
+DRAWN = 2.0**28  # bytes of tensors that a rank of the curves may hold
 ROOM = 2**30  # bytes; a limit, not that of the paper's devices, which hold weights too
 
 
@@ -44,7 +48,7 @@ def exact(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     for ranks in (2, 4) if fast else (2, 3, 4):
         for causal in (False, True):
             sized: Changes = {"ranks": ranks, "tokens": 96 * ranks, "kv_heads": 2, "share": 2,
-                              "dim": 32, "causal": causal, "backward": True, "sweep": "nothing",
+                              "dim": 32, "causal": causal, "backward": True,
                               "executor": "real", "batch": 2}  # fmt: skip
             found = values(run_config(update(config, sized)), ERROR)
             worst += found.values()
@@ -117,7 +121,7 @@ def _beyond(config: SequenceConfig, ranks: int, what: str, fast: bool) -> float:
 
 def counted(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Bytes the real ranks counted while they ran, and bytes sent, against the closed forms."""
-    sized: Changes = {"executor": "real", "sweep": "nothing", "backward": True, "causal": False,
+    sized: Changes = {"executor": "real", "backward": True, "causal": False,
                       "dropped": -1, "tokens": 512, "ranks": 4, "batch": 1}  # fmt: skip
     config = update(config, sized)
     log = run_config(config)
@@ -138,6 +142,23 @@ def counted(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcom
     )
 
 
+def fits(what: str) -> Sweep:
+    """The longest sequence or largest batch that fits a rank over the number of ranks, counted on
+    shapes, forward and backward, in float32."""
+
+    def sized(config: SequenceConfig, ranks: int) -> Changes:
+        # A batch is counted at a length that every number of ranks divides.
+        return {"ranks": ranks, "tokens": 1024 if what == "batch" else 2 * ranks}
+
+    return Sweep(
+        Plot(FITS[what], "ranks", UNITS[what], log_x=True, log_y=True),
+        (sized, (1, 2, 4)),
+        lambda log: longest(from_dict(SequenceConfig, log.opened.config), DRAWN, what),
+        {kind: {"attention": kind} for kind in ("ring_self_attention", "ring", "gathered")},
+        {"executor": "modelled", "dropped": -1, "causal": False, "batch": 1},
+    )
+
+
 STUDY = Study(
     slug="sequence-parallelism",
     driver=run,
@@ -146,7 +167,6 @@ STUDY = Study(
         causal=False,
         layout=Contiguous(),
         tokens=512,
-        sweep=Memory(),
     ),
     views=("schedule", "curves", "levels", "topology"),
     about=(
@@ -163,6 +183,7 @@ STUDY = Study(
         ("Sixteen modelled devices", {"executor": "modelled", "ranks": 16, "tokens": 8192}),
     ),
     presets={"online": ONLINE, "gathered": GATHERED},
+    sweeps=(fits("tokens"), fits("batch")),
     claims=(
         Claim(
             id="exact",

@@ -5,12 +5,13 @@ import math
 from engine.core.config import update
 from engine.core.events import Level, Span
 from engine.core.log import Log
+from engine.core.plot import Plot
 from engine.distributed.exposed_communication import exposed, sent
+from engine.hardware import link
 from engine.training.context_parallel.config import SequenceConfig
 from engine.training.context_parallel.executors.modelled import Modelled
 from engine.training.context_parallel.policies.token_ring import TokenRing
 from engine.training.context_parallel.run import ERROR, run
-from engine.training.context_parallel.sweeps import Waiting
 from workbench.study import (
     Break,
     Changes,
@@ -21,14 +22,15 @@ from workbench.study import (
     Reported,
     RunConfig,
     Study,
+    Sweep,
 )
 
 HEADS = 32  # of queries
 RING: Changes = {"attention": "ring"}
-SMALL: Changes = {"executor": "real", "sweep": "nothing", "tokens": 384, "kv_heads": 2,
+SMALL: Changes = {"executor": "real", "tokens": 384, "kv_heads": 2,
                   "dim": 32, "ranks": 4}  # fmt: skip
 # Four devices on a PCIe mesh with 24k tokens, as the paper's A10 measurement has them.
-MESH: Changes = {"executor": "modelled", "sweep": "nothing", "ranks": 4, "tokens": 24576,
+MESH: Changes = {"executor": "modelled", "ranks": 4, "tokens": 24576,
                  "kv_heads": HEADS, "dim": 128, "backward": False, "dropped": -1}  # fmt: skip
 
 
@@ -125,6 +127,18 @@ def flops(log: Log) -> list[float]:
     return list(found.values())
 
 
+OVER_LINKS = Sweep(
+    Plot("time spent waiting", "link bandwidth (B/s)", "share of the time", log_x=True),
+    ("executor.link", ("ethernet-100", "pcie4-x16", "pcie5-x16", "pcie6-x16", "nvlink3",
+                       "nvlink5")),
+    lambda log: max(exposed(log).values()) / max(span.stop for span in log.of(Span)),
+    {kind: {"attention": kind} for kind in ("ring", "token_ring", "all_to_all")},
+    {"executor": "modelled", "dropped": -1},
+    along=lambda log: link(log.opened.config["executor"]["link"]).bandwidth,
+    modelled=True,
+)  # fmt: skip
+
+
 STUDY = Study(
     slug="tokenring",
     driver=run,
@@ -135,7 +149,6 @@ STUDY = Study(
         kv_heads=32,
         dim=128,
         backward=False,
-        sweep=Waiting(),
     ),
     views=("schedule", "curves", "levels", "topology"),
     about=(
@@ -152,6 +165,7 @@ STUDY = Study(
         ("Grouped queries: the gain is gone", {"kv_heads": 4, "share": 8}),
         ("Real ranks, forward and backward", {**SMALL, "backward": True}),
     ),
+    sweeps=(OVER_LINKS,),
     presets={"ring": RING, "switch": {"executor.wiring": "switch"}},
     claims=(
         Claim(

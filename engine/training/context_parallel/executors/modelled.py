@@ -1,16 +1,13 @@
 """Ranks are described devices joined by described links, on the virtual clock."""
 
-from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import torch
 
 from engine.core.config import Choice, knob
-from engine.core.events import AnyEvent
 from engine.core.run import Live
 from engine.distributed.memory_tracker import MemoryTracker
-from engine.distributed.program import Compute, Step
-from engine.distributed.replay import noted, replay
+from engine.distributed.program import Compute
 from engine.distributed.virtual import Network, Seconds, play
 from engine.distributed.wiring import Wiring
 from engine.distributed.wirings.mesh import Mesh
@@ -55,28 +52,6 @@ class Modelled(AttentionExecutor):
         if self.numbers:
             arrays = [{n: t.numpy() for n, t in result.items()} for result in ran.results]
         return Done(ran.events, ran.peaks, arrays)
-
-    def over(self, asked: SplitAttention, wires: Sequence[Link]) -> list[list[AnyEvent]]:
-        """The events of the same steps over wires of other speeds: shapes travel once."""
-        pieces = asked.pieces()
-        noting: list[list[Step]] = [[] for _ in pieces]
-        dtype, seconds = getattr(torch, self.dtype), self.seconds(asked)
-
-        def network(wire: Link) -> Network:
-            return Network(self.wiring, wire, asked.ranks)
-
-        def memory() -> list[MemoryTracker]:
-            return [MemoryTracker() for _ in pieces]
-
-        programs = [
-            noted(program(asked, piece, shaped(asked, dtype)), steps)
-            for piece, steps in zip(pieces, noting, strict=True)
-        ]
-        play(programs, memory(), seconds, network(self.wire()))
-        return [
-            play([replay(steps) for steps in noting], memory(), seconds, network(wire)).events
-            for wire in wires
-        ]
 
     def seconds(self, asked: SplitAttention) -> Seconds:
         """Of a computation: products at the rate the cost model gives attention of a rank's size,

@@ -18,7 +18,7 @@ from engine.reasoning.threads.loaded_model import loaded_model_of
 from engine.reasoning.threads.reasoner import ENDED, Reasoner
 from tests.engine.models.small import config as shape_of
 from tests.engine.models.small import weights
-from tests.engine.reasoning.minds import numbers, tokens_of
+from tests.engine.reasoning.loaded_models import numbers, tokens_of
 
 MARKS = Controls((80, 81, 82), 90)
 PROMPT = [5, 9, 2, 44, 17]
@@ -44,12 +44,12 @@ class Fanned:
         }  # fmt: skip
         self.config = update(PathsConfig(), {**small, **changes})
         self.events: list = []
-        mind = loaded_model_of(self.config.reasoning(), Model(SHAPE, HELD, plain=plain), "small")
-        for tensors in mind.storage.kv.tensors:
+        loaded = loaded_model_of(self.config.reasoning(), Model(SHAPE, HELD, plain=plain), "small")
+        for tensors in loaded.storage.kv.tensors:
             for pages in tensors.values():
                 pages.fill_(float("nan"))  # what was never written must never be read
         settings = self.config.reasoning()
-        self.reasoner = Reasoner(settings, mind, VirtualClock(), self.events.append)
+        self.reasoner = Reasoner(settings, loaded, VirtualClock(), self.events.append)
         self.paths = Small(self.config, self.reasoner, MARKS)
         self.over = []
         begun = [
@@ -63,7 +63,7 @@ class Fanned:
 
     def worst(self):
         """How far kept logits are from one forward for each problem with the block mask."""
-        record, worst = self.reasoner.board.record, 0.0
+        record, worst = self.reasoner.table.record, 0.0
         have = np.concatenate([logits for _, logits in self.reasoner.kept])
         for fan in self.fans:
             paths = [[MARKS.think[n], *path] for n, path in enumerate(fan.written())]
@@ -105,7 +105,7 @@ def test_the_prompts_pages_are_shared_and_none_is_copied():
     shared = {page.owner for page in pages if page.state == "share"}
     assert {"p0.1", "p0.2", "p0.3"} <= shared  # of the prompt, and the summary of their own
     assert "p0" in shared
-    assert fanned.reasoner.board.cache.held == 0
+    assert fanned.reasoner.table.cache.held == 0
 
 
 def test_the_summary_sees_all_paths_at_one_position():
@@ -123,7 +123,7 @@ def test_the_others_stop_once_enough_have_ended(finish, short):
             fan = fanned.fans[0]
             path = fan.children[number] if fan.children else None
             if path is not None and path.alive and len(path.tokens) >= step:
-                fanned.reasoner.board.end(path, "finished", ENDED)
+                fanned.reasoner.table.end(path, "finished", ENDED)
 
     paths = Fanned(between=end, finish=finish).fans[0].children
     stopped = [path for path in paths if "paths have ended" in path.why]
@@ -133,8 +133,8 @@ def test_the_others_stop_once_enough_have_ended(finish, short):
 
 def test_a_killed_path_is_not_read_and_the_others_go_on():
     def kill(fanned):
-        if len(fanned.reasoner.board.threads) == 4 and fanned.reasoner.number == 4:
-            fanned.reasoner.board.prune("p0.2", "a person said so")
+        if len(fanned.reasoner.table.threads) == 4 and fanned.reasoner.number == 4:
+            fanned.reasoner.table.prune("p0.2", "a person said so")
 
     fanned = Fanned(between=kill)
     assert [path.state for path in fanned.fans[0].children] == ["finished", "pruned", "finished"]
@@ -160,7 +160,7 @@ def test_a_fork_without_a_page_is_refused_in_words_and_the_others_go_on():
     states = {event.thread: event.state for event in fanned.events if type(event) is Branch}
     assert "finished" in states.values()
     assert fanned.fans[0].root.state in ("finished", "aborted")
-    assert fanned.reasoner.board.cache.held == 0
+    assert fanned.reasoner.table.cache.held == 0
 
 
 def test_what_stands_abreast_shares_positions():

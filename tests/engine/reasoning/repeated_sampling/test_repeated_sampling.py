@@ -13,8 +13,7 @@ from engine.core.log import Log
 from engine.core.measure import serving
 from engine.core.paths import dataset
 from engine.core.run import Run
-from engine.reasoning.repeated_sampling.config import RepeatedSamplingConfig
-from engine.reasoning.repeated_sampling.run import run
+from engine.reasoning.repeated_sampling.repeated_sampling import RepeatedSamplingConfig, run
 from engine.reasoning.repeated_sampling.verifiers import Checker, Noisy, Readable
 from engine.tasks.arithmetic import Arithmetic
 

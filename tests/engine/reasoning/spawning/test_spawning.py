@@ -8,7 +8,7 @@ from engine.core.errors import BadInput
 from engine.core.events import Branch, Mark
 from engine.reasoning.spawning.spawning import Calls, Spawning, SpawningConfig
 from engine.reasoning.threads.reasoner import Reasoner
-from tests.engine.reasoning.minds import mind, numbers, settings, tokens_of, worst
+from tests.engine.reasoning.loaded_models import loaded, numbers, settings, tokens_of, worst
 
 PROMPT = [5, 9, 2, 44]
 CHILDREN = [[7, 8, 3], [30, 31], [12, 40, 41, 9, 1]]
@@ -34,18 +34,18 @@ class Family:
         changes = {"layout": "independent", "budget": 8, **changes}
         self.events: list = []
         config = settings(**changes)
-        self.reasoner = Reasoner(config, mind(config), VirtualClock(), self.events.append)
+        self.reasoner = Reasoner(config, loaded(config), VirtualClock(), self.events.append)
         prompts = iter([children])
         calls = Calls(self.third(), lambda *said: next(prompts, []), returned, NOTHING)
         own = update(SpawningConfig(), {"window": 1000, "children": 64, **(limits or {})})
         self.spawning = Small(own, self.reasoner, calls)
         self.family = self.spawning.begin(numbers(PROMPT, seed=3))
-        self.board = self.reasoner.board
+        self.table = self.reasoner.table
 
     def third(self) -> int:
         config = settings(layout="independent", budget=3)
-        alone = Reasoner(config, mind(config), VirtualClock(), [].append)
-        root = alone.board.start("p", PROMPT.copy(), alone=True)
+        alone = Reasoner(config, loaded(config), VirtualClock(), [].append)
+        root = alone.table.start("p", PROMPT.copy(), alone=True)
         while alone.step():
             pass
         assert root.tokens[2] not in root.tokens[:2]
@@ -68,15 +68,15 @@ class Family:
     @property
     def read(self) -> list[int]:
         """What the root's block holds in the end, as far as it was written."""
-        record = self.board.record
+        record = self.table.record
         return [record.tokens[number] for number in record.rows["p0/1"]]
 
 
 def alone(prompt: list[int], count: int) -> list[int]:
     """What a thread says that starts with this prompt and nothing else."""
     config = settings(layout="independent", budget=count)
-    found = Reasoner(config, mind(config), VirtualClock(), [].append)
-    thread = found.board.start("x", prompt.copy(), alone=True)
+    found = Reasoner(config, loaded(config), VirtualClock(), [].append)
+    thread = found.table.start("x", prompt.copy(), alone=True)
     while found.step():
         pass
     return thread.tokens
@@ -121,14 +121,14 @@ def test_the_critical_path_goes_through_the_longest_child():
 
 def test_a_critical_path_that_is_used_up_ends_the_family():
     made = Family(critical=7).finish()
-    assert max(thread.depth for thread in made.board.threads.values()) == 7
+    assert max(thread.depth for thread in made.table.threads.values()) == 7
     assert made.family.root.why == "the critical path has its 7 tokens"
 
 
 def test_a_family_stops_at_its_tokens():
     made = Family(limits={"total": 14}).finish()
     assert 14 <= made.family.tokens <= 14 + 3
-    assert all("have used 14 tokens" in t.why for t in made.board.threads.values() if not t.parent)
+    assert all("have used 14 tokens" in t.why for t in made.table.threads.values() if not t.parent)
 
 
 def test_a_context_that_is_full_ends_its_thread_and_no_other():
@@ -171,7 +171,7 @@ def test_a_killed_child_returns_nothing():
 
     def kill(step):
         if step == 5:
-            made.board.prune("p0.2", "a person said so")
+            made.table.prune("p0.2", "a person said so")
 
     made.finish(kill)
     at = len(PROMPT) + 3 + 3
@@ -181,11 +181,11 @@ def test_a_killed_child_returns_nothing():
 
 def test_children_of_a_killed_parent_end_with_it():
     made = Family()
-    made.finish(lambda step: made.board.prune("p0", "a person said so") if step == 5 else None)
+    made.finish(lambda step: made.table.prune("p0", "a person said so") if step == 5 else None)
     assert [child.state for child in made.family.children] == ["pruned"] * 3
     assert all("its parent, is over" in child.why for child in made.family.children)
     assert not made.spawning.groups
-    assert made.board.cache.held == 0
+    assert made.table.cache.held == 0
 
 
 def test_two_families_do_not_hear_each_other():
@@ -203,25 +203,25 @@ def test_what_cannot_be_asked_of_a_waiting_or_dead_thread_is_refused():
     made = Family()
     for _ in range(5):
         made.spawning.step()
-    board = made.board
+    table = made.table
     with pytest.raises(BadInput, match="fork of p0: it waits for its children"):
-        board.fork("p0")
+        table.fork("p0")
     with pytest.raises(BadInput, match="spawn of p0: it waits"):
-        board.spawn("p0", [4])
+        table.spawn("p0", [4])
     with pytest.raises(BadInput, match="a budget of 0 tokens"):
-        board.spawn("p0.1", [4], budget=0)
+        table.spawn("p0.1", [4], budget=0)
     with pytest.raises(BadInput, match=r"resume of p0\.1: it does not wait"):
-        board.resume("p0.1", [], 0)
-    board.prune("p0.1", "enough")
+        table.resume("p0.1", [], 0)
+    table.prune("p0.1", "enough")
     with pytest.raises(BadInput, match=r"join of p0\.1: it is pruned already \(enough\)"):
-        board.join("p0.2", "p0.1")
+        table.join("p0.2", "p0.1")
     with pytest.raises(BadInput, match=r"spawn of p0\.1: it is pruned already"):
-        board.spawn("p0.1", [4])
+        table.spawn("p0.1", [4])
     made.finish()
     assert made.family.children[1].tokens == alone(CHILDREN[1], 8)
 
 
 def test_every_page_is_free_in_the_end():
     made = Family().finish()
-    assert made.board.cache.held == 0
-    assert made.board.cache.available == made.reasoner.config.pages
+    assert made.table.cache.held == 0
+    assert made.table.cache.available == made.reasoner.config.pages

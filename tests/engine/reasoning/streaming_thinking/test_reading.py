@@ -12,25 +12,25 @@ from engine.reasoning.streaming_thinking.readers import drawn, open_reader, read
 from engine.reasoning.streams.loop import go
 from engine.reasoning.streams.reference import from_scratch
 from engine.reasoning.streams.script import while_reading
-from tests.engine.reasoning.streams.stream_minds import mind_for, reading
+from tests.engine.reasoning.streams.stream_models import loaded_for, reading
 
 PASS = 0.001
 
 
 def read_through(config, words, *, family="qwen3", plain=False, problems=None, right=True):
     """Readers that are over, saying the right thoughts (`right`) or their own; and the events."""
-    mind, events = mind_for(config, family, plain=plain), []
+    loaded, events = loaded_for(config, family, plain=plain), []
     clock, problems = VirtualClock(), problems or drawn(config)
     thoughts = "".join(problems[0].thoughts) if right else ""
     forced = words.encode("think", thoughts)
-    readers = readers_of(config, mind, words, clock, events.append, problems[:1], forced)
+    readers = readers_of(config, loaded, words, clock, events.append, problems[:1], forced)
     go(readers, readers[0].caches, clock, lambda now: None, PASS)
-    return mind, readers[0], events
+    return loaded, readers[0], events
 
 
-def scratch(mind, reader, upto):
+def scratch(loaded, reader, upto):
     script = while_reading(reader.input, reader.said[:-1], upto, reader.config.apart)
-    logits = from_scratch(mind.model.config, dict(mind.model.weights), script)
+    logits = from_scratch(loaded.model.config, dict(loaded.model.weights), script)
     return logits[len(reader.input) :]
 
 
@@ -45,9 +45,9 @@ def own_clause(reader):
 @pytest.mark.parametrize("between", [0.0, 0.5, 3.0, 20.0])
 def test_streaming_is_one_forward_with_the_streaming_mask(between, plain):
     config, words = reading(pace=between * PASS)
-    mind, reader, _ = read_through(config, words, plain=plain)
+    loaded, reader, _ = read_through(config, words, plain=plain)
     assert reader.upto == own_clause(reader)
-    want = scratch(mind, reader, own_clause(reader))
+    want = scratch(loaded, reader, own_clause(reader))
     assert np.abs(np.array(reader.logits) - want).max() < 1e-4
     assert reader.over and reader.text == "".join(reader.problem.thoughts)
 
@@ -55,15 +55,15 @@ def test_streaming_is_one_forward_with_the_streaming_mask(between, plain):
 @pytest.mark.parametrize("policy", ["batch", "arrived"])
 def test_where_the_input_is_whole_it_is_batch_thinking(policy):
     config, words = reading(policy=policy)
-    mind, reader, _ = read_through(config, words)
-    want = scratch(mind, reader, [len(reader.input)] * len(reader.upto))
+    loaded, reader, _ = read_through(config, words)
+    want = scratch(loaded, reader, [len(reader.input)] * len(reader.upto))
     assert np.abs(np.array(reader.logits) - want).max() < 1e-4
 
 
 def test_positions_that_shift_are_noticed():
     config, words = reading(shifting=True)
-    mind, reader, _ = read_through(config, words)
-    want = scratch(mind, reader, own_clause(reader))
+    loaded, reader, _ = read_through(config, words)
+    want = scratch(loaded, reader, own_clause(reader))
     assert np.abs(np.array(reader.logits) - want).max() > 1e-2
 
 
@@ -113,8 +113,8 @@ def test_policies():
 
 def test_several_problems_end_each_by_itself_and_give_their_pages_back():
     config, words = reading(problems=3)
-    mind, events, clock = mind_for(config), [], VirtualClock()
-    readers = readers_of(config, mind, words, clock, events.append, drawn(config))
+    loaded, events, clock = loaded_for(config), [], VirtualClock()
+    readers = readers_of(config, loaded, words, clock, events.append, drawn(config))
     go(readers, readers[0].caches, clock, lambda now: None, PASS)
     assert all(reader.over for reader in readers)
     assert readers[0].caches.cache.held == 0
@@ -130,8 +130,8 @@ def test_what_cannot_be_is_told():
     with pytest.raises(BadInput, match="of a model that has 256"):
         read_through(config, words)
     config, words = reading()
-    mind = mind_for(config)
-    readers = readers_of(config, mind, words, VirtualClock(), lambda e: None, drawn(config))
+    loaded = loaded_for(config)
+    readers = readers_of(config, loaded, words, VirtualClock(), lambda e: None, drawn(config))
     readers[0].caches.cache.pool.take(readers[0].caches.cache.pool.free - 2)
     with pytest.raises(BadInput, match="pages needed"):
         go(readers, readers[0].caches, VirtualClock(), lambda now: None, PASS)

@@ -14,26 +14,26 @@ from engine.reasoning.streams.sessions import drawn, sessions_of
 from engine.reasoning.streams.side_by_side import SideBySide
 from engine.reasoning.streams.turn_taking import TurnTaking
 from engine.tasks.running_sum import LAG, QUESTION, STREAMS, answers, sums, thoughts
-from tests.engine.reasoning.streams.stream_minds import mind_for, side_by_side
+from tests.engine.reasoning.streams.stream_models import loaded_for, side_by_side
 
 ALL = "; ".join(f"{name}: {' '.join(STREAMS)}" for name in STREAMS)
 
 
 def play(config, words, *, family="qwen3", plain=False):
-    mind, events, clock = mind_for(config, family, plain=plain), [], VirtualClock()
-    caches = StreamCaches(mind, clock, events.append)
+    loaded, events, clock = loaded_for(config, family, plain=plain), [], VirtualClock()
+    caches = StreamCaches(loaded, clock, events.append)
     sessions = sessions_of(config, words, caches, drawn(config))
     go(sessions, caches, clock, lambda now: None, config.pass_s)
-    return mind, sessions, events
+    return loaded, sessions, events
 
 
 def distance(config, words, **how):
-    mind, sessions, _ = play(config, words, **how)
+    loaded, sessions, _ = play(config, words, **how)
     worst = 0.0
     for session in sessions:
         tokens_RS = np.array([words.encode(name, session.said[name]) for name in STREAMS]).T
         script = in_rows(tokens_RS, who_sees(config.sees, STREAMS))
-        want = from_scratch(mind.model.config, dict(mind.model.weights), script)
+        want = from_scratch(loaded.model.config, dict(loaded.model.weights), script)
         have = np.array(session.logits).reshape(want.shape)
         worst = max(worst, float(np.abs(want - have).max()))
     return worst
@@ -63,8 +63,8 @@ def test_streams_say_what_the_model_chose_after_the_row_before():
 
 def test_forced_streams_answer_rightly_and_react_a_pass_after_they_could_hear():
     config, words = side_by_side(first=1)
-    mind, events, clock = mind_for(config), [], VirtualClock()
-    caches = StreamCaches(mind, clock, events.append)
+    loaded, events, clock = loaded_for(config), [], VirtualClock()
+    caches = StreamCaches(loaded, clock, events.append)
     problem = drawn(config)[0]
     session = SideBySide(config, problem, words, caches, forced=True)
     go([session], caches, clock, lambda now: None, config.pass_s)

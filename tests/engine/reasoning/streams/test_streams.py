@@ -10,7 +10,7 @@ from engine.reasoning.streams.words import StreamWords
 from engine.tasks import ledger
 from engine.tasks.ledger import LETTERS
 from tests.engine.models.small import config, weights
-from tests.engine.reasoning.streams.stream_minds import Entries, spoken
+from tests.engine.reasoning.streams.stream_models import Entries, spoken
 
 
 def test_who_sees_whom_is_read_from_text():

@@ -13,7 +13,7 @@ from engine.inference.executors.tensors import gather
 from engine.inference.request import Request, Sampling
 from engine.reasoning.spawning.spawning import Calls, Spawning, SpawningConfig
 from engine.reasoning.threads.reasoner import Reasoner
-from tests.engine.reasoning.minds import PROMPT, mind, numbers, settings, tokens_of
+from tests.engine.reasoning.loaded_models import PROMPT, loaded, numbers, settings, tokens_of
 
 ASKED = ([3, 8, 8, 40, 21], [61, 5], list(range(30, 52)), [9] * 13)
 LAYOUTS = ("contiguous", "interleaved", "combined", "independent")
@@ -25,7 +25,7 @@ class Both:
     def __init__(self, config, family="qwen3", plain=False, asked=ASKED, tokens=12, **serving):
         self.events = []
         wish = Sampling(max_tokens=tokens, ignore_eos=True)
-        known = mind(config, family, plain=plain)
+        known = loaded(config, family, plain=plain)
         served = config.serving().model_copy(update=serving)
         self.engine = Engine(served, known.executor, VirtualClock(), self.events.append)
         self.reasoner = Reasoner(config, known, self.engine.clock, self.events.append, self.engine)
@@ -46,11 +46,11 @@ class Both:
 
     @property
     def busy(self):
-        return self.engine.busy or bool(self.reasoner.board.running)
+        return self.engine.busy or bool(self.reasoner.table.running)
 
     @property
     def said(self):
-        threads = {name: t.tokens for name, t in self.reasoner.board.threads.items()}
+        threads = {name: t.tokens for name, t in self.reasoner.table.threads.items()}
         return threads, [request.generated.tolist() for request in self.requests]
 
     @property
@@ -86,11 +86,11 @@ def test_threads_that_fork_and_join_do_so_beside_requests():
     def told(both):
         both.think(2)
         for step in range(40):
-            board = both.reasoner.board
+            table = both.reasoner.table
             if step == 3:
-                board.fork("a")
+                table.fork("a")
             if step == 9:
-                board.join("b", "a.1")
+                table.join("b", "a.1")
             if not both.busy or not both.reasoner.step():
                 break
         return both.said
@@ -154,7 +154,7 @@ def test_requests_yield_their_pages_to_threads_and_say_the_same():
     both = Both(config, **how).think(3).finish()
     yielded = [e for e in both.events if isinstance(e, Branch) and e.state == "preempted"]
     assert yielded and all(branch.thread.startswith("r") for branch in yielded)
-    threads = both.reasoner.board.threads.values()
+    threads = both.reasoner.table.threads.values()
     assert [thread.why for thread in threads] == ["its budget of 30 tokens is spent"] * 3
     want = Both(config, asked=()).think(3).finish().said[0], Both(config, **how).finish().said[1]
     assert both.said == want
@@ -163,7 +163,7 @@ def test_requests_yield_their_pages_to_threads_and_say_the_same():
 def test_a_thread_without_room_ends_when_nobody_is_left_to_yield():
     config = settings(layout="contiguous", workers=3, budget=60, pages=24, keep_logits=False)
     both = Both(config, asked=ASKED[:2]).think(3).finish()
-    states = {t.name: t.state for t in both.reasoner.board.threads.values()}
+    states = {t.name: t.state for t in both.reasoner.table.threads.values()}
     assert "aborted" in states.values() and "finished" in states.values()
     assert [request.state for request in both.requests] == ["finished"] * 2
 
@@ -189,7 +189,7 @@ def test_sampled_attention_of_a_thread_is_that_of_a_request_with_the_same_words(
     config = settings(
         layout="independent", budget=said, attention_every=1, attention_layer=1, keep_logits=False
     )
-    known = mind(config, plain=plain)
+    known = loaded(config, plain=plain)
     events: list = []
     thinking = Reasoner(config, known, VirtualClock(), events.append)
     thinking.read(prompt)
@@ -198,12 +198,12 @@ def test_sampled_attention_of_a_thread_is_that_of_a_request_with_the_same_words(
         pass
     blobs: dict = {}
     wish = Sampling(max_tokens=said, ignore_eos=True)
-    known = mind(config, plain=plain)
+    known = loaded(config, plain=plain)
     engine = Engine(config.serving(), known.executor, VirtualClock(), events.append, blobs=blobs)
     request = Request(np.array(prompt, np.int32), wish)
     engine.add(request)
     engine.run()
-    assert thinking.board.threads["a"].tokens == request.generated.tolist()
+    assert thinking.table.threads["a"].tokens == request.generated.tolist()
     assert len(thinking.blobs) == len(blobs) == said
     for ours, theirs in zip(thinking.blobs.values(), blobs.values(), strict=True):
         assert ours.shape == (1, 2) and ours.sum() == pytest.approx(1, abs=1e-5)

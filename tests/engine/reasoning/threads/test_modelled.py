@@ -99,6 +99,6 @@ def test_a_wrong_budget_is_refused_in_words_and_the_threads_go_on():
 
 
 def test_a_modelled_mind_has_no_tensors_to_hand_out():
-    mind = open_model(update(ReasoningConfig(), {"executor": "modelled"}))
+    loaded = open_model(update(ReasoningConfig(), {"executor": "modelled"}))
     with pytest.raises(BadInput, match="modelled, not run"):
-        _ = mind.model
+        _ = loaded.model

@@ -6,7 +6,7 @@ from engine.core.log import Log
 from engine.core.run import Live, Run
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.run import run, think
-from tests.engine.reasoning.minds import mind, settings
+from tests.engine.reasoning.loaded_models import loaded, settings
 
 START = ("queued", "running")
 
@@ -16,7 +16,7 @@ def told(config, *commands):
     log = Log()
     live = Live(log)
     live.inbox.extend(commands)
-    think(config, mind(config, words=True), live)
+    think(config, loaded(config, words=True), live)
     return log
 
 

@@ -11,17 +11,17 @@ from engine.models.view_attention import require_views
 from engine.reasoning.threads.reference import Record, logits
 from tests.engine.models.small import config, weights
 from tests.engine.models.test_fused_step import CONFIGS, random_weights
-from tests.engine.reasoning.written import SIZE, Board, play
+from tests.engine.reasoning.written import SIZE, ThreadCaches, play
 
 GENERAL = ("llama-3", "qwen3", "qwen3-yarn", "mistral", "gemma-2", "qwen3-moe", "llama-linear")
 DENSE = ("llama", "qwen 3", "sliding window", "nothing divides", "one of everything")
 
 
 def worst(model, weights, shift=0):
-    board = Board(model, shift)
-    play(board)
-    want = logits(model.config, weights, board.record.tokens, board.record.seen())
-    return float((torch.cat(board.logits) - want).abs().max())
+    table = ThreadCaches(model, shift)
+    play(table)
+    want = logits(model.config, weights, table.record.tokens, table.record.seen())
+    return float((torch.cat(table.logits) - want).abs().max())
 
 
 @pytest.mark.parametrize("plain", [True, False], ids=["plain", "kernels"])
@@ -52,12 +52,12 @@ def test_who_sees_nothing_else_is_an_ordinary_request(plain):
     shape = config("qwen3")
     model = Model(shape, weights(shape), plain=plain)
     chunks, pages = [[5, 6, 7], [8, 9]], [[0, 1], [2]]
-    bare = Board(model).kv
+    bare = ThreadCaches(model).kv
     alone = model.forward(pack(chunks, [0, 0], pages, SIZE), bare)
     batch = pack(chunks, [0, 0], pages, SIZE)
     none = np.zeros(0, np.int32)
     batch.views = Views(np.zeros(3, np.int32), none, none, none, np.zeros((0, 1), np.int32))
-    seen = model.forward(batch, Board(model).kv)
+    seen = model.forward(batch, ThreadCaches(model).kv)
     torch.testing.assert_close(seen, alone, rtol=1e-5, atol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""Random small minds that speak the words of streams, for tests without a shipped model."""
+"""Random small models that speak the words of streams, for tests without a shipped model."""
 
 from engine.core.config import update
 from engine.models.model import Model
@@ -25,7 +25,7 @@ def spoken(task):
     return StreamWords(Entries(task.LETTERS), task.LETTERS)
 
 
-def mind_for(config, family="qwen3", *, plain=False) -> LoadedModel:
+def loaded_for(config, family="qwen3", *, plain=False) -> LoadedModel:
     shape = shape_of(family, max_position_embeddings=256)
     made = loaded_model_of(config.reasoning(), Model(shape, weights(shape), plain=plain), family)
     for tensors in made.storage.kv.tensors:

@@ -1,4 +1,4 @@
-"""Small random minds, and runs of threads whose every logit is held against the truth."""
+"""Small random models, and runs of threads whose every logit is held against the truth."""
 
 from dataclasses import dataclass
 
@@ -55,7 +55,7 @@ def settings(**changes) -> ReasoningConfig:
     return update(ReasoningConfig(), {**plain, **changes})
 
 
-def mind(config: ReasoningConfig, family="qwen3", *, plain=False, words=False) -> LoadedModel:
+def loaded(config: ReasoningConfig, family="qwen3", *, plain=False, words=False) -> LoadedModel:
     shape = shape_of(family, max_position_embeddings=256)
     model = Model(shape, weights(shape), plain=plain)
     made = loaded_model_of(config, model, family, Letters() if words else None)
@@ -67,7 +67,7 @@ def mind(config: ReasoningConfig, family="qwen3", *, plain=False, words=False) -
 
 def reasoner(config: ReasoningConfig, events: list, family="qwen3", **how) -> Reasoner:
     """Ready to step: the prompt read, the workers started as a, b, c, …"""
-    made = Reasoner(config, mind(config, family, **how), VirtualClock(), events.append)
+    made = Reasoner(config, loaded(config, family, **how), VirtualClock(), events.append)
     made.read(PROMPT)
     for name in "abcdefgh"[: config.workers]:
         made.start(name)
@@ -81,7 +81,7 @@ def finish(reasoner: Reasoner) -> None:
 
 def worst(reasoner: Reasoner) -> float:
     """The largest difference of any logit from a forward from scratch."""
-    model, record = reasoner.mind.model, reasoner.board.record
+    model, record = reasoner.loaded.model, reasoner.table.record
     want = logits(model.config, model.weights, record.tokens, record.seen())
     have = torch.from_numpy(np.concatenate([found for _, found in reasoner.kept]))
     return float((have - want).abs().max())

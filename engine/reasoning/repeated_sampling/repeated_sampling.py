@@ -1,0 +1,272 @@
+"""Repeated sampling: many answers to each test problem through one paged batch, then verified.
+
+In comes a config, out come every sample's verdict and the curves of coverage, verified choice and
+majority vote over the number of samples (Brown et al., arXiv 2407.21787). Shape letters: P
+problems, N samples of each, K numbers of samples.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from engine.core.config import Choice, knob
+from engine.core.errors import BadInput
+from engine.core.events import Level, Mark
+from engine.core.plot import MODELLED, Plot
+from engine.core.run import Live
+from engine.inference.config import InferenceConfig
+from engine.inference.engine import Engine
+from engine.inference.executor import Built
+from engine.inference.request import Request, sampling
+from engine.inference.run import obey, offer
+from engine.models.text.tokenizer import Tokenizer
+from engine.reasoning.repeated_sampling.coverage import (
+    Curve,
+    Law,
+    curve,
+    fit,
+    numbers,
+    plug_in,
+    selected,
+    unbiased,
+    voted,
+)
+from engine.reasoning.repeated_sampling.verifiers import Checker, Verifier
+from engine.reasoning.solving.config import SolvingConfig
+from engine.reasoning.solving.method import Asked, Result
+from engine.reasoning.solving.solve import LANE, Listener, silent, solve
+from engine.tasks.arithmetic import Arithmetic
+from engine.tasks.task import Problem, Task, Verdict
+
+LOOKS = 4  # times the curves are drawn while samples come in
+SOLVED = Plot("solved", "samples k", "problems solved (share)", log_x=True)
+LAW = Plot("law", "samples k", "−log coverage", log_x=True, log_y=True)
+COVERAGE, VOTE = "coverage", "majority vote"  # series of SOLVED
+
+
+class RepeatedSamplingConfig(SolvingConfig):
+    """A model, problems it has never seen, how often each is asked, and who accepts answers."""
+
+    model: str = knob("multiply-1m", "A shipped model of the task, or a folder")
+    seed: int = knob(0, "Seed of the samples", low=0, high=2**31 - 1)
+    task: Choice[Task] = knob(make=Arithmetic, doc="What is asked")
+    problems: int = knob(24, "Test problems", low=1, high=100_000, log=True)
+    first: int = knob(0, "Seed of the first problem", low=0, high=2**31 - 1)
+    samples: int = knob(64, "Answers to each problem", low=2, high=1024, log=True)
+    temperature: float = knob(0.6, "0 takes the likeliest token", low=0.0, high=10.0)
+    top_p: float = knob(1.0, "Keep the likeliest tokens up to this mass", low=1e-9, high=1.0)
+    verifier: Choice[Verifier] = knob(make=Checker, doc="Who says that an answer is right")
+    estimator: Literal["unbiased", "plug_in"] = knob(
+        "unbiased", "Coverage at k from n samples: over all subsets, or 1 - (1 - c/n)^k"
+    )
+    fitted: float = knob(
+        0.25, "The law is fitted to k up to this share of the samples", low=0.05, high=1.0
+    )
+
+    max_tokens: int = knob(
+        16, "Tokens of an answer at most", low=1, high=4096, unit="tokens", group="engine"
+    )
+    fork: bool = knob(
+        True, "Samples fork from one prompt; off: each sample brings its own", group="engine"
+    )
+    prefix_sharing: bool = knob(True, "Find prefixes computed before", group="engine")
+    page_size: int = knob(8, "Tokens in a page", low=1, high=256, unit="tokens", group="engine")
+    pages: int = knob(1024, "Pages of the cache", low=1, high=1 << 22, group="engine", log=True)
+    max_running: int = knob(256, "Samples in the batch at most", low=1, high=8192, group="engine")
+
+    def drawn(self) -> Iterable[tuple[int, Problem]]:
+        return enumerate(self.task.problems("test", self.problems, self.first))
+
+    def serving(self) -> InferenceConfig:
+        """The engine that samples."""
+        shared = ("model", "dtype", "seed", "prefix_sharing", "page_size", "pages", "max_running")
+        return InferenceConfig(
+            **{name: getattr(self, name) for name in shared}, step_tokens=2 * self.max_running
+        )
+
+
+@dataclass(slots=True)
+class Samples:
+    """A problem and what came back so far: each sample's verdict, and whether it is accepted."""
+
+    asked: Asked
+    verdicts: list[tuple[Verdict, bool]] = field(default_factory=list)
+
+    @property
+    def accepted(self) -> list[Verdict]:
+        """Those that the verifier accepts, as they came."""
+        return [verdict for verdict, accepted in self.verdicts if accepted]
+
+
+class RepeatedSampling:
+    """A method of `solving`: each problem asked so many times, all of them in one batch.
+
+    A sample is told of as it ends, in the lane of its request, and the curves now and then; the
+    problems' counter is `solved`.
+    """
+
+    def __init__(
+        self, config: RepeatedSamplingConfig, engine: Engine, built: Built, live: Live
+    ) -> None:
+        if not isinstance(built.tokenizer, Tokenizer):
+            raise BadInput(
+                f"model {config.model!r}: it has no tokenizer; give one trained for a task"
+            )
+        self.config, self.engine, self.built, self.live = config, engine, built, live
+        self.tokenizer = built.tokenizer
+        self.begun: list[Samples] = []
+        self.solved = 0  # problems with an accepted sample
+        self._over: list[Samples] = []
+
+    def room(self) -> bool:
+        return True  # requests wait in the engine
+
+    def begin(self, asked: Asked) -> None:
+        """A request forked after its prompt, or one for each sample.
+
+        Their threads are named after the problem: p3, p3.1, p3.2 …
+        """
+        config, samples = self.config, Samples(asked)
+        self.begun.append(samples)
+        forked = config.samples if config.fork else 1
+        wish = sampling(
+            temperature=config.temperature, top_p=config.top_p, max_tokens=config.max_tokens,
+            n=forked,
+        )  # fmt: skip
+        tokens = [*self.tokenizer.bos, *self.tokenizer.encode(asked.problem.prompt)]
+        for own in range(config.samples // forked):
+            name = f"{asked.name}.{own}" if own else asked.name
+            ended = partial(self._take, samples)
+            offer(self.engine, Request(np.array(tokens, np.int32), wish, id=name, on_end=ended))
+
+    def obey(self, command: dict[str, Any]) -> None:
+        obey(self.engine, self.built, command)
+
+    def step(self) -> list[Samples]:
+        self.engine.step()
+        over, self._over = self._over, []
+        return over
+
+    def asked(self, attempt: Samples) -> Asked:
+        return attempt.asked
+
+    def result(self, attempt: Samples) -> Result:
+        """The first accepted answer; whether any sample is right."""
+        chosen = next(iter(attempt.accepted), Verdict(False, "nothing is accepted"))
+        right = [verdict.right for verdict, _ in attempt.verdicts]
+        return Result(chosen.answer, chosen.right, chosen.reason, {"covered": any(right)})
+
+    def _take(self, samples: Samples, request: Request) -> None:
+        """One more sample has ended."""
+        problem, now = samples.asked.problem, self.engine.clock.now()
+        verdict = problem.check(request.text)
+        accepted = self.config.verifier.accepts(problem, request.text)
+        name = "right" if verdict.right else "accepted but wrong" if accepted else "wrong"
+        self.live.emit(Mark(now, request.id, name, verdict.reason))
+        if accepted and not samples.accepted:
+            self.solved += 1
+            self.live.emit(Level(now, LANE, "solved", float(self.solved)))
+        samples.verdicts.append((verdict, accepted))
+        if len(samples.verdicts) == self.config.samples:
+            self._over.append(samples)
+            if len(self.whole) % max(1, len(self.begun) // LOOKS) == 0:
+                self.draw(now)
+
+    @property
+    def whole(self) -> list[Samples]:
+        """The problems all of whose samples are there."""
+        return [one for one in self.begun if len(one.verdicts) == self.config.samples]
+
+    def draw(self, now: float) -> None:
+        """Tell the curves over all problems whose samples are all there."""
+        arrays = self.arrays()
+        for name, array in arrays.items():
+            self.live.keep(now, name, array)
+        for (plot, series), points in curves(self.config, **arrays).items():
+            self.live.curve(now, plot, series, points)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """uint8 right_PN, accepted_PN; int64 answer_PN, equal for equal answers, -1 for none."""
+        rows, ids = [one.verdicts for one in self.whole], {"": -1}
+        answers = [[ids.setdefault(each.answer, len(ids)) for each, _ in row] for row in rows]
+        return {
+            "right_PN": np.array([[each.right for each, _ in row] for row in rows], np.uint8),
+            "accepted_PN": np.array([[ok for _, ok in row] for row in rows], np.uint8),
+            "answer_PN": np.array(answers, np.int64),
+        }
+
+
+def run(config: RepeatedSamplingConfig, live: Live) -> None:
+    """Ask every problem `samples` times; `live` is where events go and commands come from."""
+    live.report("opening the model", 0, 0)
+    serving = config.serving()
+    built = serving.executor.build(serving)
+    asked = list(config.asked())
+    live.open(
+        config,
+        built.clock,
+        plots=[SOLVED, LAW],
+        pages=config.pages,
+        page_size=config.page_size,
+        **built.executor.facts.header(),
+        requests=config.problems * config.samples,
+        commands=["abort"],
+    )
+    engine = Engine(serving, built.executor, built.clock, live.emit, built.tokenizer)
+    method = RepeatedSampling(config, engine, built, live)
+    solve(method, asked, engine.clock, Listener.to(live), tell=silent)
+    method.draw(built.clock.now())
+
+
+def curves(
+    config: RepeatedSamplingConfig,
+    right_PN: np.ndarray,
+    accepted_PN: np.ndarray,
+    answer_PN: np.ndarray,
+) -> dict[tuple[Plot, str], np.ndarray]:
+    """Every curve by its plot and series; none before the first problem is whole."""
+    if not len(right_PN):
+        return {}
+    k_K = numbers(right_PN.shape[1])
+    covered = coverage(config, right_PN, k_K)
+    chosen = curve(selected(right_PN, accepted_PN, k_K, config.seed), k_K)
+    vote = curve(voted(right_PN, answer_PN, k_K, config.seed), k_K)
+    drawn = {
+        (SOLVED, COVERAGE): rows(covered),
+        (SOLVED, "chosen by the verifier"): rows(chosen),
+        (SOLVED, VOTE): rows(vote),
+    }
+    inside = (covered.mean_K > 0) & (covered.mean_K < 1)
+    if inside.any():
+        drawn[LAW, "measured"] = np.stack([k_K[inside], -np.log(covered.mean_K[inside])])
+    law = law_of(config, covered)
+    if law is not None:
+        name = f"a k^b fitted to k ≤ {last_fitted(config)}{MODELLED}"
+        drawn[SOLVED, f"exp of {name}"] = np.stack([k_K, law.coverage(k_K)])
+        drawn[LAW, name] = np.stack([k_K, -np.log(law.coverage(k_K))])
+    return drawn
+
+
+def coverage(config: RepeatedSamplingConfig, right_PN: np.ndarray, k_K: np.ndarray) -> Curve:
+    """Share of problems with a right sample among k, by the config's estimator."""
+    estimate = unbiased if config.estimator == "unbiased" else plug_in
+    return curve(estimate(right_PN, k_K), k_K)
+
+
+def last_fitted(config: RepeatedSamplingConfig) -> int:
+    """The largest k that the law is fitted to."""
+    return max(2, int(config.fitted * config.samples))
+
+
+def law_of(config: RepeatedSamplingConfig, covered: Curve) -> Law | None:
+    """The law fitted to the small k alone, so that the large ones test it."""
+    known = covered.k_K <= last_fitted(config)
+    return fit(covered.k_K[known], covered.mean_K[known])
+
+
+def rows(curve: Curve) -> np.ndarray:
+    """[4, K]: x, y, low, high."""
+    return np.stack([curve.k_K, curve.mean_K, curve.low_K, curve.high_K]).astype(np.float64)

@@ -15,6 +15,7 @@ from engine.core.errors import BadInput
 from engine.core.names import nearest, suggest
 from engine.core.paths import dataset
 from workbench.study import Study
+from workbench.vocabulary import plain, vocabulary
 
 
 @dataclass(frozen=True)
@@ -72,17 +73,33 @@ def families() -> tuple[str, ...]:
 
 
 def search(text: str = "", family: str = "", built: bool | None = None) -> list[Entry]:
-    """Entries in which every word of `text` occurs, those with it in slug or title first."""
-    words = text.lower().split()
+    """Entries that `text` names, describes or says in words of other tools, in this order.
+
+    An entry is found where every word of `text` occurs in it; a word of the vocabulary occurs in
+    its systems, too. An arXiv identifier is a word.
+    """
     found = []
     for entry in catalogue():
         if (family and entry.family != family) or (built is not None and entry.built != built):
             continue
-        name = f"{entry.slug} {entry.title}".lower()
-        whole = f"{name} {entry.family} {entry.paper} {entry.about} {entry.claim}".lower()
-        if all(word in whole for word in words):
-            found.append((not all(word in name for word in words), entry))
+        place = _place(entry, text.lower())
+        if place is not None:
+            found.append((place, entry))
     return [entry for _, entry in sorted(found, key=lambda pair: pair[0])]
+
+
+def _place(entry: Entry, text: str) -> float | None:
+    """How far down a search for `text` the entry stands; None where it is not found."""
+    words = text.split()
+    name = f"{entry.slug} {entry.title} {entry.arxiv}".lower()
+    if all(word in name for word in words):
+        return 0.0
+    whole = f"{name} {entry.family} {entry.paper} {entry.about} {entry.claim}".lower()
+    for word in vocabulary():
+        rest = word.rest(plain(text)) if entry.slug in word.systems else None
+        if rest is not None and all(other in whole for other in rest.split()):
+            return 1.0 + word.systems.index(entry.slug) / len(word.systems)
+    return 2.0 if all(word in whole for word in words) else None
 
 
 def entry(slug: str) -> Entry:

@@ -6,9 +6,9 @@ pytestmark = pytest.mark.ui
 STUDY = "/study?slug=flover&executor=modelled&model=llama-2-7b&dtype=float16&pages=600"
 
 
-def test_the_first_page_shows_a_model_decoding(visit, tmp_path):
+def test_the_live_page_shows_a_model_decoding(visit, tmp_path):
     seen = visit(width=1920, height=1080)
-    page = seen.open("/")
+    page = seen.open("/live")
     page.get_by_text("What it writes").wait_for()
     page.get_by_text("writing", exact=True).first.wait_for()
     first = seen.picture()
@@ -18,9 +18,25 @@ def test_the_first_page_shows_a_model_decoding(visit, tmp_path):
     assert seen.faults == []
 
 
-def test_asking_on_the_first_page_answers(visit):
+def test_the_first_page_leads_from_what_people_bring(visit, tmp_path):
     seen = visit()
     page = seen.open("/")
+    page.get_by_text("5.48 M parameters").wait_for()
+    page.get_by_label("Words, a system or an arXiv id").press_sequentially("fsdp")
+    page.get_by_role("link", name="Megatron").wait_for()
+    page.get_by_role("link", name="Plan its training").click()
+    page.get_by_text("watch its schedule").first.wait_for()
+    page.screenshot(path=tmp_path / "plan.png")
+    page.get_by_text("watch its schedule").first.click()
+    page.get_by_role("heading", name="Megatron").first.wait_for()
+    page.locator("canvas").first.wait_for()
+    assert seen.outside == []
+    assert seen.faults == []
+
+
+def test_asking_on_the_live_page_answers(visit):
+    seen = visit()
+    page = seen.open("/live")
     page.get_by_label("Prompt").fill("class Fountain:\n    def __init__(self):\n")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_text("class Fountain:").last.wait_for()

@@ -8,6 +8,7 @@ import pytest
 from engine.core.errors import BadInput
 from workbench.catalogue import catalogue, entry, families, search, study, study_files
 from workbench.cli.main import main
+from workbench.vocabulary import plain, vocabulary, words_of
 
 SYSTEMS = 157
 
@@ -71,3 +72,31 @@ def test_the_command_line_searches(capsys):
     assert "hogwild" in capsys.readouterr().out
     assert main(["catalogue", "--search", "zzzz"]) == 0
     assert "nothing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "slug"),
+    [
+        ("KV cache", "flover"),
+        ("vLLM", "batchllm"),
+        ("ttft", "flover"),
+        ("FSDP", "megatron"),
+        ("zero-bubble", "megatron"),
+        ("ring attention", "tokenring"),
+        ("kv-cache hogwild", "hogwild"),
+        ("2405.10480", "lean-attention"),
+        ("MoE", "exflow"),
+    ],
+)
+def test_words_of_other_tools_are_understood(words, slug):
+    assert slug in [row.slug for row in search(words)]
+
+
+def test_a_word_within_another_is_not_said():
+    assert not [w for w in words_of("https sleeping repository") if "ep" in w.said]
+
+
+def test_the_vocabulary_names_systems_there_are():
+    for word in vocabulary():
+        assert all(entry(slug) for slug in word.systems)
+        assert all(said == plain(said) for said in word.said)

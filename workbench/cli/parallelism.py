@@ -68,19 +68,10 @@ def row(split: Any, reached: float) -> dict[str, Any]:
 
 def command(split: Any) -> str:
     """The command line that plays this split in the study of pipelines."""
-    passes = split.passes
-    turned = {
-        "ranks": split.pipeline,
-        "microbatches": split.microbatches,
-        "schedule": "interleaved_1f1b" if split.chunks > 1 else "1f1b",
-        **({"schedule.chunks": split.chunks} if split.chunks > 1 else {}),
-    }
-    names = (
-        "hidden", "layers", "heads", "vocabulary", "sequence", "tensor", "context", "data",
-        "microbatch", "recompute", "sequence_parallel", "device", "node", "network",
-    )  # fmt: skip
-    turned |= {f"passes.{name}": getattr(passes, name) for name in names}
-    return "workbench run megatron " + " ".join(f"--set {k}={v}" for k, v in turned.items())
+    from workbench.parallelism_split import knobs_of
+
+    turned = (f"--set {path}={value}" for path, value in knobs_of(split).items())
+    return f"workbench run megatron {' '.join(turned)}"
 
 
 def _cells(each: dict[str, Any]) -> tuple[str, ...]:

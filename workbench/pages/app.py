@@ -20,6 +20,8 @@ from workbench.api.server import HOST, address_of
 from workbench.live.live import LiveEngine
 from workbench.pages.catalogue import catalogue_page
 from workbench.pages.compare import ComparePage
+from workbench.pages.doors.plan import PlanPage
+from workbench.pages.doors.start import StartPage
 from workbench.pages.files import HANDLERS, hasten
 from workbench.pages.live import LivePage
 from workbench.pages.roofline import RooflinePage
@@ -50,9 +52,11 @@ def pages(live: LiveEngine, shelf: Shelf) -> dict[str, Page]:
         return LivePage(live, shelf).page()
 
     found: dict[str, Page] = {
-        "/": live_page,
+        "/": lambda: StartPage(shelf).page(),
+        "live": live_page,
         "catalogue": catalogue_page,
         "study": lambda: StudyPage(asked_study(), shelf).page(),
+        "plan": lambda: PlanPage().page(),
         "roofline": lambda: RooflinePage(shelf).page(),
         "compare": lambda: ComparePage(shelf).page(),
         "runs": lambda: RunsPage(shelf).page(),

@@ -56,7 +56,7 @@ class LivePage:
 
     def __init__(self, live: LiveEngine, shelf: Shelf) -> None:
         self.live, self.shelf = live, shelf
-        self.shell = Shell("Live engine", "")
+        self.shell = Shell("Live engine", "live")
         self.talks = Conversations(live)
         self.stage = Stage(VIEWS)
         self.stage.watch(self.look, LOOK)

@@ -19,7 +19,7 @@ from widgets.stage.stage import Stage
 from workbench.pages.actions import actions, kept
 from workbench.pages.addresses import config_of, query_of
 from workbench.pages.shelf import Shelf
-from workbench.pages.shell import Shell, html
+from workbench.pages.shell import Shell, asked_knobs, html
 from workbench.pages.study_panel import views
 from workbench.session import Session, changed
 
@@ -156,11 +156,7 @@ class RooflinePage:
 
 def asked_config() -> Sweep:
     """The sweep of the address. Raises BadInput for knobs that do not fit."""
-    query = {
-        name: values[0].decode("utf-8", "replace")
-        for name, values in (pn.state.session_args or {}).items()
-    }
-    config = config_of(Sweep(), query)
+    config = config_of(Sweep(), asked_knobs())
     if not isinstance(config, Sweep):
         raise BadInput("roofline: this address carries another page's knobs")
     if config.beside not in ("", NONE):

@@ -82,7 +82,7 @@ class RunsPage:
             return
         try:
             name = self.shelf.keep(
-                _read(event.new, self.upload.filename or "opened.run"),
+                read_upload(event.new, self.upload.filename or "opened.run"),
                 self.upload.filename or "opened.run",
             )
         except BadInput as wrong:
@@ -132,11 +132,15 @@ EMPTY = (
 )
 
 
-def _read(data: bytes, name: str) -> Run:
+def read_upload(data: bytes, name: str) -> Run:
+    """The run in an uploaded file, told apart by its name. Raises BadInput."""
     if len(data) > UPLOAD:
         raise BadInput(f"run file: {len(data)} bytes; at most {UPLOAD} can be opened here")
     with tempfile.TemporaryDirectory() as folder:
         suffix = next((s for s in SUFFIXES if name.lower().endswith(s)), ".run")
         path = Path(folder) / f"opened{suffix}"
         path.write_bytes(data)
-        return Run(open_log(path))
+        try:
+            return Run(open_log(path))
+        except BadInput as fault:  # of the file as the person knows it
+            raise BadInput(str(fault).replace(str(path), name).replace(path.name, name)) from None

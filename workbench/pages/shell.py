@@ -22,8 +22,10 @@ from workbench.pages.frame import CHOSEN, FRAMES, host, system_scheme
 from workbench.pages.visitors import HINT
 
 PLACES = (
-    ("", "Live engine"),
+    ("", "Start"),
+    ("live", "Live engine"),
     ("catalogue", "Catalogue"),
+    ("plan", "Plan"),
     ("roofline", "Roofline"),
     ("compare", "Compare"),
     ("runs", "Runs"),
@@ -102,6 +104,12 @@ def asked(name: str, default: str = "") -> str:
     return values[0].decode("utf-8", "replace") if values else default
 
 
+def asked_knobs() -> dict[str, str]:
+    """All of the address's query, the first value of each name."""
+    query = (pn.state.session_args or {}).items()
+    return {name: values[0].decode("utf-8", "replace") for name, values in query}
+
+
 def asked_dark() -> bool:
     """Whether a page begins dark: as its address says, else as the person last chose, else as the
     browser says of the system (where it says so before it has the page)."""
@@ -123,7 +131,7 @@ class Shell:
         self.place, self.title = place, title
         self.dark = asked_dark()
         self._listeners: list[Callable[[bool], None]] = []
-        self._nav = html("", width=520, sizing_mode="fixed", height=36, align="center")
+        self._nav = html("", width=620, sizing_mode="fixed", height=36, align="center")
         self.narrow = asked("frame") in FRAMES[1:]
         in_tab = bool(framed()) and not bare
         self.page = pmui.Page(

@@ -12,7 +12,7 @@ from workbench.catalogue import entry, study
 from workbench.pages.actions import actions, kept
 from workbench.pages.addresses import config_of, query_of
 from workbench.pages.shelf import Shelf
-from workbench.pages.shell import Shell, asked, framed
+from workbench.pages.shell import Shell, asked, asked_knobs, framed
 from workbench.pages.study_panel import StudyPanel, views
 from workbench.pages.visitors import person
 from workbench.session import changed, study_session
@@ -24,11 +24,8 @@ def asked_study() -> StudyPanel:
     if not slug:
         raise BadInput("study: none named; choose one from the catalogue")
     chosen = study(slug)
-    query = {
-        name: values[0].decode("utf-8", "replace")
-        for name, values in (pn.state.session_args or {}).items()
-    }
-    session = study_session(chosen, config_of(chosen.configured({}, asked("preset")), query))
+    start = chosen.configured({}, asked("preset"))
+    session = study_session(chosen, config_of(start, asked_knobs()))
     return StudyPanel(chosen, session)
 
 

@@ -17,8 +17,10 @@ const OPEN = 'parallel-workbench:open';
 const INSERT = 'parallel-workbench:insert';
 const SHOW = 'parallel-workbench:show-side-bar';
 const PLACES = [
-  { place: '', title: 'Live engine', caption: 'Watch a language model decode on this machine' },
+  { place: '', title: 'Start', caption: 'From a model, a trace, a cluster or a claim' },
+  { place: 'live', title: 'Live engine', caption: 'Watch a language model decode on this machine' },
   { place: 'catalogue', title: 'Catalogue', caption: 'Every system, and which can be run' },
+  { place: 'plan', title: 'Plan', caption: 'Split the training of a model over a cluster' },
   { place: 'compare', title: 'Compare', caption: 'Runs side by side' },
   { place: 'roofline', title: 'Roofline', caption: 'What bounds the work on this machine' }
 ];

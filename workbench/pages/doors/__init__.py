@@ -1,0 +1,1 @@
+"""Pages that people come in by: what they bring leads to what runs."""

@@ -1,0 +1,153 @@
+"""The plan page: how to split the training of a GPT over a cluster, by step time and memory."""
+
+import asyncio
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import panel as pn
+
+from engine.cluster.parallelism import (
+    Found,
+    ParallelismConfig,
+    Split,
+    on_cluster,
+    reached,
+    refuse_nothing,
+    search,
+)
+from engine.core.config import Config
+from engine.core.errors import BadInput
+from engine.core.names import counted
+from engine.hardware.device import device
+from widgets.knobs.knobs import Knobs
+from widgets.theme import figure
+from workbench.pages.addresses import config_of
+from workbench.pages.shell import Shell, address, asked_knobs, html
+from workbench.parallelism_split import knobs_of
+
+ROWS = 10  # splits shown
+HEAD = ("step", "of peak", "memory of a device", "bubble", "how it is split", "")
+CSS = """
+table { border-collapse: collapse; font-size: 13px; width: 100%; max-width: 1200px; }
+th { text-align: left; color: var(--wb-faint); font-weight: 600; padding: 6px 20px 6px 0; }
+td { padding: 6px 20px 6px 0; border-top: 1px solid var(--wb-line); white-space: nowrap; }
+td.words { white-space: normal; }
+.bar { display: inline-block; width: 140px; height: 10px; background: var(--wb-raised);
+  border-radius: 3px; margin-right: 8px; vertical-align: middle; overflow: hidden; }
+.bar i { display: block; height: 100%; background: var(--wb-accent); width: var(--share); }
+.wrong { color: var(--wb-wrong); }
+"""
+
+
+class PlanPage:
+    """Knobs of what is trained on what left, the best splits in the middle."""
+
+    def __init__(self) -> None:
+        self.shell = Shell("Plan", "plan")
+        self.config: Config = config_of(ParallelismConfig(), asked_knobs())
+        self.knobs = Knobs(self, slug="parallelism", start=ParallelismConfig(), keep=("cluster",))
+        self.shown = html("", CSS)
+        self._wanted: Config | None = None
+        self._found: tuple[ParallelismConfig, Found] | None = None
+        self.shell.on_dark(self._dark)
+
+    def become(self, config: Config) -> None:
+        """Search for the splits of another config; the newest one asked for is shown."""
+        self.config = self._wanted = config
+        pn.state.execute(self._search)
+
+    async def _search(self) -> None:
+        config = self._wanted
+        if not isinstance(config, ParallelismConfig):
+            return
+        self.shown.object = "<p class='faint'>Counting the splits that divide and fit …</p>"
+        try:
+            found = await asyncio.to_thread(search, config)
+            refuse_nothing(config, found)
+        except BadInput as fault:
+            self._found, text = None, f"<p class='wrong'>{escape(str(fault))}</p>"
+        else:
+            self._found = config, found
+            text = table(config, found, self.shell.dark)
+        if config is self._wanted:
+            self.shown.object = text
+
+    def _dark(self, on: bool) -> None:
+        self.knobs.dark(on)
+        if self._found is not None:
+            self.shown.object = table(*self._found, on)
+
+    def page(self) -> Any:
+        shell = self.shell
+        shell.page.param.update(sidebar_width=300, main_width=1560)
+        head = html(
+            "<h1>How should its training be split?</h1><p class='faint'>Tensor, pipeline, context "
+            "and data ranks for a GPT on a cluster: all splits that divide and fit are estimated, "
+            "the most promising ones played on the virtual clock, pass by pass. The model is a "
+            "GPT's: as many keys as queries, an MLP of four times its width; grouped queries, "
+            "gated MLPs and experts are not counted yet.</p>"
+        )
+        knobs = pn.Column(self.knobs.panel, margin=(12, 16), sizing_mode="stretch_width")
+        shell.page.sidebar = [knobs]
+        shell.page.main = [
+            pn.Column(
+                head,
+                pn.Column(self.shown, margin=(18, 0), sizing_mode="stretch_width"),
+                sizing_mode="stretch_width",
+                margin=(24, 28),
+            )
+        ]
+        pn.state.onload(lambda: self.become(self.config))
+        return shell.page
+
+
+def table(config: ParallelismConfig, found: Found, dark: bool) -> str:
+    """The quickest splits on the clock as an HTML table, each with the way to its schedule."""
+    sheet = device(on_cluster(config).model.device)
+    best = [split for split in found.splits if split.clocked][:ROWS]
+    cells = "".join(f"<th scope='col'>{escape(name)}</th>" for name in HEAD)
+    rows = "".join(_row(config, split, sheet.capacity, dark) for split in best)
+    said = (
+        f"{counted(found.counted, 'split')} {'divides' if found.counted == 1 else 'divide'} "
+        f"{config.devices:,} devices, {found.fitting:,} of them fit {config.fill:.0%} of "
+        f"{escape(sheet.name)}'s {figure(sheet.capacity, 'B')}. The quickest, modelled:"
+    )
+    return f"<p>{said}</p><table><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _row(config: ParallelismConfig, split: Split, capacity: float, dark: bool) -> str:
+    share = split.memory / capacity
+    held = f"{figure(split.memory, 'B')}, {figure(share, '%')}"
+    bar = (
+        f'<span class="bar" style="--share:{min(share, 1):.1%}" role="presentation"><i></i></span>'
+    )
+    link = address("study", dark, slug="megatron", **knobs_of(split))
+    bubble = (split.pipeline - 1) / (split.chunks * split.microbatches)
+    told: Sequence[str] = (
+        f'<td class="num">{figure(split.seconds, "s")}</td>',
+        f'<td class="num">{figure(reached(config, split), "%")}</td>',
+        f"<td>{bar}{held}</td>",
+        f'<td class="num">{figure(bubble, "%")}</td>',
+        f'<td class="words">{escape(words(split))}</td>',
+        f'<td><a href="{escape(link)}">watch its schedule</a></td>',
+    )
+    return f"<tr>{''.join(told)}</tr>"
+
+
+def words(split: Split) -> str:
+    """How it is split, as people say it."""
+    passes = split.passes
+    sizes = (
+        ("tensor", passes.tensor),
+        ("pipeline", split.pipeline),
+        ("context", passes.context),
+        ("data", passes.data),
+    )
+    parts = [f"{name} {size}" for name, size in sizes if size > 1]
+    chunks = f", {split.chunks} chunks a rank" if split.chunks > 1 else ""
+    kept = {"none": "all kept", "selective": "attention recomputed", "full": "all recomputed"}
+    return (
+        f"{' × '.join(parts) or 'one device'}; microbatches of {passes.microbatch}{chunks}; "
+        f"activations: {kept[passes.recompute]}"
+    )

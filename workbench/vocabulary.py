@@ -1,0 +1,46 @@
+"""The vocabulary: what people who come from other tools call things, and what that is called here.
+
+Rows come from `datasets/vocabulary.toml`; the catalogue's search reads them.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+
+from engine.core.paths import dataset
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What people say for something, what it is called here, and the systems that are about it."""
+
+    said: tuple[str, ...]
+    here: str
+    systems: tuple[str, ...]
+
+    def rest(self, text: str) -> str | None:
+        """`text` (in lower case) without what is said here; None where it says none of it."""
+        for said in sorted(self.said, key=len, reverse=True):
+            found = re.search(rf"(?<!\w){re.escape(said)}(?!\w)", text)
+            if found is not None:
+                return f"{text[: found.start()]} {text[found.end() :]}".strip()
+        return None
+
+
+@cache
+def vocabulary() -> tuple[Word, ...]:
+    """Words of people who come from other tools."""
+    with dataset("vocabulary.toml").open("rb") as file:
+        rows = tomllib.load(file)["word"]
+    return tuple(Word(tuple(r["said"]), r["here"], tuple(r["systems"])) for r in rows)
+
+
+def plain(text: str) -> str:
+    """In lower case, without hyphens and underlines."""
+    return " ".join(re.sub(r"[-_]", " ", text.lower()).split())
+
+
+def words_of(text: str) -> list[Word]:
+    """The words of the vocabulary that `text` says."""
+    return [word for word in vocabulary() if word.rest(plain(text)) is not None]

@@ -17,6 +17,7 @@ WORKERS = 8  # at most: each imports torch, and tests of ranks start processes o
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run slow checks at their full size")
+    parser.addoption("--soak", type=float, default=900.0, help="seconds of the full soak")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -24,6 +24,7 @@ from engine.core.errors import BadInput
 from engine.core.events import Blob, Closed, Level, Opened, Told
 from engine.core.log import Log
 from engine.core.machine import describe
+from engine.core.memory import out_of_memory, refused
 from engine.core.plot import MODELLED, Plot, curve
 
 LEAVE = 5.0  # seconds a process that ends gives each of its runs to come to its next step
@@ -212,7 +213,10 @@ class Run:
             self.failure, reason = fault, str(fault)
         except BaseException as fault:
             # The thread ends here whatever happened; `wait` raises it where somebody looks.
-            self.failure, reason = fault, f"failed: {type(fault).__name__}: {fault}"
+            if refused(fault):
+                fault = out_of_memory(fault)
+            named = "" if isinstance(fault, BadInput) else f"{type(fault).__name__}: "
+            self.failure, reason = fault, f"failed: {named}{fault}"
         self.log.emit(Closed(self.log.duration, reason))
         self.ended.set()
         atexit.unregister(self._leave)

@@ -128,7 +128,7 @@ class OutputProcessor:
             try:
                 request.on_token(request, token, shown, logprob)
             except Exception:  # whatever a listener does wrong ends its own request, not the loop
-                request.on_token = request.on_end = None
+                request.on_token = None
                 return DEAF
         return reason
 

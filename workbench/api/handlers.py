@@ -18,7 +18,7 @@ from workbench.api.access import Access
 from workbench.api.gate import KINDS, SWALLOWED, guard
 from workbench.api.requests import Asked, chat, completion, read_json
 from workbench.live.live import LiveEngine, Ticket
-from workbench.live.pieces import AWAY, Away, Busy, Piece
+from workbench.live.pieces import AWAY, SPENT, Away, Busy, Piece
 
 BODY = 4 << 20  # bytes of a request's body, at most
 BODY_SECONDS = 60
@@ -169,7 +169,8 @@ class Generation(Handler):
             self.answer.take(await pieces.get())
         refused = self.answer.refused
         if refused:
-            raise HTTPError(503 if refused == self.live.failure else 400, refused)
+            ours = refused in (self.live.failure, SPENT)
+            raise HTTPError(503 if ours else 400, refused)
         self.write(self.answer.whole())
 
     async def _stream(self, pieces: asyncio.Queue[Piece]) -> None:

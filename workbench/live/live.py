@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.errors import BadInput
+from engine.core.memory import refused
 from engine.core.run import Live, Run, Stopped
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
@@ -23,11 +24,11 @@ from engine.inference.executor import Built
 from engine.inference.intake import validate
 from engine.inference.request import Request, Sampling
 from workbench.live.measure_while_paused import measure_roofs
-from workbench.live.pieces import AWAY, Away, Busy, Piece, Tell
+from workbench.live.pieces import AWAY, SPENT, Away, Busy, Piece, Tell
 from workbench.live.prompts import Prompts
 
 LONG = 400_000  # events after which a run ends once the engine is idle
-WAITING = 512  # requests that may be open at once
+WAITING = 1024  # requests that may be open at once
 HEADER = ("layers", "heads", "model", "device", "bytes_per_page")
 IDLE = 0.02  # seconds between looks while there is nothing to do
 
@@ -164,8 +165,11 @@ class LiveEngine:
                 elif self.pace:
                     engine.clock.wait_until(begun + 1 / self.pace)
         except BaseException as fault:
-            self._fail(fault)
-            raise
+            if not self._ready.is_set() or not refused(fault):
+                self._fail(fault)
+                raise
+            # What was under way may have left pages half written: the next run begins with none.
+            self._end_all(SPENT)
         if self._compiled:
             self._compiling, self.built = None, config.executor.build(config)
         self._measured = False
@@ -280,8 +284,11 @@ class LiveEngine:
         words = str(fault) if isinstance(fault, BadInput) else f"{type(fault).__name__}: {fault}"
         self.failure = AWAY if isinstance(fault, Stopped) else words
         self._ready.set()
+        self._end_all(self.failure)
+
+    def _end_all(self, why: str) -> None:
         with self._lock:
             left = [*self._open, *self._waiting]
             self._waiting.clear()
         for ticket in left:
-            self._end(ticket, "error", self.failure)
+            self._end(ticket, "error", why)

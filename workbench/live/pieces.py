@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from engine.core.errors import BadInput
 
 AWAY = "the engine has been closed; ask again once the server runs"
+SPENT = "the engine ran out of memory and began anew; ask again, or for less at once"
 
 
 class Busy(BadInput):

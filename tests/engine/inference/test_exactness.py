@@ -15,12 +15,12 @@ def model():
     return tiny_model()
 
 
-def job(**wish) -> list[Request]:
+def job(count: int = 12, **wish) -> list[Request]:
     """Prompts of mixed lengths, some with a prefix in common."""
     draw = np.random.default_rng(5)
     prefix = draw.integers(0, VOCAB, 24)
     made = []
-    for number in range(12):
+    for number in range(count):
         own = draw.integers(0, VOCAB, int(draw.integers(2, 30)))
         prompt = np.concatenate([prefix, own]) if number % 2 else own
         fields = {"max_tokens": int(draw.integers(8, 30)), "ignore_eos": True} | wish
@@ -57,17 +57,24 @@ def test_a_request_says_the_same_alone_and_in_any_batch(model, alone, fields):
 
 
 @pytest.mark.parametrize("preemption", ["recompute", "swap"])
-def test_answers_are_the_same_with_a_quarter_of_the_pages(model, alone, preemption):
-    needed = sum(-(-(len(one.prompt) + one.sampling.max_tokens) // 4) for one in job())
+@pytest.mark.parametrize("ordering", ["fcfs", "shortest_first"])
+def test_answers_are_the_same_with_a_quarter_of_the_pages(model, preemption, ordering, full):
+    """What all of a step's requests need, cut to a quarter: 12 requests, or 1,000 with --full."""
+    count, together = (1000, 64) if full else (12, 12)
+    free, _ = real_engine(model, pages=20_000, prefix_sharing=False, max_running=together)
+    right = serve(free, job(count))
+    sizes = sorted(-(-(len(one.prompt) + one.sampling.max_tokens) // 4) for one in job(count))
+    needed = sum(sizes[-together:])
     held, events = real_engine(
         model,
         pages=needed // 4,
         host_pages=needed,
         preemption=preemption,
+        ordering=ordering,
         prefix_sharing=False,
-        max_running=12,
+        max_running=together,
     )
-    assert serve(held, job()) == alone
+    assert serve(held, job(count)) == right
     state = "swapped" if preemption == "swap" else "preempted"
     assert any(isinstance(e, Branch) and e.state == state for e in events), "nobody was preempted"
 

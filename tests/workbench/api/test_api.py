@@ -23,9 +23,11 @@ TALK = {"model": "toy", "messages": [{"role": "user", "content": "abc"}], "max_t
 
 
 @contextmanager
-def served(live, token=""):
-    """The API over `live` on a free port of loopback; gives the port."""
+def served(live, token="", loops=None):
+    """The API over `live` on a free port of loopback; gives the port. Its loop joins `loops`."""
     loop, ready, found = asyncio.new_event_loop(), threading.Event(), []
+    if loops is not None:
+        loops.append(loop)
 
     async def serve():
         with socket.socket() as free:

@@ -17,7 +17,7 @@ from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-import torch.distributed as dist
+from torch import distributed as dist
 
 from engine.core.errors import BadInput
 from engine.distributed import heartbeats

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-import torch.distributed as dist
+from torch import distributed as dist
 
 from engine.distributed.axis import Axis
 from engine.distributed.rank import Rank

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
+import numba
 from llvmlite import ir
-from numba.core import cgutils
 
 LANES = 16
 # AVX-512: 32 registers of 16 floats; elsewhere a vector takes two of 16 registers, or four of 32.
@@ -70,7 +70,7 @@ def fetch(builder: Any, pointer: Any, level: int = 1) -> None:
     """Ask for a cache line, into that level of cache; past the end of an array does no harm."""
     byte = ir.IntType(8).as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [byte, INT32, INT32, INT32])
-    prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    prefetch = numba.core.cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
     read, near, data = INT32(0), INT32(4 - level), INT32(1)
     builder.call(prefetch, [builder.bitcast(pointer, byte), read, near, data])
 
@@ -90,7 +90,7 @@ def splat(builder: Any, scalar: Any) -> Any:
 def _call(builder: Any, name: str, *operands: Any) -> Any:
     kind = ir.FunctionType(operands[0].type, [operands[0].type] * len(operands))
     name = f"llvm.{name}.v{operands[0].type.count}f32"
-    function = cgutils.get_or_insert_function(builder.module, kind, name)
+    function = numba.core.cgutils.get_or_insert_function(builder.module, kind, name)
     return builder.call(function, operands)
 
 

@@ -3,8 +3,7 @@
 Shape letters: T tokens, C hidden.
 """
 
-import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
@@ -26,4 +25,4 @@ class Norm:
         if self.bias_C is None:
             return self.rms_norm(x_TC, self.weight_C, self.eps)
         weight_C, bias_C = self.weight_C.to(x_TC.dtype), self.bias_C.to(x_TC.dtype)
-        return F.layer_norm(x_TC, weight_C.shape, weight_C, bias_C, self.eps)
+        return nn.functional.layer_norm(x_TC, weight_C.shape, weight_C, bias_C, self.eps)

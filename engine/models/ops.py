@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.kernels.matmul import matmul, pack
 from engine.kernels.norm import rms_norm as rms_norm_kernel
@@ -62,7 +61,7 @@ def ops_for(device: str, compiled: bool) -> Ops:
 
 
 def _swiglu(gate_TC: Tensor, up_TC: Tensor) -> Tensor:
-    return F.silu(gate_TC) * up_TC
+    return nn.functional.silu(gate_TC) * up_TC
 
 
 def _rotate(x_THD: Tensor, cos_T1F: Tensor, sin_T1F: Tensor, interleaved: bool) -> Tensor:
@@ -82,7 +81,7 @@ class PlainLinear:
 
     def __call__(self, x_TK: Tensor) -> Tensor:
         """y_TN."""
-        return F.linear(x_TK, self.weight_NK, self.bias_N)
+        return nn.functional.linear(x_TK, self.weight_NK, self.bias_N)
 
 
 class PackedLinear:

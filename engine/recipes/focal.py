@@ -3,13 +3,12 @@
 Lin et al., arXiv 1708.02002, equation 4. Shape letters: L predictions, V vocabulary.
 """
 
-import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def focal(logits_LV: Tensor, target_L: Tensor, gamma: float) -> Tensor:
     """-(1 - p)^gamma log p of each target's probability p, in nats; gamma 0 is cross-entropy."""
-    nats_L = F.cross_entropy(logits_LV, target_L, reduction="none")
+    nats_L = nn.functional.cross_entropy(logits_LV, target_L, reduction="none")
     if gamma == 0:
         return nats_L
     # 1 - exp(-nats), exact where p is near 1.

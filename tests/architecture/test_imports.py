@@ -1,5 +1,6 @@
 """Imports go one way: a room may import those before it, lazily or not, never those after."""
 
+import ast
 import subprocess
 import sys
 
@@ -25,6 +26,7 @@ ROOMS = (
 )
 WIDGETS_MAY = ("engine.core", "engine.hardware", "widgets")
 OPTIONAL = ("triton", "ray")  # absent on many machines: imported in leaf files only
+ROUND = ("numba", "torch")  # their own modules import one another in circles
 HEAVY = ("torch", "numba", "panel", "bokeh", "triton", "transformers")
 
 
@@ -85,3 +87,31 @@ def test_importing_the_top_packages_does_not_import_torch(package):
     code = f"import sys, {package}; print([m for m in {HEAVY!r} if m in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def parts_alone(tree: ast.Module) -> list[tuple[str, int]]:
+    """Imports of a part of a package in ROUND before that of the package itself."""
+    found, whole = list[tuple[str, int]](), set[str]()
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    for node in sorted(nodes, key=lambda node: node.lineno):
+        alone = isinstance(node, ast.ImportFrom)
+        for name in [node.module or ""] if alone else [alias.name for alias in node.names]:
+            package, _, part = name.partition(".")
+            if part and package in ROUND and package not in whole:
+                found.append((name, node.lineno))
+            if not part:
+                whole.add(package)
+    return found
+
+
+def test_a_package_is_imported_before_its_parts():
+    """Python does not make a thread that imports a part wait for another which imports the whole:
+    in a package of circles both then find modules that are half there."""
+    wrong = [
+        f"{module}:{line} imports {name}"
+        for module, tree in sources().items()
+        for name, line in parts_alone(tree)
+    ]
+    assert not wrong, "\n".join(wrong)
+    assert parts_alone(ast.parse("from numba.core import cgutils"))
+    assert not parts_alone(ast.parse("import numba\nfrom numba.core import cgutils"))

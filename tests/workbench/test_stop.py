@@ -33,7 +33,7 @@ def test_a_server_that_is_stopped_has_done_well(words, kind):
         said = next((line for line in server.stderr if "stop with Ctrl+C" in line), None)
         assert said is not None, "it never answered"
         server.send_signal(kind)
-        out, err = server.communicate(timeout=30)
+        out, err = server.communicate(timeout=120)
     finally:
         late.cancel()
         if server.poll() is None:

@@ -1,7 +1,6 @@
 """Product by the library torch calls on the processor: the weight as it lies."""
 
-import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.kernels.matmul.pack import Packed
 from engine.kernels.operator import Variant
@@ -10,8 +9,8 @@ from engine.kernels.operator import Variant
 def matmul(x_MK: Tensor, weight_NK: Tensor) -> Tensor:
     """y_MN = x · Wᵀ in float32; operands of one half-precision type are multiplied in it."""
     if x_MK.dtype == weight_NK.dtype:
-        return F.linear(x_MK, weight_NK).float()
-    return F.linear(x_MK.float(), weight_NK.float())
+        return nn.functional.linear(x_MK, weight_NK).float()
+    return nn.functional.linear(x_MK.float(), weight_NK.float())
 
 
 VARIANT = Variant(

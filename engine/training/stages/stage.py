@@ -7,7 +7,6 @@ well (`module_stage`). Shape letters: B sequences, T tokens, C hidden.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.core.errors import BadInput
@@ -116,7 +115,7 @@ def dealt(layers: int, stages: int) -> list[range]:
 
 def cross_entropy(logits_BTV: Tensor, target_BT: Tensor) -> Tensor:
     """Mean over tokens, nats."""
-    return F.cross_entropy(logits_BTV.float().flatten(0, 1), target_BT.flatten())
+    return nn.functional.cross_entropy(logits_BTV.float().flatten(0, 1), target_BT.flatten())
 
 
 def module_stage(module: nn.Module, takes: Shape, gives: Shape, loss: Loss | None = None) -> Stage:

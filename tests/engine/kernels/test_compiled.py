@@ -1,6 +1,8 @@
 """The cache of machine code: nothing an older version left there stops a newer one."""
 
 import pickle
+import subprocess
+import sys
 import threading
 
 from numba import njit, types
@@ -62,3 +64,33 @@ def test_an_index_that_names_a_type_that_is_gone_is_dropped(tmp_path, monkeypatc
     context = njit(double).targetctx
     assert kept.load_overload((types.int64,), context) is None
     assert kept.load_overload((types.int64,), context) is None
+
+
+MEANWHILE = """
+import importlib, sys, threading
+
+class Meanwhile:
+    "While numba is half there, another thread imports a module of ours."
+
+    def find_spec(self, name, path=None, target=None):
+        if name == "numba.core.types" and not threads:
+            threads.append(threading.Thread(target=other))
+            threads[0].start()
+            threads[0].join(0.5)
+        return None
+
+def other():
+    importlib.import_module("engine.kernels.lanes")
+    said.append("whole")
+
+threads, said = [], []
+sys.meta_path.insert(0, Meanwhile())
+import numba
+threads[0].join()
+print(*said)
+"""
+
+
+def test_kernels_are_imported_while_another_thread_imports_numba():
+    ran = subprocess.run([sys.executable, "-c", MEANWHILE], capture_output=True, text=True)
+    assert ran.stdout == "whole\n", ran.stderr

@@ -43,8 +43,8 @@ def shown():
 
 
 def settled(shown):
-    shown.session.settle(20)
-    until = time.monotonic() + 20
+    shown.session.settle(60)
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         shown.look()
         if all(f.is_current(shown.stage.cursor.now, True) for f in shown.stage.feeds):

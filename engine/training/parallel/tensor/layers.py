@@ -6,8 +6,7 @@ Shape letters: B sequences, T tokens, C hidden, O a rank's part of the outputs.
 
 from collections.abc import Mapping
 
-import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.models.config import ModelConfig
 from engine.models.layers import ACTIVATIONS
@@ -17,7 +16,7 @@ from engine.training.parallel.tensor.cross_entropy import owned
 
 def column(w: Mapping[str, Tensor], role: str, x_BTC: Tensor) -> Tensor:
     """y_BTO: the rank's output rows of a projection of what has come `into` the tensor ranks."""
-    return F.linear(x_BTC, w[role], w.get(f"{role}.bias"))
+    return nn.functional.linear(x_BTC, w[role], w.get(f"{role}.bias"))
 
 
 def inner(config: ModelConfig, w: Mapping[str, Tensor], x_BTC: Tensor, prefix: str = "") -> Tensor:
@@ -29,7 +28,9 @@ def inner(config: ModelConfig, w: Mapping[str, Tensor], x_BTC: Tensor, prefix: s
 def row(parallel: Parallelism, w: Mapping[str, Tensor], role: str, x_BTO: Tensor,
         task: str) -> Tensor:  # fmt: skip
     """y_BTC: the sum over tensor ranks of their input columns' products; the bias once."""
-    return with_bias(parallel, w, role, parallel.out_of(F.linear(x_BTO, w[role]), task), task)
+    return with_bias(
+        parallel, w, role, parallel.out_of(nn.functional.linear(x_BTO, w[role]), task), task
+    )
 
 
 def with_bias(parallel: Parallelism, w: Mapping[str, Tensor], role: str, y_BTC: Tensor,
@@ -44,5 +45,5 @@ def with_bias(parallel: Parallelism, w: Mapping[str, Tensor], role: str, y_BTC: 
 def embedding(parallel: Parallelism, weight_VC: Tensor, ids_BT: Tensor) -> Tensor:
     """x_BTC: rows that this rank does not have count as nought in the sum over tensor ranks."""
     here_BT, own_BT = owned(ids_BT, len(weight_VC), parallel.tensor.at)
-    x_BTC = F.embedding(here_BT, weight_VC) * own_BT[..., None].to(weight_VC.dtype)
+    x_BTC = nn.functional.embedding(here_BT, weight_VC) * own_BT[..., None].to(weight_VC.dtype)
     return parallel.out_of(x_BTC, "embedding")

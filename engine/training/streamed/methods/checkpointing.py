@@ -2,7 +2,8 @@
 
 from typing import Literal
 
-from torch.utils.checkpoint import checkpoint
+import torch
+import torch.utils.checkpoint
 
 from engine.core.config import knob
 from engine.training.streamed.method import Method, Phase, untold
@@ -22,7 +23,7 @@ class Checkpointing(Method):
             x_BTC = model.embed(batch.ids_BT)
             turn = model.turn(x_BTC)
             for layer in range(model.config.layers):
-                x_BTC = checkpoint(
+                x_BTC = torch.utils.checkpoint.checkpoint(
                     model.layer, layer, x_BTC, turn, use_reentrant=False, preserve_rng_state=False
                 )
         with phase("head"):

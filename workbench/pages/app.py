@@ -20,14 +20,14 @@ from workbench.api.server import HOST, address_of
 from workbench.live.live import LiveEngine
 from workbench.pages.catalogue import catalogue_page
 from workbench.pages.compare import ComparePage
-from workbench.pages.doors.plan import PlanPage
-from workbench.pages.doors.start import StartPage
 from workbench.pages.files import HANDLERS, hasten
 from workbench.pages.live import LivePage
+from workbench.pages.plan import PlanPage
 from workbench.pages.roofline import RooflinePage
 from workbench.pages.runs import RunsPage
 from workbench.pages.shelf import Shelf
 from workbench.pages.shell import message_page
+from workbench.pages.start import StartPage
 from workbench.pages.study import StudyPage, asked_study
 from workbench.pages.visitors import greet
 

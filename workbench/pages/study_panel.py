@@ -10,10 +10,10 @@ from engine.core.run import Run
 from widgets.knobs.knobs import Knobs
 from widgets.stage.stage import Stage
 from workbench.catalogue import Entry
-from workbench.pages.claims import Claims
 from workbench.pages.maps import Maps
 from workbench.pages.shell import html
-from workbench.pages.verdicts import Verdicts
+from workbench.pages.verdicts.claims import Claims
+from workbench.pages.verdicts.verdicts import Verdicts
 from workbench.session import Session
 from workbench.study import Changes, Study
 

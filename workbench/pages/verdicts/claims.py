@@ -11,8 +11,8 @@ from widgets.page.bundle import bundle
 from widgets.page.component import Component
 from workbench.claim import GRADES, UNTRIED, Claim
 from workbench.finding import FINDINGS, Finding
-from workbench.pages.verdict_bar import verdict_bar
-from workbench.pages.verdicts import Standing, Verdicts
+from workbench.pages.verdicts.verdict_bar import verdict_bar
+from workbench.pages.verdicts.verdicts import Standing, Verdicts
 from workbench.study import Study
 
 

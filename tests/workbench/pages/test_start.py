@@ -9,8 +9,9 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from workbench.catalogue import study
 from workbench.pages.addresses import config_of
-from workbench.pages.doors.plan import table
-from workbench.pages.doors.start import (
+from workbench.pages.plan import table
+from workbench.pages.shelf import Shelf
+from workbench.pages.start import (
     HERE,
     StartPage,
     about_model,
@@ -18,7 +19,6 @@ from workbench.pages.doors.start import (
     model_address,
     number,
 )
-from workbench.pages.shelf import Shelf
 from workbench.parallelism_split import knobs_of
 
 SMALL = {"devices": 16, "batch": 64, "model.layers": 8, "model.hidden": 1024, "model.heads": 16}

@@ -3,7 +3,7 @@
 import math
 
 from workbench.finding import Figure, Reported
-from workbench.pages.verdict_bar import verdict_bar
+from workbench.pages.verdicts.verdict_bar import verdict_bar
 
 
 def places(bar):

@@ -1,1 +1,0 @@
-"""Pages that people come in by: what they bring leads to what runs."""

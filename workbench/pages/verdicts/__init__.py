@@ -1,0 +1,1 @@
+"""Verdicts of a study: its claims, judged, with their bars."""

@@ -6,7 +6,6 @@ counters of the lane `problems` beside those of every method: at the end `reques
 1 and its prompt, with bytes of 0 between.
 """
 
-from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -21,14 +20,13 @@ from engine.inference.executors.modelled import Modelled
 from engine.inference.run import obey
 from engine.reasoning.fork_join.engine_services import LocalService, modelled_seconds
 from engine.reasoning.fork_join.trajectory import Forks, Limits, Marks, Trajectory
-from engine.reasoning.solving.config import SolvingConfig
+from engine.reasoning.solving.by_requests import RequestConfig, open_engine
 from engine.reasoning.solving.method import Asked, Result
 from engine.reasoning.solving.solve import LANE, Listener, solve
 from engine.tasks.part_sums import FORK, SERIAL, PartSums
-from engine.tasks.task import Problem
 
 
-class ForkJoinConfig(SolvingConfig):
+class ForkJoinConfig(RequestConfig):
     """A model that forks and joins in its text, what it is asked, and what it may use."""
 
     model: str = knob("part-sums-500k", "A shipped model of the task, or a folder")
@@ -38,7 +36,6 @@ class ForkJoinConfig(SolvingConfig):
     )
     problems: int = knob(6, "Test problems", low=1, high=100_000, log=True)
     at_once: int = knob(16, "Problems under way at once", low=1, high=1024)
-    temperature: float = knob(0.0, "0 takes the likeliest token", low=0.0, high=10.0)
     marks: Marks = knob(make=Marks, doc="Words of forks and joins", group="marks")
 
     segment: int = knob(
@@ -64,21 +61,12 @@ class ForkJoinConfig(SolvingConfig):
 
     page_size: int = knob(4, "Tokens in a page", low=1, high=256, unit="tokens", group="engine")
     pages: int = knob(4096, "Pages of the cache", low=1, high=1 << 22, group="engine", log=True)
-    prefix_sharing: bool = knob(True, "Find prefixes computed before", group="engine")
 
     timed_as: str = knob(
         "", "Time each problem's requests, alone, as those of this zoo model; empty: not",
         group="modelled",
     )  # fmt: skip
     device: str = knob("h100-sxm", "… on this device of datasets/hardware", group="modelled")
-
-    def drawn(self) -> Iterable[tuple[int, Problem]]:
-        return enumerate(self.task.problems("test", self.problems, self.first))
-
-    def serving(self) -> InferenceConfig:
-        """The engine that answers; it knows nothing of threads."""
-        shared = ("model", "dtype", "seed", "prefix_sharing", "page_size", "pages")
-        return InferenceConfig(**{name: getattr(self, name) for name in shared})
 
     def described(self) -> InferenceConfig:
         """The engine whose seconds are modelled."""
@@ -143,18 +131,7 @@ class ForkJoin:
 
 def run(config: ForkJoinConfig, live: Live) -> None:
     """Work on the config's problems; `live` is where events go and commands come from."""
-    live.report("opening the model", 0, 0)
-    serving = config.serving()
-    built = serving.executor.build(serving)
-    live.open(
-        config,
-        built.clock,
-        pages=config.pages,
-        page_size=config.page_size,
-        **built.executor.facts.header(),
-        commands=["abort"],
-    )
-    engine = Engine(serving, built.executor, built.clock, live.emit, built.tokenizer)
+    engine, built = open_engine(config, live)
     service = LocalService(engine, built, config.temperature)
     done: list[Trajectory] = []
     method = ForkJoin(config, service)

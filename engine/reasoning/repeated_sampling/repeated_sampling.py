@@ -5,7 +5,6 @@ majority vote over the number of samples (Brown et al., arXiv 2407.21787). Shape
 problems, N samples of each, K numbers of samples.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -35,11 +34,11 @@ from engine.reasoning.repeated_sampling.coverage import (
     voted,
 )
 from engine.reasoning.repeated_sampling.verifiers import Checker, Verifier
-from engine.reasoning.solving.config import SolvingConfig
+from engine.reasoning.solving.by_requests import RequestConfig, open_engine
 from engine.reasoning.solving.method import Asked, Result
 from engine.reasoning.solving.solve import LANE, Listener, silent, solve
 from engine.tasks.arithmetic import Arithmetic
-from engine.tasks.task import Problem, Task, Verdict
+from engine.tasks.task import Task, Verdict
 
 LOOKS = 4  # times the curves are drawn while samples come in
 SOLVED = Plot("solved", "samples k", "problems solved (share)", log_x=True)
@@ -47,7 +46,7 @@ LAW = Plot("law", "samples k", "−log coverage", log_x=True, log_y=True)
 COVERAGE, VOTE = "coverage", "majority vote"  # series of SOLVED
 
 
-class RepeatedSamplingConfig(SolvingConfig):
+class RepeatedSamplingConfig(RequestConfig):
     """A model, problems it has never seen, how often each is asked, and who accepts answers."""
 
     model: str = knob("multiply-1m", "A shipped model of the task, or a folder")
@@ -72,20 +71,13 @@ class RepeatedSamplingConfig(SolvingConfig):
     fork: bool = knob(
         True, "Samples fork from one prompt; off: each sample brings its own", group="engine"
     )
-    prefix_sharing: bool = knob(True, "Find prefixes computed before", group="engine")
     page_size: int = knob(8, "Tokens in a page", low=1, high=256, unit="tokens", group="engine")
     pages: int = knob(1024, "Pages of the cache", low=1, high=1 << 22, group="engine", log=True)
     max_running: int = knob(256, "Samples in the batch at most", low=1, high=8192, group="engine")
 
-    def drawn(self) -> Iterable[tuple[int, Problem]]:
-        return enumerate(self.task.problems("test", self.problems, self.first))
-
-    def serving(self) -> InferenceConfig:
-        """The engine that samples."""
-        shared = ("model", "dtype", "seed", "prefix_sharing", "page_size", "pages", "max_running")
-        return InferenceConfig(
-            **{name: getattr(self, name) for name in shared}, step_tokens=2 * self.max_running
-        )
+    def serving(self, **changes: Any) -> InferenceConfig:
+        step = {"max_running": self.max_running, "step_tokens": 2 * self.max_running}
+        return super().serving(**step, **changes)
 
 
 @dataclass(slots=True)
@@ -201,24 +193,11 @@ class RepeatedSampling:
 
 def run(config: RepeatedSamplingConfig, live: Live) -> None:
     """Ask every problem `samples` times; `live` is where events go and commands come from."""
-    live.report("opening the model", 0, 0)
-    serving = config.serving()
-    built = serving.executor.build(serving)
-    asked = list(config.asked())
-    live.open(
-        config,
-        built.clock,
-        plots=[SOLVED, LAW],
-        pages=config.pages,
-        page_size=config.page_size,
-        **built.executor.facts.header(),
-        requests=config.problems * config.samples,
-        commands=["abort"],
-    )
-    engine = Engine(serving, built.executor, built.clock, live.emit, built.tokenizer)
+    count = config.problems * config.samples
+    engine, built = open_engine(config, live, plots=[SOLVED, LAW], requests=count)
     method = RepeatedSampling(config, engine, built, live)
-    solve(method, asked, engine.clock, Listener.to(live), tell=silent)
-    method.draw(built.clock.now())
+    solve(method, list(config.asked()), engine.clock, Listener.to(live), tell=silent)
+    method.draw(engine.clock.now())
 
 
 def curves(

@@ -3,7 +3,7 @@
 // goes out as `asked` {id, fast}. `bar`: the paper, what is needed, what came out here. Text only
 // ever goes into textContent.
 
-import { make } from "../../widgets/page/nodes.js";
+import { make } from "../../../widgets/page/nodes.js";
 
 const LOOK = `
 .claims { font: 14px/1.45 var(--wb-font); color: var(--wb-ink); }

@@ -4,12 +4,14 @@ It is data of a study; `draw` runs the claim's check at each value. One look mus
 this paper right?*, so the map's title is a sentence computed from its points.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
 
-from engine.core.config import Config, knobs, update
+from engine.core.config import Config, knobs, to_dict, update
 from engine.core.errors import BadInput
+from engine.core.log import Log
 from engine.core.names import suggest
 from engine.core.run import Live
 from workbench.claim import Changes, Claim, Outcome, RunConfig
@@ -17,6 +19,9 @@ from workbench.finding import Figure, Finding
 
 # What judges a value: (config, value, run_config, fast) -> Outcome
 At: TypeAlias = Callable[[Any, Any, RunConfig, bool], Outcome]
+
+
+REMEMBERED = 4  # logs, while a map is drawn
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,7 @@ def draw(
 ) -> RegimeMap:  # fmt: skip
     """The claim judged at each value, for each line; `live` hears how far it is."""
     plan = [(line, value) for line in regime.series for value in regime.at(fast)]
+    run = run if claim.timed else remembering(run)
     points = []
     for done, (line, value) in enumerate(plan):
         if live is not None:
@@ -132,6 +138,20 @@ def draw(
             claim.came_to(outcome),
         ))  # fmt: skip
     return RegimeMap(regime.name, tuple(points), machine, fast)
+
+
+def remembering(run: RunConfig) -> RunConfig:
+    """`run` that has its last logs at hand: the points of a map often ask for one rival."""
+    known: dict[str, Log] = {}
+
+    def again(config: Config) -> Log:
+        words = json.dumps(to_dict(config), sort_keys=True, default=str)
+        known[words] = log = known.pop(words) if words in known else run(config)
+        while len(known) > REMEMBERED:
+            del known[next(iter(known))]
+        return log
+
+    return again
 
 
 def judged(

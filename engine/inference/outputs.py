@@ -2,6 +2,7 @@
 detects stop conditions."""
 
 from collections import deque
+from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
@@ -26,9 +27,12 @@ class OutputProcessor:
         self.ends_V = np.zeros(vocab, np.bool_)
         self.ends_V[[token for token in eos if token < vocab]] = True
         self.holds = scheduler.config.batching.holds_until_all_end
+        self.loses = scheduler.config.batching.loses_tokens  # wrong: all decoded tokens but one
 
     def take(self, step: Step, result: Result, now: float) -> None:
         """Everything a step's result changes, at `now` (seconds)."""
+        if self.loses and step.decodes > 1:
+            step, result = _one_arrives(step, result)
         special = self.append(step, result)
         self.scheduler.charge(step)
         ended = self.tell(step, result, special, now)
@@ -149,6 +153,22 @@ class OutputProcessor:
         shown = request.text[request.told : safe]
         request.told = max(request.told, safe)
         return reason, shown
+
+
+def _one_arrives(step: Step, result: Result) -> tuple[Step, Result]:
+    """What is left where of the decoding rows, in turns, only one's token arrives."""
+    lost = np.arange(step.decodes) != step.number % step.decodes
+    arrived_B, arrived_S = np.ones(len(step.rows_B), bool), np.ones(len(step.sample_rows_S), bool)
+    arrived_B[: step.decodes], arrived_S[: step.decodes] = ~lost, ~lost
+    left = replace(
+        step,
+        rows_B=step.rows_B[arrived_B],
+        queries_B=step.queries_B[arrived_B],
+        sample_rows_S=step.sample_rows_S[arrived_S],
+        whole=False,
+    )
+    tokens_S, logprobs_S = result.tokens_S[arrived_S], result.logprobs_S[arrived_S]
+    return left, replace(result, tokens_S=tokens_S, logprobs_S=logprobs_S, tops={})
 
 
 def _held_back(text: str, stops: tuple[str, ...]) -> int:

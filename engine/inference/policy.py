@@ -112,6 +112,11 @@ class Batching(Policy):
         """Whether a row that moves leaves its tokens behind, which is wrong."""
         return False
 
+    @property
+    def loses_tokens(self) -> bool:
+        """Whether of a step's decoded tokens only one row's arrives, which is wrong."""
+        return False
+
     @abstractmethod
     def mixes(self, view: View) -> tuple[Mix, ...]:
         """What the next step may hold, best first; the first that gives any work is taken."""

@@ -32,12 +32,15 @@ class Group:
     shared: int
 
 
-def prefix_tree(prompts: Sequence[np.ndarray], unit: int) -> Node:
+def prefix_tree(prompts: Sequence[np.ndarray], unit: int, by_ends: bool = False) -> Node:
     """The tree of common prefixes of int32 `prompts`, lengths rounded down to whole `unit`s.
 
     A prompt's last token never counts: its logits have to be computed even where all is shared.
+    `by_ends`: a mistake, the wrong key: prompts that end alike stand together, not those that begin
+    alike.
     """
-    keys = [np.asarray(prompt).astype(">i4").tobytes() for prompt in prompts]
+    way = -1 if by_ends else 1
+    keys = [np.asarray(prompt).astype(">i4")[::way].tobytes() for prompt in prompts]
     order = sorted(range(len(prompts)), key=keys.__getitem__)
     root = Node(0)
     path = [root]
@@ -72,14 +75,15 @@ def _close(path: list[Node], depth: int) -> None:
         path[-1].children.append(last)
 
 
-def groups(prompts: Sequence[np.ndarray], unit: int) -> list[Group]:
+def groups(prompts: Sequence[np.ndarray], unit: int, by_ends: bool = False) -> list[Group]:
     """The groups that leave the fewest tokens to compute, exactly, by dynamic programming.
 
     A node that becomes a group pays its depth once and saves it for each prompt assigned to it; a
     prompt belongs to its deepest group. Best below a node therefore depends on the ancestors only
-    through the depth of the nearest one that is a group, and is kept for each of them.
+    through the depth of the nearest one that is a group, and is kept for each of them. `by_ends` as
+    in `prefix_tree`.
     """
-    root = prefix_tree(prompts, unit)
+    root = prefix_tree(prompts, unit, by_ends)
     nodes = _in_order(root)
     for node in reversed(nodes):
         _solve(node)

@@ -20,18 +20,23 @@ from engine.reasoning.fork_join.trajectory import (
 class LocalService:
     """Answers asks by an engine, which finds the prefixes they share by itself."""
 
-    def __init__(self, engine: Engine, built: Built, temperature: float = 0.0) -> None:
+    def __init__(
+        self, engine: Engine, built: Built, temperature: float = 0.0, cut: int = 0
+    ) -> None:
+        """`cut`: a mistake, tokens at the end of each prompt that do not arrive."""
         if built.tokenizer is None:
             model = built.executor.facts.model
             raise BadInput(f"model {model!r}: it has no tokenizer; threads are forked by text")
         self.engine, self.built = engine, built
         self.tokenizer, self.temperature = built.tokenizer, temperature
+        self.cut = cut
         self._ended: list[Reply] = []
 
     def ask(self, ask: Ask) -> None:
         """Hand a request in; one that makes no sense comes back as a failed reply."""
+        tokens = self.tokenizer.encode(ask.prompt)
         request = Request(
-            np.array(self.tokenizer.encode(ask.prompt), np.int32),
+            np.array(tokens[: len(tokens) - self.cut], np.int32),
             sampling(max_tokens=ask.tokens, temperature=self.temperature, stop=(ask.stop,)),
             id=ask.name,
             parent=ask.parent,

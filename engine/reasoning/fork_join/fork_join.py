@@ -59,6 +59,11 @@ class ForkJoinConfig(RequestConfig):
         group="mechanism",
     )  # fmt: skip
 
+    fault: Literal["none", "short"] = knob(
+        "none", "What goes wrong with requests: each arrives without its last token",
+        group="faults",
+    )  # fmt: skip
+
     page_size: int = knob(4, "Tokens in a page", low=1, high=256, unit="tokens", group="engine")
     pages: int = knob(4096, "Pages of the cache", low=1, high=1 << 22, group="engine", log=True)
 
@@ -132,7 +137,7 @@ class ForkJoin:
 def run(config: ForkJoinConfig, live: Live) -> None:
     """Work on the config's problems; `live` is where events go and commands come from."""
     engine, built = open_engine(config, live)
-    service = LocalService(engine, built, config.temperature)
+    service = LocalService(engine, built, config.temperature, cut=int(config.fault == "short"))
     done: list[Trajectory] = []
     method = ForkJoin(config, service)
     scores = solve(method, list(config.asked()), engine.clock, Listener.to(live), done.append)

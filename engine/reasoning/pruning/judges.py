@@ -5,6 +5,7 @@ A judge's config is a policy; opened for a run it compares traces and counts wha
 
 import math
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import commonprefix
@@ -189,6 +190,10 @@ class Trained(Judge):
     surface: bool = knob(
         True, "Weigh what it says by the share of letters that both traces begin with"
     )
+    late: int = knob(
+        0, "Comparisons by which its words come late, which is wrong", low=0, high=1 << 20,
+        group="faults",
+    )  # fmt: skip
     pages: int = knob(1024, "Pages of its cache", low=1, high=1 << 20, log=True)
 
     def open(self, answers: Answers) -> Judging:
@@ -208,7 +213,8 @@ class _Reading:
             raise BadInput(f"judge {judge.model}: does not know {SAME} and {OTHER}")
         self.verdicts = [found[0] for found in ids]
         self.cost, self.most, self.encode = Cost(), judge.read, loaded.tokenizer.encode
-        self.surface = judge.surface
+        self.surface, self.late = judge.surface, judge.late
+        self.words: deque[float] = deque([0.5] * judge.late)  # said and not heard yet
         self.caches = StreamCaches(loaded, VirtualClock(), lambda e: None, tell=False, ahead=True)
         self.work = ForwardWork(loaded.config, "float32")
         self.question = ""
@@ -239,6 +245,9 @@ class _Reading:
         said = [
             1 / (1 + math.exp(other - same)) for same, other in logits_RV[:, self.verdicts].tolist()
         ]
+        if self.late:
+            self.words.extend(said)
+            said = [self.words.popleft() for _ in said]
         if not self.surface:
             return said
         return [p * shared(o.text, trace.text) for p, o in zip(said, others, strict=True)]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from engine.core.clock import VirtualClock
 from engine.core.config import Choice, knob
@@ -57,6 +57,9 @@ class PruningConfig(ThreadGroupConfig):
     keep: int = knob(3, "Traces of each cluster that go on to the end", low=1, high=256)
     weighted: bool = knob(
         True, "What goes on votes for its whole cluster; off: for itself", group="vote"
+    )
+    fault: Literal["none", "prune_lost"] = knob(
+        "none", "What goes wrong: the word that ends a trace does not arrive", group="faults"
     )
     longest: int = knob(
         160, "Tokens of a trace at most", low=1, high=1 << 20, unit="tokens", group="budget"
@@ -204,7 +207,8 @@ class Pruning(ThreadMethod[PruningConfig, Question]):
             spent = judging.cost.since(before)
             facts = tag(comparisons=spent.comparisons, tokens=spent.tokens)
             table.emit(Span(now, LANE, "judge", start, spent.flops, spent.bytes, facts))
-            if thread.alive and len(group) > self.config.keep:
+            ends = len(group) > self.config.keep and self.config.fault != "prune_lost"
+            if thread.alive and ends:
                 said = f"{sure:.0%} sure to agree with {group[0].name}"
                 table.prune(thread.name, said)
         question.judged, question.clusters = True, clusters.groups

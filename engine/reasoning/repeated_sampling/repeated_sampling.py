@@ -71,6 +71,9 @@ class RepeatedSamplingConfig(RequestConfig):
     fork: bool = knob(
         True, "Samples fork from one prompt; off: each sample brings its own", group="engine"
     )
+    fault: Literal["none", "one_seed"] = knob(
+        "none", "What goes wrong with the draws: all samples draw by one seed", group="faults"
+    )
     page_size: int = knob(8, "Tokens in a page", low=1, high=256, unit="tokens", group="engine")
     pages: int = knob(1024, "Pages of the cache", low=1, high=1 << 22, group="engine", log=True)
     max_running: int = knob(256, "Samples in the batch at most", low=1, high=8192, group="engine")
@@ -123,10 +126,11 @@ class RepeatedSampling:
         """
         config, samples = self.config, Samples(asked)
         self.begun.append(samples)
-        forked = config.samples if config.fork else 1
+        one_seed = config.fault == "one_seed"
+        forked = config.samples if config.fork and not one_seed else 1
         wish = sampling(
             temperature=config.temperature, top_p=config.top_p, max_tokens=config.max_tokens,
-            n=forked,
+            n=forked, seed=config.seed if one_seed else None,
         )  # fmt: skip
         tokens = [*self.tokenizer.bos, *self.tokenizer.encode(asked.problem.prompt)]
         for own in range(config.samples // forked):

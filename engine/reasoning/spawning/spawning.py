@@ -73,6 +73,9 @@ class SpawningConfig(CountdownConfig):
     replay: bool = knob(
         True, "Replay an answer's steps; off: believe the result it states", group="mechanism"
     )
+    fault: Literal["none", "returns_lost"] = knob(
+        "none", "What goes wrong at a join: nothing that a child returns arrives", group="faults"
+    )
 
     def reasoning(self) -> ReasoningConfig:
         return self.threads_with(budget=self.window, critical=self.critical)
@@ -162,7 +165,8 @@ class Spawning(ThreadMethod[SpawningConfig, Family]):
         root, critical = family.root, self.reasoner.config.critical
         given: Tokens = []
         for child in family.waits_for or ():
-            done = child is not None and child.state == "finished"
+            arrives = self.config.fault != "returns_lost"
+            done = arrives and child is not None and child.state == "finished"
             given += self.calls.returned(child.tokens) if done and child else self.calls.nothing
         started = [child for child in family.waits_for or () if child is not None]
         family.waits_for = None

@@ -91,6 +91,10 @@ class ReasoningConfig(ThinkingConfig):
     keep_logits: bool = knob(
         False, "Keep every logit and who saw what, to be checked from scratch", group="views"
     )
+    fault: Literal["none", "copied", "apart"] = knob(
+        "none", "What goes wrong with what threads share: whoever comes to see a page takes a copy "
+        "of it, or each takes a forward pass of its own", group="faults",
+    )  # fmt: skip
 
     def serving(self) -> InferenceConfig:
         """The engine under the threads, which serves ordinary requests in the same steps."""

@@ -59,6 +59,7 @@ class Reasoner:
         self.prompt: list[int] = []
         self.number = 0  # steps done
         self.kept: list[tuple[np.ndarray, np.ndarray]] = []  # (token numbers, logits) by step
+        self.only = ""  # the thread that has this pass to itself, where each takes its own
 
     def read(self, prompt: Sequence[int]) -> None:
         """Compute the prompt, which every thread will see. Raises BadInput.
@@ -104,6 +105,20 @@ class Reasoner:
 
     def step(self) -> bool:
         """One token for every running thread; False where nothing is left to do."""
+        return self._apart() if self.config.fault == "apart" else self._step()
+
+    def _apart(self) -> bool:
+        """A mistake: each thread takes a forward pass of its own, requests share the first."""
+        engine, done = self.engine, False
+        for name in [thread.name for thread in self.table.running] or [""]:
+            self.only = name
+            done = self._step() or done
+            self.engine = None
+        self.engine, self.only = engine, ""
+        return done
+
+    def _step(self) -> bool:
+        """One forward pass."""
         if self.engine is not None:
             return self.engine.step(self)
         start = self.clock.now()
@@ -162,10 +177,10 @@ class Reasoner:
     def _plan(self) -> tuple[list[Thread], list[list[Sight]]]:
         """Room for what everybody writes, and what everybody sees then."""
         table, context = self.table, self.loaded.config.max_positions
-        for thread in table.running:
+        for thread in self._stepping():
             self._make_room(thread)
         while True:
-            threads = table.running
+            threads = self._stepping()
             views = [table.view(thread) for thread in threads]
             over = [t for t, view in zip(threads, views, strict=True) if view[-1].end > context]
             if not over:
@@ -175,6 +190,10 @@ class Reasoner:
         for thread, view in zip(threads, views, strict=True):
             table.holdings.see(thread, view)
         return threads, views
+
+    def _stepping(self) -> list[Thread]:
+        """Threads that write in this pass."""
+        return [thread for thread in self.table.running if self.only in ("", thread.name)]
 
     def _make_room(self, thread: Thread) -> None:
         """Pages for what the thread is fed; where there are too few it ends."""

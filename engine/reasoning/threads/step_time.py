@@ -63,7 +63,10 @@ def step_times(
 def shared_times(
     config: ReasoningConfig, requests: int, turns: int
 ) -> tuple[list[float], list[float]]:
-    """Seconds a step (median a turn): threads and requests in one, and one after the other."""
+    """Seconds a step (median a turn): threads and requests in one, and one after the other.
+
+    A fault of the config is that of shared steps alone.
+    """
     config = update(config, {"budget": 4 * TURN, "header": "", "sampling.ignore_eos": True,
                              "requests": 0, "pages": 1024})  # fmt: skip
     wish = update(config.sampling, {"max_tokens": 4 * TURN})
@@ -76,7 +79,7 @@ def shared_times(
     for turn in range(turns + 1):
         both = _engine(plain, loaded.executor, requests, CONTEXT, wish, events)
         sharing = _threads(config, loaded, events, both)
-        threads = _threads(config, other, events)
+        threads = _threads(update(config, {"fault": "none"}), other, events)
         engine = _engine(plain, executor, requests, CONTEXT, wish, events)
         shared: list[float] = []
         apart: list[float] = []

@@ -17,8 +17,10 @@ from engine.reasoning.threads.thread import Thread
 class ThreadPages:
     """Pages of all blocks. `copies` fills with (source page, target page) to be done."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Cache, copied_on_read: bool = False) -> None:
+        """`copied_on_read`: a mistake, a page is copied for each who comes to see it."""
         self.cache, self.tables = cache, Tables()
+        self.own: dict[str, list[int]] | None = {} if copied_on_read else None  # by thread
         self.copies: list[tuple[int, int]] = []
         self.copied = 0  # pages copied so far
         self._viewers: dict[Block, int] = {}  # threads that hold a block's pages
@@ -67,6 +69,9 @@ class ThreadPages:
         """`thread` is over: it holds nothing any more."""
         for block in list(thread.held):
             self._leave(thread, block)
+        copied = self.own.pop(thread.name, []) if self.own else []
+        if copied:
+            self.cache.drop(thread.name, np.array(copied, np.int32))
 
     def holders(self) -> int:
         """(thread, block) pairs that hold pages."""
@@ -108,7 +113,21 @@ class ThreadPages:
         if fresh:
             start = begin + held * self.cache.page_size
             self.cache.share(thread.name, np.array(fresh, np.int32), start)
+            if self.own is not None and self.cache.available >= len(fresh):
+                self._copy_seen(thread, fresh, start)
         self._hold(thread, block, len(block.pages))
+
+    def _copy_seen(self, thread: Thread, pages: list[int], start: int) -> None:
+        """A copy of each page that `thread` has come to see, which nobody reads."""
+        assert self.own is not None
+        now, size = self.cache.clock.now(), self.cache.page_size
+        targets = self.cache.take_many(len(pages)).tolist()
+        for number, (page, target) in enumerate(zip(pages, targets, strict=True)):
+            at = start + number * size
+            self.cache.emit(Page(now, target, thread.name, "copy", at, parent=page))
+            self.copies.append((page, target))
+        self.own.setdefault(thread.name, []).extend(targets)
+        self.copied += len(pages)
 
     def _leave(self, thread: Thread, block: Block) -> None:
         count = thread.held.pop(block)

@@ -39,7 +39,7 @@ class ThreadTable:
         lru = LeastRecentlyUsed()
         self.cache = cache or Cache(config.pages, config.page_size, lru, clock, emit)
         self.make_room = make_room
-        self.holdings = ThreadPages(self.cache)
+        self.holdings = ThreadPages(self.cache, config.fault == "copied")
         self.threads: dict[str, Thread] = {}  # all there have been, by name
         self.alive: dict[str, Thread] = {}  # those that think or will
         self.closed: list[Block] = []  # the prompt, then as they were closed

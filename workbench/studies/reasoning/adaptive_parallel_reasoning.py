@@ -164,7 +164,10 @@ STUDY = Study(
             finding="reproduced",
             why="drawn at temperature 1; with the likeliest token taken no difference can be told. "
             "Serial search is not reinforced here: the paper's 60.0% has no counterpart",
-            broken={"model": IMITATED},
+            broken=(
+                Break({"fault": "returns_lost"}, True, "nothing that a child returns arrives"),
+                Break({"model": IMITATED}),
+            ),
         ),
         Claim(
             id="checker",

@@ -10,6 +10,7 @@ from engine.core.log import Log
 from engine.core.measure import serving
 from engine.reasoning.repeated_sampling.coverage import (
     equally_hard,
+    fit,
     numbers,
     selected,
     unbiased,
@@ -37,6 +38,7 @@ from workbench.study import (
 )
 
 NEAR = 0.08  # of coverage that the law may be away
+RESAMPLES = 200
 GROWTH = 0.2  # of coverage from one sample to all, for there to be a curve at all
 FAST: Changes = {"problems": 30, "samples": 64}
 CURVE: Changes = {"problems": 80, "samples": 64}  # fast too; a mean over problems
@@ -59,6 +61,7 @@ def law(config: RepeatedSamplingConfig, run_config: RunConfig, fast: bool) -> Ou
     k_K, mean_K, growth = covered.k_K[held], covered.mean_K[held], np.ptp(covered.mean_K)
     if found is None:
         return Outcome("a law fitted to k > 1", "coverage does not change with k: no law", False)
+    reach = reaches(config, right_PN, covered.k_K)
     foreseen_K = found.coverage(k_K)
     apart = float(np.abs(foreseen_K - mean_K).max())
     alike = float(np.abs(equally_hard(k_K, covered.mean_K[0]) - mean_K).max())
@@ -67,11 +70,30 @@ def law(config: RepeatedSamplingConfig, run_config: RunConfig, fast: bool) -> Ou
         f"at most half as far as equally hard problems would be; growth of {GROWTH:.0%} or more",
         f"{apart:.1%} and {alike:.1%} away; {covered.mean_K[0]:.1%} at k = 1, "
         f"{foreseen_K[-1]:.1%} foreseen and {mean_K[-1]:.1%} [{covered.low_K[-1]:.1%}, "
-        f"{covered.high_K[-1]:.1%}] found at k = {config.samples}; n = {len(right_PN)} problems",
+        f"{covered.high_K[-1]:.1%}] found at k = {config.samples}; n = {len(right_PN)} problems; "
+        f"within {NEAR:.0%} over {reach.value:.1f} orders of magnitude",
         bool(apart <= NEAR and apart <= alike / 2 and growth >= GROWTH),
-        figure=Figure.exact(apart, "%"),
-        needed=NEAR,
+        figure=reach,
     )
+
+
+def reaches(config: RepeatedSamplingConfig, right_PN: np.ndarray, k_K: np.ndarray) -> Figure:
+    """Orders of magnitude of samples, from one on, over which the law is near what was found.
+
+    The interval is a bootstrap's over problems.
+    """
+    each_PK, chance = unbiased(right_PN, k_K), np.random.default_rng(config.seed)
+    count, known = len(each_PK), k_K <= last_fitted(config)
+    drawn = [np.arange(count), *(chance.integers(0, count, count) for _ in range(RESAMPLES))]
+    found = []
+    for problems in drawn:
+        mean_K = each_PK[problems].mean(0)
+        law = fit(k_K[known], mean_K[known])
+        near_K = np.abs(law.coverage(k_K) - mean_K) <= NEAR if law else np.zeros(len(k_K), bool)
+        last = len(k_K) - 1 if near_K.all() else int(near_K.argmin()) - 1
+        found.append(float(np.log10(k_K[last])) if last >= 0 else 0.0)
+    low, high = np.quantile(found[1:], [0.025, 0.975])
+    return Figure(found[0], float(low), float(high), "orders of magnitude", count)
 
 
 def plateau(config: RepeatedSamplingConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -169,9 +191,15 @@ STUDY = Study(
             paper="c ≈ exp(a k^b), over four orders of magnitude of samples (abstract, section 3)",
             grade="measured",
             check=law,
-            why="the paper shows fits over four orders of magnitude and states no bound of theirs; "
-            "here two orders, on one task: on three digits by two the law falls 12 points short",
-            broken=GREEDY,
+            reported=Reported(4.0, none=0.0, unit="orders of magnitude"),
+            finding="weaker",
+            why="no more than two orders were tried (256 samples), on one task, where it stays "
+            f"within {NEAR:.0%} of coverage; the paper states no bound of its fits. On three "
+            "digits by two the law falls 12 points short",
+            broken=(
+                Break({"fault": "one_seed"}, True, "all samples draw by one seed"),
+                Break(GREEDY),
+            ),
         ),
         Claim(
             id="vote-plateau",
@@ -212,7 +240,9 @@ STUDY = Study(
             paper="sampling from one prompt shares its prefix; no figure in the abstract",
             grade="exact",
             check=one_prompt,
-            why="the paper gives no figure of it",
+            reported=Reported(0.0, "equal", unit="tokens"),
+            finding="reproduced",
+            why="the paper names the shared prompt as what makes samples cheap, without a figure",
             broken=(
                 Break(
                     {"fork": False, "prefix_sharing": False}, True, "samples compute their prompt"

@@ -4,11 +4,12 @@ import numpy as np
 
 from engine.core.config import update
 from engine.core.events import Span
-from engine.core.intervals import wilson
 from engine.reasoning.streams.config import StreamsConfig
 from engine.reasoning.streams.reactions import reactions, verdicts
 from engine.reasoning.streams.run import run
+from workbench.studies._read import share
 from workbench.studies.reasoning._multi_stream import (
+    CLOSE,
     OVER_TURNS,
     isolated,
     mask,
@@ -16,7 +17,9 @@ from workbench.studies.reasoning._multi_stream import (
 )
 from workbench.study import Break, Claim, Figure, Outcome, Regime, Reported, RunConfig, Study
 
-RIGHT = 0.5  # of problems
+TURNS = (1, 2, 4, 6)  # numbers read before they are thought of
+IN_WORDS = "the paper states who sees whom in words, without a figure"
+DEAF = Break({"sees": "think: read; say: think"}, True, "who speaks hears no question")
 
 
 def reaction(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -84,21 +87,27 @@ def reaction_time(config: StreamsConfig, run_config: RunConfig, fast: bool) -> O
 
 
 def accuracy(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Test problems all of whose questions are answered rightly, with 95% intervals."""
+    """Test problems all of whose questions are answered rightly, beside the best length of turn."""
     config = update(config, {"virtual": True, "problems": 64 if fast else 500})
-    shares, rights = [], []
-    for changes in ({}, IN_TURNS):
-        verdicts_P = verdicts(run_config(update(config, changes)))
-        right_P = np.array([right == asked for right, asked in verdicts_P], float)
-        rights.append(right_P)
-        shares.append((right_P.mean(), *wilson(float(right_P.sum()), len(right_P))))
-    told = [f"{share:.1%} ({low:.1%} to {high:.1%})" for share, low, high in shares]
+    ours_P = right(config, run_config)
+    others = {turn: right(update(config, {**IN_TURNS, "turn": turn}), run_config) for turn in TURNS}
+    best = max(others, key=lambda turn: float(others[turn].mean()))
+    apart = Figure.mean(ours_P - others[best], "%")
+    told = ", ".join(f"of {turn} {right_P.mean():.1%}" for turn, right_P in others.items())
     return Outcome(
-        f"every question right in more than {RIGHT:.0%} of problems, by the 95% interval's low end",
-        f"side by side {told[0]}, in turns {told[1]}; n = {config.problems} problems",
-        shares[0][1] > RIGHT,
-        figure=Figure.mean(rights[0] - rights[1], "%"),
+        "every question right in no fewer problems than of a single stream, by the 95% interval's "
+        f"low end, at the best for it of turns of {', '.join(map(str, TURNS))} numbers",
+        f"side by side {share(ours_P)}, in turns {told}; difference to the best {apart.value:+.1%} "
+        f"[{apart.low:+.1%}, {apart.high:+.1%}]; n = {config.problems} problems",
+        apart.low >= 0,
+        figure=apart,
+        needed=0.0,
     )
+
+
+def right(config: StreamsConfig, run_config: RunConfig) -> np.ndarray:
+    """[P] 1.0 where every question of a problem is answered rightly."""
+    return np.array([right == asked for right, asked in verdicts(run_config(config))], float)
 
 
 STUDY = Study(
@@ -129,7 +138,9 @@ STUDY = Study(
             paper="all streams depend on earlier time steps (abstract); no figure is given",
             grade="exact",
             check=same_as_scratch,
-            why="the paper gives no figure; equality is this project's condition",
+            reported=Reported(0.0, "equal", tolerance=CLOSE),
+            finding="reproduced",
+            why=IN_WORDS,
             broken=(Break({"same_row": True}, True, "tokens see their own row"),),
         ),
         Claim(
@@ -138,7 +149,9 @@ STUDY = Study(
             paper="cross-stream causal attention; no figure is given",
             grade="exact",
             check=mask,
-            why="the paper gives no figure; equality is this project's condition",
+            reported=Reported(0.0, "equal", unit="logits"),
+            finding="reproduced",
+            why=IN_WORDS,
             broken=(Break({"same_row": True}, True, "tokens see their own row"),),
         ),
         Claim(
@@ -147,7 +160,9 @@ STUDY = Study(
             paper="security through separation of concerns (abstract); no figure is given",
             grade="exact",
             check=isolated,
-            why="the paper gives no figure; equality is this project's condition",
+            reported=Reported(0.0, "equal", unit="logits"),
+            finding="reproduced",
+            why=IN_WORDS,
             broken=(
                 Break({"sees": "think: read ask; say: ask think"}, True, "thoughts hear questions"),
             ),
@@ -160,10 +175,7 @@ STUDY = Study(
             check=reaction,
             reported=Reported(1.0, "less", none=1.0, unit="×"),
             finding="reproduced",
-            broken=(
-                Break({"sees": "think: read; say: think"}, True, "who speaks hears no question"),
-                Break({"form": "in turns"}),
-            ),
+            broken=(DEAF, Break({"form": "in turns"})),
         ),
         Claim(
             id="reaction-time",
@@ -172,8 +184,10 @@ STUDY = Study(
             grade="modelled",
             timed=True,
             check=reaction_time,
-            why="the paper gives no figure; the bound is this project's condition",
-            broken={"form": "in turns"},
+            reported=Reported(1.0, "less", none=1.0, unit="×"),
+            finding="reproduced",
+            why="a direction: the paper gives no figure; the bound is this project's condition",
+            broken=(DEAF, Break({"form": "in turns"})),
         ),
         Claim(
             id="accuracy",
@@ -183,8 +197,8 @@ STUDY = Study(
             check=accuracy,
             reported=Reported(0.0, "more", unit="%"),
             finding="reproduced",
-            why="the single stream shipped here errs in 27% of problems, so this rival is weak; "
-            "the paper states no margin",
+            why="held against the length of turn that is best for the single stream, 2 numbers "
+            "(in turns of 6 it errs in 27% of problems); the paper states no margin",
             broken=(Break({"sees": "think: read; say: ask"}, True, "who speaks sees no thought"),),
         ),
     ),

@@ -208,7 +208,9 @@ STUDY = Study(
             paper="trie-based training-inference co-design (abstract); no figure",
             grade="exact",
             check=trie_equal,
-            why="the paper gives no figure; equality is this project's condition",
+            reported=Reported(0.0, "equal", tolerance=EXACT[torch.float32]),
+            finding="reproduced",
+            why="the paper states the co-design in words; the tolerance is float32's rounding",
             broken=(Break(SEEN, True, "threads of a trie see their siblings"),),
         ),
         Claim(
@@ -232,7 +234,10 @@ STUDY = Study(
             check=ordinary,
             reported=Reported(0.0, "equal"),
             finding="reproduced",
-            broken={"temperature": 3.0},
+            broken=(
+                Break({"fault": "short"}, True, "each request arrives without its last token"),
+                Break({"temperature": 3.0}, why="tokens are drawn, not the likeliest"),
+            ),
         ),
         Claim(
             id="shared-prefix",
@@ -240,7 +245,9 @@ STUDY = Study(
             paper="prefix caching makes parallel requests cheap; no figure in the abstract",
             grade="exact",
             check=shared,
-            why="the paper gives no figure of what a shared prefix saves",
+            reported=Reported(1.0, "less", none=1.0, unit="%"),
+            finding="reproduced",
+            why="a direction: the paper gives no figure of what a shared prefix saves",
             broken=(
                 Break({"prefix_sharing": False}, True, "a prefix is computed for each request"),
             ),

@@ -24,6 +24,12 @@ from workbench.studies.serving._batchllm import (
 )
 from workbench.study import Break, Claim, Regime, Reported, Study
 
+WRONG_KEY = Break({"ordering.fault": "wrong_key"}, True, "the tree is built from how prompts end")
+DEALT_OUT = Break(
+    {"ordering.fault": "dealt_out"}, True, "each group's members are dealt out over the whole job"
+)
+PLAIN = Break({"ordering": "fcfs", "eviction": "lru"})
+
 STUDY = Study(
     slug="batchllm",
     driver=run,
@@ -67,18 +73,19 @@ STUDY = Study(
             check=best_saving,
             reported=Reported(0.01, "less", unit="%"),
             finding="reproduced",
-            broken={"ordering": "fcfs"},
+            broken=(WRONG_KEY, Break({"ordering": "fcfs"})),
         ),
         Claim(
             id="less-recomputed",
-            sentence="Scheduled by group, prompts are computed nearly as seldom as possible.",
+            sentence="Scheduled by group, 1.62 times as much of the prompts is saved as with LRU.",
             paper="58.1% of prefill saved at best, 35.8% with LRU",
             grade="measured",
             check=less_recomputed,
-            reported=Reported(0.581, none=0.0, unit="%"),
-            finding="reproduced",
-            why="of a job made here, whose prefixes are a larger part of it than the paper's",
-            broken={"ordering": "fcfs", "eviction": "lru"},
+            reported=Reported(0.581 / 0.358, none=1.0, unit="×"),
+            finding="weaker",
+            why="saved over what LRU saves: of a job made here, whose prefixes are a larger part "
+            "than of the paper's, LRU saves most too",
+            broken=(DEALT_OUT, PLAIN),
         ),
         Claim(
             id="shorter-lives",
@@ -88,7 +95,7 @@ STUDY = Study(
             check=shorter_lives,
             reported=Reported(1.0, "less", none=1.0, unit="×"),
             finding="reproduced",
-            broken=STREAMING,
+            broken=(DEALT_OUT, Break(STREAMING)),
         ),
         Claim(
             id="larger-batches",
@@ -96,9 +103,11 @@ STUDY = Study(
             paper="memory-centric token batching enlarges token batches (abstract)",
             grade="measured",
             check=larger_batches,
-            why="the paper gives no figure. Against a rival limited to 8 requests 1.2× was asked; "
-            "over one that may run as many as ours it came to 1.17×, short of that, and since then "
-            "the direction alone is asked: a bound moved after the outcome",
+            reported=Reported(1.0, none=1.0, unit="×"),
+            finding="reproduced",
+            why="a direction: the paper gives no figure. Against a rival limited to 8 requests "
+            "1.2× was asked; over one that may run as many as ours it came to 1.17×, short of "
+            "that, and since then the direction alone is asked: a bound moved after the outcome",
             broken=(Break({"max_running": 8}, True, "a count limits the batch, not memory"),),
         ),
         Claim(
@@ -110,7 +119,7 @@ STUDY = Study(
             check=faster_here,
             reported=Reported(1.1, none=1.0, unit="×"),
             finding="reproduced",
-            broken=STREAMING,
+            broken=(DEALT_OUT, Break(STREAMING)),
         ),
         Claim(
             id="faster-described",
@@ -122,7 +131,7 @@ STUDY = Study(
             finding="reproduced",
             why="of a job whose prefixes take twice the device's memory; the maps say that one "
             "whose prefixes fit is done later than by streaming practice",
-            broken={"ordering": "fcfs", "eviction": "lru"},
+            broken=(DEALT_OUT, PLAIN),
         ),
         Claim(
             id="faster-on-trace",
@@ -134,7 +143,7 @@ STUDY = Study(
             finding="contrary",
             why="the trace's conversations fit an H200's memory, where least recently used holds "
             "all prefixes too; in 17 GB of pages the gain is there",
-            broken={"ordering": "fcfs", "eviction": "lru"},
+            broken=(DEALT_OUT, PLAIN),
         ),
     ),
     regimes=(

@@ -15,9 +15,10 @@ class TemporalFusion(Batching):
     """Each step generates one token for every request and computes whole prompts beside them."""
 
     kind: Literal["temporal_fusion"] = "temporal_fusion"
-    fault: Literal["none", "tokens_left", "ended_stay"] = knob(
+    fault: Literal["none", "tokens_left", "ended_stay", "tokens_lost"] = knob(
         "none", "What goes wrong when a request ends: the row that moves in leaves its tokens "
-        "behind, or the ended request keeps its row", group="faults",
+        "behind, or the ended request keeps its row; or at every step: of the fused rows' tokens "
+        "only one's arrives, the others are computed again", group="faults",
     )  # fmt: skip
 
     @property
@@ -27,6 +28,10 @@ class TemporalFusion(Batching):
     @property
     def forgets_tokens(self) -> bool:
         return self.fault == "tokens_left"
+
+    @property
+    def loses_tokens(self) -> bool:
+        return self.fault == "tokens_lost"
 
     @property
     def holds_until_all_end(self) -> bool:

@@ -22,18 +22,28 @@ class GlobalPrefix(Ordering):
 
     kind: Literal["global_prefix"] = "global_prefix"
     decode_heavy_first: bool = knob(True, "Groups with more decoding for their prompt go first")
+    fault: Literal["none", "wrong_key", "dealt_out"] = knob(
+        "none", "What goes wrong in the plan: the tree is built from how prompts end, or each "
+        "group's members are dealt out over the whole job", group="faults",
+    )  # fmt: skip
 
     def prepare(self, requests: Sequence[Request], page_size: int) -> Ranking:
-        planned = groups([request.prompt for request in requests], page_size)
+        prompts = [request.prompt for request in requests]
+        planned = groups(prompts, page_size, by_ends=self.fault == "wrong_key")
         if self.decode_heavy_first:
             planned.sort(key=lambda group: -_decode_ratio(group, requests))
         ranking = Ranking(*np.zeros((3, len(requests)), np.int64))
-        rank = 0
-        for number, group in enumerate(planned):
-            for member in group.members:
-                ranking.rank_N[member], ranking.shared_N[member] = rank, group.shared
-                ranking.group_N[member] = number if group.shared else -1
-                rank += 1
+        places = [
+            (number, place, member)
+            for number, group in enumerate(planned)
+            for place, member in enumerate(group.members)
+        ]
+        if self.fault == "dealt_out":
+            places.sort(key=lambda one: (one[1], one[0]))  # first members of all, then second ones
+        for rank, (number, _, member) in enumerate(places):
+            shared = planned[number].shared
+            ranking.rank_N[member], ranking.shared_N[member] = rank, shared
+            ranking.group_N[member] = number if shared else -1
         return ranking
 
     def key(self, request: Request, view: View) -> tuple[float, ...]:

@@ -5,11 +5,15 @@ from typing import Literal
 
 import numpy as np
 
-from engine.core.config import Config, knob
+from engine.core.config import Choice, Config, knob
 from engine.core.errors import BadInput
+from engine.distributed.channel import Channel, Fault
+from engine.distributed.channels.shared_memory import MemoryHB
 from engine.distributed.collective import Collective, Round, Transfers
 from engine.distributed.flows.collective_work import algorithm, algorithms, times
-from engine.hardware.cluster import Cluster, ClusterTopology, cluster
+from engine.hardware.cluster import Cluster, cluster
+from engine.hardware.topology import Channel as Port
+from engine.hardware.topology import Topology, Way
 from engine.training.pipeline.cluster import beside
 
 Operation = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all"]
@@ -17,6 +21,7 @@ Algorithm = Literal[
     "fastest", "one_phase", "two_phase", "ring", "tree", "halving_doubling", "hierarchical", "star",
     "gather_ring", "scatter_ring", "shifts",
 ]  # fmt: skip
+ClockFault = Literal["none", "unshared", "synchronous"]
 CURVES, REAL = "sizes", "real ranks"
 MOST_PLAYED = 200_000  # messages of one collective
 
@@ -36,7 +41,19 @@ class CollectiveConfig(Config):
     largest: float = knob(1e9, "where they end", low=8.0, high=1e12, unit="B", log=True,
                           group=CURVES)  # fmt: skip
     points: int = knob(19, "sizes between them", low=2, high=200, group=CURVES)
+    launch: float = knob(7.9e-6, "a kernel's launch, paid once by any program of puts and signals "
+                         "(as fitted beside NVLink 3's latency)", low=0.0, high=1.0, unit="s",
+                         group=CURVES)  # fmt: skip
+    clock_fault: ClockFault = knob(
+        "none", "What goes wrong on the clock: each message has its port to itself, or a put "
+        "returns once it has arrived", group=CURVES,
+    )  # fmt: skip
     real: bool = knob(False, "carry the plan out on real ranks of this machine, too", group=REAL)
+    channel: Choice[Channel] = knob(make=MemoryHB, doc="what real ranks' puts go by")
+    fault: Fault = knob(
+        "none", "What goes wrong on rank 0: it signals before it puts, waits for one signal too "
+        "few, or puts a number beside the place", group=REAL,
+    )  # fmt: skip
     length: int = knob(1003, "numbers of the real ranks' tensor", low=1, high=1 << 22, group=REAL)
     left_out: int = knob(-1, "round that is left out, which is wrong (-1: none)", low=-1,
                          high=4096, group=REAL)  # fmt: skip
@@ -55,8 +72,9 @@ class CollectiveConfig(Config):
             )
         return found.model_copy(update={"adapters": self.adapters})
 
-    def topology(self) -> ClusterTopology:
-        return self.described().topology(self.ranks)
+    def topology(self) -> Topology:
+        found = self.described().topology(self.ranks)
+        return Unshared(found) if self.clock_fault == "unshared" else found
 
     def node(self) -> int:
         """How many of the ranks, one after another, share a node; 1 where nodes have unlike many.
@@ -71,6 +89,23 @@ class CollectiveConfig(Config):
                 f"sizes from {self.smallest:g} to {self.largest:g} B: the largest has to be larger"
             )
         return np.geomspace(self.smallest, self.largest, self.points)
+
+
+class Unshared(Topology):
+    """A fault: every pair of ranks has the way between them to itself."""
+
+    def __init__(self, true: Topology) -> None:
+        self.ranks, self._true = true.ranks, true
+        pairs = [(a, b) for a in range(self.ranks) for b in range(self.ranks)]
+        self.channels = tuple(Port(f"{a} to {b}", self._bandwidth(a, b)) for a, b in pairs)
+
+    def _bandwidth(self, source: int, target: int) -> float:
+        held = self._true.way(source, target).channels
+        return min((self._true.channels[each].bandwidth for each in held), default=1.0)
+
+    def way(self, source: int, target: int) -> Way:
+        own = () if source == target else (source * self.ranks + target,)
+        return Way(own, self._true.way(source, target).latency)
 
 
 @dataclass(frozen=True)

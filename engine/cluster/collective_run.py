@@ -90,7 +90,8 @@ def _real(config: CollectiveConfig, chosen: Collective, live: Live) -> None:
     now = live.log.duration
     live.emit(Level(now, "real ranks", "difference", held.difference))
     text = (
-        f"on {config.ranks} real ranks: {held.difference:.2g} at most from the library's sum, "
-        f"{held.sent:,} B sent of {held.planned:,} B planned"
+        f"by {config.channel.kind} on {config.ranks} real ranks: {held.difference:.2g} at most "
+        "from the library's sum, "
+        f"{held.sent:,} B put of {held.planned:,} B planned"
     )
     live.emit(Mark(now, "plan", "real ranks", text))

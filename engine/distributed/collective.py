@@ -1,8 +1,8 @@
 """Collective algorithm as a plan of transfers: who sends which pieces to whom, round by round.
 
 The same plan is played on a described network (`engine.distributed.flows`), carried out on real
-ranks (`engine.distributed.collective_ranks`) and counted. Members are numbered from 0; each holds a
-tensor of equal pieces. In a round a member sends what it held when the round began.
+ranks by put, signal and wait (`engine.distributed.channel`) and counted. Members are numbered from
+0; each holds a tensor of equal pieces. In a round a member sends what it held when the round began.
 """
 
 from abc import abstractmethod

@@ -3,6 +3,8 @@
 `PipelineConfig.job` is the plan and the costs that a clock, virtual or real, works from.
 """
 
+from typing import Literal
+
 import numpy as np
 
 from engine.core.config import Choice, Config, knob
@@ -59,6 +61,10 @@ class PipelineConfig(Config):
     slow_rank: int = knob(0, "the rank that is slower than the rest", low=0, high=127, group="skew")
     slow_by: float = knob(1.0, "how many times its passes take", low=0.1, high=10.0, group="skew")
     executor: Choice[PipelineExecutor] = knob(make=Modelled, doc="what carries out the plan")
+    fault: Literal["none", "late_backward"] = knob(
+        "none", "What goes wrong on rank 0: it runs one forward too many before its first "
+        "backward (where there is none left, two backwards change places)", group="skew",
+    )  # fmt: skip
     together: bool = knob(
         False, "no optimiser begins before all ranks are done (gradient clipping across stages)",
         group="end of step",
@@ -79,6 +85,8 @@ class PipelineConfig(Config):
             share.kept,
         )
         made = self.schedule.plan(pipe)
+        if self.fault == "late_backward":
+            made = plan([late_backward(list(made.ranks[0])), *made.ranks[1:]])
         if made.chunks > 1:
             share = self.passes.share(self.ranks, made.chunks)
         update = share.update > 0 or self.executor.real
@@ -98,6 +106,20 @@ def ended(given: Plan, *, reduce: bool, update: bool) -> Plan:
         tail = [Action(stage, kind) for kind in kinds if kind not in there for stage in stages]
         rows.append([*actions, *tail])
     return plan(rows)
+
+
+def late_backward(row: list[Action]) -> list[Action]:
+    """A rank's actions with its first backward one place too late."""
+    backwards = [n for n, each in enumerate(row) if each.kind in (Kind.B, Kind.I)]
+    first = backwards[0]
+    forward = (n for n, each in enumerate(row) if n > first and each.kind is Kind.F)
+    moved = next(forward, None)
+    if moved is not None:
+        row.insert(first, row.pop(moved))
+    elif len(backwards) > 1:
+        second = backwards[1]
+        row[first], row[second] = row[second], row[first]
+    return row
 
 
 def _costs(config: PipelineConfig, made: Plan, share: Share, between: np.ndarray) -> Costs:

@@ -173,9 +173,5 @@ def test_on_real_ranks_the_sum_is_torchs_and_the_bytes_are_the_plans(kind, recor
         np.testing.assert_allclose(
             record.array(f"{kind}/real"), record.array("torch/real"), rtol=1e-5, atol=1e-6
         )
-        found: dict[tuple[int, int], int] = {}
-        for half in record.sent:
-            if half.task.startswith(f"{kind}-whole/"):
-                pair = half.source, half.target
-                found[pair] = found.get(pair, 0) + half.bytes
-        assert found == {p: 4 * n for p, n in sent.items() if p[0] == record.rank}
+        planned = sum(n for (source, _), n in sent.items() if source == record.rank)
+        assert int(record.array(f"{kind}/sent").item()) == 4 * planned

@@ -10,8 +10,8 @@ import torch
 
 from engine.core.config import kinds
 from engine.core.events import Mark
+from engine.distributed.channels.shared_memory import MemoryHB, MemoryLL, Port, carry_out
 from engine.distributed.collective import Collective
-from engine.distributed.collective_ranks import carry_out
 from engine.distributed.mesh import Mesh, MeshShape
 from engine.distributed.program import Compute, Program, Receive, Send, Wait
 from engine.distributed.rank import Rank
@@ -126,10 +126,12 @@ def planned_collectives(rank: Rank, given: dict[str, Any]) -> None:
     dice = torch.Generator().manual_seed(rank.rank)
     whole = torch.randint(-100, 100, (given["length"],), generator=dice).float()
     real = torch.randn(given["length"], generator=dice)
-    for kind in given["kinds"]:
+    for place, kind in enumerate(given["kinds"]):
         plan = kinds(Collective)[kind]().transfers(rank.ranks, given["node"])
+        channel = (MemoryHB(), MemoryLL(), Port())[place % 3]
         for name, x in (("whole", whole), ("real", real)):
-            found = carry_out(rank.transport, plan, x, f"{kind}-{name}")
+            found, sent = carry_out(rank, plan, x, channel)
+            rank.record.put(f"{kind}/sent", np.array(sent))
             rank.record.put(f"{kind}/{name}", found.numpy())
     for name, x in (("whole", whole), ("real", real)):
         summed = x.clone()

@@ -19,7 +19,7 @@ from workbench.studies.communication._low_communication import (
     interval,
     losses,
     run,
-    seeds,
+    trained,
 )
 from workbench.study import (
     Changes,
@@ -31,7 +31,7 @@ from workbench.study import (
 MANY, DRAWS, FEW_TRIALS = 256, 5, 16  # replicas of the described internet; draws of its times
 BYTES = 2.0  # an all-reduce moves so many times a pair's bytes
 SLOW: Changes = {"executor": "modelled"}
-ALONE: Changes = {"method": "noloco", "method.group": 1}
+ALONE: Changes = {"method": "noloco", "method.group": 1, "method.fault": "none"}
 
 
 def no_collective(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -77,7 +77,7 @@ def converges(config: LowCommunicationConfig, run_config: RunConfig, fast: bool)
 def spread_bounded(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """How far replicas are apart at the end, over those that never met."""
     apart = [
-        [metrics.spread(run(config, run_config, {**changes, "seed": seed})) for seed in seeds(fast)]
+        [metrics.spread(log) for log in trained(config, run_config, changes, fast)]
         for changes in ({}, {} if update(config, ALONE) == config else ALONE)
     ]
     figure = Figure.mean([ours / alone for ours, alone in zip(*apart, strict=True)], unit="×")

@@ -27,9 +27,9 @@ class OneBitAdam(Method):
     codec: Choice[Codec] = knob(make=OneBit, doc="momentum on the wire")
     exact_codec: Choice[Codec] = knob(make=Float16, doc="gradients on the wire until then")
 
-    fault: Literal["none", "shifted", "gradients_too"] = knob(
-        "none", "What goes wrong: what packing lost is added one place off, or gradients go on "
-        "travelling beside the momentum", group="faults",
+    fault: Literal["none", "shifted", "negated", "gradients_too"] = knob(
+        "none", "What goes wrong: what packing lost is added one place off, or is taken away, or "
+        "gradients go on travelling beside the momentum", group="faults",
     )  # fmt: skip
 
     def loop(self, replica: Replica) -> "OneBitLoop":
@@ -61,6 +61,8 @@ class OneBitLoop:
         mean_P = yield from mean_of_all(replica, self.method.codec, ahead_P, task, self.kept)
         if self.method.fault == "shifted" and self.kept is not None:
             self.kept.worker_P = self.kept.worker_P.roll(1)
+        if self.method.fault == "negated" and self.kept is not None:
+            self.kept.worker_P = -self.kept.worker_P
         if self.method.fault == "gradients_too":
             codec = self.method.exact_codec
             yield from mean_of_all(replica, codec, replica.gradient_P, f"gradient/{step}")

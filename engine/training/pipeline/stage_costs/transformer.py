@@ -4,6 +4,7 @@ Matrix products run at one efficiency of the device's peak, fitted once; everyth
 bytes over the device's memory or links. Facts and fit lie in `datasets/megatron.toml`.
 """
 
+from dataclasses import replace
 from typing import Literal
 
 from engine.core.config import knob
@@ -54,6 +55,11 @@ class Transformer(StageCost):
     state_bytes: int = knob(12, "optimiser states of a parameter (Adam with a 32-bit copy: 12)",
                             low=0, high=64, unit="B", group="device")  # fmt: skip
 
+    fault: Literal["none", "not_again", "whole_shard"] = knob(
+        "none", "What goes wrong: what is recomputed takes no time, or each tensor rank keeps all "
+        "ranks' activations", group="faults",
+    )  # fmt: skip
+
     def shape(self) -> Shape:
         names = ("hidden", "layers", "heads", "vocabulary", "sequence", "microbatch", "tensor",
                  "sequence_parallel", "recompute", "context")  # fmt: skip
@@ -79,6 +85,7 @@ class Transformer(StageCost):
         split = self.tensor * self.context
         head = cost.logits_flops(shape) / split / self._rate(there)
         owners = self.data * self.context if self.sharded_optimiser else 1
+        kept = replace(shape, tensor=1) if self.fault == "whole_shard" else shape
         return Share(
             forward=layers * forward + sent,
             backward_input=layers * backward + sent,
@@ -89,7 +96,7 @@ class Transformer(StageCost):
             boundary=cost.boundary_bytes(shape),
             sent=across,
             within=self._within(shape, there, layers, gathered),
-            activations=layers * cost.activation_bytes(shape),
+            activations=layers * cost.activation_bytes(kept),
             kept=1.0,
             weights=counted * WEIGHT,
             gradients=counted * GRADIENT,
@@ -135,6 +142,8 @@ class Transformer(StageCost):
         split = t * self.context
         matrices = (cost.layer_flops(shape) - cost.scores_flops(shape)) / split / rate
         scores, again = (f(shape) / split / rate for f in (cost.scores_flops, cost.again_flops))
+        if self.fault == "not_again":
+            again = 0.0
         ring = cost.ring_bytes(shape) / self._around(there)
         # Each block is worked on while the next arrives; backwards, gradients travel with it.
         return (

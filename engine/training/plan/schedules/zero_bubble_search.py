@@ -21,6 +21,10 @@ class ZeroBubbleSearch(PipelineSchedule):
     """
 
     kind: Literal["zero_bubble_search"] = "zero_bubble_search"
+    fault: Literal["none", "idle"] = knob(
+        "none", "What goes wrong: waits are never filled with the weights' backwards",
+        group="faults",
+    )  # fmt: skip
     rules: int = knob(12, "depths tried between 1F1B's and the memory limit", low=1, high=64)
 
     def plan(self, pipe: Pipe) -> Plan:
@@ -56,7 +60,8 @@ class ZeroBubbleSearch(PipelineSchedule):
             room = np.floor((limit - ahead) / max(pipe.kept, 1e-3) + 1e-9)
             by_hand = np.floor(slope * after[::-1] + 1e-9)
             for late in dict.fromkeys((tuple(room), tuple(np.minimum(by_hand, room)))):
-                found += [(ahead.astype(np.int64), np.array(late, np.int64), g) for g in GAPS]
+                gaps = (NEVER,) if self.fault == "idle" else GAPS
+                found += [(ahead.astype(np.int64), np.array(late, np.int64), g) for g in gaps]
         return found
 
 

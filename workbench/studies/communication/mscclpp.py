@@ -1,9 +1,9 @@
 """MSCCL++: collectives written as puts, signals and waits, the algorithm chosen by size."""
 
 from engine.cluster.collective import CollectiveConfig, compared, whole
-from engine.cluster.collective_channels import Described, one_sided, two_sided
 from engine.cluster.collective_real import beside_library
 from engine.cluster.collective_run import in_words, run
+from engine.cluster.put_and_signal import Described, one_sided, two_sided
 from engine.core.config import kinds, update
 from engine.distributed.channel import Channel
 from engine.distributed.flows.collective_work import algorithms, alone

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine.cluster import collective_channels as channels
-from engine.cluster.collective_channels import Described, one_sided, pipelined, seconds, two_sided
+from engine.cluster import put_and_signal
+from engine.cluster.put_and_signal import Described, one_sided, pipelined, seconds, two_sided
 from engine.core.errors import BadInput
 from engine.distributed.channel import Wait
 from engine.distributed.channels.shared_memory import MemoryHB, MemoryLL, Port
@@ -35,7 +35,7 @@ def test_packets_are_for_small_tensors_and_puts_that_return_late_for_none():
 
 
 def test_a_signal_that_nobody_gives_is_told(monkeypatch):
-    monkeypatch.setattr(channels, "programs", lambda plan, ranks: [[Wait(1, 1)], []])
+    monkeypatch.setattr(put_and_signal, "programs", lambda plan, ranks: [[Wait(1, 1)], []])
     with pytest.raises(BadInput, match="ranks .0. wait for signals"):
         seconds(NODE, algorithm("ring").transfers(4, 4), 1e3, MemoryHB())
 

@@ -21,16 +21,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", required=True, help="rows of this device, by its data sheet")
     parser.add_argument("--out", required=True, metavar="FILE", help="write the constants here")
     parser.add_argument(
-        "--start", metavar="NAME", default="", help="constants of what the tables do not hold"
+        "--base",
+        metavar="NAME",
+        default="",
+        help="constants of what the tables do not hold (default: the device's, or its kin's)",
     )
+    parser.add_argument(
+        "--kin", default="", metavar="A,B", help="devices without own constants that take these; "
+        "their interval is what leaving out each device of the tables shows",
+    )  # fmt: skip
     parser.add_argument("--source", default="", help="what the tables are, said in the file")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     from engine.hardware import devices
+    from engine.hardware.cost.constants import constants, of_device
     from workbench.cli.cost_check import measured
-    from workbench.cost_model.fit import fit, start_of
+    from workbench.cost_model.fit import fit, of
+    from workbench.cost_model.leave_out import elsewhere
     from workbench.cost_model.writing import toml
 
     check_place(args.out)
@@ -44,9 +53,13 @@ def run(args: argparse.Namespace) -> int:
         there = ", ".join(sorted({row.device for row in rows})) or "none known"
         raise BadInput(f"--device {args.device}: no row of the tables; they hold: {there}")
     say(f"fitting {counted(len(mine), 'row')}, four times with a quarter held out, then all")
-    start = start_of(args.device, args.start)
+    base = of(constants(args.base) if args.base else of_device(args.device), args.device)
     source = args.source or ", ".join(Path(path).name for path in args.tables)
-    found = fit(mine, source, start)
+    found = fit(mine, source, base)
+    if args.kin:
+        kin = tuple(name.strip() for name in args.kin.split(","))
+        wide = elsewhere(rows, found)
+        found = found.model_copy(update={"kin": kin, "elsewhere": wide})
     write_text(Path(args.out), toml(found), "the constants")
     if args.json:
         intervals = {name: each.model_dump() for name, each in found.intervals.items()}

@@ -13,10 +13,12 @@ import numpy as np
 from engine.hardware import device, link
 from engine.hardware.cost import curves
 from engine.hardware.cost.constants import Constants
+from engine.hardware.cost.experts import experts
 from workbench.cost_model.tables import LeftOut, Measured
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-NARROW = ("float8", "int8", "float4")  # products of these are an operator of their own
+NARROW = ("float8", "int8", "float4")  # products of these are operators of their own
+APART = {"matmul": "narrow", "experts": "narrow_experts"}
 
 
 class Batch(NamedTuple):
@@ -56,7 +58,7 @@ class Batches:
 
 
 def _numbers(row: Measured) -> tuple[float, ...]:
-    if row.operator in ("matmul", "prefill", "decode"):
+    if row.operator in ("matmul", "prefill", "decode", "experts"):
         return row.shape[:-1]
     return row.shape[1:] if row.operator == "collective" else row.shape[1:-1]
 
@@ -66,6 +68,8 @@ def _seconds(part: Batch, found: Constants) -> np.ndarray:
     if part.operator == "collective":
         by = link(on.scale_up)
         seconds = curves.collective(on, by, found, part.kind, *part.columns).seconds
+    elif part.operator == "experts":
+        seconds = experts(on, found, *part.columns, part.kind).seconds
     elif part.operator in ("matmul", "prefill", "decode"):
         seconds = getattr(curves, part.operator)(on, found, *part.columns, part.kind).seconds
     else:
@@ -75,8 +79,7 @@ def _seconds(part: Batch, found: Constants) -> np.ndarray:
 
 def called(row: Measured) -> str:
     """The operator as a report and a fit name it: products of 8 bits and less stand apart."""
-    apart = row.operator == "matmul" and row.shape[-1] in NARROW
-    return "narrow" if apart else row.operator
+    return APART.get(row.operator, row.operator) if row.shape[-1] in NARROW else row.operator
 
 
 def errors(rows: Sequence[Measured], found: Constants) -> np.ndarray:

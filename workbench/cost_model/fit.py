@@ -6,22 +6,23 @@ machine. Out come constants with the held-out errors as intervals.
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.core.errors import BadInput
 from engine.hardware import device
+from engine.hardware.cost.constants import PARTS as KINDS
 from engine.hardware.cost.constants import (
     Collective,
     Constants,
     Decode,
+    Experts,
     Interval,
     Matmul,
     Prefill,
     Rows,
-    constants,
 )
 from workbench.cost_model.check import Batches, called, errors
 from workbench.cost_model.simplex import ROUNDS, lowest
@@ -29,21 +30,26 @@ from workbench.cost_model.tables import Measured
 
 PARTS = 4  # that groups are dealt into
 NOISE = 12e-6  # s: layer operators printed in whole microseconds are too coarse below this
+SURE = (0.05, 0.5, 0.95)  # quantiles of an interval
 FEWEST = 12  # rows to fit an operator on
 ROWS = ("norm", "rotary", "swiglu", "add", "embedding")
-OPERATORS = ("matmul", "narrow", "prefill", "decode", "collective", *ROWS)
+OPERATORS = (*KINDS, *ROWS)
 SPLIT = (
     "groups (n and k of a product; heads and batch of an attention; model and split of a layer; "
     "kind and ranks of a collective) are dealt into four by their names' crc32; shipped constants "
     "are fitted on all of them, by least absolute error of ln(predicted / measured); layer "
     "products below 12 us, which their table rounds to 1 us, and times of networks, whose small "
     "messages carry the host's launches, are left out; tables that hold the same operator count "
-    "alike; intervals are quantiles over four fits, each of which holds another quarter out, so "
-    "that every row is predicted by constants that never saw it"
+    "alike; intervals are quantiles over four fits, from each of which another quarter is held "
+    "out, so that every row is predicted by constants that never saw it"
 )
 PRODUCT = Matmul(
     launch=4e-6, rate=1.2, edge=20, wave=1e-6, bandwidth=0.8, overlap=0.2,
     holds=0.5, cache=1.5, store=1e-12, heat=0.1, warm=1e-3,
+)  # fmt: skip
+GROUPED = Experts(
+    launch=2.5e-5, expert=1e-7, rate=0.7, edge=10, bandwidth=0.8, again=0.5, passes=1.0,
+    overlap=0.2, heat=0.1, warm=1e-3,
 )  # fmt: skip
 START = Constants(
     source="",
@@ -52,6 +58,8 @@ START = Constants(
     best=0.8,
     matmul=PRODUCT,
     narrow=PRODUCT.model_copy(update={"cuts": 1, "narrow": 0.5}),
+    experts=GROUPED,
+    narrow_experts=GROUPED,
     prefill=Prefill(
         launch=4e-6, rate=0.7, tile=5e-6, tail=0.5, bandwidth=0.7, heat=0.05, warm=1e-3
     ),
@@ -59,18 +67,34 @@ START = Constants(
         launch=1e-5, merge=5e-6, block=1e-6, bandwidth=0.8, overlap=0.3, holds=0.8, cache=2.0
     ),
     collective=Collective(
-        launch=8e-6, step=1e-6, at_once=0.3, begin=2e-5, bandwidth=0.8, in_switch=0.99, crowd=1.5
+        launch=8e-6,
+        step=1e-6,
+        at_once=0.3,
+        begin=2e-5,
+        bandwidth=0.8,
+        in_switch=0.99,
+        crowd=1.0,
+        passes=0.5,
+        pairs=2e-6,
     ),
     rows={name: Rows(launch=2e-6, number=5e-10, bandwidth=0.5) for name in ROWS},
 )
 HIGHEST = {"overlap": 1.0, "bandwidth": 1.25}
 
 
-def start_of(sheet: str, name: str = "") -> Constants:
-    """Where a fit on a device's rows begins, and what it keeps of operators without rows: shipped
-    constants of that name, else guesses."""
-    told = (constants(name) if name else START).at_clock(device(sheet).clock)
-    return told.model_copy(update={"device": sheet, "kin": (), "elsewhere": {}})
+def start_of(sheet: str) -> Constants:
+    """Where every fit on a device's rows begins."""
+    return of(START, sheet)
+
+
+def of(found: Constants, sheet: str) -> Constants:
+    """Constants told of another device: what a fit keeps of operators without rows."""
+    on = device(sheet)
+    power = (on.tdp or 0.0) / on.peaks.get("bfloat16", on.peaks.get("float16", np.inf))
+    told = found.at_clock(on.clock)
+    return told.model_copy(
+        update={"device": sheet, "kin": (), "elsewhere": {}, "power": float(power)}
+    )
 
 
 def quarter(row: Measured) -> int:
@@ -88,26 +112,34 @@ def _coarse(row: Measured) -> bool:
     return layer and row.operator == "matmul" and row.seconds < NOISE
 
 
-def fit(
-    rows: Sequence[Measured], source: str, start: Constants = START, rounds: int = ROUNDS
-) -> Constants:
+def fit(rows: Sequence[Measured], source: str, base: Constants, rounds: int = ROUNDS) -> Constants:
     """Constants fitted on all rows, with intervals from rows held out.
 
-    An operator without rows keeps the constants of `start`, and no interval. Raises BadInput where
+    An operator without rows keeps the constants of `base`, and no interval. Raises BadInput where
     no operator has enough.
     """
-    found = start.model_copy(update={"source": source, "split": SPLIT, "intervals": {}})
+    begin = start_of(base.device)
+    found = base.model_copy(update={"source": source, "split": SPLIT, "intervals": {}})
     intervals = {}
     for name, mine in by_operator(rows).items():
-        wrong = held_out(mine, name, found, rounds)
-        found = fit_one(found, name, mine, rounds)
-        low, median, high = (float(q) for q in np.quantile(wrong, (0.05, 0.5, 0.95)))
-        intervals[name] = Interval(low=low, median=median, high=high, rows=len(wrong))
+        intervals[name] = interval_of(held_out(mine, name, begin, rounds))
+        fitted = fit_one(begin, name, mine, rounds)
+        if name in ROWS:
+            part = {"rows": {**found.rows, name: fitted.rows[name]}}
+        else:
+            part = {name: getattr(fitted, name)}
+        found = found.model_copy(update=part)
     if not intervals:
         raise BadInput(
             f"fit: {len(rows)} rows, of no operator {FEWEST} in {PARTS} groups; add some"
         )
     return found.model_copy(update={"intervals": intervals})
+
+
+def interval_of(wrong: np.ndarray) -> Interval:
+    """Nine in ten of those errors."""
+    low, median, high = (float(q) for q in np.quantile(wrong, SURE))
+    return Interval(low=low, median=median, high=high, rows=len(wrong))
 
 
 def by_operator(rows: Sequence[Measured]) -> dict[str, list[Measured]]:
@@ -137,13 +169,11 @@ def held_out(
 def fit_one(found: Constants, name: str, rows: Sequence[Measured], rounds: int) -> Constants:
     """`found` with the constants of one operator fitted on `rows`."""
     part: Any = found.rows[name] if name in ROWS else getattr(found, name)
-    start = {key: value for key, value in part if isinstance(value, float) and value > 0}
     batches = Batches(rows)
 
-    def made(point: np.ndarray) -> Constants:
-        values = dict(zip(start, np.exp(point).tolist(), strict=True))
-        values = {key: min(value, HIGHEST.get(key, value)) for key, value in values.items()}
-        new = part.model_copy(update=values)
+    def made(values: Mapping[str, float]) -> Constants:
+        low = {key: min(value, HIGHEST.get(key, value)) for key, value in values.items()}
+        new = part.model_copy(update=low)
         if name in ROWS:
             return found.model_copy(update={"rows": {**found.rows, name: new}})
         return found.model_copy(update={name: new})
@@ -151,11 +181,18 @@ def fit_one(found: Constants, name: str, rows: Sequence[Measured], rounds: int) 
     kinds = [row.group.split()[0] for row in rows]
     weights = np.array([1.0 / kinds.count(kind) for kind in kinds])
 
-    def off(point: np.ndarray) -> float:
-        now = made(point)
+    def off(values: Mapping[str, float]) -> float:
+        now = made(values)
         return float((weights * np.abs(batches.errors(lambda _: now))).sum())
+
+    start = {key: value for key, value in part if isinstance(value, float) and value > 0}
+    there = off(start)  # what no row depends on stays as it is
+    start = {k: v for k, v in start.items() if off({**start, k: v * 1.5}) != there}
+
+    def at(point: np.ndarray) -> dict[str, float]:
+        return dict(zip(start, np.exp(point).tolist(), strict=True))
 
     point = np.log(list(start.values()))
     for _ in range(2):  # a second start frees a simplex that shrank too early
-        point = lowest(off, point, rounds=rounds)
-    return made(point)
+        point = lowest(lambda p: off(at(p)), point, rounds=rounds)
+    return made(at(point))

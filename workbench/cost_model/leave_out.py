@@ -9,20 +9,22 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from engine.hardware.cost.constants import Interval
+from engine.hardware import device, link
+from engine.hardware.cost.constants import Constants, Interval
 from workbench.cost_model.check import errors
 from workbench.cost_model.fit import (
     PARTS,
+    SURE,
     by_operator,
     fit_one,
     held_out,
+    interval_of,
     quarter,
     start_of,
 )
 from workbench.cost_model.simplex import ROUNDS
 from workbench.cost_model.tables import Measured
 
-SURE = (0.05, 0.95)
 Row = dict[str, float]
 
 
@@ -32,12 +34,7 @@ def both(rows: Sequence[Measured], rounds: int = ROUNDS) -> Mapping[tuple[str, s
     The second pair is there only where the tables hold the operator of another device.
     """
     found: dict[tuple[str, str], Row] = {}
-    for name in by_operator(rows):
-        by_device = {
-            sheet: by_operator([row for row in rows if row.device == sheet]).get(name, [])
-            for sheet in sorted({row.device for row in rows})
-        }
-        devices = {sheet: mine for sheet, mine in by_device.items() if mine}
+    for name, devices in _measured(rows).items():
         for sheet, mine in devices.items():
             wrong = held_out(mine, name, start_of(sheet), rounds)
             found[sheet, name] = {"own_error": _median(wrong), "own_covered": _inside(wrong, mine)}
@@ -63,21 +60,62 @@ def left_out(
     found = {}
     for sheet, mine in devices.items():
         others = [row for other, theirs in devices.items() if other != sheet for row in theirs]
-        fitted = fit_one(start_of(next(iter(devices))), name, others, rounds)
+        start = start_of(next(iter(devices))).model_copy(update={"device": ""})  # all alike
+        fitted = fit_one(start, name, others, rounds)
         seen = [wrong for (a, b), wrong in between.items() if sheet not in (a, b)]
         told = np.concatenate(seen) if seen else np.zeros(0)
-        found[sheet] = errors(mine, fitted), interval_of(told)
+        found[sheet] = errors(mine, fitted), level(told)
     return found
 
 
-def interval_of(wrong: np.ndarray) -> Interval:
-    """Nine in ten of those errors, either side made as wide as the wider: which way another device
-    is off is not known."""
+def elsewhere(
+    rows: Sequence[Measured], own: Constants, rounds: int = ROUNDS
+) -> dict[str, Interval]:
+    """The intervals of devices that no constants were fitted to, by operator.
+
+    Of operators that several devices were measured at: the errors of each device left out. Of the
+    others: the `own` interval, wider by what one of those is at the median. Collectives are alike
+    only over links that hosts share, or only over others.
+    """
+    found = {}
+    for name, devices in _measured(rows).items():
+        if name == "collective":
+            mine = _shared(own.device)
+            devices = {s: each for s, each in devices.items() if _shared(s) == mine}
+        away = left_out(devices, name, rounds)
+        if away:
+            found[name] = level(np.concatenate([wrong for wrong, _ in away.values()]))
+    if found:
+        between = float(np.median([each.high for each in found.values()]))
+        for name, each in own.intervals.items():
+            wide = float(np.hypot(max(-each.low, each.high), between))
+            told = Interval(low=-wide, median=0.0, high=wide, rows=each.rows)
+            found.setdefault(name, told)
+    return found
+
+
+def _shared(sheet: str) -> bool:
+    return link(device(sheet).scale_up).shared
+
+
+def level(wrong: np.ndarray) -> Interval:
+    """Nine in ten of those errors, either side as wide as the wider: which way another device is
+    off is not known. Everything where there are none."""
     if not len(wrong):
         return Interval(low=-20, median=0, high=20, rows=1)
-    low, median, high = (float(q) for q in np.quantile(wrong, (SURE[0], 0.5, SURE[1])))
-    wide = max(-low, high)
-    return Interval(low=-wide, median=median, high=wide, rows=len(wrong))
+    told = interval_of(wrong)
+    wide = max(-told.low, told.high)
+    return told.model_copy(update={"low": -wide, "high": wide})
+
+
+def _measured(rows: Sequence[Measured]) -> dict[str, dict[str, list[Measured]]]:
+    """Usable rows by operator and device."""
+    sheets = sorted({row.device for row in rows})
+    found: dict[str, dict[str, list[Measured]]] = {}
+    for sheet in sheets:
+        for name, mine in by_operator([row for row in rows if row.device == sheet]).items():
+            found.setdefault(name, {})[sheet] = mine
+    return found
 
 
 def _inside(wrong: np.ndarray, rows: Sequence[Measured]) -> float:
@@ -85,7 +123,7 @@ def _inside(wrong: np.ndarray, rows: Sequence[Measured]) -> float:
     parts = np.array([quarter(row) for row in rows])
     inside = np.empty(len(wrong), bool)
     for part in range(PARTS):
-        low, high = np.quantile(wrong[parts != part], SURE)
+        low, high = np.quantile(wrong[parts != part], SURE[::2])
         mine = wrong[parts == part]
         inside[parts == part] = (mine >= low) & (mine <= high)
     return float(inside.mean())

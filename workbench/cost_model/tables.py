@@ -6,6 +6,7 @@ layer (model, tp, num_tokens, …_ms), collectives (op, gpus, message_size) and 
 """
 
 import csv
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from engine.hardware.cost.curves import BYTES
 from workbench.cost_model.layers import LAYER, model_of
 
 DTYPES = {"fp8": "float8", "fp8_block": "float8", "nvfp4": "float4", "fp16": "float16"}
+POWER = re.compile(r"balanced|uniform|power_law_(\d+\.?\d*)")
 OPS = {"alltoall": "all_to_all"}
 
 
@@ -195,6 +197,27 @@ def _network(cells: Cells) -> Iterator[Found]:
     yield gone or Measured("collective", sheet_of(network), (op, ranks, size), seconds, group)
 
 
+def _experts(cells: Cells) -> Iterator[Found]:
+    dtype, how = _dtype(cells.text("dtype")), cells.text("distribution")
+    names = ("hidden", "inter", "topk", "experts", "moe_tp", "moe_ep")
+    shape = tuple(cells.count(name) for name in names)
+    tokens, seconds = cells.count("tokens"), cells.time("us", 1e-6)
+    gone = _on(cells, "system", dtype)
+    if gone is None and shape[3] % shape[5]:
+        gone = LeftOut(cells.where, "experts do not divide among their ranks")
+    law = POWER.fullmatch(how)
+    if gone is None and law is None:
+        gone = LeftOut(cells.where, f"distribution {how!r}: balanced or power_law_… is known")
+    power = float(law[1] or 0) if law else 0.0
+    yield gone or Measured(
+        "experts",
+        sheet_of(cells.text("system")),
+        (*shape, power, tokens, dtype),
+        seconds,
+        f"experts {shape} {how}",
+    )
+
+
 def _dtype(text: str) -> str:
     return DTYPES.get(text, text)
 
@@ -217,6 +240,10 @@ LAYOUTS: tuple[tuple[frozenset[str], Callable[[Cells], Iterator[Found]]], ...] =
     (
         frozenset({"system", "phase", "heads", "kv_heads", "head_dim", "batch", "isl", "us"}),
         _attention,
+    ),
+    (
+        frozenset({"system", "dtype", "hidden", "inter", "topk", "experts", "tokens", "us"}),
+        _experts,
     ),
     (frozenset({"device", "model", "tp", "num_tokens"}), _layer),
     (frozenset({"system", "op", "gpus", "message_size", "us"}), _collective),

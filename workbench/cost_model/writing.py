@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.hardware.cost.constants import Constants
+from engine.hardware.cost.constants import PARTS, Constants
 
 
 def toml(found: Constants) -> str:
@@ -11,8 +11,8 @@ def toml(found: Constants) -> str:
     parts.append(f"source = {_quoted(found.source)}\nsplit = {_quoted(found.split)}")
     kin = ", ".join(map(_quoted, found.kin))
     parts.append(f"device = {_quoted(found.device)}\nkin = [{kin}]")
-    parts.append(f"clock = {found.clock:g}\nbest = {found.best:g}")
-    for name in ("matmul", "narrow", "prefill", "decode", "collective"):
+    parts.append(f"clock = {found.clock:g}\npower = {found.power:.4g}\nbest = {found.best:g}")
+    for name in PARTS:
         if getattr(found, name) is not None:
             parts.append(_section(name, getattr(found, name)))
     parts += [_section(f"rows.{name}", each) for name, each in found.rows.items()]

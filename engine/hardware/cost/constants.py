@@ -18,8 +18,23 @@ from engine.hardware.sheet import read, sheets
 
 FOLDER = "cost"
 DEFAULT = "operators"
-ALIKE = {"narrow": "matmul"}
-LATENCIES = ("launch", "wave", "store", "tile", "merge", "block", "number", "step", "begin")
+OWN = "own"  # as a knob names a device's own
+ALIKE = {"narrow": "matmul", "narrow_experts": "experts"}
+LATENCIES = (
+    "launch",
+    "wave",
+    "store",
+    "tile",
+    "merge",
+    "block",
+    "row",
+    "number",
+    "step",
+    "begin",
+    "pairs",
+    "expert",
+)
+PARTS = ("matmul", "narrow", "experts", "narrow_experts", "prefill", "decode", "collective")
 PartT = TypeVar("PartT", bound=Config)
 
 
@@ -32,7 +47,14 @@ class Cached(Config):
     cache: float = knob(1.0, "rate of what it kept, over memory bandwidth", low=0.01)
 
 
-class Matmul(Cached):
+class Heated(Config):
+    """An operator that work on the matrix units heats, so that clocks fall."""
+
+    heat: float = knob(0.0, "by how much longer work takes at last", low=0)
+    warm: float = knob(1e-3, "work after which half of that has come", low=0, unit="s")
+
+
+class Matmul(Cached, Heated):
     """A product on matrix units."""
 
     launch: float = knob(doc="before and after the work", low=0, unit="s")
@@ -41,15 +63,13 @@ class Matmul(Cached):
     wave: float = knob(doc="begin and end of a wave", low=0, unit="s")
     overlap: float = knob(doc="part of the shorter roof that is not hidden", low=0, high=1)
     store: float = knob(0.0, "an output of a tile, after its products", low=0, unit="s")
-    heat: float = knob(0.0, "by how much clocks fall at last under long work", low=0)
-    warm: float = knob(1e-4, "work after which half of that has come", low=0, unit="s")
     narrow: float = knob(
         0.0, "traffic of narrowing x to 8 bits, over reading and writing it", low=0
     )
     cuts: int = knob(16, "parts at most that the sum over k is cut into", low=1)
 
 
-class Prefill(Config):
+class Prefill(Heated):
     """Causal attention of whole prompts."""
 
     launch: float = knob(doc="before and after the work", low=0, unit="s")
@@ -57,8 +77,6 @@ class Prefill(Config):
     tile: float = knob(doc="begin and end of a tile of queries", low=0, unit="s")
     tail: float = knob(doc="part of the longest tile that runs alone", low=0)
     bandwidth: float = knob(doc="reached fraction of memory bandwidth", low=0.01)
-    heat: float = knob(0.0, "by how much clocks fall at last under long work", low=0)
-    warm: float = knob(1e-4, "work after which half of that has come", low=0, unit="s")
 
 
 class Decode(Cached):
@@ -67,6 +85,27 @@ class Decode(Cached):
     launch: float = knob(doc="before and after the work", low=0, unit="s")
     merge: float = knob(doc="merging of a context cut into parts", low=0, unit="s")
     block: float = knob(doc="a block of keys in one program", low=0, unit="s")
+    row: float = knob(
+        0.0,
+        "the same in one call with prompts, whose contexts are not cut; 0: such calls are two",
+        low=0,
+        unit="s",
+    )
+    overlap: float = knob(doc="part of the shorter roof that is not hidden", low=0, high=1)
+
+
+class Experts(Heated):
+    """A fused mixture-of-experts layer."""
+
+    launch: float = knob(
+        doc="sorting, products, activation and sum: before and after", low=0, unit="s"
+    )
+    expert: float = knob(doc="one expert more", low=0, unit="s")
+    rate: float = knob(doc="reached rate of an endless tile, over the sheet's best", low=0.01)
+    edge: float = knob(doc="rows that a tile's loads are worth", low=0)
+    bandwidth: float = knob(doc="reached fraction of memory bandwidth", low=0.01)
+    again: float = knob(doc="part of an expert's weights that a further tile reads again", low=0)
+    passes: float = knob(doc="how often activations are moved, over once each", low=0)
     overlap: float = knob(doc="part of the shorter roof that is not hidden", low=0, high=1)
 
 
@@ -90,6 +129,8 @@ class Collective(Config):
     begin: float = knob(doc="before the second protocol's first message", low=0, unit="s")
     bandwidth: float = knob(doc="part of the link that it then reaches", low=0.01)
     in_switch: float = knob(0.0, "the same of sums made in the switch; 0: not made there", low=0)
+    passes: float = knob(0.0, "how often the tensor is read or written beside the wire", low=0)
+    pairs: float = knob(0.0, "all-to-all alone, whose messages go at once", low=0, unit="s")
     crowd: float = knob(0.0, "power of ranks / 2 by which ranks under one host slow it", low=0)
 
 
@@ -115,9 +156,14 @@ class Constants(Config):
         low=0,
         unit="Hz",
     )
+    power: float = knob(
+        0.0, "watts of their device for a 16-bit flop a second; 0: not known", low=0, unit="W s"
+    )
     best: float = knob(doc="assumed best rate over the peak, for sheets that give none", low=0.1)
     matmul: Matmul = knob(doc="products")
     narrow: Matmul | None = knob(None, "products of 8-bit numbers; none: as others")
+    experts: Experts | None = knob(None, "fused experts; none: not known")
+    narrow_experts: Experts | None = knob(None, "the same of 8-bit numbers")
     prefill: Prefill = knob(doc="attention of prompts")
     decode: Decode = knob(doc="attention of new tokens")
     collective: Collective = knob(doc="collectives")
@@ -129,6 +175,10 @@ class Constants(Config):
         make=dict, doc="errors by operator on devices that were not fitted"
     )
     kin: tuple[str, ...] = knob((), "devices without constants of their own that take these")
+
+    def elsewhere_than(self, device: Device) -> bool:
+        """Whether they were fitted on another device, known by name."""
+        return bool(self.device) and self.device != device.slug
 
     def slower(self, device: Device) -> float:
         """How much longer a number of cycles takes on `device` than where they were fitted."""
@@ -144,14 +194,17 @@ class Constants(Config):
                 update={k: v * scale for k, v in state.items() if k in LATENCIES}
             )
 
-        names = ("matmul", "narrow", "prefill", "decode", "collective")
-        parts = {name: told(part) for name in names if (part := getattr(self, name)) is not None}
+        parts = {name: told(part) for name in PARTS if (part := getattr(self, name)) is not None}
         rows = {name: told(each) for name, each in self.rows.items()}
         return self.model_copy(update={**parts, "rows": rows, "clock": clock})
 
     def product(self, size: float) -> Matmul:
         """Of products of numbers of `size` bytes: 8-bit ones have kernels of their own."""
         return self.narrow if size < 2 and self.narrow is not None else self.matmul
+
+    def expert(self, size: float) -> Experts | None:
+        """Of experts whose numbers have `size` bytes."""
+        return self.narrow_experts or self.experts if size < 2 else self.experts
 
     def interval(self, operator: str) -> Interval | None:
         """Held-out errors of an operator; of 8-bit products without own ones, those of others."""
@@ -174,10 +227,13 @@ def shipped() -> list[str]:
     return sheets(dataset(FOLDER))
 
 
-def constants(name: str) -> Constants:
-    """The constants of that name in datasets/cost, or in a file (`….toml`). Raises BadInput."""
+def constants(name: str, sheet: str = "") -> Constants:
+    """The constants of that name in datasets/cost, in a file (`….toml`), or, as `own`, those of the
+    device with that `sheet`. Raises BadInput."""
+    if name == OWN and sheet:
+        return of_device(sheet)
     if name in shipped():
         return read(Constants, dataset(f"{FOLDER}/{name}.toml"))
     if name.endswith(".toml"):
         return read(Constants, Path(name))
-    raise BadInput(f"constants {name!r}: none of that name; {suggest(name, shipped())}")
+    raise BadInput(f"constants {name!r}: none of that name; {suggest(name, [OWN, *shipped()])}")

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from engine.core.errors import BadInput
-from engine.hardware.cost.constants import Cached, Constants
+from engine.hardware.cost.constants import Cached, Constants, Heated, Prefill
 from engine.hardware.device import Device
 from engine.hardware.link import Link
 
@@ -52,18 +52,33 @@ def processors(device: Device) -> int:
     return device.units
 
 
-def traffic(device: Device, c: Cached, moved: Number) -> Number:
+def traffic(device: Device, found: Constants, c: Cached, moved: Number) -> Number:
     """Seconds of reading `moved` bytes that a call before has read too.
 
     What the last cache then still holds comes from there; more than it holds, read in turn, drives
     all of it out.
     """
-    memory = moved / (device.bandwidth * c.bandwidth)
+    share = c.bandwidth
+    if found.elsewhere_than(device):
+        share = device.efficiency.get("bandwidth", share)
+    memory = moved / (device.bandwidth * share)
     holds = device.caches.get("L2", 0.0) * c.holds
     if not holds:
         return memory
     kept = np.clip((SPILLS - moved / holds) / (SPILLS - FITS), 0.0, 1.0)
-    return memory * (1 - kept + kept * c.bandwidth / c.cache)
+    return memory * (1 - kept + kept * share / c.cache)
+
+
+def heated(device: Device, found: Constants, c: Heated, compute: Number) -> Number:
+    """How much longer work takes for the clocks that fall while the power limit is reached.
+
+    A device of the same kin with more watts for a flop falls less, or not at all.
+    """
+    heat = c.heat
+    if found.power and device.tdp and found.elsewhere_than(device):
+        watts = device.tdp / max(device.peaks.get(name, 0.0) for name in ("bfloat16", "float16"))
+        heat = min(heat, max(0.0, (1 + heat) * found.power / watts - 1))
+    return 1 + heat * compute**2 / (compute**2 + c.warm**2)
 
 
 def matmul(device: Device, found: Constants, m: Number, n: Number, k: Number, dtype: str) -> Parts:
@@ -80,10 +95,10 @@ def matmul(device: Device, found: Constants, m: Number, n: Number, k: Number, dt
     flops = 2 * tile_m * tile_n * np.ceil(k / cut) * (1 + c.edge * (1 / tile_m + 1 / tile_n))
     slower = found.slower(device)
     compute = waves * (flops / rate + slower * (c.wave + c.store * tile_m * tile_n))
-    if c.heat:  # clocks fall while the power limit is reached
-        compute = compute * (1 + c.heat * compute / (compute + c.warm))
+    if c.heat:
+        compute = compute * heated(device, found, c, compute)
     parts = np.where(cut > 1, 8 * cut * m * n, 0.0)  # float32 sums written and read again
-    memory = traffic(device, c, size * (m * k + n * k) + 2 * m * n + parts)
+    memory = traffic(device, found, c, size * (m * k + n * k) + 2 * m * n + parts)
     begin = c.launch * slower + np.zeros_like(m)
     if size < 2 and c.narrow:
         begin = begin + c.narrow * (2 + size) * m * k / device.bandwidth
@@ -94,21 +109,58 @@ def matmul(device: Device, found: Constants, m: Number, n: Number, k: Number, dt
 
 def prefill(
     device: Device, found: Constants, B: Number, tokens: Number, H: Number, G: Number, dim: Number,
-    dtype: str,
+    dtype: str, cached: Number = 0.0,
 ) -> Parts:  # fmt: skip
-    """Causal attention of B prompts of `tokens` tokens; exponentials are a roof where known."""
+    """Causal attention of B prompts of `tokens` tokens after `cached` ones each; exponentials are a
+    roof where known."""
+    c, work, alone = _tiles(device, found, B, tokens, cached, H, dim, dtype)
+    compute = work + c.tail * alone
+    if c.heat:
+        compute = compute * heated(device, found, c, compute)
+    moved = BYTES[dtype] * 2 * B * ((H + G) * dim * tokens + G * dim * cached)
+    memory = moved / (device.bandwidth * c.bandwidth)
+    launch = c.launch * found.slower(device)
+    seconds = launch + np.maximum(compute, memory)
+    return Parts(seconds, {dtype: compute, "bandwidth": memory, "launch": launch})
+
+
+def _tiles(
+    device: Device, found: Constants, B: Number, tokens: Number, cached: Number, H: Number,
+    dim: Number, dtype: str,
+) -> tuple[Prefill, Number, Number]:  # fmt: skip
+    """The constants, seconds of all tiles of queries over the processors, and of the longest."""
     c, units = found.prefill, processors(device)
-    blocks = np.ceil(tokens / QUERIES)
+    blocks, before = np.ceil(tokens / QUERIES), cached / QUERIES
     rate = best_rate(device, dtype, found) * c.rate / units
     block = 4 * QUERIES * QUERIES * dim / rate
     if device.exponentials:
         block = np.maximum(block, QUERIES * QUERIES / (device.exponentials / units))
-    tile, launch = c.tile * found.slower(device), c.launch * found.slower(device)
-    work = H * B * blocks * ((blocks + 1) / 2 * block + tile) / units
-    compute = work + c.tail * (blocks * block + tile)
-    if c.heat:
-        compute = compute * (1 + c.heat * compute / (compute + c.warm))
-    memory = BYTES[dtype] * 2 * (H + G) * dim * B * tokens / (device.bandwidth * c.bandwidth)
+    tile = c.tile * found.slower(device)
+    work = H * B * blocks * ((before + (blocks + 1) / 2) * block + tile) / units
+    return c, work, (before + blocks) * block + tile
+
+
+def mixed(
+    device: Device, found: Constants, B: Number, tokens: Number, cached: Number, ones: Number,
+    context: Number, H: Number, G: Number, dim: Number, dtype: str,
+) -> Parts:  # fmt: skip
+    """B prompts as in `prefill` and `ones` new tokens over `context` tokens each, in one call.
+
+    Such a call cuts no context: each new token is a tile of queries of its own, of one row. Where
+    kernels do otherwise (`Decode.row` 0), the two calls' times are added.
+    """
+    prompts = prefill(device, found, B, tokens, H, G, dim, dtype, cached)
+    if not found.decode.row:
+        answers = decode(device, found, ones, context, G, dim, dtype)
+        roofs = {k: v + answers.roofs.get(k, 0.0) for k, v in prompts.roofs.items()}
+        return Parts(prompts.seconds + answers.seconds, roofs)
+    c, work, alone = _tiles(device, found, B, tokens, cached, H, dim, dtype)
+    single = np.ceil(context / QUERIES) * found.decode.row * found.slower(device)
+    work = work + H * ones * single / processors(device)
+    compute = np.maximum(work + c.tail * alone, single)
+    moved = BYTES[dtype] * 2 * G * dim * ones * context
+    memory = prompts.roofs["bandwidth"] + traffic(device, found, found.decode, moved)
+    launch = prompts.roofs["launch"]
     seconds = launch + np.maximum(compute, memory)
     return Parts(seconds, {dtype: compute, "bandwidth": memory, "launch": launch})
 
@@ -122,7 +174,7 @@ def decode(
     cut = np.minimum(blocks, np.maximum(1, np.floor(units / (B * G))))
     slower = found.slower(device)
     latency = np.ceil(blocks / cut) * c.block * slower * np.ceil(B * G * cut / units)
-    memory = traffic(device, c, BYTES[dtype] * 2 * G * dim * B * context)
+    memory = traffic(device, found, c, BYTES[dtype] * 2 * G * dim * B * context)
     begin = slower * (c.launch + c.merge * (cut > 1))
     seconds = begin + np.maximum(latency, memory) + c.overlap * np.minimum(latency, memory)
     return Parts(seconds, {"blocks": latency, "bandwidth": memory, "launch": begin})
@@ -148,16 +200,17 @@ def collective(
     """A ring over `size` bytes by the better of two protocols, or the switch's own sum."""
     if name not in ROUNDS:
         raise BadInput(f"collective {name!r}: not known; one of: {', '.join(ROUNDS)}")
-    c, messages, slower = found.collective, ROUNDS[name] * (ranks - 1), found.slower(device)
+    c, slower = found.collective, found.slower(device)
+    messages = ROUNDS[name] * (ranks - 1)
     crowd = (ranks / 2) ** c.crowd if by.shared else 1.0  # all through one host
-    at_once, late = (
-        messages * (c.step * slower + size / ranks * crowd / (by.bandwidth * part))
-        for part in (c.at_once, c.bandwidth)
-    )
-    begin = c.begin * slower
-    wire = np.minimum(at_once, begin + late)
+    if name == "all_to_all" and c.pairs:
+        latency = slower * (c.launch + c.pairs)
+    else:
+        latency = slower * (c.launch + messages * c.step)
+    sent, begin = messages * size / ranks * crowd / by.bandwidth, slower * c.begin
+    wire = np.minimum(sent / c.at_once, begin + sent / c.bandwidth)
     if name == "all_reduce" and c.in_switch and by.sums:
-        summed = begin + messages * size / ranks / (by.bandwidth * c.in_switch)
+        summed = begin + sent / c.in_switch
         wire = np.where(ranks > SUMMED, np.minimum(wire, summed), wire)
-    launch = c.launch * slower
-    return Parts(launch + wire, {"link": wire, "launch": launch})
+    copied = c.passes * size / device.bandwidth
+    return Parts(latency + wire + copied, {"link": wire, "launch": latency, "bandwidth": copied})

@@ -38,7 +38,9 @@ class Modelled(Execution):
     curves: bool = knob(
         True, "Operators by curves fitted to measurements, where no share is given here"
     )
-    constants: str = knob(DEFAULT, "Constants of those curves: of datasets/cost, or a TOML file")
+    constants: str = knob(
+        DEFAULT, "Of those curves: own (the device's), a name in datasets/cost, a file"
+    )
 
     def build(self, config: Settings) -> Built:
         from engine.inference.executors.costs.modelled_executor import build

@@ -12,7 +12,7 @@ from engine.hardware.cost.model import CostModel
 from engine.hardware.sheet import read
 from workbench.cli.main import main
 from workbench.cost_model.check import errors
-from workbench.cost_model.fit import START, fit, quarter
+from workbench.cost_model.fit import START, fit, quarter, start_of
 from workbench.cost_model.simplex import lowest
 from workbench.cost_model.tables import Measured, sheet_of, table
 from workbench.cost_model.writing import toml
@@ -144,7 +144,7 @@ def test_a_fit_finds_what_made_the_table_and_holds_rows_out(tmp_path):
     truth = START.model_copy(update={"matmul": START.matmul.model_copy(update={"rate": 0.9})})
     rows = rows_by(truth, 1)
     assert {quarter(row) for row in rows} == {0, 1, 2, 3}
-    found = fit(rows, "made up", rounds=40)
+    found = fit(rows, "made up", start_of("a100-sxm-80gb"), rounds=40)
     away = np.abs(errors([r for r in rows if quarter(r) == 0], found))
     assert np.median(away) < 0.1
     assert found.intervals["matmul"].low < 0 < found.intervals["matmul"].high

@@ -14,12 +14,18 @@ from engine.models.footprint import OpWork, step_work, visible_pairs
 
 
 class Shape(NamedTuple):
-    """All that a step's work depends on. Sums over its sequences, and over layers where said."""
+    """All that a step's work depends on. Sums over its sequences, and over layers where said.
+
+    The last three say who asks, which fused attention's time depends on but its work does not.
+    """
 
     tokens: int
     rows: int  # of logits
     pairs: int  # (new token, visible token), summed over layers
     touched: int  # cached tokens read or written, summed over layers
+    sequences: int = 0
+    singles: int = 0  # sequences with one new token
+    seen: int = 0  # tokens that those see
 
 
 class _Linear(NamedTuple):
@@ -57,7 +63,10 @@ class ForwardWork:
                 else:
                     pairs += layers * (int((new_B * (2 * context_B - new_B + 1)).sum()) // 2)
             touched += layers * (seen + tokens)
-        return Shape(tokens, rows, pairs, touched)
+        ones = new_B == 1
+        singles = int(np.count_nonzero(ones))
+        saw = int(context_B.sum() if singles == sequences else context_B[ones].sum())
+        return Shape(tokens, rows, pairs, touched, sequences, singles, saw)
 
     def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
         """`shape` of a step in which every sequence decodes after `starts_B` cached tokens."""
@@ -65,7 +74,8 @@ class ForwardWork:
         if self.windows[-1][0]:
             return self.shape(np.ones_like(starts_B), starts_B + 1, rows)
         seen = (int(starts_B.sum()) + tokens) * self.config.layers
-        return Shape(tokens, rows, seen, seen + tokens * self.config.layers)
+        one = seen // self.config.layers
+        return Shape(tokens, rows, seen, seen + tokens * self.config.layers, tokens, tokens, one)
 
     def work(self, shape: Shape) -> tuple[float, float]:
         """Flops and bytes of a step of that shape."""
@@ -77,7 +87,7 @@ class ForwardWork:
 
     def works(self, shape: Shape) -> list[tuple[str, float, float]]:
         """Name, flops and bytes of each operation."""
-        tokens, rows, pairs, touched = shape
+        tokens, rows, pairs, touched = shape[:4]
         found = [
             (
                 name,

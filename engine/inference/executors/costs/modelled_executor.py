@@ -152,7 +152,7 @@ def cost_of(
     """The operator cost model where it knows the device and no share of a roof is given."""
     given = choice.memory or choice.arithmetic
     if choice.curves and not given and fits(machine, dtype):
-        return CurvedCost(model, machine, dtype, constants(choice.constants))
+        return CurvedCost(model, machine, dtype, constants(choice.constants, machine.slug))
     return StepCost(model, choice.calibrated(machine), dtype)
 
 

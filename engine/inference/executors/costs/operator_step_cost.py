@@ -13,13 +13,18 @@ import numpy as np
 
 from engine.hardware.cost import curves
 from engine.hardware.cost.constants import Constants
+from engine.hardware.cost.experts import experts
 from engine.hardware.device import Device
 from engine.inference.executors.costs.forward_work import Shape
 from engine.inference.executors.costs.step_cost import OpTime, StepCost
 from engine.models.config import ModelConfig
 
 KNOWN = ("norms", "embedding", "qkv", "out", "mlp", "head")  # operations that have curves
-BY_NAME = {"embedding": "embedding", "norms": "norm"}  # whose interval, if not a product's
+BY_NAME = {
+    "embedding": "embedding",
+    "norms": "norm",
+    "experts": "experts",
+}  # whose interval, if not a product's
 TOGETHER = 2.0  # visible pairs for each cached token beyond which prompts, not answers, are most
 
 
@@ -45,7 +50,11 @@ class CurvedCost:
         self.constants = found
         self.memory = self.plain.memory  # bytes per second
         self.rate = curves.best_rate(device, dtype, self.constants) * self.constants.prefill.rate
-        self.known = () if config.latent is not None else KNOWN
+        self.known: tuple[str, ...] = () if config.latent is not None else KNOWN
+        if self.known and found.expert(curves.BYTES[dtype]) is not None:
+            self.known = (*KNOWN, "experts")
+        # Of one call of attention a layer; without a device, constants know but its roofs.
+        self.calls = bool(found.device and self.known and not any(config.windows))
         # Of what depends on a count alone: the same at every turn of another knob.
         self.times = _times(
             config, device.model_dump_json(), dtype, self.constants.model_dump_json()
@@ -147,8 +156,38 @@ class CurvedCost:
         c = self.config
         return self._product(rows, c.vocab, c.hidden)
 
+    def _experts(self, tokens: int) -> float:
+        """Fused layers of experts on one device, all experts alike in demand."""
+        c = self.config
+        assert c.experts is not None
+        each = experts(
+            self.device, self.constants, c.hidden, c.experts.width, c.experts.per_token,
+            c.experts.count, 1, 1, 0.0, tokens, self.dtype,
+        )  # fmt: skip
+        return float(sum(c.expert_layers) * each.seconds.item())
+
+    def _call(self, shape: Shape) -> float:
+        """A call of attention in each layer: prompts of mean length, answers of mean context."""
+        c, ones = self.config, shape.singles
+        prompts, context = shape.sequences - ones, shape.seen / max(1, ones)
+        if not prompts:
+            parts = curves.decode(
+                self.device, self.constants, ones, context, c.kv_heads, c.head_dim, self.dtype
+            )
+            return c.layers * float(parts.seconds)
+        tokens = (shape.tokens - ones) / prompts
+        pairs = (shape.pairs / c.layers - shape.seen) / prompts  # of one prompt
+        cached = max(0.0, pairs / tokens - (tokens + 1) / 2)
+        given = (self.device, self.constants, prompts, tokens, cached)
+        heads = (c.heads, c.kv_heads, c.head_dim, self.dtype)
+        if ones:
+            return c.layers * float(curves.mixed(*given, ones, context, *heads).seconds)
+        return c.layers * float(curves.prefill(*given[:4], *heads, cached).seconds)
+
     def _attention(self, flops: float, size: float, shape: Shape) -> float:
         """Arithmetic and cache traffic of all layers, a launch for each."""
+        if self.calls and shape.sequences:
+            return self._call(shape)
         part = self.constants.prefill if _prompts(shape) else self.constants.decode
         moved = size / (self.device.bandwidth * self.constants.decode.bandwidth)
         return self.config.layers * part.launch + max(flops / self.rate, moved)

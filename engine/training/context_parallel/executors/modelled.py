@@ -31,7 +31,9 @@ class Modelled(AttentionExecutor):
     link: str = knob("pcie4-x16", "link, by the name of its data sheet; the speed of one wire")
     wiring: Choice[Wiring] = knob(make=Mesh, doc="how ranks are joined")
     dtype: Literal["bfloat16", "float16", "float32"] = knob("bfloat16", "of what travels")
-    constants: str = knob(DEFAULT, "constants of its cost model: of datasets/cost, or a TOML file")
+    constants: str = knob(
+        DEFAULT, "of its cost model: own (the device's), a name in datasets/cost, a file"
+    )
     numbers: bool = knob(False, "compute with real numbers, to hold them to the truth")
 
     def wire(self) -> Link:
@@ -58,7 +60,7 @@ class Modelled(AttentionExecutor):
         everything else at the device's memory; and a launch."""
         described = device(self.device)
         tokens = max(1, asked.tokens // asked.ranks)
-        told = CostModel(described, constants(self.constants)).prefill(
+        told = CostModel(described, constants(self.constants, self.device)).prefill(
             asked.batch, tokens, asked.heads, asked.kv_heads, asked.dim, self.dtype
         )
         flops = FORWARD * asked.dim * asked.heads * asked.batch * tokens * (tokens + 1) / 2

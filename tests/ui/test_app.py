@@ -105,5 +105,15 @@ def test_two_runs_are_compared(visit):
     seen = visit(width=1920, height=1080)
     page = seen.open("/compare")
     page.get_by_role("heading", name="Compare").wait_for()
-    page.get_by_role("button", name="Flover: with and without").wait_for()
+    page.get_by_label("A system, with its idea and without").fill("Flover")
+    page.get_by_role("option", name="Flover").click()
+    page.get_by_role("button", name="Run both").click()
+    page.get_by_text("what differs").wait_for()
+    page.get_by_text("B / A").wait_for()
+    page.get_by_role("link", name="Runs").click()
+    page.get_by_role("row").get_by_role("link", name="compare").wait_for()
+    page.get_by_label("Rename").fill("without fusion")
+    page.get_by_label("Rename").press("Enter")
+    page.get_by_role("link", name="without fusion").wait_for()
     assert seen.outside == []
+    assert seen.faults == []

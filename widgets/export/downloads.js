@@ -45,6 +45,8 @@ function render({ model, el }) {
   model.on("change:is_dark", paint);
   paint();
   el.replaceChildren(style, root);
+  // Panel calls what a component returns when it goes away.
+  return () => { model.off?.("change:made", save); model.off?.("change:is_dark", paint); };
 }
 
 export default { render };

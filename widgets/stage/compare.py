@@ -51,7 +51,7 @@ class Compare:
     def __panel__(self) -> Any:
         self.stage.hosted()
         self.stage.tick()
-        rows: list[Any] = []
+        rows: list[Any] = [self._table]  # first: what differs, and by how much
         count = len(self.runs)
         for place, feed in enumerate(self.stage.feeds):
             faint = theme.scheme(self.is_dark).faint
@@ -59,7 +59,7 @@ class Compare:
             style = f"margin:0;font:600 13px {theme.FONT};color:{faint}"
             rows.append(pn.pane.HTML(f'<p style="{style}">{title}</p>', margin=0))
             rows.append(self.stage.card(feed))
-        rows += [self.stage.transport.bar, self._table]
+        rows.append(self.stage.transport.bar)
         return pn.Column(*rows, sizing_mode="stretch_width", margin=0)
 
 
@@ -76,9 +76,18 @@ def tables(titles: Sequence[str], logs: Sequence[Any], dark: bool) -> str:
         if knobs
         else "<p>Nothing differs between their settings.</p>"
     )
-    body = "".join(_row(name, (*values, *more)) for name, values, more in compared(logs))
-    figures = f"<table><tr><th>measure</th>{heads}{ratios}</tr>{body}</table>"
-    return f'<div class="compared" style="{html.escape(style)}">{what}{figures}</div>'
+    top = f"<tr><th>measure</th>{heads}{ratios}</tr>"
+    measured = compared(logs)
+    apart = [row for row in measured if len(set(row[1])) > 1]
+    figures = f"<table>{top}{_measured(apart)}</table>"
+    if len(apart) < len(measured):
+        alike = _measured([row for row in measured if row not in apart])
+        figures += f"<details><summary>The same in all</summary><table>{alike}</table></details>"
+    return f'<div class="compared" style="{html.escape(style)}">{what}<div>{figures}</div></div>'
+
+
+def _measured(rows: Sequence[tuple[str, tuple[str, ...], tuple[str, ...]]]) -> str:
+    return "".join(_row(name, (*values, *ratios)) for name, values, ratios in rows)
 
 
 def _row(name: str, values: Sequence[str]) -> str:
@@ -90,6 +99,7 @@ TABLE = """
 .compared { display: flex; flex-wrap: wrap; gap: 12px 40px; align-items: flex-start;
   font: 13px var(--font); color: var(--ink); padding: 12px 0; }
 table { border-collapse: collapse; }
+summary { cursor: pointer; color: var(--faint); padding-top: 6px; }
 th { font-weight: 400; text-align: left; color: var(--faint); }
 tr:first-child th { font-weight: 600; color: var(--ink); }
 tr:first-child th:not(:first-child), td { text-align: right; font-variant-numeric: tabular-nums; }

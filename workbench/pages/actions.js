@@ -33,7 +33,9 @@ function render({ model, el }) {
     const said = model.get("note");
     note.replaceChildren();
     if (!said.text) return;
-    note.append(`${said.text} · `);
+    note.append(said.text);
+    if (!said.link) return;
+    note.append(" · ");
     make("a", "", note, said.link).href = said.address;
   };
   model.on("change:note", show);

@@ -1,5 +1,7 @@
 """The compare page: two runs under one cursor, what differs between them, and by how much."""
 
+import asyncio
+from html import escape
 from typing import Any
 
 import panel as pn
@@ -13,9 +15,10 @@ from workbench.pages.shell import Shell, asked, html
 from workbench.pages.suggested_views import suggested_views
 
 EMPTY = (
-    "<p class='faint'>Two runs are needed. Take one of the pairs above, keep runs from a study "
+    "<p class='faint'>Two runs are needed. Take a system above, keep runs from a study "
     "page, or open files on the Runs page.</p>"
 )
+NONE = "Choose a system of the list first."
 
 
 class ComparePage:
@@ -24,8 +27,17 @@ class ComparePage:
     def __init__(self, shelf: Shelf) -> None:
         self.shelf, self.shell = shelf, Shell("Compare", "compare")
         names = list(shelf.runs)
-        self.first = pmui.Select(label="Run A", options=names, size="small", width=380)
-        self.second = pmui.Select(label="Run B", options=names, size="small", width=380)
+        self.first = pmui.Select(label="Run A", options=names, size="small", width=300)
+        self.second = pmui.Select(label="Run B", options=names, size="small", width=300)
+        built = [entry for entry in catalogue() if entry.built]
+        self.pairs = {e.title: e.slug for e in built if study(e.slug).presets}
+        self.pair = pmui.AutocompleteInput(
+            label="A system, with its idea and without", options=list(self.pairs),
+            placeholder="type a name", min_characters=0, case_sensitive=False,
+            search_strategy="includes", size="small", width=290, margin=(4, 4),
+        )  # fmt: skip
+        self.go = pmui.Button(label="Run both", variant="contained", margin=(4, 24, 4, 4))
+        self.go.on_click(self._run_pair)
         self.place = pn.Column(sizing_mode="stretch_width", margin=(16, 0))
         self.compare: Compare | None = None
         newest: list[str | None] = [*names[-2:], None, None]
@@ -58,34 +70,32 @@ class ComparePage:
         self.place.objects = [self.compare.__panel__()]
         self.compare.start()
 
-    def offer(self, slug: str, title: str) -> Any:
-        """A button that runs a study with its idea and with its first preset."""
-        button = pmui.Button(label=f"{title}: with and without", size="small", variant="outlined")
-
-        def run_both(_: Any) -> None:
-            button.loading = True
-            try:
-                names = [self.shelf.keep(run, name) for name, run in both(slug)]
-            finally:
-                button.loading = False
-            for select, name in zip(self.selects, names, strict=True):
-                select.options = list(self.shelf.runs)
-                select.value = name
-
-        button.on_click(run_both)
-        return button
+    async def _run_pair(self, _: Any) -> None:
+        """Run a study with its idea and without; show the two."""
+        slug = self.pairs.get(self.pair.value or "")
+        if slug is None:
+            self.place.objects = [html(f"<p>{escape(NONE)}</p>")]
+            return
+        self.go.loading = True
+        try:
+            runs = await asyncio.to_thread(both, slug)
+        finally:
+            self.go.loading = False
+        names = [self.shelf.keep(run, name) for name, run in runs]
+        for select, name in zip(self.selects, names, strict=True):
+            select.options = list(self.shelf.runs)
+            select.value = name
 
     def page(self) -> Any:
-        built = [entry for entry in catalogue() if entry.built]
-        offers = [self.offer(e.slug, e.title) for e in built if study(e.slug).presets]
         head = html(
             "<h1>Compare</h1><p class='faint'>Two runs on one axis: scrub one, both follow.</p>"
         )
         self.shell.page.param.update(main_width=1800, app_bar_width="100%")
         body = pn.Column(
             head,
-            pn.FlexBox(*offers, sizing_mode="stretch_width", margin=(14, 0, 4, 0)),
-            pn.Row(self.first, self.second, margin=(4, 0)),
+            pn.FlexBox(
+                self.pair, self.go, self.first, self.second, align_items="center", margin=(14, 0)
+            ),
             self.place,
             sizing_mode="stretch_width",
             margin=(28, 40),

@@ -1,6 +1,8 @@
-"""The runs page: open a recorded run, watch it again, save and export it."""
+"""The runs page: a table of runs; open, rename and drop one, watch it again, save, export it."""
 
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from html import escape
 from pathlib import Path
 from time import perf_counter
@@ -13,8 +15,9 @@ from engine.core.errors import BadInput
 from engine.core.run import Run
 from widgets.export.downloads import downloads
 from widgets.stage.stage import Stage
-from workbench.pages.shelf import Shelf
-from workbench.pages.shell import Shell, asked, figures_table, html
+from workbench.pages.runs_table import CSS, runs_table
+from workbench.pages.shelf import NAME, Shelf
+from workbench.pages.shell import Shell, address, asked, figures_table, html
 from workbench.pages.suggested_views import suggested_views
 from workbench.summary import rows
 from workbench.trace_in import SUFFIXES, open_log
@@ -29,19 +32,59 @@ class RunsPage:
 
     def __init__(self, shelf: Shelf) -> None:
         self.shelf, self.shell = shelf, Shell(asked("name") or "Runs", "runs")
-        self.fault = html("", margin=(8, 0))
+        self.fault, self.table = html("", margin=(8, 0)), html("", CSS)
         wanted = self._asked()
         self.choice = pmui.Select(label="Run", options=list(shelf.runs), size="small", width=420)
         self.upload = pmui.FileInput(
             accept=".run,.json,.gz", label="Open a run or a trace", margin=(10, 16)
         )
+        self.name = pmui.TextInput(label="Rename", size="small", width=260, margin=(10, 4))
+        self.drop = pmui.Button(label="Drop it", size="small", variant="outlined", margin=(14, 4))
         self.place = pn.Column(sizing_mode="stretch_width", margin=(16, 0))
         self.stage: Stage | None = None
-        self.shell.on_dark(lambda on: self.stage.dark(on) if self.stage is not None else None)
+        self.shell.on_dark(self._dark)
         self.choice.param.update(value=wanted, visible=bool(shelf.runs))
         self.upload.param.watch(self._opened, "value")
         self.choice.param.watch(self.show, "value")
+        self.name.param.watch(self._renamed, "enter_pressed")
+        self.drop.on_click(self._dropped)
         self.show()
+
+    def _dark(self, on: bool) -> None:
+        if self.stage is not None:
+            self.stage.dark(on)
+        self._list()
+
+    def _list(self) -> None:
+        """The table and the controls of the chosen run, as the shelf is now."""
+        to = partial(address, dark=self.shell.dark)
+        self.table.object = runs_table(self.shelf, self.choice.value, to)
+        for part in (self.choice, self.name, self.drop):
+            part.visible = bool(self.choice.value)
+
+    def _renamed(self, _: Any) -> None:
+        old, wanted = self.choice.value, self.name.value_input or self.name.value
+        self._change(lambda: self.shelf.rename(old, wanted), " ".join(wanted.split()))
+
+    def _dropped(self, _: Any) -> None:
+        name = self.choice.value
+        rest = [other for other in self.shelf.runs if other != name]
+        self._change(lambda: self.shelf.drop(name), rest[-1] if rest else None)
+
+    def _change(self, act: Callable[[], None], then: str | None) -> None:
+        """Change the shelf and show the run called `then`, or say in a line why not."""
+        try:
+            act()
+        except BadInput as wrong:
+            self._say(str(wrong))
+            return
+        self._say("")
+        chosen = next((n for n in self.shelf.runs if then and n == then[:NAME]), None)
+        self.choice.param.update(options=list(self.shelf.runs), value=chosen)
+        self.show()
+
+    def _say(self, line: str) -> None:
+        self.fault.object = f'<p style="color:var(--wb-wrong)">{escape(line)}</p>' if line else ""
 
     def _asked(self) -> str | None:
         """The run the address asks for, else the newest. Raises BadInput for a bad run file."""
@@ -53,6 +96,8 @@ class RunsPage:
 
     def show(self, *_: Any) -> None:
         """Lay out the chosen run."""
+        self._list()
+        self.name.value = self.choice.value or ""
         if self.stage is not None:
             self.stage.stop()
             self.stage = None
@@ -86,10 +131,10 @@ class RunsPage:
                 self.upload.filename or "opened.run",
             )
         except BadInput as wrong:
-            self.fault.object = f'<p style="color:var(--wb-wrong)">{escape(str(wrong))}</p>'
+            self._say(str(wrong))
             return
-        self.fault.object = ""
-        self.choice.param.update(options=list(self.shelf.runs), visible=True)
+        self._say("")
+        self.choice.options = list(self.shelf.runs)
         self.choice.value = name
 
     def page(self) -> Any:
@@ -97,10 +142,17 @@ class RunsPage:
             "<h1>Runs</h1><p class='faint'>A recorded run is a run: play, scrub, export.</p>"
         )
         self.shell.page.param.update(main_width=1560, app_bar_width="100%")
-        controls = pn.Row(self.choice, self.upload, margin=(16, 0, 0, 0))
+        own = (self.choice, self.name, self.drop)
+        controls = pn.FlexBox(*own, self.upload, margin=(16, 0, 0, 0), align_items="center")
         self.shell.page.main = [
             pn.Column(
-                head, controls, self.fault, self.place, sizing_mode="stretch_width", margin=(28, 40)
+                head,
+                self.table,
+                controls,
+                self.fault,
+                self.place,
+                sizing_mode="stretch_width",
+                margin=(28, 40),
             )
         ]
         return self.shell.page

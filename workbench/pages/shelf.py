@@ -1,6 +1,7 @@
 """The shelf: runs an app keeps for looking at again and comparing, and those its pages show now."""
 
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from workbench.trace_in import open_log
 
 KEEP = 24  # runs; the oldest go first
 EVENTS = 8_000_000  # kept in all of them together, unless one alone is longer
+NAME = 120  # characters of a name
 PAGES = 32  # study pages open at once, each with runs of its own
 
 
@@ -25,6 +27,7 @@ class Shelf:
     def __init__(self, root: Path | None = None) -> None:
         self.root = root
         self.runs: dict[str, Run] = {}
+        self.when: dict[str, float] = {}  # run -> seconds of the epoch at which it was kept
         self.shown: dict[str, Session] = {}  # the sessions of open pages
         self.people: dict[str, Allowance] = {}  # of those who have pages open, by name
         self._read: dict[tuple[Path, int, int], str] = {}  # file, time of change, bytes -> name
@@ -40,11 +43,32 @@ class Shelf:
             unique, number = name, 2
             while unique in self.runs:
                 unique, number = f"{name} ({number})", number + 1
-            self.runs[unique] = run
+            self.runs[unique], self.when[unique] = run, time.time()
             while len(self.runs) > KEEP or (len(self.runs) > 1 and self._events() > EVENTS):
                 del self.runs[next(iter(self.runs))]
             self.version += 1
             return unique
+
+    def rename(self, name: str, wanted: str) -> None:
+        """Call a run something else. Raises BadInput for no name and for one that is taken."""
+        wanted = " ".join(wanted.split())[:NAME]
+        with self._lock:
+            if not wanted:
+                raise BadInput("run: give it a name")
+            if wanted in self.runs and wanted != name:
+                raise BadInput(f"run {wanted!r}: another run has this name")
+            self.get(name)
+            self.runs = {wanted if n == name else n: run for n, run in self.runs.items()}
+            self.when[wanted] = self.when.pop(name, 0.0)
+            self.version += 1
+
+    def drop(self, name: str) -> None:
+        """Take a run off the shelf; its file, where it has one, stays. Raises BadInput."""
+        with self._lock:
+            self.get(name)
+            del self.runs[name]
+            self.when.pop(name, None)
+            self.version += 1
 
     def open(self, path: str | Path) -> str:
         """Read a run file, or another tool's trace, onto the shelf. Raises BadInput."""

@@ -15,7 +15,9 @@ from workbench.pages.shelf import Shelf
 from workbench.pages.shell import Shell, asked, asked_knobs, framed
 from workbench.pages.study_panel import StudyPanel, views
 from workbench.pages.visitors import person
-from workbench.session import changed, study_session
+from workbench.session import study_session
+
+KNOBS = 2  # of those that differ, named by a run that is kept
 
 
 def asked_study() -> StudyPanel:
@@ -52,11 +54,13 @@ class StudyPage:
 
     def _keep(self) -> None:
         run = self.panel.session.run
-        if run is not None:
-            differing = changed(self.panel.study.config, self.panel.session.config)
-            words = ", ".join(f"{path}={after}" for path, (_, after) in differing.items())
-            self.shelf.keep(run, f"{self.row.slug}: {words}" if words else self.row.slug)
-            self.actions.note = kept(self.shell.dark)
+        if run is None or run.failure is not None or not run.log.events:
+            self.actions.note = {"text": "nothing to keep: this run has no events"}
+            return
+        differing = query_of(self.panel.study.config, self.panel.session.config)
+        words = ", ".join(f"{path}={after}" for path, after in list(differing.items())[:KNOBS])
+        self.shelf.keep(run, f"{self.row.slug}: {words}" if words else self.row.slug)
+        self.actions.note = kept(self.shell.dark)
 
     def _again(self) -> None:
         self.panel.session.begin(paused=True)

@@ -1,0 +1,63 @@
+"""The table of runs: what it tells of each, and a shelf whose runs are renamed and dropped."""
+
+from functools import partial
+
+import pytest
+
+from engine.core.errors import BadInput
+from engine.core.run import Run
+from tests.engine.core.test_run import Counting, count
+from workbench.catalogue import study
+from workbench.pages.runs import RunsPage
+from workbench.pages.runs_table import differing, runs_table
+from workbench.pages.shelf import Shelf
+from workbench.pages.shell import address
+
+TO = partial(address, dark=False)
+
+
+def test_a_run_is_told_by_its_study_and_by_what_differs():
+    chosen = study("flash-attention-4")
+    preset = next(iter(chosen.presets))
+    shelf = Shelf()
+    shelf.keep(Run.execute(chosen.driver, chosen.config, study=chosen.slug), "as it is")
+    run = Run.execute(chosen.driver, chosen.configured({}, preset), study=chosen.slug)
+    shelf.keep(run, "<b>without</b>")
+    table = runs_table(shelf, "as it is", TO)
+    assert table.index("&lt;b&gt;without") < table.index("as it is")  # the newest first
+    assert "FlashAttention-4" in table and "modelled" in table and "<b>" not in table
+    assert differing(chosen.slug, run) and differing(chosen.slug, shelf.get("as it is")) == []
+    assert table.count(">compare<") == 1
+
+
+def test_runs_are_renamed_and_dropped():
+    shelf = Shelf()
+    for name in ("first", "second"):
+        shelf.keep(Run.execute(count, Counting(steps=1)), name)
+    shelf.rename("first", "  a new   name ")
+    assert list(shelf.runs) == ["a new name", "second"]
+    with pytest.raises(BadInput, match="another run has this name"):
+        shelf.rename("second", "a new name")
+    with pytest.raises(BadInput, match="give it a name"):
+        shelf.rename("second", " ")
+    shelf.drop("second")
+    assert list(shelf.runs) == ["a new name"]
+    with pytest.raises(BadInput, match="not on the shelf"):
+        shelf.drop("second")
+
+
+def test_the_page_follows_what_it_renames_and_drops():
+    shelf = Shelf()
+    for name in ("first", "second"):
+        shelf.keep(Run.execute(count, Counting(steps=1)), name)
+    page = RunsPage(shelf)
+    page.name.value_input = "second"
+    page.choice.value = "first"
+    page.name.value_input = "second"
+    page._renamed(None)
+    assert "another run" in page.fault.object
+    page._dropped(None)
+    assert page.choice.value == "second" and page.fault.object == ""
+    page._dropped(None)
+    assert page.choice.value is None and not page.choice.visible
+    page.stage is None or page.stage.stop()

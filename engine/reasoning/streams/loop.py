@@ -1,16 +1,22 @@
-"""The loop of all runs of streams: whatever can be written now is written in one forward pass.
+"""Session: a problem under way with streams of its own, and the loop and driver of all such runs.
 
-In come sessions (problems under way, each with streams of its own); it ends when all are over.
+Whatever can be written now is written in one forward pass; a run ends when all sessions are over.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from engine.core.clock import Clock
+from engine.core.clock import Clock, VirtualClock, WallClock
+from engine.core.errors import BadInput
 from engine.core.events import Branch
-from engine.reasoning.streams.caches import Feed, Stream, StreamCaches
+from engine.core.run import Live
+from engine.models.text.tokenizer import Tokenizer
+from engine.reasoning.streams.caches import Feed, Stream, StreamCaches, warm
+from engine.reasoning.streams.config import StreamingConfig
+from engine.reasoning.streams.words import StreamWords, suffix
+from engine.reasoning.threads.loaded_model import LoadedModel, open_model
 
 
 class Session(Protocol):
@@ -32,6 +38,13 @@ class Session(Protocol):
 
     def take(self, feed: Feed, logits_V: np.ndarray, now: float) -> None:
         """One of these has been written: the logits after it."""
+
+    def kept(self) -> dict[str, np.ndarray]:
+        """What is kept beside the log where the config asks for logits, by name."""
+
+
+SessionT = TypeVar("SessionT", bound=Session)
+Begin = Callable[[Any, Any, StreamWords, StreamCaches, str], SessionT]  # config, problem, …, name
 
 
 def go(
@@ -66,3 +79,55 @@ def go(
                 for stream in session.streams:
                     caches.close(stream)
                     emit(Branch(clock.now(), stream.name, "", "finished", "all is answered"))
+
+
+def open_streams(config: StreamingConfig) -> tuple[LoadedModel, StreamWords]:
+    """The model and the words of its streams. Raises BadInput."""
+    loaded = open_model(config.reasoning())
+    if not isinstance(loaded.tokenizer, Tokenizer):
+        raise BadInput(f"model {loaded.name}: has no tokenizer; give one of streams")
+    return loaded, StreamWords(loaded.tokenizer.rules, config.letters)
+
+
+def sessions_of(
+    config: StreamingConfig, begin: Begin[SessionT], words: StreamWords, caches: StreamCaches,
+    problems: Sequence[Any],
+) -> list[SessionT]:  # fmt: skip
+    """A session for each problem, over the same pages."""
+    return [
+        begin(config, problem, words, caches, suffix(place, len(problems)))
+        for place, problem in enumerate(problems)
+    ]
+
+
+def drive(
+    config: StreamingConfig, live: Live, begin: Begin[SessionT],
+    facts: Callable[[Sequence[SessionT]], dict[str, Any]], tell: bool = True,
+) -> Sequence[SessionT]:  # fmt: skip
+    """A run of the config's problems: its sessions, all over. `facts` go into the log's header.
+
+    `tell`: who sees which stream from where is emitted with each pass, not by the sessions.
+    """
+    live.report("opening the model", 0, 0)
+    loaded, words = open_streams(config)
+    warm(loaded)
+    clock: Clock = VirtualClock() if config.virtual else WallClock()
+    caches = StreamCaches(loaded, clock, live.emit, tell)
+    sessions = sessions_of(config, begin, words, caches, config.drawn())
+    live.open(
+        config,
+        clock,
+        pages=loaded.storage.kv.pages,
+        page_size=config.page_size,
+        **loaded.header(config.page_size),
+        threads=[stream.name for stream in caches.streams],
+        **facts(sessions),
+    )
+    go(sessions, caches, clock, live.poll, config.pass_s)
+    return sessions
+
+
+def keep(live: Live, now: float, place: int, session: Session) -> None:
+    """Put what a session has kept beside the log."""
+    for name, array in session.kept().items():
+        live.keep(now, f"kept/{place}/{name}", array)

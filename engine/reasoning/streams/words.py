@@ -29,6 +29,11 @@ def word(stream: str, letter: str) -> str:
     return f"<{stream}>{letter}"
 
 
+def suffix(place: int, count: int) -> str:
+    """What ends the names of a problem's streams, one of so many problems."""
+    return str(place) if count > 1 else ""
+
+
 class StreamWords:
     """Text of streams to tokens and back. Raises BadInput where the tokenizer lacks an entry."""
 

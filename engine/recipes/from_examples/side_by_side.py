@@ -10,9 +10,9 @@ from engine.core.config import update
 from engine.core.events import Token
 from engine.core.intervals import wilson
 from engine.core.run import Run
-from engine.reasoning.streams.config import StreamsConfig
-from engine.reasoning.streams.reactions import verdicts
-from engine.reasoning.streams.run import run
+from engine.reasoning.multi_stream.config import StreamsConfig
+from engine.reasoning.multi_stream.multi_stream import run
+from engine.reasoning.streams.responses import verdicts
 from engine.reasoning.streams.script import who_sees
 from engine.reasoning.streams.words import StreamWords, words
 from engine.recipes.example_recipe import ExampleRecipe, Score

@@ -13,9 +13,8 @@ from engine.core.config import update
 from engine.core.events import Token
 from engine.core.intervals import wilson
 from engine.core.run import Run
-from engine.reasoning.streaming_thinking.config import ReadingConfig
-from engine.reasoning.streaming_thinking.run import run
-from engine.reasoning.streaming_thinking.waits import waits
+from engine.reasoning.streaming_thinking.streaming_thinking import ReadingConfig, run
+from engine.reasoning.streams.responses import waits
 from engine.reasoning.streams.words import StreamWords, words
 from engine.recipes.example_recipe import ExampleRecipe, Score
 from engine.recipes.stream_examples import reading

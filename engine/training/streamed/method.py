@@ -17,7 +17,7 @@ def untold(_name: str) -> AbstractContextManager[None]:
 
 
 class Method(Policy):
-    """Concrete ones lie one to a file in `methods`."""
+    """Concrete ones lie in `methods`."""
 
     folder = "engine.training.streamed.methods"
 

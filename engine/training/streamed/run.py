@@ -19,8 +19,7 @@ from engine.models.threads import torch_threads
 from engine.training.streamed.config import StreamedConfig
 from engine.training.streamed.memory_fit import longest_of, peak_of, watched
 from engine.training.streamed.method import Method
-from engine.training.streamed.methods.checkpointing import Checkpointing
-from engine.training.streamed.methods.plain import Plain
+from engine.training.streamed.methods.autograd import Checkpointing, Plain
 from engine.training.streamed.methods.streamed import Streamed
 from engine.training.streamed.model import Model
 from engine.training.streamed.problem import batch, clear, truth, weights

@@ -5,10 +5,10 @@ import numpy as np
 from engine.core.config import update
 from engine.core.difference import largest
 from engine.core.plot import Plot
-from engine.reasoning.streams.config import StreamsConfig
-from engine.reasoning.streams.reactions import reactions
+from engine.reasoning.multi_stream.config import StreamsConfig
+from engine.reasoning.streams.loop import open_streams
 from engine.reasoning.streams.reference import changed, from_scratch
-from engine.reasoning.streams.run import open_streams
+from engine.reasoning.streams.responses import reactions
 from engine.reasoning.streams.script import Script, in_rows, reach, who_sees
 from engine.tasks.running_sum import STREAMS
 from workbench.studies._read import weights_of

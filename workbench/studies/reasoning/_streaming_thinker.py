@@ -6,10 +6,10 @@ from engine.core.config import update
 from engine.core.difference import largest
 from engine.core.log import Log
 from engine.core.plot import Plot
-from engine.reasoning.streaming_thinking.config import ReadingConfig
-from engine.reasoning.streaming_thinking.readers import drawn, open_reader
-from engine.reasoning.streaming_thinking.waits import waits
+from engine.reasoning.streaming_thinking.streaming_thinking import ReadingConfig
+from engine.reasoning.streams.loop import open_streams
 from engine.reasoning.streams.reference import changed, from_scratch
+from engine.reasoning.streams.responses import waits
 from engine.reasoning.streams.script import Script, reach, while_reading
 from workbench.studies._read import Weights, weights_of
 from workbench.study import Changes, Figure, Outcome, RunConfig, Sweep
@@ -21,8 +21,8 @@ APART = 64  # where thoughts begin in training and in every forward from scratch
 def expected(config: ReadingConfig, log: Log, place: int, whole: bool) -> Script:
     """What a problem's tokens may see by the rule alone: each thought its clause, or everything."""
     read, think = (log.blobs[f"kept/{place}/{name}"].tolist() for name in ("read", "think"))
-    ends = np.cumsum([len(clause) for clause in drawn(config)[place].clauses])
-    _, words = open_reader(config)
+    ends = np.cumsum([len(clause) for clause in config.drawn()[place].clauses])
+    _, words = open_streams(config)
     said = words.text(think)
     unit = np.array([said[1 : at + 1].count(";") for at in range(len(said))])
     upto = ends[np.minimum(unit, len(ends) - 1)]
@@ -42,7 +42,7 @@ def farthest(config: ReadingConfig, log: Log, weights: Weights, whole: bool) -> 
 
 def same_as_scratch(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Two paces, several problems at once; the mask is built from the clauses alone."""
-    weights, worst, rows = weights_of(open_reader(config)[0].model), 0.0, 0
+    weights, worst, rows = weights_of(open_streams(config)[0].model), 0.0, 0
     for between in (0.0, 3.0) if fast else (0.0, 0.5, 1.0, 3.0, 12.0):
         changes = {
             "keep_logits": True, "problems": 2 if fast else 6, "virtual": True,
@@ -63,7 +63,7 @@ def same_as_scratch(config: ReadingConfig, run_config: RunConfig, fast: bool) ->
 def mask(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Change letters of the input one by one, in the mask that a run at full pace applied."""
     config = update(config, {"keep_logits": True, "pace": 0.0, "problems": 1})
-    log, weights = run_config(config), weights_of(open_reader(config)[0].model)
+    log, weights = run_config(config), weights_of(open_streams(config)[0].model)
     kept = {name: log.blobs[f"kept/0/{name}"].tolist() for name in ("read", "think", "upto")}
     script = while_reading(kept["read"], kept["think"], kept["upto"], APART)
     may_NN = reach(expected(config, log, 0, False).visible_NN, weights[0].layers)
@@ -115,7 +115,7 @@ def whole(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome:
     }  # fmt: skip
     config = update(config, changes)
     distance, rows = farthest(
-        config, run_config(config), weights_of(open_reader(config)[0].model), True
+        config, run_config(config), weights_of(open_streams(config)[0].model), True
     )
     return Outcome(
         f"logits within {CLOSE:g} of batch thinking, one causal sequence of input and thoughts",

@@ -4,9 +4,9 @@ import numpy as np
 
 from engine.core.config import update
 from engine.core.events import Span
-from engine.reasoning.streams.config import StreamsConfig
-from engine.reasoning.streams.reactions import reactions, verdicts
-from engine.reasoning.streams.run import run
+from engine.reasoning.multi_stream.config import StreamsConfig
+from engine.reasoning.multi_stream.multi_stream import run
+from engine.reasoning.streams.responses import reactions, verdicts
 from workbench.studies._read import share
 from workbench.studies.reasoning._multi_stream import (
     CLOSE,

@@ -4,9 +4,8 @@ import numpy as np
 
 from engine.core.config import update
 from engine.core.intervals import of_mean, wilson
-from engine.reasoning.streaming_thinking.config import ReadingConfig
-from engine.reasoning.streaming_thinking.run import run
-from engine.reasoning.streaming_thinking.waits import Wait, waits
+from engine.reasoning.streaming_thinking.streaming_thinking import ReadingConfig, run
+from engine.reasoning.streams.responses import Wait, waits
 from workbench.studies.reasoning._streaming_thinker import (
     CLOSE,
     mask,

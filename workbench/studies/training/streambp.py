@@ -13,8 +13,7 @@ from engine.models.loading.find import find
 from engine.training.streamed.config import StreamedConfig
 from engine.training.streamed.memory_fit import peak
 from engine.training.streamed.method import Method
-from engine.training.streamed.methods.checkpointing import Checkpointing
-from engine.training.streamed.methods.plain import Plain
+from engine.training.streamed.methods.autograd import Checkpointing, Plain
 from engine.training.streamed.objectives import Sft
 from engine.training.streamed.run import ERROR, LONGEST, PEAK, SECONDS, run
 from workbench.study import (

@@ -1,5 +1,7 @@
 """Thinking while reading: equal to one masked forward at any pace; who sees what; errors."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,9 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import Level, Mark
 from engine.reasoning.streaming_thinking.policies import Arrived, Batch, Streaming
-from engine.reasoning.streaming_thinking.readers import drawn, open_reader, readers_of
-from engine.reasoning.streams.loop import go
+from engine.reasoning.streaming_thinking.streaming_thinking import Reader
+from engine.reasoning.streams.caches import StreamCaches
+from engine.reasoning.streams.loop import go, open_streams, sessions_of
 from engine.reasoning.streams.reference import from_scratch
 from engine.reasoning.streams.script import while_reading
 from tests.engine.reasoning.streams.stream_models import loaded_for, reading
@@ -20,12 +23,17 @@ PASS = 0.001
 def read_through(config, words, *, family="qwen3", plain=False, problems=None, right=True):
     """Readers that are over, saying the right thoughts (`right`) or their own; and the events."""
     loaded, events = loaded_for(config, family, plain=plain), []
-    clock, problems = VirtualClock(), problems or drawn(config)
+    clock, problems = VirtualClock(), problems or config.drawn()
     thoughts = "".join(problems[0].thoughts) if right else ""
     forced = words.encode("think", thoughts)
     readers = readers_of(config, loaded, words, clock, events.append, problems[:1], forced)
     go(readers, readers[0].caches, clock, lambda now: None, PASS)
     return loaded, readers[0], events
+
+
+def readers_of(config, loaded, words, clock, emit, problems, forced=()):
+    caches = StreamCaches(loaded, clock, emit, tell=False)
+    return sessions_of(config, partial(Reader, forced=forced), words, caches, problems)
 
 
 def scratch(loaded, reader, upto):
@@ -69,7 +77,7 @@ def test_positions_that_shift_are_noticed():
 
 def test_a_later_letter_changes_no_bit_of_an_earlier_thought():
     config, words = reading()
-    problem = drawn(config)[0]
+    problem = config.drawn()[0]
     changed = list(problem.clauses)
     changed[2] = changed[2].translate(str.maketrans("0123456789+-", "1234567890-+"))
     other = type(problem)("other", "".join(changed), "", tuple(changed), problem.thoughts)
@@ -114,7 +122,7 @@ def test_policies():
 def test_several_problems_end_each_by_itself_and_give_their_pages_back():
     config, words = reading(problems=3)
     loaded, events, clock = loaded_for(config), [], VirtualClock()
-    readers = readers_of(config, loaded, words, clock, events.append, drawn(config))
+    readers = readers_of(config, loaded, words, clock, events.append, config.drawn())
     go(readers, readers[0].caches, clock, lambda now: None, PASS)
     assert all(reader.over for reader in readers)
     assert readers[0].caches.cache.held == 0
@@ -131,9 +139,9 @@ def test_what_cannot_be_is_told():
         read_through(config, words)
     config, words = reading()
     loaded = loaded_for(config)
-    readers = readers_of(config, loaded, words, VirtualClock(), lambda e: None, drawn(config))
+    readers = readers_of(config, loaded, words, VirtualClock(), lambda e: None, config.drawn())
     readers[0].caches.cache.pool.take(readers[0].caches.cache.pool.free - 2)
     with pytest.raises(BadInput, match="pages needed"):
         go(readers, readers[0].caches, VirtualClock(), lambda now: None, PASS)
     with pytest.raises(BadInput, match="no entry"):
-        open_reader(update(config, {"model": "stdlib-draft-1m"}))
+        open_streams(update(config, {"model": "stdlib-draft-1m"}))

@@ -2,8 +2,8 @@
 
 from engine.core.config import update
 from engine.models.model import Model
-from engine.reasoning.streaming_thinking.config import ReadingConfig
-from engine.reasoning.streams.config import StreamsConfig
+from engine.reasoning.multi_stream.config import StreamsConfig
+from engine.reasoning.streaming_thinking.streaming_thinking import ReadingConfig
 from engine.reasoning.streams.words import StreamWords, words
 from engine.reasoning.threads.loaded_model import LoadedModel, loaded_model_of
 from engine.tasks import ledger, running_sum

@@ -15,8 +15,7 @@ from engine.training.streamed import problem
 from engine.training.streamed.attention import Scores, attend
 from engine.training.streamed.config import StreamedConfig
 from engine.training.streamed.memory_fit import longest, peak, watched
-from engine.training.streamed.methods.checkpointing import Checkpointing
-from engine.training.streamed.methods.plain import Plain
+from engine.training.streamed.methods.autograd import Checkpointing, Plain
 from engine.training.streamed.methods.streamed import Streamed
 from engine.training.streamed.model import Model, pieces
 from engine.training.streamed.objectives import Dpo, Grpo, Sft

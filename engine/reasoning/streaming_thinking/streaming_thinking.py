@@ -6,17 +6,47 @@ the next may begin, so that what it leads to may depend on the next clause.
 """
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
+from engine.core.config import Choice, knob
 from engine.core.events import Level, Mark, Token
-from engine.reasoning.streaming_thinking.config import ReadingConfig
+from engine.core.run import Live
+from engine.reasoning.streaming_thinking.policies import ReadingPolicy, Streaming
 from engine.reasoning.streams.caches import Feed, Stream, StreamCaches
+from engine.reasoning.streams.config import StreamingConfig
+from engine.reasoning.streams.loop import drive, keep
 from engine.reasoning.streams.words import StreamWords
-from engine.tasks.ledger import BEGIN, LedgerProblem
+from engine.tasks.ledger import BEGIN, LETTERS, Ledger, LedgerProblem
 
 CLAUSE, ANSWER = ";", "."  # what ends a thought, and the last one
 SPARE = 4  # tokens more than the right thoughts have before a reader is stopped
+
+
+class ReadingConfig(StreamingConfig):
+    """A model, problems that arrive token by token, and when it may think about them."""
+
+    letters: ClassVar = LETTERS
+    model: str = knob("ledger-700k", "A model trained to think while it reads, or a folder")
+    policy: Choice[ReadingPolicy] = knob(
+        make=Streaming, doc="When a thought may begin, and what it sees"
+    )
+    task: Ledger = knob(Ledger(entries=5), "What is read")
+
+    apart: int = knob(
+        64, "Position of the first thought, beyond all that can be read", low=1, high=4096,
+        unit="tokens", group="positions",
+    )  # fmt: skip
+    shifting: bool = knob(
+        False, "Put thoughts right behind what has arrived, so that arrivals shift them",
+        group="positions",
+    )  # fmt: skip
+
+    @property
+    def each(self) -> int:
+        letters = 5 * self.task.entries + 8, 10 * self.task.entries + 16  # read, thought: at most
+        return sum(-(-count // self.page_size) for count in letters)
 
 
 class Reader:
@@ -91,6 +121,15 @@ class Reader:
         if letter == ANSWER or len(self.said) > longest or len(self.said) - 1 == len(self.forced):
             self._end(now)
 
+    def kept(self) -> dict[str, np.ndarray]:
+        """What was read and said, what each thought saw, and its logits."""
+        return {
+            "read": np.array(self.input),
+            "think": np.array(self.said[:-1]),
+            "upto": np.array(self.upto),
+            "logits": np.array(self.logits),
+        }
+
     @property
     def streams(self) -> tuple[Stream, Stream]:
         """Its input and its thoughts."""
@@ -124,3 +163,16 @@ class Reader:
     def _block(self, end: int) -> str:
         """The clause as a block of the input, by its label."""
         return f"{self.read.name}:{self._clause(end)[:1].replace('?', 'question')}"
+
+
+def whole_s(readers: Sequence[Reader]) -> dict[str, list[float]]:
+    """When each input is all there, for the log's header."""
+    return {"whole_s": [(len(reader.input) - 1) * reader.config.pace for reader in readers]}
+
+
+def run(config: ReadingConfig, live: Live) -> None:
+    """Read and think until every problem has its answer; out come tokens of both streams, arrivals,
+    answers and waits."""
+    readers = drive(config, live, Reader, whole_s, tell=False)
+    for place, reader in enumerate(readers if config.keep_logits else ()):
+        keep(live, reader.caches.clock.now(), place, reader)

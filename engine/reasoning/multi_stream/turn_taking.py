@@ -6,8 +6,8 @@ What arrives while the model writes has to wait for its turn to end, as in a cha
 import numpy as np
 
 from engine.core.events import Mark, Token
+from engine.reasoning.multi_stream.config import StreamsConfig
 from engine.reasoning.streams.caches import Feed, StreamCaches
-from engine.reasoning.streams.config import StreamsConfig
 from engine.reasoning.streams.words import StreamWords
 from engine.tasks.running_sum import QUESTION, SumProblem, sums
 
@@ -31,7 +31,6 @@ class TurnTaking:
         self.given: list[tuple[str, str]] = []  # what the next pass reads
         self.said: list[tuple[str, str]] = []
         self.wanted: list[str] = []
-        self.logits: list[np.ndarray] = []
 
     def _events(self) -> list[tuple[int, str, str]]:
         rows = self.problem.rows
@@ -95,6 +94,10 @@ class TurnTaking:
             emit(Mark(now, self.stream.name, "react", "begins to answer"))
         self.said.append((name, letter))
         self.feed = [token]
+
+    def kept(self) -> dict[str, np.ndarray]:
+        """Nothing: turns are held to no truth."""
+        return {}
 
     def answers(self) -> list[tuple[str, str]]:
         """(wanted, said) of each question."""

@@ -7,8 +7,8 @@ token sees the earlier rows of the streams it may see (arXiv 2605.12460). Shape 
 import numpy as np
 
 from engine.core.events import Mark, Token
+from engine.reasoning.multi_stream.config import StreamsConfig
 from engine.reasoning.streams.caches import Feed, StreamCaches
-from engine.reasoning.streams.config import StreamsConfig
 from engine.reasoning.streams.script import who_sees
 from engine.reasoning.streams.words import StreamWords
 from engine.tasks.running_sum import LAG, QUESTION, SILENCE, STREAMS, SumProblem
@@ -82,6 +82,11 @@ class SideBySide:
             emit(Token(now, feed.stream.name, self.next[name], logprob))
         if name == "say" and self.next[name] != SILENCE and before == SILENCE:
             emit(Mark(now, feed.stream.name, "react", "begins to answer"))
+
+    def kept(self) -> dict[str, np.ndarray]:
+        """What every stream held, row by row, and the logits after each token."""
+        rows = [self.words.encode(name, text) for name, text in self.said.items()]
+        return {"tokens": np.array(rows).T, "logits": np.array(self.logits)}
 
     def answers(self) -> list[tuple[str, str]]:
         """(wanted, said) of each question: the two letters `LAG` rows after it."""

@@ -5,14 +5,14 @@ import pytest
 
 from engine.core.clock import VirtualClock
 from engine.core.events import Mark, Span
+from engine.reasoning.multi_stream.multi_stream import FORMS
+from engine.reasoning.multi_stream.side_by_side import SideBySide
+from engine.reasoning.multi_stream.turn_taking import TurnTaking
 from engine.reasoning.streams.caches import StreamCaches
-from engine.reasoning.streams.loop import go
-from engine.reasoning.streams.reactions import of_events
+from engine.reasoning.streams.loop import go, sessions_of
 from engine.reasoning.streams.reference import from_scratch
+from engine.reasoning.streams.responses import of_events
 from engine.reasoning.streams.script import in_rows, who_sees
-from engine.reasoning.streams.sessions import drawn, sessions_of
-from engine.reasoning.streams.side_by_side import SideBySide
-from engine.reasoning.streams.turn_taking import TurnTaking
 from engine.tasks.running_sum import LAG, QUESTION, STREAMS, answers, sums, thoughts
 from tests.engine.reasoning.streams.stream_models import loaded_for, side_by_side
 
@@ -22,7 +22,7 @@ ALL = "; ".join(f"{name}: {' '.join(STREAMS)}" for name in STREAMS)
 def play(config, words, *, family="qwen3", plain=False):
     loaded, events, clock = loaded_for(config, family, plain=plain), [], VirtualClock()
     caches = StreamCaches(loaded, clock, events.append)
-    sessions = sessions_of(config, words, caches, drawn(config))
+    sessions = sessions_of(config, FORMS[config.form], words, caches, config.drawn())
     go(sessions, caches, clock, lambda now: None, config.pass_s)
     return loaded, sessions, events
 
@@ -65,7 +65,7 @@ def test_forced_streams_answer_rightly_and_react_a_pass_after_they_could_hear():
     config, words = side_by_side(first=1)
     loaded, events, clock = loaded_for(config), [], VirtualClock()
     caches = StreamCaches(loaded, clock, events.append)
-    problem = drawn(config)[0]
+    problem = config.drawn()[0]
     session = SideBySide(config, problem, words, caches, forced=True)
     go([session], caches, clock, lambda now: None, config.pass_s)
     assert session.said["say"] == problem.rows["say"]

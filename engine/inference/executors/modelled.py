@@ -41,6 +41,7 @@ class Modelled(Execution):
     constants: str = knob(
         DEFAULT, "Of those curves: own (the device's), a name in datasets/cost, a file"
     )
+    profile: str = knob("", "Folder of an operator profile in place of curves; none: curves")
 
     def build(self, config: Settings) -> Built:
         from engine.inference.executors.costs.modelled_executor import build

@@ -13,12 +13,14 @@ from engine.core.clock import VirtualClock
 from engine.core.errors import BadInput
 from engine.hardware import roofs_of
 from engine.hardware.cost.constants import constants
+from engine.hardware.cost.profile import Profile
 from engine.hardware.device import Device, device
 from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
 from engine.inference.executor import Built, Facts
 from engine.inference.executors.costs.forward_work import Shape
 from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
+from engine.inference.executors.costs.profiled_step_cost import ProfiledCost
 from engine.inference.executors.costs.step_cost import OpTime, StepCost
 from engine.inference.settings import Settings
 from engine.inference.step import Result, Step, StepPart
@@ -44,6 +46,7 @@ class Choice(Protocol):
     arithmetic: float
     curves: bool
     constants: str
+    profile: str
 
     def calibrated(self, device: Device) -> Device:
         """`device` with the shares of its roofs that are reached."""
@@ -54,7 +57,11 @@ class ModelledExecutor:
     """Asks the closed form how long each step takes; keeps nothing between steps."""
 
     def __init__(
-        self, facts: Facts, cost: StepCost | CurvedCost, choice: Choice, host: Link | None = None
+        self,
+        facts: Facts,
+        cost: StepCost | CurvedCost | ProfiledCost,
+        choice: Choice,
+        host: Link | None = None,
     ) -> None:
         self.facts, self.cost, self.choice, self.host = facts, cost, choice, host
         self.vocab = np.uint64(facts.vocab)
@@ -148,8 +155,11 @@ def build(config: Settings, choice: Choice) -> Built:
 
 def cost_of(
     model: ModelConfig, machine: Device, dtype: str, choice: Choice
-) -> StepCost | CurvedCost:
-    """The operator cost model where it knows the device and no share of a roof is given."""
+) -> StepCost | CurvedCost | ProfiledCost:
+    """A profile's times where one is given, else the operator cost model where it knows the device
+    and no share of a roof is given."""
+    if choice.profile:
+        return ProfiledCost(model, machine, dtype, Profile(Path(choice.profile)))
     given = choice.memory or choice.arithmetic
     if choice.curves and not given and fits(machine, dtype):
         return CurvedCost(model, machine, dtype, constants(choice.constants, machine.slug))

@@ -1,0 +1,100 @@
+"""Step cost by an operator profile: a forward pass as the sum of measured operators' times.
+
+What the profile does not hold keeps the roofline of `step_cost`. Work in flops and bytes is the
+roofline's. The times are of one device that holds the whole layer.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.hardware.cost.profile import Profile
+from engine.hardware.device import Device
+from engine.inference.executors.costs.forward_work import Shape
+from engine.inference.executors.costs.step_cost import OpTime, StepCost
+from engine.models.config import ModelConfig
+
+# Operations of a forward pass as the profiler calls them; the first two are done once a step.
+ONCE = {"embedding": ("embedding",), "head": ("final_layernorm", "lm_head", "sampler")}
+EACH = {
+    "norms": ("layernorm", "layernorm"),
+    "qkv": ("qkv_proj", "rotary_emb"),
+    "out": ("o_proj",),
+    "mlp": ("gate_up_proj", "act_fn", "down_proj"),
+}
+
+
+class ProfiledCost:
+    """Costs of steps of one model on the device of a profile; answers as `StepCost`."""
+
+    def __init__(self, config: ModelConfig, device: Device, dtype: str, profile: Profile) -> None:
+        self.plain = StepCost(config, device, dtype)
+        self.config, self.profile = config, profile
+        self.memory = self.plain.memory  # bytes per second
+        self.known: dict[tuple[str, int], float | None] = {}
+
+    def shape(self, new_B: np.ndarray, context_B: np.ndarray, rows: int) -> Shape:
+        """What matters of a step, as `ForwardWork.shape`."""
+        return self.plain.shape(new_B, context_B, rows)
+
+    def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
+        """What matters of a step in which every sequence decodes."""
+        return self.plain.decode_shape(starts_B, rows)
+
+    def total(self, shape: Shape) -> tuple[float, float, float]:
+        """Seconds, flops and bytes of a step of that shape."""
+        seconds = flops = moved = 0.0
+        for (name, work, size), launch in zip(
+            self.plain.works(shape), self.plain.launches, strict=True
+        ):
+            told = self._seconds(name, shape)
+            if told is None:
+                told = max(work / self.plain.compute, size / self.plain.memory) + launch
+            seconds += told
+            flops += work
+            moved += size
+        return seconds, flops, moved
+
+    def describe(self, shape: Shape) -> list[OpTime]:
+        """The same, operation by operation; `roof` is the roofline's."""
+        told = []
+        for op in self.plain.describe(shape):
+            seconds = self._seconds(op.name, shape)
+            told.append(op if seconds is None else replace(op, seconds=seconds))
+        return told
+
+    def _seconds(self, name: str, shape: Shape) -> float | None:
+        if name == "attention":
+            return self._attention(shape)
+        count = shape.rows if name == "head" else shape.tokens
+        if (name, count) not in self.known:
+            self.known[name, count] = self._sum(name, count)
+        return self.known[name, count]
+
+    def _sum(self, name: str, count: int) -> float | None:
+        """Of the operators that an operation is made of; None where the profile lacks one."""
+        if name not in EACH and name not in ONCE:
+            return None
+        if not count:
+            return 0.0
+        parts = [self.profile.operator(each, count) for each in EACH.get(name) or ONCE[name]]
+        if None in parts:
+            return None
+        dense = self.config.layers - sum(self.config.expert_layers)
+        times = 1 if name in ONCE else dense if name == "mlp" else self.config.layers
+        return times * sum(part for part in parts if part is not None)
+
+    def _attention(self, shape: Shape) -> float:
+        """A call in each layer: one prompt of the mean length beside the answers, and what each
+        further prompt takes alone more than the shortest call."""
+        layers, ones = self.config.layers, shape.singles
+        prompts, context = shape.sequences - ones, shape.seen / max(1, ones)
+        if not prompts:
+            return layers * self.profile.call(0, 0, ones, context)
+        chunk = (shape.tokens - ones) / prompts
+        pairs = (shape.pairs / layers - shape.seen) / prompts
+        cached = max(0.0, pairs / chunk - (chunk + 1) / 2)
+        first = self.profile.call(chunk, cached, ones, context)
+        shortest = float(self.profile.attention.seconds.min())
+        more = self.profile.call(chunk, cached, 0, 0) - shortest if prompts > 1 else 0.0
+        return layers * (first + (prompts - 1) * more)

@@ -9,8 +9,7 @@ from random import Random
 from engine.tasks.countdown.search import Search, even_problem
 from engine.tasks.countdown.traces import Context, ids, parallel, serial
 from engine.tasks.task import Split
-from engine.training.data.packing import Example
-from engine.training.losses.examples import spoken
+from engine.training.data.packing import Example, spoken
 
 KINDS = 4  # examples of a problem: its serial search, a parent, and two children
 SEARCH = Search()

@@ -14,9 +14,8 @@ from engine.recipes.fork_join_scores import samples, scores
 from engine.recipes.task_tokenizer import task_tokenizer
 from engine.tasks.part_sums import PartSums, forked, serial
 from engine.tasks.task import Split
-from engine.training.data.packing import Example
+from engine.training.data.packing import Example, Unit, trie
 from engine.training.losses.language import Training
-from engine.training.losses.trie import Unit, trie
 
 EOS = 1
 PARTS = (2, 3, 4, 4)  # taught in turn

@@ -22,8 +22,7 @@ from engine.recipes.example_recipe import ExampleRecipe, Score
 from engine.recipes.task_tokenizer import task_tokenizer
 from engine.tasks.arithmetic import Arithmetic
 from engine.tasks.task import Problem, Split
-from engine.training.data.packing import Example
-from engine.training.losses.examples import completed
+from engine.training.data.packing import Example, completed
 from engine.training.losses.language import Training
 
 # Short products first taught the long ones; how often each comes is of 8.

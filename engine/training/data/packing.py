@@ -1,16 +1,22 @@
-"""Examples packed into rows: positions start again with each, and none sees another's tokens.
+"""Examples to train on, packed into rows, and requests packed into one example as a trie.
 
-Shape letters: T tokens of an example, L predictions; B rows, S tokens of a row.
+In rows positions start again with each example, and none sees another's tokens. In a trie what the
+requests of a trajectory share is computed once: tokens see their ancestors alone and stand where
+they stand on their own path (arXiv 2512.07843). Shape letters: T tokens of an example, L
+predictions; B rows, S tokens of a row; N nodes of a trie.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.core.errors import BadInput
+
+ROOT = -1  # the parent of a trie's first node
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +43,18 @@ class Example:
 
     def __len__(self) -> int:
         return len(self.tokens_T)
+
+
+def completed(prompt: Sequence[int], completion: Sequence[int]) -> Example:
+    """Read `prompt`, learn to say `completion` (with its end token, if it is to end)."""
+    return spoken([*prompt, *completion], [False] * len(prompt) + [True] * len(completion))
+
+
+def spoken(tokens: Sequence[int], learnt: Sequence[bool | float]) -> Example:
+    """Ordinary next-token learning of the tokens that are `learnt` (or by how much each is)."""
+    ids_T, weight_T = np.asarray(tokens, np.int64), np.asarray(learnt, np.float32)
+    at_L = np.flatnonzero(weight_T[1:])
+    return Example(ids_T, at_L, ids_T[at_L + 1], weight_T[at_L + 1])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,3 +154,53 @@ def _visible(example: Example) -> np.ndarray:
     if example.visible_TT is None:
         return np.tri(len(example), dtype=bool)
     return example.visible_TT
+
+
+class Unit(NamedTuple):
+    """What one request read and what it learns to say after it. Neither may be empty."""
+
+    context: Sequence[int]
+    completion: Sequence[int]
+
+
+def trie(units: Iterable[Unit], siblings_apart: bool = True) -> Example:
+    """All `units` as one example; its loss and gradients are those of `separate(units)` together.
+
+    A prediction that several units learn at one place counts once for each. Without
+    `siblings_apart` a token sees whatever lies before it, its siblings too: a mistake, to be seen.
+    """
+    places: dict[tuple[int, int], int] = {}  # (parent, token) -> node
+    parents: list[int] = []
+    tokens: list[int] = []
+    learnt: dict[tuple[int, int], float] = {}  # (node, token after it) -> weight
+    for unit in units:
+        node = ROOT
+        for place, token in enumerate((*unit.context, *unit.completion)):
+            if place >= len(unit.context):
+                learnt[node, token] = learnt.get((node, token), 0.0) + 1.0
+            before, node = node, places.setdefault((node, token), len(tokens))
+            if node == len(tokens):
+                tokens.append(token)
+                parents.append(before)
+    depth_N, sees_NN = _ancestors(parents)
+    at_L, target_L = np.array(list(learnt), np.int64).reshape(-1, 2).T
+    weight_L = np.array(list(learnt.values()), np.float32)
+    if not siblings_apart:
+        sees_NN = np.tri(len(tokens), dtype=bool)
+    return Example(np.array(tokens, np.int64), at_L, target_L, weight_L, depth_N, sees_NN)
+
+
+def separate(units: Iterable[Unit]) -> list[Example]:
+    """Each unit as an example of its own: what the trie has to equal."""
+    return [completed(list(unit.context), list(unit.completion)) for unit in units]
+
+
+def _ancestors(parents: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Each node's depth, and whom it sees: its ancestors and itself. Parents come first."""
+    depth_N = np.zeros(len(parents), np.int64)
+    sees_NN = np.eye(len(parents), dtype=bool)
+    for node, parent in enumerate(parents):
+        if parent != ROOT:
+            depth_N[node] = depth_N[parent] + 1
+            sees_NN[node] |= sees_NN[parent]
+    return depth_N, sees_NN

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -34,18 +33,6 @@ ROWS = 8  # in one forward pass that only judges
 def cross_entropy(logits_LV: Tensor, target_L: Tensor) -> Tensor:
     """nats_L of each target."""
     return F.cross_entropy(logits_LV, target_L, reduction="none")
-
-
-def completed(prompt: Sequence[int], completion: Sequence[int]) -> Example:
-    """Read `prompt`, learn to say `completion` (with its end token, if it is to end)."""
-    return spoken([*prompt, *completion], [False] * len(prompt) + [True] * len(completion))
-
-
-def spoken(tokens: Sequence[int], learnt: Sequence[bool | float]) -> Example:
-    """Ordinary next-token learning of the tokens that are `learnt` (or by how much each is)."""
-    ids_T, weight_T = np.asarray(tokens, np.int64), np.asarray(learnt, np.float32)
-    at_L = np.flatnonzero(weight_T[1:])
-    return Example(ids_T, at_L, ids_T[at_L + 1], weight_T[at_L + 1])
 
 
 def train_examples(

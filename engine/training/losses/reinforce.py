@@ -19,10 +19,10 @@ from engine.core.clock import Clock
 from engine.core.config import Config, knob, to_dict
 from engine.core.events import AnyEvent, Level, Mark, Span
 from engine.models.config import ModelConfig
-from engine.training.data.packing import Example, Packed, packs
+from engine.training.data.packing import Example, Packed, packs, spoken
 from engine.training.loop.checkpoint import load_checkpoint, save_checkpoint
 from engine.training.loop.resume import require_equal
-from engine.training.losses.examples import logits_of, spoken
+from engine.training.losses.examples import logits_of
 
 LANE = "training"
 Weights = dict[str, Tensor]

@@ -19,8 +19,8 @@ from engine.recipes.folder import saved_weights
 from engine.recipes.from_examples.fork_and_join import units
 from engine.tasks.part_sums import forked
 from engine.training.losses.language import fresh_weights
-from engine.training.losses.trie_difference import difference
 from workbench.studies._read import said_by, share
+from workbench.studies.reasoning._threadweaver import difference
 from workbench.study import (
     Break,
     Changes,

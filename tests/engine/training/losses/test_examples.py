@@ -13,12 +13,10 @@ from engine.core.errors import BadInput
 from engine.core.events import AnyEvent, Level
 from engine.models.reference import dense
 from engine.recipes.recipe import Recipe
-from engine.training.data.packing import Example, packs
+from engine.training.data.packing import Example, completed, packs, spoken
 from engine.training.losses.examples import (
-    completed,
     example_loss,
     logits_of,
-    spoken,
     train_examples,
     weighted_loss,
 )

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from engine.models.config import ModelConfig
 from engine.models.reference import dense
-from engine.training.data.packing import Example, packs
-from engine.training.losses.trie import Unit, separate, trie
+from engine.training.data.packing import Example, Unit, packs, separate, trie
 
 SMALLEST = 1e-3  # of the largest gradient: below it a weight's own is no measure
 

@@ -63,8 +63,12 @@ def test_a_knob_changes_the_picture_and_the_address_and_time_goes_back(visit, tm
 
 
 def test_an_address_carries_its_knobs(visit):
-    page = visit().open(f"{STUDY}&batching=static_batch&workload.count=7")
+    page = visit(width=1280, height=800).open(f"{STUDY}&batching=static_batch&workload.count=7")
     page.get_by_text("7 of 7").first.wait_for()
+    assert page.locator(".pw-body canvas").first.bounding_box()["y"] <= 300  # the first mark
+    page.set_viewport_size({"width": 900, "height": 800})
+    page.get_by_text("Does it hold?").wait_for(state="hidden")  # no room beside the picture
+    assert page.locator(".pw-body canvas").first.bounding_box()["width"] >= 380
 
 
 @pytest.mark.parametrize(

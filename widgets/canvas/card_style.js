@@ -2,23 +2,22 @@
 
 export const STYLE = `
 .pw{position:relative;display:flex;flex-direction:column;box-sizing:border-box;overflow:hidden;
- background:var(--paper);color:var(--ink);font:13px/1.4 var(--font);padding:14px 16px 10px;
+ background:var(--paper);color:var(--ink);font:13px/1.4 var(--font);padding:8px 16px 10px;
  font-variant-numeric:tabular-nums;border-radius:6px}
 .pw *{box-sizing:border-box}
-.pw-head{display:flex;align-items:flex-start;gap:6px 24px;min-height:42px;flex-wrap:wrap;
+.pw-head{display:flex;align-items:flex-start;gap:0 24px;flex-wrap:wrap;
  padding-right:36px}
-.pw.narrow .pw-head{padding-right:0}
-.pw.narrow .pw-title{flex-basis:100%;padding-right:36px}
-.pw-title{font-size:16px;line-height:22px;font-weight:600;margin:0;flex:1 1 260px;
+.pw-title{font-size:16px;line-height:22px;font-weight:600;margin:0;flex:1 1 auto;
  letter-spacing:-.005em}
 .pw-chip{display:inline-block;font-size:12px;font-weight:500;line-height:18px;padding:0 8px;
  margin-left:10px;border-radius:9px;border:1px dashed var(--faint);color:var(--faint);
  vertical-align:1px;letter-spacing:0;white-space:nowrap}
-.pw-figures{display:flex;gap:24px;margin:0 0 0 auto}
-.pw-figures>div{display:flex;flex-direction:column-reverse;text-align:right}
-.pw-value{font-size:16px;line-height:22px;font-weight:600;white-space:nowrap}
+.pw-figures{display:flex;gap:0 18px;margin:0 0 0 auto;flex-wrap:wrap}
+.pw.narrow .pw-figures{margin:0}
+.pw-figures>div{display:flex;flex-direction:row-reverse;align-items:baseline;gap:5px}
+.pw-value{font-size:14px;line-height:22px;font-weight:600;white-space:nowrap}
 .pw-label{font-size:12px;line-height:16px;color:var(--faint);white-space:nowrap}
-.pw-menu{position:absolute;right:10px;top:11px}
+.pw-menu{position:absolute;right:10px;top:5px}
 .pw .pw-menu>button{width:28px;padding:0;border-color:transparent;color:var(--faint);font-size:16px}
 .pw-list{position:absolute;right:0;top:30px;z-index:5;min-width:190px;padding:6px;
  background:var(--raised);border:1px solid var(--line);border-radius:6px;
@@ -31,8 +30,12 @@ export const STYLE = `
 .pw button:hover{background:var(--raised)}
 .pw button:focus-visible,.pw select:focus-visible,.pw canvas:focus-visible{
  outline:2px solid var(--ink);outline-offset:1px}
-.pw-tools{display:flex;align-items:center;gap:8px 16px;flex-wrap:wrap;margin:6px 0 10px;
- min-height:28px}
+.pw-tools{display:flex;align-items:center;gap:8px 16px;flex-wrap:wrap;margin:4px 0 6px;
+ min-height:24px}
+.pw.narrow .pw-legend{flex:1 1 0;flex-wrap:nowrap;overflow-x:auto;scrollbar-width:thin}
+.pw.narrow .pw-said{position:absolute;right:16px;padding:3px 0 3px 10px;background:var(--paper);
+ opacity:0;pointer-events:none;transition:opacity .15s}
+.pw.narrow:hover .pw-said,.pw.narrow:focus-within .pw-said{opacity:1}
 .pw-switch{display:flex}
 .pw-switch button{border-radius:0;margin-left:-1px;color:var(--faint)}
 .pw-switch button:first-child{border-radius:5px 0 0 5px;margin-left:0}

@@ -38,7 +38,7 @@ def actions(framed: Sequence[Action], plain: Sequence[Action]) -> ActionRow:
     acts = [*framed, *plain]
     row = ActionRow(
         labels=[label for label, _ in acts], framed=len(framed), sizing_mode="stretch_width",
-        margin=(0, 0, 16, 0),
+        margin=(0, 0, 4, 0),
     )  # fmt: skip
 
     def act(event: Any) -> None:

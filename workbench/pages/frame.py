@@ -14,6 +14,21 @@ NARROW = 1150  # pixels below which the right column folds away
 TIGHT = 800  # pixels below which the left one does, too
 
 
+# Tells the width of the window as `width_now`, now and when it has changed; `forget` ends that.
+MEASURE = """
+        let timer = 0;
+        const measure = () => {
+          if (!window.innerWidth) return;
+          model.set("width_now", window.innerWidth);
+          model.save_changes();
+        };
+        const resized = () => { clearTimeout(timer); timer = setTimeout(measure, 150); };
+        window.addEventListener("resize", resized);
+        resized();
+        const forget = () => window.removeEventListener("resize", resized);
+"""
+
+
 class Host(Component):
     """Nothing to see. `dark` is what the host last said; it is listened to, no other window is.
 
@@ -34,21 +49,17 @@ class Host(Component):
           if (event.source !== window.parent || event.origin !== window.location.origin) return;
           if (typeof said === "boolean") set("dark", said);
         };
-        let timer = 0;
-        const measure = () => { if (window.innerWidth) set("width_now", window.innerWidth); };
-        const resized = () => { clearTimeout(timer); timer = setTimeout(measure, 150); };
         window.addEventListener("message", heard);
-        window.addEventListener("resize", resized);
-        resized();
+        MEASURE
         const ready = { workbenchReady: model.get("title") };
         window.parent.postMessage(ready, window.location.origin);
         return () => {
           window.removeEventListener("message", heard);
-          window.removeEventListener("resize", resized);
+          forget();
         };
       },
     };
-    """
+    """.replace("MEASURE", MEASURE)
 
 
 def host(title: str, page: Any) -> Host:
@@ -57,6 +68,13 @@ def host(title: str, page: Any) -> Host:
     A column that was folded for want of room opens when there is room; a person may open it before.
     """
     made = Host(title=title, dark=page.dark_theme, width=0, height=0, margin=0)
+    made.param.watch(lambda event: setattr(page, "dark_theme", bool(event.new)), "dark")
+    fold(page, made)
+    return made
+
+
+def fold(page: Any, measured: Component) -> None:
+    """Fold a page's columns where `measured` tells of a window without room for them."""
 
     def resized(event: Any) -> None:
         for name, least in (("contextbar", NARROW), ("sidebar", TIGHT)):
@@ -64,9 +82,7 @@ def host(title: str, page: Any) -> Host:
             if fits != fitted and getattr(page, name):
                 setattr(page, f"{name}_open", fits)
 
-    made.param.watch(lambda event: setattr(page, "dark_theme", bool(event.new)), "dark")
-    made.param.watch(resized, "width_now")
-    return made
+    measured.param.watch(resized, "width_now")
 
 
 CHOSEN = "workbench-theme"  # the cookie of a person's choice: light or dark
@@ -79,6 +95,7 @@ class SystemScheme(Component):
 
     dark = param.Boolean(default=False)
     asked = param.Boolean(default=False)  # the address says which theme
+    width_now = param.Integer(default=0)  # pixels of the window
 
     key = param.String(default=CHOSEN)
     switch = param.String(default="Toggle theme", doc="its label")
@@ -104,15 +121,17 @@ class SystemScheme(Component):
           model.save_changes();
         };
         system.addEventListener("change", follow);
+        MEASURE
         document.addEventListener("click", press, true);  // before the switch itself hears of it
         follow();
         return () => {
           system.removeEventListener("change", follow);
           document.removeEventListener("click", press, true);
+          forget();
         };
       },
     };
-    """
+    """.replace("MEASURE", MEASURE)
 
 
 def system_scheme(page: Any, asked: bool) -> SystemScheme:
@@ -132,4 +151,5 @@ def system_scheme(page: Any, asked: bool) -> SystemScheme:
             page.dark_theme = made.dark
 
     page.param.watch(turned, "dark_theme")
+    fold(page, made)
     return made

@@ -31,7 +31,6 @@ PLACES = (
     ("runs", "Runs"),
 )
 LOW = {  # the bar of a page in a tab, whose host has its own places to go
-    "& .MuiToolbar-root": {"minHeight": "44px !important"},
     "& .header .title": {"fontSize": "14px", "fontWeight": 600, "color": "var(--wb-faint)"},
 }
 ACCENT = {"light": "#0067A3", "dark": "#5BB3E8"}
@@ -206,6 +205,7 @@ def _sx() -> dict[str, Any]:
     return {
         "&.mui-light": colours(LIGHT, "light"),
         "&.mui-dark": colours(DARK, "dark"),
+        "& .MuiToolbar-root": {"minHeight": "44px !important"},
         "& .header.MuiAppBar-root": {
             **quiet,
             "backgroundColor": "var(--wb-paper) !important",

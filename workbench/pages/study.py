@@ -102,7 +102,7 @@ class StudyPage:
                 *panel.maps.parts,
                 self._downloads(),
                 sizing_mode="stretch_width",
-                margin=(24, 28),
+                margin=(12, 28),
             )
         ]
         pn.state.onload(panel.start)

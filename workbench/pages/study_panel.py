@@ -27,8 +27,16 @@ FOOT = {
     "border-top": "1px solid var(--wb-line)",
 }
 CSS = """
-.top { display: grid; gap: 6px; } .top p { font-size: 14px; }
-.paper { font-size: 13px; color: var(--wb-faint); }
+:host { min-width: 0; overflow: hidden; }
+.top { display: grid; gap: 4px; grid-template-columns: minmax(0, 1fr); }
+.name { display: flex; gap: 4px 14px; align-items: baseline; } .name h1 { font-size: 22px;
+  white-space: nowrap; }
+.paper { font-size: 13px; color: var(--wb-faint); overflow: hidden; text-overflow: ellipsis;
+  white-space: nowrap; }
+summary { list-style: none; cursor: pointer; max-width: 110ch; overflow: hidden;
+  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; }
+details[open] summary { -webkit-line-clamp: none; }
+summary::-webkit-details-marker { display: none; }
 """
 
 
@@ -105,13 +113,14 @@ class StudyPanel:
 
     def heading(self, row: Entry) -> Any:
         """Name, paper, what happens."""
-        arxiv = f" · arXiv {escape(row.arxiv)}" if row.arxiv else ""
+        paper = escape(row.paper) + (f" · arXiv {escape(row.arxiv)}" if row.arxiv else "")
         text = (
-            f'<div class="top"><h1>{escape(self.study.title or row.title)}</h1>'
-            f'<div class="paper">{escape(row.paper)}{arxiv}</div>'
-            f"<p>{escape(self.study.about)}</p></div>"
+            f'<div class="top"><div class="name"><h1>{escape(self.study.title or row.title)}</h1>'
+            f'<div class="paper" title="{paper}">{paper}</div></div>'
+            '<details><summary title="Press to read it whole, or two lines of it">'
+            f"{escape(self.study.about)}</summary></details></div>"
         )
-        return html(text, CSS, margin=(0, 0, 12, 0))
+        return html(text, CSS, margin=(0, 0, 8, 0))
 
     def dark(self, on: bool) -> None:
         self.stage.dark(on)

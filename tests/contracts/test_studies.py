@@ -1,14 +1,11 @@
 """Every study, found by folder: it is told, runs, is seen, and its claims can come out false."""
 
-import hashlib
 import json
-from pathlib import Path
 
 import pytest
 
 from engine.core.config import Config, from_dict, knobs, to_dict, update
 from engine.core.events import Closed, Opened
-from engine.core.file import load, save
 from engine.core.log import Log
 from widgets.fold import History
 from widgets.view import views
@@ -18,18 +15,19 @@ from workbench.findings_table import recorded
 from workbench.study import GRADES, Claim, RunConfig, Study
 
 SLUGS = sorted(study_files())
+EVENTS = 2_000_000  # of all logs that are kept: somewhat over a gigabyte
 CLAIMS = [(slug, claim.id) for slug in SLUGS for claim in study(slug).claims]
 
 
 class Runs:
     """Logs of studies' runs, so that a run which several checks ask for is made once.
 
-    They lie in `folder` as run files, where other processes of the same session find them too. A
-    check that asks twice for one config gets two runs: it may be comparing them.
+    The latest stay in memory: writing and reading a log of many events costs more than most runs.
+    A check that asks twice for one config gets two runs: it may be comparing them.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self) -> None:
+        self.kept: dict[str, Log] = {}  # the one that was asked for last at the end
 
     def of(self, chosen: Study) -> RunConfig:
         """What runs a config for one check."""
@@ -37,25 +35,22 @@ class Runs:
 
         def run_config(config: Config) -> Log:
             words = json.dumps([chosen.slug, to_dict(config)], sort_keys=True)
-            path = self.folder / f"{hashlib.sha256(words.encode()).hexdigest()}.run"
-            if path in told or not path.exists():
-                told.add(path)
+            log = self.kept.pop(words, None)
+            if log is None or words in told:
                 log = run(config)
-                save(log, path)
-                return log
-            told.add(path)
-            return load(path)
+            told.add(words)
+            self.kept[words] = log
+            while sum(map(len, self.kept.values())) > EVENTS and len(self.kept) > 1:
+                del self.kept[next(iter(self.kept))]
+            return log
 
         return run_config
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory, worker_id) -> Runs:
-    """Those of this session, its other workers' among them."""
-    base = tmp_path_factory.getbasetemp()
-    folder = (base if worker_id == "master" else base.parent) / "runs"
-    folder.mkdir(exist_ok=True)
-    return Runs(folder)
+def runs() -> Runs:
+    """Those of this process."""
+    return Runs()
 
 
 @pytest.fixture(scope="module", params=SLUGS)

@@ -34,7 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """The whole suite takes every processor; chosen tests run here, without workers to start.
 
-    `-n NUMBER` is obeyed as it stands.
+    One worker more than processors: a quarter of the time a worker waits, for a page to be drawn,
+    a server to start or a rank to be found hanging. `-n NUMBER` is obeyed as it stands.
     """
     places = {(ROOT / name).resolve() for name in (".", *config.getini("testpaths"))}
     chosen = [(config.invocation_params.dir / name).resolve() for name in config.args]
@@ -43,10 +44,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     # A thread that waits leaves its processor to the other workers instead of spinning: a third of
     # the processor time of models' tests. Read when a worker loads OpenMP.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    return min(WORKERS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1)
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    return min(WORKERS, processors + 1)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that last begin first, so that no worker is left with one of them at the end."""
+    items.sort(key=lambda item: not item.path.is_relative_to(ROOT / "tests" / "ui"))
     if config.getoption("--full"):
         return
     for item in items:

@@ -116,10 +116,8 @@ def fewer_tokens(config: ForkJoinConfig, run_config: RunConfig, fast: bool) -> O
 def _ways(config: ForkJoinConfig, run_config: RunConfig) -> tuple[np.ndarray, np.ndarray]:
     """scores_P4 (right, tokens, critical, forks) of the config's own way, and of going serially."""
     serial: Changes = {**SERIAL, "together": 0, "siblings_apart": True}
-    ours_P4, theirs_P4 = (
-        np.stack([scores_of(run_config(update(config, changes)))[name] for name in COLUMNS], 1)
-        for changes in ({}, serial)
-    )
+    ours, theirs = (scores_of(run_config(update(config, each))) for each in ({}, serial))
+    ours_P4, theirs_P4 = (np.stack([one[name] for name in COLUMNS], 1) for one in (ours, theirs))
     return ours_P4, theirs_P4
 
 

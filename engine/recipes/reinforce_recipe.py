@@ -3,7 +3,7 @@
 import platform
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -28,20 +28,31 @@ class ReinforcedRecipe(Config):
     name: str = knob(doc="Name of the model and its folder")
     about: str = knob("", "What it is for, one line")
     start: str = knob("", "The model it begins as")
+    search: Literal["parallel", "serial"] = knob(
+        "parallel", "How its episodes search: by children, or in one context"
+    )
     training: Reinforcement = knob(make=Reinforcement, doc="How it is reinforced")
 
 
+BUDGET = Reinforcement(steps=48, problems=24, group=8, updates=2, rate=3e-4, kl=0.05)
 COUNTDOWN = ReinforcedRecipe(
     name="countdown-reinforced",
     about="A very small Llama that spawns and joins threads to search for Countdown's answers",
     start="countdown-imitated",
-    training=Reinforcement(steps=48, problems=24, group=8, updates=2, rate=3e-4, kl=0.05),
+    training=BUDGET,
+)
+SERIAL = ReinforcedRecipe(
+    name="countdown-reinforced-serial",
+    about="A very small Llama that searches for Countdown's answers in one context",
+    start="countdown-imitated",
+    search="serial",
+    training=BUDGET,
 )
 
 
 def reinforced_recipes() -> dict[str, ReinforcedRecipe]:
     """Recipes by the name of their models."""
-    return {COUNTDOWN.name: COUNTDOWN}
+    return {recipe.name: recipe for recipe in (COUNTDOWN, SERIAL)}
 
 
 def make_reinforced(
@@ -59,7 +70,7 @@ def make_reinforced(
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = out / "checkpoint.safetensors"
     weights = reinforce(
-        config, recipe.training, weights, rounds(config, recipe.training),
+        config, recipe.training, weights, rounds(config, recipe.training, recipe.search),
         emit=emit, clock=clock, checkpoint=checkpoint,
     )  # fmt: skip
     write(recipe, out, config, weights, fast)

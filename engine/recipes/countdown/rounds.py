@@ -30,8 +30,11 @@ TOGETHER = 64  # episodes under way at once: so many threads fill matrix product
 SEEDS = 1 << 52  # of roots; their children's are a thousand times as large
 
 
-def rounds(config: ModelConfig, recipe: Reinforcement) -> Play:
-    """How `reinforce` plays: reward 1 where the parent's answer is right, else 0."""
+def rounds(config: ModelConfig, recipe: Reinforcement, search: str = "parallel") -> Play:
+    """How `reinforce` plays: reward 1 where the parent's answer is right, else 0.
+
+    `search`: the prompt's first word, whether it may spawn children or goes serially.
+    """
 
     def round(weights: Weights, step: int) -> tuple[list[list[Played]], dict[str, float]]:
         first = FIRST + recipe.seed * PER_SEED + step * recipe.problems
@@ -41,7 +44,7 @@ def rounds(config: ModelConfig, recipe: Reinforcement) -> Play:
             Asked(place, problems[place // recipe.group], (seed + place) % SEEDS)
             for place in range(recipe.problems * recipe.group)
         ]
-        families, reasoner = played(config, weights, recipe, asked)
+        families, reasoner = played(config, weights, recipe, asked, search)
         logits_NV = np.concatenate([logits for _, logits in reasoner.kept])
         found = [episode(family, reasoner, logits_NV, recipe.temperature) for family in families]
         groups = [found[at : at + recipe.group] for at in range(0, len(found), recipe.group)]
@@ -51,12 +54,14 @@ def rounds(config: ModelConfig, recipe: Reinforcement) -> Play:
 
 
 def played(
-    config: ModelConfig, weights: Weights, recipe: Reinforcement, asked: Sequence[Asked]
-) -> tuple[list[Family], Reasoner]:
+    config: ModelConfig, weights: Weights, recipe: Reinforcement, asked: Sequence[Asked],
+    search: str = "parallel",
+) -> tuple[list[Family], Reasoner]:  # fmt: skip
     """A family of threads for each problem, in order, and the reasoner with what they wrote."""
     spawning = SpawningConfig()
     threads = TOGETHER * (1 + spawning.children)
     changes = {
+        "search": search,
         "window": recipe.window, "sampling.temperature": recipe.temperature, "keep_logits": True,
         "together": TOGETHER, "threads": threads,
         "pages": threads * (recipe.window // spawning.page_size + 2),

@@ -58,9 +58,10 @@ class PruningConfig(ThreadGroupConfig):
     weighted: bool = knob(
         True, "What goes on votes for its whole cluster; off: for itself", group="vote"
     )
-    fault: Literal["none", "prune_lost"] = knob(
-        "none", "What goes wrong: the word that ends a trace does not arrive", group="faults"
-    )
+    fault: Literal["none", "prune_lost", "none_kept"] = knob(
+        "none", "What goes wrong: the word that ends a trace does not arrive, or it reaches those "
+        "that should go on too", group="faults",
+    )  # fmt: skip
     longest: int = knob(
         160, "Tokens of a trace at most", low=1, high=1 << 20, unit="tokens", group="budget"
     )
@@ -207,8 +208,10 @@ class Pruning(ThreadMethod[PruningConfig, Question]):
             spent = judging.cost.since(before)
             facts = tag(comparisons=spent.comparisons, tokens=spent.tokens)
             table.emit(Span(now, LANE, "judge", start, spent.flops, spent.bytes, facts))
-            ends = len(group) > self.config.keep and self.config.fault != "prune_lost"
-            if thread.alive and ends:
+            keep = {"prune_lost": len(group), "none_kept": 0}.get(
+                self.config.fault, self.config.keep
+            )
+            if thread.alive and len(group) > keep:
                 said = f"{sure:.0%} sure to agree with {group[0].name}"
                 table.prune(thread.name, said)
         question.judged, question.clusters = True, clusters.groups

@@ -133,13 +133,7 @@ STUDY = Study(
             reported=Reported(-CLOSE, unit="%"),
             finding="undecided",
             why="of 300 questions 1.0 points less [-3.3, +1.3]: more than 3 is not excluded",
-            broken=(
-                Break(
-                    {"clustering.threshold": 0.0, "keep": 1},
-                    True,
-                    "all traces join one cluster, of which one goes on",
-                ),
-            ),
+            broken=(Break({"fault": "none_kept"}, True, "those that should go on are ended too"),),
         ),
         Claim(
             id="over-fewer",
@@ -151,13 +145,7 @@ STUDY = Study(
             finding="undecided",
             why="a direction, without which pruning is not worth its judge: the map says of how "
             "many whole traces a vote is right as often",
-            broken=(
-                Break(
-                    {"clustering.threshold": 0.0, "keep": 1},
-                    True,
-                    "all traces join one cluster, of which one goes on",
-                ),
-            ),
+            broken=(Break({"fault": "none_kept"}, True, "those that should go on are ended too"),),
         ),
         Claim(
             id="saves",

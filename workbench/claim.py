@@ -42,6 +42,9 @@ class Outcome:
     figure: Figure | None = None
     needed: float | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "holds", bool(self.holds))  # NumPy's is not JSON's
+
     @property
     def caution(self) -> str:
         """What to know of a timed claim judged on a busy machine; "" otherwise."""

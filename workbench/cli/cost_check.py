@@ -7,7 +7,8 @@ from typing import Any
 from engine.core.errors import BadInput
 from engine.core.names import counted
 from workbench.cli.output import print_json, print_table, say
-from workbench.cost_model.tables import LeftOut, Measured, table
+from workbench.cost_model.rows import LeftOut, Measured
+from workbench.cost_model.tables import table
 
 NAME = "cost-model"
 HEAD = ("device", "operator", "rows", "median", "p90", "worst", "bias", "in interval")

@@ -14,10 +14,11 @@ from engine.hardware import device, link
 from engine.hardware.cost import curves
 from engine.hardware.cost.constants import Constants
 from engine.hardware.cost.experts import experts
-from workbench.cost_model.tables import LeftOut, Measured
+from workbench.cost_model.rows import LeftOut, Measured
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 NARROW = ("float8", "int8", "float4")  # products of these are operators of their own
+PLAIN = ("matmul", "prefill", "decode", "experts", "chunk", "mixed")
 APART = {"matmul": "narrow", "experts": "narrow_experts"}
 
 
@@ -58,7 +59,7 @@ class Batches:
 
 
 def _numbers(row: Measured) -> tuple[float, ...]:
-    if row.operator in ("matmul", "prefill", "decode", "experts"):
+    if row.operator in PLAIN:
         return row.shape[:-1]
     return row.shape[1:] if row.operator == "collective" else row.shape[1:-1]
 
@@ -70,7 +71,10 @@ def _seconds(part: Batch, found: Constants) -> np.ndarray:
         seconds = curves.collective(on, by, found, part.kind, *part.columns).seconds
     elif part.operator == "experts":
         seconds = experts(on, found, *part.columns, part.kind).seconds
-    elif part.operator in ("matmul", "prefill", "decode"):
+    elif part.operator == "chunk":
+        *shape, cached = part.columns
+        seconds = curves.prefill(on, found, *shape, part.kind, cached).seconds
+    elif part.operator in PLAIN:
         seconds = getattr(curves, part.operator)(on, found, *part.columns, part.kind).seconds
     else:
         seconds = curves.rows(on, found, part.operator, *part.columns, part.kind).seconds

@@ -25,8 +25,8 @@ from engine.hardware.cost.constants import (
     Rows,
 )
 from workbench.cost_model.check import Batches, called, errors
+from workbench.cost_model.rows import Measured
 from workbench.cost_model.simplex import ROUNDS, lowest
-from workbench.cost_model.tables import Measured
 
 PARTS = 4  # that groups are dealt into
 NOISE = 12e-6  # s: layer operators printed in whole microseconds are too coarse below this
@@ -122,6 +122,8 @@ def fit(rows: Sequence[Measured], source: str, base: Constants, rounds: int = RO
     found = base.model_copy(update={"source": source, "split": SPLIT, "intervals": {}})
     intervals = {}
     for name, mine in by_operator(rows).items():
+        if name in ROWS:  # which find in the last cache what decoding finds there
+            begin = begin.model_copy(update={"decode": found.decode})
         intervals[name] = interval_of(held_out(mine, name, begin, rounds))
         fitted = fit_one(begin, name, mine, rounds)
         if name in ROWS:

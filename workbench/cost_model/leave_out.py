@@ -22,8 +22,8 @@ from workbench.cost_model.fit import (
     quarter,
     start_of,
 )
+from workbench.cost_model.rows import Measured
 from workbench.cost_model.simplex import ROUNDS
-from workbench.cost_model.tables import Measured
 
 Row = dict[str, float]
 

@@ -19,7 +19,12 @@ from engine.hardware.sheet import read, sheets
 FOLDER = "cost"
 DEFAULT = "operators"
 OWN = "own"  # as a knob names a device's own
-ALIKE = {"narrow": "matmul", "narrow_experts": "experts"}
+ALIKE = {
+    "narrow": "matmul",
+    "narrow_experts": "experts",
+    "chunk": "prefill",
+    "mixed": "prefill",
+}
 LATENCIES = (
     "launch",
     "wave",

@@ -189,7 +189,19 @@ def rows(
         raise BadInput(f"row operator {name!r}: not known; one of: {', '.join(found.rows)}")
     c, slower = found.rows[name], found.slower(device)
     latency = np.ceil(count / (ROWS_EACH * processors(device))) * width * c.number * slower
-    memory = count * numbers * BYTES[dtype] / (device.bandwidth * c.bandwidth)
+    # What the operator before has written is in the last cache, as what decoding reads again is.
+    warm = found.decode.model_copy(
+        update={
+            "bandwidth": c.bandwidth,
+            "cache": found.decode.cache * c.bandwidth / found.decode.bandwidth,
+        }
+    )
+    moved = count * numbers * BYTES[dtype]
+    memory = (
+        traffic(device, found, warm, moved)
+        if warm.holds
+        else moved / (device.bandwidth * c.bandwidth)
+    )
     seconds = c.launch * slower + np.maximum(latency, memory)
     return Parts(seconds, {"rows": latency, "bandwidth": memory, "launch": c.launch * slower})
 

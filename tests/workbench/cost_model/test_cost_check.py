@@ -13,8 +13,10 @@ from engine.hardware.sheet import read
 from workbench.cli.main import main
 from workbench.cost_model.check import errors
 from workbench.cost_model.fit import START, fit, quarter, start_of
+from workbench.cost_model.leave_out import both
+from workbench.cost_model.rows import Measured, sheet_of
 from workbench.cost_model.simplex import lowest
-from workbench.cost_model.tables import Measured, sheet_of, table
+from workbench.cost_model.tables import table
 from workbench.cost_model.writing import toml
 
 GEMM = "system,dtype,m,n,k,us,kernel"
@@ -109,6 +111,11 @@ def test_rows_that_are_not_covered_are_counted(tmp_path, capsys):
         ("gh200_sxm", "gh200-96gb"),
         ("a100_dgx", "a100-sxm-80gb"),
         ("warp9", ""),
+        ("rtx_pro_6000_server", "rtx-pro-6000"),
+        ("RTX4090", "rtx-4090"),
+        ("NVIDIA H200 SXM", "h200-sxm"),
+        ("l40", ""),
+        ("l4x", ""),
     ],
 )
 def test_tables_name_devices_their_own_way(name, sheet):
@@ -164,3 +171,52 @@ def test_shipped_constants_predict_an_a100(m, n, k, us):
 def test_the_simplex_finds_a_minimum():
     found = lowest(lambda p: float((p[0] - 2) ** 2 + 3 * (p[1] + 1) ** 2), np.zeros(2))
     assert found == pytest.approx([2, -1], abs=1e-2)
+
+
+def test_profiles_and_published_rates_have_layouts(tmp_path, capsys):
+    note = "# Source: x/perf/RTX4090/meta-llama/Llama-3.1-8B/bf16/tp1/x.csv"
+    calls = "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us"
+    tables = [
+        (note, "layer,tokens,time_us", "qkv_proj,64,60.1", "act_fn,64,3.2", "moe,64,3.2"),
+        (note, "layer,sequences,time_us", "lm_head,64,1211", "sampler,64,46"),
+        (note, calls, "0,0,16,1024,99", "512,0,0,0,41", "512,2048,0,0,166", "16,0,16,1024,160"),
+        (
+            "dtype,accelerator,mamf_tflops,best_shape_MxNxK",
+            "BF16,NVIDIA A100 SXM,271,512x512x512",
+        ),
+        ("what,system,gpus,payload_bytes,busbw_GBps", "all_reduce busbw,8x H200 node,8,8e9,473"),
+        (
+            "gpu,pass,causal,head_dim,impl,seqlen,tflops",
+            "H100 80GB SXM5,fwd,1,128,FlashAttention-2,4096,319",
+            "H100 80GB SXM5,fwd+bwd,1,128,FlashAttention-2,4096,294",
+        ),
+    ]
+    told = []
+    for index, lines in enumerate(tables):
+        folder = tmp_path / str(index)
+        folder.mkdir()
+        assert main(["check", "cost-model", made(folder, *lines), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        told += [(row["device"], row["operator"]) for row in found["rows"]]
+    ours = ("chunk", "decode", "mixed", "prefill", "swiglu", "matmul")
+    assert {("rtx-4090", operator) for operator in ours} <= set(told)
+    assert {
+        ("a100-sxm-80gb", "matmul"),
+        ("h200-sxm", "collective"),
+        ("h100-sxm", "prefill"),
+    } <= set(told)
+
+
+def test_a_profile_that_does_not_say_of_what_is_refused(tmp_path, capsys):
+    assert main(["check", "cost-model", made(tmp_path, "layer,tokens,time_us", "act_fn,1,2")]) == 2
+    assert "of which device and model?" in capsys.readouterr().err
+
+
+def test_parts_and_whole_devices_are_held_out():
+    rows = rows_by(START, 2)
+    rows = [row for row in rows if row.operator == "decode"]
+    other = [Measured(r.operator, "h100-sxm", r.shape, 0.5 * r.seconds, r.group) for r in rows]
+    told = both([*rows, *other], rounds=5)
+    assert set(told) == {("a100-sxm-80gb", "decode"), ("h100-sxm", "decode")}
+    for line in told.values():
+        assert line["left_out_error"] > line["own_error"] and 0 <= line["own_covered"] <= 1

@@ -6,11 +6,19 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.names import counted
-from workbench.cli.output import print_json, print_table, say
+from engine.core.writing import write_text
+from workbench.cli.output import check_place, print_json, print_table, say
 from workbench.cost_model.rows import LeftOut, Measured
 from workbench.cost_model.tables import table
 
 NAME = "cost-model"
+WAYS = ("own fit", "covered", "device left out", "covered")
+MEANING = (
+    "Median of abs(predicted / measured − 1), and the part of rows inside the 90% interval. "
+    "Shipped: by the device's own constants, or its kin's. Own fit: groups of its rows held "
+    "out, with the interval that the others show. Device left out: constants and interval from "
+    "other devices alone; where only one other was measured, no interval is known and all is in."
+)
 HEAD = ("device", "operator", "rows", "median", "p90", "worst", "bias", "in interval")
 
 
@@ -30,22 +38,26 @@ def measured(paths: Sequence[str]) -> tuple[list[Measured], Mapping[str, int]]:
     return covered, left_out
 
 
-def run(paths: list[str], given: str, fitted: bool, as_json: bool) -> int:
+def run(paths: list[str], given: str, fitted: bool, as_json: bool, save: str | None) -> int:
     """Report on the tables' rows, by the constants given or each device's own; `fitted` too by
-    constants fitted on the tables themselves, parts of them held out."""
+    constants fitted on the tables themselves, parts of them held out. `save`: as Markdown, there.
+    """
     from engine.hardware.cost.constants import constants, of_device
     from workbench.cost_model.check import report
 
     if not paths:
         raise BadInput(f"{NAME}: give one measured table or more: workbench check {NAME} TABLE.csv")
+    check_place(save)
     rows, left_out = measured(paths)
 
     def found(sheet: str) -> Any:
-        return constants(given) if given else of_device(sheet)
+        return constants(given, sheet) if given else of_device(sheet)
 
     lines = report(rows, found)
     if fitted:
         _held_out(rows, lines)
+    if save is not None:
+        write_text(Path(save), _markdown(lines, paths, fitted), "the table")
     used = {row.device: found(row.device) for row in rows}
     if as_json:
         told = {sheet: each.slug for sheet, each in used.items()}
@@ -69,8 +81,38 @@ def _held_out(rows: Sequence[Measured], lines: list[dict[str, Any]]) -> None:
         line |= told.get((line["device"], line["operator"]), {})
 
 
+def _markdown(lines: list[dict[str, Any]], paths: Sequence[str], fitted: bool) -> str:
+    """The report as a file that says which command wrote it."""
+    names = " ".join(Path(path).name for path in paths)
+    more = WAYS if fitted else ()
+    head = ("device", "operator", "rows", "shipped", "inside", *more)
+    asked = " --held-out" if fitted else ""
+    rows = [
+        (
+            line["device"],
+            line["operator"],
+            f"{line['rows']}",
+            _percent(line["median_error"]),
+            _percent(line.get("covered"), 0),
+            *(_told(line) if fitted else ()),
+        )
+        for line in lines
+    ]
+    table_rows = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(
+        [
+            f"Written by `workbench check {NAME} {names}{asked} --save FILE`.",
+            "",
+            MEANING,
+            "",
+            *(f"| {' | '.join(row)} |" for row in table_rows),
+            "",
+        ]
+    )
+
+
 def _print(lines: list[dict[str, Any]], fitted: bool) -> None:
-    more = ("own fit", "covered", "device left out", "covered") if fitted else ()
+    more = WAYS if fitted else ()
     print_table(
         (*HEAD, *more, "predicted / measured − 1 at 5, 25, 50, 75, 95%"),
         [

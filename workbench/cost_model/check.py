@@ -19,6 +19,7 @@ from workbench.cost_model.rows import LeftOut, Measured
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 NARROW = ("float8", "int8", "float4")  # products of these are operators of their own
 PLAIN = ("matmul", "prefill", "decode", "experts", "chunk", "mixed")
+MIB = 1 << 20
 APART = {"matmul": "narrow", "experts": "narrow_experts"}
 
 
@@ -86,6 +87,12 @@ def called(row: Measured) -> str:
     return APART.get(row.operator, row.operator) if row.shape[-1] in NARROW else row.operator
 
 
+def told(row: Measured) -> str:
+    """The operator as a report names it: collectives bound by latency and by links stand apart."""
+    name = called(row)
+    return f"{name} > 1 MiB" if name == "collective" and row.shape[2] > MIB else name
+
+
 def errors(rows: Sequence[Measured], found: Constants) -> np.ndarray:
     """ln(predicted / measured) of each row by the same constants for all."""
     return Batches(rows).errors(lambda _: found)
@@ -96,7 +103,7 @@ def report(rows: Sequence[Measured], found: Callable[[str], Constants]) -> list[
     wrong = Batches(rows).errors(found)
     together: dict[tuple[str, str], list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
-        together[row.device, called(row)].append(index)
+        together[row.device, told(row)].append(index)
     return [
         line(sheet, operator, wrong[together[sheet, operator]], found(sheet))
         for sheet, operator in sorted(together)
@@ -111,7 +118,7 @@ def line(sheet: str, operator: str, wrong: np.ndarray, found: Constants) -> dict
     said |= {"median_error": float(np.median(off)), "p90_error": float(np.quantile(off, 0.9))}
     said |= {"worst_error": float(off.max()), "bias": float(np.expm1(np.mean(wrong)))}
     said["quantiles"] = {f"{q:g}": float(v) for q, v in zip(QUANTILES, quantiles, strict=True)}
-    interval = found.interval(operator)
+    interval = found.interval(operator.partition(" ")[0])
     if interval:
         inside = (wrong >= interval.low) & (wrong <= interval.high)
         said["covered"] = float(inside.mean())

@@ -11,7 +11,7 @@ import numpy as np
 
 from engine.hardware import device, link
 from engine.hardware.cost.constants import Constants, Interval
-from workbench.cost_model.check import errors
+from workbench.cost_model.check import errors, told
 from workbench.cost_model.fit import (
     PARTS,
     SURE,
@@ -35,16 +35,20 @@ def both(rows: Sequence[Measured], rounds: int = ROUNDS) -> Mapping[tuple[str, s
     """
     found: dict[tuple[str, str], Row] = {}
     for name, devices in _measured(rows).items():
+        away = left_out(devices, name, rounds)
         for sheet, mine in devices.items():
             wrong = held_out(mine, name, start_of(sheet), rounds)
-            found[sheet, name] = {"own_error": _median(wrong), "own_covered": _inside(wrong, mine)}
-        away = left_out(devices, name, rounds)
-        for sheet, (wrong, interval) in away.items():
-            inside = (wrong >= interval.low) & (wrong <= interval.high)
-            found[sheet, name] |= {
-                "left_out_error": _median(wrong),
-                "left_out_covered": float(inside.mean()),
-            }
+            inside = _inside(wrong, mine)
+            names = np.array([told(row) for row in mine])
+            for each in sorted(set(names)):
+                at = names == each
+                line = {"own_error": _median(wrong[at]), "own_covered": float(inside[at].mean())}
+                if sheet in away:
+                    far, interval = away[sheet]
+                    held = (far >= interval.low) & (far <= interval.high)
+                    line["left_out_error"] = _median(far[at])
+                    line["left_out_covered"] = float(held[at].mean())
+                found[sheet, each] = line
     return found
 
 
@@ -63,8 +67,8 @@ def left_out(
         start = start_of(next(iter(devices))).model_copy(update={"device": ""})  # all alike
         fitted = fit_one(start, name, others, rounds)
         seen = [wrong for (a, b), wrong in between.items() if sheet not in (a, b)]
-        told = np.concatenate(seen) if seen else np.zeros(0)
-        found[sheet] = errors(mine, fitted), level(told)
+        shown = np.concatenate(seen) if seen else np.zeros(0)
+        found[sheet] = errors(mine, fitted), level(shown)
     return found
 
 
@@ -89,8 +93,8 @@ def elsewhere(
         between = float(np.median([each.high for each in found.values()]))
         for name, each in own.intervals.items():
             wide = float(np.hypot(max(-each.low, each.high), between))
-            told = Interval(low=-wide, median=0.0, high=wide, rows=each.rows)
-            found.setdefault(name, told)
+            wider = Interval(low=-wide, median=0.0, high=wide, rows=each.rows)
+            found.setdefault(name, wider)
     return found
 
 
@@ -103,9 +107,9 @@ def level(wrong: np.ndarray) -> Interval:
     off is not known. Everything where there are none."""
     if not len(wrong):
         return Interval(low=-20, median=0, high=20, rows=1)
-    told = interval_of(wrong)
-    wide = max(-told.low, told.high)
-    return told.model_copy(update={"low": -wide, "high": wide})
+    seen = interval_of(wrong)
+    wide = max(-seen.low, seen.high)
+    return seen.model_copy(update={"low": -wide, "high": wide})
 
 
 def _measured(rows: Sequence[Measured]) -> dict[str, dict[str, list[Measured]]]:
@@ -118,15 +122,15 @@ def _measured(rows: Sequence[Measured]) -> dict[str, dict[str, list[Measured]]]:
     return found
 
 
-def _inside(wrong: np.ndarray, rows: Sequence[Measured]) -> float:
-    """The part of rows inside the interval that the other quarters' errors give."""
+def _inside(wrong: np.ndarray, rows: Sequence[Measured]) -> np.ndarray:
+    """Which rows are inside the interval that the other quarters' errors give."""
     parts = np.array([quarter(row) for row in rows])
     inside = np.empty(len(wrong), bool)
     for part in range(PARTS):
         low, high = np.quantile(wrong[parts != part], SURE[::2])
         mine = wrong[parts == part]
         inside[parts == part] = (mine >= low) & (mine <= high)
-    return float(inside.mean())
+    return inside
 
 
 def _median(wrong: np.ndarray) -> float:

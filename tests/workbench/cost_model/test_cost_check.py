@@ -202,7 +202,7 @@ def test_profiles_and_published_rates_have_layouts(tmp_path, capsys):
     assert {("rtx-4090", operator) for operator in ours} <= set(told)
     assert {
         ("a100-sxm-80gb", "matmul"),
-        ("h200-sxm", "collective"),
+        ("h200-sxm", "collective > 1 MiB"),
         ("h100-sxm", "prefill"),
     } <= set(told)
 

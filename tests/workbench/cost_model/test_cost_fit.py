@@ -13,6 +13,7 @@ from engine.inference.executors.costs.modelled_executor import cost_of
 from engine.inference.executors.modelled import Modelled
 from engine.models.loading.find import find
 from workbench.cli.main import main
+from workbench.cost_model.simplex import lowest
 
 GEMM = "system,dtype,m,n,k,us,kernel"
 
@@ -34,7 +35,10 @@ def gemm(folder, speed: dict[str, float]) -> str:
 @pytest.fixture(autouse=True)
 def few_rounds(monkeypatch):
     """A simplex of few rounds: enough to follow a factor."""
-    monkeypatch.setattr("workbench.cost_model.simplex.ROUNDS", 60)
+    monkeypatch.setattr(
+        "workbench.cost_model.fit.lowest",
+        lambda value, start, rounds: lowest(value, start, 0.25, 30),
+    )
 
 
 def test_a_fit_is_written_and_taken_by_check_and_by_steps(tmp_path, capsys):

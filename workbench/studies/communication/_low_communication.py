@@ -14,10 +14,11 @@ from workbench.study import Break, Changes, Figure, Outcome, Reported, RunConfig
 LITTLE: Changes = {"learning.hidden": 16, "learning.layers": 1, "learning.context": 32,
                    "learning.rows": 1, "learning.judged": 128, "learning.warmup": 2,
                    "learning.decay": 4, "replicas": 2, "steps": 24}  # fmt: skip
-BRIEF: Changes = {"steps": 40, "report": 40, "learning.warmup": 4, "learning.decay": 8}
+BRIEF: Changes = {"steps": 40, "report": 40, "learning.warmup": 4, "learning.decay": 8,
+                  "learning.judged": 128}  # fmt: skip
 # What every quality is judged by where there is little time; the seeds are as many.
 SMALL: Changes = {"learning.hidden": 16, "learning.layers": 1, "learning.context": 32,
-                  "learning.judged": 1024, "steps": 48, "learning.warmup": 4,
+                  "learning.rows": 2, "learning.judged": 512, "steps": 48, "learning.warmup": 4,
                   "learning.decay": 12}  # fmt: skip
 SEEDS = 5
 APART = 1e-6  # losses of ranks and of one process, of the same sums in the same order

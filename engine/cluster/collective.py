@@ -7,13 +7,12 @@ import numpy as np
 
 from engine.core.config import Choice, Config, knob
 from engine.core.errors import BadInput
-from engine.distributed.channel import Channel, Fault
-from engine.distributed.channels.shared_memory import MemoryHB
+from engine.distributed.channel import Fault
+from engine.distributed.channels.shared_memory import MemoryHB, OverMemory
 from engine.distributed.collective import Collective, Round, Transfers
 from engine.distributed.flows.collective_work import algorithm, algorithms, times
 from engine.hardware.cluster import Cluster, cluster
-from engine.hardware.topology import Channel as Port
-from engine.hardware.topology import Topology, Way
+from engine.hardware.topology import Channel, Topology, Way
 from engine.training.pipeline.cluster import beside
 
 Operation = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all"]
@@ -49,7 +48,7 @@ class CollectiveConfig(Config):
         "returns once it has arrived", group=CURVES,
     )  # fmt: skip
     real: bool = knob(False, "carry the plan out on real ranks of this machine, too", group=REAL)
-    channel: Choice[Channel] = knob(make=MemoryHB, doc="what real ranks' puts go by")
+    channel: Choice[OverMemory] = knob(make=MemoryHB, doc="what real ranks' puts go by")
     fault: Fault = knob(
         "none", "What goes wrong on rank 0: it signals before it puts, waits for one signal too "
         "few, or puts a number beside the place", group=REAL,
@@ -97,7 +96,7 @@ class Unshared(Topology):
     def __init__(self, true: Topology) -> None:
         self.ranks, self._true = true.ranks, true
         pairs = [(a, b) for a in range(self.ranks) for b in range(self.ranks)]
-        self.channels = tuple(Port(f"{a} to {b}", self._bandwidth(a, b)) for a, b in pairs)
+        self.channels = tuple(Channel(f"{a} to {b}", self._bandwidth(a, b)) for a, b in pairs)
 
     def _bandwidth(self, source: int, target: int) -> float:
         held = self._true.way(source, target).channels

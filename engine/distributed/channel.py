@@ -6,11 +6,8 @@ a semaphore there after all that was put before it, `wait` is for a count of one
 it over shared memory (`engine.distributed.channels`), the cluster's clock over described links.
 """
 
-from abc import abstractmethod
 from collections import defaultdict
-from typing import ClassVar, Literal, NamedTuple, Protocol, TypeAlias
-
-import numpy as np
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from engine.core.config import Policy
 from engine.distributed.collective import Transfers
@@ -71,27 +68,12 @@ Step: TypeAlias = Put | Signal | Wait | Take | Flush | Hold
 Program: TypeAlias = list[Step]
 
 
-class Endpoint(Protocol):
-    """A rank's side of a channel to all others."""
-
-    def put(self, step: Put, numbers: np.ndarray, start: int) -> None:
-        """Write `numbers` into the target's inbox from number `start` on."""
-        ...
-
-    def signal(self, step: Signal) -> None: ...
-
-    def wait(self, step: Wait) -> None: ...
-
-    def take(self, step: Take, start: int, count: int) -> np.ndarray:
-        """`count` numbers of the own inbox."""
-        ...
-
-    def flush(self) -> None: ...
-
-
 class Channel(Policy):
-    """How puts go from one rank to another. `wire`: bytes on the link for each byte put; `signals`:
-    whether a signal is a message of its own; `asked`: seconds until a put begins."""
+    """How puts go from one rank to another; real ranks' side of it: `channels.shared_memory`.
+
+    `wire`: bytes on the link for each byte put; `signals`: whether a signal is a message of its
+    own; `asked`: seconds until a put begins.
+    """
 
     folder = "engine.distributed.channels"
     wire: ClassVar[float] = 1.0
@@ -100,26 +82,6 @@ class Channel(Policy):
     @property
     def asked(self) -> float:
         return 0.0
-
-    @abstractmethod
-    def inbox(self, numbers: int) -> np.ndarray:
-        """An empty inbox for so many numbers, which reads as NaN."""
-
-    @abstractmethod
-    def endpoint(self, memory: "Memory") -> Endpoint:
-        """A rank's side, over the memory that ranks share."""
-
-
-class Memory(Protocol):
-    """What ranks share. `inboxes` by rank; `semaphores`, `taken` [rank, source]: signals that a
-    rank has had from each other one, and puts of it that it has taken. `patience`: seconds after
-    which a wait gives up."""
-
-    rank: int
-    patience: float
-    inboxes: list[np.ndarray]
-    semaphores: list[np.ndarray]
-    taken: list[np.ndarray]
 
 
 def programs(plan: Transfers, ranks: int, fault: Fault = "none") -> list[Program]:

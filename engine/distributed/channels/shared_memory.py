@@ -19,11 +19,9 @@ from torch import Tensor, from_numpy
 from engine.core.config import knob
 from engine.distributed.channel import (
     Channel,
-    Endpoint,
     Fault,
     Flush,
     Hold,
-    Memory,
     Program,
     Put,
     Signal,
@@ -45,7 +43,7 @@ HELD, IMPATIENT = 5.0, 0.1  # seconds after which a fault's hold, and its waits,
 class Direct:
     """Threads of the rank copy by themselves."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: "Window") -> None:
         self.memory = memory
 
     def put(self, step: Put, numbers: np.ndarray, start: int) -> None:
@@ -91,7 +89,7 @@ class Packets(Direct):
 class Proxied(Direct):
     """A thread of the rank's processor does what it is asked for, in order."""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: "Window") -> None:
         super().__init__(memory)
         self.asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.sent = self.done = 0
@@ -117,41 +115,38 @@ class Proxied(Direct):
             self.done += 1
 
 
-class _Numbers(Channel):
-    """Puts are copies of numbers, which a signal follows."""
+class OverMemory(Channel):
+    """What lies in an inbox, and what does a rank's part; an empty inbox reads as NaN."""
+
+    number: ClassVar[np.dtype] = NUMBER
+    end: ClassVar[type[Direct]] = Direct
 
     def inbox(self, numbers: int) -> np.ndarray:
-        return np.full(numbers, np.nan, NUMBER)
+        blank = np.zeros(numbers, self.number)
+        (blank if self.number == NUMBER else blank["data"])[:] = np.nan
+        return blank
 
 
-class MemoryHB(_Numbers):
+class MemoryHB(OverMemory):
     """Memory channel, high bandwidth: a whole chunk, then a signal."""
 
     kind: Literal["memory_hb"] = knob("memory_hb", doc="copies of whole chunks, then a signal")
 
-    def endpoint(self, memory: Memory) -> Endpoint:
-        return Direct(memory)
 
-
-class MemoryLL(Channel):
+class MemoryLL(OverMemory):
     """Memory channel, low latency: each four bytes beside a flag, which halves the bandwidth."""
 
     wire: ClassVar[float] = 2.0
     signals: ClassVar[bool] = False
+    number: ClassVar[np.dtype] = PACKET
+    end: ClassVar[type[Direct]] = Packets
     kind: Literal["memory_ll"] = knob("memory_ll", doc="packets of four bytes and a flag")
 
-    def inbox(self, numbers: int) -> np.ndarray:
-        blank = np.zeros(numbers, PACKET)
-        blank["data"] = np.nan
-        return blank
 
-    def endpoint(self, memory: Memory) -> Endpoint:
-        return Packets(memory)
-
-
-class Port(_Numbers):
+class Port(OverMemory):
     """Port channel: a proxy of the processor is asked, and starts the transfer."""
 
+    end: ClassVar[type[Direct]] = Proxied
     kind: Literal["port"] = knob("port", doc="a proxy thread that puts and signals when asked")
     proxy: float = knob(2e-6, "until a proxy has heard (assumed)", low=0.0, high=1.0, unit="s")
 
@@ -159,16 +154,14 @@ class Port(_Numbers):
     def asked(self) -> float:
         return self.proxy
 
-    def endpoint(self, memory: Memory) -> Endpoint:
-        return Proxied(memory)
-
 
 class Window:
-    """The memory of one collective: `sizes` of the inboxes in numbers, by rank; `patience`: seconds
-    after which a wait goes on without what it waits for."""
+    """The memory of one collective, by rank: `inboxes`, of `sizes` numbers; `semaphores`, `taken`
+    [rank, source]: signals that a rank has had from each other one, and puts of it that it has
+    taken. `patience`: seconds after which a wait goes on without what it waits for."""
 
     def __init__(
-        self, rank: Rank, channel: Channel, sizes: Sequence[int], patience: float = FOREVER
+        self, rank: Rank, channel: OverMemory, sizes: Sequence[int], patience: float = FOREVER
     ) -> None:
         self.rank, self.patience, ranks = rank.rank, patience, rank.ranks
         blank, counts = channel.inbox(sizes[self.rank]), 2 * ranks * COUNT.itemsize
@@ -201,7 +194,7 @@ class Window:
 
 
 def carry_out(
-    rank: Rank, plan: Transfers, x: Tensor, channel: Channel, fault: Fault = "none"
+    rank: Rank, plan: Transfers, x: Tensor, channel: OverMemory, fault: Fault = "none"
 ) -> tuple[Tensor, int]:
     """(what this rank has in the end, bytes that it put) of a plan among all ranks; `x`, of four
     bytes a number and as long on every rank, is left alone."""
@@ -215,14 +208,14 @@ def carry_out(
     if not channel.signals:  # where there is no signal none comes early
         early = fault == "early_signal"
         program = [step for step in program if not (early and isinstance(step, Hold))]
-    sent = _follow(window, channel.endpoint(window), program, flat, plan, edge, longest)
+    sent = _follow(window, channel.end(window), program, flat, plan, edge, longest)
     rank.transport.barrier()
     window.close()
     return from_numpy(flat).reshape(x.shape), sent
 
 
 def _follow(
-    window: Window, end: Endpoint, program: Program, flat: np.ndarray, plan: Transfers,
+    window: Window, end: Direct, program: Program, flat: np.ndarray, plan: Transfers,
     edge: list[int], longest: int,
 ) -> int:  # fmt: skip
     first, sent = flat.copy() if plan.original else flat, 0

@@ -232,7 +232,7 @@ STUDY = Study(
         ),
     ),
     limits=(
-        "Of the paper the abstract, and of its text what others tell, was read. Two ranks of one "
+        "Of the paper the abstract, and of its text what others tell, was read. Ranks of one "
         "machine write into each other's memory: stores become visible in their order on x86 "
         "alone. There are no GPU kernels, threads of one, nor switch channels (reductions in "
         "NVSwitch), and no MSCCL to compare with: the rival is what NCCL chooses from, ring and "

@@ -52,7 +52,7 @@ export class Card {
     this.watch.observe(this.root);
     this.height = new Height(this.root, name, model.get("options").height || 560);
     [this.heard, this.closing, this.known] = [[], [], {}];
-    for (const name of ["cursor", "chosen", "reach", "figures"]) {
+    for (const name of ["cursor", "chosen", "reach", "recent", "figures"]) {
       this.listen(name, () => { delete this.known[name]; });
     }
     this.listen("frame", () => { this.fresh = true; this.schedule(); });
@@ -70,7 +70,7 @@ export class Card {
       if (this.scrubbed?.time === this.model.get("cursor")) this.scrubbed = null;
       this.schedule();
     });
-    for (const name of ["chosen", "reach"]) this.listen(name, () => this.schedule());
+    for (const name of ["chosen", "reach", "recent"]) this.listen(name, () => this.schedule());
     this.listen("figures", () => this.frame && this.showFigures(this.trait("figures")));
     for (const name of ["is_dark", "options"]) this.listen(name, () => this.retheme());
     this.retheme();
@@ -98,6 +98,7 @@ export class Card {
     this.height.close();
     cancelAnimationFrame(this.waiting);
     clearTimeout(this.settling);
+    clearTimeout(this.telling);
     clearTimeout(this.wheelSaid);
   }
 
@@ -132,6 +133,14 @@ export class Card {
   get reach() { return Math.max(this.duration, this.trait("reach") || 0); }
   get chosen() { return this.trait("chosen") || ""; }
 
+  // What a live view shows until a person asks for more: the last seconds before the cursor.
+  recent(end) {
+    const span = this.trait("recent");
+    if (!span || end <= span) return null;
+    const to = clamp(this.cursor, span, end);
+    return [to - span, to];
+  }
+
   set(name, value) {
     if (JSON.stringify(this.model.get(name)) === JSON.stringify(value)) return;
     this.model.set(name, value);
@@ -139,10 +148,13 @@ export class Card {
     this.schedule();
   }
 
-  // Tell the host what is shown, when it has stayed so for a moment.
+  // Tell the host what is shown, not more often than it can answer.
   tellWindow(window) {
-    clearTimeout(this.telling);
-    this.telling = setTimeout(() => this.set("window", window), 120);
+    this.toTell = window;
+    this.telling ||= setTimeout(() => {
+      this.telling = 0;
+      this.set("window", this.toTell);
+    }, 120);
   }
 
   retheme() {

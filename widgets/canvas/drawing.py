@@ -27,6 +27,7 @@ TRAITS = {  # what host and browser share: its type in Panel, its type in notebo
     "window": ("Dict", "Dict", {}),
     "seek": ("Number", "Float", -1.0),
     "reach": ("Number", "Float", 0.0),
+    "recent": ("Number", "Float", 0.0),
     "figures": ("List", "List", []),
     "command": ("Dict", "Dict", {}),
 }
@@ -112,6 +113,7 @@ class CanvasDrawing:
             "options": {**settings(height), **self.about},
             "window": {},
             "reach": 0.0,
+            "recent": 0.0,
             "figures": [],
         }
         self._frame: Frame | None = None
@@ -151,6 +153,10 @@ class CanvasDrawing:
     def reach(self, seconds: float) -> None:
         """Let time axes go on to there at least, so that runs can be compared by eye."""
         self._set({"reach": float(seconds)})
+
+    def recent(self, seconds: float) -> None:
+        """Let time axes show the last seconds before the cursor at first; all of it for 0."""
+        self._set({"recent": float(seconds)})
 
     def __panel__(self) -> Any:
         host = panel_class(self.view)(**self._state, sizing_mode="stretch_width")

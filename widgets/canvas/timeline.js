@@ -36,6 +36,7 @@ export class Timeline {
       card.schedule();
     };
     card.hearDocument("workbench-zoom", this.hear);
+    card.listen("recent", () => { this.whole = false; });
     this.surface = card.surface(area, (ctx, w, h) => this.draw(ctx, w, h), {
       wheel: (x, y, event) => this.wheel(x, y, event),
       wheelDoes: () => "zooms",
@@ -111,7 +112,8 @@ export class Timeline {
     if (frame.run !== this.run) Object.assign(this, { run: frame.run, zoom: null, held: false, whole: false });
     this.end = Math.max(this.scale.end(frame, this.card.reach), 1e-9);
     // What a view would show first, until a person asks for all of it.
-    this.near = this.whole || this.card.trait("reach") ? null : view.near?.(frame, this.end) || null;
+    const recent = this.scale === TIME_SCALE ? this.card.recent(this.end) : null;
+    this.near = this.whole || this.card.trait("reach") ? null : view.near?.(frame, this.end) || recent;
     Object.assign(this, { width, top: view.head, bottom: height - TIME_AXIS - (view.foot || 0) });
     const room = Math.max(1, this.bottom - this.top);
     this.pitch = clamp(room / Math.max(1, frame.lanes), ...view.pitch);

@@ -33,7 +33,7 @@ class Chart {
     this.reset.onclick = () => this.showAll();
     card.onFrame = (frame) => this.read(frame, question);
     this.under = card.surface(area, (ctx, width, height) => this.draw(ctx, width, height));
-    this.under.depends = () => [card.frame, card.colors, ...[...this.zooms].flat(2)];
+    this.under.depends = () => [card.frame, card.colors, ...[...this.zooms].flat(2), ...(this.recent() || [])];
     this.over = card.surface(area, (ctx) => this.drawOver(ctx), pointerActs(this));
     this.over.canvas.tabIndex = 0;
     this.over.canvas.addEventListener("keydown", (event) => chartKey(this, event));
@@ -77,7 +77,8 @@ class Chart {
       const last = !across && i === count - 1;
       const [x, y] = [(i % columns) * (wide + APART), Math.floor(i / columns) * high];
       const box = { x, y, width: wide, height: high + (last ? PLOT_FOOT - foot : 0) };
-      plot.lay(box, room, last ? PLOT_FOOT : foot, this.zooms.get(zoomKey(plot)) || [0, plot.spec.right]);
+      const part = this.zooms.get(zoomKey(plot)) || (plot.spec.timed && this.recent());
+      plot.lay(box, room, last ? PLOT_FOOT : foot, part || [0, plot.spec.right]);
     });
     this.laid = this.plots;
     this.below = across ? this.plots : this.plots.slice(-1); // those with an axis below
@@ -89,6 +90,11 @@ class Chart {
     }
     const { pixels } = this, shown = Math.ceil((this.plots[0].right - this.plots[0].left) / 100) * 100;
     if (pixels !== shown) this.tell(shown);
+  }
+
+  recent() {
+    const timed = this.plots.find((plot) => plot.spec.timed);
+    return timed ? this.card.recent(timed.spec.right) : null;
   }
 
   // Tell the host what is in sight of how many pixels: it sends as many points as that can show.

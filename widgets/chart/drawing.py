@@ -33,6 +33,10 @@ class ChartDrawing(CanvasDrawing):
         height: int = 390,
     ) -> None:
         def reduce(drawn: Frame, window: dict[str, Any]) -> Frame:
+            recent = self._state["recent"]
+            if recent and "start" not in window:
+                span = {"start": max(0.0, self.cursor - recent), "stop": max(self.cursor, recent)}
+                window = {**window, **span}
             return {**frame_of(drawn["picture"], window), "plot": plot}
 
         super().__init__("chart", reduce, height, {"name": name, "question": question})

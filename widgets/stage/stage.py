@@ -98,6 +98,12 @@ class Stage(param.Parameterized):
             if hasattr(feed.drawing, "reach"):
                 feed.drawing.reach(duration)
 
+    def recent(self, seconds: float) -> None:
+        """Let time axes show the last seconds of a run that goes on and on; all of it for 0."""
+        for feed in self.feeds:
+            if hasattr(feed.drawing, "recent"):
+                feed.drawing.recent(seconds)
+
     def choose(self, owner: str) -> None:
         """Light up one owner in all views."""
         if owner != self.chosen:

@@ -23,6 +23,7 @@ BUSY = 5  # requests the page keeps going by itself
 ANSWERS = 8  # answers shown
 TAIL = 420  # characters shown of each
 PACES = {"slow": 10, "easy": 30, "full speed": 0}  # steps a second at most; 0: as fast as it goes
+SPANS = {"last 30 s": 30, "2 min": 120, "all": 0}  # of time, in sight
 CSS = """
 .answer { border-top: 1px solid var(--wb-line); padding: 10px 0; display: grid; gap: 4px; }
 .answer .who { display: flex; gap: 8px; align-items: center; font-size: 12px;
@@ -85,6 +86,11 @@ class LivePage:
         self.pace = pmui.RadioButtonGroup(
             options=PACES, value=30, sizing_mode="stretch_width", size="small", margin=(4, 0, 10, 0)
         )
+        self.span = pmui.RadioButtonGroup(
+            options=SPANS, value=30, sizing_mode="stretch_width", size="small", margin=(4, 0, 10, 0)
+        )
+        self.stage.recent(self.span.value)
+        self.span.param.watch(lambda event: self.stage.recent(event.new), "value")
         self.busy = pmui.Switch(label="Keep it busy", value=True, margin=(4, 0))
         self.ask_button.on_click(
             lambda _: self._ask([self.prompt.value_input or self.prompt.value])
@@ -125,6 +131,8 @@ class LivePage:
             *scenes,
             html("<h2>Pace</h2>", margin=(14, 0, 2, 0)),
             self.pace,
+            html("<h2>Time in sight</h2>", margin=(4, 0, 2, 0)),
+            self.span,
             self.busy,
             sizing_mode="stretch_width",
             margin=(16, 18),

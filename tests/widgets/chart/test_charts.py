@@ -249,3 +249,15 @@ def test_an_axis_ends_at_a_round_number_that_holds_its_values(value):
 def test_extremes_keep_both_ends():
     found = extremes(np.sin(np.arange(10_000)), 200)
     assert len(found) <= 200 and found[0] == 0 and found[-1] == 9999
+
+
+def test_a_chart_of_recent_seconds_sends_no_others():
+    frame = folded(LevelsFold(), levels(20_000))
+    drawing = LEVELS.draw()
+    drawing.show(frame, 200.0)
+    whole = unpack(drawing._state["frame"])["x"]
+    drawing.recent(10.0)
+    drawing.show(dict(frame), 200.0)
+    recent = unpack(drawing._state["frame"])["x"]
+    assert whole.min() == 0.0 and recent.min() > 170.0  # ten seconds, and as many to spare
+    assert recent.max() == whole.max()

@@ -137,7 +137,7 @@ def of_few(log: Log, traces: int) -> tuple[np.ndarray, np.ndarray]:
 
 def both(config: PruningConfig, run_config: RunConfig, fast: bool) -> tuple[Log, Log]:
     """The same questions and draws: pruned, and with every trace let finish."""
-    config = sized(config, fast, {}, 30, 300)
+    config = sized(config, fast, {}, 20, 300)
     log = run_config(config)
     return log, log if config.after == 0 else run_config(update(config, ALL))
 

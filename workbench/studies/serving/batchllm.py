@@ -106,8 +106,9 @@ STUDY = Study(
             reported=Reported(1.0, none=1.0, unit="×"),
             finding="reproduced",
             why="a direction: the paper gives no figure. Against a rival limited to 8 requests "
-            "1.2× was asked; over one that may run as many as ours it came to 1.17×, short of "
-            "that, and since then the direction alone is asked: a bound moved after the outcome",
+            "1.2× was asked; over one that may run as many as ours it came to 1.17× (1.12× counted "
+            "by steps), short of that, and since then the direction alone is asked: a bound moved "
+            "after the outcome",
             broken=(Break({"max_running": 8}, True, "a count limits the batch, not memory"),),
         ),
         Claim(

@@ -52,7 +52,7 @@ def keys_travel(
 
 
 def keys_and_sums_travel(
-    piece: Piece, name: str, own: Sequence[Tensor], act: Act, each: int
+    piece: Piece, name: str, own: Sequence[Tensor], act: Act, each: int, combine: Combine = added
 ) -> Program[Sequence[Tensor]]:
     """As `keys_travel`, but what `act` makes belongs to the keys: sums follow them home.
 
@@ -71,7 +71,7 @@ def keys_and_sums_travel(
         total = yield Compute(name, partial(act, of, held), flops, task, size(own, held))
         if coming_sums is not None:
             sums = yield Wait(coming_sums)
-            total = yield merging(added, sums, total, task)
+            total = yield merging(combine, sums, total, task)
         if piece.ranks == 1:
             return total
         if turn < piece.ranks - 1:

@@ -34,6 +34,12 @@ ALONE = (
 FITS = {"tokens": "longest sequence", "batch": "largest batch"}
 UNITS = {"tokens": "tokens", "batch": "sequences"}
 DRAWN = 2.0**28  # bytes of tensors that a rank of the curves may hold
+# With 12 tokens a rank, scores are few beside the blocks on their way.
+BELOW = ". From 16 to 32 ranks it falls short even of the ranks' own share (map)"
+NOTHING_GOES = (
+    Break({"attention.fault": "keeps"}, True, "every block that came is held on to"),
+    Break(GATHERED, why="all keys are gathered before they are used"),
+)
 ROOM = 2**30  # bytes; a limit, not that of the paper's devices, which hold weights too
 
 
@@ -201,8 +207,11 @@ STUDY = Study(
             paper="maximum batch and length grow up to 64 GPUs (section 4)",
             grade="modelled",
             check=grows,
-            why="the paper's figures at 8 devices are in plots, with weights and linear layers",
-            broken=GATHERED,
+            reported=Reported(1.0, none=1.0, unit="×"),
+            finding="reproduced",
+            why="any growth of the batch from 1 rank to 8 counts: the paper's figures at 8 devices "
+            "are in plots, with weights and linear layers",
+            broken=NOTHING_GOES,
         ),
         Claim(
             id="past-heads",
@@ -212,8 +221,8 @@ STUDY = Study(
             check=past_heads,
             reported=Reported(13.7, none=1.0, unit="×"),
             finding="weaker",
-            why=ALONE,
-            broken=(Break(GATHERED, why="all keys are gathered before they are used"),),
+            why=ALONE + BELOW,
+            broken=NOTHING_GOES,
         ),
         Claim(
             id="past-heads-length",
@@ -224,7 +233,7 @@ STUDY = Study(
             reported=Reported(3.0, none=1.0, unit="×"),
             finding="weaker",
             why=ALONE,
-            broken=(Break(GATHERED, why="all keys are gathered before they are used"),),
+            broken=NOTHING_GOES,
         ),
         Claim(
             id="counted",
@@ -234,7 +243,10 @@ STUDY = Study(
             check=counted,
             reported=Reported(0.0, "equal"),
             finding="reproduced",
-            broken={"attention": "all_to_all"},
+            broken=(
+                Break({"attention.fault": "twice"}, True, "values go round twice"),
+                Break({"attention": "all_to_all"}, why="Ulysses, which sends to everyone"),
+            ),
         ),
     ),
     regimes=(

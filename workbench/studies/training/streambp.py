@@ -2,6 +2,7 @@
 
 import tomllib
 from dataclasses import replace
+from statistics import median
 
 import torch
 
@@ -31,6 +32,10 @@ WHOLE: Changes = {"method.partitions": 1, "method.head_tokens": 1 << 22}
 TINY: Changes = {"hidden": 32, "heads": 2, "kv_heads": 1, "width": 96, "exact": False, "rounds": 0,
                  "sweep": "nothing", "beside": True}  # fmt: skip
 OBJECTIVES = ("sft", "dpo", "grpo")
+KEEPS = Break({"method.fault": "keeps"}, True, "what pieces compute again is not let go of")
+ONE_PIECE = Break(WHOLE, why="one piece: nothing is streamed")
+LONGER = 2.8  # times checkpointing's length in the same memory, the paper's least (abstract)
+SLOWER = 0.044  # of checkpointing's time, at 6k tokens, that the paper calls comparable (table 1)
 COUNTED = 1 << 17  # tokens at which a model's bytes are counted; a straight line from zero
 
 
@@ -89,11 +94,11 @@ def longest(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcom
     found = values(run_config(sized), LONGEST)
     ours, kept, plain = found[config.method.kind], found["checkpointing"], found["plain"]
     return Outcome(
-        "at least 2.8× the longest sequence of checkpointing in the same bytes",
+        f"at least {LONGER}× the longest sequence of checkpointing in the same bytes",
         f"{ours / kept:.2f}× ({plain:.0f} as it is, {kept:.0f} checkpointing, {ours:.0f} tokens)",
-        ours >= 2.8 * kept,
+        ours >= LONGER * kept,
         figure=Figure.exact(ours / kept, "×"),
-        needed=2.8,
+        needed=LONGER,
     )
 
 
@@ -116,7 +121,7 @@ def table(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The paper's longest sequences from its checkpointing column and our bytes a token."""
     facts = tomllib.loads(dataset("streambp.toml").read_text())
     method = config.method.model_copy(update={"partitions": facts["partitions"]})
-    errors, plain = [], []
+    errors, plain = list[float](), list[float]()
     rates: dict[str, tuple[float, float, float]] = {}
     for row in facts["sft"][: 2 if fast else None]:
         name = row["model"]
@@ -128,29 +133,37 @@ def table(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
         if row["trained"] == "full":
             plain.append(row["checkpointing"] * kept / none / row["none"] - 1)
     mean = sum(map(abs, errors)) / len(errors)
+    ratios = [1 + error for error in errors]
     return Outcome(
         f"{len(errors)} longest sequences of StreamBP within 25%, mean 20%; without checkpointing "
         "(full fine-tuning) within 10%",
         f"mean {mean:.1%}, worst {max(map(abs, errors)):.1%}; {max(map(abs, plain)):.1%}",
         mean <= 0.2 and max(map(abs, errors)) <= 0.25 and max(map(abs, plain)) <= 0.1,
-        figure=Figure.exact(mean, "%"),
-        needed=0.2,
+        figure=Figure(sum(ratios) / len(ratios), min(ratios), max(ratios), "×", len(ratios)),
+        needed=1.0,
     )
 
 
 def time(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Medians of rounds in turns, nothing watched."""
-    sized = update(config, {"tokens": 2048 if fast else 4096, "rounds": 3, "sweep": "nothing",
+    """Rounds in turns, nothing watched."""
+    rounds = 5 if fast else 11
+    sized = update(config, {"tokens": 2048 if fast else 4096, "rounds": rounds, "sweep": "nothing",
                             "exact": False, "beside": True, "batch": 1, "layers": 4,
                             "hidden": 128, "width": 384, "tile": 128,
                             "vocabulary": 2048})  # fmt: skip
-    found = values(run_config(sized), SECONDS)
-    ours, kept = found[config.method.kind], found["checkpointing"]
+    log = run_config(sized)
+    taken = {
+        way: [e.value for e in log.of(Level) if (e.lane, e.name) == (way, SECONDS)]
+        for way in (config.method.kind, "checkpointing", "plain")
+    }
+    ours, kept, plain = taken.values()
+    ratio = Figure.ratio(ours, kept)
     return Outcome(
         "at most 1.35× the time of checkpointing",
-        f"{ours / kept:.2f}× ({ours * 1e3:.0f} ms; as it is {found['plain'] * 1e3:.0f} ms)",
-        ours <= 1.35 * kept,
-        figure=Figure.exact(ours / kept, "×"),
+        f"{ratio.value:.2f}× ({ratio.low:.2f} to {ratio.high:.2f}; {median(ours) * 1e3:.0f} ms; as "
+        f"it is {median(plain) * 1e3:.0f} ms)",
+        ratio.value <= 1.35,
+        figure=ratio,
         needed=1.35,
     )
 
@@ -192,11 +205,14 @@ STUDY = Study(
         Claim(
             id="memory",
             sentence="Activations take less than half of what checkpointing takes.",
-            paper="peak memory of BP far below gradient checkpointing's (section 4.1)",
+            paper="2.8–5.5 times the length in 80 GB, memory linear in length (section 4.1)",
             grade="measured",
             check=measured,
-            why="the paper states lengths and times, no ratio of bytes",
-            broken=(Break(WHOLE, why="one piece: nothing is streamed"),),
+            reported=Reported(1 / LONGER, "less", none=1.0, unit="×"),
+            finding="reproduced",
+            why="memory is linear in length: 2.8 times the length in the same memory is 1/2.8 of "
+            "the bytes for the same length",
+            broken=(KEEPS, ONE_PIECE),
         ),
         Claim(
             id="longest",
@@ -204,9 +220,9 @@ STUDY = Study(
             paper="2.8-5.5 times the length of gradient checkpointing (abstract)",
             grade="modelled",
             check=longest,
-            reported=Reported(2.8, none=1.0, unit="×"),
+            reported=Reported(LONGER, none=1.0, unit="×"),
             finding="reproduced",
-            broken=(Break(WHOLE, why="one piece: nothing is streamed"),),
+            broken=(KEEPS, ONE_PIECE),
         ),
         Claim(
             id="table-3",
@@ -214,20 +230,30 @@ STUDY = Study(
             paper="longest sequences of SFT, Qwen3 4B to 32B on an A800 (table 3)",
             grade="modelled",
             check=table,
-            why="a prediction held against the paper's table; its error is the figure",
-            broken={"method.head_tokens": 1 << 22},
+            reported=Reported(1.0, "equal", tolerance=0.25, unit="×"),
+            finding="reproduced",
+            why="foretold over the paper's, the least and the most of its rows; within a quarter, "
+            "which is ours: LoRA's own activations are not counted",
+            broken=(
+                KEEPS,
+                Break({"method.head_tokens": 1 << 22}, why="all logits at once"),
+            ),
         ),
         Claim(
             id="time",
             sentence="It takes comparable or even less time than checkpointing.",
-            paper="comparable or even less BP time (abstract)",
+            paper="comparable or even less BP time (abstract): 1.04× at 6k tokens, 0.87× at 24k "
+            "(table 1)",
             grade="measured",
             check=time,
-            reported=Reported(1.0, "less", unit="×"),
+            reported=Reported(1.0, "less", tolerance=SLOWER, unit="×"),
             finding="contrary",
             why="attention's tiles are written in torch, whose calls for each piece weigh at this "
             "size; no GPU has run it",
-            broken={"method.partitions": 128},
+            broken=(
+                Break({"method.fault": "twice"}, True, "every piece is done twice"),
+                Break({"method.partitions": 128}, why="pieces of 32 tokens"),
+            ),
             timed=True,
         ),
     ),

@@ -26,14 +26,24 @@ class RingSelfAttention(SequenceAttention):
     kind: Literal["ring_self_attention"] = knob(
         "ring_self_attention", doc="keys travel for scores, then values for the output"
     )
+    fault: Literal["none", "keeps", "twice"] = knob(
+        "none", "keeps: every block that came is held on to; twice: values go round once more",
+        group="more",
+    )  # fmt: skip
 
     def forward(self, piece: Piece, own: Tensors) -> Program[Kept]:
         q, k, v = own
         places = whole_places(piece)
         wide = torch.promote_types(q.dtype, torch.float32)
         scores = q.new_full((*q.shape[:-1], places[-1].stop), float("-inf"), dtype=wide)
+        held_on: list[Tensor] = []
+
+        def keep(held: Sequence[Tensor]) -> None:
+            if self.fault == "keeps":
+                held_on.extend(held)
 
         def score(of: int, held: Sequence[Tensor]) -> Sequence[Tensor]:
+            keep(held)
             here = scores[..., places[of]]
             for tile in tiles.tiles(
                 piece.spans[piece.rank], piece.spans[of], piece.causal, q.device
@@ -57,17 +67,20 @@ class RingSelfAttention(SequenceAttention):
         p, lse = yield Compute("softmax", normalise, bytes=3 * size([scores]))
 
         def weigh(of: int, held: Sequence[Tensor]) -> Sequence[Tensor]:
+            keep(held)
             return (p[..., places[of]] @ held[0][:, :, None],)
 
         found = yield from keys_travel(piece, "output", (v,), weigh, added, 2)
+        if self.fault == "twice":
+            yield from keys_travel(piece, "again", (v,), lambda of, held: (), added, 0)
         o = found[0] if found is not None else torch.zeros_like(q)
-        return Kept(o, lse, (p,))
+        return Kept(o, lse, (p, *held_on))
 
     def backward(
         self, piece: Piece, own: Tensors, kept: Kept, do_BGSCD: Tensor
     ) -> Program[Tensors]:
         q, k, v = own
-        (p,) = kept.more
+        p = kept.more[0]
         places = whole_places(piece)
         dp = torch.empty_like(p)
         mine: list[Tensor] = []

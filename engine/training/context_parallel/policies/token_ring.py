@@ -14,7 +14,11 @@ from engine.distributed.program import Program
 from engine.training.context_parallel import tiles
 from engine.training.context_parallel.algorithm import Kept, SequenceAttention, Tensors, delta
 from engine.training.context_parallel.piece import BACKWARD, FORWARD, Piece
-from engine.training.context_parallel.rounds import added, queries_travel
+from engine.training.context_parallel.rounds import (
+    added,
+    keys_and_sums_travel,
+    queries_travel,
+)
 
 
 class TokenRing(SequenceAttention):
@@ -22,6 +26,10 @@ class TokenRing(SequenceAttention):
 
     kind: Literal["token_ring"] = knob("token_ring", doc="queries travel, (out, lse) go home")
     rescale: bool = knob(True, "weigh partial results by their sums when they are merged")
+    one_way: bool = knob(
+        False, "results follow their queries round instead of going home the other way, which is "
+        "wrong", group="more",
+    )  # fmt: skip
 
     def forward(self, piece: Piece, own: Tensors) -> Program[Kept]:
         q, k, v = own
@@ -35,7 +43,10 @@ class TokenRing(SequenceAttention):
             (o, lse), (other, other_lse) = total, more
             return tiles.merge(o, lse, other, other_lse, self.rescale)
 
-        found = yield from queries_travel(piece, "forward", (q,), act, combine, FORWARD)
+        if self.one_way:
+            found = yield from keys_and_sums_travel(piece, "forward", (q,), act, FORWARD, combine)
+        else:
+            found = yield from queries_travel(piece, "forward", (q,), act, combine, FORWARD)
         o, lse = found
         return Kept(o, lse)
 

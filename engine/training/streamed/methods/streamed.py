@@ -28,13 +28,17 @@ class Streamed(Method):
     detached: bool = knob(
         False, "forget the gradient of keys and values, which is wrong", group="more"
     )
+    fault: Literal["none", "keeps", "twice"] = knob(
+        "none", "what a layer's pieces compute stays, or is done twice: both wrong", group="more"
+    )
 
     def gradients(
         self, model: Model, batch: Batch, objective: Objective, phase: Phase = untold
     ) -> float:
         start_BTC = model.embed(batch.ids_BT)
         turn = model.turn(start_BTC)
-        ranges = met(pieces(start_BTC.shape[1], self.partitions), start_BTC)
+        ranges = pieces(start_BTC.shape[1], self.partitions)
+        ranges = ranges if self.fault == "keeps" else met(ranges, start_BTC)
         with phase("forward"), torch.no_grad():
             kept = [start_BTC.detach()]
             for layer in range(model.config.layers):
@@ -79,13 +83,18 @@ class Streamed(Method):
         with torch.no_grad():
             k_BTGD, v_BTGE = _keys(model, layer, x_BTC, turn, ranges)
         dk_BTGD, dv_BTGE = torch.zeros_like(k_BTGD), torch.zeros_like(v_BTGE)
+        keeps, held = self.fault == "keeps", list[Tensor]()
         for piece in reversed(ranges):
             here, seen = slice(piece.start, piece.stop), slice(0, piece.stop)
             x_BPC, at = x_BTC[:, here].detach().requires_grad_(), part(turn, piece)
             k, v = k_BTGD[:, seen].detach(), v_BTGE[:, seen].detach()
             k.requires_grad_(not self.detached), v.requires_grad_(not self.detached)
+            if self.fault == "twice":
+                thrown_away = model.rest(layer, model.roles(layer), x_BPC, k, v, at)
+                torch.autograd.grad(thrown_away, x_BPC, slope_BTC[:, here])
             y_BPC = model.rest(layer, model.roles(layer), x_BPC, k, v, at)
-            y_BPC.backward(slope_BTC[:, here])
+            y_BPC.backward(slope_BTC[:, here], retain_graph=keeps)
+            held += [y_BPC] if keeps else []
             del y_BPC
             if k.grad is not None and v.grad is not None:
                 dk_BTGD[:, seen] += k.grad

@@ -4,14 +4,16 @@ from typing import Literal
 
 from engine.core.config import Config, knob
 
-FormName = Literal["chunkwise", "recurrent", "parallel", "unsplit"]
+FormName = Literal["chunkwise", "recurrent", "parallel", "unsplit", "restarted"]
 
 
 class GatedLinearConfig(Config):
     """A sweep over lengths, and one sequence cut into segments for several workers."""
 
     form: FormName = knob(
-        "chunkwise", "form under test; unsplit: chunkwise without the second level of sub-chunks"
+        "chunkwise",
+        "form under test; unsplit: chunkwise without the second level of sub-chunks; "
+        "restarted: chunkwise, but no state is carried and all before is read again",
     )
     longest: int = knob(2048, "longest sequence", low=256, high=65536, unit="tokens", log=True)
     shortest: int = knob(256, "shortest sequence", low=64, high=4096, unit="tokens", log=True)

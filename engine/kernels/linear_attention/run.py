@@ -17,11 +17,11 @@ from engine.core.run import Live
 from engine.core.tags import tag
 from engine.hardware.measure import known_roofs
 from engine.kernels.linear_attention import (
+    ablated,
     chunkwise_cpu,
     parallel_cpu,
     recurrent_cpu,
     reference,
-    unsplit,
     work,
 )
 from engine.kernels.linear_attention.config import GatedLinearConfig
@@ -48,7 +48,8 @@ def calls(config: GatedLinearConfig) -> dict[str, Call]:
         "chunkwise": lambda given: chunkwise_cpu.gated_linear_attention(**given, **cut),
         "recurrent": lambda given: recurrent_cpu.gated_linear_attention(**given),
         "parallel": lambda given: parallel_cpu.gated_linear_attention(**given),
-        "unsplit": lambda given: unsplit.gated_linear_attention(**given, chunk=config.chunk),
+        "restarted": lambda given: ablated.restarted(**given, **cut),
+        "unsplit": lambda given: ablated.unsplit(**given, chunk=config.chunk),
     }
 
 

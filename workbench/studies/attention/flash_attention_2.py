@@ -26,8 +26,7 @@ NO_TILES = Break({"scores": "materialised"}, why="no tiles")
 COARSE = Break({"split.blocks": 32}, True, "items of 2,048 rows leave processors without any")
 MATERIALISED: Changes = {"scores": "materialised", "tokens": 512}
 FORWARD: Changes = {"backward": False, "checked": False, "workers": "real"}
-# The setting such kernels are compared in: 16k tokens in all, heads · size = 2048.
-TOKENS, WIDTH = 16384, 2048
+TOKENS, WIDTH = 16384, 2048  # such kernels are compared at so many in all, and heads · size
 BEST, BEFORE = 0.73, 0.4  # of an A100's peak: the paper's best, and FlashAttention's (abstract)
 A100: Changes = {
     "workers": "modelled", "workers.device": "a100-sxm-80gb", "tokens": TOKENS, "kv_heads": 16,
@@ -62,9 +61,7 @@ def exact(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Outcome
     worst, what = 0.0, ""
     for setting in settings:
         found = levels(run_config(update(config, {**here, **setting})), ERROR)
-        for name, error in found.items():
-            if error >= worst:
-                worst, what = error, name
+        worst, what = max((worst, what), *((error, name) for name, error in found.items()))
     return Outcome(
         f"o, dq, dk and dv of {len(settings)} shapes within {SINGLE:.0e} of float64's",
         f"largest error {worst:.1e} ({what})",
@@ -95,18 +92,20 @@ def linear_memory(config: AttentionConfig, run_config: RunConfig, fast: bool) ->
 
 
 def work_split(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """One head: query-key pairs dealt to 2 processors and to 108, counted."""
-    found = []
+    """One head: query-key pairs dealt to 2 processors and to 108, counted; by rows and by heads."""
+    found, heads = [], []
     for units, tokens in ((2, 2048), (108, TOKENS)):
         changes = {**A100, "workers.units": units, "tokens": tokens, "kv_heads": 1, "share": 1}
-        log = run_config(update(config, changes))
-        found.append(levels(log, BUSY)["forward"])
+        for busy, split in ((found, {}), (heads, HEADS)):
+            log = run_config(update(config, {**changes, **split}))
+            busy.append(levels(log, BUSY)["forward"])
+    gains = found[0] / heads[0], found[1] / heads[1]
     return Outcome(
-        "one head keeps 2 processors and 108 at least 90% busy (a head each: 50% and 1%)",
-        f"{found[0]:.0%} and {found[1]:.0%}",
+        "one head keeps 2 processors and 108 at least 90% busy",
+        f"{found[0]:.0%} and {found[1]:.0%} (a head each: {heads[0]:.0%} and {heads[1]:.0%})",
         min(found) >= 0.9,
-        figure=Figure.exact(min(found), "%"),
-        needed=0.9,
+        figure=Figure(min(gains), min(gains), max(gains), "×"),
+        needed=1.0,
     )
 
 
@@ -120,7 +119,7 @@ def gain_here(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Out
             span = kernel(run_config(update(config, changes)))
             times.append(span.stop - span.start)
     gain, told = min(heads) / min(rows), Figure.ratio(heads, rows)
-    said = ("at least 1.5× on two threads", f"{gain:.2f}×")
+    said = "at least 1.5× on two threads", f"{gain:.2f}×"
     return Outcome(*said, gain >= 1.5, figure=told, needed=1.5)
 
 
@@ -247,7 +246,9 @@ STUDY = Study(
             sentence="Sharing out rows keeps all processors busy where heads alone do not.",
             paper="parallel even for a single head, to increase occupancy (abstract)",
             grade="exact",
-            why="the paper gives no figure of occupancy",
+            reported=Reported(1.0, none=1.0, unit="×"),
+            finding="reproduced",
+            why="the abstract has no figure of occupancy: any gain over heads counts, by pairs",
             check=work_split,
             broken=(COARSE, BY_HEADS),
         ),

@@ -7,23 +7,15 @@ from engine.core.events import Level
 from engine.core.log import Log
 from engine.kernels.experiments.unit_balance.config import BalanceConfig
 from engine.kernels.experiments.unit_balance.run import ERROR, RATE, run
-from workbench.study import (
-    Break,
-    Changes,
-    Claim,
-    Figure,
-    Outcome,
-    Regime,
-    Reported,
-    RunConfig,
-    Study,
-)
+from workbench.claim import Changes
+from workbench.study import Break, Claim, Figure, Outcome, Regime, Reported, RunConfig, Study
 
 PAPER, ROUNDED = 0.71, 0.005  # utilisation of the bfloat16 peak, and what "71%" leaves open
 HANDOFFS = (0.0, 5e-8, 1e-7)  # s: what may lie between one unit's end and the next one's begin
 ROUNDING = 2.0**-8  # relative, of a bfloat16 number
-UTILISATION = "utilisation of peak"
-SEEDS = 5
+SHARES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.5)
+LEAVE = (0.1, 0.25)  # of the exponentials take the polynomial
+UTILISATION, SEEDS = "utilisation of peak", 5
 NEITHER: Changes = {"softmax.tau": 0.0, "softmax.share": 0.0}
 
 
@@ -77,17 +69,28 @@ def fewer_operations(config: BalanceConfig, run_config: RunConfig, fast: bool) -
 
 
 def fewer_special(config: BalanceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Exponentials on the special unit, counted, and whether the result is still the same."""
+    """Exponentials on the special unit, whether the result is still the same, and how many have to
+    leave the unit. The handoff between units is assumed: its range is the figure's interval."""
     found = levels(run_config(config))
-    part = found["balanced", "special"] / found["plain", "special"]
-    error = found["balanced", ERROR]
+    part, error = found["balanced", "special"] / found["plain", "special"], found["balanced", ERROR]
+    enough = [least_share(config, run_config, s) for s in (config.handoff, *HANDOFFS)]
     return Outcome(
-        f"at most 80% of the plain softmax's, and the result within {ROUNDING:.1e}",
-        f"{part:.1%}, error {error:.1e}",
-        part <= 0.8 and error <= ROUNDING,
-        figure=Figure.exact(1 - part, "%"),
-        needed=0.2,
+        f"at most 80% of the plain softmax's, and the result within {ROUNDING:.1e}; enough are "
+        f"{LEAVE[0]:.0%} to {LEAVE[1]:.0%}",
+        f"{part:.1%}, error {error:.1e}; enough are {enough[0]:.0%} (modelled; {min(enough):.0%} "
+        f"to {max(enough):.0%} over handoffs)",
+        part <= 0.8 and error <= ROUNDING and LEAVE[0] <= enough[0] <= LEAVE[1],
+        figure=Figure(enough[0], min(enough), max(enough), "%"),
+        needed=LEAVE[0],
     )
+
+
+def least_share(config: BalanceConfig, run_config: RunConfig, handoff: float) -> float:
+    """The least part of the exponentials off the special unit whose utilisation is the best, as far
+    as the paper's own rounding tells; one block of keys is computed, the model has all."""
+    brief: Changes = {"tokens": 128, "handoff": handoff}
+    found = {s: reached(config, run_config, {**brief, "softmax.share": s}) for s in SHARES}
+    return min(s for s, at in found.items() if at >= max(found.values()) - ROUNDED)
 
 
 def reached(config: BalanceConfig, run_config: RunConfig, changes: Changes) -> float:
@@ -132,14 +135,17 @@ def at_handoff(config: BalanceConfig, value: float, run_config: RunConfig, fast:
 
 
 def balance_pays(config: BalanceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """The same pipeline with every exponential on the special unit."""
-    ours = reached(config, run_config, {})
-    without = reached(config, run_config, {"softmax.share": 0.0})
+    """Beside every exponential on the special unit, over handoffs: the figure's interval."""
+    over = [
+        reached(config, run_config, {**at, "softmax.share": config.softmax.share})
+        - reached(config, run_config, {**at, "softmax.share": 0.0})
+        for at in ({"handoff": s} for s in (config.handoff, *HANDOFFS))
+    ]
     return Outcome(
         "at least 3 points of utilisation more than with all on the special unit",
-        f"{100 * (ours - without):+.1f} points ({without:.1%} without)",
-        ours - without >= 0.03,
-        figure=Figure.exact(ours - without, "%"),
+        f"{100 * over[0]:+.1f} points ({100 * min(over):+.1f} to {100 * max(over):+.1f})",
+        over[0] >= 0.03,
+        figure=Figure(over[0], min(over), max(over), "%"),
         needed=0.03,
     )
 
@@ -197,10 +203,13 @@ STUDY = Study(
         ),
         Claim(
             id="fewer-special",
-            sentence="A quarter of the exponentials leaves the special unit.",
+            sentence="A tenth to a quarter of the exponentials has to leave the special unit.",
             paper="10–25% of the entries take the polynomial (as public notes on it say)",
-            why="the part is a knob, set to the paper's: nothing was found",
-            grade="exact",
+            reported=Reported(sum(LEAVE) / 2, "equal", tolerance=LEAVE[1] - sum(LEAVE) / 2),
+            finding="undecided",
+            why="the least part at which the modelled pipeline is as fast as with any other: 15%, "
+            "but the handoff is assumed, and without one 5% is enough",
+            grade="modelled",
             check=fewer_special,
             broken=(
                 Break({"softmax.degree": 1}, True, "what left comes back wrong"),
@@ -211,7 +220,7 @@ STUDY = Study(
             id="near-paper",
             sentence="On a described B200 FlashAttention-4 reaches 71% of the peak, more than "
             "without what is new in it.",
-            paper="up to 1605 TFLOP/s, 71% of a B200 (abstract)",
+            paper="up to 1613 TFLOP/s, 71% of a B200 (abstract)",
             reported=Reported(PAPER, tolerance=ROUNDED, unit="%"),
             finding="undecided",
             why="the handoff between units is assumed: from 0 to 100 ns it decides between 77% "
@@ -228,7 +237,10 @@ STUDY = Study(
             id="balance-pays",
             sentence="Moving a quarter of the exponentials to multiply-add units pays.",
             paper="exponentials and shared memory outlast products by 25–60% (as public notes say)",
-            why="no figure of the polynomial alone is known to us from the paper",
+            reported=Reported(0.0, none=0.0, unit="%"),
+            finding="reproduced",
+            why="any gain counts, at every handoff from 0 to 100 ns: no figure of the polynomial "
+            "alone is known to us from the paper",
             grade="modelled",
             check=balance_pays,
             broken=(

@@ -1,5 +1,7 @@
 """DAMOV: six classes of data-movement bottleneck, told apart from counts of real kernels."""
 
+from collections import Counter
+
 from engine.core.config import update
 from engine.core.events import Mark
 from engine.core.log import Log
@@ -11,6 +13,7 @@ from workbench.study import Break, Claim, Figure, Outcome, Regime, Reported, Run
 
 FEWEST = 32  # scale of a fast check
 RIGHT, CHANCE = 0.97, 1 / 6  # of held-out functions, in the paper and by drawing a class
+COMMONEST = 0.6  # of the held-out kernels here are 1a by their times: what saying so of all gets
 MEMORY = ("1a", "1b", "1c", "2a")  # classes that wait for memory
 
 
@@ -46,14 +49,32 @@ def held_out(config: MovementConfig, run_config: RunConfig, fast: bool) -> Outco
     wrong = [f"{n} {counted[n]} not {label}" for n, label in timed.items() if counted[n] != label]
     memory = [name for name in timed if counted[name] in MEMORY]
     bound = sum(timed[name] in MEMORY for name in memory)
+    commonest, most = Counter(timed.values()).most_common(1)[0]
     return Outcome(
-        "more in the class of their times than 1 in 6, and none that counts say waits for memory "
-        "whose time memory does not take",
-        f"{right} of {len(timed)}; {bound} of {len(memory)} said to wait for memory do; "
-        f"{', '.join(wrong)}",
-        right / len(timed) > CHANCE and bound == len(memory),
+        "every kernel that counts say waits for memory has its time taken by memory; its class is "
+        "told beside what the commonest class would get",
+        f"{bound} of {len(memory)} said to wait for memory do; {right} of {len(timed)} in the "
+        f"class of their times, {most} are {commonest}; {', '.join(wrong)}",
+        bool(memory) and bound == len(memory),
         figure=Figure.share(right, len(timed)),
-        needed=CHANCE,
+        needed=COMMONEST,
+    )
+
+
+def over_commonest(
+    config: MovementConfig, l3_kib: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """Whether more are classed rightly than calling all of them the commonest class would get."""
+    log = run_config(update(sized(config, fast), {"kernels": "held_out", "caches.l3_kib": l3_kib}))
+    counted, timed = classes(log), classes(log, LABEL)
+    right = sum(counted[name] == label for name, label in timed.items())
+    most = max(Counter(timed.values()).values())
+    return Outcome(
+        "more than the commonest class gets",
+        f"{right} of {len(timed)}; the commonest class {most}",
+        right > most,
+        figure=Figure.share(right, len(timed)),
+        needed=most / len(timed),
     )
 
 
@@ -114,9 +135,11 @@ STUDY = Study(
         Claim(
             id="six-classes",
             sentence="Counts alone put each of six kernels into the class it was built for.",
-            paper="97% of 100 held-out functions classed rightly (section 3.5, read second hand)",
-            why="the six were sized for their classes: the paper's figure is of functions that "
-            "were held out, which the next claim tries",
+            paper="six classes of 44 functions, told apart by counts (section 3.3, second hand)",
+            reported=Reported(1.0, none=CHANCE, unit="%"),
+            finding="reproduced",
+            why="every class is told from the others, as the paper's own functions of a class are; "
+            "but the six were sized for it: its 97% is of functions held out, the next claim",
             grade="modelled",
             check=six_classes,
             broken=(
@@ -129,11 +152,12 @@ STUDY = Study(
             sentence="Counts alone put 97% of kernels that the classes were not made from into the "
             "class that their times show.",
             paper="97% of 100 held-out functions classed rightly (section 3.5, read second hand)",
-            reported=Reported(RIGHT, none=CHANCE, unit="%"),
-            finding="undecided",
-            why="a third of fifteen kernels, no more than chance can give. Most others lie just "
-            "beside a threshold (misses that part 1a from 1b), fit no branch, or are 2b by counts "
-            "where a core that overlaps misses spends its time issuing",
+            reported=Reported(RIGHT, none=COMMONEST, unit="%"),
+            finding="contrary",
+            why="a third of fifteen kernels, where calling all of them 1a gets nine. Most others "
+            "lie just beside a threshold (misses that part 1a from 1b), fit no branch, or are 2b "
+            "by counts where a core that overlaps misses spends its time issuing. What has to hold "
+            "(waiting for memory) was chosen after that came out",
             grade="modelled",
             check=held_out,
             broken=(Break({"swapped": True}, True, "misses of L1 stand for those of L3"),),
@@ -156,7 +180,10 @@ STUDY = Study(
             id="prefetching",
             sentence="A stream prefetcher hides the misses of streams, not of linked records.",
             paper="prefetchers do not help DRAM-latency-bound code (section 3.3.2, second hand)",
-            why="no figure of the paper is known to us",
+            reported=Reported(1.0, "equal", tolerance=0.1, unit="%"),
+            finding="reproduced",
+            why="not to help is to leave every miss; within a tenth, which is ours: no figure of "
+            "the paper is known to us",
             grade="direction",
             check=prefetching,
             broken=(Break({"caches.streams": 1}, True, "the prefetcher follows one stream"),),
@@ -182,6 +209,7 @@ STUDY = Study(
             x="L3 for all cores (KiB)",
             y="kernels in the class of their times",
             coarse=(2048.0, 8192.0, 32768.0),
+            judged=over_commonest,
             paper=8192.0,
             paper_is="the paper's host",
             default=8192.0,

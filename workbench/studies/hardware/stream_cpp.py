@@ -13,6 +13,7 @@ from workbench.study import Break, Changes, Claim, Figure, Outcome, Reported, Ru
 LARGE: Changes = {"length": 2**24, "repeats": 12}
 LARGER: Changes = {"length": 2**24, "repeats": 40}
 ALIKE = 0.05  # of the bandwidth: what counts as the same
+BYTES = 1.39  # the mean of 3/2, 4/3 and 4/3: bytes if lines are read before they are written
 
 
 def times(log: Log, backend: str) -> dict[str, list[float]]:
@@ -77,11 +78,12 @@ def written_past_caches(config: StreamConfig, run_config: RunConfig, fast: bool)
     del found["copy"]  # compilers turn a plain copy into a library call that streams by itself
     whole = mean(found)
     return Outcome(
-        "scale, add and triad faster on average (at most 1.50×, 1.33× and 1.33× by bytes)",
+        f"scale, add and triad faster by more than {ALIKE:.0%} on average, 95% interval too "
+        f"({BYTES}× by bytes)",
         f"{told(found)}; mean {whole.value:.2f}× ({whole.low:.2f} to {whole.high:.2f})",
-        whole.value > 1.0,
+        whole.low > 1 + ALIKE,
         figure=whole,
-        needed=1.0,
+        needed=1 + ALIKE,
     )
 
 
@@ -140,9 +142,14 @@ STUDY = Study(
             paper="not in the abstract; McCalpin's STREAM counts no write-allocate traffic",
             grade="measured",
             timed=True,
-            why="the abstract gives no figure; by bytes it is 1.39× at most",
+            reported=Reported(BYTES, none=1.0, tolerance=ALIKE, unit="×"),
+            finding="reproduced",
+            why="the abstract gives no figure: 1.39× is what the bytes alone come to",
             check=written_past_caches,
-            broken=(Break({"length": 2**14}, why="vectors that caches hold"),),
+            broken=(
+                Break({"through": True}, True, "the same loop, its stores through the caches"),
+                Break({"length": 2**14}, why="vectors that caches hold"),
+            ),
         ),
     ),
     limits=(

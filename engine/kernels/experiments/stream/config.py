@@ -14,6 +14,9 @@ class StreamConfig(Config):
     repeats: int = knob(5, "Timed repetitions, backends in turns", low=1, high=100)
     factor: float = knob(3.0, "The scalar of scale and triad", low=-1e3, high=1e3)
     short: bool = knob(False, "Comparisons stop one number early, which is wrong", group="more")
+    through: bool = knob(
+        False, "Streaming stores go through the caches after all, which is wrong", group="more"
+    )
     seed: int = knob(
         0, "Seed of the whole numbers that results are compared on", low=0, group="more"
     )

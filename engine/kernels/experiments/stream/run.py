@@ -13,6 +13,7 @@ from engine.core.run import Live
 from engine.core.tags import tag
 from engine.hardware.measure import known_roofs
 from engine.kernels.experiments.stream.backend import Backend, backends, empty, pick
+from engine.kernels.experiments.stream.backends.streaming_stores import THROUGH
 from engine.kernels.experiments.stream.config import StreamConfig
 from engine.kernels.experiments.stream.native import C_LOOP, C_PAST, native, native_past
 from engine.kernels.experiments.stream.operations import OPERATIONS, Operation
@@ -71,10 +72,12 @@ def compare(backend: Backend, factor: float, seed: int, short: bool = False) -> 
     return wrong
 
 
-def candidates(chosen: Backend) -> list[Backend]:
-    """The chosen backend, the native loops, and the others that work here."""
+def candidates(chosen: Backend, through: bool = False) -> list[Backend]:
+    """The chosen backend, the native loops, and others that work here; `through`: a wrong store."""
     others = [b for b in backends().values() if not b.missing() and not b.interpreted]
     found = {b.name: b for b in (chosen, native(), native_past(), *others)}
+    if through:
+        found[THROUGH.name] = THROUGH
     return list(found.values())
 
 
@@ -101,7 +104,8 @@ class _Timing:
         arrays = [empty(self.config.length) for _ in range(3)]
         for array, value in zip(arrays, (1.0, 2.0, 0.0), strict=True):
             array[:] = value
-        vectors = {b.name: [Vector(b, x) for x in arrays] for b in candidates(self.chosen)}
+        offered = candidates(self.chosen, self.config.through)
+        vectors = {b.name: [Vector(b, x) for x in arrays] for b in offered}
         for name in vectors:
             for op in OPERATIONS:
                 seconds(op, vectors[name], self.config.factor)

@@ -30,6 +30,15 @@ class PeerGone(RuntimeError):
         return f"lost {f'rank {self.peer}' if self.peer >= 0 else 'another rank'} ({self})"
 
 
+class Garbled(Exception):
+    """Inside a rank: a message of rank `peer` that is not what was sent, or not in its place."""
+
+    def __init__(self, peer: int, number: int, task: str, wrong: str) -> None:
+        named = f" ({task})" if task else ""
+        super().__init__(f"message {number} of rank {peer}{named} {wrong}")
+        self.peer = peer
+
+
 class Fault(Config):
     """A rank that dies or stops on purpose, to see what becomes of the others."""
 

@@ -1,7 +1,8 @@
 """Point-to-point transport: messages over a torch process group, each recorded at both ends.
 
 Tensors go out in one flat message and come back as shaped. The n-th message sent from one rank to
-another is the n-th received there, whatever else travels meanwhile.
+another is the n-th received there, whatever else travels meanwhile; a seal tells where it is not,
+or not as it was sent.
 """
 
 import time
@@ -14,7 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from engine.distributed.faults import PeerGone
+from engine.distributed import seal
+from engine.distributed.faults import Garbled, PeerGone
 from engine.distributed.record import Half
 
 ALL_BITS = 0xFF  # every floating type reads this in each byte as NaN
@@ -35,12 +37,13 @@ class Shape:
 
 @dataclass(slots=True)
 class Arriving:
-    """A posted receive."""
+    """A posted receive. `flat`: room for the message, `whole` with its seal."""
 
     source: int
     number: int
     shapes: Sequence[Shape]
     flat: Tensor
+    whole: Tensor
     work: Any
     task: str
 
@@ -72,12 +75,13 @@ class Transport:
         """Start sending and return; the tensors may be overwritten at once. Gives the bytes on
         their way, which are held until they have left."""
         parts = [t.detach().reshape(-1).contiguous().view(torch.uint8) for t in tensors]
-        flat = torch.cat(parts).cpu()
         number = self._number(self.rank, target)
+        whole = seal.sealed(parts, number)
+        flat = whole[: -seal.SIZE]
         self.sent.append(Half(self.rank, target, number, flat.numel(), self.now(), task))
-        work = self._try(target, lambda: self.group.send([flat], target, number))
+        work = self._try(target, lambda: self.group.send([whole], target, number))
         self._leaving = [each for each in self._leaving if not each[0].done()]
-        self._leaving.append((self._waits.submit(_wait, work, flat), target))
+        self._leaving.append((self._waits.submit(_wait, work, whole), target))
         return flat
 
     def receive(
@@ -87,17 +91,22 @@ class Transport:
 
         `blank`: the room is full of NaN until then, so that who reads too early is found out.
         """
-        flat = torch.empty(sum(shape.bytes for shape in shapes), dtype=torch.uint8)
+        size = sum(shape.bytes for shape in shapes) + seal.SIZE
+        whole = torch.empty(size, dtype=torch.uint8)
         if blank:
-            flat.fill_(ALL_BITS)
+            whole.fill_(ALL_BITS)
         number = self._number(source, self.rank)
-        work = self._try(source, lambda: self.group.recv([flat], source, number))
-        return Arriving(source, number, shapes, flat, work, task)
+        work = self._try(source, lambda: self.group.recv([whole], source, number))
+        return Arriving(source, number, shapes, whole[: -seal.SIZE], whole, work, task)
 
     def take(self, arriving: Arriving) -> list[Tensor]:
-        """Wait for a posted message. Raises PeerGone where its sender went away."""
+        """Wait for a posted message. Raises PeerGone where its sender went away, Garbled where
+        another came, or not as it was sent."""
         self.say(f"waiting for rank {arriving.source} ({arriving.task or 'a message'})")
         self._try(arriving.source, arriving.work.wait)
+        wrong = seal.fault(arriving.whole, arriving.number)
+        if wrong:
+            raise Garbled(arriving.source, arriving.number, arriving.task, wrong)
         self.say("")
         size = arriving.flat.numel()
         half = Half(arriving.source, self.rank, arriving.number, size, self.now(), arriving.task)

@@ -3,7 +3,7 @@
 The up-projections are absorbed: queries go to the latent's space instead of latents to key and
 value heads, so attention reads one shared "head" of rank + rope numbers per token.
 Shape letters: T new tokens, C hidden, H heads, N nope size, R latent rank, Q rope size, V value
-size.
+size, I inputs, O outputs of a head.
 """
 
 import torch
@@ -13,6 +13,26 @@ from engine.models.attention import Pass
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
 from engine.models.layers import LATENT_NORM_EPS
+from engine.models.ops import Ops
+
+
+class PerHead:
+    """A product of each head's own: y_THO of x_THI by weight_HOI.
+
+    Where activations are wide, a head at a time by the operations' linear, so that a token's bits
+    are the same in any batch; torch's product of all heads at once sums by the size of the batch.
+    """
+
+    def __init__(self, weight_HOI: Tensor, ops: Ops) -> None:
+        self.weight_HOI = None if ops.wide else weight_HOI
+        self.heads = [ops.linear(weight_OI, None) for weight_OI in weight_HOI] if ops.wide else []
+
+    def __call__(self, x_THI: Tensor) -> Tensor:
+        """y_THO."""
+        if self.weight_HOI is not None:
+            return torch.einsum("thi,hoi->tho", x_THI, self.weight_HOI)
+        pairs = zip(self.heads, x_THI.unbind(1), strict=True)
+        return torch.stack([linear(x_TI) for linear, x_TI in pairs], dim=1)
 
 
 class LatentAttention:
@@ -30,9 +50,9 @@ class LatentAttention:
         self.query_up = weights.linear("query") if part.query_rank else None
         self.latent_norm = weights.take("latent_norm")
         up_HXR = weights.take("latent_up").unflatten(0, (config.heads, part.nope + part.value))
-        if weights.ops.wide:
-            up_HXR = up_HXR.float()
-        self.key_up_HNR, self.value_up_HVR = up_HXR.split([part.nope, part.value], dim=1)
+        key_up_HNR, value_up_HVR = up_HXR.split([part.nope, part.value], dim=1)
+        self.key_up = PerHead(key_up_HNR.transpose(1, 2), weights.ops)
+        self.value_up = PerHead(value_up_HVR, weights.ops)
         self.out = weights.linear("out")
         self.interleaved = config.rotary.interleaved
         self.scale = config.scale(layer)
@@ -50,7 +70,7 @@ class LatentAttention:
         q_THX = query.unflatten(1, (self.heads, -1))
         q_THN, q_THQ = q_THX.split([part.nope, part.rope], dim=-1)
         self._write(latent_TR, self.ops.rotate(k_TQ[:, None], *turn, self.interleaved), here, cache)
-        q_THR = torch.einsum("thn,hnr->thr", q_THN, self.key_up_HNR)
+        q_THR = self.key_up(q_THN)
         # The latent is key and value at once; what attention makes of the rope part is dropped.
         o_THX = self.ops.paged_attention(
             torch.cat([q_THR, self.ops.rotate(q_THQ, *turn, self.interleaved)], dim=-1),
@@ -61,7 +81,7 @@ class LatentAttention:
             here.batch.context_B,
             scale=self.scale,
         )
-        o_THV = torch.einsum("thr,hvr->thv", o_THX[..., : part.rank], self.value_up_HVR)
+        o_THV = self.value_up(o_THX[..., : part.rank])
         return self.out(o_THV.flatten(1))
 
     def _write(

@@ -58,6 +58,60 @@ def _fail(rank: Rank, given: dict[str, Any]) -> None:
     raise ValueError("no such thing")
 
 
+class BadGroup:
+    """A process group whose next message, once `kind` says so, goes out wrong: garbage, the one
+    before once more (doubled), or the next one before it (disordered)."""
+
+    def __init__(self, group: Any) -> None:
+        self.group, self.kind = group, ""
+        self.last: torch.Tensor | None = None
+        self.held: list[tuple[torch.Tensor, int, int]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.group, name)
+
+    def send(self, flats: list[torch.Tensor], target: int, tag: int) -> Any:
+        (flat,) = flats
+        kind, self.kind = self.kind, ""
+        if kind == "doubled" and self.last is None:
+            kind = "garbage"
+        if kind == "disordered":
+            self.held.append((flat, target, tag))
+            return Sent()
+        if kind == "garbage":
+            flat = flat.clone()
+            flat[len(flat) // 2] ^= 0x55
+        elif kind == "doubled" and self.last is not None:
+            flat = self.last
+        self.last = flat
+        for earlier, to, number in self.held:
+            self.held = []
+            self.group.send([flat], to, number).wait()
+            flat = earlier
+        return self.group.send([flat], target, tag)
+
+
+class Sent:
+    """What a send gives that has yet to be done."""
+
+    def wait(self) -> None:
+        pass
+
+
+def garbled(rank: Rank, given: dict[str, Any]) -> None:
+    """News go round; the third of rank `who` goes out wrong."""
+    group = BadGroup(rank.transport.group)
+    rank.transport.group = group
+    rank.enter("exchange")
+    other = (rank.rank + 1) % rank.ranks
+    for turn in range(5):
+        if rank.rank == given["who"] and turn == 2:
+            group.kind = given["kind"]
+        rank.transport.send(other, [torch.full((9,), float(turn))], f"news_{turn}")
+        if rank.rank != given["who"]:
+            rank.transport.take(rank.transport.receive(other, [Shape((9,))], f"news_{turn}"))
+
+
 def deadlock(rank: Rank, given: object) -> None:
     """Everybody waits for a message that nobody sends."""
     rank.enter("exchange")

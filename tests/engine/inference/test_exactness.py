@@ -61,7 +61,7 @@ def test_a_request_says_the_same_alone_and_in_any_batch(model, alone, fields):
 def test_answers_are_the_same_with_a_quarter_of_the_pages(model, preemption, ordering, full):
     """What all of a step's requests need, cut to a quarter: 12 requests, or 1,000 with --full."""
     count, together = (1000, 64) if full else (12, 12)
-    free, _ = real_engine(model, pages=20_000, prefix_sharing=False, max_running=together)
+    free, _ = real_engine(model, pages=5000, prefix_sharing=False, max_running=together)
     right = serve(free, job(count))
     sizes = sorted(-(-(len(one.prompt) + one.sampling.max_tokens) // 4) for one in job(count))
     needed = sum(sizes[-together:])
@@ -73,6 +73,7 @@ def test_answers_are_the_same_with_a_quarter_of_the_pages(model, preemption, ord
         ordering=ordering,
         prefix_sharing=False,
         max_running=together,
+        step_tokens=512,
     )
     assert serve(held, job(count)) == right
     state = "swapped" if preemption == "swap" else "preempted"

@@ -19,7 +19,7 @@ def sealed(parts: list[Tensor], number: int) -> Tensor:
     """These bytes (uint8) one after another, and the seal of message `number` behind them."""
     flat = torch.cat([*parts, torch.empty(SIZE, dtype=torch.uint8, device=_device(parts))]).cpu()
     data = flat.numpy()
-    seal = FORM.pack(number & 0xFFFFFFFF, zlib.crc32(data[:-SIZE]))
+    seal = FORM.pack(number & 0xFFFFFFFF, zlib.crc32(data[:-SIZE].data))
     data[-SIZE:] = np.frombuffer(seal, np.uint8)
     return flat
 
@@ -28,7 +28,7 @@ def fault(flat: Tensor, number: int) -> str:
     """What is wrong with a message that came as number `number`; "" where nothing is."""
     data = flat.numpy()
     found, checksum = FORM.unpack(data[-SIZE:].tobytes())
-    if zlib.crc32(data[:-SIZE]) != checksum:
+    if zlib.crc32(data[:-SIZE].data) != checksum:
         return "is not what was sent"
     if found != number & 0xFFFFFFFF:
         return f"is message {found}, sent twice or out of order"

@@ -6,6 +6,7 @@ as the engine is idle, so that a server's memory stays bounded.
 """
 
 import subprocess
+import sys
 import threading
 import time
 from collections import deque
@@ -31,6 +32,8 @@ LONG = 400_000  # events after which a run ends once the engine is idle
 WAITING = 1024  # requests that may be open at once
 HEADER = ("layers", "heads", "model", "device", "bytes_per_page")
 IDLE = 0.02  # seconds between looks while there is nothing to do
+TURN = 5e-4  # seconds after which a thread lets another have Python's lock; 5 ms of its own accord,
+# which a step pays many times over while somebody's large request is read in another thread
 
 
 class Ticket:
@@ -76,6 +79,7 @@ class LiveEngine:
 
     def start(self) -> "LiveEngine":
         """Begin; returns at once, the model is read in the engine's thread."""
+        sys.setswitchinterval(TURN)
         self.run = Run.start(self._drive, self.config, seed=self.config.seed, study="live")
         return self
 

@@ -10,6 +10,7 @@ from engine.core.limits import inside, read_bytes
 from engine.models.families.fields import Fields, read_json
 from engine.models.text.rules import read_rules
 
+LONG = 512  # characters from which a text is encoded beside other Python threads
 HELD_BACK = 3  # a UTF-8 character has at most three bytes before its last
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
@@ -51,7 +52,12 @@ class Tokenizer:
 
     def encode(self, text: str, special: bool = True) -> list[int]:
         """Token ids; `special` adds what the folder says belongs around a text (such as bos)."""
-        return list(self._asked(self.rules.encode, text, add_special_tokens=special).ids)
+        if len(text) < LONG:
+            return list(self._asked(self.rules.encode, text, add_special_tokens=special).ids)
+        # The library lets go of Python's lock in a batch, and only there: whoever else is served
+        # would wait as long as a long text takes.
+        (found,) = self._asked(self.rules.encode_batch, [text], add_special_tokens=special)
+        return list(found.ids)
 
     def decode(self, ids: list[int], special: bool = False) -> str:
         """Text; `special` keeps special tokens visible."""

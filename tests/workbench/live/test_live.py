@@ -2,6 +2,7 @@
 
 import dataclasses
 import queue
+import sys
 
 import pytest
 
@@ -142,3 +143,7 @@ def test_measuring_the_machine_begins_a_run_whose_header_carries_the_roofs(monke
     assert live.run is not first
     assert live.run.log.opened.facts["roofs"] == [{"name": "DRAM read"}]
     live.close()
+
+
+def test_threads_take_short_turns_where_an_engine_serves(live):
+    assert sys.getswitchinterval() <= 1e-3

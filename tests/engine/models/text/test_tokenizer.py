@@ -10,7 +10,7 @@ from tokenizers import Tokenizer as Rules
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
 from engine.core.errors import BadInput
-from engine.models.text.tokenizer import Tokenizer
+from engine.models.text.tokenizer import LONG, Tokenizer
 
 GREETING = "naïve 好的 👩‍👩‍👧 ok"
 
@@ -148,3 +148,13 @@ def test_a_broken_tokenizer_is_one_line(tmp_path: Path, content: str) -> None:
 def test_a_folder_without_a_tokenizer_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no such file"):
         Tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("special", [True, False])
+def test_a_long_text_is_encoded_as_short_ones_are(tmp_path, special):
+    """Long ones go another way, on which Python's other threads do not wait."""
+    path = tmp_path / "tokenizer.json"
+    byte_level().save(str(path))
+    text = (GREETING + " words") * (LONG // len(GREETING) + 1)
+    found = Tokenizer(path).encode(text, special=special)
+    assert found == Rules.from_file(str(path)).encode(text, add_special_tokens=special).ids

@@ -12,7 +12,7 @@ ABOUT = """fit the operator cost model to measured tables of a device
 
   workbench cost fit gemm.csv attention.csv nccl.csv --device h100-sxm --out h100.toml
   workbench check cost-model gemm.csv --constants h100.toml
-  workbench run flover --set executor.constants=h100.toml"""
+  workbench run flover --set executor=modelled --set executor.constants=h100.toml"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,6 +6,7 @@ counted, nor scratch memory inside an operation.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import torch
 
@@ -48,6 +49,7 @@ def _nothing(alive: int) -> None:
     pass
 
 
+@lru_cache(maxsize=4096)  # a longest sequence is searched for by the same lengths again and again
 def peak(
     model: ModelConfig, method: Method, objective: Objective, rows: int, length: int, tile: int,
     dtype: torch.dtype = torch.float32,

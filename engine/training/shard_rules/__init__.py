@@ -1,1 +1,1 @@
-"""Tensor-parallel plans derived from a model's structure by two rules, and run."""
+"""Tensor-parallel plans derived from a model's structure by two rules."""

@@ -1,14 +1,16 @@
-"""A tensor-parallel plan: for each weight, what of it a rank holds; and cutting weights by it.
+"""A tensor-parallel plan: for each weight, what of it a rank holds; written by people, one for each
+family and with its source, or derived by `rules`; and cutting weights by it.
 
 Cuts are views, so gradients of all ranks' shards flow back into the whole weights.
 """
 
-from collections.abc import Mapping
+import tomllib
 from typing import Literal
 
 from torch import Tensor
 
 from engine.core.errors import BadInput
+from engine.core.paths import dataset
 from engine.models.config import ModelConfig
 from engine.models.parameters import Parameter, all_parameters
 
@@ -16,6 +18,7 @@ from engine.models.parameters import Parameter, all_parameters
 # one of fewer groups of key/value heads than there are ranks.
 Split = Literal["whole", "rows", "columns", "shared rows"]
 Plan = dict[str, Split]
+FACTS = "tensor_plans.toml"
 
 
 def span(size: int, pieces: int, at: int) -> slice:
@@ -23,8 +26,9 @@ def span(size: int, pieces: int, at: int) -> slice:
     return slice(size * at // pieces, size * (at + 1) // pieces)
 
 
-def cut(parameter: Parameter, whole: Tensor, split: Split, rank: int, ranks: int,
-        groups: int) -> dict[str, Tensor]:  # fmt: skip
+def cut_roles(
+    parameter: Parameter, whole: Tensor, split: Split, rank: int, ranks: int, groups: int = 1
+) -> dict[str, Tensor]:
     """A rank's shard by role, each as [out, in]; roles that share a tensor are cut each by itself.
 
     `groups`: key/value heads, for shared rows. Raises BadInput where columns of a vector are asked
@@ -48,19 +52,6 @@ def cut(parameter: Parameter, whole: Tensor, split: Split, rank: int, ranks: int
     return found
 
 
-def shards(
-    config: ModelConfig, weights: Mapping[str, Tensor], plan: Plan, ranks: int
-) -> list[dict[str, dict[str, Tensor]]]:
-    """Of each rank: by weight's name, its shard by role."""
-    return [
-        {
-            p.name: cut(p, weights[p.name], plan[p.name], rank, ranks, config.kv_heads)
-            for p in all_parameters(config)
-        }
-        for rank in range(ranks)
-    ]
-
-
 def bytes_of_rank(config: ModelConfig, plan: Plan, ranks: int, size: int = 2) -> int:
     """The most bytes of weights a rank holds, a number being `size` bytes."""
     total = 0
@@ -76,3 +67,26 @@ def bytes_of_rank(config: ModelConfig, plan: Plan, ranks: int, size: int = 2) ->
             numbers //= ranks
         total += numbers * size
     return total
+
+
+def families() -> list[str]:
+    """Those with a plan."""
+    return sorted(tomllib.loads(dataset(FACTS).read_text(encoding="utf-8")))
+
+
+def hand_plan(config: ModelConfig) -> Plan:
+    """The split of every weight where heads, widths and vocabulary divide by the ranks."""
+    plans = tomllib.loads(dataset(FACTS).read_text(encoding="utf-8"))
+    if config.family not in plans:
+        raise BadInput(f"family {config.family!r}: {FACTS} has no plan; there are {families()}")
+    written = plans[config.family]
+    found: Plan = {}
+    for p in all_parameters(config):
+        *_, module, last = p.name.split(".")
+        split: Split = "whole"
+        if module in written["rows"]:
+            split = "rows"
+        elif module in written["columns"] and last == "weight":
+            split = "columns"
+        found[p.name] = split
+    return found

@@ -6,10 +6,10 @@ from engine.core.config import update
 from engine.core.events import Level
 from engine.core.log import Log
 from engine.models.loading.find import find
-from engine.training.shard_rules.config import PUBLIC, ShardRulesConfig, small
+from engine.training.derived_plans.config import PUBLIC, ShardRulesConfig, small
+from engine.training.derived_plans.run import ERROR, LOSS, otherwise, run
 from engine.training.shard_rules.plan import bytes_of_rank
 from engine.training.shard_rules.rules import derive
-from engine.training.shard_rules.run import ERROR, LOSS, otherwise, run
 from workbench.study import Break, Claim, Figure, Outcome, Reported, RunConfig, Study
 
 SINGLE = 1e-5  # relative, of logits and gradients in float32

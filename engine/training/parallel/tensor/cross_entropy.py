@@ -22,7 +22,7 @@ class _CrossEntropy(Function):
     @staticmethod
     def forward(ctx: Any, logits_NV: Tensor, targets_N: Tensor, axis: Axis) -> Tensor:
         wide_NV = logits_NV.to(torch.promote_types(logits_NV.dtype, torch.float32))
-        here_N, own_N = owned(targets_N, wide_NV.shape[1], axis.at)
+        here_N, own_N = owned(targets_N, axis.at * wide_NV.shape[1], wide_NV.shape[1])
         peak_N = axis.all_reduce(wide_NV.max(-1).values, "vocabulary", largest=True)
         e_NV = torch.exp(wide_NV - peak_N[:, None])
         aim_N = (wide_NV.gather(-1, here_N[:, None])[:, 0] - peak_N) * own_N
@@ -39,9 +39,9 @@ class _CrossEntropy(Function):
         return (d_NV * dloss_N[:, None]).to(ctx.dtype), None, None
 
 
-def owned(ids_N: Tensor, size: int, at: int) -> tuple[Tensor, Tensor]:
-    """(row, whether it is here) of each id among the rows that tensor rank `at` has; row 0 where
-    it is not."""
-    here_N = ids_N - at * size
+def owned(ids_N: Tensor, first: int, size: int) -> tuple[Tensor, Tensor]:
+    """(row, whether it is here) of each id among `size` rows from `first` on; row 0 where it is
+    not."""
+    here_N = ids_N - first
     own_N = (here_N >= 0) & (here_N < size)
     return here_N * own_N, own_N

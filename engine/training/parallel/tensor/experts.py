@@ -13,14 +13,14 @@ from torch import Tensor
 from engine.models.config import ModelConfig
 from engine.models.layers import route
 from engine.training.parallel.parallelism import Parallelism
-from engine.training.parallel.tensor.layers import column, inner, with_bias
+from engine.training.parallel.tensor.layers import column, inner
 
 
 def experts(
     config: ModelConfig, parallel: Parallelism, w: Mapping[str, Tensor], x_BTC: Tensor, task: str
 ) -> Tensor:
-    """y_BTC of normalised x. Experts without a token work on none of them, so that all ranks find
-    gradients of the same weights."""
+    """The rank's part of y_BTC, of normalised x. Experts without a token work on none of them, so
+    that all ranks find gradients of the same weights."""
     moe = config.experts
     assert moe is not None
     x_BTC = parallel.into(x_BTC, task)
@@ -37,5 +37,4 @@ def experts(
         y_TC = y_TC.index_add(0, token, scaled.to(y_TC.dtype))
     if moe.shared:
         y_TC = y_TC + F.linear(inner(config, w, x_TC, "shared."), w["shared.down"])
-    y_BTC = parallel.out_of(y_TC.view_as(x_BTC), task)
-    return with_bias(parallel, w, "shared.down", y_BTC, task)
+    return y_TC.view_as(x_BTC)

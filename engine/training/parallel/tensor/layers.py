@@ -25,14 +25,6 @@ def inner(config: ModelConfig, w: Mapping[str, Tensor], x_BTC: Tensor, prefix: s
     return act(column(w, f"{prefix}gate", x_BTC)) * up if config.gated else act(up)
 
 
-def row(parallel: Parallelism, w: Mapping[str, Tensor], role: str, x_BTO: Tensor,
-        task: str) -> Tensor:  # fmt: skip
-    """y_BTC: the sum over tensor ranks of their input columns' products; the bias once."""
-    return with_bias(
-        parallel, w, role, parallel.out_of(nn.functional.linear(x_BTO, w[role]), task), task
-    )
-
-
 def with_bias(parallel: Parallelism, w: Mapping[str, Tensor], role: str, y_BTC: Tensor,
               task: str) -> Tensor:  # fmt: skip
     """What came out of a sum over tensor ranks, with the bias of that role where it has one."""
@@ -42,8 +34,8 @@ def with_bias(parallel: Parallelism, w: Mapping[str, Tensor], role: str, y_BTC: 
     return y_BTC + parallel.whole(bias, parallel.sequence_parallel, f"{task}.bias")
 
 
-def embedding(parallel: Parallelism, weight_VC: Tensor, ids_BT: Tensor) -> Tensor:
-    """x_BTC: rows that this rank does not have count as nought in the sum over tensor ranks."""
-    here_BT, own_BT = owned(ids_BT, len(weight_VC), parallel.tensor.at)
-    x_BTC = nn.functional.embedding(here_BT, weight_VC) * own_BT[..., None].to(weight_VC.dtype)
-    return parallel.out_of(x_BTC, "embedding")
+def embedding(weight_VC: Tensor, ids_BT: Tensor, first: int) -> Tensor:
+    """x_BTC: rows that this rank, whose first is `first`, does not have count as nought in the sum
+    over tensor ranks."""
+    here_BT, own_BT = owned(ids_BT, first, len(weight_VC))
+    return nn.functional.embedding(here_BT, weight_VC) * own_BT[..., None].to(weight_VC.dtype)

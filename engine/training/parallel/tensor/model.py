@@ -17,8 +17,9 @@ from engine.training.parallel.parallelism import Parallelism
 from engine.training.parallel.tensor.block import Block, Turn, everything
 from engine.training.parallel.tensor.cross_entropy import cross_entropy
 from engine.training.parallel.tensor.layers import column, embedding
-from engine.training.parallel.tensor.shard_module import ShardModule
+from engine.training.parallel.tensor.shard_module import Roles, ShardModule
 from engine.training.parallel.tensor.shards import divides, splits, stage_parameters, supported
+from engine.training.shard_rules.plan import Plan, span
 
 
 class ShardedStage(ShardModule):
@@ -26,20 +27,23 @@ class ShardedStage(ShardModule):
 
     Between stages activations are whole along the hidden size, and a tensor rank's part of the
     tokens under sequence parallelism. `had`: parameters of another stage on this rank; a tied head
-    is the same one there. Raises BadInput where the model cannot be split so.
+    is the same one there. `plan`: which part of each weight a rank has, where it is not the one
+    that the rules derive; one that is not right gives something else, or matrices that do not fit.
+    Raises BadInput where the model cannot be split so.
     """
 
     def __init__(
         self, config: ModelConfig, weights: Mapping[str, Tensor], parallel: Parallelism,
         layers: range | None = None, had: Mapping[str, nn.Parameter] | None = None,
+        plan: Plan | None = None,
     ) -> None:  # fmt: skip
         supported(config, parallel.context.size)
         divides(config, parallel.tensor.size)
         layers = range(config.layers) if layers is None else layers
         self.first, self.last = layers.start == 0, layers.stop == config.layers
-        plan = splits(config, parallel.tensor.size)
+        plan = splits(config, parallel.ranks) if plan is None else plan
         outer = list(stage_parameters(config, [], self.first, self.last))
-        super().__init__(outer, weights, parallel, plan, had)
+        super().__init__(outer, weights, parallel, plan, had=had)
         self.config, self.layers = config, layers
         self.blocks = nn.ModuleList(Block(config, at, weights, parallel, plan) for at in layers)
 
@@ -53,8 +57,12 @@ class ShardedStage(ShardModule):
 
     def begin(self, ids_BT: Tensor) -> Tensor:
         """x_BTC before the first layer."""
-        w, scale = self.by_role(), self.config.embedding_scale
-        x_BTC = embedding(self.parallel, w["embedding"], ids_BT)
+        w, scale, vocab = self.by_role(), self.config.embedding_scale, self.config.vocab
+
+        def rows(rank: int, w: Roles) -> Tensor:
+            return embedding(w["embedding"], ids_BT, span(vocab, self.parallel.ranks, rank).start)
+
+        x_BTC = self.joined("embedding", "embedding", "embedding", rows)
         x_BTC = x_BTC * scale if scale != 1.0 else x_BTC
         if self.config.rotary is not None:
             return x_BTC
@@ -72,9 +80,9 @@ class ShardedStage(ShardModule):
         if not self.last:
             return x
         x = parallel.into(self.norm(config, x, "norm"), "head")
-        w = self.by_role()
-        logits_BTV = column(w, "head" if "head" in w else "embedding", x)
-        return softcap(logits_BTV, config.logit_softcap)
+        role = "head" if "head" in self.splits else "embedding"
+        logits = self.parts(role, "head", lambda _, w: column(w, role, x))
+        return softcap(torch.cat(logits, -1), config.logit_softcap)
 
     def positions(self) -> Tensor:
         """positions_T that this context rank has."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from engine.core.errors import BadInput
 from engine.models.config import ModelConfig
 from engine.models.parameters import Parameter, layer_parameters, outer_parameters
-from engine.training.shard_rules.plan import Plan, Split
+from engine.training.shard_rules.plan import Plan, Split, cut_roles
 from engine.training.shard_rules.rules import Rules, derive
 
 
@@ -102,11 +102,9 @@ def cut(parameter: Parameter, weight: Tensor, split: Split, at: int, ranks: int)
             f"weight {parameter.name}: has shape {tuple(weight.shape)}, the config says "
             f"{parameter.shape}; give the whole weights of this model, not a rank's part"
         )
-    dim = split_along(parameter, split)
-    if dim is None:
-        return weight.detach().clone(memory_format=torch.contiguous_format)
-    pieces = [piece.chunk(ranks, dim)[at] for piece in _pieces(parameter, weight, split, dim)]
-    return torch.cat([piece.detach() for piece in pieces], dim)
+    pieces = cut_roles(parameter, weight.detach(), split, at, ranks).values()
+    whole = torch.cat(list(pieces))
+    return (whole.T if parameter.transposed else whole).clone(memory_format=torch.contiguous_format)
 
 
 def joined(

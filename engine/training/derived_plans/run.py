@@ -5,7 +5,7 @@ rank, weights split otherwise than by hand, errors against the dense forward and
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -21,10 +21,8 @@ from engine.models.loading.find import find
 from engine.models.loading.random_weights import RandomWeights
 from engine.models.reference import dense
 from engine.models.threads import torch_threads
-from engine.training.shard_rules.config import PUBLIC, ShardRulesConfig
-from engine.training.shard_rules.forward import Phase, Sharded
-from engine.training.shard_rules.hand import hand_plan
-from engine.training.shard_rules.pipeline import (
+from engine.training.derived_plans.config import PUBLIC, ShardRulesConfig
+from engine.training.derived_plans.pipeline import (
     Example,
     Logits,
     Pipeline,
@@ -32,7 +30,9 @@ from engine.training.shard_rules.pipeline import (
     language_modelling,
     preferences,
 )
-from engine.training.shard_rules.plan import Plan, bytes_of_rank
+from engine.training.parallel.parallelism import Phase, in_turns, unseen
+from engine.training.parallel.tensor.model import ShardedStage
+from engine.training.shard_rules.plan import Plan, bytes_of_rank, hand_plan
 from engine.training.shard_rules.rules import derive
 
 PLAN, OTHERWISE, ERROR, LOSS, BYTES = (
@@ -106,6 +106,22 @@ def leaves(model: ModelConfig, seed: int) -> dict[str, Tensor]:
     }
 
 
+def sharded(
+    model: ModelConfig, weights: Mapping[str, Tensor], plan: Plan, ranks: int,
+    phase: Phase = unseen,
+) -> Logits:  # fmt: skip
+    """The mesh's tensor-parallel forward over views of these weights, its ranks taking turns."""
+    parallel = in_turns(ranks, phase)
+    stage = ShardedStage(model, weights, parallel, plan=plan)
+
+    def logits(ids_BT: Tensor) -> Tensor:
+        parallel.spans = [[range(ids_BT.shape[1])]]
+        made: Tensor = stage(ids_BT)
+        return made
+
+    return logits
+
+
 def held_to_dense(
     config: ShardRulesConfig, plan: Plan, phase: Phase
 ) -> dict[str, tuple[list[Tensor], list[Tensor]]]:
@@ -117,17 +133,15 @@ def held_to_dense(
     slope = torch.randn(config.rows, config.tokens, model.vocab, generator=generator)
     found = []
     for forward in (
-        Sharded(model, weights, plan, config.ranks, phase).logits,
+        sharded(model, weights, plan, config.ranks, phase),
         lambda ids: dense(model, weights, ids),
     ):
         logits_BTV = forward(ids_BT)
         slopes = torch.autograd.grad(
-            (logits_BTV * slope).mean(), list(weights.values()), allow_unused=True
+            (logits_BTV * slope).mean(), list(weights.values()), materialize_grads=True
         )
-        found.append((logits_BTV.detach(), [g for g in slopes if g is not None]))
+        found.append((logits_BTV.detach(), list(slopes)))
     (ours, our_grads), (true, true_grads) = found
-    if len(our_grads) != len(true_grads):
-        raise BadInput(f"plan: {len(our_grads)} weights have a gradient, not {len(true_grads)}")
     return {"logits": ([ours], [true]), "gradients": (our_grads, true_grads)}
 
 
@@ -140,14 +154,14 @@ def trained(config: ShardRulesConfig, plan: Plan) -> dict[str, list[float]]:
     drawn = torch.randint(model.vocab, (config.rows, 2, config.tokens), generator=generator)
     examples: list[Example] = drawn.tolist()
 
-    def sharded(weights: Mapping[str, Tensor]) -> Logits:
-        return Sharded(model, weights, plan, config.ranks, lambda rank, name: nullcontext()).logits
+    def split(weights: Mapping[str, Tensor]) -> Logits:
+        return sharded(model, weights, plan, config.ranks)
 
     def whole(weights: Mapping[str, Tensor]) -> Logits:
         return lambda ids_BT: dense(model, weights, ids_BT)
 
     found = {}
-    for name, make in (("sharded", sharded), ("one process", whole)):
+    for name, make in (("sharded", split), ("one process", whole)):
         weights = leaves(model, config.seed)
         found[name], _ = fit(
             pipeline, partial(make, weights), weights, examples, config.steps, config.rate

@@ -23,7 +23,7 @@ EXACT, SUMS = 1e-9, 1e-6
 FORMS = ("ring", "tree", "halving_doubling", "hierarchical")
 SIZES = (256.0, 1e5, 1e9)
 NODE = 8  # devices of the paper's single node
-COMPARED = (1e3, 4e3, 1.6e4, 6.4e4, 2.56e5, 1e6, 4e6, 1.6e7, 1e8, 1e9)  # bytes
+COMPARED = tuple(2.0**power for power in (10, 12, 14, 16, 18, 20, 22, 24, 27, 30))  # bytes
 FEW = ("one_phase", "two_phase", "ring")
 
 
@@ -98,7 +98,7 @@ def faster(config: CollectiveConfig, run_config: RunConfig, fast: bool) -> Outco
     best, least = max(ratios, key=ratios.__getitem__), min(ratios.values())
     return Outcome(
         "at some size faster than the best of ring and tree over the same links, at none slower",
-        f"{ratios[best]:.2f} times at {best:g} B, {least:.2f} times at the least",
+        f"{ratios[best]:.2f} times at {best:,.0f} B, {least:.2f} times at the least",
         ratios[best] > 1 and least >= 1,
         figure=Figure.exact(ratios[best], "×"),
         needed=1.0,
@@ -223,7 +223,7 @@ STUDY = Study(
             claim="faster",
             knob="size",
             values=COMPARED,
-            coarse=(1e3, 2.56e5, 1e8),
+            coarse=COMPARED[::4],
             x="tensor (B)",
             y="times as fast as the best of ring and tree",
             series={"a launch of 7.9 µs": {}, "no launch": {"launch": 0.0}},

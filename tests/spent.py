@@ -38,15 +38,15 @@ class Compiling:
         """From now on, once numba is there at all."""
         if self._listens or "numba" not in sys.modules:
             return
-        from numba.core import event
+        import numba  # whole, though another thread may be importing it
 
-        compiling = self
+        event, compiling = numba.core.event, self
 
         class Listener(event.Listener):
-            def on_start(self, event: Any) -> None:
+            def on_start(self, told: Any) -> None:
                 compiling.begins()
 
-            def on_end(self, event: Any) -> None:
+            def on_end(self, told: Any) -> None:
                 compiling.ends()
 
         event.register("numba:compile", Listener())

@@ -33,8 +33,8 @@ TOGETHER: Changes = {"together": 40, "threads": 400, "pages": 4096}  # fewer, fu
 CONTEXT = 128  # tokens of a context, where contexts are equal
 CRITICAL = 160  # tokens on the longest chain, where chains are equal
 NARROW = (
-    "the map says for which contexts: where a serial search fits its context, at 256 tokens, it "
-    "solves as many"
+    "the map says for which contexts: at 256 tokens, all that the model has, threads still solve "
+    "12 points more (55.6% against 43.1% of 160 problems)"
 )
 
 
@@ -241,8 +241,7 @@ STUDY = Study(
         "is what reinforcement does. Draws are at temperature 1, as in training; with the "
         "likeliest token always taken, imitation alone already asks for 7.6 children and "
         "solves 76%, reinforcement 78% (500 problems, no difference that could be told). With "
-        "contexts of 256 tokens a serial search solves as many as threads (54% and 56%): what is "
-        "left is the shorter critical path. Tokens that a thread reads from others are not "
-        "counted, only those it generates."
+        "contexts of 256 tokens a serial search solves 43.1% of 160 problems, threads 55.6%. "
+        "Tokens that a thread reads from others are not counted, only those it generates."
     ),
 )

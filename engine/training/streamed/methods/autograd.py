@@ -1,7 +1,8 @@
 """Plain autograd and gradient checkpointing: a backward through the whole model at once."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 import torch
 import torch.utils.checkpoint
@@ -25,20 +26,15 @@ class Plain(Method):
 
 
 class Checkpointing(Method):
-    """A layer is computed again, whole, when its backward comes (Chen et al., arXiv 1604.06174);
-    logits are made at once."""
+    """A layer is computed again when its backward comes (Chen et al., arXiv 1604.06174)."""
 
     kind: Literal["checkpointing"] = knob("checkpointing", doc="keep each layer's input alone")
 
     def gradients(
         self, model: Model, batch: Batch, objective: Objective, phase: Phase = untold
     ) -> float:
-        def layer(*given: Any) -> Tensor:
-            made: Tensor = torch.utils.checkpoint.checkpoint(
-                model.layer, *given, use_reentrant=False, preserve_rng_state=False
-            )
-            return made
-
+        again = torch.utils.checkpoint.checkpoint
+        layer = partial(again, model.layer, use_reentrant=False, preserve_rng_state=False)
         return _through(layer, model, batch, objective, phase)
 
 

@@ -155,9 +155,9 @@ STUDY = Study(
             reported=Reported(RIGHT, none=COMMONEST, unit="%"),
             finding="contrary",
             why="a third of fifteen kernels, where calling all of them 1a gets nine, at full size "
-            "ten. Most lie just beside a threshold (misses that part 1a from 1b), fit no branch, or "
-            "are 2b by counts where a core that overlaps misses spends its time issuing. What has "
-            "to hold (waiting for memory) was chosen after that came out",
+            "ten. Most lie just beside a threshold (misses that part 1a from 1b), fit no branch, "
+            "or are 2b by counts where a core that overlaps misses spends its time issuing. What "
+            "has to hold (waiting for memory) was chosen after that came out",
             grade="modelled",
             check=held_out,
             broken=(Break({"swapped": True}, True, "misses of L1 stand for those of L3"),),

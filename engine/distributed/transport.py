@@ -79,7 +79,7 @@ class Transport:
         whole = seal.sealed(parts, number)
         flat = whole[: -seal.SIZE]
         self.sent.append(Half(self.rank, target, number, flat.numel(), self.now(), task))
-        work = self._try(target, lambda: self.group.send([whole], target, number))
+        work = self._try(target, lambda: self.group.send([whole], target, number), task)
         self._leaving = [each for each in self._leaving if not each[0].done()]
         self._leaving.append((self._waits.submit(_wait, work, whole), target))
         return flat
@@ -96,14 +96,14 @@ class Transport:
         if blank:
             whole.fill_(ALL_BITS)
         number = self._number(source, self.rank)
-        work = self._try(source, lambda: self.group.recv([whole], source, number))
+        work = self._try(source, lambda: self.group.recv([whole], source, number), task)
         return Arriving(source, number, shapes, whole[: -seal.SIZE], whole, work, task)
 
     def take(self, arriving: Arriving) -> list[Tensor]:
         """Wait for a posted message. Raises PeerGone where its sender went away, Garbled where
         another came, or not as it was sent."""
         self.say(f"waiting for rank {arriving.source} ({arriving.task or 'a message'})")
-        self._try(arriving.source, arriving.work.wait)
+        self._try(arriving.source, arriving.work.wait, arriving.task)
         wrong = seal.fault(arriving.whole, arriving.number)
         if wrong:
             raise Garbled(arriving.source, arriving.number, arriving.task, wrong)
@@ -168,11 +168,13 @@ class Transport:
         self._counts[source, target] += 1
         return number
 
-    def _try(self, peer: int, act: Callable[[], Any]) -> Any:
+    def _try(self, peer: int, act: Callable[[], Any], task: str = "") -> Any:
+        """What `act` gives. Raises PeerGone with the task: nobody may wait for it yet."""
         try:
             return act()
         except RuntimeError as fault:
-            raise PeerGone(peer, str(fault).splitlines()[0]) from None
+            said = f"{task}: " if task else ""
+            raise PeerGone(peer, said + str(fault).splitlines()[0]) from None
 
 
 def _wait(work: Any, flat: Tensor) -> None:

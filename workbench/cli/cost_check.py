@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import BadInput
 from engine.core.names import counted
 from engine.core.writing import write_text
 from workbench.cli.output import check_place, print_json, print_table, say
-from workbench.cost_model.rows import LeftOut, Measured
-from workbench.cost_model.tables import table
+
+if TYPE_CHECKING:
+    from workbench.cost_model.rows import Measured
 
 NAME = "cost-model"
 WAYS = ("own fit", "covered", "device left out", "covered")
@@ -22,12 +23,14 @@ MEANING = (
 HEAD = ("device", "operator", "rows", "median", "p90", "worst", "bias", "in interval")
 
 
-def measured(paths: Sequence[str]) -> tuple[list[Measured], Mapping[str, int]]:
+def measured(paths: Sequence[str]) -> tuple[list["Measured"], Mapping[str, int]]:
     """The rows of all tables that the model covers, and why others are left out, with counts.
 
     Raises BadInput where there is none.
     """
     from workbench.cost_model.check import reasons
+    from workbench.cost_model.rows import LeftOut, Measured
+    from workbench.cost_model.tables import table
 
     rows = [row for path in paths for row in table(Path(path))]
     left_out = reasons(row for row in rows if isinstance(row, LeftOut))
@@ -71,7 +74,7 @@ def run(paths: list[str], given: str, fitted: bool, as_json: bool, save: str | N
     return 0
 
 
-def _held_out(rows: Sequence[Measured], lines: list[dict[str, Any]]) -> None:
+def _held_out(rows: Sequence["Measured"], lines: list[dict[str, Any]]) -> None:
     """Add to each line the errors of the device's own fit and of the fit of the others."""
     from workbench.cost_model.leave_out import both
 

@@ -123,7 +123,7 @@ class Transport:
         self.sent += [tensor.device for tensor in tensors]
 
     def receive(self, source: int, shapes: Sequence[Shape], task: str = "") -> Arriving:
-        return Arriving(source, 0, shapes, torch.empty(0), None, task)
+        return Arriving(source, 0, shapes, torch.empty(0), torch.empty(0), None, task)
 
     def take(self, arriving: Arriving) -> list[Tensor]:
         return [torch.empty(each.sizes, dtype=each.dtype, device=OWN) for each in arriving.shapes]

@@ -39,7 +39,7 @@ def test_weights_of_a_public_architecture_must_be_asked_for_as_random() -> None:
 def test_an_unknown_name_is_one_line_with_close_ones() -> None:
     with pytest.raises(BadInput, match=r"did you mean llama-3\.1-8b"):
         find("llama3.1-8b")
-    with pytest.raises(BadInput, match="among .*multiply-1m"):
+    with pytest.raises(BadInput, match="among .*agreement-100k"):
         find("")
 
 

@@ -45,8 +45,11 @@ def step_times(
     _engine(plain, executor, requests, 32, wish, events).step()  # compiled before it is timed
     ours: list[float] = []
     theirs: list[float] = []
+    longest = loaded.config.max_positions - config.workers * (TURN + WARM)
     for turn in range(turns):
-        context = threads.table.view(threads.table.running[0])[-1].end
+        if (context := _seen(threads)) > longest:  # no room for another turn: begin anew
+            threads = _threads(config, loaded, events)
+            context = _seen(threads)
         middle = context + (config.workers - 1) * (TURN + WARM) // 2
         engine = _engine(plain, executor, requests, middle, wish, events)
         both = [(threads.step, ours), (engine.step, theirs)]
@@ -96,6 +99,11 @@ def shared_times(
             ours.append(median(shared[WARM:]))
             theirs.append(median(apart[WARM:]))
     return ours, theirs
+
+
+def _seen(threads: Reasoner) -> int:
+    """Positions that a running thread sees."""
+    return threads.table.view(threads.table.running[0])[-1].end
 
 
 def _threads(

@@ -5,6 +5,7 @@ numba compiles, once a machine, is told apart and left out. The last run's figur
 cache, where `python -m tests.price` finds them.
 """
 
+import os
 import sys
 from time import process_time, thread_time  # as they are, whatever a test puts in their place
 from typing import Any
@@ -19,13 +20,12 @@ except ImportError:  # Windows: the children's time is not told
 KEPT = "workbench/cpu_seconds"  # in pytest's cache: node id -> CPU seconds
 
 
-def processors() -> float:
-    """CPU seconds of this process and of those it has waited for."""
-    seconds = process_time()
-    if resource is not None:
-        children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds += children.ru_utime + children.ru_stime
-    return seconds
+def children() -> float:
+    """CPU seconds of the processes that this one has waited for."""
+    if resource is None:
+        return 0.0
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
 
 
 class Compiling:
@@ -71,11 +71,11 @@ class Spent:
         self.config = config
         self.is_worker = hasattr(config, "workerinput")
         self.compiling = Compiling()
-        self.before = 0.0
+        self.before = 0.0, 0.0  # of this process, and of those it had waited for
         self.seconds: dict[str, float] = {}
 
-    def _now(self) -> float:
-        return processors() - self.compiling.seconds
+    def _now(self) -> tuple[float, float]:
+        return process_time() - self.compiling.seconds, children()
 
     def pytest_runtest_logstart(self) -> None:
         self.compiling.listen()
@@ -85,7 +85,11 @@ class Spent:
     def pytest_runtest_makereport(self) -> Any:
         report = yield
         now = self._now()
-        report.cpu_seconds = max(0.0, now - self.before)  # travels from a worker to the one above
+        own, others = (after - before for after, before in zip(now, self.before, strict=True))
+        # A server that other tests started long ago may have been waited for just now: a test's
+        # own processes cannot have taken more than all processors for as long as it lasted.
+        others = min(others, report.duration * (os.cpu_count() or 1))
+        report.cpu_seconds = max(0.0, own) + others  # travels from a worker to the one above
         self.before = now
         return report
 

@@ -20,7 +20,7 @@ RECORD = "findings.json"
 BEGIN, END = "<!-- findings: workbench catalogue --findings --markdown -->", "<!-- /findings -->"
 KEPT = ("slug", "claim", "grade", "timed", "figure", "needed", "reported", "holds", "finding",
         "machine", "fast")  # fmt: skip
-HEAD = ("family", "systems", "claims", *FINDINGS)
+HEAD = ("family", "systems", "claims", *FINDINGS, "in small", "does not hold")
 
 
 def recorded() -> list[dict[str, Any]]:
@@ -63,21 +63,24 @@ def findings_of(slug: str, rows: Sequence[dict[str, Any]]) -> Counter[str]:
 
 def by_family(rows: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
     """A row of `HEAD` for each family with recorded claims, and one for all."""
-    families: dict[str, Counter[str]] = {}
-    systems: Counter[str] = Counter()
-    for entry in catalogue():
-        found = findings_of(entry.slug, rows)
-        if found:
-            families.setdefault(entry.family, Counter()).update(found)
-            systems[entry.family] += 1
-    families["all"] = Counter()
-    for family in list(families)[:-1]:
-        families["all"].update(families[family])
-    systems["all"] = systems.total()
-    return [
-        (family, str(systems[family]), str(found.total()), *(str(found[f]) for f in FINDINGS))
-        for family, found in families.items()
-    ]
+    of = {entry.slug: entry.family for entry in catalogue()}
+    families: dict[str, list[dict[str, Any]]] = {}
+    known = [row for row in rows if row["slug"] in of]
+    for row in known:
+        families.setdefault(of[row["slug"]], []).append(row)
+    ordered = {
+        family: families[family] for family in dict.fromkeys(of.values()) if family in families
+    }
+    return [_line(family, those) for family, those in {**ordered, "all": known}.items()]
+
+
+def _line(family: str, rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
+    """Systems, claims, claims by finding; how many of them were judged at the small setting alone,
+    and of how many the check said no, whatever the finding."""
+    found = Counter(row["finding"] for row in rows)
+    counts = [len({row["slug"] for row in rows}), len(rows), *(found[name] for name in FINDINGS)]
+    counts += [sum(bool(row["fast"]) for row in rows), sum(not row["holds"] for row in rows)]
+    return (family, *map(str, counts))
 
 
 def markdown(rows: Sequence[dict[str, Any]]) -> str:

@@ -15,8 +15,8 @@ ROWS = [ROW, {**ROW, "claim": "b", "finding": "contrary"}, {**ROW, "slug": "mega
 
 def test_findings_are_counted_by_family_and_in_all():
     counts = {line[0]: line[1:] for line in by_family(ROWS)}
-    assert counts["decoding"] == ("1", "2", "1", "0", "0", "1", "0")
-    assert counts["all"] == ("2", "3", "2", "0", "0", "1", "0")
+    assert counts["decoding"] == ("1", "2", "1", "0", "0", "1", "0", "2", "0")
+    assert counts["all"] == ("2", "3", "2", "0", "0", "1", "0", "3", "0")
 
 
 def test_the_table_is_put_between_its_marks_and_again_without_change(tmp_path):

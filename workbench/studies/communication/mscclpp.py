@@ -176,7 +176,8 @@ STUDY = Study(
             check=faster,
             reported=Reported(5.4, none=1.0),
             finding="weaker",
-            why="with the kernel's launch that the link's latency was fitted beside, which both "
+            why="what is gained is the algorithm's, whose rival moves by the same channels; with "
+            "the kernel's launch that the link's latency was fitted beside, which both "
             "pay, and a rival that takes the best of ring and tree by the same packets; without "
             "the launch the map passes the paper's figure at the smallest sizes",
             broken=(

@@ -189,7 +189,8 @@ STUDY = Study(
             check=volume,
             reported=Reported(5.0, none=1.0),
             finding="weaker",
-            why="with a warm-up of 15% the formula itself gives 4.92, and scales take a little",
+            why="with a warm-up of 15%, not that of the claim on losses, the formula itself gives "
+            "4.92, and scales take a little",
             broken=(
                 Break(
                     {"method.fault": "gradients_too"},

@@ -221,7 +221,7 @@ STUDY = Study(
             check=past_heads,
             reported=Reported(13.7, none=1.0, unit="×"),
             finding="weaker",
-            why=ALONE + BELOW,
+            why=ALONE + BELOW + " Mostly it is the ratio of 64 devices to 12 heads.",
             broken=NOTHING_GOES,
         ),
         Claim(

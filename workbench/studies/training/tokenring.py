@@ -192,8 +192,9 @@ STUDY = Study(
             check=less_exposed,
             reported=Reported(4.6 / 7.6, "less", none=1.0, unit="×"),
             finding="reproduced",
-            why="on PCIe 4 and a key head for each query head; the map shows that faster links and "
-            "grouped heads end it",
+            why="on PCIe 4, a key head for each query head, an A100's compute and a mesh with a "
+            "wire each way between every two ranks. An A10 has one port: there, the second break, "
+            "nothing is gained; the map shows that faster links and grouped heads end it, too",
             broken=(
                 Break({"attention.one_way": True}, True, "results take the way of the queries"),
                 Break({"executor.wiring": "switch"}, why="another network: one port a rank"),

@@ -34,8 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """The whole suite takes every processor; chosen tests run here, without workers to start.
 
-    One worker more than processors: a quarter of the time a worker waits, for a page to be drawn,
-    a server to start or a rank to be found hanging. `-n NUMBER` is obeyed as it stands.
+    `-n NUMBER` is obeyed as it stands.
     """
     places = {(ROOT / name).resolve() for name in (".", *config.getini("testpaths"))}
     chosen = [(config.invocation_params.dir / name).resolve() for name in config.args]
@@ -45,7 +44,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     # the processor time of models' tests. Read when a worker loads OpenMP.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    return min(WORKERS, processors + 1)
+    return min(WORKERS, processors)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -5,7 +5,6 @@ numba compiles, once a machine, is told apart and left out. The last run's figur
 cache, where `python -m tests.price` finds them.
 """
 
-import os
 import sys
 from time import process_time, thread_time  # as they are, whatever a test puts in their place
 from typing import Any
@@ -86,9 +85,9 @@ class Spent:
         report = yield
         now = self._now()
         own, others = (after - before for after, before in zip(now, self.before, strict=True))
-        # A server that other tests started long ago may have been waited for just now: a test's
-        # own processes cannot have taken more than all processors for as long as it lasted.
-        others = min(others, report.duration * (os.cpu_count() or 1))
+        # A server that other tests started long ago may have been waited for just now: of those
+        # no more is counted than one processor, which is what a worker has, could have done.
+        others = min(others, report.duration)
         report.cpu_seconds = max(0.0, own) + others  # travels from a worker to the one above
         self.before = now
         return report

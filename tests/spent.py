@@ -5,6 +5,7 @@ numba compiles, once a machine, is told apart and left out. The last run's figur
 cache, where `python -m tests.price` finds them.
 """
 
+import os
 import sys
 from time import process_time, thread_time  # as they are, whatever a test puts in their place
 from typing import Any
@@ -85,9 +86,10 @@ class Spent:
         report = yield
         now = self._now()
         own, others = (after - before for after, before in zip(now, self.before, strict=True))
-        # A server that other tests started long ago may have been waited for just now: of those
-        # no more is counted than one processor, which is what a worker has, could have done.
-        others = min(others, report.duration)
+        # A server that other tests started long ago may have been waited for just now: together
+        # they cannot have taken more than all processors for as long as this test lasted.
+        room = report.duration * (os.cpu_count() or 1) - max(0.0, own)
+        others = min(others, max(0.0, room))
         report.cpu_seconds = max(0.0, own) + others  # travels from a worker to the one above
         self.before = now
         return report

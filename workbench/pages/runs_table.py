@@ -12,7 +12,7 @@ from widgets.stage.figures import measures
 from widgets.theme import figure
 from workbench.catalogue import entry, study
 from workbench.pages.addresses import query_of
-from workbench.pages.shelf import Shelf
+from workbench.pages.shelf import Shelf, study_of
 from workbench.summary import rows
 
 CHIPS = 4  # differing knobs shown
@@ -49,8 +49,7 @@ def runs_table(shelf: Shelf, chosen: str | None, to: Callable[..., str]) -> str:
 
 
 def _row(name: str, run: Run, when: float, chosen: str | None, to: Callable[..., str]) -> str:
-    header = run.log.opened
-    slug = header.study if header is not None else ""
+    header, slug = run.log.opened, study_of(run)
     clock = {"wall": "measured", "virtual": "modelled"}.get(header.clock if header else "", "–")
     here = name == chosen
     other = "" if here or not chosen else (

@@ -138,7 +138,7 @@ class Shelf:
         live = {name: session.run for name, session in self.shown.items() if session.run}
         kept = {n: r for n, r in self.runs.items() if r.path is None and r not in live.values()}
         return [
-            {"name": name, "study": _study(run), "state": run.state, "events": len(run.log)}
+            {"name": name, "study": study_of(run), "state": run.state, "events": len(run.log)}
             for runs in (live, kept)
             for name, run in reversed(runs.items())
         ]
@@ -152,6 +152,7 @@ class Shelf:
             raise BadInput(f"run {name!r}: not on the shelf; {there}") from None
 
 
-def _study(run: Run) -> str:
+def study_of(run: Run) -> str:
+    """The slug of a run's study; "" of a run of none."""
     header = run.log.opened
     return header.study if header is not None else ""

@@ -13,11 +13,12 @@ from engine.models.kv import cache_spec
 from engine.models.loading.find import find, public, shipped
 from engine.models.parameters import all_parameters
 from widgets.theme import figure
-from workbench.catalogue import entry, search
+from workbench.catalogue import search
 from workbench.findings_table import findings_of, recorded
 from workbench.pages.catalogue import findings_line
 from workbench.pages.runs import read_upload
-from workbench.pages.shelf import Shelf
+from workbench.pages.runs_table import title
+from workbench.pages.shelf import Shelf, study_of
 from workbench.pages.shell import Shell, address, html
 from workbench.vocabulary import words_of
 
@@ -199,7 +200,7 @@ class StartPage:
     def _last_runs(self, dark: bool) -> str:
         rows = [
             f'<li><a href="{escape(address("runs", dark, name=name))}">{escape(name)}</a> '
-            f"<span>{_title(run.log)} · {figure(run.log.duration, 's')}</span></li>"
+            f"<span>{escape(title(study_of(run)))} · {figure(run.log.duration, 's')}</span></li>"
             for name, run in list(reversed(self.shelf.runs.items()))[:ROWS]
         ]
         return f"<h2>Your last runs</h2><ul>{''.join(rows)}</ul>" if rows else ""
@@ -229,15 +230,6 @@ class StartPage:
             )
         ]
         return self.shell.page
-
-
-def _title(log: Any) -> str:
-    header = log.opened
-    slug = header.study if header is not None else ""
-    try:
-        return escape(entry(slug).title)
-    except BadInput:
-        return "a trace" if not slug else escape(slug)
 
 
 def _go(label: str, **options: Any) -> Any:

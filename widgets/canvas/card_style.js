@@ -33,7 +33,7 @@ export const STYLE = `
 .pw-tools{display:flex;align-items:center;gap:8px 16px;flex-wrap:wrap;margin:4px 0 6px;
  min-height:24px}
 .pw.narrow .pw-legend{flex:1 1 0;flex-wrap:nowrap;overflow-x:auto;scrollbar-width:thin}
-.pw.narrow .pw-said{position:absolute;right:16px;padding:3px 0 3px 10px;background:var(--paper);
+.pw.narrow .pw-said{position:absolute;right:16px;bottom:10px;z-index:2;padding:3px 0 3px 10px;background:var(--paper);
  opacity:0;pointer-events:none;transition:opacity .15s}
 .pw.narrow:hover .pw-said,.pw.narrow:focus-within .pw-said{opacity:1}
 .pw-switch{display:flex}
@@ -63,6 +63,17 @@ export const STYLE = `
  border:1px dashed var(--line);border-radius:6px}
 .pw-later{animation:pw-later 2.5s}
 @keyframes pw-later{from,99%{opacity:0}to{opacity:1}}
+.pw canvas.pw-selects{cursor:crosshair}
+.pw-range{position:absolute;right:8px;bottom:28px;z-index:3;max-width:calc(100% - 16px);max-height:70%;
+ overflow:auto;background:var(--raised);border:1px solid var(--line);border-radius:6px;padding:8px 12px;
+ font-size:12px;line-height:18px;box-shadow:0 2px 10px rgba(0,0,0,.2)}
+.pw-range-head{display:flex;align-items:center;gap:10px}
+.pw-range-head span{color:var(--faint);margin-right:auto}
+.pw .pw-range-head button{height:22px;padding:0 8px;font-size:12px}
+.pw-range table{border-collapse:collapse;margin-top:4px;width:100%}
+.pw-range th,.pw-range td{font-weight:400;text-align:right;padding:0 0 0 18px;white-space:nowrap}
+.pw-range thead th{color:var(--faint)}
+.pw-range tbody th{text-align:left;padding-left:0;max-width:240px;overflow:hidden;text-overflow:ellipsis}
 .pw-wheel{position:absolute;left:50%;top:50%;transform:translate(-50%,-50%);z-index:4;padding:7px 14px;
  pointer-events:none;background:var(--ink);color:var(--paper);border-radius:6px;font-size:13px;opacity:0;
  transition:opacity .15s}

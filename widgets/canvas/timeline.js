@@ -9,6 +9,8 @@ import { make } from "../page/nodes.js";
 import { clamp, seconds, timeTicks } from "./numbers.js";
 import { fit } from "./text.js";
 import { textured } from "./texture.js";
+import { Minimap } from "./minimap.js";
+import { TimeRange } from "./time_range.js";
 
 export const NAMES = 84;
 export const TIME_AXIS = 24;
@@ -24,7 +26,9 @@ export const TIME_SCALE = {
 };
 
 export class Timeline {
-  // `view`: {head, foot, left, pitch: [least, most], draw(ctx, timeline), hover(spot, event), click(spot)}
+  // `view`: {head, foot, left, pitch: [least, most], draw(ctx, timeline), hover(spot, event), click(spot)};
+  // with `pieces(frame)` a range can be dragged over and counted, with `mini(frame)`, how busy each
+  // of equal parts of the run is (or null), a minimap stands above the lanes.
   constructor(card, area, view) {
     Object.assign(this, { card, view, run: "", end: 0, first: 0, held: false, zoom: null, near: null, whole: false });
     this.left = view.left || NAMES;
@@ -48,8 +52,10 @@ export class Timeline {
       },
       dblclick: () => this.reset(),
     });
+    this.range = view.pieces ? new TimeRange(this, view.pieces) : null;
+    this.mini = view.mini ? new Minimap(this, view.mini, GAP) : null;
     this.surface.canvas.tabIndex = 0;
-    this.surface.canvas.setAttribute("aria-label", "Arrow keys pan, plus and minus zoom, 0 shows all");
+    this.surface.canvas.setAttribute("aria-label", "Arrow keys or A and D pan, plus and minus or W and S zoom, 0 shows all");
     this.surface.canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -109,12 +115,15 @@ export class Timeline {
 
   measure(width, height) {
     const { frame, view } = this;
-    if (frame.run !== this.run) Object.assign(this, { run: frame.run, zoom: null, held: false, whole: false });
+    if (frame.run !== this.run) {
+      Object.assign(this, { run: frame.run, zoom: null, held: false, whole: false });
+      if (this.range?.range) this.range.clear();
+    }
     this.end = Math.max(this.scale.end(frame, this.card.reach), 1e-9);
     // What a view would show first, until a person asks for all of it.
     const recent = this.scale === TIME_SCALE ? this.card.recent(this.end) : null;
     this.near = this.whole || this.card.trait("reach") ? null : view.near?.(frame, this.end) || recent;
-    Object.assign(this, { width, top: view.head, bottom: height - TIME_AXIS - (view.foot || 0) });
+    Object.assign(this, { width, top: view.head + (this.mini?.high || 0), bottom: height - TIME_AXIS - (view.foot || 0) });
     const room = Math.max(1, this.bottom - this.top);
     this.pitch = clamp(room / Math.max(1, frame.lanes), ...view.pitch);
     this.fits = Math.max(1, Math.floor(room / this.pitch + 1e-6));
@@ -160,7 +169,9 @@ export class Timeline {
       ctx.fillStyle = css(colors.paper, 0.72);
       ctx.fillRect(now, 0, width - now, this.bottom);
     }
+    this.range?.draw(ctx);
     ctx.restore();
+    this.mini?.draw(ctx);
     this.nameLanes(ctx);
     this.axis(ctx, now);
     this.view.below?.(ctx, this.bottom + TIME_AXIS + 4);
@@ -257,7 +268,9 @@ export class Timeline {
   }
 
   press(x, y, event) {
-    this.drag = { x, y, from: this.from, first: this.first, moved: false, axis: y > this.bottom
+    const isMini = this.mini?.holds(x, y), isRange = this.range?.isAsked(event) && y >= this.top && y < this.bottom;
+    if (isMini) this.mini.press(x);
+    this.drag = { isMini, isRange, x, y, from: this.from, first: this.first, moved: false, axis: y > this.bottom
       && y < this.bottom + TIME_AXIS };
     event.target.setPointerCapture(event.pointerId);
     if (this.drag.axis) this.seek(x);
@@ -269,8 +282,13 @@ export class Timeline {
     const drag = this.drag;
     if (!drag) return this.view.hover({ x, y, lane: this.lane(y), time: this.time(x) }, event);
     if (drag.axis) return this.seek(x);
+    if (drag.isMini) return this.mini.move(x);
     drag.moved ||= Math.hypot(x - drag.x, y - drag.y) > 4;
     if (!drag.moved) return undefined;
+    if (drag.isRange) {
+      this.view.hover(null, event); // no tip over what is being chosen
+      return this.range.set(drag, { x, y });
+    }
     const span = this.to - this.from;
     if (this.part) this.pan(drag.from - (x - drag.x) / (this.width - this.left - GAP) * span, span);
     if (this.most > 0) {
@@ -283,6 +301,7 @@ export class Timeline {
   release(x, y, event) {
     const drag = this.drag;
     this.drag = null;
+    if (drag?.isMini) return this.mini.release(x);
     if (drag && !drag.moved && !drag.axis) {
       this.view.click({ x, y, lane: this.lane(y), time: this.time(x) }, event);
     }
@@ -297,8 +316,10 @@ export class Timeline {
       ArrowRight: () => this.part && this.pan(this.from + span / 5, span),
       ArrowUp: () => { this.held = true; this.first -= 3; },
       ArrowDown: () => { this.held = true; this.first += 3; },
+      Escape: () => this.range?.clear(),
     };
-    if (!acts[event.key]) return;
+    for (const [key, same] of [["w", "+"], ["s", "-"], ["a", "ArrowLeft"], ["d", "ArrowRight"]]) acts[key] = acts[same];
+    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     acts[event.key]();
     this.card.schedule();

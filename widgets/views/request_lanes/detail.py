@@ -18,22 +18,26 @@ PER_LANE = (
 MARGIN = 60  # lanes kept above and below the window
 
 
+def near(
+    lane: np.ndarray, start: np.ndarray, stop: np.ndarray, window: dict[str, Any]
+) -> np.ndarray:
+    """Places of what is near the window: start and stop in seconds, first and last lane."""
+    if "start" not in window:
+        return np.arange(len(lane))
+    spare = window["stop"] - window["start"]
+    seen = (stop >= window["start"] - spare) & (start <= window["stop"] + spare)
+    seen &= (lane >= window["first"] - MARGIN) & (lane <= window["last"] + MARGIN)
+    return np.flatnonzero(seen)
+
+
 def within(
     lane: np.ndarray, start: np.ndarray, stop: np.ndarray, window: dict[str, Any], most: int
 ) -> np.ndarray:
-    """Indices of at most `most` things that the window shows, thinned evenly where more do.
-
-    All of them where that is few enough. `window`: start and stop in seconds, first and last lane.
-    """
+    """Places of at most `most`: all of them where that is few enough, else what is near the window,
+    thinned evenly."""
     if len(lane) <= most:
         return np.arange(len(lane))
-    if "start" in window:
-        spare = window["stop"] - window["start"]
-        seen = (stop >= window["start"] - spare) & (start <= window["stop"] + spare)
-        seen &= (lane >= window["first"] - MARGIN) & (lane <= window["last"] + MARGIN)
-        picked = np.flatnonzero(seen)
-    else:
-        picked = np.arange(len(lane))
+    picked = near(lane, start, stop, window)
     return picked[:: -(-len(picked) // most)] if len(picked) > most else picked
 
 
@@ -55,6 +59,8 @@ def reduce(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
         lane, start, stop = (frame[f"{kind}_{k}"] for k in ("lane", "start", "stop"))
         picked = within(lane, start, stop, window, most)
         out.update({k: frame[k][picked] for k in columns})
+        if kind == "stretch":
+            out["missing"] = max(0, len(near(lane, start, stop, window)) - len(picked))
     time = frame["tick_time"]
     picked = within(frame["tick_lane"], time, time, window, most)
     out.update(tick_lane=frame["tick_lane"][picked], tick_time=time[picked])

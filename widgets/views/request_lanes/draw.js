@@ -27,6 +27,8 @@ function render({ model, el }) {
   const view = {
     head: STRIP,
     pitch: [10, 30],
+    pieces: (frame) => ({ names: frame.states, lane: frame.stretch_lane, kind: frame.stretch_state,
+      start: frame.stretch_start, stop: frame.stretch_stop, gap: "", missing: frame.missing }),
     draw: (ctx) => drawLanes(ctx, timeline, picked),
     said: (t, some) => lanesSaid(t, some),
     hover(spot, event) {

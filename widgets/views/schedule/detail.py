@@ -1,7 +1,8 @@
 """Level of detail of a schedule: all of it where it fits, else what its window shows.
 
-Of spans too short for a pixel each lane gets one a column, as long as the column was busy and named
-after the longest; the frame says how many it stands for.
+Of spans too short for a pixel each lane gets one a column and kind, as long as the column was busy
+with it; the frame says how many it stands for. Where a lane has more spans than can be told apart
+the frame also says how busy all lanes were over the whole run, for a minimap.
 """
 
 from typing import Any
@@ -17,7 +18,10 @@ MOST = 25_000  # spans sent at a time
 MOST_STATIC = 100_000  # kept in a page without a server
 MOST_TAGS = 5_000  # distinct tags sent at a time
 SMALL = {"kind": np.uint16, "flops": np.float32, "bytes": np.float32}  # types sent
+KINDS = 4  # kinds of work that a column of a lane is taken to hold
 MARGIN = 20  # lanes kept above and below the window
+LONG = 150  # spans of one lane from which on a run has a minimap
+PARTS = 300  # parts of the run that a minimap shows
 COLUMNS = ("row", "kind", "tag", "start", "stop", "flops", "bytes", "task", "layer")
 
 
@@ -28,8 +32,9 @@ def reduce(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
     spans = {name: frame[f"span_{name}"] for name in COLUMNS}
     spans["error"] = errors(spans)
     spans["count"] = np.ones(total, np.uint32)
+    missing = 0
     if total > most:
-        spans = _summarised(spans, window, most, frame)
+        spans, missing = _summarised(spans, window, most, frame)
     spans["depth"], deep = depths(spans)
     kept = {k: v for k, v in frame.items() if not k.startswith(("span_", "level_"))}
     rows, layers = frame["lanes"], spans["layer"].astype(bool)
@@ -38,6 +43,8 @@ def reduce(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
         **_tags(frame["tags"], spans),
         **{f"span_{k}": v.astype(SMALL.get(k, v.dtype)) for k, v in spans.items() if k != "tag"},
         "total": total,
+        "missing": missing,
+        "mini": minimap(frame),
         "deep": deep,
         "layers": 2 if layers.any() and not layers.all() else 1,
         "lane0": 0,
@@ -48,10 +55,33 @@ def reduce(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def minimap(frame: dict[str, Any]) -> np.ndarray | None:
+    """How busy the lanes were together in each of `PARTS` equal parts of the run so far, as shares
+    of the busiest part; None for a run short enough to be seen at once."""
+    row, end = frame["span_row"], frame["now"]
+    if not len(row) or end <= 0 or np.bincount(row).max() < LONG:
+        return None
+    works = ~np.array(frame["idle"], bool)[frame["span_kind"]]
+    edges = [
+        np.clip(frame[f"span_{at}"][works] / end * PARTS, 0, PARTS) for at in ("start", "stop")
+    ]
+    # The time before x that spans cover is a sum of ramps from their starts less those from their
+    # stops: the second difference of it is non-zero only beside the edges.
+    covered = np.zeros(PARTS + 2)
+    for edge, sign in zip(edges, (1, -1), strict=True):
+        whole = np.minimum(edge.astype(np.int64), PARTS)
+        part = edge - whole
+        covered += sign * np.bincount(whole, 1 - part, PARTS + 2)
+        covered[1:] += sign * np.bincount(whole, part, PARTS + 2)[:-1]
+    busy = np.cumsum(covered)[:PARTS]
+    return (np.clip(busy / max(busy.max(), 1e-12), 0, 1)).astype(np.float32)
+
+
 def _summarised(
     spans: dict[str, np.ndarray], window: dict[str, Any], most: int, frame: dict[str, Any]
-) -> dict[str, np.ndarray]:
-    """Spans near the window, those shorter than a column put together."""
+) -> tuple[dict[str, np.ndarray], int]:
+    """Spans near the window, those shorter than a column put together; how many of them all had to
+    be left out."""
     start, stop, row = spans["start"], spans["stop"], spans["row"]
     begin, end, first, last = frame["begin"], frame["now"], 0, frame["lanes"]
     if "start" in window:
@@ -60,41 +90,47 @@ def _summarised(
         first, last = window["first"] - MARGIN, window["last"] + MARGIN
     seen = np.flatnonzero((stop >= begin) & (start <= end) & (row >= first) & (row <= last))
     if len(seen) <= most:
-        return {name: column[seen] for name, column in spans.items()}
+        return {name: column[seen] for name, column in spans.items()}, 0
     rows = max(1, min(last, frame["lanes"]) - max(first, 0))
-    columns = max(64, most // (2 * rows))
+    columns = max(64, most // (2 * rows * max(1, min(len(frame["kinds"]), KINDS))))
     wide = max(end - begin, 1e-12) / columns
     near = {name: column[seen] for name, column in spans.items()}
     took = near["stop"] - near["start"]
     short = took < wide
-    long = np.flatnonzero(~short)
+    long = kept = np.flatnonzero(~short)
     if len(long) > most:
         # Overlapping work beyond what a screen can hold: every n-th of it.
-        long = long[:: -(-len(long) // most)]
+        kept = long[:: -(-len(long) // most)]
     packed = _together({k: v[short] for k, v in near.items()}, begin, wide, columns)
-    return {k: np.concatenate([near[k][long], packed[k]]) for k in near}
+    return {k: np.concatenate([near[k][kept], packed[k]]) for k in near}, len(long) - len(kept)
 
 
 def _together(
     spans: dict[str, np.ndarray], begin: float, wide: float, columns: int
 ) -> dict[str, np.ndarray]:
-    """One span for each lane, layer and column: from its first start, as long as all together."""
+    """One span for each lane, layer, column and kind, as long as all of it together; one after
+    another, the first of a column from the column's first start."""
     took = spans["stop"] - spans["start"]
     place = np.clip((spans["start"] - begin) / wide, 0, columns - 1).astype(np.int64)
     lane = spans["row"].astype(np.int64) * 2 + spans["layer"]
-    key, cells = np.unique(lane * columns + place, return_inverse=True)
+    kinds = int(spans["kind"].max(initial=0)) + 1
+    key, cells = np.unique((lane * columns + place) * kinds + spans["kind"], return_inverse=True)
     longest = np.full(len(key), -1.0)
     np.maximum.at(longest, cells, took)
     of = np.zeros(len(key), np.int64)
     ahead = np.flatnonzero(took == longest[cells])
     of[cells[ahead]] = ahead
     out = {name: column[of] for name, column in spans.items()}
-    first = np.full(len(key), np.inf)
-    np.minimum.at(first, cells, spans["start"])
+    column, of_key = np.unique(key // kinds, return_inverse=True)
+    first = np.full(len(column), np.inf)
+    np.minimum.at(first, of_key[cells], spans["start"])
     summed = np.bincount(cells, took, len(key))
+    before = np.cumsum(summed) - summed  # of the same column: keys are in the order of columns
+    before -= before[np.searchsorted(key // kinds, column)][of_key]
     # Not beyond the column: what begins in the next one has its own place there.
-    out["start"] = first
-    out["stop"] = np.minimum(first + summed, np.maximum(begin + (key % columns + 1) * wide, first))
+    end = np.maximum(begin + (column % columns + 1) * wide, first)[of_key]
+    out["start"] = np.minimum(first[of_key] + before, end)
+    out["stop"] = np.minimum(out["start"] + summed, end)
     for name in ("flops", "bytes"):
         out[name] = np.bincount(cells, spans[name], len(key))
     out["count"] = np.bincount(cells, minlength=len(key)).astype(np.uint32)

@@ -29,10 +29,13 @@ function render({ model, el }) {
   const view = {
     head: 4,
     left: 96,
+    mini: (frame) => frame.mini,
+    pieces,
     get foot() { return card.frame.memory_count ? MEMORY_HEAD + MEMORY_HIGH + 12 : 0; },
     get pitch() { return [7, 34 + 14 * (Math.max(1, ...card.frame.deep) - 1)]; },
     draw(ctx) {
       rows.show(ctx, timeline, looks);
+      state.areShares = Boolean(rows.shares);
       if (state.critical && card.frame.path_row) drawPath(ctx, timeline);
       if (state.over >= 0 && state.over < card.frame.span_row.length) outline(ctx, timeline, rows, state.over);
     },
@@ -49,10 +52,10 @@ function render({ model, el }) {
     said: (t) => scheduleSaid(t, state),
     hover(spot, event) {
       const inLane = spot && spot.lane >= 0;
-      state.over = inLane && spot.x >= timeline.left ? rows.at(timeline, spot) : -1;
+      state.over = inLane && spot.x >= timeline.left && !rows.shares ? rows.at(timeline, spot) : -1;
       if (inLane) state.lane = spot.lane;
       card.set("chosen", owner(spot) || state.pinned);
-      card.hint(spotWords(timeline, spot, state.over, memoryRow), event);
+      card.hint(spotWords(timeline, spot, state.over, rows, memoryRow), event);
       card.schedule();
     },
     click(spot) {
@@ -86,15 +89,24 @@ function scheduleSaid(t, state) {
   const { frame } = t, parts = [], shown = frame.span_row.length;
   if (state.critical && frame.path_note) parts.push(frame.path_note);
   const fits = Math.min(frame.lanes, Math.max(1, Math.floor(t.fits)));
+  if (state.areShares) parts.push("shares of each lane's time: zoom in to see spans");
   if (fits < frame.lanes) parts.push(`showing ${grouped(fits)} of ${grouped(frame.lanes)} lanes`);
   if (shown < frame.total) parts.push(`showing ${grouped(shown)} of ${grouped(frame.total)} spans`);
-  return parts.join(" · ") || "Ctrl + wheel zooms, drag pans";
+  return parts.join(" · ") || "Ctrl + wheel zooms, drag pans, Shift + drag counts";
 }
 
-function spotWords(t, spot, over, memoryRow) {
+// What may be counted in a range: the measured spans where there are both.
+function pieces(frame) {
+  const { layers } = frame, lane = layers > 1 ? frame.span_row.map((row, i) => (frame.span_layer[i] ? -1 : row)) : frame.span_row;
+  return { names: frame.kinds, lane, kind: frame.span_kind, start: frame.span_start, stop: frame.span_stop,
+    count: frame.span_count, gap: "no work", missing: frame.missing };
+}
+
+function spotWords(t, spot, over, rows, memoryRow) {
   if (!spot) return null;
   if (over >= 0) return spanWords(t, over);
-  if (spot.lane >= 0) return spot.x < t.left ? [t.frame.names[spot.lane]] : gapWords(t, spot);
+  if (spot.lane >= 0 && spot.x < t.left) return [t.frame.names[spot.lane]];
+  if (spot.lane >= 0) return rows.shares ? rows.shares.words(t, spot, rows.layerAt(t, spot)) : gapWords(t, spot);
   const row = spot.y > t.bottom + TIME_AXIS && spot.x >= t.left ? memoryRow() : -1;
   return row >= 0 ? memoryWords(t, row, spot.time) : null;
 }

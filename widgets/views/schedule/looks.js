@@ -45,6 +45,9 @@ export class ScheduleLooks {
     return (number < 0 ? task : number) % SHADES;
   }
 
+  // The colour of a kind of work, of whatever task.
+  ofKind(kind, isLit) { return (isLit ? this.fills : this.faint)[kind * (SHADES + 1) + PLAIN]; }
+
   place(i) { return this.frame.span_kind[i] * (SHADES + 1) + this.shade(this.frame.span_task[i]); }
 }
 

@@ -3,6 +3,7 @@
 import { css, mix, textOn } from "../../canvas/colors.js";
 import { hatch } from "../../canvas/texture.js";
 import { GAP } from "../../canvas/timeline.js";
+import { Shares, areShort } from "./shares.js";
 
 const REAL_SHARE = 0.66; // of a row's height, where the modelled spans stand below the measured ones
 
@@ -18,6 +19,7 @@ export class ScheduleRows {
   constructor(card) {
     this.card = card;
     this.kept = null; // a canvas with the rows as they were last drawn
+    this.shares = null; // of the rows in sight, where spans are too short to be told apart
     this.key = "";
   }
 
@@ -34,16 +36,17 @@ export class ScheduleRows {
       || (lit.task >= 0 && this.card.frame.span_task[i] === lit.task);
   }
 
+  // [top, height] of a layer of a row.
+  band(t, row, layer) {
+    const gap = t.pitch < 9 ? 1 : 4, top = t.y(row) + gap / 2, high = t.pitch - gap;
+    if (this.card.frame.layers < 2) return [top, high];
+    if (layer) return [top + high * REAL_SHARE, high * (1 - REAL_SHARE)];
+    return [top, high * REAL_SHARE - (t.pitch > 12 ? 1 : 0)];
+  }
+
   // [top, height] of a span in its row.
   box(t, i) {
-    const { frame } = this.card, row = frame.span_row[i], gap = t.pitch < 9 ? 1 : 4;
-    let top = t.y(row) + gap / 2, high = t.pitch - gap;
-    if (frame.layers > 1) {
-      if (frame.span_layer[i]) {
-        top += high * REAL_SHARE;
-        high *= 1 - REAL_SHARE;
-      } else high = high * REAL_SHARE - (t.pitch > 12 ? 1 : 0);
-    }
+    const { frame } = this.card, row = frame.span_row[i], [top, high] = this.band(t, row, frame.span_layer[i]);
     const deep = frame.deep[row] || 1, each = high / deep;
     return [top + frame.span_depth[i] * each, deep > 1 ? each - (each > 6 ? 1 : 0) : high];
   }
@@ -74,8 +77,12 @@ export class ScheduleRows {
     ctx.rect(t.left, t.top, t.width - t.left - GAP, t.bottom - t.top);
     ctx.clip();
     this.ground(ctx, t, looks);
+    this.shares = areShort(t) ? new Shares(t) : null;
+    const isRowLit = (row) => !lit || row === lit.row;
+    this.shares?.paint(ctx, t, (row, layer) => this.band(t, row, layer),
+      (kind, row) => looks.ofKind(kind, isRowLit(row)));
     const shown = [];
-    for (const i of drawingOrder(ctx, frame, looks)) {
+    for (const i of this.shares ? this.ofTask(lit) : drawingOrder(ctx, frame, looks)) {
       const [top, high] = this.box(t, i);
       if (top + high < t.top || top > t.bottom) continue;
       const left = t.x(frame.span_start[i]), right = t.x(frame.span_stop[i]);
@@ -94,6 +101,12 @@ export class ScheduleRows {
       ctx.fillText(text, Math.max(left, t.left) + 3, top + high / 2 + 0.5);
     }
     ctx.restore();
+  }
+
+  // Over shares: the spans of the task that is lit.
+  ofTask(lit) {
+    const { frame } = this.card;
+    return lit && lit.task >= 0 ? Array.from(frame.span_row.keys()).filter((i) => frame.span_task[i] === lit.task) : [];
   }
 
   // Each lane idle from the first span to the last.
@@ -126,6 +139,15 @@ export class ScheduleRows {
     const options = bare ? [`${kind} ${bare}`, bare] : [kind];
     return options.find((text) => text.length * 4 < room && ctx.measureText(text).width <= room) || "";
   }
+
+  // Which layer of its row a spot lies in.
+  layerAt(t, spot) {
+    const [top] = this.band(t, spot.lane, 1);
+    return this.card.frame.layers > 1 ? Number(spot.y >= top) : this.onlyLayer;
+  }
+
+  // Where all spans are of one layer: which.
+  get onlyLayer() { return this.card.frame.span_layer[0] || 0; }
 
   // The span under a spot: the deepest one there, of the layer under the pointer.
   at(t, spot) {

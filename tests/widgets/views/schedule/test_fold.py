@@ -163,3 +163,22 @@ def test_the_plan_comes_as_text_on_one_line_with_what_was_found_of_it():
     assert frame["plan"] == "0F0 0B0; 1F0 1B0"
     assert frame["said"] == [["memory limit", "rank 0 holds 9 activations"]]
     assert folded(pipeline(2, 2))["plan"] == ""
+
+
+def test_what_is_put_together_keeps_its_kind():
+    count, each = 3 * MOST, 1e-3
+    made = log(*(span("a", "xy"[i % 4 == 0], i * each, (i + 1) * each) for i in range(count)))
+    shown = reduce(folded(made), {})
+    took = shown["span_stop"] - shown["span_start"]
+    for kind, share in (("x", 0.75), ("y", 0.25)):
+        mine = shown["span_kind"] == shown["kinds"].index(kind)
+        assert took[mine].sum() == pytest.approx(share * count * each, rel=0.01)
+        assert shown["span_count"][mine].sum() == share * count
+    assert shown["missing"] == 0
+
+
+def test_a_long_run_has_a_minimap_of_how_busy_all_lanes_are():
+    assert reduce(folded(log(span("a", "F", 0, 1))), {})["mini"] is None
+    busy = [span("a", "F", i, i + (1.0 if i < 150 else 0.5)) for i in range(300)]
+    mini = reduce(folded(log(*busy, span("a", "idle", 0, 300))), {})["mini"]
+    assert mini[:149] == pytest.approx(1) and mini[151:299] == pytest.approx(0.5, abs=0.01)

@@ -132,3 +132,38 @@ def test_the_plan_can_be_copied_and_what_was_found_of_it_is_said(browser):
     page, _ = shown(browser, pipeline(2, 2))
     assert not page.get_by_text("Copy plan").is_visible()
     page.context.close()
+
+
+def dragged(page, start: tuple[float, float], stop: tuple[float, float]) -> None:
+    """A drag over the canvas, from and to pixels of it."""
+    box = page.locator(CANVAS).bounding_box()
+    page.mouse.move(box["x"] + start[0], box["y"] + start[1])
+    page.mouse.down()
+    page.mouse.move(box["x"] + stop[0], box["y"] + stop[1], steps=3)
+    page.mouse.up()
+    settle(page)
+
+
+def test_a_range_is_counted_spans_too_short_are_shares_and_the_minimap_zooms(browser):
+    steps = [span(lane, "FB"[i % 2], i, i + 1) for i in range(400) for lane in ("a", "b")]
+    page, seen = shown(browser, log(*steps))
+    wide = page.locator(CANVAS).bounding_box()["width"] - 104
+    at = lambda second: 96 + wide * second / 400  # noqa: E731 - a place on the axis
+    assert "shares of each lane's time" in page.locator(".pw-said").inner_text()
+    move(page, CANVAS, at(200), 40)
+    words = page.locator(".pw-tip").inner_text()
+    assert "F: " in words and "B: " in words and "%" in words
+    page.get_by_role("button", name="Select").click()
+    dragged(page, (at(100), 34), (at(200), 36))
+    rows = page.locator(".pw-range tbody tr").all_inner_texts()
+    counted = {row.split()[0]: row.split() for row in rows}
+    assert set(counted) == {"F", "B"}
+    for row in counted.values():
+        assert 49 <= int(row[1]) <= 52 and row[-2:] == ["1", "s"]
+    page.keyboard.press("Escape")
+    page.locator(".pw-range").wait_for(state="hidden")
+    dragged(page, (at(100), 8), (at(110), 8))  # in the minimap
+    assert "shares" not in page.locator(".pw-said").inner_text()
+    assert page.get_by_role("button", name="Show all").is_visible()
+    assert seen.errors == []
+    page.context.close()

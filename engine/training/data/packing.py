@@ -70,6 +70,15 @@ class Packed:
     paths_BS: Tensor | None = None  # where any example has paths
     blocks: tuple[Tensor, Tensor] | None = None  # block_BS, shift_BSK where any example has blocks
 
+    @property
+    def order(self) -> dict[str, Tensor | None]:
+        """Of each token its position, whom it sees and its path, by `dense`'s own names."""
+        return {
+            "positions_BT": self.positions_BS,
+            "visible_BTS": self.visible_BSS,
+            "paths_BT": self.paths_BS,
+        }
+
 
 def packs(examples: Iterable[Example], rows: int, length: int) -> Iterator[Packed]:
     """All `examples` in order, `rows` rows at a time; the last pack may have fewer.
@@ -96,53 +105,50 @@ def packs(examples: Iterable[Example], rows: int, length: int) -> Iterator[Packe
 
 
 def _packed(held: list[list[Example]], length: int) -> Packed:
-    rows = len(held)
-    tokens_BS = np.zeros((rows, length), np.int64)
-    positions_BS = np.zeros((rows, length), np.int64)
+    rows, places = len(held), list(_places(held))
+    tokens_BS, positions_BS, paths_BS = np.zeros((3, rows, length), np.int64)
     visible_BSS = np.zeros((rows, length, length), bool)
     visible_BSS[:, np.arange(length), np.arange(length)] = True
-    paths_BS = np.zeros((rows, length), np.int64)
-    at: list[np.ndarray] = []
-    for row, examples in enumerate(held):
-        first = 0
-        for example in examples:
-            here = slice(first, first + len(example))
-            tokens_BS[row, here] = example.tokens_T
-            positions_BS[row, here] = _positions(example)
-            visible_BSS[row, here, here] = _visible(example)
-            paths_BS[row, here] = 0 if example.paths_T is None else example.paths_T
-            at.append(example.at_L + row * length + first)
-            first += len(example)
-    every = [example for examples in held for example in examples]
+    for row, here, example in places:
+        tokens_BS[row, here] = example.tokens_T
+        positions_BS[row, here] = _positions(example)
+        visible_BSS[row, here, here] = _visible(example)
+        paths_BS[row, here] = 0 if example.paths_T is None else example.paths_T
+    at = [example.at_L + row * length + here.start for row, here, example in places]
     return Packed(
         torch.from_numpy(tokens_BS),
         torch.from_numpy(positions_BS),
         torch.from_numpy(visible_BSS),
         torch.from_numpy(np.concatenate(at).astype(np.int64)),
-        torch.from_numpy(np.concatenate([e.target_L for e in every]).astype(np.int64)),
-        torch.from_numpy(np.concatenate([e.weight_L for e in every]).astype(np.float32)),
+        torch.from_numpy(np.concatenate([e.target_L for *_, e in places]).astype(np.int64)),
+        torch.from_numpy(np.concatenate([e.weight_L for *_, e in places]).astype(np.float32)),
         torch.from_numpy(paths_BS) if paths_BS.any() else None,
-        _blocks(held, length),
+        _blocks(places, rows, length),
     )
 
 
-def _blocks(held: list[list[Example]], length: int) -> tuple[Tensor, Tensor] | None:
-    """block_BS and shift_BSK; examples of a row may use the same numbers: none sees another."""
-    count = max(
-        (e.shift_TK.shape[1] for row in held for e in row if e.shift_TK is not None), default=0
-    )
-    if not count:
-        return None
-    block_BS = np.zeros((len(held), length), np.int64)
-    shift_BSK = np.zeros((len(held), length, count), np.int64)
+Place = tuple[int, slice, Example]  # its row, where it lies there, and the example
+
+
+def _places(held: list[list[Example]]) -> Iterator[Place]:
     for row, examples in enumerate(held):
         first = 0
         for example in examples:
-            here = slice(first, first + len(example))
-            if example.block_T is not None and example.shift_TK is not None:
-                block_BS[row, here] = example.block_T
-                shift_BSK[row, here, : example.shift_TK.shape[1]] = example.shift_TK
+            yield row, slice(first, first + len(example)), example
             first += len(example)
+
+
+def _blocks(places: list[Place], rows: int, length: int) -> tuple[Tensor, Tensor] | None:
+    """block_BS and shift_BSK; examples of a row may use the same numbers: none sees another."""
+    counts = [e.shift_TK.shape[1] for *_, e in places if e.shift_TK is not None]
+    if not any(counts):
+        return None
+    block_BS = np.zeros((rows, length), np.int64)
+    shift_BSK = np.zeros((rows, length, max(counts)), np.int64)
+    for row, here, example in places:
+        if example.block_T is not None and example.shift_TK is not None:
+            block_BS[row, here] = example.block_T
+            shift_BSK[row, here, : example.shift_TK.shape[1]] = example.shift_TK
     return torch.from_numpy(block_BS), torch.from_numpy(shift_BSK)
 
 
@@ -164,7 +170,7 @@ class Unit(NamedTuple):
 
 
 def trie(units: Iterable[Unit], siblings_apart: bool = True) -> Example:
-    """All `units` as one example; its loss and gradients are those of `separate(units)` together.
+    """All `units` as one example; its loss and gradients are those of its units apart.
 
     A prediction that several units learn at one place counts once for each. Without
     `siblings_apart` a token sees whatever lies before it, its siblings too: a mistake, to be seen.
@@ -188,11 +194,6 @@ def trie(units: Iterable[Unit], siblings_apart: bool = True) -> Example:
     if not siblings_apart:
         sees_NN = np.tri(len(tokens), dtype=bool)
     return Example(np.array(tokens, np.int64), at_L, target_L, weight_L, depth_N, sees_NN)
-
-
-def separate(units: Iterable[Unit]) -> list[Example]:
-    """Each unit as an example of its own: what the trie has to equal."""
-    return [completed(list(unit.context), list(unit.completion)) for unit in units]
 
 
 def _ancestors(parents: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -89,14 +89,7 @@ def logits_of(
             seen = packed.positions_BS, packed.visible_BSS, *packed.blocks
             logits_BSV = over_views(config, weights, packed.tokens_BS, *seen)
             return logits_BSV.flatten(0, 1)[packed.at_L].float()
-        logits_BSV = dense(
-            config,
-            weights,
-            packed.tokens_BS,
-            positions_BT=packed.positions_BS,
-            visible_BTS=packed.visible_BSS,
-            paths_BT=packed.paths_BS,
-        )
+        logits_BSV = dense(config, weights, packed.tokens_BS, **packed.order)
     return logits_BSV.flatten(0, 1)[packed.at_L].float()
 
 

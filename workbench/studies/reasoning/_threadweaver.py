@@ -13,7 +13,7 @@ from torch import Tensor
 
 from engine.models.config import ModelConfig
 from engine.models.reference import dense
-from engine.training.data.packing import Example, Unit, packs, separate, trie
+from engine.training.data.packing import Example, Unit, completed, packs, trie
 
 SMALLEST = 1e-3  # of the largest gradient: below it a weight's own is no measure
 
@@ -56,15 +56,14 @@ def difference(
     return Difference(abs(loss - wanted) / abs(wanted), worst, *sizes)
 
 
+def separate(units: Sequence[Unit]) -> list[Example]:
+    """Each unit as an example of its own: what the trie has to equal."""
+    return [completed(list(unit.context), list(unit.completion)) for unit in units]
+
+
 def _trie_loss(config: ModelConfig, weights: Mapping[str, Tensor], example: Example) -> Tensor:
     (packed,) = packs([example], 1, len(example))
-    logits_BSV = dense(
-        config,
-        weights,
-        packed.tokens_BS,
-        positions_BT=packed.positions_BS,
-        visible_BTS=packed.visible_BSS,
-    )
+    logits_BSV = dense(config, weights, packed.tokens_BS, **packed.order)
     logits_LV = logits_BSV.flatten(0, 1)[packed.at_L]
     nats_L = F.cross_entropy(logits_LV, packed.target_L, reduction="none")
     weight_L = packed.weight_L.to(nats_L.dtype)

@@ -19,6 +19,7 @@ from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
 from engine.inference.executor import Built, Facts
 from engine.inference.executors.costs.forward_work import Shape
+from engine.inference.executors.costs.measured_step_cost import MeasuredCost
 from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
 from engine.inference.executors.costs.profiled_step_cost import ProfiledCost
 from engine.inference.executors.costs.step_cost import OpTime, StepCost
@@ -59,7 +60,7 @@ class ModelledExecutor:
     def __init__(
         self,
         facts: Facts,
-        cost: StepCost | CurvedCost | ProfiledCost,
+        cost: StepCost | MeasuredCost,
         choice: Choice,
         host: Link | None = None,
     ) -> None:
@@ -155,7 +156,7 @@ def build(config: Settings, choice: Choice) -> Built:
 
 def cost_of(
     model: ModelConfig, machine: Device, dtype: str, choice: Choice
-) -> StepCost | CurvedCost | ProfiledCost:
+) -> StepCost | MeasuredCost:
     """A profile's times where one is given, else the operator cost model where it knows the device
     and no share of a roof is given."""
     if choice.profile:

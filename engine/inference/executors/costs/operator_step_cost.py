@@ -6,17 +6,14 @@ the roofline of `step_cost` beside this. Work in flops and bytes is the roofline
 """
 
 import math
-from dataclasses import replace
 from functools import lru_cache
-
-import numpy as np
 
 from engine.hardware.cost import curves
 from engine.hardware.cost.constants import Constants
 from engine.hardware.cost.experts import experts
 from engine.hardware.device import Device
 from engine.inference.executors.costs.forward_work import Shape
-from engine.inference.executors.costs.step_cost import OpTime, StepCost
+from engine.inference.executors.costs.measured_step_cost import MeasuredCost
 from engine.models.config import ModelConfig
 
 KNOWN = ("norms", "embedding", "qkv", "out", "mlp", "head")  # operations that have curves
@@ -41,14 +38,12 @@ def _times(
     return {}
 
 
-class CurvedCost:
-    """Costs of steps of one model on one device; the same questions as `StepCost` answers."""
+class CurvedCost(MeasuredCost):
+    """Costs of steps of one model on one device by curves fitted to measurements."""
 
     def __init__(self, config: ModelConfig, device: Device, dtype: str, found: Constants) -> None:
-        self.plain = StepCost(config, device, dtype)
-        self.config, self.device, self.dtype = config, device, dtype
+        super().__init__(config, device, dtype)
         self.constants = found
-        self.memory = self.plain.memory  # bytes per second
         self.rate = curves.best_rate(device, dtype, self.constants) * self.constants.prefill.rate
         self.known: tuple[str, ...] = () if config.latent is not None else KNOWN
         if self.known and found.expert(curves.BYTES[dtype]) is not None:
@@ -60,45 +55,19 @@ class CurvedCost:
             config, device.model_dump_json(), dtype, self.constants.model_dump_json()
         )
 
-    def shape(self, new_B: np.ndarray, context_B: np.ndarray, rows: int) -> Shape:
-        """What matters of a step, as `ForwardWork.shape`."""
-        return self.plain.shape(new_B, context_B, rows)
-
-    def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
-        """What matters of a step in which every sequence decodes."""
-        return self.plain.decode_shape(starts_B, rows)
-
-    def total(self, shape: Shape) -> tuple[float, float, float]:
-        """Seconds, flops and bytes of a step of that shape."""
-        seconds = flops = moved = 0.0
-        for (name, work, size), launch in zip(
-            self.plain.works(shape), self.plain.launches, strict=True
-        ):
-            seconds += self._seconds(name, work, size, launch, shape)
-            flops += work
-            moved += size
-        return seconds, flops, moved
-
-    def describe(self, shape: Shape) -> list[OpTime]:
-        """The same, operation by operation; `roof` is the roofline's."""
-        told = zip(self.plain.describe(shape), self.plain.launches, strict=True)
-        return [self._told(op, launch, shape) for op, launch in told]
-
-    def _told(self, op: OpTime, launch: float, shape: Shape) -> OpTime:
-        """With the interval of the operator that takes most of it, where it has curves."""
-        seconds = self._seconds(op.name, op.flops, op.bytes, launch, shape)
-        operator = BY_NAME.get(op.name, "matmul")
-        if op.name == "attention":
+    def _interval(self, name: str, seconds: float, shape: Shape) -> tuple[float, float] | None:
+        """Of the operator that takes most of an operation, where that has curves."""
+        operator = BY_NAME.get(name, "matmul")
+        if name == "attention":
             operator = "prefill" if _prompts(shape) else "decode"
-        elif op.name not in self.known:
-            return replace(op, seconds=seconds)
+        elif name not in self.known:
+            return None
         known = self.constants.intervals.get(operator)
         if known is None:
-            return replace(op, seconds=seconds)
-        low, high = seconds * math.exp(-known.high), seconds * math.exp(-known.low)
-        return replace(op, seconds=seconds, low=low, high=high)
+            return None
+        return seconds * math.exp(-known.high), seconds * math.exp(-known.low)
 
-    def _seconds(self, name: str, flops: float, size: float, launch: float, shape: Shape) -> float:
+    def _seconds(self, name: str, flops: float, size: float, shape: Shape) -> float | None:
         if name == "attention":
             return self._attention(flops, size, shape)
         count = shape.rows if name == "head" else shape.tokens
@@ -106,7 +75,7 @@ class CurvedCost:
         if known is not None:
             return known
         if not count or name not in self.known:
-            return max(flops / self.plain.compute, size / self.plain.memory) + launch
+            return None
         found: float = getattr(self, f"_{name}")(count)
         self.times[name, count] = found
         return found

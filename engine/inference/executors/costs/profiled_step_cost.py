@@ -4,14 +4,10 @@ What the profile does not hold keeps the roofline of `step_cost`. Work in flops 
 roofline's. The times are of one device that holds the whole layer.
 """
 
-from dataclasses import replace
-
-import numpy as np
-
 from engine.hardware.cost.profile import Profile
 from engine.hardware.device import Device
 from engine.inference.executors.costs.forward_work import Shape
-from engine.inference.executors.costs.step_cost import OpTime, StepCost
+from engine.inference.executors.costs.measured_step_cost import MeasuredCost
 from engine.models.config import ModelConfig
 
 # Operations of a forward pass as the profiler calls them; the first two are done once a step.
@@ -24,52 +20,24 @@ EACH = {
 }
 
 
-class ProfiledCost:
-    """Costs of steps of one model on the device of a profile; answers as `StepCost`."""
+class ProfiledCost(MeasuredCost):
+    """Costs of steps of one model on the device of a profile."""
 
     def __init__(self, config: ModelConfig, device: Device, dtype: str, profile: Profile) -> None:
-        self.plain = StepCost(config, device, dtype)
-        self.config, self.profile = config, profile
-        self.memory = self.plain.memory  # bytes per second
+        super().__init__(config, device, dtype)
+        self.profile = profile
         self.known: dict[tuple[str, int], float | None] = {}
 
-    def shape(self, new_B: np.ndarray, context_B: np.ndarray, rows: int) -> Shape:
-        """What matters of a step, as `ForwardWork.shape`."""
-        return self.plain.shape(new_B, context_B, rows)
-
-    def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
-        """What matters of a step in which every sequence decodes."""
-        return self.plain.decode_shape(starts_B, rows)
-
-    def total(self, shape: Shape) -> tuple[float, float, float]:
-        """Seconds, flops and bytes of a step of that shape."""
-        seconds = flops = moved = 0.0
-        for (name, work, size), launch in zip(
-            self.plain.works(shape), self.plain.launches, strict=True
-        ):
-            told = self._seconds(name, shape)
-            if told is None:
-                told = max(work / self.plain.compute, size / self.plain.memory) + launch
-            seconds += told
-            flops += work
-            moved += size
-        return seconds, flops, moved
-
-    def describe(self, shape: Shape) -> list[OpTime]:
-        """The same, operation by operation; `roof` is the roofline's."""
-        told = []
-        for op in self.plain.describe(shape):
-            seconds = self._seconds(op.name, shape)
-            told.append(op if seconds is None else replace(op, seconds=seconds))
-        return told
-
-    def _seconds(self, name: str, shape: Shape) -> float | None:
+    def _seconds(self, name: str, flops: float, size: float, shape: Shape) -> float | None:
         if name == "attention":
             return self._attention(shape)
         count = shape.rows if name == "head" else shape.tokens
         if (name, count) not in self.known:
             self.known[name, count] = self._sum(name, count)
         return self.known[name, count]
+
+    def _interval(self, name: str, seconds: float, shape: Shape) -> None:
+        """A profile holds one time of each operator."""
 
     def _sum(self, name: str, count: int) -> float | None:
         """Of the operators that an operation is made of; None where the profile lacks one."""

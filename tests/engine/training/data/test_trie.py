@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from engine.core.config import update
 from engine.recipes.from_examples.fork_and_join import RECIPE, units
 from engine.tasks.part_sums import PartSums, forked, serial
-from engine.training.data.packing import Unit, separate, trie
+from engine.training.data.packing import Unit, trie
 from engine.training.losses.language import fresh_weights
-from workbench.studies.reasoning._threadweaver import difference
+from workbench.studies.reasoning._threadweaver import difference, separate
 
 SMALL = {"hidden": 32, "layers": 2, "heads": 2, "kv_heads": 1, "head_dim": 16, "width": 48}
 FORK = [

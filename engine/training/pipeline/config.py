@@ -34,6 +34,11 @@ class Wires(Config):
     between_bandwidth: float = knob(2.5e10, "between nodes, one way", low=1.0, high=1e15,
                                     unit="B/s", log=True)  # fmt: skip
     blocking: bool = knob(False, "transfers hold both ranks instead of riding beside the passes")
+    awaited: Literal["each", "first"] = knob(
+        "each", "interleaved: which microbatches wait for their tensor on its way from the last "
+        "rank round to the first: each, or the first of p alone, as arXiv 2401.10241 calculates "
+        "its rates (the others begin before theirs is there)",
+    )  # fmt: skip
 
     def seconds(self, ranks: int, size: float) -> np.ndarray:
         """[ranks, ranks]: a tensor of `size` bytes from one rank to another."""
@@ -138,4 +143,5 @@ def _costs(config: PipelineConfig, made: Plan, share: Share, between: np.ndarray
         passes[:, slow] *= config.slow_by
     passes[CODES[Kind.REDUCE_GRAD]] = share.reduce / chunks
     passes[CODES[Kind.STEP]] = share.update / chunks
-    return Costs(passes, between, config.together)
+    first_alone = config.wires.awaited == "first"
+    return Costs(passes, between, config.together, first_alone=first_alone)

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.core.errors import BadInput
 from engine.training.plan.actions import Kind, Plan
-from engine.training.plan.columns import CODES, NOBODY, Columns, columns
+from engine.training.plan.columns import CODES, NOBODY, B, Columns, F, I, columns
 from engine.training.plan.deadlock import stuck
 from engine.training.plan.walk import walk
 
@@ -22,13 +22,16 @@ class Costs:
     microbatch. `together`: no rank's optimiser begins before every rank has done its passes.
     `after` [kinds, stages]: seconds between the end of a pass and the next one of its rank, where
     that waits for nothing; None: none. `own` [actions]: what each took where that was measured, in
-    place of `passes`, in the order of the plan's columns."""
+    place of `passes`, in the order of the plan's columns. `first_alone`: of the microbatches that
+    go round from the last rank to the next chunk in one group, the first alone waits for its
+    tensor; the others begin as soon as their rank is free, even before theirs is there."""
 
     passes: np.ndarray
     transfers: np.ndarray
     together: bool = False
     after: np.ndarray | None = None
     own: np.ndarray | None = None
+    first_alone: bool = False
 
     @classmethod
     def even(
@@ -79,14 +82,15 @@ def timed(given: Plan, costs: Costs, slower: np.ndarray | None = None) -> Timed:
     other = np.where(table.partner >= 0, table.partner, 0)
     source, target = table.rank, table.rank[other] if len(table.rank) else table.rank
     took[ends] = costs.transfers[source, target][ends]
-    source = table.rank[np.where(table.waits == NOBODY, 0, table.waits)]
+    waits = _first_alone(table) if costs.first_alone else table.waits
+    source = table.rank[np.where(waits == NOBODY, 0, waits)]
     delay = np.where(source == table.rank, 0.0, costs.transfers[source, table.rank])
     after = np.zeros(len(took))
     if costs.after is not None:
         after = costs.after[table.kind, table.stage]
     start, stop = np.zeros(len(took)), np.zeros(len(took))
     done = walk(
-        table.first, table.rank, table.waits, delay, table.partner, ends, took, after, start, stop
+        table.first, table.rank, waits, delay, table.partner, ends, took, after, start, stop
     )  # fmt: skip
     if int(done.sum()) < len(took):
         raise BadInput(stuck(given, table, done))
@@ -96,6 +100,18 @@ def timed(given: Plan, costs: Costs, slower: np.ndarray | None = None) -> Timed:
 
 
 TRANSFERS = (Kind.SEND_F, Kind.RECV_F, Kind.SEND_B, Kind.RECV_B)
+
+
+def _first_alone(table: Columns) -> np.ndarray:
+    """What each action waits for where of a group going round, which is one microbatch for each
+    rank, all but the first begin without."""
+    ranks = len(table.first) - 1
+    source = table.rank[np.where(table.waits == NOBODY, 0, table.waits)]
+    forward = (table.kind == F) & (table.rank == 0) & (table.stage % ranks == 0)
+    backward = (table.kind == B) | (table.kind == I)
+    backward &= (table.rank == ranks - 1) & (table.stage % ranks == ranks - 1)
+    others = (table.microbatch % ranks != 0) & (source != table.rank)
+    return np.where((forward | backward) & others, NOBODY, table.waits)
 
 
 def _together(table: Columns, start: np.ndarray, stop: np.ndarray) -> None:

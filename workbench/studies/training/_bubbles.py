@@ -4,10 +4,11 @@ from engine.core.config import update
 from engine.training.pipeline.config import PipelineConfig
 from engine.training.plan.bubble import of_log
 from workbench.studies.training._megatron import bubbles, pass_times
-from workbench.study import Break, Claim, Figure, Outcome, Reported, RunConfig
+from workbench.study import Break, Changes, Claim, Figure, Outcome, Reported, RunConfig
 
-EXACT = 1e-9
-BY_HAND = ("1f1b", "zb_h1", "zb_h2")
+EXACT, HALF = 1e-9, 5e-5  # half of the last printed decimal
+INTERLEAVED = "interleaved_1f1b"
+BY_HAND = ("1f1b", INTERLEAVED, "zb_h1", "zb_h2")
 LATE = Break(
     {"fault": "late_backward"},
     mechanism=True,
@@ -44,46 +45,57 @@ def bubble_formula(config: PipelineConfig, run_config: RunConfig, fast: bool) ->
 
 
 def published_bubbles(config: PipelineConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """1F1B, ZB-H1 and ZB-H2 with the published pass times, to the printed four decimals."""
+    """1F1B, interleaved, ZB-H1 and ZB-H2 with the published pass times, to the printed four
+    decimals; interleaved as the authors let microbatches wait, told beside where each waits."""
     asked = [row for row in bubbles() if not fast or row["ranks"] == 8]
-    same = 0
+    same, later = 0, []
     for row in asked:
         for kind in BY_HAND:
-            log = run_config(update(config, {**pass_times(row), "schedule": kind}))
-            same += round(of_log(log).of_longest_rank, 4) == row[kind]
+            turned = {**pass_times(row), "schedule": kind}
+            if kind == INTERLEAVED:
+                turned |= {"schedule.chunks": row["layers"] // row["ranks"]}
+                later.append(rate(config, run_config, turned) - row[kind])
+                turned |= {"wires.awaited": "first"}
+            same += round(rate(config, run_config, turned), 4) == row[kind]
     total = len(asked) * len(BY_HAND)
     return Outcome(
         f"{total} of {total} bubble rates equal",
-        f"{same} of {total}",
+        f"{same} of {total}; interleaved rates {min(later):.4f} to {max(later):.4f} larger where "
+        "every microbatch waits for its tensor",
         same == total,
         figure=Figure.exact(total - same, "rates that differ"),
         needed=0.0,
     )
 
 
+def rate(config: PipelineConfig, run_config: RunConfig, turned: Changes) -> float:
+    """The bubble of the rank that takes longest."""
+    return of_log(run_config(update(config, turned))).of_longest_rank
+
+
 def searched(config: PipelineConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """The search in ZB-H2's memory (or in the limit set) beside ZB-H2 itself, for weights that keep
-    all of a microbatch's activations waiting, and half of them."""
+    """What the search leaves idle in 1F1B's memory and in twice it, against what the authors' own
+    search left with the same pass times, transfers and activations."""
     asked = [row for row in bubbles() if not fast or row["ranks"] == 8]
-    gains: dict[float, list[float]] = {1.0: [], 0.5: []}
+    found: dict[str, list[float]] = {"zb_1p": [], "zb_2p": []}
     for row in asked:
-        turned = pass_times(row)
-        limit = config.memory_limit or 2.0 * row["ranks"] - 1
-        by_hand = run_config(update(config, {**turned, "schedule": "zb_h2"}))
-        for kept, found in gains.items():
-            memory = {"memory_limit": limit, "passes.kept": kept}
-            search = {**turned, "schedule": "zero_bubble_search", **memory}
-            log = run_config(update(config, search))
-            found.append(of_log(by_hand).of_longest_rank - of_log(log).of_longest_rank)
+        fault = getattr(config.schedule, "fault", "none")
+        search = {**pass_times(row), "schedule": "zero_bubble_search", "schedule.fault": fault}
+        for times, rates in enumerate(found.values(), 1):
+            limit = {"memory_limit": config.memory_limit or float(times * row["ranks"])}
+            rates.append(rate(config, run_config, {**search, **limit}))
+    over = [r - row["zb_2p"] for row, r in zip(asked, found["zb_2p"], strict=True)]
+    same = sum(round(r, 4) <= row["zb_1p"] for row, r in zip(asked, found["zb_1p"], strict=True))
+    figure = Figure.ratio(found["zb_2p"], [row["zb_2p"] for row in asked])
     return Outcome(
-        f"with 2p - 1 activations no larger a bubble in {len(asked)} settings; smaller in all "
-        "where the weights keep half of them",
-        f"{sum(gain >= -1e-9 for gain in gains[1.0])} no larger; "
-        f"{sum(gain > 1e-4 for gain in gains[0.5])} smaller, by {min(gains[0.5]):.4f} to "
-        f"{max(gains[0.5]):.4f}",
-        min(gains[1.0]) >= -EXACT and min(gains[0.5]) > 1e-4,
-        figure=Figure.exact(min(gains[1.0]), "of a rank's time"),
-        needed=0.0,
+        f"in 1F1B's memory no larger in any of {len(asked)} settings than the published rates, in "
+        "twice it smaller over all of them",
+        f"{same} no larger; in twice the memory {figure.value:.2f} times the published rate "
+        f"({figure.low:.2f} to {figure.high:.2f} over settings), by {max(0.0, *over):.4f} larger "
+        "at most",
+        same == len(asked) and figure.high <= 1.0,
+        figure=figure,
+        needed=1.0,
     )
 
 
@@ -101,30 +113,35 @@ CLAIMS = (
     Claim(
         id="published-bubbles",
         sentence="Splitting the backward shrinks the bubble to what the pass times leave.",
-        paper="Zero Bubble, arXiv 2401.10241, tables 4 to 6: rates of 1F1B, ZB-H1, ZB-H2",
+        paper="Zero Bubble, arXiv 2401.10241, tables 4 to 6: rates of 1F1B, interleaved 1F1B, "
+        "ZB-H1, ZB-H2",
         grade="exact",
         check=published_bubbles,
         reported=Reported(0.0, "equal"),
         finding="reproduced",
+        why="interleaved rates by the authors' own calculation: of p microbatches on their way "
+        "from the last rank round to the first the first alone waits, the others begin before "
+        "their tensors are there. Where each waits, the rates are up to 0.0035 larger",
         broken=(LATE, SLOW),
     ),
     Claim(
         id="searched",
-        sentence="A searched order is no worse than the best by hand in the same memory.",
-        paper="Zero Bubble, arXiv 2401.10241, section 3.1 and tables 4 to 6",
+        sentence="A searched order leaves as little idle as the authors' own search did.",
+        paper="Zero Bubble, arXiv 2401.10241, tables 4 to 6: rates of ZB-1p and ZB-2p; 4.33% in "
+        "one setting, at most 0.66% in eleven",
         grade="exact",
         check=searched,
-        reported=Reported(0.0, tolerance=EXACT),
+        reported=Reported(1.0, "less", none=1.0, unit="×"),
         finding="reproduced",
-        why="no figure but a bound: not below ZB-H2's. The paper's own searched "
-        "rates, far below it in twice the memory, are not held to",
+        why="rates over the published ones in twice 1F1B's memory, setting by setting; in the "
+        "setting of 4.33% ours is 0.0001 larger",
         broken=(
             Break(
                 {"schedule": "zero_bubble_search", "schedule.fault": "idle"},
                 True,
                 "waits are never filled with the weights' backwards",
             ),
-            Break({"memory_limit": 8.0}, why="less memory than the order by hand"),
+            Break({"memory_limit": 8.0}, why="1F1B's memory"),
         ),
     ),
 )

@@ -25,8 +25,9 @@ def rows(table: str) -> tuple[Row, ...]:
 
 @cache
 def bubbles() -> tuple[Row, ...]:
-    """The rows of datasets/zero_bubble.toml."""
-    return tuple(tomllib.loads(dataset("zero_bubble.toml").read_text())["rows"])
+    """The rows of datasets/zero_bubble.toml, each with its model's shape."""
+    told = tomllib.loads(dataset("zero_bubble.toml").read_text())
+    return tuple({**row, **told["shapes"][row["model"]]} for row in told["rows"])
 
 
 def changes(row: Row, recompute: str = "full", sequence_parallel: bool = False) -> Row:
@@ -103,9 +104,17 @@ def pass_times(row: Row) -> Row:
         "passes.forward": row["forward"] / 1e3,
         "passes.backward_input": row["backward_input"] / 1e3,
         "passes.backward_weight": row["backward_weight"] / 1e3,
+        "passes.kept": kept(row),
         "wires.latency": row["transfer"] / 1e3,
         "wires.between_latency": row["transfer"] / 1e3,
     }
+
+
+def kept(row: Row) -> float:
+    """Share of a microbatch's activations that the weights' backward needs: 32 h of 34 h + 5 a s
+    for each token and layer (2401.10241, section 2.3)."""
+    h = row["hidden"]
+    return float(32 * h / (34 * h + 5 * row["heads"] * 1024))
 
 
 def mean(values: list[float]) -> float:

@@ -1,5 +1,6 @@
 """Zero bubble searched for: the order fits the pass times and the memory there is."""
 
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -11,7 +12,8 @@ from engine.training.plan.schedule import Pipe, PipelineSchedule
 from engine.training.plan.search import NEVER, deal
 
 LETTERS = (Kind.F, Kind.I, Kind.W)
-GAPS = (0.0, 0.5, 1.0)  # shares of W worth filling a wait with
+GAPS = (0.0, 0.5, 0.75, 1.0)  # shares of W worth filling a wait with
+ROUNDED = (1e-9, 0.25, 0.5)  # what is added to a rank's depth before its fraction is cut off
 
 
 class ZeroBubbleSearch(PipelineSchedule):
@@ -55,8 +57,8 @@ class ZeroBubbleSearch(PipelineSchedule):
         found = []
         # The steepest first: what it reaches cuts the others short.
         slopes = np.linspace(steepest, min(1.0, steepest), self.rules)
-        for slope in dict.fromkeys(slopes.tolist()):
-            ahead = np.floor(slope * after + 1 + 1e-9)
+        for slope, more in product(dict.fromkeys(slopes.tolist()), ROUNDED):
+            ahead = np.minimum(np.floor(slope * after + 1 + more), np.floor(limit))
             room = np.floor((limit - ahead) / max(pipe.kept, 1e-3) + 1e-9)
             by_hand = np.floor(slope * after[::-1] + 1e-9)
             for late in dict.fromkeys((tuple(room), tuple(np.minimum(by_hand, room)))):

@@ -1,5 +1,6 @@
 """The clock's walk against a longest path found otherwise, and what transfers do to it."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 
 from engine.core.errors import BadInput
 from engine.training.plan.actions import Action, Kind, Plan, read
+from engine.training.plan.schedule import Pipe
+from engine.training.plan.schedules.interleaved_1f1b import Interleaved
 from engine.training.plan.times import Costs, timed
 from engine.training.plan.transfers import lower
 from tests.engine.training.plan.plans import LOOSE, lowered, made, plans
@@ -47,6 +50,17 @@ def test_the_walk_is_the_longest_path(one, f, i, w, transfer):
     seconds = {Kind.F: f, Kind.I: i, Kind.W: w, Kind.B: i + w}
     times = timed(one, Costs.even(one, f, i, w, transfer))
     assert times.end == pytest.approx(longest(one, seconds, transfer))
+
+
+def test_of_a_group_going_round_the_first_alone_waits_where_that_is_asked_for():
+    found = {}
+    for chunks in (1, 2):
+        one = Interleaved(chunks=chunks).plan(Pipe(4, 8))
+        each = Costs.even(one, transfer=0.01)
+        found[chunks] = [timed(one, costs).end for costs in (each, replace(each, first_alone=True))]
+    assert found[1][0] == found[1][1], "with one chunk nothing goes round"
+    # 2 (p v - 1) hops are waited for, or as many as there are ranks fewer.
+    assert found[2][0] - found[2][1] == pytest.approx(4 * 0.01)
 
 
 @LOOSE

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from engine.core.config import Config
 from engine.core.log import Log
-from workbench.finding import Figure, Finding, Reported, finding
+from workbench.finding import Figure, Finding, Reach, Reported, finding, reach, told
 from workbench.machine_load import MachineLoad
 
 Changes: TypeAlias = Mapping[str, Any]  # dotted knob path -> value, as `config.update` takes them
@@ -107,6 +107,20 @@ class Claim:
     def came_to(self, outcome: Outcome) -> Finding:
         """What an outcome of this claim says of the paper's figure."""
         return finding(outcome.figure, self.reported)
+
+    @property
+    def direction(self) -> bool:
+        """Whether it says a direction alone, by its grade or its paper's figure."""
+        return self.grade == "direction" or (self.reported is not None and self.reported.direction)
+
+    def reached(self, outcome: Outcome) -> Reach | None:
+        """How an outcome of this claim reaches the paper's figure; None where it does not."""
+        found = reach(outcome.figure, self.reported)
+        return "direction" if found and self.direction else found
+
+    def told(self, outcome: Outcome) -> str:
+        """The finding of an outcome in words."""
+        return told(self.came_to(outcome), self.reached(outcome))
 
     def stated(self, fast: bool) -> Finding:
         """The finding known of this size of setting."""

@@ -25,7 +25,7 @@ def in_words(figure: Figure) -> str:
 
 def finding_line(verdict: Verdict) -> str:
     """The finding with its two figures and its reason."""
-    parts: list[str] = [verdict.finding]
+    parts: list[str] = [verdict.claim.told(verdict.outcome)]
     figure, reported = verdict.outcome.figure, verdict.claim.reported
     if figure is not None and reported is not None:
         paper = written(reported.value, figure.unit)

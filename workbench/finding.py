@@ -17,11 +17,14 @@ Finding: TypeAlias = Literal["reproduced", "weaker", "undecided", "contrary", "n
 FINDINGS: dict[str, str] = {
     "reproduced": "the interval reaches the paper's figure, or its stated tolerance",
     "weaker": "an effect in the paper's direction, short of the paper's figure",
-    "undecided": "the interval includes no effect, or both sides of the margin",
+    "undecided": "the interval includes no effect, both sides of the margin, or too much to say",
     "contrary": "the interval excludes the paper's direction",
     "not tried": "no figure of the paper was held against one of ours",
 }
+Reach: TypeAlias = Literal["figure", "interval", "direction"]
+IN_DIRECTION = "reproduced in direction only"
 Better: TypeAlias = Literal["more", "less", "equal"]
+SHARE = 0.5  # of the paper's effect, below which an interval that reproduces it may not come
 FEW = 30  # independent values, below which Student's interval is used
 
 
@@ -98,9 +101,10 @@ class Reported:
     """The figure a paper reports: `better` says in which direction its effect goes.
 
     `none`: the figure where there is no effect (1 for a ratio, 0 for a difference); None where the
-    paper states a bound alone. `tolerance`: how far from `value` still counts as reached, in the
-    figure's unit; with `equal` the margin within which two things count as equal. It comes from the
-    paper, or its reason stands in the claim's `why`.
+    paper states a bound alone; the same as `value` where any effect in the paper's direction
+    counts. `tolerance`: how far from `value` still counts as reached, in the figure's unit; with
+    `equal` the margin within which two things count as equal. It comes from the paper, or its
+    reason stands in the claim's `why`.
     """
 
     value: float
@@ -114,6 +118,11 @@ class Reported:
         """The nearest figure that counts as the paper's."""
         return self.value - self.tolerance if self.better == "more" else self.value + self.tolerance
 
+    @property
+    def direction(self) -> bool:
+        """Whether any effect reaches it, however small: it has a sign and no size."""
+        return self.better != "equal" and self.none == self.value
+
     def row(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -121,8 +130,12 @@ class Reported:
 def finding(figure: Figure | None, reported: Reported | None) -> Finding:
     """What `figure` says of `reported`; "not tried" where one of them is missing.
 
-    An interval that holds both no effect and the paper's figure is undecided: it is too wide to
-    say either. Of `equal` all of the interval must lie within the tolerance.
+    The rule is that the interval reaches the paper's figure or its stated tolerance. Three guards
+    keep a wide interval from being rewarded by it. One that holds both no effect and the paper's
+    figure is undecided. So is one that holds both the paper's figure and less than `SHARE` of the
+    paper's effect (from `none` to `value`): it cannot tell that effect from a far smaller one. The
+    half is ours. And where the paper states a bound alone, or that two things are equal, all of the
+    interval must lie within it. What is reproduced though its value falls short says so: `reach`.
     """
     if figure is None or reported is None or math.isnan(figure.value):
         return "not tried"
@@ -135,9 +148,37 @@ def finding(figure: Figure | None, reported: Reported | None) -> Finding:
     if reported.none is None:
         return "reproduced" if low >= reached else "contrary" if high < reached else "undecided"
     none = sign * reported.none
-    if low > none:
-        return "reproduced" if high >= reached else "weaker"
-    return "contrary" if high < none else "undecided"
+    if low <= none:
+        return "contrary" if high < none else "undecided"
+    if high < reached:
+        return "weaker"
+    least = none + SHARE * (sign * reported.value - none)
+    return "reproduced" if low >= min(least, reached) else "undecided"
+
+
+def reach(figure: Figure | None, reported: Reported | None) -> Reach | None:
+    """How a reproduced figure reaches the paper's; None where the finding is another.
+
+    "figure": its value is the paper's or better, or within the stated tolerance. "interval": its
+    value falls short, and the interval around it reaches. "direction": it goes the paper's way, and
+    the paper states no figure of how far.
+    """
+    if figure is None or reported is None or finding(figure, reported) != "reproduced":
+        return None
+    if reported.direction:
+        return "direction"
+    sign = -1.0 if reported.better == "less" else 1.0
+    short = reported.better != "equal" and sign * figure.value < sign * reported.reached_at
+    return "interval" if short else "figure"
+
+
+def told(found: Finding, reached: Reach | None) -> str:
+    """A finding in words, with how a reproduced one reaches the paper's figure."""
+    if reached == "direction":
+        return IN_DIRECTION
+    if reached == "interval":
+        return f"{found} by its interval's end, its value falls short"
+    return found
 
 
 def _equal(figure: Figure, reported: Reported) -> Finding:

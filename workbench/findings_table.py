@@ -14,13 +14,15 @@ from engine.core.errors import BadInput
 from engine.core.paths import dataset
 from engine.core.writing import write_text
 from workbench.catalogue import catalogue
-from workbench.finding import FINDINGS
+from workbench.finding import FINDINGS, Figure, Reach, Reported, reach
 
 RECORD = "findings.json"
 BEGIN, END = "<!-- findings: workbench catalogue --findings --markdown -->", "<!-- /findings -->"
 KEPT = ("slug", "claim", "grade", "timed", "figure", "needed", "reported", "holds", "finding",
         "machine", "fast")  # fmt: skip
-HEAD = ("family", "systems", "claims", *FINDINGS, "in small", "does not hold")
+ALONE = "in direction only"  # reproduced, of a paper's figure that has a sign and no size
+KINDS = ("reproduced", ALONE, *(name for name in FINDINGS if name != "reproduced"))
+HEAD = ("family", "systems", "claims", *KINDS, "in small", "does not hold")
 
 
 def recorded() -> list[dict[str, Any]]:
@@ -56,9 +58,22 @@ def before(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
         ) from None
 
 
+def reached(row: dict[str, Any]) -> Reach | None:
+    """How a recorded claim's figure reaches the paper's; None where it does not."""
+    if row["finding"] != "reproduced" or row["figure"] is None or row["reported"] is None:
+        return None
+    found = reach(Figure.of_row(row["figure"]), Reported(**row["reported"]))
+    return "direction" if found and row["grade"] == "direction" else found
+
+
+def kind(row: dict[str, Any]) -> str:
+    """The column of `KINDS` that a recorded claim is counted in."""
+    return ALONE if reached(row) == "direction" else str(row["finding"])
+
+
 def findings_of(slug: str, rows: Sequence[dict[str, Any]]) -> Counter[str]:
-    """How many claims of a system came to each finding."""
-    return Counter(row["finding"] for row in rows if row["slug"] == slug)
+    """How many claims of a system came to each of `KINDS`."""
+    return Counter(kind(row) for row in rows if row["slug"] == slug)
 
 
 def by_family(rows: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
@@ -75,10 +90,10 @@ def by_family(rows: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 
 def _line(family: str, rows: Sequence[dict[str, Any]]) -> tuple[str, ...]:
-    """Systems, claims, claims by finding; how many of them were judged at the small setting alone,
-    and of how many the check said no, whatever the finding."""
-    found = Counter(row["finding"] for row in rows)
-    counts = [len({row["slug"] for row in rows}), len(rows), *(found[name] for name in FINDINGS)]
+    """Systems, claims, claims by finding, those reproduced in direction only beside the others;
+    how many were judged at the small setting alone, and of how many the check said no."""
+    found = Counter(map(kind, rows))
+    counts = [len({row["slug"] for row in rows}), len(rows), *(found[name] for name in KINDS)]
     counts += [sum(bool(row["fast"]) for row in rows), sum(not row["holds"] for row in rows)]
     return (family, *map(str, counts))
 

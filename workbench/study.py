@@ -119,6 +119,7 @@ class Verdict:
             "needed": outcome.needed,
             "holds": outcome.holds,
             "finding": self.finding,
+            "reach": claim.reached(outcome),
             "why": self.why,
             "caution": outcome.caution,
             "machine": self.machine,

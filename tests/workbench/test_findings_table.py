@@ -3,7 +3,20 @@
 import pytest
 
 from engine.core.errors import BadInput
-from workbench.findings_table import BEGIN, END, by_family, markdown, put, record
+from workbench.finding import Figure, Reported, finding
+from workbench.findings_table import (
+    ALONE,
+    BEGIN,
+    END,
+    HEAD,
+    by_family,
+    findings_of,
+    kind,
+    markdown,
+    put,
+    record,
+    recorded,
+)
 
 ROW = {
     "slug": "flover", "claim": "a", "grade": "exact", "timed": False, "figure": None,
@@ -15,8 +28,19 @@ ROWS = [ROW, {**ROW, "claim": "b", "finding": "contrary"}, {**ROW, "slug": "mega
 
 def test_findings_are_counted_by_family_and_in_all():
     counts = {line[0]: line[1:] for line in by_family(ROWS)}
-    assert counts["decoding"] == ("1", "2", "1", "0", "0", "1", "0", "2", "0")
-    assert counts["all"] == ("2", "3", "2", "0", "0", "1", "0", "3", "0")
+    assert counts["decoding"] == ("1", "2", "1", "0", "0", "0", "1", "0", "2", "0")
+    assert counts["all"] == ("2", "3", "2", "0", "0", "0", "1", "0", "3", "0")
+
+
+def test_what_has_no_size_in_its_paper_is_counted_in_direction_only():
+    figure = Figure.exact(2.0).row()
+    sized = {**ROW, "figure": figure, "reported": Reported(1.5, none=1.0).row()}
+    any_gain = {**sized, "reported": Reported(1.0, none=1.0).row()}
+    by_grade = {**sized, "grade": "direction"}
+    assert [kind(row) for row in (sized, any_gain, by_grade)] == ["reproduced", ALONE, ALONE]
+    assert findings_of("flover", [sized, any_gain]) == {"reproduced": 1, ALONE: 1}
+    table = dict(zip(HEAD, by_family([sized, any_gain])[0], strict=True))
+    assert (table["claims"], table["reproduced"], table[ALONE]) == ("2", "1", "1")
 
 
 def test_the_table_is_put_between_its_marks_and_again_without_change(tmp_path):
@@ -42,3 +66,11 @@ def test_a_record_keeps_what_is_not_judged_again(tmp_path):
     path.write_text("{}x")
     with pytest.raises(BadInput, match="holds no findings"):
         record(ROWS, path)
+
+
+def test_what_is_recorded_is_computed_from_the_figures_beside_it():
+    rows = [row for row in recorded() if row["figure"] and row["reported"]]
+    assert len(rows) > 100
+    for row in rows:
+        seen = finding(Figure.of_row(row["figure"]), Reported(**row["reported"]))
+        assert row["finding"] == seen, f"{row['slug']}: {row['claim']}"

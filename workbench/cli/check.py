@@ -3,6 +3,7 @@ and where do they stop?"""
 
 import argparse
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from workbench.cli import cost_check
 from workbench.cli.output import check_place, print_json, print_table, say, seed
 from workbench.cli.progress import follow
 from workbench.cli.run import changes
-from workbench.finding import FINDINGS, Figure
+from workbench.finding import Figure
+from workbench.findings_table import KINDS
 from workbench.study import Study, Verdict, check
 
 ABOUT = """judge the claims of studies on this machine, or the cost model by measured tables
@@ -86,8 +88,8 @@ def run(args: argparse.Namespace) -> int:
     elif not verdicts:
         say("workbench: nothing to check")
     elif len(verdicts) > 1:
-        counts = [(name, str(sum(v.finding == name for v in verdicts))) for name in FINDINGS]
-        print_table(("finding", "claims"), counts)
+        found = Counter(map(findings_table.kind, rows))
+        print_table(("finding", "claims"), [(name, str(found[name])) for name in KINDS])
     return 0 if all(verdict.outcome.holds for verdict in verdicts) else 1
 
 

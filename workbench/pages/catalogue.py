@@ -9,8 +9,7 @@ import panel_material_ui as pmui
 
 from engine.core.names import counted
 from workbench.catalogue import Entry, catalogue, families, search
-from workbench.finding import FINDINGS
-from workbench.findings_table import HEAD, by_family, findings_of, recorded
+from workbench.findings_table import HEAD, KINDS, by_family, findings_of, recorded
 from workbench.pages.shell import Shell, address, figures_table, html
 
 CSS = """
@@ -38,7 +37,7 @@ a.card p { font-size: 13px; margin-top: 8px; }
 
 def findings_line(counts: Mapping[str, int]) -> str:
     """What a system's claims came to, in words; "" where nothing was recorded."""
-    told = [f"{counts[name]} {name}" for name in FINDINGS if counts.get(name)]
+    told = [f"{counts[name]} {name}" for name in KINDS if counts.get(name)]
     return f"Findings: {', '.join(told)}" if told else ""
 
 

@@ -9,8 +9,8 @@ import param
 from engine.core.config import Config
 from widgets.page.bundle import bundle
 from widgets.page.component import Component
-from workbench.claim import GRADES, UNTRIED, Claim
-from workbench.finding import FINDINGS, Finding
+from workbench.claim import GRADES, UNTRIED, Claim, Outcome
+from workbench.finding import FINDINGS, IN_DIRECTION
 from workbench.pages.verdicts.verdict_bar import verdict_bar
 from workbench.pages.verdicts.verdicts import Standing, Verdicts
 from workbench.study import Study
@@ -23,8 +23,7 @@ def claim_card(standing: Standing, stale: bool) -> dict[str, Any]:
     rows = [("Paper", claim.paper)]
     if outcome is not None:
         rows += [("Expected", outcome.expected), ("Here", outcome.measured)]
-    seen = claim.came_to(outcome) if outcome is not None else claim.stated(fast=False)
-    rows.append(("Finding", _found(claim, seen, outcome is not None)))
+    rows.append(("Finding", _found(claim, outcome)))
     if standing.fault:
         rows.append(("Trouble", standing.fault))
     if outcome is not None and outcome.caution:
@@ -43,10 +42,14 @@ def claim_card(standing: Standing, stale: bool) -> dict[str, Any]:
     }
 
 
-def _found(claim: Claim, seen: Finding, judged: bool) -> str:
+def _found(claim: Claim, outcome: Outcome | None) -> str:
     """The finding and its reason; before it is judged here, the one that is known."""
+    seen = claim.came_to(outcome) if outcome is not None else claim.stated(fast=False)
     why = claim.why or (UNTRIED if seen == "not tried" else FINDINGS[seen])
-    return f"{seen}: {why}" if judged else f"known as {seen}: {why}"
+    if outcome is not None:
+        return f"{claim.told(outcome)}: {why}"
+    alone = seen == "reproduced" and claim.direction
+    return f"known as {IN_DIRECTION if alone else seen}: {why}"
 
 
 def _word(standing: Standing) -> tuple[str, str]:

@@ -157,7 +157,7 @@ STUDY = Study(
             id="less-memory",
             sentence="Memory stays below the T·D² that the matrices of all queries take.",
             paper="avoids the Θ(n²d) and Θ(nd²) memory of the naive algorithm (abstract)",
-            reported=Reported(2.0, "less"),
+            reported=Reported(2.0, "less", none=2.0),
             finding="reproduced",
             why="the power of the head's width by which memory grows: the naive algorithm's is 2",
             grade="measured",

@@ -86,7 +86,7 @@ STUDY = Study(
             "momentum, by partially averaging with a randomly selected other one (abstract)",
             grade="measured",
             check=spread_bounded,
-            reported=Reported(1.0, "less"),
+            reported=Reported(1.0, "less", none=1.0),
             finding="reproduced",
             why="the abstract gives a direction alone: nearer than replicas that never meet",
             broken=(

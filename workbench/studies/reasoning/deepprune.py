@@ -111,7 +111,7 @@ STUDY = Study(
             check=foresees,
             reported=Reported(0.87, none=0.5),
             finding="weaker",
-            quick="reproduced",
+            quick="undecided",
             why="it tells questions that invite slips from those that do not, not one trace from "
             "another: a judge that reads one token of each trace does as well (0.79 against 0.77 "
             "over 40 questions), and within a question its model alone is at chance (0.49)",

@@ -198,7 +198,7 @@ STUDY = Study(
             paper="quality on par with single streams on its tasks",
             grade="measured",
             check=accuracy,
-            reported=Reported(0.0, "more", unit="%"),
+            reported=Reported(0.0, none=0.0, unit="%"),
             finding="reproduced",
             why="held against the length of turn that is best for the single stream, 2 numbers "
             "(in turns of 6 it errs in 25% of 500 problems); the paper states no margin",

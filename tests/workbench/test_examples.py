@@ -32,3 +32,13 @@ def test_an_example_can_be_run_as_written(line):
     args = cli.parser().parse_args(shlex.split(line))
     for point in grid(args.over) if hasattr(args, "over") else [{}]:
         study(args.slug).configured({**changes(args.set), **point}, args.preset)
+    assert getattr(args, "view", "") in ("", *study(args.slug).views)
+
+
+def test_pictures_of_the_readme_are_there_and_small_with_the_command_that_made_each():
+    text = README.read_text(encoding="utf-8")
+    shown = re.findall(r"!\[([^\]]+)\]\(([^)]+)\)", text)
+    assert len(shown) >= 4
+    for words, place in shown:
+        assert len(words) > 20 and f"--picture {place} " in text
+        assert (README.parent / place).stat().st_size < 80_000

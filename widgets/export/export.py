@@ -24,8 +24,22 @@ POLICY = (
 HEADLINES = 8  # figures in the head of the page
 
 
-def page(log: Log, names: Sequence[str], *, title: str = "", dark: bool = False) -> str:
-    """A whole HTML page that replays `log` in the views `names`: one bar moves all of them."""
+def page(
+    log: Log,
+    names: Sequence[str],
+    *,
+    title: str = "",
+    dark: bool = False,
+    at: float | None = None,
+    is_still: bool = False,
+) -> str:
+    """A whole HTML page that replays `log` in the views `names`: one bar moves all of them.
+
+    It begins `at` that moment (seconds), at the end unless given. `is_still`: without the bar and
+    what was run, to be taken a picture of.
+    """
+    begin = log.duration if at is None else min(max(0.0, at), log.duration)
+    look = f"{'dark' if dark else 'light'}{' still' if is_still else ''}"
     header = log.opened
     title = title or (header.study if header else "") or "A run"
     parts = [_section(name, static_view(view(name), log, is_dark=dark)) for name in names]
@@ -39,7 +53,7 @@ def page(log: Log, names: Sequence[str], *, title: str = "", dark: bool = False)
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f'<meta name="viewport" content="width=device-width"><title>{html.escape(title)}</title>'
-        f'<style>{style}</style></head><body class="{"dark" if dark else "light"}">\n'
+        f'<style>{style}</style></head><body class="{look}" data-at="{begin!r}">\n'
         f"<header><h1>{html.escape(title)}</h1>{_headlines(log)}</header>\n"
         f"<main>{''.join(parts)}\n{_facts(log)}</main>\n"
         f'<footer><button id="play" type="button">Play</button>'

@@ -55,8 +55,9 @@ export async function replay(drawing, place, payload) {
   const at = (time) => latest(times, time), none = [];
   const told = payload.figures.map(([time]) => time);
   const figures = (time) => payload.figures[latest(told, time)]?.[1] || none;
+  const begin = clamp(Number(document.body.dataset.at ?? end), 0, end); // a page may begin elsewhere
   const model = new StillModel({
-    frame: frames[at(end)], figures: figures(end), cursor: end, chosen: "", window: {}, seek: -1,
+    frame: frames[at(begin)], figures: figures(begin), cursor: begin, chosen: "", window: {}, seek: -1,
     is_dark: payload.dark ?? preferred.matches, options: { ...payload.options, duration: end },
   });
   const tell = (name, detail) => document.dispatchEvent(new CustomEvent(`workbench-${name}`, { detail }));
@@ -65,7 +66,7 @@ export async function replay(drawing, place, payload) {
     preferred.addEventListener("change", () => model.set("is_dark", preferred.matches));
   }
   const bar = payload.bar ? openBar(host, model, end, (time) => tell("cursor", time)) : () => {};
-  bar(end);
+  bar(begin);
   document.addEventListener("workbench-cursor", ({ detail }) => {
     const time = clamp(detail, 0, end), frame = frames[at(time)];
     if (frame !== model.get("frame")) model.set("frame", frame);

@@ -1,6 +1,7 @@
 import { worded } from "../canvas/numbers.js"
 
 // The one time bar of a self-contained page: moves every view through an event on the document.
+// It begins where the views do (see replay.js).
 function timeBar(duration) {
   const slider = document.querySelector("#time"), play = document.querySelector("#play")
   const clock = document.querySelector("#clock")
@@ -40,5 +41,5 @@ function timeBar(duration) {
     event.preventDefault()
     toggle()
   })
-  show(duration, false)
+  show(Number(document.body.dataset.at ?? duration), false)
 }

@@ -1,18 +1,26 @@
 """`workbench run`: one run of a study, its figures, and the run as a file."""
 
 import argparse
+import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
+from engine.core.log import Log
+from engine.core.names import suggest
 from engine.core.run import Run
 from workbench.catalogue import study
 from workbench.cli.output import check_place, print_json, print_table, say, seed
 from workbench.cli.progress import follow
+from workbench.study import Study
+
+PICTURE = (1280, 760)  # pixels of a picture, before it is made small
 
 ABOUT = """run a study once and print its figures
 
-  workbench run flover --set batching=static_batch --save static.run"""
+  workbench run flover --set batching=static_batch --save static.run
+  workbench run megatron --preset real-ranks --picture ranks.png --view schedule"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +29,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preset", default="", help="start from one of the study's presets")
     parser.add_argument("--seed", type=seed, default=0, help="the run's seed (default 0)")
     parser.add_argument("--save", metavar="FILE", help="keep the run in this file (*.run)")
+    parser.add_argument("--picture", metavar="FILE", help="a view of the run as a picture (*.png)")
+    parser.add_argument(
+        "--view", default="", metavar="NAME", help="which view that shows (default: the first)"
+    )
+    parser.add_argument("--at", type=seconds, metavar="SECONDS", help="when (default: the end)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--knobs", action="store_true", help="list the knobs and stop")
 
@@ -45,10 +58,14 @@ def run(args: argparse.Namespace) -> int:
     config = chosen.configured(changes(args.set), args.preset)
     if args.knobs:
         return list_knobs(config, args.json)
-    check_place(args.save)
+    for place in (args.save, args.picture):
+        check_place(place)
+    shown = _view(chosen, args.view)
     say(f"running {args.slug} …")
     done = follow(Run.start(chosen.driver, config, seed=args.seed, study=args.slug))
     saved = str(save(done.log, args.save)) if args.save else None
+    if args.picture:
+        _save_picture(done.log, args.slug, shown, args.at, Path(args.picture))
     if args.json:
         facts = {"slug": args.slug, "seed": args.seed, "config": to_dict(config), "saved": saved}
         print_json({**facts, **summary(done.log)})
@@ -58,6 +75,37 @@ def run(args: argparse.Namespace) -> int:
         if saved:
             print(f"\nsaved {saved}; see it with `workbench open {saved}`")
     return 0
+
+
+def seconds(text: str) -> float:
+    """An argument that is a moment of a run: seconds from its start."""
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise ValueError(text)
+    return value
+
+
+def _view(chosen: Study, name: str) -> str:
+    """The view of the study to be pictured. Raises BadInput for one that it has not."""
+    if name and name not in chosen.views:
+        raise BadInput(
+            f"--view {name!r}: {chosen.slug} has no such view; {suggest(name, chosen.views)}"
+        )
+    return name or chosen.views[0]
+
+
+def _save_picture(log: Log, slug: str, name: str, at: float | None, place: Path) -> None:
+    """Write a view of the run at that moment as PNG. Raises BadInput where no browser drew it."""
+    from engine.core.writing import written
+    from widgets.export.export import page
+    from workbench.notebook.pictures import BROWSERS, picture, shrunk
+
+    drawn = picture(page(log, [name], title=slug, at=at, is_still=True), *PICTURE)
+    if drawn is None:
+        browsers = ", ".join(BROWSERS)
+        raise BadInput(f"--picture {place}: no browser drew it; install one of {browsers}")
+    with written(place, "the picture") as part:
+        part.write_bytes(shrunk(drawn))
 
 
 def list_knobs(config: Any, as_json: bool) -> int:

@@ -104,7 +104,7 @@ class OpenStudy(pn.viewable.Viewer):
     def still(self, view: str = "", width: int = 1280, height: int = 760) -> bytes | None:
         """A view of the finished run (its first, unless named) as PNG; None without a browser."""
         names = (view,) if view else self.study.views[:1]
-        return picture(page(self.log, names, title=self.study.slug), width, height)
+        return picture(page(self.log, names, title=self.study.slug, is_still=True), width, height)
 
     def widget(self) -> Any:
         """The study as an ipywidget: its knobs and its views, to be put beside other widgets."""

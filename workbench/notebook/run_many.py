@@ -1,4 +1,4 @@
-"""Many notebooks at once: run them headless in parallel, report, and check that none holds outputs.
+"""Many notebooks at once: run them headless in parallel, report, and check what outputs they hold.
 
 In come paths; out come results in the order of the paths, a JUnit file and an HTML report with an
 index and a still picture of each.
@@ -21,6 +21,7 @@ import nbformat
 
 from engine.core.errors import BadInput
 from engine.core.names import counted
+from workbench.notebook.keep import BYTES, may_hold
 from workbench.notebook.run_one import TAG, declared, read, run_notebook
 
 Done = Callable[["Result", int, int], None]
@@ -66,13 +67,18 @@ def run_all(
     jobs: int = 1,
     timeout: float = 600,
     report: Path | None = None,
+    is_kept: bool = False,
     done: Done | None = None,
 ) -> list[Result]:
     """Run every notebook, `jobs` side by side; one that fails leaves the others alone.
 
-    A notebook gets those of `parameters` that it declares. Raises BadInput for one nobody does.
+    A notebook gets those of `parameters` that it declares. `is_kept`: its outputs are written into
+    it, as far as a commit may hold them. Raises BadInput for a parameter nobody declares, and for
+    parameters where outputs are kept.
     """
     given = parameters or {}
+    if given and is_kept:
+        raise BadInput("--keep: takes no -p; kept outputs are those of a notebook as it stands")
     wanted = {book: _own(book, given) for book in books}
     unknown = [name for name in given if not any(name in own for own in wanted.values())]
     if unknown:
@@ -83,7 +89,7 @@ def run_all(
     results: dict[Path, Result] = {}
     # A process each: a notebook that takes its runner down takes nobody else's.
     with ProcessPoolExecutor(max_workers=max(1, jobs), mp_context=get_context("spawn")) as pool:
-        waiting = {pool.submit(_one, b, wanted[b], pages[b], timeout): b for b in books}
+        waiting = {pool.submit(_one, b, wanted[b], pages[b], is_kept, timeout): b for b in books}
         for future in as_completed(waiting):
             book = waiting[future]
             try:
@@ -113,9 +119,11 @@ def _own(book: Path, given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name in names}
 
 
-def _one(book: Path, parameters: dict[str, Any], page: Path | None, timeout: float) -> Result:
+def _one(
+    book: Path, parameters: dict[str, Any], page: Path | None, is_kept: bool, timeout: float
+) -> Result:
     try:
-        came = run_notebook(book, parameters, html=page, timeout=timeout)
+        came = run_notebook(book, parameters, html=page, is_kept=is_kept, timeout=timeout)
     except BadInput as fault:
         return Result(book, 0.0, 0, str(fault), None)
     written = page if page is not None and page.is_file() else None
@@ -179,15 +187,19 @@ def _near(path: Path) -> str:
 
 
 def with_outputs(books: Sequence[Path]) -> list[str]:
-    """A sentence for each notebook that holds outputs or counts, which belong in no commit."""
+    """A sentence for each notebook that holds counts, or outputs that belong in no commit."""
     said = []
     for book in books:
         code = [cell for cell in read(book).cells if cell.cell_type == "code"]
-        held = sum(bool(cell.get("outputs")) for cell in code)
+        held = sum(not all(map(may_hold, cell.get("outputs", []))) for cell in code)
         counts = sum(cell.get("execution_count") is not None for cell in code)
         if held or counts:
             cells = counted(held, "cell holds", "cells hold")
-            said.append(f"{book}: {cells} outputs, {counts} a count; clear them")
+            said.append(
+                f"{book}: {cells} outputs, {counts} a count; clear them, or run it with --keep"
+            )
+        elif book.stat().st_size > BYTES:
+            said.append(f"{book}: {book.stat().st_size:,} bytes; run it with --keep, or clear it")
     return said
 
 

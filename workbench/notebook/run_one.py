@@ -16,6 +16,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from engine.core.errors import BadInput
 from engine.core.limits import read_bytes
+from workbench.notebook.keep import keep
 from workbench.notebook.pictures import STILL
 
 TAG = "parameters"
@@ -36,13 +37,15 @@ def run_notebook(
     *,
     html: str | Path | None = None,
     out: str | Path | None = None,
+    is_kept: bool = False,
     timeout: float = 600,
 ) -> dict[str, Any]:
     """Run every cell in a kernel of its own, in the notebook's folder.
 
     Returns cells (run), seconds, error ("" or one line naming the cell), html and out (paths or
-    None). What was written is written even when a cell failed. Raises BadInput for a file that is
-    no notebook, and for parameters the notebook does not declare.
+    None). What was written is written even when a cell failed; `is_kept` writes the outputs that a
+    commit may hold into the notebook itself, where all cells ran. Raises BadInput for a file that
+    is no notebook, and for parameters the notebook does not declare.
     """
     book = read(Path(path))
     inject(book, parameters or {}, str(path))
@@ -63,6 +66,8 @@ def run_notebook(
         "html": _write(html, lambda: report(book)),
         "out": _write(out, lambda: nbformat.writes(book)),
     }
+    if is_kept and not error:
+        _write(path, lambda: nbformat.writes(keep(book)).rstrip("\n") + "\n")
     return {"cells": ran, "seconds": seconds, "error": error, **written}
 
 

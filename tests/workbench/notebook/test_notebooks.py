@@ -1,17 +1,22 @@
 """Many notebooks at once, notebooks made for studies, and still pictures."""
 
+import io
 import json
+from base64 import b64decode, b64encode
 from pathlib import Path
 from xml.etree import ElementTree
 
 import nbformat
+import numpy
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from PIL import Image
 
 from engine.core.errors import BadInput
 from workbench.catalogue import study, study_files
 from workbench.cli.main import main
 from workbench.notebook import make as notebook_made
+from workbench.notebook.keep import BYTES, keep
 from workbench.notebook.open_study import OpenStudy
 from workbench.notebook.pictures import STILL, browser, picture
 from workbench.notebook.run_many import Result, found, index, junit, run_all, with_outputs
@@ -84,8 +89,40 @@ def test_the_index_escapes_and_shows_a_picture(tmp_path):
     assert 'src="./a.png"' in text and (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_committed_notebooks_hold_no_outputs(root):
-    assert with_outputs(found([root / "notebooks"])) == []
+def test_committed_notebooks_hold_only_what_may_be_kept(root):
+    books = found([root / "notebooks"])
+    assert with_outputs(books) == []
+    assert not any("/work" in book.read_text() for book in books)  # no place of one machine
+
+
+def test_kept_outputs_are_what_was_printed_and_stills_within_a_size(tmp_path):
+    new, noise = nbformat.v4.new_output, numpy.random.default_rng(0)
+    rough = io.BytesIO()
+    Image.fromarray(noise.integers(0, 255, (900, 1280, 3), dtype="uint8")).save(rough, "PNG")
+    still = {"image/png": b64encode(rough.getvalue()).decode(), "text/plain": "still"}
+    cell = new_code_cell("x", execution_count=3)
+    cell.outputs = [
+        new("stream", name="stderr", text="warning"), new("stream", name="stdout", text="one "),
+        new("stream", name="stderr", text="again"), new("stream", name="stdout", text="two"),
+        new("display_data", {"text/html": "<b>", "text/plain": "b"}),
+        new("display_data", still, metadata={STILL: True}),
+        new("execute_result", {"text/plain": "1"}, execution_count=3),
+    ]  # fmt: skip
+    book = new_notebook(
+        cells=[cell, *(new_code_cell("y", outputs=[cell.outputs[5]]) for _ in range(9))]
+    )
+    kept = keep(book)
+    assert (cell.outputs[0].text, cell.execution_count) == ("one two", None)
+    stills = [output for c in kept.cells for output in c.outputs if "data" in output]
+    assert 1 <= len(stills) < 10 and len(nbformat.writes(kept)) <= BYTES
+    assert Image.open(io.BytesIO(b64decode(stills[0].data["image/png"]))).width == 960
+    nbformat.write(kept, tmp_path / "kept.ipynb")
+    assert with_outputs([tmp_path / "kept.ipynb"]) == []
+
+
+def test_outputs_are_kept_of_notebooks_as_they_stand(books, capsys):
+    assert main(["notebooks", "run", str(books), "--keep", "-p", "n=4"]) == 2
+    assert "takes no -p" in capsys.readouterr().err
 
 
 def test_outputs_are_found_and_cleared(tmp_path, capsys):

@@ -15,6 +15,7 @@ const STRIP_BASE = 44;
 // then preempted and swapped
 const QUEUED = 0;
 const RUNNING = 1;
+const USUAL = ["length", "stop"]; // reasons to end that are not worth a word
 
 function render({ model, el }) {
   const card = new Card(el, model, "request-lanes", "What happened to each request, and when?");
@@ -270,7 +271,7 @@ function drawEnds(ctx, timeline) {
       ctx.strokeStyle = css(outcome === "finished" ? timeline.color(lane) : colors.faint);
       ctx.stroke();
     }
-    const text = outcome === "finished" ? why : [outcome, why].filter(Boolean).join(": ");
+    const text = outcome === "finished" ? (USUAL.includes(why) ? "" : why) : [outcome, why].filter(Boolean).join(": ");
     const room = timeline.width - GAP - x - size - 8;
     if (timeline.pitch < 13 || room < 40) continue;
     ctx.fillStyle = css(colors.faint);

@@ -98,7 +98,7 @@ def test_committed_notebooks_hold_only_what_may_be_kept(root):
 def test_kept_outputs_are_what_was_printed_and_stills_within_a_size(tmp_path):
     new, noise = nbformat.v4.new_output, numpy.random.default_rng(0)
     rough = io.BytesIO()
-    Image.fromarray(noise.integers(0, 255, (900, 1280, 3), dtype="uint8")).save(rough, "PNG")
+    Image.fromarray(noise.integers(0, 255, (300, 1280, 3), dtype="uint8")).save(rough, "PNG")
     still = {"image/png": b64encode(rough.getvalue()).decode(), "text/plain": "still"}
     cell = new_code_cell("x", execution_count=3)
     cell.outputs = [

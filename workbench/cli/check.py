@@ -13,7 +13,7 @@ from workbench import findings_table, kept_maps
 from workbench.catalogue import catalogue, study
 from workbench.claim import breaks_that_pass
 from workbench.claim_text import finding_line, in_words, written
-from workbench.cli import cost_check
+from workbench.cli import cost_check, predict
 from workbench.cli.output import check_place, print_json, print_table, say, seed
 from workbench.cli.progress import follow
 from workbench.cli.run import changes
@@ -27,7 +27,8 @@ ABOUT = """judge the claims of studies on this machine, or the cost model by mea
   workbench check batchllm --regimes                where does it hold, and where does it stop?
   workbench check flover --breaks --full            does every break make its claim say no?
 
-`workbench check cost-model TABLE.csv …` prints the cost model's error by operator and device.
+`workbench check cost-model TABLE.csv …` prints the cost model's error by operator and device,
+`workbench check predictions TABLE.csv …` that of whole runs; --set tells what a table does not.
 Exit code 0: all hold; 1: one does not; 2: bad input."""
 
 
@@ -61,6 +62,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.slugs[:1] == [cost_check.NAME]:
         return cost_check.run(args.slugs[1:], args.constants, args.held_out, args.json, args.save)
+    if args.slugs[:1] == [predict.NAME]:
+        return predict.check(args.slugs[1:], args.set, args.json)
     if args.constants or args.held_out:
         raise BadInput("--constants, --held-out: of `workbench check cost-model TABLE …` alone")
     if args.all and args.slugs:

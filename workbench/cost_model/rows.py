@@ -92,7 +92,7 @@ def sheet_of(name: str) -> str:
             return stem
         likely = [sheet for sheet in known if sheet.startswith(f"{stem}-")]
         if likely:
-            return min(likely, key=lambda sheet: ("sxm" not in sheet, sheet))
+            return min(likely, key=lambda s: ("sxm" not in s, -device(s).capacity, s))
     asked = _parts(slug)  # a name may say more than its sheet's does, or run its words together
     begins = [sheet for sheet in known if asked[: len(_parts(sheet))] == _parts(sheet)]
     named = sheet_named(name)  # as a driver calls it

@@ -30,25 +30,30 @@ CLUSTER = re.compile(r"\d+ ?x ?(\w+)")  # "8x H200 node"
 
 def table(path: Path) -> list[Found]:
     """Every row of a table. Raises BadInput naming file, line and column."""
+    found: list[Found] = []
+    for cells in lines_of(path):
+        found += _layout(path, set(cells.line))(cells)
+    return found
+
+
+def lines_of(path: Path) -> Iterator[Cells]:
+    """Every line of a CSV file by column name; lines that begin with # are notes."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as fault:
         why = getattr(fault, "strerror", None) or "not text"
         raise BadInput(f"{path}: cannot read ({why}); give a CSV file") from None
     numbered = [(i, line) for i, line in enumerate(lines, 1) if line.strip() and line[0] != "#"]
-    if not numbered:
+    if len(numbered) < 2:
         raise BadInput(f"{path}: no rows; give a CSV file with a header")
     origin = "\n".join([str(path), *(line for line in lines if line[:1] == "#")])
     head = [name.strip() for name in next(csv.reader([numbered[0][1]]))]
-    layout = _layout(path, set(head))
-    found: list[Found] = []
     for number, line in numbered[1:]:
         where = f"{path}:{number}"
         values = next(csv.reader([line]))
         if len(values) != len(head):
             raise BadInput(f"{where}: {len(values)} columns, not {len(head)}; mend that line")
-        found += layout(Cells(where, dict(zip(head, values, strict=True)), origin))
-    return found
+        yield Cells(where, dict(zip(head, values, strict=True)), origin)
 
 
 def _layout(path: Path, head: set[str]) -> Callable[[Cells], Iterator[Found]]:

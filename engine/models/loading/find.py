@@ -2,20 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.names import suggest
 from engine.core.paths import dataset, datasets
-from engine.core.toml import load as load_toml
 from engine.models.config import ModelConfig
-from engine.models.families import parse, read_config
+from engine.models.families import read_config
 from engine.models.loading.checkpoint import PICKLES, refuse_pickle
 from engine.models.loading.load import load, random_model
+from engine.models.loading.public import architecture
+from engine.models.loading.public import public as public
 from engine.models.model import Model
-
-CONFIGS = "models/configs.toml"
-FACTS = ("source", "licence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +50,7 @@ def find(name: str) -> Found:
     known = public()
     if name.lower() in known:
         facts = known[name.lower()]
-        raw = {key: value for key, value in facts.items() if key not in FACTS}
-        config = parse(raw, f"{CONFIGS}: {name}")
+        config = architecture(name.lower(), facts)
         return Found(name.lower(), config, source=str(facts["source"]))
     names = [*shipped(), *known]
     raise BadInput(f"model {name!r}: no such folder or name; {suggest(name, names)}")
@@ -64,8 +60,3 @@ def shipped() -> list[str]:
     """Names of the models that come with the workbench, weights and all."""
     folder = datasets() / "models"
     return sorted(path.parent.name for path in folder.glob("*/config.json"))
-
-
-def public() -> dict[str, dict[str, Any]]:
-    """Public architectures by name: `config.json` fields, each table with its `source`."""
-    return load_toml(dataset(CONFIGS))

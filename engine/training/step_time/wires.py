@@ -1,0 +1,76 @@
+"""Collectives of a described run: how long its ranks' messages take, within a node and across.
+
+Within a node the operator cost model tells (`engine.hardware.cost.curves.collective`); across nodes
+a ring visits each node once, and groups that run at the same time share a node's adapters.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.hardware.cost.constants import Constants
+from engine.hardware.cost.curves import ROUNDS, collective
+from engine.hardware.device import Device
+from engine.hardware.link import Link, link
+from engine.training.step_time.described import OnDevices
+
+
+@dataclass(frozen=True, slots=True)
+class Wires:
+    """What joins the devices of a run. `reached`: share of adapters' rate that transfers get."""
+
+    device: Device
+    found: Constants
+    near: Link | None
+    far: Link
+    node: int
+    adapters: int
+    reached: float
+
+    @classmethod
+    def of(cls, cluster: OnDevices, found: Constants, reached: float) -> "Wires":
+        node = min(cluster.node, cluster.devices)
+        near = cluster.near() if cluster.devices > 1 and node > 1 else None
+        sheet, far = cluster.sheet(), link(cluster.network)
+        return cls(sheet, found, near, far, node, cluster.adapters, reached)
+
+    @property
+    def out(self) -> float:
+        """Bytes per second of one device's share of its node's adapters."""
+        return self.adapters * self.far.bandwidth * self.reached / self.node
+
+    def seconds(self, name: str, ranks: int, inner: int, size: float) -> float:
+        """A collective over `size` bytes among `ranks` devices that stand `inner` apart, while the
+        `inner` groups beside it do the same.
+
+        `size`: what a rank holds before an all-reduce, reduce-scatter or all-to-all and after an
+        all-gather.
+        """
+        if ranks == 1 or size <= 0:
+            return 0.0
+        inside = max(1, min(ranks, self.node // inner)) if self.near is not None else 1
+        within = self._within(name, inside, size)
+        if inside >= ranks:
+            return within
+        nodes = -(-ranks // inside)
+        far = ROUNDS[name] * (nodes - 1)
+        if name == "all_to_all":
+            wire = size * (ranks - inside) / ranks / self.out
+        else:
+            wire = far / nodes * size / (self.out * inside)
+        steps = self.found.collective.step * self.found.slower(self.device)
+        delay = far * self.far.latency + ROUNDS[name] * (ranks - nodes) * steps
+        return delay + max(wire, within)
+
+    def _within(self, name: str, inside: int, size: float) -> float:
+        if inside == 1 or self.near is None:
+            return 0.0
+        parts = collective(self.device, self.near, self.found, name, inside, size)
+        return float(np.asarray(parts.seconds).reshape(-1)[0])
+
+    def message(self, inner: int, size: float) -> float:
+        """`size` bytes from one device to another that stands `inner` away."""
+        if inner < self.node and self.near is not None:
+            share = self.found.collective.bandwidth
+            return self.near.latency + size / (self.near.bandwidth * share)
+        return self.far.latency + size / self.out

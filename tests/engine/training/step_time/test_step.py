@@ -1,0 +1,96 @@
+"""A step's time: its parts, its schedule, what overlaps, what lifting a bound gives."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.core.config import from_dict, update
+from engine.core.errors import BadInput
+from engine.hardware.cost.constants import of_device
+from engine.training.step_time.described import TrainingRun, read
+from engine.training.step_time.interval import interval, lifted
+from engine.training.step_time.step import Prepared, step
+from engine.training.step_time.wires import Wires
+
+RUN = TrainingRun()
+
+
+def with_(**changes: object) -> TrainingRun:
+    return update(RUN, {path.replace("__", "."): value for path, value in changes.items()})
+
+
+def test_parts_are_the_step():
+    told = step(with_(recipe__batch=32, split__pipeline=2, split__tensor=2, split__shard="none"))
+    assert sum(told.parts.values()) == pytest.approx(told.seconds)
+    assert told.parts["bubble"] > 0 and told.memory.total > 0
+
+
+def test_one_device_waits_for_nobody():
+    told = step(with_(cluster__devices=1))
+    assert told.parts["collectives"] == told.parts["bubble"] == told.hidden == 0
+
+
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_a_pipelines_bubble_is_the_schedules(chunks):
+    """Of even stages (p - 1) / (v m) of the passes; the head makes the last one longer."""
+    run = with_(
+        cluster__devices=4, split__pipeline=4, split__chunks=chunks, split__shard="none",
+        recipe__batch=16, architecture={"vocab_size": 8},
+    )  # fmt: skip
+    told = step(run)
+    busy = told.seconds - told.parts["bubble"] - told.parts["update"]
+    assert told.parts["bubble"] / busy == pytest.approx(3 / (16 * chunks), rel=0.02)
+
+
+def test_gathers_hide_behind_passes():
+    run = with_(cluster__devices=64)
+    beside, waits = step(run), step(update(run, {"recipe.overlap": False}))
+    assert beside.hidden > 5 * beside.parts["collectives"] / 2 and waits.hidden == 0
+    assert beside.seconds < waits.seconds
+    inside = beside.hidden + beside.parts["collectives"]
+    assert inside == pytest.approx(waits.parts["collectives"])
+
+
+def test_a_ring_across_nodes_goes_by_shared_adapters():
+    run = with_(cluster__devices=64, cluster__network="infiniband-200")
+    wires = Wires.of(run.cluster, of_device("h100-sxm"), 1.0)
+    big = 8e9
+    assert wires.seconds("all_gather", 64, 1, big) == pytest.approx(7 / 8 * big / 2e11, rel=0.02)
+    assert wires.seconds("all_gather", 8, 8, big) == pytest.approx(7 / 8 * big / 2.5e10, rel=0.02)
+    assert wires.seconds("all_reduce", 1, 1, big) == 0
+
+
+def test_lifting_all_leaves_nothing_and_one_its_part():
+    prepared = Prepared(with_(split__pipeline=2, split__shard="none", recipe__batch=32))
+    whole = prepared.at()[0]
+    told = lifted(prepared)
+    assert list(told.values()) == sorted(told.values())
+    assert prepared.at(dict.fromkeys(prepared.at()[1], 0.0))[0] == 0
+    assert told["products"] < whole - prepared.at()[1]["products"]  # and the bubble with them
+
+
+def test_an_interval_is_wider_where_no_run_was_fitted():
+    own = interval(Prepared(with_(cluster__device="a100-sxm-80gb")))
+    other = interval(Prepared(with_(cluster__device="b200-sxm")))
+    assert own.own and not other.own and other.deviation > own.deviation
+    assert own.low < Prepared(with_(cluster__device="a100-sxm-80gb")).at()[0] < own.high
+    assert sum(own.shares.values()) == pytest.approx(1, abs=0.05)
+
+
+def test_a_described_run_is_read(tmp_path: Path):
+    file = tmp_path / "run.toml"
+    file.write_text('model = "qwen3-8b"\n[recipe]\nsequence = 2048\n', encoding="utf-8")
+    run = read(file)
+    assert run.config().layers == 36 and run.recipe.sequence == 2048
+    file.write_text("[recipe]\nsequenc = 2048\n", encoding="utf-8")
+    with pytest.raises(BadInput, match="run.toml: knob 'recipe.sequenc'"):
+        read(file)
+
+
+def test_what_does_not_divide_is_told():
+    with pytest.raises(BadInput, match="do not divide 8 devices"):
+        step(with_(split__tensor=16))
+    with pytest.raises(BadInput, match="batch of 5 sequences"):
+        step(with_(recipe__batch=5))
+    with pytest.raises(BadInput, match="model 'llama-9'"):
+        from_dict(TrainingRun, {"model": "llama-9"}).config()

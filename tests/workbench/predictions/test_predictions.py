@@ -1,0 +1,82 @@
+"""Predictions from the command line: of a described run, and against a table of measured ones."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from workbench.cli.main import main
+
+RUN = 'model = "llama-3.1-8b"\n[cluster]\ndevices = 1024\n[recipe]\nsequence = 8192\n'
+TABLE = """# made up
+model,gpu,gpus,seq_len,microbatch,global_batch,dtype,act_ckpt,tokens_per_s_per_gpu
+llama-3.1-8b,H100,8,8192,1,8,bf16,full,{rate}
+llama-3.1-8b,NoSuchDevice,8,8192,1,8,bf16,full,9000
+"""
+
+
+def test_a_described_run_is_told_with_its_parts(tmp_path: Path, capsys):
+    file = tmp_path / "run.toml"
+    file.write_text(RUN, encoding="utf-8")
+    assert main(["predict", str(file), "--json", "--set", "split.tensor=8"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    step = told["figures"]["step"]
+    assert step["low"] < step["value"] < step["high"] and told["grade"] == "modelled"
+    assert sum(told["parts_s"].values()) == pytest.approx(step["value"])
+    assert told["bound"] in told["parts_s"] and "no training run" in told["notes"][0]
+    assert main(["predict", str(file)]) == 0
+    assert "where the time goes" in capsys.readouterr().out
+
+
+def test_a_table_is_scored(tmp_path: Path, capsys):
+    file = tmp_path / "runs.csv"
+    file.write_text(TABLE.format(rate=1), encoding="utf-8")
+    ask = ["check", "predictions", str(file), "--json", "--set", "recipe.compiled=true"]
+    assert main(ask) == 0
+    slow = json.loads(capsys.readouterr().out)["rows"][0]
+    assert slow["measured"] == 8192 and slow["error"] == pytest.approx(-1, abs=0.01)
+    rate = 8192 / slow["value"]
+    file.write_text(TABLE.format(rate=rate), encoding="utf-8")
+    assert main(ask) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["report"][0]["covered"] == 1 and abs(told["report"][0]["bias"]) < 1e-9
+    assert told["left_out"] == {"device 'NoSuchDevice' has no data sheet": 1}
+    assert main(["check", "predictions", str(file)]) == 0
+    assert "furthest off" in capsys.readouterr().out
+
+
+def test_published_layouts_are_read(tmp_path: Path, capsys):
+    megatron = tmp_path / "megatron.csv"
+    megatron.write_text(
+        "model,params_B,attention_heads,hidden,layers,tp,pp,gpus,global_batch,tflops_per_gpu,"
+        "pct_of_312,microbatch,virtual_pipeline_layers_per_stage\n"
+        "small,1.7,16,2048,24,2,2,8,64,137,44,4,3\n",
+        encoding="utf-8",
+    )
+    foundry = tmp_path / "foundry.csv"
+    foundry.write_text(
+        "model,d_model,n_heads,n_layers,seq_len,gpus,gpu,microbatch,global_batch,"
+        "tokens_per_s_per_gpu,precision,mp_mode,sharding,act_ckpt,num_params\n"
+        "small,1024,16,24,2048,8,a100_80gb,4,64,50000,amp_bf16,DEFAULT,FULL_SHARD,True,1\n",
+        encoding="utf-8",
+    )
+    assert main(["check", "predictions", str(megatron), str(foundry), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["group"] for row in rows] == ["table 1, a100-sxm-80gb", "small, a100-sxm-80gb"]
+    assert rows[1]["measured"] == 64 * 2048 / 8 / 50000
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a,b\n1,2\n", "no known layout"),
+        ("model,gpu,gpus,step_s\nllama-9,H100,8,1\n", "model 'llama-9'"),
+        ("model,gpu,gpus,step_s\nllama-3.1-8b,H100,many,1\n", "cluster.devices"),
+    ],
+)
+def test_bad_tables_are_told_in_a_line(tmp_path: Path, capsys, text, told):
+    file = tmp_path / "runs.csv"
+    file.write_text(text, encoding="utf-8")
+    assert main(["check", "predictions", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert told in said and len(said.splitlines()) == 1

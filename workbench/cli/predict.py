@@ -1,0 +1,158 @@
+"""`workbench predict`: what a described run will take, with intervals, and where the time goes; and
+`workbench check predictions`: how far that is from tables of measured runs."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from engine.core.errors import BadInput
+from engine.core.names import counted
+from workbench.cli.output import print_json, print_table
+from workbench.cli.run import changes
+
+if TYPE_CHECKING:
+    from workbench.predictions.prediction import Estimate, Prediction
+    from workbench.predictions.score import Scored
+
+ABOUT = """predict step time, throughput and memory of a described run
+
+  workbench predict run.toml                         figures, where the time goes, what would help
+  workbench predict run.toml --set cluster.devices=1024 --set split.tensor=8 --json
+
+A training run (every line has a default):
+  model = "llama-3.1-8b"          # or [architecture] with the fields of a config.json
+  [cluster]                       # device, devices, node, network, adapters
+  device = "h100-sxm"
+  devices = 128
+  [split]                         # tensor, pipeline, chunks, context, expert, shard
+  shard = "parameters"
+  [recipe]                        # sequence, microbatch, batch, dtype, recompute, attention …
+  sequence = 8192
+"""
+
+NAME = "predictions"
+WORST = 10  # rows furthest off that are shown
+HEAD = ("runs", "of", "rows", "mean", "median", "worst", "bias", "in interval")
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="RUN.toml", help="the described run")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KNOB=VALUE", help="turn a knob"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    from workbench.predictions.kinds import predicted
+
+    found = predicted(Path(args.file), changes(args.set))
+    if args.json:
+        print_json(found.row())
+    else:
+        _print(found)
+    return 0
+
+
+def _print(found: "Prediction") -> None:
+    from widgets.theme import figure
+
+    print(f"{found.run}\n")
+    rows = [(name, *_cells(each)) for name, each in found.figures.items()]
+    print_table(("modelled", "value", "nine in ten between", "and"), rows)
+    total = sum(found.parts.values())
+    print("\nwhere the time goes")
+    parts = sorted(found.parts.items(), key=lambda each: -each[1])
+    print_table(
+        ("part", "seconds", "share", "without it"),
+        [
+            (part, figure(value, "s"), figure(value / total, "%"), _gain(found, part, total))
+            for part, value in parts
+            if value > 0
+        ],
+    )
+    for name, value in found.hidden.items():
+        print(f"hidden beside them: {figure(value, 's')} of {name}")
+    if found.memory:
+        held = ", ".join(f"{name} {figure(v, 'B')}" for name, v in found.memory.items() if v > 0)
+        print(f"memory of the fullest device: {held}")
+    for note in found.notes:
+        print(f"note: {note}")
+
+
+def _cells(each: "Estimate") -> tuple[str, str, str]:
+    from widgets.theme import figure
+
+    return (
+        figure(each.value, each.unit),
+        figure(each.low, each.unit),
+        figure(each.high, each.unit),
+    )
+
+
+def _gain(found: "Prediction", part: str, total: float) -> str:
+    from widgets.theme import figure
+
+    lifted = found.lifted.get(part)
+    return "" if lifted is None else f"{figure(lifted, 's')}, {total / lifted:.2f}x as fast"
+
+
+def check(paths: list[str], turned: list[str], as_json: bool) -> int:
+    """Report on the runs of all tables; `turned`: knobs of what they do not tell."""
+    from workbench.cost_model.check import reasons
+    from workbench.cost_model.rows import LeftOut
+    from workbench.predictions.score import Scored, report, worst
+    from workbench.predictions.tables import scored
+
+    if not paths:
+        raise BadInput(f"{NAME}: give one table of runs or more: workbench check {NAME} TABLE.csv")
+    found = [row for path in paths for row in scored(Path(path), changes(turned))]
+    rows = [row for row in found if isinstance(row, Scored)]
+    left_out = reasons(row for row in found if isinstance(row, LeftOut))
+    if not rows:
+        raise BadInput(f"{NAME}: no run that can be predicted ({'; '.join(left_out)})")
+    lines, furthest = report(rows), worst(rows, WORST)
+    if as_json:
+        told = [row.row() for row in rows]
+        print_json({"report": lines, "rows": told, "left_out": left_out})
+        return 0
+    print_table(
+        HEAD,
+        [
+            (
+                line["kind"],
+                line["group"],
+                str(line["rows"]),
+                *(f"{line[key]:.1%}" for key in ("mean_error", "median_error", "worst_error")),
+                f"{line['bias']:+.1%}",
+                f"{line['covered']:.0%}",
+            )
+            for line in lines
+        ],
+    )
+    _furthest(furthest)
+    for why, count in left_out.items():
+        print(f"left out: {counted(count, 'row')}, {why}")
+    return 0
+
+
+def _furthest(rows: Sequence["Scored"]) -> None:
+    from widgets.theme import figure
+
+    print(f"\nthe {len(rows)} furthest off; errors are predicted / measured − 1")
+    print_table(
+        ("error", "measured", "predicted", "nine in ten between", "and", "run"),
+        [
+            (
+                f"{row.error:+.1%}",
+                figure(row.measured, row.predicted.unit),
+                *(
+                    figure(each, row.predicted.unit)
+                    for each in (row.predicted.value, row.predicted.low, row.predicted.high)
+                ),
+                f"{row.what} ({Path(row.where).name})",
+            )
+            for row in rows
+        ],
+    )

@@ -1,0 +1,65 @@
+"""A prediction as figures with intervals, where the time goes, and what would help.
+
+`workbench predict` prints one; each kind of run (training, serving) makes its own from a TOML file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A modelled figure and the interval that is to hold nine in ten measurements of it."""
+
+    value: float
+    low: float
+    high: float
+    unit: str = ""
+
+    def per(self, number: float, unit: str) -> "Estimate":
+        """`number` over it: seconds become a rate, and the ends change places."""
+        return Estimate(number / self.value, number / self.high, number / self.low, unit)
+
+    def row(self) -> dict[str, Any]:
+        return {"value": self.value, "low": self.low, "high": self.high, "unit": self.unit}
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is told of a run.
+
+    `figures`: by name, the first one the most asked for. `parts`: seconds by what they go to, which
+    sum to the first figure's; `hidden`: seconds beside them that nobody waits for. `lifted`: the
+    first figure's seconds with a bound gone, by bound, the greatest gain first. `notes`: what a
+    reader must know.
+    """
+
+    kind: str
+    run: str
+    figures: Mapping[str, Estimate]
+    parts: Mapping[str, float]
+    hidden: Mapping[str, float] = field(default_factory=dict)
+    lifted: Mapping[str, float] = field(default_factory=dict)
+    memory: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def bound(self) -> str:
+        """The part that takes longest."""
+        return max(self.parts, key=lambda part: self.parts[part])
+
+    def row(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "kind": self.kind,
+            "run": self.run,
+            "grade": "modelled",
+            "figures": {name: each.row() for name, each in self.figures.items()},
+            "parts_s": dict(self.parts),
+            "hidden_s": dict(self.hidden),
+            "bound": self.bound,
+            "lifted_s": dict(self.lifted),
+            "memory_B": dict(self.memory),
+            "notes": list(self.notes),
+        }

@@ -122,6 +122,8 @@ def table_5(cells: Cells, changes: Changes) -> Iterator[Scored | LeftOut]:
         knobs = {
             **MEGATRON, "cluster.device": "a100-sxm-80gb", "split.sequence_parallel": split,
             "recipe.recompute": recompute,
+            "recipe.tensor_overlap": "backward",
+            "recipe.fused_gradients": True,
         }  # fmt: skip
         run = described(cells, changes, knobs, {"vocab": 51200})
         if isinstance(run, LeftOut):

@@ -41,6 +41,7 @@ class StepConstants(Config):
     steady: Factors = knob(
         make=dict, doc="how much longer products and attention take in a run of hours, by device"
     )
+    fitted: tuple[str, ...] = knob((), "devices whose runs were fitted")
     spread: Factors = knob(
         make=dict, doc="standard deviation of ln(predicted / measured) that each part brings; "
         "`framework`: of a run as a whole; `device`: of a device that was not fitted",

@@ -102,8 +102,13 @@ class Recipe(Config):
     compiled: bool = knob(False, "row operators fused by a compiler")
     dropout: bool = knob(False, "dropout after attention and feed-forward")
     overlap: bool = knob(True, "gathers and sums of replicas run beside passes")
-    tensor_overlap: float = knob(0.0, "share of tensor ranks' collectives beside products", low=0.0,
-                                 high=1.0)  # fmt: skip
+    tensor_overlap: Literal["none", "backward", "all"] = knob(
+        "none", "tensor ranks' collectives beside products: none; the backward's beside the "
+        "weights' gradients; all",
+    )  # fmt: skip
+    fused_gradients: bool = knob(
+        False, "gradients are added up where a product makes them, not in a pass of their own"
+    )
 
 
 class TrainingRun(Config):

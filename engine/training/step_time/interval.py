@@ -33,7 +33,7 @@ def interval(prepared: Prepared) -> Interval:
     seconds = prepared.at()[0]
     spread, shares = prepared.step.spread, {}
     total = spread.get("framework", 0.0) ** 2
-    own = prepared.run.cluster.device in prepared.step.steady
+    own = prepared.run.cluster.device in prepared.step.fitted
     if not own:
         total += spread.get("device", 0.0) ** 2
     if prepared.run.recipe.dtype == "float8":

@@ -23,7 +23,16 @@ from engine.training.step_time.constants import StepConstants, step_constants
 from engine.training.step_time.described import TrainingRun
 from engine.training.step_time.layer import Layer, layers, model_flops, outer_parameters
 from engine.training.step_time.memory import Memory, memory
-from engine.training.step_time.work import COLLECTIVES, HALF, WORK, Bench, Passes, outer, passes
+from engine.training.step_time.work import (
+    COLLECTIVES,
+    HALF,
+    WORK,
+    Bench,
+    Passes,
+    beside,
+    outer,
+    passes,
+)
 
 PARTS = (*WORK, "host", "update", "bubble")
 HOST = len(WORK)
@@ -168,7 +177,7 @@ class Prepared:
         """How much longer passes take with traffic beside them, or all of it in their way."""
         if not self.run.recipe.overlap:
             return traffic
-        return max(0.0, traffic - busy) + self.step.overlap * min(busy, traffic)
+        return beside(self.step.overlap, busy, traffic)
 
     def _traffic(self, layer: Layer) -> tuple[float, float]:
         """(gather, scatter) of a layer's parameters and gradients, where they are sharded."""

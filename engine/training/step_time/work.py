@@ -23,7 +23,7 @@ HALF = 2  # bytes of a 16-bit number
 BACKWARD = 2.5  # flops of attention's backward over its forward (arXiv 2307.08691, section 4.1)
 SOFTMAX = 9, 11  # bytes of a score, forward and backward, where scores lie in memory
 LOSS = 16  # bytes of a logit in a fused cross entropy and its backward
-GRADIENT = 8  # bytes that a parameter's gradient moves in each backward, past its product
+GRADIENT = 10, 6  # bytes that a weight's gradient moves past its product, apart and fused
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,11 @@ class Bench:
         """Seconds of row operators that move `size` bytes, fused or not."""
         more = 1.0 if self.recipe.compiled else self.step.eager
         return size * more / (self.device.bandwidth * self.step.rows)
+
+
+def beside(lost: float, busy: float, traffic: float) -> float:
+    """How much longer `busy` seconds of work take with traffic beside them."""
+    return max(0.0, traffic - busy) + lost * min(busy, traffic)
 
 
 def passes(bench: Bench, layer: Layer) -> Passes:
@@ -228,7 +233,11 @@ def _rows(bench: Bench, layer: Layer, found: Passes) -> None:
     backward += (5 if layer.gated else 3) * inner
     found.forward[ROWS] = bench.moved(HALF * bench.tokens * forward)
     found.backward[ROWS] = bench.moved(HALF * bench.tokens * backward)
-    found.backward[ROWS] += GRADIENT * layer.weights / (bench.device.bandwidth * bench.step.rows)
+    found.backward[ROWS] += (
+        GRADIENT[bench.recipe.fused_gradients]
+        * layer.weights
+        / (bench.device.bandwidth * bench.step.rows)
+    )
     if bench.recipe.recompute in ("full", "half"):
         found.again[ROWS] = found.forward[ROWS]
 
@@ -241,11 +250,16 @@ def _collectives(bench: Bench, layer: Layer, found: Passes) -> float:
         split = ("all_gather", "reduce_scatter")
         names = split if bench.sequence_parallel else ("all_reduce",)
         once = 2 * sum(wires.seconds(name, bench.tensor, 1, size) for name in names)
-        share = 1 - recipe.tensor_overlap
         again = once if recipe.recompute == "full" else 0.0
-        for taken, each in ((found.forward, once), (found.again, again), (found.backward, once)):
-            taken[COLLECTIVES] += share * each
-            hidden += recipe.tensor_overlap * each
+        gradients = found.backward[PRODUCTS] / 2  # the weights', which wait for no collective
+        for taken, each, room in (
+            (found.forward, once, found.forward[PRODUCTS] * (recipe.tensor_overlap == "all")),
+            (found.again, again, found.again[PRODUCTS] * (recipe.tensor_overlap == "all")),
+            (found.backward, once, gradients * (recipe.tensor_overlap != "none")),
+        ):
+            shown = beside(bench.step.overlap, room, each) if room else each
+            taken[COLLECTIVES] += shown
+            hidden += each - shown
     if bench.context > 1:
         pair = 2 * HALF * bench.tokens * layer.kv_heads * layer.query
         for taken, times in ((found.forward, 1), (found.backward, 2)):

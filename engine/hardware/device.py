@@ -67,6 +67,7 @@ class Device(Config):
     exponentials: float | None = knob(None, "exponentials per second", low=1.0, unit="/s")
     units: int = knob(0, "processors that work apart (multiprocessors); 0: not known", low=0)
     clock: float = knob(0.0, "cycles of those a second; 0: not known", low=0, unit="Hz")
+    asynchronous: bool = knob(False, "matrix units go on while a processor does other work")
     launch: float = knob(0.0, "seconds to start one operation", low=0.0, unit="s")
     host_link: str = knob("", "link to host memory, by its sheet's name")
     scale_up: str = knob("", "link to other devices of its kind, by its sheet's name")

@@ -14,6 +14,7 @@ from engine.hardware.cost.constants import Constants, Interval
 from workbench.cost_model.check import errors, told
 from workbench.cost_model.fit import (
     PARTS,
+    START,
     SURE,
     by_operator,
     fit_one,
@@ -26,6 +27,7 @@ from workbench.cost_model.rows import Measured
 from workbench.cost_model.simplex import ROUNDS
 
 Row = dict[str, float]
+ALIKE = {"device": "", "clock": 1.41e9, "power": 0.42e-12}  # below any limit, for a fit to raise
 
 
 def both(rows: Sequence[Measured], rounds: int = ROUNDS) -> Mapping[tuple[str, str], Row]:
@@ -56,7 +58,18 @@ def left_out(
     devices: Mapping[str, Sequence[Measured]], name: str, rounds: int = ROUNDS
 ) -> dict[str, tuple[np.ndarray, Interval]]:
     """For each device: its rows' errors by constants of the others, and the interval that the
-    others show of one another (each predicted by constants of one other alone)."""
+    others show of one another (each predicted by constants of one other alone).
+
+    Collectives over links that hosts share, and over others, are left out among their like.
+    """
+    if name == "collective" and len({_shared(sheet) for sheet in devices}) > 1:
+        return {
+            sheet: each
+            for kind in (False, True)
+            for sheet, each in left_out(
+                {s: r for s, r in devices.items() if _shared(s) == kind}, name, rounds
+            ).items()
+        }
     if len(devices) < 2:
         return {}
     alone = {s: fit_one(start_of(s), name, mine, rounds) for s, mine in devices.items()}
@@ -64,7 +77,7 @@ def left_out(
     found = {}
     for sheet, mine in devices.items():
         others = [row for other, theirs in devices.items() if other != sheet for row in theirs]
-        start = start_of(next(iter(devices))).model_copy(update={"device": ""})  # all alike
+        start = START.model_copy(update=ALIKE)
         fitted = fit_one(start, name, others, rounds)
         seen = [wrong for (a, b), wrong in between.items() if sheet not in (a, b)]
         shown = np.concatenate(seen) if seen else np.zeros(0)
@@ -83,12 +96,14 @@ def elsewhere(
     """
     found = {}
     for name, devices in _measured(rows).items():
-        if name == "collective":
-            mine = _shared(own.device)
-            devices = {s: each for s, each in devices.items() if _shared(s) == mine}
-        away = left_out(devices, name, rounds)
+        mine = _shared(own.device)
+        away = [
+            wrong
+            for sheet, (wrong, _) in left_out(devices, name, rounds).items()
+            if name != "collective" or _shared(sheet) == mine
+        ]
         if away:
-            found[name] = level(np.concatenate([wrong for wrong, _ in away.values()]))
+            found[name] = level(np.concatenate(away))
     if found:
         between = float(np.median([each.high for each in found.values()]))
         for name, each in own.intervals.items():

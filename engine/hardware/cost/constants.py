@@ -32,8 +32,8 @@ LATENCIES = (
     "tile",
     "merge",
     "block",
-    "row",
     "number",
+    "softmax",
     "step",
     "begin",
     "pairs",
@@ -78,7 +78,17 @@ class Prefill(Heated):
     """Causal attention of whole prompts."""
 
     launch: float = knob(doc="before and after the work", low=0, unit="s")
-    rate: float = knob(doc="reached rate, over the sheet's best", low=0.01)
+    rate: float = knob(
+        doc="reached rate, over the sheet's best; of products beside `softmax`, over its peak",
+        low=0.01,
+    )
+    softmax: float = knob(
+        0.0,
+        "exponentials, sums and scales of a block, after its products (FlashAttention-2) or, where "
+        "those are asynchronous, beside them; 0: hidden behind them",
+        low=0,
+        unit="s",
+    )
     tile: float = knob(doc="begin and end of a tile of queries", low=0, unit="s")
     tail: float = knob(doc="part of the longest tile that runs alone", low=0)
     bandwidth: float = knob(doc="reached fraction of memory bandwidth", low=0.01)
@@ -92,9 +102,9 @@ class Decode(Cached):
     block: float = knob(doc="a block of keys in one program", low=0, unit="s")
     row: float = knob(
         0.0,
-        "the same in one call with prompts, whose contexts are not cut; 0: such calls are two",
+        "part of a tile of queries that one takes in a call with prompts, whose contexts are not "
+        "cut; 0: such calls are two",
         low=0,
-        unit="s",
     )
     overlap: float = knob(doc="part of the shorter roof that is not hidden", low=0, high=1)
 
@@ -188,6 +198,13 @@ class Constants(Config):
     def slower(self, device: Device) -> float:
         """How much longer a number of cycles takes on `device` than where they were fitted."""
         return self.clock / device.clock if self.clock and device.clock else 1.0
+
+    def cold(self) -> "Constants":
+        """The same for a call that finds nothing in the last cache: a step's layers drive each
+        other's weights and keys out, which a table that repeats one call does not show."""
+        parts = {"matmul": self.matmul, "narrow": self.narrow, "decode": self.decode}
+        away = {k: v.model_copy(update={"holds": 0.0}) for k, v in parts.items() if v is not None}
+        return self.model_copy(update=away)
 
     def at_clock(self, clock: float) -> "Constants":
         """The same constants, told of a device of that clock."""

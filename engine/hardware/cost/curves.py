@@ -7,13 +7,14 @@ Tiles are dealt to the device's processors in waves: the last wave runs as long 
 Shape letters: m rows, n outputs, k inputs; B sequences, H query heads, G key/value heads.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from engine.core.errors import BadInput
-from engine.hardware.cost.constants import Cached, Constants, Heated, Prefill
+from engine.hardware.cost.constants import Cached, Constants, Heated
 from engine.hardware.device import Device
 from engine.hardware.link import Link
 
@@ -27,6 +28,7 @@ _CHOICES = np.array([(m, n, cut) for m, n in TILES for cut in CUTS], np.float64)
 QUERIES = 128  # rows of an attention tile, and keys of a block
 ROWS_EACH = 2  # rows that a processor works on at once in a row operator
 SUMMED = 4  # ranks up to which a library does not ask the switch
+LIMITED = 0.05  # heat above which a measured device has reached its power limit
 FITS, SPILLS = 0.7, 1.3  # of a cache: what it holds from call to call wholly, and not at all
 ROUNDS = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1, "all_to_all": 1}  # of a ring
 
@@ -72,12 +74,17 @@ def traffic(device: Device, found: Constants, c: Cached, moved: Number) -> Numbe
 def heated(device: Device, found: Constants, c: Heated, compute: Number) -> Number:
     """How much longer work takes for the clocks that fall while the power limit is reached.
 
-    A device of the same kin with more watts for a flop falls less, or not at all.
+    A flop's energy goes with the square of the clock that voltage allows, so another device falls
+    by what that asks over the watts it has for a flop; one whose sheet gives the rate it reaches
+    falls no further than the one that was measured.
     """
     heat = c.heat
-    if found.power and device.tdp and found.elsewhere_than(device):
+    if found.power and device.tdp and found.device != device.slug:
         watts = device.tdp / max(device.peaks.get(name, 0.0) for name in ("bfloat16", "float16"))
-        heat = min(heat, max(0.0, (1 + heat) * found.power / watts - 1))
+        joules = (1 + heat) * found.power / found.slower(device) ** 2
+        told = max(0.0, joules / watts - 1)
+        known = "bfloat16" in device.efficiency or heat < LIMITED
+        heat = min(heat, told) if found.device and known else told
     return 1 + heat * compute**2 / (compute**2 + c.warm**2)
 
 
@@ -113,31 +120,53 @@ def prefill(
 ) -> Parts:  # fmt: skip
     """Causal attention of B prompts of `tokens` tokens after `cached` ones each; exponentials are a
     roof where known."""
-    c, work, alone = _tiles(device, found, B, tokens, cached, H, dim, dtype)
-    compute = work + c.tail * alone
-    if c.heat:
-        compute = compute * heated(device, found, c, compute)
-    moved = BYTES[dtype] * 2 * B * ((H + G) * dim * tokens + G * dim * cached)
-    memory = moved / (device.bandwidth * c.bandwidth)
-    launch = c.launch * found.slower(device)
-    seconds = launch + np.maximum(compute, memory)
-    return Parts(seconds, {dtype: compute, "bandwidth": memory, "launch": launch})
+    work, alone = _tiles(device, found, B, tokens, cached, H, dim, dtype)
+    moved = B * _moved(tokens, cached, H, G, dim, dtype)
+    return _prompts(device, found, work, alone, moved, dtype)
+
+
+def _moved(tokens: Number, cached: Number, H: Number, G: Number, dim: Number, dtype: str) -> Number:
+    """Bytes of a prompt's queries, keys, values and results."""
+    return BYTES[dtype] * 2 * ((H + G) * dim * tokens + G * dim * cached)
 
 
 def _tiles(
     device: Device, found: Constants, B: Number, tokens: Number, cached: Number, H: Number,
     dim: Number, dtype: str,
-) -> tuple[Prefill, Number, Number]:  # fmt: skip
-    """The constants, seconds of all tiles of queries over the processors, and of the longest."""
+) -> tuple[Number, Number]:  # fmt: skip
+    """Seconds of all tiles of queries over the processors, and of the longest."""
     c, units = found.prefill, processors(device)
     blocks, before = np.ceil(tokens / QUERIES), cached / QUERIES
-    rate = best_rate(device, dtype, found) * c.rate / units
-    block = 4 * QUERIES * QUERIES * dim / rate
-    if device.exponentials:
-        block = np.maximum(block, QUERIES * QUERIES / (device.exponentials / units))
-    tile = c.tile * found.slower(device)
+    block, tile = _block(device, found, dim, dtype), c.tile * found.slower(device)
     work = H * B * blocks * ((before + (blocks + 1) / 2) * block + tile) / units
-    return c, work, (before + blocks) * block + tile
+    return work, (before + blocks) * block + tile
+
+
+def _block(device: Device, found: Constants, dim: Number, dtype: str) -> Number:
+    """Seconds of a tile of queries over a block of keys on one processor."""
+    c, units = found.prefill, processors(device)
+    best = device.peak(dtype) if c.softmax else best_rate(device, dtype, found)
+    products = 4 * QUERIES * QUERIES * dim / (best * c.rate / units)
+    softmax = c.softmax * found.slower(device)
+    if device.exponentials:
+        softmax = max(softmax, QUERIES * QUERIES / (device.exponentials / units))
+    if not c.softmax or device.asynchronous:
+        return np.maximum(products, softmax)
+    return products + softmax
+
+
+def _prompts(
+    device: Device, found: Constants, work: Number, alone: Number, moved: Number, dtype: str
+) -> Parts:
+    """A call of prompts by the seconds of their tiles, of the longest, and the bytes moved."""
+    c = found.prefill
+    compute = work + c.tail * alone
+    if c.heat:
+        compute = compute * heated(device, found, c, compute)
+    memory = moved / (device.bandwidth * c.bandwidth)
+    launch = c.launch * found.slower(device)
+    seconds = launch + np.maximum(compute, memory)
+    return Parts(seconds, {dtype: compute, "bandwidth": memory, "launch": launch})
 
 
 def mixed(
@@ -149,18 +178,45 @@ def mixed(
     Such a call cuts no context: each new token is a tile of queries of its own, of one row. Where
     kernels do otherwise (`Decode.row` 0), the two calls' times are added.
     """
-    prompts = prefill(device, found, B, tokens, H, G, dim, dtype, cached)
+    work, alone = _tiles(device, found, B, tokens, cached, H, dim, dtype)
+    moved = B * _moved(tokens, cached, H, G, dim, dtype)
+    return _joined(device, found, work, alone, moved, ones, context, H, G, dim, dtype)
+
+
+def call(
+    device: Device, found: Constants, chunks: Sequence[tuple[int, int]], ones: int, seen: int,
+    H: int, G: int, dim: int, dtype: str,
+) -> Parts:  # fmt: skip
+    """One call over chunks of prompts (new tokens, cached ones), each as long as it is, and `ones`
+    new tokens that see `seen` tokens in all."""
+    if not chunks:
+        return decode(device, found, ones, seen / ones, G, dim, dtype)
+    tokens_P, cached_P = np.array(chunks, np.float64).T
+    work_P, alone_P = _tiles(device, found, 1, tokens_P, cached_P, H, dim, dtype)
+    moved = _moved(tokens_P.sum(), cached_P.sum(), H, G, dim, dtype)
+    given = (device, found, work_P.sum(), alone_P.max(), moved)
+    if not ones:
+        return _prompts(*given, dtype)
+    return _joined(*given, ones, seen / ones, H, G, dim, dtype)
+
+
+def _joined(
+    device: Device, found: Constants, work: Number, alone: Number, moved: Number, ones: Number,
+    context: Number, H: Number, G: Number, dim: Number, dtype: str,
+) -> Parts:  # fmt: skip
+    """A call of prompts as in `_prompts` with new tokens in it."""
     if not found.decode.row:
+        prompts = _prompts(device, found, work, alone, moved, dtype)
         answers = decode(device, found, ones, context, G, dim, dtype)
         roofs = {k: v + answers.roofs.get(k, 0.0) for k, v in prompts.roofs.items()}
         return Parts(prompts.seconds + answers.seconds, roofs)
-    c, work, alone = _tiles(device, found, B, tokens, cached, H, dim, dtype)
-    single = np.ceil(context / QUERIES) * found.decode.row * found.slower(device)
+    c = found.prefill
+    single = np.ceil(context / QUERIES) * found.decode.row * _block(device, found, dim, dtype)
     work = work + H * ones * single / processors(device)
     compute = np.maximum(work + c.tail * alone, single)
-    moved = BYTES[dtype] * 2 * G * dim * ones * context
-    memory = prompts.roofs["bandwidth"] + traffic(device, found, found.decode, moved)
-    launch = prompts.roofs["launch"]
+    cache = BYTES[dtype] * 2 * G * dim * ones * context
+    memory = moved / (device.bandwidth * c.bandwidth) + traffic(device, found, found.decode, cache)
+    launch = c.launch * found.slower(device)
     seconds = launch + np.maximum(compute, memory)
     return Parts(seconds, {dtype: compute, "bandwidth": memory, "launch": launch})
 

@@ -4,9 +4,10 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from engine.core.config import knob
-from engine.hardware.cost.constants import DEFAULT
+from engine.hardware.cost.constants import OWN
 from engine.hardware.device import Device
 from engine.inference.executor import Built, Execution
+from engine.inference.executors.costs.ranks import Ranks
 from engine.inference.settings import Settings
 
 
@@ -35,13 +36,31 @@ class Modelled(Execution):
         0.0, "Reached share of the peak; 0: the sheet's", low=0.0, high=1.25, group="calibration"
     )
 
+    tensor_parallel: int = knob(
+        1, "Ranks that share heads, feed-forwards and vocabulary", low=1, high=64, group="ranks"
+    )
+    pipeline_parallel: int = knob(1, "Ranks that share layers", low=1, high=64, group="ranks")
+    data_parallel: int = knob(
+        1, "Replicas alike beside this one, with which it shares experts", low=1, high=1024,
+        group="ranks",
+    )  # fmt: skip
+    expert_parallel: bool = knob(
+        False, "Whole experts on a rank, in place of parts of each", group="ranks"
+    )
     curves: bool = knob(
         True, "Operators by curves fitted to measurements, where no share is given here"
     )
     constants: str = knob(
-        DEFAULT, "Of those curves: own (the device's), a name in datasets/cost, a file"
+        OWN, "Of those curves: own (the device's), a name in datasets/cost, a file"
     )
     profile: str = knob("", "Folder of an operator profile in place of curves; none: curves")
+
+    @property
+    def ranks(self) -> Ranks:
+        """How a replica is shared out among devices."""
+        return Ranks(
+            self.tensor_parallel, self.pipeline_parallel, self.data_parallel, self.expert_parallel
+        )
 
     def build(self, config: Settings) -> Built:
         from engine.inference.executors.costs.modelled_executor import build

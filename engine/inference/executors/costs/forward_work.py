@@ -16,7 +16,7 @@ from engine.models.footprint import OpWork, step_work, visible_pairs
 class Shape(NamedTuple):
     """All that a step's work depends on. Sums over its sequences, and over layers where said.
 
-    The last three say who asks, which fused attention's time depends on but its work does not.
+    The last ones say who asks, which fused attention's time depends on but its work does not.
     """
 
     tokens: int
@@ -26,6 +26,17 @@ class Shape(NamedTuple):
     sequences: int = 0
     singles: int = 0  # sequences with one new token
     seen: int = 0  # tokens that those see
+    chunks: tuple[tuple[int, int], ...] = ()  # of the others: new tokens, tokens before them
+
+    def share(self, groups: int) -> "Shape":
+        """What the largest of `groups` parts asks that the sequences are dealt into."""
+        if groups == 1:
+            return self
+        tokens, rows, pairs, touched, sequences, singles, seen = (
+            -(-each // groups) for each in self[:7]
+        )
+        chunks = self.chunks[::groups]
+        return Shape(tokens, rows, pairs, touched, sequences, singles, seen, chunks)
 
 
 class _Linear(NamedTuple):
@@ -65,8 +76,32 @@ class ForwardWork:
             touched += layers * (seen + tokens)
         ones = new_B == 1
         singles = int(np.count_nonzero(ones))
-        saw = int(context_B.sum() if singles == sequences else context_B[ones].sum())
-        return Shape(tokens, rows, pairs, touched, sequences, singles, saw)
+        if singles == sequences:
+            return Shape(tokens, rows, pairs, touched, sequences, singles, int(context_B.sum()))
+        new, before = new_B[~ones], (context_B - new_B)[~ones]
+        chunks = tuple(zip(new.tolist(), before.tolist(), strict=True))
+        saw = int(context_B[ones].sum())
+        return Shape(tokens, rows, pairs, touched, sequences, singles, saw, chunks)
+
+    def counted(self, ones: int, seen: int, chunks: list[tuple[int, int]], rows: int) -> Shape:
+        """`shape` of a step told by counts: `ones` sequences with one new token, which see `seen`
+        in all, alike where a window cuts them, and chunks of prompts."""
+        tokens = ones + sum(new for new, _ in chunks)
+        pairs = touched = 0
+        for window, layers in self.windows:
+            near = min(seen, ones * window) if window else seen
+            pairs += layers * near
+            touched += layers * (near + tokens)
+            for new, before in chunks:
+                context = before + new
+                if window:
+                    each = np.array([new]), np.array([context])
+                    pairs += layers * int(visible_pairs(*each, window).sum())
+                    touched += layers * min(context, window + new - 1)
+                else:
+                    pairs += layers * ((new * (2 * context - new + 1)) // 2)
+                    touched += layers * context
+        return Shape(tokens, rows, pairs, touched, ones + len(chunks), ones, seen, tuple(chunks))
 
     def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
         """`shape` of a step in which every sequence decodes after `starts_B` cached tokens."""

@@ -5,7 +5,7 @@ seconds that roofline, page movements and stated overheads add up to. The engine
 """
 
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -22,18 +22,20 @@ from engine.inference.executors.costs.forward_work import Shape
 from engine.inference.executors.costs.measured_step_cost import MeasuredCost
 from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
 from engine.inference.executors.costs.profiled_step_cost import ProfiledCost
+from engine.inference.executors.costs.rank_memory import rank_cache, rank_weights
+from engine.inference.executors.costs.ranked_step_cost import RankedCost, by_curves, by_link
+from engine.inference.executors.costs.ranks import Ranks
 from engine.inference.executors.costs.step_cost import OpTime, StepCost
 from engine.inference.settings import Settings
 from engine.inference.step import Result, Step, StepPart
 from engine.inference.view_sequences import ViewResult
 from engine.models.config import ModelConfig
-from engine.models.footprint import weight_bytes
-from engine.models.kv import cache_spec
 from engine.models.loading.find import find
 from engine.models.text.tokenizer import Tokenizer
 
 THIS_MACHINE = "this-machine"
 SPREAD, GOLDEN = np.array([0xD1342543DE82EF95, 0x9E3779B97F4A7C15], np.uint64)
+Cost: TypeAlias = StepCost | MeasuredCost | RankedCost
 UPPER = np.uint64(33)  # bits shifted out: the lower ones of a product are poorly mixed
 
 
@@ -49,6 +51,11 @@ class Choice(Protocol):
     constants: str
     profile: str
 
+    @property
+    def ranks(self) -> Ranks:
+        """How a replica is shared out."""
+        ...
+
     def calibrated(self, device: Device) -> Device:
         """`device` with the shares of its roofs that are reached."""
         ...
@@ -60,7 +67,7 @@ class ModelledExecutor:
     def __init__(
         self,
         facts: Facts,
-        cost: StepCost | MeasuredCost,
+        cost: Cost,
         choice: Choice,
         host: Link | None = None,
     ) -> None:
@@ -135,8 +142,9 @@ def build(config: Settings, choice: Choice) -> Built:
     found = find(config.model)
     machine = measure() if choice.device == THIS_MACHINE else device(choice.device)
     model = found.config
-    per_page = config.page_size * cache_spec(model, config.dtype).bytes_per_token()
-    _fits(machine, model, config, per_page)
+    choice.ranks.check(model)
+    per_page = config.page_size * rank_cache(model, choice.ranks, config.dtype)
+    _fits(machine, rank_weights(model, choice.ranks, config.dtype), config.pages * per_page)
     facts = Facts(
         model=found.name,
         device=machine.name,
@@ -154,17 +162,31 @@ def build(config: Settings, choice: Choice) -> Built:
     return Built(executor, VirtualClock(), _reader(config, found.folder))
 
 
-def cost_of(
-    model: ModelConfig, machine: Device, dtype: str, choice: Choice
-) -> StepCost | MeasuredCost:
+def cost_of(model: ModelConfig, machine: Device, dtype: str, choice: Choice) -> Cost:
     """A profile's times where one is given, else the operator cost model where it knows the device
-    and no share of a roof is given."""
-    if choice.profile:
-        return ProfiledCost(model, machine, dtype, Profile(Path(choice.profile)))
+    and no share of a roof is given. Over several ranks, with their collectives. The same costs
+    whoever asks: a replica, a fleet of them or a prediction. Raises BadInput."""
+    ranks = choice.ranks
+    shard = ranks.shard(model)
+    inner: StepCost | MeasuredCost
     given = choice.memory or choice.arithmetic
-    if choice.curves and not given and fits(machine, dtype):
-        return CurvedCost(model, machine, dtype, constants(choice.constants, machine.slug))
-    return StepCost(model, choice.calibrated(machine), dtype)
+    known = choice.curves and not given and fits(machine, dtype)
+    found = constants(choice.constants, machine.slug) if known or choice.profile else None
+    if choice.profile:
+        inner = ProfiledCost(shard, machine, dtype, Profile(Path(choice.profile)))
+    elif known and found is not None:
+        inner = CurvedCost(shard, machine, dtype, found, ranks)
+    else:
+        inner = StepCost(shard, choice.calibrated(machine), dtype)
+    if ranks.count == 1:
+        return inner
+    name = machine.scale_up or machine.host_link
+    if not name:
+        raise BadInput(f"device {machine.name}: its sheet names no link to its kind")
+    by = link(name)
+    known = known or bool(choice.profile and fits(machine, dtype))
+    sums = by_curves(machine, by, found) if known and found is not None else by_link(by)
+    return RankedCost(inner, model, ranks, sums, by)
 
 
 class Reader:
@@ -189,12 +211,11 @@ def _reader(config: Settings, folder: Path | None) -> Reader | None:
     return Reader(folder) if (folder / "tokenizer.json").is_file() else None
 
 
-def _fits(machine: Device, model: ModelConfig, config: Settings, per_page: int) -> None:
-    """Refuse what the device cannot hold."""
-    weights, cache = weight_bytes(model, config.dtype), config.pages * per_page
+def _fits(machine: Device, weights: float, cache: float) -> None:
+    """Refuse what the fullest device cannot hold."""
     if weights + cache > machine.capacity:
         raise BadInput(
             f"device {machine.name}: {weights / 1e9:.3g} GB of weights and {cache / 1e9:.3g} GB "
             f"of pages do not fit its {machine.capacity / 1e9:.3g} GB; choose fewer pages, a "
-            "narrower dtype, a smaller model or a larger device"
+            "narrower dtype, a smaller model, a larger device or more ranks"
         )

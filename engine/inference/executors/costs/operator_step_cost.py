@@ -14,6 +14,7 @@ from engine.hardware.cost.experts import experts
 from engine.hardware.device import Device
 from engine.inference.executors.costs.forward_work import Shape
 from engine.inference.executors.costs.measured_step_cost import MeasuredCost
+from engine.inference.executors.costs.ranks import Ranks
 from engine.models.config import ModelConfig
 
 KNOWN = ("norms", "embedding", "qkv", "out", "mlp", "head")  # operations that have curves
@@ -22,6 +23,8 @@ BY_NAME = {
     "norms": "norm",
     "experts": "experts",
 }  # whose interval, if not a product's
+ALONE = Ranks()
+SAMPLED = 8, 2.25  # kernels that draw from logits, and times they read or write those in float32
 TOGETHER = 2.0  # visible pairs for each cached token beyond which prompts, not answers, are most
 
 
@@ -32,18 +35,29 @@ def fits(device: Device, dtype: str) -> bool:
 
 @lru_cache(maxsize=32)
 def _times(
-    config: ModelConfig, device: str, dtype: str, found: str
+    config: ModelConfig, device: str, dtype: str, found: str, ranks: Ranks
 ) -> dict[tuple[str, int], float]:
     """Seconds by operation and count, known so far, of one model on one device."""
     return {}
 
 
 class CurvedCost(MeasuredCost):
-    """Costs of steps of one model on one device by curves fitted to measurements."""
+    """Costs of steps of one model on one device by curves fitted to measurements.
 
-    def __init__(self, config: ModelConfig, device: Device, dtype: str, found: Constants) -> None:
+    `config`: what one tensor rank of `ranks` computes (`Ranks.shard`).
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        device: Device,
+        dtype: str,
+        found: Constants,
+        ranks: Ranks = ALONE,
+    ) -> None:
         super().__init__(config, device, dtype)
-        self.constants = found
+        # What an operator leaves for the next lies in the last cache; weights and keys do not.
+        self.warm, self.constants, self.ranks = found, found.cold(), ranks
         self.rate = curves.best_rate(device, dtype, self.constants) * self.constants.prefill.rate
         self.known: tuple[str, ...] = () if config.latent is not None else KNOWN
         if self.known and found.expert(curves.BYTES[dtype]) is not None:
@@ -52,7 +66,7 @@ class CurvedCost(MeasuredCost):
         self.calls = bool(found.device and self.known and not any(config.windows))
         # Of what depends on a count alone: the same at every turn of another knob.
         self.times = _times(
-            config, device.model_dump_json(), dtype, self.constants.model_dump_json()
+            config, device.model_dump_json(), dtype, self.constants.model_dump_json(), ranks
         )
 
     def _interval(self, name: str, seconds: float, shape: Shape) -> tuple[float, float] | None:
@@ -85,9 +99,7 @@ class CurvedCost(MeasuredCost):
 
     def _row(self, name: str, count: int, width: int, numbers: int) -> float:
         return float(
-            curves.rows(
-                self.device, self.constants, name, count, width, numbers, self.dtype
-            ).seconds
+            curves.rows(self.device, self.warm, name, count, width, numbers, self.dtype).seconds
         )
 
     def _embedding(self, tokens: int) -> float:
@@ -122,36 +134,33 @@ class CurvedCost(MeasuredCost):
         return (c.layers - sum(c.expert_layers)) * each
 
     def _head(self, rows: int) -> float:
+        """The product, and drawing from the logits of the whole vocabulary."""
         c = self.config
-        return self._product(rows, c.vocab, c.hidden)
+        kernels, passes = SAMPLED
+        logits = 4.0 * rows * c.vocab * self.ranks.tensor
+        drawn = kernels * self.device.launch + passes * logits / self.plain.memory
+        return self._product(rows, c.vocab, c.hidden) + drawn
 
     def _experts(self, tokens: int) -> float:
-        """Fused layers of experts on one device, all experts alike in demand."""
-        c = self.config
+        """Fused layers of experts, all alike in demand, with the tokens of all data ranks."""
+        c, ranks = self.config, self.ranks
         assert c.experts is not None
+        parts, whole = (1, ranks.sharing) if ranks.experts else (ranks.sharing, 1)
         each = experts(
-            self.device, self.constants, c.hidden, c.experts.width, c.experts.per_token,
-            c.experts.count, 1, 1, 0.0, tokens, self.dtype,
+            self.device, self.constants, c.hidden, c.experts.width * ranks.tensor,
+            c.experts.per_token, c.experts.count, parts, whole, 0.0, tokens * ranks.data,
+            self.dtype,
         )  # fmt: skip
         return float(sum(c.expert_layers) * each.seconds.item())
 
     def _call(self, shape: Shape) -> float:
-        """A call of attention in each layer: prompts of mean length, answers of mean context."""
-        c, ones = self.config, shape.singles
-        prompts, context = shape.sequences - ones, shape.seen / max(1, ones)
-        if not prompts:
-            parts = curves.decode(
-                self.device, self.constants, ones, context, c.kv_heads, c.head_dim, self.dtype
-            )
-            return c.layers * float(parts.seconds)
-        tokens = (shape.tokens - ones) / prompts
-        pairs = (shape.pairs / c.layers - shape.seen) / prompts  # of one prompt
-        cached = max(0.0, pairs / tokens - (tokens + 1) / 2)
-        given = (self.device, self.constants, prompts, tokens, cached)
-        heads = (c.heads, c.kv_heads, c.head_dim, self.dtype)
-        if ones:
-            return c.layers * float(curves.mixed(*given, ones, context, *heads).seconds)
-        return c.layers * float(curves.prefill(*given[:4], *heads, cached).seconds)
+        """A call of attention in each layer: chunks as they are, answers of mean context."""
+        c = self.config
+        parts = curves.call(
+            self.device, self.constants, shape.chunks, shape.singles, shape.seen, c.heads,
+            c.kv_heads, c.head_dim, self.dtype,
+        )  # fmt: skip
+        return c.layers * float(parts.seconds)
 
     def _attention(self, flops: float, size: float, shape: Shape) -> float:
         """Arithmetic and cache traffic of all layers, a launch for each."""

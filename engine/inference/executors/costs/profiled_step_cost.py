@@ -53,16 +53,13 @@ class ProfiledCost(MeasuredCost):
         return times * sum(part for part in parts if part is not None)
 
     def _attention(self, shape: Shape) -> float:
-        """A call in each layer: one prompt of the mean length beside the answers, and what each
-        further prompt takes alone more than the shortest call."""
+        """A call in each layer: the longest chunk beside the answers, and what each further one
+        takes alone more than the shortest call."""
         layers, ones = self.config.layers, shape.singles
-        prompts, context = shape.sequences - ones, shape.seen / max(1, ones)
-        if not prompts:
+        context = shape.seen / max(1, ones)
+        if not shape.chunks:
             return layers * self.profile.call(0, 0, ones, context)
-        chunk = (shape.tokens - ones) / prompts
-        pairs = (shape.pairs / layers - shape.seen) / prompts
-        cached = max(0.0, pairs / chunk - (chunk + 1) / 2)
-        first = self.profile.call(chunk, cached, ones, context)
+        first, *others = sorted(shape.chunks, reverse=True)
         shortest = float(self.profile.attention.seconds.min())
-        more = self.profile.call(chunk, cached, 0, 0) - shortest if prompts > 1 else 0.0
-        return layers * (first + (prompts - 1) * more)
+        more = sum(self.profile.call(*each, 0, 0) - shortest for each in others)
+        return layers * (self.profile.call(*first, ones, context) + more)

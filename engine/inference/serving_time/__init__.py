@@ -1,0 +1,1 @@
+"""Serving time: when each of many requests is answered by a described engine, in closed steps."""

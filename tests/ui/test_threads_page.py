@@ -81,8 +81,9 @@ def test_threads_are_paused_forked_spoken_to_and_killed_by_the_mouse(visit, tmp_
     page.screenshot(path=tmp_path / "threads.png")
     page.get_by_role("button", name="Stop the run").click()
     fork.wait_for(state="detached")
+    page.get_by_role("button", name="Share").click()
     with page.expect_download() as got:
-        page.get_by_role("button", name="Run file").click()
+        page.get_by_role("menuitem", name="Run file").click()
     log = load(got.value.path())
     assert seen.outside == [] and seen.faults == []
     commands = [command for _, said in sorted(told(log).items()) for command in said]

@@ -54,3 +54,13 @@ def as_python(config: Config) -> str:
     fields = "".join(f"    {name}={whole[name]!r},\n" for name in names)
     made = f"{kind.__name__}(\n{fields})" if fields else f"{kind.__name__}()"
     return f"from {kind.__module__} import {kind.__name__}\n\nconfig = {made}\n"
+
+
+def as_study(config: Config, slug: str, start: Config) -> str:
+    """Lines of Python that open the study `slug`, which starts from `start`, with this config."""
+    turned = "".join(
+        f"    {path.replace('.', '__')}={value!r},\n"
+        for path, value in changes(config, start).items()
+    )
+    opened = f'open_study(\n    "{slug}",\n{turned})' if turned else f'open_study("{slug}")'
+    return f"from workbench import open_study\n\nstudy = {opened}\nprint(study.figures())\nstudy\n"

@@ -7,7 +7,7 @@ of its time.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
@@ -66,9 +66,11 @@ class Knobs:
         slug: str = "SLUG",
         keep: Sequence[str] = ("executor", "workload"),
         start: Config | None = None,
+        python: Callable[[Config], str] = as_python,
     ) -> None:
         self.keep = tuple(keep)
         self.owner, self.start, self.slug = owner, start or owner.config, slug
+        self._python = python
         self._shown = owner.config
         self.message = ""
         self._edits: dict[str, Any] = {}  # turned, but not part of a valid config yet
@@ -165,7 +167,7 @@ class Knobs:
             "layout": [{"group": name, "knobs": facts} for name, facts in groups.items()],
             "shown": shown,
             "cli": as_cli(config, self.slug, self.start),
-            "python": as_python(config),
+            "python": self._python(config),
         }
         changed = {k: v for k, v in wanted.items() if getattr(self.panel, k) != v}
         if changed:

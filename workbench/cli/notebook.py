@@ -57,7 +57,7 @@ def _make(args: argparse.Namespace) -> int:
     import nbformat
 
     from workbench.catalogue import study
-    from workbench.notebook.make import notebook_of
+    from workbench.study_notebook import notebook_of
 
     if args.parameter or args.html:
         raise BadInput(

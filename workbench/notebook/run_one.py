@@ -18,8 +18,8 @@ from engine.core.errors import BadInput
 from engine.core.limits import read_bytes
 from workbench.notebook.keep import keep
 from workbench.notebook.pictures import STILL
+from workbench.study_notebook import TAG
 
-TAG = "parameters"
 WIDGET = "application/vnd.jupyter.widget-view+json"  # needs a script from the network to be shown
 
 

@@ -8,7 +8,7 @@ from engine.core.errors import BadInput
 from workbench.session import changed
 
 # Of the page, not of the study.
-OWN = ("slug", "seed", "theme", "file", "name", "preset", "frame", "paused")
+OWN = ("slug", "seed", "theme", "file", "name", "preset", "frame", "paused", "at", "pin")
 MOST = 64  # knobs in one address
 
 

@@ -13,7 +13,7 @@ from engine.core.errors import BadInput
 from engine.core.run import Live
 from engine.hardware import device, devices
 from engine.kernels.experiments.sweep import NONE, Sweep, run
-from widgets.export.downloads import downloads
+from widgets.export.share import share
 from widgets.knobs.knobs import Knobs
 from widgets.stage.stage import Stage
 from workbench.pages.actions import actions, kept
@@ -134,7 +134,7 @@ class RooflinePage:
         parts = self.beside, self.knobs.panel, again
         self.shell.page.sidebar = [pn.Column(*parts, margin=(12, 16), sizing_mode="stretch_width")]
         head = html(f"<h1>Roofline</h1><p>{ABOUT}</p>", margin=(0, 0, 12, 0))
-        files = downloads(
+        files = share(
             lambda: self.session.runs[-1].log, (PLACE,), title=PLACE,
             is_dark=lambda: self.shell.dark,
         )  # fmt: skip

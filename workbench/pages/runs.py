@@ -13,7 +13,7 @@ import panel_material_ui as pmui
 
 from engine.core.errors import BadInput
 from engine.core.run import Run
-from widgets.export.downloads import downloads
+from widgets.export.share import share
 from widgets.stage.stage import Stage
 from workbench.pages.runs_table import CSS, runs_table
 from workbench.pages.shelf import NAME, Shelf
@@ -109,18 +109,18 @@ class RunsPage:
         self.stage.dark(self.shell.dark)
         self.stage.open(run)
         self.place.objects = [
-            self._downloads(run, self.choice.value.removesuffix(".run")),
+            self._share(run, self.choice.value.removesuffix(".run")),
             Figures(run, self.stage).pane,
             self.stage.__panel__(),
         ]
         self.stage.start()
 
-    def _downloads(self, run: Run, title: str) -> Any:
-        row = downloads(
+    def _share(self, run: Run, title: str) -> Any:
+        menu = share(
             lambda: run.log, suggested_views(run.log), title=title, is_dark=lambda: self.shell.dark
         )
-        self.shell.on_dark(row.dark)
-        return row
+        self.shell.on_dark(menu.dark)
+        return menu
 
     def _opened(self, event: Any) -> None:
         if not event.new:

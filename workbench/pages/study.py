@@ -7,7 +7,8 @@ import panel as pn
 
 from engine.core.config import Config
 from engine.core.errors import BadInput
-from widgets.export.downloads import downloads
+from widgets.export.share import File, Text, share
+from widgets.knobs.config_text import as_cli, as_study
 from workbench.catalogue import entry, study
 from workbench.pages.actions import actions, kept
 from workbench.pages.addresses import config_of, query_of
@@ -28,7 +29,7 @@ def asked_study() -> StudyPanel:
     chosen = study(slug)
     start = chosen.configured({}, asked("preset"))
     session = study_session(chosen, config_of(start, asked_knobs()))
-    return StudyPanel(chosen, session)
+    return StudyPanel(chosen, session, at=asked("at"), pin=asked("pin"))
 
 
 class StudyPage:
@@ -66,16 +67,39 @@ class StudyPage:
         self.panel.session.begin(paused=True)
         self.panel.look()
 
-    def _downloads(self) -> Any:
-        run = self.panel.session
-        row = downloads(
-            lambda: run.runs[-1].log,
-            self.panel.study.views,
-            title=self.row.slug,
+    def _share(self) -> Any:
+        """What can be taken along of what stands here now."""
+        panel, slug, start = self.panel, self.row.slug, self.panel.study.config
+        texts: list[Text] = [
+            ("Command line", lambda: as_cli(panel.session.config, slug, start)),
+            ("Python", lambda: as_study(panel.session.config, slug, start)),
+        ]
+        if not self.embedded:
+            texts.insert(0, ("Link to this moment", self._link))
+        notebook: File = ("Notebook", f"{slug}.ipynb", self._notebook)
+        menu = share(
+            lambda: panel.session.runs[-1].log,
+            panel.study.views,
+            title=slug,
             is_dark=lambda: self.shell.dark,
+            texts=texts,
+            files=[notebook],
         )
-        self.shell.on_dark(row.dark)
-        return row
+        self.shell.on_dark(menu.dark)
+        return menu
+
+    def _link(self) -> str:
+        """This page's query: knobs, moment, what is pinned."""
+        knobs = query_of(self.panel.study.config, self.panel.session.config)
+        return "?" + urlencode({"slug": self.row.slug, **knobs, **self.panel.moment()})
+
+    def _notebook(self) -> bytes:
+        from nbformat import writes
+
+        from workbench.study_notebook import notebook_of
+
+        made = notebook_of(self.panel.study, self.panel.session.config)
+        return str(writes(made)).encode()
 
     def page(self) -> Any:
         panel, shell = self.panel, self.shell
@@ -96,11 +120,10 @@ class StudyPage:
         shell.page.main = [
             pn.Column(
                 panel.heading(self.row),
-                self.actions,
+                pn.Row(self.actions, self._share(), sizing_mode="stretch_width"),
                 panel.fault,
                 *views(panel.stage),
                 *panel.maps.parts,
-                self._downloads(),
                 sizing_mode="stretch_width",
                 margin=(12, 28),
             )

@@ -1,12 +1,15 @@
 """A study as a person uses it, in the app or a notebook: knobs, views, claims, one session."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from html import escape
 from typing import Any
 
 from engine.core.config import Config
+from engine.core.errors import BadInput
 from engine.core.run import Run
+from widgets.knobs.config_text import as_study
 from widgets.knobs.knobs import Knobs
 from widgets.stage.stage import Stage
 from workbench.catalogue import Entry
@@ -42,18 +45,24 @@ summary::-webkit-details-marker { display: none; }
 
 class StudyPanel:
     """The parts of a study's page. `on_turned`: whoever hosts it hears of every config that runs
-    after the first."""
+    after the first. `at`: where the first run's cursor is to stand, in seconds or, with a percent
+    sign, as a share of the run; `pin`: the owner that is lit up. Raises BadInput for a moment that
+    is neither."""
 
-    def __init__(self, chosen: Study, session: Session) -> None:
+    def __init__(self, chosen: Study, session: Session, *, at: str = "", pin: str = "") -> None:
         self.study, self.session = chosen, session
         self.verdicts = Verdicts(chosen, session.seed)
-        self.knobs = Knobs(session, slug=chosen.slug, start=chosen.config)
+        self.knobs = Knobs(
+            session, slug=chosen.slug, start=chosen.config,
+            python=partial(as_study, slug=chosen.slug, start=chosen.config),
+        )  # fmt: skip
         self.stage = Stage(chosen.views)
         self.stage.watch(self.look, LOOK)
         self.claims = Claims(chosen, self.verdicts, lambda: self.session.config)
         self.maps = Maps(chosen, lambda: self.session.config, session.seed)
         self.fault = html("", visible=False, margin=(0, 0, 12, 0))
         self.on_turned: Callable[[Config], None] = lambda config: None
+        self._at, self._pin = moment(at) if at else None, pin
         self._shown: Any = None
         self._replayed = False
 
@@ -95,11 +104,33 @@ class StudyPanel:
         self._tell(failure)
         header = run.log.opened
         brief = header is not None and (header.clock == "virtual" or run.log.duration < GLANCE)
-        if not self._replayed and brief:
+        if not self._replayed and self._at is not None:
+            self._place(run, *self._at)
+        elif not self._replayed and brief:
             self.stage.cursor.duration = run.log.duration  # the stage's next tick may be late
             self.stage.cursor.fit()
             self.stage.cursor.play()
         self._replayed = True
+
+    def _place(self, run: Run, value: float, is_share: bool) -> None:
+        """Put the cursor where the address has it, and light up what it names."""
+        cursor = self.stage.cursor
+        cursor.duration = run.log.duration  # the stage's next tick may be late
+        cursor.fit()
+        cursor.seek(value * run.log.duration if is_share else value)
+        self.stage.choose(self._pin)
+
+    def moment(self) -> dict[str, str]:
+        """Where the cursor stands and what is lit up, for an address. Seconds of a virtual clock
+        come again in another run; of a real one the share of the run does."""
+        run, cursor = self.session.run, self.stage.cursor
+        found = {"pin": self.stage.chosen} if self.stage.chosen else {}
+        if run is None or run.state != "closed" or not cursor.duration:
+            return found
+        header = run.log.opened
+        if header is not None and header.clock == "virtual":
+            return {"at": f"{cursor.now:.6g}", **found}
+        return {"at": f"{100 * cursor.now / cursor.duration:.4g}%", **found}
 
     def _tell(self, failure: str) -> None:
         """Show the sentence above the views; nothing for ""."""
@@ -126,6 +157,17 @@ class StudyPanel:
         self.stage.dark(on)
         self.knobs.dark(on)
         self.maps.dark(on)
+
+
+def moment(text: str) -> tuple[float, bool]:
+    """A moment in an address: its value, and whether it is a share of the run. Raises BadInput."""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise BadInput(f"at={text[:40]}: no moment; give seconds, or a share of the run as 40%")
+    return (value / 100, True) if text.endswith("%") else (value, False)
 
 
 def views(stage: Stage) -> list[Any]:

@@ -1,5 +1,6 @@
 """Exports: whole, self-contained, escaped, and drawn from the log alone."""
 
+import csv
 import json
 import re
 
@@ -10,8 +11,8 @@ from engine.core.events import Branch, Opened, Token
 from engine.core.file import load
 from engine.core.log import Log
 from tests.widgets.made_runs import serving
-from widgets.export.downloads import run_file, trace
 from widgets.export.export import page, save_page
+from widgets.export.share import figures, run_file, trace
 from widgets.view import views
 
 NAMES = list(views())
@@ -56,7 +57,9 @@ def test_whatever_a_log_says_is_text_and_never_markup():
     assert "&lt;img src=http://evil.example/x&gt;" in text
 
 
-def test_downloads_are_the_log_itself(log, tmp_path):
+def test_what_is_shared_is_the_log_itself(log, tmp_path):
+    rows = list(csv.DictReader(figures(log).decode().splitlines()))
+    assert {row["figure"]: float(row["value"]) for row in rows}["duration"] == log.duration
     path = tmp_path / "again.run"
     path.write_bytes(run_file(log))
     assert load(path) == log

@@ -9,7 +9,7 @@ from engine.core.config import from_dict, knobs, to_dict, update
 from engine.core.errors import BadInput
 from tests.widgets.made_config import Made, Owned
 from tests.widgets.orders.weighted import Weighted
-from widgets.knobs.config_text import as_cli, as_python, changes
+from widgets.knobs.config_text import as_cli, as_python, as_study, changes
 from widgets.knobs.controls import Control
 from widgets.knobs.knobs import Knobs
 
@@ -195,6 +195,15 @@ def test_the_copied_python_makes_the_same_config():
     assert text.startswith("from tests.widgets.made_config import Made\n")
     assert "rate=3.0" in text and "{'kind': 'weighted', 'weight': 0.1}" in text
     compile(text, "copied", "exec")
+
+
+def test_the_copied_python_of_a_study_opens_it_with_what_was_turned():
+    start = update(Made(), {"name": "study's own"})
+    turned = update(start, {"order": {"kind": "weighted", "weight": 0.1}, "rate": 3.0})
+    text = as_study(turned, "flover", start)
+    compile(text, "copied", "exec")
+    assert "    order='weighted',\n    order__weight=0.1,\n" in text and "rate=3.0" in text
+    assert 'open_study("flover")' in as_study(start, "flover", start)
 
 
 def test_a_stale_knob_of_a_policy_that_was_exchanged_does_not_block_the_rest():

@@ -13,9 +13,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image
 
 from engine.core.errors import BadInput
+from workbench import study_notebook as notebook_made
 from workbench.catalogue import study, study_files
 from workbench.cli.main import main
-from workbench.notebook import make as notebook_made
 from workbench.notebook.keep import BYTES, keep
 from workbench.notebook.open_study import OpenStudy
 from workbench.notebook.pictures import STILL, browser, picture

@@ -8,31 +8,34 @@ from pprint import pformat
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from engine.core.config import knobs
+from engine.core.config import Config, knobs
+from widgets.knobs.config_text import changes
 from workbench.catalogue import entry
-from workbench.notebook.run_one import TAG
 from workbench.study import GRADES, Study
 
+TAG = "parameters"  # of the cell whose names a run may set
 SHOWN = 8  # knobs told in words
 
 
-def notebook_of(study: Study) -> nbformat.NotebookNode:
+def notebook_of(study: Study, config: Config | None = None) -> nbformat.NotebookNode:
     """Cells: question, parameters, run and picture, figures, knobs, three things to try, claims,
-    limits."""
+    limits. `config`: what the study is opened with; its own unless given."""
+    turned = changes(config, study.config) if config is not None else {}
+    knobs_set = "".join(f", {name}={value!r}" for name, value in _underscored(turned).items())
     row = entry(study.slug)
     title = study.title or row.title
     arxiv = f", arXiv {row.arxiv}" if row.arxiv else ""
     cells = [
         new_markdown_cell(f"# {title}\n\n*{row.paper}{arxiv}*\n\n{study.about}"),
         new_code_cell(PARAMETERS, metadata={"tags": [TAG]}),
-        new_code_cell(OPEN.format(slug=study.slug)),
+        new_code_cell(OPEN.format(slug=study.slug, knobs=knobs_set)),
         new_markdown_cell(FIGURES),
         new_code_cell("study.figures()"),
         new_markdown_cell(_knobs(study)),
         new_markdown_cell("## Try\n\nEach of these sets the knobs to an interesting place."),
     ]
-    for label, changes in study.tries:
-        source = f"# {label}\nstudy.turn(**{pformat(_underscored(changes), sort_dicts=False)})"
+    for label, tried in study.tries:
+        source = f"# {label}\nstudy.turn(**{pformat(_underscored(tried), sort_dicts=False)})"
         cells.append(new_code_cell(f"{source}\nstudy.figures()"))
     cells += [
         new_markdown_cell(_claims(study)),
@@ -87,7 +90,7 @@ live = None  # None: a live page in JupyterLab, a replaying page elsewhere
 fast = True  # claims at their small setting; False takes longer"""
 OPEN = """from workbench import open_study
 
-study = open_study("{slug}", seed=seed, live=live)
+study = open_study("{slug}", seed=seed, live=live{knobs})
 study"""
 FIGURES = """## What it came to
 

@@ -35,10 +35,12 @@ def _differing(config: Config, under: str, default: Config | None = None) -> dic
 
 
 def as_cli(config: Config, slug: str, start: Config | None = None) -> str:
-    """The command that runs this config of a study that starts from `start`."""
+    """The command that runs this config of a study that starts from `start`; `slug`: the study's,
+    or a command that takes knobs, such as "workbench parallelism"."""
     turned = changes(config, start).items()
     sets = [f"--set {shlex.quote(f'{path}={_shown(value)}')}" for path, value in turned]
-    return " ".join(["workbench run", slug, *sets])
+    begins = slug if slug.startswith("workbench ") else f"workbench run {slug}"
+    return " ".join([begins, *sets])
 
 
 def _shown(value: Any) -> str:

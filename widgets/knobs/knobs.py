@@ -53,7 +53,7 @@ class Owner(Protocol):
 
 
 class Knobs:
-    """Controls for the config of `owner`. `slug`: the study, for the CLI.
+    """Controls for the config of `owner`. `slug`: the study or command, for the CLI.
 
     `keep`: choices that chance leaves alone, such as where requests come from. `start`: what reset
     goes back to and the copied command line starts from, where that is not the owner's config.

@@ -19,6 +19,7 @@ ABOUT = """predict step time, throughput and memory of a described run
 
   workbench predict run.toml                         figures, where the time goes, what would help
   workbench predict run.toml --set cluster.devices=1024 --set split.tensor=8 --json
+  workbench predict --set model=qwen3-32b --set cluster.devices=64
 
 A training run (every line has a default):
   model = "llama-3.1-8b"          # or [architecture] with the fields of a config.json
@@ -37,7 +38,9 @@ HEAD = ("runs", "of", "rows", "mean", "median", "worst", "bias", "in interval")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="RUN.toml", help="the described run")
+    parser.add_argument(
+        "file", metavar="RUN.toml", nargs="?", help="the described run (default: a training run)"
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="KNOB=VALUE", help="turn a knob"
     )
@@ -47,7 +50,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from workbench.predictions.kinds import predicted
 
-    found = predicted(Path(args.file), changes(args.set))
+    found = predicted(Path(args.file) if args.file else None, changes(args.set))
     if args.json:
         print_json(found.row())
     else:

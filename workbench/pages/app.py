@@ -22,7 +22,7 @@ from workbench.pages.catalogue import catalogue_page
 from workbench.pages.compare import ComparePage
 from workbench.pages.files import HANDLERS, hasten
 from workbench.pages.live import LivePage
-from workbench.pages.plan import PlanPage
+from workbench.pages.plan import PlanPage, PredictPage
 from workbench.pages.roofline import RooflinePage
 from workbench.pages.runs import RunsPage
 from workbench.pages.shelf import Shelf
@@ -57,6 +57,7 @@ def pages(live: LiveEngine, shelf: Shelf) -> dict[str, Page]:
         "catalogue": catalogue_page,
         "study": lambda: StudyPage(asked_study(), shelf).page(),
         "plan": lambda: PlanPage().page(),
+        "predict": lambda: PredictPage().page(),
         "roofline": lambda: RooflinePage(shelf).page(),
         "compare": lambda: ComparePage(shelf).page(),
         "runs": lambda: RunsPage(shelf).page(),

@@ -1,4 +1,4 @@
-"""The plan page: how to split the training of a GPT over a cluster, by step time and memory."""
+"""The plan page, how to split training over a cluster; the predict page, what a run will take."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,11 +20,15 @@ from engine.core.config import Config
 from engine.core.errors import BadInput
 from engine.core.names import counted
 from engine.hardware.device import device
+from engine.models.loading.public import public
+from engine.training.step_time.described import TrainingRun
 from widgets.knobs.knobs import Knobs
 from widgets.theme import figure
 from workbench.pages.addresses import config_of
 from workbench.pages.shell import Shell, address, asked_knobs, html
 from workbench.parallelism_split import knobs_of
+from workbench.predictions import as_html
+from workbench.predictions.training import predict
 
 ROWS = 10  # splits shown
 HEAD = ("step", "of peak", "memory of a device", "bubble", "how it is split", "")
@@ -38,6 +42,11 @@ td.words { white-space: normal; }
 .bar i { display: block; height: 100%; background: var(--wb-accent); width: var(--share); }
 .wrong { color: var(--wb-wrong); }
 """
+PREDICTED = (
+    "A step of training from the model's own shapes: operators' times by the device's constants, "
+    "gathers and sums beside passes, the pipeline's schedule. Modelled; the bands are to hold nine "
+    "in ten measurements."
+)
 
 
 class PlanPage:
@@ -46,7 +55,9 @@ class PlanPage:
     def __init__(self) -> None:
         self.shell = Shell("Plan", "plan")
         self.config: Config = config_of(ParallelismConfig(), asked_knobs())
-        self.knobs = Knobs(self, slug="parallelism", start=ParallelismConfig(), keep=("cluster",))
+        self.knobs = Knobs(
+            self, slug="workbench parallelism", start=ParallelismConfig(), keep=("cluster",)
+        )
         self.shown = html("", CSS)
         self._wanted: Config | None = None
         self._found: tuple[ParallelismConfig, Found] | None = None
@@ -99,6 +110,55 @@ class PlanPage:
             )
         ]
         pn.state.onload(lambda: self.become(self.config))
+        return shell.page
+
+
+class PredictPage:
+    """Knobs of a training run left, its prediction in the middle."""
+
+    def __init__(self) -> None:
+        self.shell = Shell("Predict", "predict")
+        self.config: Config = config_of(TrainingRun(), asked_knobs())
+        self.knobs = Knobs(self, slug="workbench predict", start=TrainingRun(), keep=("model",))
+        self.shown = html("", as_html.CSS)
+        self.shell.on_dark(self._dark)
+
+    def become(self, config: Config) -> None:
+        """Predict another run."""
+        self.config = config
+        self._paint()
+
+    def _dark(self, on: bool) -> None:
+        self.knobs.dark(on)
+        self._paint()
+
+    def _paint(self) -> None:
+        assert isinstance(self.config, TrainingRun)
+        try:
+            self.shown.object = as_html.told(predict(self.config), self.shell.dark)
+        except BadInput as fault:
+            self.shown.object = f"<p class='wrong'>{escape(str(fault))}</p>"
+
+    def page(self) -> Any:
+        shell = self.shell
+        shell.page.param.update(sidebar_width=300, main_width=1560)
+        names = ", ".join(public())
+        head = html(
+            f"<h1>What will its training take?</h1><p class='faint'>{escape(PREDICTED)}</p>"
+            f"<p class='faint small'>Models: {escape(names)}. Any other: a TOML file for "
+            "<code>workbench predict</code>.</p>"
+        )
+        knobs = pn.Column(self.knobs.panel, margin=(12, 16), sizing_mode="stretch_width")
+        shell.page.sidebar = [knobs]
+        shell.page.main = [
+            pn.Column(
+                head,
+                pn.Column(self.shown, margin=(18, 0), sizing_mode="stretch_width"),
+                sizing_mode="stretch_width",
+                margin=(24, 28),
+            )
+        ]
+        pn.state.onload(self._paint)
         return shell.page
 
 

@@ -26,6 +26,7 @@ PLACES = (
     ("live", "Live engine"),
     ("catalogue", "Catalogue"),
     ("plan", "Plan"),
+    ("predict", "Predict"),
     ("roofline", "Roofline"),
     ("compare", "Compare"),
     ("runs", "Runs"),
@@ -130,7 +131,7 @@ class Shell:
         self.place, self.title = place, title
         self.dark = asked_dark()
         self._listeners: list[Callable[[bool], None]] = []
-        self._nav = html("", width=620, sizing_mode="fixed", height=36, align="center")
+        self._nav = html("", width=700, sizing_mode="fixed", height=36, align="center")
         self.narrow = asked("frame") in FRAMES[1:]
         in_tab = bool(framed()) and not bare
         self.page = pmui.Page(

@@ -119,7 +119,7 @@ class Prepared:
         parts[COLLECTIVES] += exposed
         told = dict(zip(PARTS, (*parts.tolist(), self._update(busiest) * factors[-2], bubble),
                         strict=True))  # fmt: skip
-        return sum(told.values()), told, hidden + beside
+        return float(sum(told.values())), told, float(hidden + beside)
 
     def whole(self) -> Step:
         """The step itself."""

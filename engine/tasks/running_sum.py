@@ -30,6 +30,15 @@ class SumProblem(Problem):
 
     rows: dict[str, str]
 
+    @property
+    def questions(self) -> list[int]:
+        """The rows in which a question comes."""
+        return [row for row, letter in enumerate(self.rows["ask"]) if letter == QUESTION]
+
+    def total(self, row: int) -> str:
+        """The sum of what has been read by a row, in two digits."""
+        return f"{sums(self.rows['read'][: row + 1])[-1][1]:02}"
+
     def check(self, text: str) -> Verdict:
         said = " ".join(text.replace(SILENCE, " ").split())
         if said != self.answer:
@@ -54,9 +63,9 @@ class RunningSum(Task):
                 ask[row] = QUESTION
                 row += 2  # as many as its answer takes
             row += 1
-        think = thoughts("".join(read))
-        say = answers("".join(ask), think)
-        rows = dict(zip(STREAMS, ("".join(read), "".join(ask), think, say), strict=True))
+        heard, asked = "".join(read), "".join(ask)
+        say = answers(asked, heard)
+        rows = dict(zip(STREAMS, (heard, asked, thoughts(heard), say), strict=True))
         if not say.strip(SILENCE):
             return None
         prompt = f"read {rows['read']}\nask {rows['ask']}\nsay "
@@ -91,22 +100,11 @@ def thoughts(read: str) -> str:
     return "".join(think[: len(read)])
 
 
-def answers(ask: str, think: str) -> str:
-    """`LAG` rows after each question the latest sum both of whose digits stood in its row."""
-    say = [SILENCE] * len(ask)
+def answers(ask: str, read: str) -> str:
+    """`LAG` rows after each question the latest sum both of whose digits were thought by then."""
+    say, total = [SILENCE] * len(ask), sums(read)
     for row, letter in enumerate(ask):
-        if letter == QUESTION:
-            said = think[: row + 1]
-            whole = [at for at in range(1, len(said)) if _second_digit(said, at)]
-            if whole:
-                at = whole[-1]
-                say[row + LAG : row + LAG + 2] = said[at - 1 : at + 1]
+        thought = [value for at, value in total if at + LAG < row]
+        if letter == QUESTION and thought:
+            say[row + LAG : row + LAG + 2] = f"{thought[-1]:02}"
     return "".join(say)
-
-
-def _second_digit(think: str, at: int) -> bool:
-    """Whether a sum ends at `at`: sums are runs of digits of even length, without a pause."""
-    start = at
-    while start and think[start - 1] != SILENCE:
-        start -= 1
-    return think[at] != SILENCE and (at - start) % 2 == 1

@@ -6,6 +6,7 @@ the next may begin, so that what it leads to may depend on the next clause.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,10 +15,10 @@ from engine.core.config import Choice, knob
 from engine.core.events import Level, Mark, Token
 from engine.core.run import Live
 from engine.reasoning.streaming_thinking.policies import ReadingPolicy, Streaming
-from engine.reasoning.streams.caches import Feed, Stream, StreamCaches
+from engine.reasoning.streams.caches import Feed
 from engine.reasoning.streams.config import StreamingConfig
-from engine.reasoning.streams.loop import drive, keep
-from engine.reasoning.streams.words import StreamWords
+from engine.reasoning.streams.loop import drive
+from engine.reasoning.streams.session import Session
 from engine.tasks.ledger import BEGIN, LETTERS, Ledger, LedgerProblem
 
 CLAUSE, ANSWER = ";", "."  # what ends a thought, and the last one
@@ -49,27 +50,30 @@ class ReadingConfig(StreamingConfig):
         return sum(-(-count // self.page_size) for count in letters)
 
 
-class Reader:
-    """One problem under way. Ask `feeds`, write them, then `take` what came back."""
+@dataclass(eq=False)
+class Reader(Session[ReadingConfig, LedgerProblem]):
+    """One problem under way. `forced`: thoughts to be said instead of its own, BEGIN left out."""
 
-    def __init__(
-        self, config: ReadingConfig, problem: LedgerProblem, words: StreamWords,
-        caches: StreamCaches, name: str = "", forced: Sequence[int] = (),
-    ) -> None:  # fmt: skip
-        """`forced`: thoughts to be said instead of its own, BEGIN not included."""
-        self.config, self.problem, self.words, self.caches = config, problem, words, caches
-        self.forced = forced
+    forced: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        config, problem, words = self.config, self.problem, self.words
         self.input = words.encode("read", problem.prompt)
         self.ends = np.cumsum([len(clause) for clause in problem.clauses]).tolist()
         apart = 0 if config.shifting else config.apart
-        self.read = caches.open(f"read{name}")
-        self.think = caches.open(f"think{name}", apart)
+        self.read = self.caches.open(f"read{self.name}")
+        self.think = self.caches.open(f"think{self.name}", apart)
+        self.streams = self.read, self.think
         self.said = words.encode("think", BEGIN)
         self.upto: list[int] = []  # tokens of the input that each thought token saw
         self.logits: list[np.ndarray] = []  # after each of them
-        self.logprob = 0.0
         self.unit, self.sees = 0, -1  # thought under way, and what it sees; -1: not begun
-        self.over = False
+        self.ended = False
+
+    @property
+    def over(self) -> bool:
+        """Whether its answer is there."""
+        return self.ended
 
     def arrived(self, now: float) -> int:
         """Tokens of the input that are there."""
@@ -131,11 +135,6 @@ class Reader:
         }
 
     @property
-    def streams(self) -> tuple[Stream, Stream]:
-        """Its input and its thoughts."""
-        return self.read, self.think
-
-    @property
     def text(self) -> str:
         """All thoughts so far."""
         return self.words.text(self.said[1:])
@@ -153,7 +152,7 @@ class Reader:
 
     def _end(self, now: float) -> None:
         emit, verdict = self.caches.emit, self.problem.check(self.text)
-        self.over = True
+        self.ended = True
         emit(Mark(now, self.think.name, "answer", verdict.answer or "none"))
         emit(Mark(now, self.think.name, "verdict", "right" if verdict.right else "wrong"))
 
@@ -173,6 +172,4 @@ def whole_s(readers: Sequence[Reader]) -> dict[str, list[float]]:
 def run(config: ReadingConfig, live: Live) -> None:
     """Read and think until every problem has its answer; out come tokens of both streams, arrivals,
     answers and waits."""
-    readers = drive(config, live, Reader, whole_s, tell=False)
-    for place, reader in enumerate(readers if config.keep_logits else ()):
-        keep(live, reader.caches.clock.now(), place, reader)
+    drive(config, live, Reader, whole_s, tell=False)

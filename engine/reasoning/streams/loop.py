@@ -1,54 +1,28 @@
-"""Session: a problem under way with streams of its own, and the loop and driver of all such runs.
+"""The loop and driver of all runs of streams: sessions, one for each problem, side by side.
 
 Whatever can be written now is written in one forward pass; a run ends when all sessions are over.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
-
-import numpy as np
+from typing import Any, TypeVar
 
 from engine.core.clock import Clock, VirtualClock, WallClock
 from engine.core.errors import BadInput
 from engine.core.events import Branch
 from engine.core.run import Live
 from engine.models.text.tokenizer import Tokenizer
-from engine.reasoning.streams.caches import Feed, Stream, StreamCaches, warm
+from engine.reasoning.streams.caches import Stream, StreamCaches, warm
 from engine.reasoning.streams.config import StreamingConfig
+from engine.reasoning.streams.session import Session
 from engine.reasoning.streams.words import StreamWords, suffix
 from engine.reasoning.threads.loaded_model import LoadedModel, open_model
 
-
-class Session(Protocol):
-    """One problem under way."""
-
-    @property
-    def over(self) -> bool:
-        """Whether there is nothing left to write."""
-
-    @property
-    def streams(self) -> Sequence[Stream]:
-        """Its streams, in the order of their lanes."""
-
-    def due(self) -> float:
-        """When it will have something to write at the latest (s); asked where it has nothing."""
-
-    def feeds(self, now: float) -> list[Feed]:
-        """What can be written at `now`; all of it is."""
-
-    def take(self, feed: Feed, logits_V: np.ndarray, now: float) -> None:
-        """One of these has been written: the logits after it."""
-
-    def kept(self) -> dict[str, np.ndarray]:
-        """What is kept beside the log where the config asks for logits, by name."""
-
-
-SessionT = TypeVar("SessionT", bound=Session)
+SessionT = TypeVar("SessionT", bound=Session[Any, Any])
 Begin = Callable[[Any, Any, StreamWords, StreamCaches, str], SessionT]  # config, problem, …, name
 
 
 def go(
-    sessions: Sequence[Session], caches: StreamCaches, clock: Clock,
+    sessions: Sequence[Session[Any, Any]], caches: StreamCaches, clock: Clock,
     poll: Callable[[float], object], lasts: float,
 ) -> None:  # fmt: skip
     """Pass after pass until all sessions are over; waits where there is nothing to write.
@@ -106,6 +80,7 @@ def drive(
 ) -> Sequence[SessionT]:  # fmt: skip
     """A run of the config's problems: its sessions, all over. `facts` go into the log's header.
 
+    What sessions have kept lies beside the log where the config asks for logits.
     `tell`: who sees which stream from where is emitted with each pass, not by the sessions.
     """
     live.report("opening the model", 0, 0)
@@ -124,10 +99,7 @@ def drive(
         **facts(sessions),
     )
     go(sessions, caches, clock, live.poll, config.pass_s)
+    for place, session in enumerate(sessions if config.keep_logits else ()):
+        for name, array in session.kept().items():
+            live.keep(clock.now(), f"kept/{place}/{name}", array)
     return sessions
-
-
-def keep(live: Live, now: float, place: int, session: Session) -> None:
-    """Put what a session has kept beside the log."""
-    for name, array in session.kept().items():
-        live.keep(now, f"kept/{place}/{name}", array)

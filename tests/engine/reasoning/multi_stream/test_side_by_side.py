@@ -5,9 +5,7 @@ import pytest
 
 from engine.core.clock import VirtualClock
 from engine.core.events import Mark, Span
-from engine.reasoning.multi_stream.multi_stream import FORMS
-from engine.reasoning.multi_stream.side_by_side import SideBySide
-from engine.reasoning.multi_stream.turn_taking import TurnTaking
+from engine.reasoning.multi_stream.multi_stream import FORMS, SideBySide, TurnTaking
 from engine.reasoning.streams.caches import StreamCaches
 from engine.reasoning.streams.loop import go, sessions_of
 from engine.reasoning.streams.reference import from_scratch
@@ -108,5 +106,5 @@ def test_reactions_are_counted_in_passes_from_the_arrival():
 
 def test_what_streams_want_to_say_of_what_they_hear():
     assert thoughts("+5_-7__") == "___05_98"[:7]
-    assert answers("____?___", "___05___") == "_" * (4 + LAG) + "05"
-    assert answers("___?____", "___05___") == "_" * 8  # half a sum is no sum
+    assert answers("____?___", "+5______") == "_" * (4 + LAG) + "05"
+    assert answers("___?____", "+5______") == "_" * 8  # half a sum is no sum

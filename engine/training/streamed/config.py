@@ -1,7 +1,5 @@
 """The knobs of a backward in pieces: a small model, a batch, what to train for, and how."""
 
-from typing import Literal
-
 from pydantic import model_validator
 
 from engine.core.config import Choice, Config, knob
@@ -18,6 +16,7 @@ class StreamedConfig(Config):
     In the default shape logits weigh against the kept inputs of layers about as in Qwen3-8B.
     """
 
+    gone = ("sweep",)
     method: Choice[Method] = knob(make=Streamed, doc="how gradients are got")
     objective: Choice[Objective] = knob(make=Sft, doc="what the model is trained for")
     tokens: int = knob(256, "of each sequence", low=2, high=1 << 20, unit="tokens", log=True)
@@ -41,10 +40,6 @@ class StreamedConfig(Config):
         group="more",
     )  # fmt: skip
     rounds: int = knob(0, "timed rounds of each way, in turns", low=0, high=100, group="more")
-    sweep: Literal["nothing", "lengths", "longest"] = knob(
-        "lengths", "counted on shapes: memory at other lengths, and the longest that fits room too",
-        group="more",
-    )  # fmt: skip
     seed: int = knob(0, "of weights and tokens", low=0, high=2**31 - 1, group="more")
 
     @model_validator(mode="after")

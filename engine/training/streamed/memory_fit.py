@@ -13,7 +13,6 @@ import torch
 from engine.core.largest import largest_within
 from engine.distributed.memory_tracker import MemoryTracker
 from engine.models.config import ModelConfig
-from engine.training.streamed.config import StreamedConfig
 from engine.training.streamed.method import Method, Phase, untold
 from engine.training.streamed.model import Model
 from engine.training.streamed.objectives import Batch, Objective
@@ -59,11 +58,6 @@ def peak(
     return watched(method, made, batch, objective)[1]
 
 
-def peak_of(config: StreamedConfig, method: Method, length: int) -> int:
-    """As the config has it."""
-    return peak(config.model(), method, config.objective, config.batch, length, config.tile)
-
-
 def longest(
     model: ModelConfig, method: Method, objective: Objective, rows: int, tile: int, room: float,
     dtype: torch.dtype = torch.float32,
@@ -75,9 +69,3 @@ def longest(
         return peak(model, method, objective, rows, length, tile, dtype)
 
     return largest_within(room, taken, MOST, first=256, part=128)
-
-
-def longest_of(config: StreamedConfig, method: Method, room: float) -> int:
-    """As the config has it, but in `room` bytes."""
-    given = (config.objective, config.batch, config.tile, room)
-    return longest(config.model(), method, *given)

@@ -1,7 +1,7 @@
 """The driver of a backward in pieces: gradients of one step, each way in turn, with its memory.
 
 Emits a span for each phase, bytes alive over time, and levels for each way's peak, loss, error
-against autograd of the dense forward, and seconds; and curves of memory over length.
+against autograd of the dense forward, and seconds.
 """
 
 from collections.abc import Iterator
@@ -12,11 +12,10 @@ import torch
 
 from engine.core.clock import WallClock
 from engine.core.events import Level, Span
-from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.models.threads import torch_threads
 from engine.training.streamed.config import StreamedConfig
-from engine.training.streamed.memory_fit import longest_of, peak_of, watched
+from engine.training.streamed.memory_fit import watched
 from engine.training.streamed.method import Method
 from engine.training.streamed.methods.autograd import Checkpointing, Plain
 from engine.training.streamed.methods.streamed import Streamed
@@ -26,14 +25,7 @@ from engine.training.streamed.problem import batch, clear, truth, weights
 ALIVE, PEAK, LOSS, ERROR, SECONDS = (
     "memory/activations", "peak bytes", "loss", "error", "seconds",
 )  # fmt: skip
-LONGEST = "longest sequence"
 MOST_EXACT = 1024  # tokens in all whose scores of all pairs the truth may hold
-MEMORY = Plot(
-    "memory over length", "tokens", "bytes of activations at most", log_x=True, log_y=True
-)
-FITS = Plot("longest that fits", "bytes there may be", "tokens", log_x=True, log_y=True)
-PLOTS = {"nothing": (), "lengths": (MEMORY,), "longest": (MEMORY, FITS)}  # of each sweep
-LENGTHS = (8192,)
 SMALL = 512  # width up to which threads only wait for one another
 
 
@@ -45,17 +37,14 @@ def run(config: StreamedConfig, live: Live) -> None:
 
 def _run(config: StreamedConfig, live: Live) -> None:
     clock, methods = WallClock(), ways(config)
-    live.open(
-        config, clock, plots=PLOTS[config.sweep], lanes=[m.kind for m in methods],
-        memory_limit=config.room,
-    )  # fmt: skip
+    live.open(config, clock, lanes=[m.kind for m in methods], memory_limit=config.room)
     shape = config.model()
     found, given = (
         weights(shape, config.seed),
         batch(shape, config.batch, config.tokens, config.seed),
     )
     model = Model(shape, found, config.tile)
-    true, peaks = None, dict[str, int]()
+    true = None
     clear(found)
     if config.exact and config.batch * config.tokens <= MOST_EXACT:
         truth(shape, found, given, config.objective)
@@ -64,7 +53,6 @@ def _run(config: StreamedConfig, live: Live) -> None:
         live.poll(clock.now())
         watch = _Watch(live, clock, method.kind)
         loss, most = watched(method, model, given, config.objective, watch.phase, watch.told)
-        peaks[method.kind] = most
         for name, value in ((PEAK, float(most)), (LOSS, loss)):
             live.emit(Level(clock.now(), method.kind, name, value))
         if true is not None:
@@ -73,7 +61,6 @@ def _run(config: StreamedConfig, live: Live) -> None:
                 clock.now(), method.kind, list(slopes.values()), [true[name] for name in slopes]
             )
     _time(config, methods, model, live, clock)
-    _sweep(config, methods, peaks, live, clock)
 
 
 def ways(config: StreamedConfig) -> list[Method]:
@@ -118,21 +105,3 @@ def _time(
             begun = perf_counter()
             method.gradients(model, given, config.objective)
             live.emit(Level(clock.now(), method.kind, SECONDS, perf_counter() - begun))
-
-
-def _sweep(
-    config: StreamedConfig, methods: list[Method], peaks: dict[str, int], live: Live,
-    clock: WallClock,
-) -> None:  # fmt: skip
-    """Counted on shapes, beside what was measured: peaks over length, the longest over room."""
-    for method in methods:
-        live.poll(clock.now())
-        if config.sweep != "nothing":
-            sizes = {length: peak_of(config, method, length) for length in LENGTHS}
-            sizes[config.tokens] = peaks[method.kind]
-            live.curve(clock.now(), MEMORY, method.kind, sorted(sizes.items()))
-        if config.sweep == "longest":
-            rooms = [config.room / 4, config.room]
-            longest = [longest_of(config, method, room) for room in rooms]
-            live.curve(clock.now(), FITS, method.kind, list(zip(rooms, longest, strict=True)))
-            live.emit(Level(clock.now(), method.kind, LONGEST, float(longest[-1])))

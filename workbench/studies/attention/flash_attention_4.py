@@ -5,10 +5,21 @@ from statistics import fmean
 from engine.core.config import update
 from engine.core.events import Level
 from engine.core.log import Log
+from engine.core.plot import Plot
 from engine.kernels.experiments.unit_balance.config import BalanceConfig
 from engine.kernels.experiments.unit_balance.run import ERROR, RATE, run
 from workbench.claim import Changes
-from workbench.study import Break, Claim, Figure, Outcome, Regime, Reported, RunConfig, Study
+from workbench.study import (
+    Break,
+    Claim,
+    Figure,
+    Outcome,
+    Regime,
+    Reported,
+    RunConfig,
+    Study,
+    Sweep,
+)  # fmt: skip
 
 PAPER, ROUNDED = 0.71, 0.005  # utilisation of the bfloat16 peak, and what "71%" leaves open
 HANDOFFS = (0.0, 5e-8, 1e-7)  # s: what may lie between one unit's end and the next one's begin
@@ -150,6 +161,16 @@ def balance_pays(config: BalanceConfig, run_config: RunConfig, fast: bool) -> Ou
     )
 
 
+def over_tau(level: str, y: str) -> Sweep:
+    """A level of the balanced softmax over how far a row's largest score may grow."""
+    return Sweep(
+        Plot(level, "τ (powers of 2)", y),
+        ("softmax.tau", (0.0, 2.0, 4.0, 8.0, 16.0)),
+        lambda log: levels(log)["balanced", level],
+        {"balanced": {}},
+    )
+
+
 STUDY = Study(
     slug="flash-attention-4",
     driver=run,
@@ -173,6 +194,10 @@ STUDY = Study(
         "plain": {"softmax.tau": 0.0, "softmax.share": 0.0},
         "head-64": {"dim": 64},
     },
+    sweeps=(
+        over_tau(ERROR, "error of bfloat16 outputs, relative"),
+        over_tau(RATE, "part of looks that rescale"),
+    ),
     claims=(
         Claim(
             id="same-accuracy",

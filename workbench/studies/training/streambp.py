@@ -8,15 +8,15 @@ import torch
 
 from engine.core.config import update
 from engine.core.events import Level
-from engine.core.log import Log
 from engine.core.paths import dataset
 from engine.models.loading.find import find
+from engine.training.streamed import memory_fit
 from engine.training.streamed.config import StreamedConfig
-from engine.training.streamed.memory_fit import peak
 from engine.training.streamed.method import Method
 from engine.training.streamed.methods.autograd import Checkpointing, Plain
 from engine.training.streamed.objectives import Sft
-from engine.training.streamed.run import ERROR, LONGEST, PEAK, SECONDS, run
+from engine.training.streamed.run import ERROR, PEAK, SECONDS, run, ways
+from workbench.studies.training._streambp import OVER_LENGTH, OVER_ROOM, fitting, values
 from workbench.study import (
     Break,
     Changes,
@@ -30,18 +30,14 @@ from workbench.study import (
 
 WHOLE: Changes = {"method.partitions": 1, "method.head_tokens": 1 << 22}
 TINY: Changes = {"hidden": 32, "heads": 2, "kv_heads": 1, "width": 96, "exact": False, "rounds": 0,
-                 "sweep": "nothing", "beside": True}  # fmt: skip
+                 "beside": True}  # fmt: skip
+LONG: Changes = {"tokens": 2048, "batch": 1, "exact": False}
 OBJECTIVES = ("sft", "dpo", "grpo")
 KEEPS = Break({"method.fault": "keeps"}, True, "what pieces compute again is not let go of")
 ONE_PIECE = Break(WHOLE, why="one piece: nothing is streamed")
 LONGER = 2.8  # times checkpointing's length in the same memory, the paper's least (abstract)
 SLOWER = 0.044  # of checkpointing's time, at 6k tokens, that the paper calls comparable (table 1)
 COUNTED = 1 << 17  # tokens at which a model's bytes are counted; a straight line from zero
-
-
-def values(log: Log, name: str) -> dict[str, float]:
-    """The levels of that name, by way."""
-    return {level.lane: level.value for level in log.of(Level) if level.name == name}
 
 
 def exact(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -88,14 +84,13 @@ def measured(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outco
 
 def longest(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Counted on shapes, by the program that runs."""
-    sized = update(config, {"tokens": 16, "exact": False, "rounds": 0, "sweep": "longest",
-                            "beside": True, "batch": 2, "layers": 4 if fast else config.layers,
+    sized = update(config, {"beside": True, "batch": 2, "layers": 4 if fast else config.layers,
                             "vocabulary": 512 if fast else config.vocabulary})  # fmt: skip
-    found = values(run_config(sized), LONGEST)
+    found = {method.kind: fitting(sized, method, sized.room) for method in ways(sized)}
     ours, kept, plain = found[config.method.kind], found["checkpointing"], found["plain"]
     return Outcome(
         f"at least {LONGER}× the longest sequence of checkpointing in the same bytes",
-        f"{ours / kept:.2f}× ({plain:.0f} as it is, {kept:.0f} checkpointing, {ours:.0f} tokens)",
+        f"{ours / kept:.2f}× ({plain} as it is, {kept} checkpointing, {ours} tokens)",
         ours >= LONGER * kept,
         figure=Figure.exact(ours / kept, "×"),
         needed=LONGER,
@@ -113,7 +108,9 @@ def per_token(model: str, method: Method) -> float:
             windows=config.windows[:layers],
             expert_layers=config.expert_layers[:layers],
         )
-        sizes[layers] = peak(cut, method, Sft(), 1, COUNTED, 512, torch.bfloat16) / COUNTED
+        sizes[layers] = (
+            memory_fit.peak(cut, method, Sft(), 1, COUNTED, 512, torch.bfloat16) / COUNTED
+        )
     return sizes[8] + (config.layers - 8) * (sizes[8] - sizes[4]) / 4
 
 
@@ -147,7 +144,7 @@ def table(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
 def time(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Rounds in turns, nothing watched."""
     rounds = 5 if fast else 11
-    sized = update(config, {"tokens": 2048 if fast else 4096, "rounds": rounds, "sweep": "nothing",
+    sized = update(config, {"tokens": 2048 if fast else 4096, "rounds": rounds,
                             "exact": False, "beside": True, "batch": 1, "layers": 4,
                             "hidden": 128, "width": 384, "tile": 128,
                             "vocabulary": 2048})  # fmt: skip
@@ -184,13 +181,14 @@ STUDY = Study(
     tries=(
         ("One piece: nothing is saved", WHOLE),
         ("Preference pairs, whose loss bends over whole sequences", {"objective": "dpo"}),
-        ("The longest sequence that fits", {"sweep": "longest", "layers": 4}),
+        ("A longer sequence", LONG),
     ),
     presets={
         "whole": WHOLE,
         "thirds": {"method.partitions": 3, "method.head_tokens": 100},
-        "longer": {"tokens": 2048, "batch": 1, "exact": False},
+        "longer": LONG,
     },
+    sweeps=(OVER_LENGTH, OVER_ROOM),
     claims=(
         Claim(
             id="exact",

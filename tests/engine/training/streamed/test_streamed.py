@@ -25,7 +25,6 @@ from tests.engine.models import small
 OBJECTIVES = (Sft(), Dpo(), Grpo())
 SMALL = StreamedConfig(
     tokens=48, hidden=32, heads=4, kv_heads=2, width=48, layers=2, vocabulary=61, tile=16,
-    sweep="nothing",
 )  # fmt: skip
 
 

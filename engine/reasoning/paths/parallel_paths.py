@@ -7,7 +7,6 @@ goes on as the summary: it sees the pages of all of them, and nothing is compute
 finds no room, or is killed, is told of; the others go on.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +20,7 @@ from engine.reasoning.solving.countdown import CountdownConfig, speaking
 from engine.reasoning.solving.method import Asked, Result
 from engine.reasoning.solving.solve import drive, load
 from engine.reasoning.solving.thread_groups import ThreadGroup, ThreadMethod
+from engine.reasoning.solving.vote import vote
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.reasoner import ENDED, Reasoner
 from engine.reasoning.threads.thread import Thread
@@ -194,8 +194,7 @@ class ParallelPaths(ThreadMethod[PathsConfig, PathGroup]):
         problem = group.asked.problem
         assert isinstance(problem, CountdownProblem)
         verdicts = [judge(problem, path_words(path.tokens)) for path in group.children]
-        votes = Counter(verdict.answer for verdict in verdicts if verdict.answer)
-        chosen = votes.most_common(1)[0][0] if votes else ""
+        chosen = vote((verdict.answer, 1.0) for verdict in verdicts)
         words = path_words(group.root.tokens)
         verdict, answer = judge(problem, words), steps(words)
         return Result(

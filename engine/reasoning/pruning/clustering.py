@@ -78,12 +78,3 @@ def ballots(groups: Iterable[Sequence[str | None]], weighted: bool) -> list[tupl
         weight = len(group) / len(ended) if weighted and ended else 1.0
         found += [(answer, weight) for answer in ended]
     return found
-
-
-def vote(answers: Sequence[tuple[str, float]]) -> str:
-    """The answer of most weight, the first of equals; "" has no vote. In come (answer, weight)."""
-    weights: dict[str, float] = {}
-    for answer, weight in answers:
-        if answer:
-            weights[answer] = weights.get(answer, 0.0) + weight
-    return max(weights, key=weights.__getitem__, default="")

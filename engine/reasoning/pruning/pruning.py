@@ -19,13 +19,14 @@ from engine.core.events import Mark, Span
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.inference.request import Sampling
-from engine.reasoning.pruning.clustering import Clustering, Clusters, ballots, vote
+from engine.reasoning.pruning.clustering import Clustering, Clusters, ballots
 from engine.reasoning.pruning.judges import Cost, Judge, Judging, Trace, Trained
 from engine.reasoning.solving.config import ThreadGroupConfig
 from engine.reasoning.solving.method import Asked, Result
 from engine.reasoning.solving.solve import LANE as PROBLEMS
 from engine.reasoning.solving.solve import Listener, drive, load, solve
 from engine.reasoning.solving.thread_groups import ThreadGroup, ThreadMethod
+from engine.reasoning.solving.vote import vote
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.loaded_model import LoadedModel
 from engine.reasoning.threads.reasoner import Reasoner

@@ -1,10 +1,10 @@
 """Repeated sampling: many answers to each test problem through one paged batch, then verified.
 
-In comes a config, out come every sample's verdict and the curves of coverage, verified choice and
-majority vote over the number of samples (Brown et al., arXiv 2407.21787). Shape letters: P
-problems, N samples of each, K numbers of samples.
+In comes a config, out come every sample's verdict and, of all problems, which samples are right,
+accepted and equal (Brown et al., arXiv 2407.21787). Shape letters: P problems, N samples of each.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -14,7 +14,7 @@ import numpy as np
 from engine.core.config import Choice, knob
 from engine.core.errors import BadInput
 from engine.core.events import Level, Mark
-from engine.core.plot import MODELLED, Plot
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
@@ -22,17 +22,6 @@ from engine.inference.executor import Built
 from engine.inference.request import Request, sampling
 from engine.inference.run import obey, offer
 from engine.models.text.tokenizer import Tokenizer
-from engine.reasoning.repeated_sampling.coverage import (
-    Curve,
-    Law,
-    curve,
-    fit,
-    numbers,
-    plug_in,
-    selected,
-    unbiased,
-    voted,
-)
 from engine.reasoning.repeated_sampling.verifiers import Checker, Verifier
 from engine.reasoning.solving.by_requests import RequestConfig, open_engine
 from engine.reasoning.solving.method import Asked, Result
@@ -41,9 +30,7 @@ from engine.tasks.arithmetic import Arithmetic
 from engine.tasks.task import Task, Verdict
 
 LOOKS = 4  # times the curves are drawn while samples come in
-SOLVED = Plot("solved", "samples k", "problems solved (share)", log_x=True)
-LAW = Plot("law", "samples k", "−log coverage", log_x=True, log_y=True)
-COVERAGE, VOTE = "coverage", "majority vote"  # series of SOLVED
+Curves = Mapping[tuple[Plot, str], np.ndarray]  # points [2 or 4, K], by plot and series
 
 
 class RepeatedSamplingConfig(RequestConfig):
@@ -104,13 +91,15 @@ class RepeatedSampling:
     """
 
     def __init__(
-        self, config: RepeatedSamplingConfig, engine: Engine, built: Built, live: Live
-    ) -> None:
+        self, config: RepeatedSamplingConfig, engine: Engine, built: Built, live: Live,
+        curves: Callable[..., Curves],
+    ) -> None:  # fmt: skip
         if not isinstance(built.tokenizer, Tokenizer):
             raise BadInput(
                 f"model {config.model!r}: it has no tokenizer; give one trained for a task"
             )
         self.config, self.engine, self.built, self.live = config, engine, built, live
+        self.curves = curves
         self.tokenizer = built.tokenizer
         self.begun: list[Samples] = []
         self.solved = 0  # problems with an accepted sample
@@ -177,11 +166,11 @@ class RepeatedSampling:
         return [one for one in self.begun if len(one.verdicts) == self.config.samples]
 
     def draw(self, now: float) -> None:
-        """Tell the curves over all problems whose samples are all there."""
+        """Keep, and draw, what there is of all problems whose samples are all there."""
         arrays = self.arrays()
         for name, array in arrays.items():
             self.live.keep(now, name, array)
-        for (plot, series), points in curves(self.config, **arrays).items():
+        for (plot, series), points in self.curves(self.config, **arrays).items():
             self.live.curve(now, plot, series, points)
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -195,61 +184,17 @@ class RepeatedSampling:
         }
 
 
-def run(config: RepeatedSamplingConfig, live: Live) -> None:
-    """Ask every problem `samples` times; `live` is where events go and commands come from."""
+def run(
+    config: RepeatedSamplingConfig, live: Live, plots: Sequence[Plot] = (),
+    curves: Callable[..., Curves] = lambda config, **arrays: {},
+) -> None:  # fmt: skip
+    """Ask every problem `samples` times; `live` is where events go and commands come from.
+
+    `curves` draws on `plots`, now and then, what has come in: given the config and the arrays of
+    `RepeatedSampling.arrays`.
+    """
     count = config.problems * config.samples
-    engine, built = open_engine(config, live, plots=[SOLVED, LAW], requests=count)
-    method = RepeatedSampling(config, engine, built, live)
+    engine, built = open_engine(config, live, plots=plots, requests=count)
+    method = RepeatedSampling(config, engine, built, live, curves)
     solve(method, list(config.asked()), engine.clock, Listener.to(live), tell=silent)
     method.draw(engine.clock.now())
-
-
-def curves(
-    config: RepeatedSamplingConfig,
-    right_PN: np.ndarray,
-    accepted_PN: np.ndarray,
-    answer_PN: np.ndarray,
-) -> dict[tuple[Plot, str], np.ndarray]:
-    """Every curve by its plot and series; none before the first problem is whole."""
-    if not len(right_PN):
-        return {}
-    k_K = numbers(right_PN.shape[1])
-    covered = coverage(config, right_PN, k_K)
-    chosen = curve(selected(right_PN, accepted_PN, k_K, config.seed), k_K)
-    vote = curve(voted(right_PN, answer_PN, k_K, config.seed), k_K)
-    drawn = {
-        (SOLVED, COVERAGE): rows(covered),
-        (SOLVED, "chosen by the verifier"): rows(chosen),
-        (SOLVED, VOTE): rows(vote),
-    }
-    inside = (covered.mean_K > 0) & (covered.mean_K < 1)
-    if inside.any():
-        drawn[LAW, "measured"] = np.stack([k_K[inside], -np.log(covered.mean_K[inside])])
-    law = law_of(config, covered)
-    if law is not None:
-        name = f"a k^b fitted to k ≤ {last_fitted(config)}{MODELLED}"
-        drawn[SOLVED, f"exp of {name}"] = np.stack([k_K, law.coverage(k_K)])
-        drawn[LAW, name] = np.stack([k_K, -np.log(law.coverage(k_K))])
-    return drawn
-
-
-def coverage(config: RepeatedSamplingConfig, right_PN: np.ndarray, k_K: np.ndarray) -> Curve:
-    """Share of problems with a right sample among k, by the config's estimator."""
-    estimate = unbiased if config.estimator == "unbiased" else plug_in
-    return curve(estimate(right_PN, k_K), k_K)
-
-
-def last_fitted(config: RepeatedSamplingConfig) -> int:
-    """The largest k that the law is fitted to."""
-    return max(2, int(config.fitted * config.samples))
-
-
-def law_of(config: RepeatedSamplingConfig, covered: Curve) -> Law | None:
-    """The law fitted to the small k alone, so that the large ones test it."""
-    known = covered.k_K <= last_fitted(config)
-    return fit(covered.k_K[known], covered.mean_K[known])
-
-
-def rows(curve: Curve) -> np.ndarray:
-    """[4, K]: x, y, low, high."""
-    return np.stack([curve.k_K, curve.mean_K, curve.low_K, curve.high_K]).astype(np.float64)

@@ -7,17 +7,14 @@ one: there ways of choosing among samples differ.
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from tokenizers import Tokenizer
 
 from engine.core.events import Token
+from engine.core.intervals import of_mean
 from engine.core.run import Run
-from engine.reasoning.repeated_sampling.repeated_sampling import (
-    COVERAGE,
-    SOLVED,
-    VOTE,
-    RepeatedSamplingConfig,
-    run,
-)
+from engine.reasoning.repeated_sampling.repeated_sampling import RepeatedSamplingConfig, run
+from engine.reasoning.solving.vote import vote
 from engine.recipes.example_recipe import ExampleRecipe, Score
 from engine.recipes.task_tokenizer import task_tokenizer
 from engine.tasks.arithmetic import Arithmetic
@@ -54,16 +51,17 @@ class Multiply(ExampleRecipe):
                 samples=8 if fast else SAMPLES,
             )
             log = Run.execute(run, config).log
-            covered, vote = SOLVED.read(log, COVERAGE), SOLVED.read(log, VOTE)
-            lines = {
-                "right in one sample": covered[:, 0],
-                f"right in one of {config.samples}": covered[:, -1],
-                "right by majority vote of them": vote[:, -1],
+            right_PN, answer_PN = log.blobs["right_PN"], log.blobs["answer_PN"]
+            columns = {
+                "right in one sample": right_PN.mean(1),
+                f"right in one of {config.samples}": right_PN.max(1),
+                "right by majority vote of them": voted(right_PN, answer_PN),
             }
-            found |= {
-                f"{size}: {name}": Score(float(mean), float(low), float(high), config.problems)
-                for name, (_, mean, low, high) in lines.items()
-            }
+            for name, values_P in columns.items():
+                low, high = of_mean(values_P[:, None])
+                found[f"{size}: {name}"] = Score(
+                    float(values_P.mean()), float(low[0]), float(high[0]), config.problems
+                )
         return found
 
     def samples(self, folder: Path) -> Sequence[str]:
@@ -83,6 +81,14 @@ def spoken_problem(tokenizer: Tokenizer, problem: Problem) -> Example:
     """Read the prompt behind BOS, learn the answer and EOS."""
     prompt, answer = tokenizer.encode_batch([problem.prompt, problem.answer])
     return completed([BOS, *prompt.ids], [*answer.ids, EOS])
+
+
+def voted(right_PN: np.ndarray, answer_PN: np.ndarray) -> np.ndarray:
+    """[P] 1.0 where the commonest answer of a problem's samples is right; answers are numbers, -1
+    for none."""
+    chosen = [vote((str(a) if a >= 0 else "", 1.0) for a in row) for row in answer_PN.tolist()]
+    said_PN = answer_PN.astype(str) == np.array(chosen)[:, None]
+    return (said_PN & (right_PN > 0)).any(1).astype(float)
 
 
 RECIPE = Multiply(

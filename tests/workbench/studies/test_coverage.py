@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from engine.reasoning.repeated_sampling.coverage import (
+from workbench.studies.reasoning._large_language_monkeys import (
     SHUFFLES,
     Law,
     curve,

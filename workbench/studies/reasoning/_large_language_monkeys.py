@@ -1,4 +1,4 @@
-"""How many problems repeated sampling solves by number of samples, and how many a vote does.
+"""Coverage: how many problems repeated sampling solves by number of samples, beside a vote.
 
 In come, for each problem, which of its n samples are right, accepted, and what they answer; out
 come curves over k, the samples taken (Brown et al., arXiv 2407.21787). Shape letters: P problems,
@@ -11,9 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.intervals import of_mean
+from engine.core.plot import MODELLED, Plot
+from engine.core.run import Live
+from engine.reasoning.repeated_sampling import repeated_sampling
+from engine.reasoning.repeated_sampling.repeated_sampling import RepeatedSamplingConfig
 
 SHUFFLES = 40  # orders of a problem's samples over which a vote is averaged
 FLAT = 1e-9  # coverage that moves less has no law
+SOLVED = Plot("solved", "samples k", "problems solved (share)", log_x=True)
+LAW = Plot("law", "samples k", "−log coverage", log_x=True, log_y=True)
+COVERAGE = "coverage"  # a series of SOLVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +149,59 @@ def selected(
         taken_PK = np.where(first_P[:, None] < k_K, np.minimum(first_P, last)[:, None], 0)
         found_PK += right[problems[:, None], taken_PK]
     return found_PK / SHUFFLES
+
+
+def run(config: RepeatedSamplingConfig, live: Live) -> None:
+    """Sample, and draw the curves over all problems whose samples are there by then."""
+    repeated_sampling.run(config, live, (SOLVED, LAW), curves)
+
+
+def curves(
+    config: RepeatedSamplingConfig,
+    right_PN: np.ndarray,
+    accepted_PN: np.ndarray,
+    answer_PN: np.ndarray,
+) -> dict[tuple[Plot, str], np.ndarray]:
+    """Every curve by its plot and series; none before the first problem is whole."""
+    if not len(right_PN):
+        return {}
+    k_K = numbers(right_PN.shape[1])
+    covered = coverage(config, right_PN, k_K)
+    chosen = curve(selected(right_PN, accepted_PN, k_K, config.seed), k_K)
+    vote = curve(voted(right_PN, answer_PN, k_K, config.seed), k_K)
+    drawn = {
+        (SOLVED, COVERAGE): rows(covered),
+        (SOLVED, "chosen by the verifier"): rows(chosen),
+        (SOLVED, "majority vote"): rows(vote),
+    }
+    inside = (covered.mean_K > 0) & (covered.mean_K < 1)
+    if inside.any():
+        drawn[LAW, "measured"] = np.stack([k_K[inside], -np.log(covered.mean_K[inside])])
+    law = law_of(config, covered)
+    if law is not None:
+        name = f"a k^b fitted to k ≤ {last_fitted(config)}{MODELLED}"
+        drawn[SOLVED, f"exp of {name}"] = np.stack([k_K, law.coverage(k_K)])
+        drawn[LAW, name] = np.stack([k_K, -np.log(law.coverage(k_K))])
+    return drawn
+
+
+def coverage(config: RepeatedSamplingConfig, right_PN: np.ndarray, k_K: np.ndarray) -> Curve:
+    """Share of problems with a right sample among k, by the config's estimator."""
+    estimate = unbiased if config.estimator == "unbiased" else plug_in
+    return curve(estimate(right_PN, k_K), k_K)
+
+
+def last_fitted(config: RepeatedSamplingConfig) -> int:
+    """The largest k that the law is fitted to."""
+    return max(2, int(config.fitted * config.samples))
+
+
+def law_of(config: RepeatedSamplingConfig, covered: Curve) -> Law | None:
+    """The law fitted to the small k alone, so that the large ones test it."""
+    known = covered.k_K <= last_fitted(config)
+    return fit(covered.k_K[known], covered.mean_K[known])
+
+
+def rows(curve: Curve) -> np.ndarray:
+    """[4, K]: x, y, low, high."""
+    return np.stack([curve.k_K, curve.mean_K, curve.low_K, curve.high_K]).astype(np.float64)

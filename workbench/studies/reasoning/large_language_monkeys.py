@@ -8,24 +8,22 @@ from engine.core.config import update
 from engine.core.intervals import of_mean
 from engine.core.log import Log
 from engine.core.measure import serving
-from engine.reasoning.repeated_sampling.coverage import (
+from engine.reasoning.repeated_sampling.repeated_sampling import RepeatedSamplingConfig
+from engine.tasks.arithmetic import Arithmetic
+from workbench.studies.reasoning._large_language_monkeys import (
+    COVERAGE,
+    SOLVED,
+    coverage,
     equally_hard,
     fit,
+    last_fitted,
+    law_of,
     numbers,
+    run,
     selected,
     unbiased,
     voted,
 )
-from engine.reasoning.repeated_sampling.repeated_sampling import (
-    COVERAGE,
-    SOLVED,
-    RepeatedSamplingConfig,
-    coverage,
-    last_fitted,
-    law_of,
-    run,
-)
-from engine.tasks.arithmetic import Arithmetic
 from workbench.study import (
     Break,
     Changes,

@@ -5,7 +5,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from engine.reasoning.pruning.clustering import Clustering, Clusters, vote
+from engine.reasoning.pruning.clustering import Clustering, Clusters
+from engine.reasoning.solving.vote import vote
 
 
 def clustered(score_NN: np.ndarray, rule: Clustering, seed: int = 0) -> list[list[int]]:

@@ -13,9 +13,10 @@ from engine.core.log import Log
 from engine.core.measure import serving
 from engine.core.paths import dataset
 from engine.core.run import Run
-from engine.reasoning.repeated_sampling.repeated_sampling import RepeatedSamplingConfig, run
+from engine.reasoning.repeated_sampling.repeated_sampling import RepeatedSamplingConfig
 from engine.reasoning.repeated_sampling.verifiers import Checker, Noisy, Readable
 from engine.tasks.arithmetic import Arithmetic
+from workbench.studies.reasoning._large_language_monkeys import run
 
 SMALL = RepeatedSamplingConfig(task=Arithmetic(left=2, right=2), problems=5, samples=8)
 

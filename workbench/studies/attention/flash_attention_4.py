@@ -3,23 +3,11 @@
 from statistics import fmean
 
 from engine.core.config import update
-from engine.core.events import Level
-from engine.core.log import Log
-from engine.core.plot import Plot
 from engine.kernels.experiments.unit_balance.config import BalanceConfig
 from engine.kernels.experiments.unit_balance.run import ERROR, RATE, run
 from workbench.claim import Changes
-from workbench.study import (
-    Break,
-    Claim,
-    Figure,
-    Outcome,
-    Regime,
-    Reported,
-    RunConfig,
-    Study,
-    Sweep,
-)  # fmt: skip
+from workbench.studies.attention._flash_attention_4 import OVER_TAU, levels
+from workbench.study import Break, Claim, Figure, Outcome, Regime, Reported, RunConfig, Study
 
 PAPER, ROUNDED = 0.71, 0.005  # utilisation of the bfloat16 peak, and what "71%" leaves open
 HANDOFFS = (0.0, 5e-8, 1e-7)  # s: what may lie between one unit's end and the next one's begin
@@ -28,11 +16,6 @@ SHARES = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.5)
 LEAVE = (0.1, 0.25)  # of the exponentials take the polynomial
 UTILISATION, SEEDS = "utilisation of peak", 5
 NEITHER: Changes = {"softmax.tau": 0.0, "softmax.share": 0.0}
-
-
-def levels(log: Log) -> dict[tuple[str, str], float]:
-    """Every figure of a run by lane and name."""
-    return {(level.lane, level.name): level.value for level in log.of(Level)}
 
 
 def by_seed(config: BalanceConfig, run_config: RunConfig) -> list[dict[tuple[str, str], float]]:
@@ -161,16 +144,6 @@ def balance_pays(config: BalanceConfig, run_config: RunConfig, fast: bool) -> Ou
     )
 
 
-def over_tau(level: str, y: str) -> Sweep:
-    """A level of the balanced softmax over how far a row's largest score may grow."""
-    return Sweep(
-        Plot(level, "τ (powers of 2)", y),
-        ("softmax.tau", (0.0, 2.0, 4.0, 8.0, 16.0)),
-        lambda log: levels(log)["balanced", level],
-        {"balanced": {}},
-    )
-
-
 STUDY = Study(
     slug="flash-attention-4",
     driver=run,
@@ -194,10 +167,7 @@ STUDY = Study(
         "plain": {"softmax.tau": 0.0, "softmax.share": 0.0},
         "head-64": {"dim": 64},
     },
-    sweeps=(
-        over_tau(ERROR, "error of bfloat16 outputs, relative"),
-        over_tau(RATE, "part of looks that rescale"),
-    ),
+    sweeps=OVER_TAU,
     claims=(
         Claim(
             id="same-accuracy",

@@ -16,6 +16,7 @@ from engine.distributed.collectives.halving_doubling import HalvingDoubling
 from engine.distributed.collectives.tree import Tree
 from engine.hardware.link import Link
 from engine.training.low_communication.method import Method, Traffic
+from engine.training.low_communication.methods.noloco import NoLoCo
 from engine.training.low_communication.methods.synchronous import Synchronous
 from engine.training.low_communication.sync_time import Net, by_collective, by_pairs
 
@@ -78,14 +79,14 @@ def described_curves(method: Method, live: Live) -> None:
         ]  # fmt: skip
         points = np.stack([BANDWIDTHS, np.array(shares)])
         live.curve(0.0, UTILISATION, each.kind, points, modelled=True)
-    size = 4.0 * parameters
+    size, swapped = 4.0 * parameters, NoLoCo().traffic(parameters, replicas)
     nets = [internet_of(ranks) for ranks in COUNTS]
     by_algorithm = {
         "all-reduce by tree": [by_collective(Tree(), net, size, live.seed) for net in nets],
         "all-reduce by halving and doubling": [
             by_collective(HalvingDoubling(), net, size, live.seed) for net in nets
         ],
-        "random pairs": [by_pairs(net, size, live.seed) for net in nets],
+        "random pairs": [by_pairs(net, swapped.bytes + swapped.beside, live.seed) for net in nets],
     }
     for name, took in by_algorithm.items():
         live.curve(0.0, SYNC, name, list(zip(COUNTS, took, strict=True)), modelled=True)

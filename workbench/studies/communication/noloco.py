@@ -108,9 +108,9 @@ STUDY = Study(
             check=sync_time,
             reported=Reported(10.0, none=1.0),
             finding="weaker",
-            why="against the best all-reduce of ring, tree, two phases and halving; a tree of "
-            "whole vectors alone is over ten times slower. The outer weights, half of a pair's "
-            "bytes, are taken to travel beside inner steps for nothing",
+            why="against the best all-reduce of ring, tree, two phases and halving, at the same "
+            "bytes: a pair swaps changes and outer weights. What is left is not to wait for the "
+            "slowest of all",
             broken=(
                 Break(
                     {"method.fault": "barrier"},
@@ -175,7 +175,8 @@ STUDY = Study(
         "not the paper's configurations, which with so few rounds leave replicas further apart. "
         "The described internet's times are assumed: at each synchronisation some replicas are "
         "slow, both ways, and a replica's port carries one message at a time. Half of a pair's "
-        "bytes, the outer weights, are taken to have travelled beside the inner steps. The routing "
-        "of pipelines between replicas is not built."
+        "bytes, the outer weights, are sent beside the inner steps in training; the figure of "
+        "synchronisation counts them all the same. The routing of pipelines between replicas is "
+        "not built."
     ),
 )

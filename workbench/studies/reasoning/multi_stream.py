@@ -18,12 +18,21 @@ from workbench.studies.reasoning._multi_stream import (
 from workbench.study import Break, Claim, Figure, Outcome, Regime, Reported, RunConfig, Study
 
 TURNS = (1, 2, 4, 6)  # numbers read before they are thought of
+BEST, LONG = 2, 6  # a single stream errs least with the one (`accuracy` tries all), most with six
 IN_WORDS = "the paper states who sees whom in words, without a figure"
+SOONER = 0.7
 DEAF = Break({"sees": "think: read; say: think"}, True, "who speaks hears no question")
 
 
 def reaction(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Passes from a question to its answer, on a clock where a pass lasts as long as a row."""
+    """Passes from a question to its answer, on a clock where a pass lasts as long as a row, beside
+    the single stream that errs least."""
+    return at_turn(config, BEST, run_config, fast)
+
+
+def at_turn(config: StreamsConfig, turn: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same beside turns of another length."""
+    in_turns = {**IN_TURNS, "turn": int(turn)}
     side = update(config, {"virtual": True, "pace": config.pass_s, "problems": 1})
     ours: list[float] = []  # of each problem: passes to an answer, on average
     theirs: list[float] = []
@@ -31,7 +40,7 @@ def reaction(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcom
     for first in range(6 if fast else 60):
         each = update(side, {"first": 1000 * first})
         own, count = reactions(run_config(each))
-        other, _ = reactions(run_config(update(each, IN_TURNS)))
+        other, _ = reactions(run_config(update(each, in_turns)))
         if own and other:
             ours.append(float(np.mean([one.passes for one in own])))
             theirs.append(float(np.mean([one.passes for one in other])))
@@ -40,7 +49,7 @@ def reaction(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcom
     return Outcome(
         "on average the first token of an answer comes in fewer passes, to 9 of 10 questions",
         f"{np.mean(ours or [np.inf]):.1f} passes against {np.mean(theirs or [np.inf]):.1f} in "
-        f"turns; {answered} of {asked} answered",
+        f"turns of {int(turn)}; {answered} of {asked} answered",
         figure.high < 1.0 and answered >= 0.9 * asked,
         figure=figure,
         needed=1.0,
@@ -50,9 +59,9 @@ def reaction(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcom
 IN_TURNS = {"form": "in turns"}
 
 
-def pass_times(config: StreamsConfig, run_config: RunConfig) -> dict[str, float]:
+def pass_times(config: StreamsConfig, turn: int, run_config: RunConfig) -> dict[str, float]:
     """Seconds from pass to pass of each form on this machine, everything there at once."""
-    config = update(config, {"virtual": False, "problems": 1, "pace": 0.0})
+    config = update(config, {"virtual": False, "problems": 1, "pace": 0.0, "turn": turn})
     found: dict[str, list[float]] = {"side by side": [], "in turns": []}
     for _ in range(5):
         for form, times in found.items():
@@ -62,9 +71,26 @@ def pass_times(config: StreamsConfig, run_config: RunConfig) -> dict[str, float]
 
 
 def reaction_time(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """A virtual clock on which a pass lasts what it was measured to, rows as fast as passes."""
-    lasts = pass_times(config, run_config)
-    config = update(config, {"virtual": True, "problems": 1, "pace": lasts["side by side"]})
+    """A virtual clock on which a pass lasts what it was measured to, rows as fast as passes: beside
+    the single stream that errs least for the figure, beside turns of six for what has to hold."""
+    best, long = (seconds_at_turn(config, turn, run_config, fast) for turn in (BEST, LONG))
+    over = long.figure.value if long.figure else np.inf
+    return Outcome(
+        f"at most {SOONER} of the time in turns of {LONG}; the figure is beside turns of {BEST}",
+        f"{best.measured}; {long.measured}",
+        over <= SOONER,
+        figure=best.figure,
+        needed=1.0,
+    )
+
+
+def seconds_at_turn(
+    config: StreamsConfig, turn: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same beside turns of another length."""
+    lasts = pass_times(config, int(turn), run_config)
+    side = {"virtual": True, "problems": 1, "pace": lasts["side by side"], "turn": int(turn)}
+    config = update(config, side)
     ours: list[float] = []
     theirs: list[float] = []
     for first in range(6 if fast else 60):
@@ -76,13 +102,14 @@ def reaction_time(config: StreamsConfig, run_config: RunConfig, fast: bool) -> O
         if np.isfinite(pair).all():
             ours, theirs = [*ours, pair[0]], [*theirs, pair[1]]
     mine, other = float(np.mean(ours or [np.inf])), float(np.mean(theirs or [np.inf]))
+    figure = Figure.ratio(ours, theirs) if ours else Figure.exact(np.nan, "×")
     return Outcome(
-        "the first token of an answer comes in at most 0.7 of the time it takes in turns",
-        f"{mine * 1e3:.2f} ms against {other * 1e3:.2f} ms; a pass took "
+        "the first token of an answer comes in less time than in turns",
+        f"{mine * 1e3:.2f} ms against {other * 1e3:.2f} ms in turns of {int(turn)}; a pass took "
         f"{lasts['side by side'] * 1e3:.2f} and {lasts['in turns'] * 1e3:.2f} ms",
-        mine <= 0.7 * other,
-        figure=Figure.ratio(ours, theirs) if ours else Figure.exact(np.nan, "×"),
-        needed=0.7,
+        figure.high < 1.0,
+        figure=figure,
+        needed=1.0,
     )
 
 
@@ -175,8 +202,8 @@ STUDY = Study(
             check=reaction,
             reported=Reported(1.0, "less", none=1.0, unit="×"),
             finding="reproduced",
-            why="a direction, against a stream that takes turns of six, at which it errs in a "
-            "quarter of problems; shorter turns react sooner, as the map shows",
+            why="a direction, counted in passes of a clock: the paper gives no figure. The rival "
+            "takes turns of two numbers, at which it errs least; the map has turns of one, too",
             broken=(DEAF, Break({"form": "in turns"})),
         ),
         Claim(
@@ -187,9 +214,11 @@ STUDY = Study(
             timed=True,
             check=reaction_time,
             reported=Reported(1.0, "less", none=1.0, unit="×"),
-            finding="reproduced",
-            why="a direction: the paper gives no figure; the bound is this project's condition, "
-            "and the rival's turns are of six, not the shortest it could take",
+            finding="undecided",
+            why="a direction: the paper gives no figure. Against turns of two, at which a single "
+            "stream errs least, it needs 0.4 of the passes, but each, over four streams, takes 1.7 "
+            "to 3 times as long as one over a single stream, the more the busier the machine is: "
+            "0.7 to 1.9 of the time. Beside turns of six, which the check asks for, it is 0.4",
             broken=(DEAF, Break({"form": "in turns"})),
         ),
         Claim(
@@ -210,10 +239,21 @@ STUDY = Study(
             claim="reaction",
             knob="turn",
             values=(1, 2, 4, 6, 10, 16, 24),
-            coarse=(1, 6, 24),
+            coarse=(1, 2, 6),
             x="length of the single stream's turn (numbers read)",
             y="passes to an answer, over those in turns (×)",
-            default=6,
+            default=BEST,
+            judged=at_turn,
+        ),
+        Regime(
+            claim="reaction-time",
+            knob="turn",
+            values=(1, 2, 4, 6, 10),
+            coarse=(1, 2, 6),
+            x="length of the single stream's turn (numbers read)",
+            y="time to an answer, over that in turns (×)",
+            default=BEST,
+            judged=seconds_at_turn,
         ),
     ),
     limits=(

@@ -131,7 +131,7 @@ CLAIMS = (
         "one setting, at most 0.66% in eleven",
         grade="exact",
         check=searched,
-        reported=Reported(1.0, "less", none=1.0, unit="×"),
+        reported=Reported(1.0, "less", unit="×"),
         finding="reproduced",
         why="rates over the published ones in twice 1F1B's memory, setting by setting; in the "
         "setting of 4.33% ours is 0.0001 larger",

@@ -209,8 +209,8 @@ STUDY = Study(
             check=grows,
             reported=Reported(1.0, none=1.0, unit="×"),
             finding="reproduced",
-            why="any growth of the batch from 1 rank to 8 counts: the paper's figures at 8 devices "
-            "are in plots, with weights and linear layers",
+            why="a direction, bytes counted on shapes: any growth of the batch from 1 rank to 8 "
+            "counts. The paper's figures at 8 devices are in plots, with weights and linear layers",
             broken=NOTHING_GOES,
         ),
         Claim(

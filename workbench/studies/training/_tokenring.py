@@ -1,0 +1,98 @@
+"""What TokenRing waits for beside ring attention, on described links of either wiring."""
+
+import math
+from typing import NamedTuple
+
+from engine.core.config import update
+from engine.core.events import Span
+from engine.distributed.exposed_communication import exposed
+from engine.hardware import link
+from engine.training.context_parallel.config import SequenceConfig
+from workbench.study import Changes, Figure, Outcome, RunConfig
+
+HEADS = 32  # of queries
+LINKS = ("ethernet-100", "pcie4-x16", "pcie5-x16", "pcie6-x16", "nvlink3", "nvlink5")
+# Four devices and 24k tokens, as in the paper's measurement.
+FOUR: Changes = {"executor": "modelled", "ranks": 4, "tokens": 24576,
+                 "kv_heads": HEADS, "dim": 128, "backward": False, "dropped": -1}  # fmt: skip
+# Keys and values of a step are 8.1 ms under way at 12.5 GB/s; the paper measured 7.6.
+PAPER: Changes = {"executor.device": "a10", "executor.link": "ethernet-100"}
+LESS = 0.6  # of ring attention's waiting
+
+
+class Waits(NamedTuple):
+    """Seconds: of the longest wait of any rank, and of all of it."""
+
+    exposed: float
+    whole: float
+
+
+def waits(config: SequenceConfig, share: float, run_config: RunConfig) -> tuple[Waits, Waits]:
+    """Ours and ring attention's on described links, of 32 query heads of which so many share each
+    key head."""
+    heads: Changes = {"share": int(share), "kv_heads": HEADS // int(share)}
+    logs = [
+        run_config(update(config, {**FOUR, **heads, "attention": kind}))
+        for kind in (config.attention.kind, "ring")
+    ]
+    ours, ring = (
+        Waits(
+            max(exposed(log).values()),
+            max(s.stop for s in log.of(Span) if s.lane.startswith("rank ")),
+        )
+        for log in logs
+    )
+    return ours, ring
+
+
+def over(ours: Waits, ring: Waits) -> Figure:
+    """The exposed communication over ring attention's; without an end where that waits for none."""
+    return Figure.exact(ours.exposed / ring.exposed if ring.exposed else math.inf, "×")
+
+
+def told(ours: Waits, ring: Waits) -> str:
+    return (
+        f"{ours.exposed * 1e3:.2f} against {ring.exposed * 1e3:.2f} ms of {ours.whole * 1e3:.2f} "
+        f"and {ring.whole * 1e3:.2f} ms"
+    )
+
+
+def less(ours: Waits, ring: Waits) -> bool:
+    return ours.exposed <= LESS * ring.exposed and ours.whole < ring.whole
+
+
+def less_exposed(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Four A10 on a link at which a step of the ring takes about what the paper measured: one port
+    a rank as an A10 has it, which gives the figure, and a wire for every two ranks, on which the
+    mechanism has to show."""
+    there = update(config, {**FOUR, **PAPER})
+    port, wires = (
+        waits(update(there, {"executor.wiring": kind}), config.share, run_config)
+        for kind in ("switch", "mesh")
+    )
+    return Outcome(
+        f"with a wire for every two ranks at most {LESS}× the exposed communication of ring "
+        "attention, and sooner done; the figure is of one port a rank",
+        f"{told(*port)} with one port a rank, {told(*wires)} with wires",
+        less(*wires),
+        figure=over(*port),
+        needed=1.0,
+    )
+
+
+def grouped(config: SequenceConfig, share: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """On the links of the config, of query heads of which so many share each key head."""
+    ours, ring = waits(config, share, run_config)
+    return Outcome(
+        f"at most {LESS}× the exposed communication of ring attention, and sooner done",
+        told(ours, ring),
+        less(ours, ring),
+        figure=over(ours, ring),
+        needed=LESS,
+    )
+
+
+def at_link(config: SequenceConfig, speed: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same on described links, the one of that bandwidth in B/s."""
+    name = next(each for each in LINKS if link(each).bandwidth == speed)
+    return grouped(update(config, {"executor.link": name}), config.share, run_config, fast)

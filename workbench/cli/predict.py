@@ -30,6 +30,19 @@ A training run (every line has a default):
   shard = "parameters"
   [recipe]                        # sequence, microbatch, batch, dtype, recompute, attention …
   sequence = 8192
+
+A serving run has an [engine] or a [load]; its [split] is tensor, pipeline, data, expert:
+  model = "qwen3-30b-a3b"
+  [cluster]                       # device, constants, profile
+  device = "h200-sxm"
+  [split]
+  data = 2
+  expert = true
+  [engine]                        # name, running, tokens, page, memory, blocks, per_step
+  name = "vllm"
+  [load]                          # trace, requests, rate, speed, prompt, answer, seed
+  requests = 10000
+  rate = 20
 """
 
 NAME = "predictions"
@@ -39,7 +52,7 @@ HEAD = ("runs", "of", "rows", "mean", "median", "worst", "bias", "in interval")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", metavar="RUN.toml", nargs="?", help="the described run (default: a training run)"
+        "file", metavar="RUN.toml", nargs="?", help="the described run (default: what --set says)"
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="KNOB=VALUE", help="turn a knob"

@@ -95,6 +95,9 @@ def sheet_of(name: str) -> str:
             return min(likely, key=lambda s: ("sxm" not in s, -device(s).capacity, s))
     asked = _parts(slug)  # a name may say more than its sheet's does, or run its words together
     begins = [sheet for sheet in known if asked[: len(_parts(sheet))] == _parts(sheet)]
+    if not begins:
+        joined = [sheet for sheet in known if slug.replace("-", "") == sheet.replace("-", "")]
+        begins = joined  # `rtxpro6000`
     named = sheet_named(name)  # as a driver calls it
     return max(begins, key=len, default=named.slug if named else "")
 

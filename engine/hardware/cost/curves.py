@@ -191,10 +191,10 @@ def call(
     new tokens that see `seen` tokens in all."""
     if not chunks:
         return decode(device, found, ones, seen / ones, G, dim, dtype)
-    tokens_P, cached_P = np.array(chunks, np.float64).T
-    work_P, alone_P = _tiles(device, found, 1, tokens_P, cached_P, H, dim, dtype)
-    moved = _moved(tokens_P.sum(), cached_P.sum(), H, G, dim, dtype)
-    given = (device, found, work_P.sum(), alone_P.max(), moved)
+    told = [_tiles(device, found, 1, *chunk, H, dim, dtype) for chunk in chunks]
+    tokens, cached = (sum(chunk[at] for chunk in chunks) for at in (0, 1))
+    work, alone = sum(each[0] for each in told), max(each[1] for each in told)
+    given = (device, found, work, alone, _moved(tokens, cached, H, G, dim, dtype))
     if not ones:
         return _prompts(*given, dtype)
     return _joined(*given, ones, seen / ones, H, G, dim, dtype)

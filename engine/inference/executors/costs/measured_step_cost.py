@@ -14,6 +14,8 @@ from engine.inference.executors.costs.forward_work import Shape
 from engine.inference.executors.costs.step_cost import OpTime, StepCost
 from engine.models.config import ModelConfig
 
+ATTENTION = "attention"
+
 
 class MeasuredCost(ABC):
     """Costs of steps of one model on one device; the same questions as `StepCost` answers."""
@@ -38,6 +40,12 @@ class MeasuredCost(ABC):
     def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
         """What matters of a step in which every sequence decodes."""
         return self.plain.decode_shape(starts_B, rows)
+
+    def attention(self, shape: Shape) -> float | None:
+        """Seconds of attention in all layers, which alone depends on more than a step's tokens and
+        rows of logits; None where nothing but the roofline is known."""
+        flops, size = next(w[1:] for w in self.plain.works(shape) if w[0] == ATTENTION)
+        return self._seconds(ATTENTION, flops, size, shape)
 
     def total(self, shape: Shape) -> tuple[float, float, float]:
         """Seconds, flops and bytes of a step of that shape."""

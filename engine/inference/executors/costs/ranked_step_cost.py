@@ -20,6 +20,7 @@ from engine.inference.executors.costs.ranks import Ranks
 from engine.inference.executors.costs.step_cost import SINGLE, OpTime, StepCost
 from engine.models.config import ModelConfig
 
+BUBBLE = "bubble"
 STREAMS = 2  # tensors that a stage passes on: hidden states and residual
 
 Collective = Callable[[str, int, float], float]
@@ -96,7 +97,7 @@ class RankedCost:
         alone = sum(o.seconds for o in found)
         wait = groups * (each * layers + last) - alone
         if wait > 0:
-            found.append(OpTime("bubble", wait, 0.0, 0.0, "link"))
+            found.append(OpTime(BUBBLE, wait, 0.0, 0.0, "link"))
         return found
 
     def _exchanged(self, tokens: int, rows: int) -> list[tuple[str, float]]:

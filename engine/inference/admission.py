@@ -7,10 +7,10 @@ from engine.core.events import Branch, Mark
 from engine.inference.config import InferenceConfig
 from engine.inference.next_use import NextUse
 from engine.inference.page_allocation import PageAllocator
-from engine.inference.policy import Mix, Need, View
+from engine.inference.policies.policy import Mix, Need, View
 from engine.inference.prefill import Chunks, Prefill
 from engine.inference.queue import Queue
-from engine.inference.request import Request
+from engine.inference.requests.request import Request
 from engine.inference.running import Running, pages_for
 
 

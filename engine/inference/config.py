@@ -4,14 +4,14 @@ from typing import Literal
 
 from engine.cache.eviction import Eviction, LeastRecentlyUsed
 from engine.core.config import Choice, Config, knob
-from engine.inference.executor import Execution
+from engine.inference.executors.executor import Execution
 from engine.inference.executors.real import Real
 from engine.inference.policies.admission import Admission, Greedy
 from engine.inference.policies.batching.decode_first import DecodeFirst
 from engine.inference.policies.ordering.fcfs import FirstComeFirstServed
+from engine.inference.policies.policy import Batching, Ordering
 from engine.inference.policies.preemption import Preemption, Recompute
-from engine.inference.policy import Batching, Ordering
-from engine.inference.request import Sampling
+from engine.inference.requests.request import Sampling
 from engine.inference.workloads.uniform import Uniform
 from engine.inference.workloads.workload import Workload
 

@@ -6,7 +6,7 @@ held back, for each thread, until the character is whole.
 
 from collections.abc import Sequence
 
-from engine.inference.executor import Tokens
+from engine.inference.executors.executor import Tokens
 
 BROKEN = "\N{REPLACEMENT CHARACTER}"
 LONGEST = 8  # tokens that one character can be spread over; more are no character

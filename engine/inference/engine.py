@@ -16,14 +16,14 @@ from engine.core.clock import Clock, StepClock
 from engine.core.events import AnyEvent, Blob, Level, Span
 from engine.inference.config import InferenceConfig
 from engine.inference.detokenizer import Detokenizer
-from engine.inference.executor import Executor, Tokens
+from engine.inference.executors.executor import Executor, Tokens
+from engine.inference.executors.step_spans import part_spans
 from engine.inference.intake import Intake, LiveRequests, validate
 from engine.inference.outputs import OutputProcessor
-from engine.inference.request import Request
+from engine.inference.requests.request import Request
+from engine.inference.requests.step import Result, Step
+from engine.inference.requests.view_sequences import ThreadHost
 from engine.inference.scheduler import Scheduler
-from engine.inference.step import Result, Step
-from engine.inference.step_spans import part_spans
-from engine.inference.view_sequences import ThreadHost
 
 Emit = Callable[[AnyEvent], None]
 

@@ -7,9 +7,9 @@ import numpy as np
 from engine.core.errors import BadInput
 from engine.core.events import Branch
 from engine.inference.config import InferenceConfig
-from engine.inference.executor import Facts
-from engine.inference.policy import View
-from engine.inference.request import Request, Sampling
+from engine.inference.executors.executor import Facts
+from engine.inference.policies.policy import View
+from engine.inference.requests.request import Request, Sampling
 from engine.inference.scheduler import Scheduler
 from engine.kernels.draws import mix, seed_of
 

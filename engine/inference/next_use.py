@@ -4,7 +4,7 @@ import heapq
 
 from engine.cache.cache import Cache
 from engine.cache.eviction import FAR
-from engine.inference.request import Request
+from engine.inference.requests.request import Request
 
 
 class NextUse:

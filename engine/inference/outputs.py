@@ -9,9 +9,9 @@ import numpy as np
 
 from engine.core.events import Branch, Token
 from engine.inference.detokenizer import Detokenizer
-from engine.inference.request import Request
+from engine.inference.requests.request import Request
+from engine.inference.requests.step import Result, Step
 from engine.inference.scheduler import Scheduler
-from engine.inference.step import Result, Step
 
 DEAF = "its listener failed"
 

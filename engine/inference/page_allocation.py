@@ -5,12 +5,12 @@ import numpy as np
 
 from engine.core.events import Branch, Mark, Move
 from engine.inference.next_use import NextUse
+from engine.inference.policies.policy import View
 from engine.inference.policies.preemption import Preemption
-from engine.inference.policy import View
 from engine.inference.queue import Queue
-from engine.inference.request import Request
+from engine.inference.requests.request import Request
+from engine.inference.requests.step import NO_PAIRS
 from engine.inference.running import Running, pages_for
-from engine.inference.step import NO_PAIRS
 
 
 class PageAllocator:

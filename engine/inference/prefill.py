@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from engine.inference.policy import Mix
-from engine.inference.request import Request
+from engine.inference.policies.policy import Mix
+from engine.inference.requests.request import Request
 from engine.inference.running import Running
 
 

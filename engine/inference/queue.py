@@ -3,8 +3,8 @@
 import heapq
 from collections.abc import Sequence
 
-from engine.inference.policy import Ordering, View
-from engine.inference.request import Request
+from engine.inference.policies.policy import Ordering, View
+from engine.inference.requests.request import Request
 
 
 class Queue:

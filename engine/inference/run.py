@@ -12,8 +12,8 @@ from engine.core.errors import BadInput
 from engine.core.run import Live
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
-from engine.inference.executor import Built
-from engine.inference.request import Request, sampling
+from engine.inference.executors.executor import Built
+from engine.inference.requests.request import Request, sampling
 from engine.inference.workloads.workload import Source
 
 PATIENCE = 0.02  # seconds between looks at the inbox while nothing runs

@@ -3,8 +3,8 @@
 import numpy as np
 
 from engine.cache.cache import Cache
-from engine.inference.request import Request
-from engine.inference.rows import Rows
+from engine.inference.requests.request import Request
+from engine.inference.requests.rows import Rows
 
 
 def pages_for(tokens: int, page_size: int) -> int:

@@ -15,13 +15,13 @@ from engine.inference.admission import AdmissionControl
 from engine.inference.config import InferenceConfig
 from engine.inference.next_use import NextUse
 from engine.inference.page_allocation import PageAllocator
-from engine.inference.policy import Mix, View
+from engine.inference.policies.policy import Mix, View
 from engine.inference.prefill import Prefill
 from engine.inference.queue import Queue
-from engine.inference.request import Request
+from engine.inference.requests.request import Request
+from engine.inference.requests.step import Step
+from engine.inference.requests.view_sequences import ViewBatch
 from engine.inference.running import Running
-from engine.inference.step import Step
-from engine.inference.view_sequences import ViewBatch
 
 
 class Scheduler:

@@ -16,7 +16,7 @@ import numpy as np
 from engine.core.config import Config, knob
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
-from engine.inference.request import Request, sampling
+from engine.inference.requests.request import Request, sampling
 from engine.tasks.part_sums import SERIAL, PartSums
 from engine.tasks.task import Split
 from engine.training.data.packing import Example

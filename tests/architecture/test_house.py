@@ -20,15 +20,7 @@ END_SAYS_WHERE = "engine/kernels/"  # `tiles_cpu`, `tiles_triton`: what they sha
 # Modules that import each other, lazy and type-only imports counted.
 MODULE_CIRCLES: set[tuple[str, ...]] = set()
 # Mechanisms (the first three words of a module's package) that import each other.
-PACKAGE_CIRCLES = {
-    # The base of a policy stands above its folder and its config names the default policies.
-    (
-        "engine.inference",
-        "engine.inference.executors",
-        "engine.inference.policies",
-        "engine.inference.workloads",
-    ),
-}
+PACKAGE_CIRCLES: set[tuple[str, ...]] = set()
 
 SERVING = ("engine.cache", "engine.inference", "engine.reasoning")
 TRAINING = ("engine.distributed", "engine.training", "engine.cluster")

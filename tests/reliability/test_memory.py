@@ -12,9 +12,9 @@ from engine.core.errors import BadInput
 from engine.core.memory import OutOfMemory
 from engine.core.run import Run
 from engine.inference.config import InferenceConfig
-from engine.inference.executor import Built
+from engine.inference.executors.executor import Built
 from engine.inference.executors.tensors.real_executor import executor_for
-from engine.inference.request import sampling
+from engine.inference.requests.request import sampling
 from tests.engine.inference.audit import Reader
 from tests.engine.inference.small import tiny_model
 from tests.reliability.allocations import Allocations

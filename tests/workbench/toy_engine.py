@@ -7,8 +7,8 @@ import numpy as np
 
 from engine.core.clock import WallClock
 from engine.inference.config import InferenceConfig
-from engine.inference.executor import Built, Facts
-from engine.inference.step import Result
+from engine.inference.executors.executor import Built, Facts
+from engine.inference.requests.step import Result
 from workbench.live.live import LiveEngine
 
 LETTERS = string.ascii_lowercase + string.digits + " _\n."

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.core.errors import BadInput
-from engine.inference.request import Sampling, sampling
+from engine.inference.requests.request import Sampling, sampling
 
 PROMPTS = 64  # prompts in one request, at most
 MESSAGES = 1024

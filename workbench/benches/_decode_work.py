@@ -20,7 +20,7 @@ from engine.core.events import AnyEvent
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.executors.tensors.real_executor import RealExecutor, executor_for
-from engine.inference.request import Request, sampling
+from engine.inference.requests.request import Request, sampling
 from engine.models.config import ModelConfig
 from engine.models.families import parse
 from engine.models.fused_step import Fused

@@ -10,9 +10,9 @@ from engine.core.clock import VirtualClock
 from engine.core.events import AnyEvent
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
-from engine.inference.executor import Facts
-from engine.inference.request import Request, sampling
-from engine.inference.step import Result, Step
+from engine.inference.executors.executor import Facts
+from engine.inference.requests.request import Request, sampling
+from engine.inference.requests.step import Result, Step
 
 NAME = "scheduler"
 ABOUT = "scheduler and allocator at 1 to 256 running requests, in microseconds a step"

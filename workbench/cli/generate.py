@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     from engine.core.config import update
     from engine.core.file import save
     from engine.inference.config import InferenceConfig
-    from engine.inference.request import sampling
+    from engine.inference.requests.request import sampling
     from workbench.live.live import LiveEngine
     from workbench.live.pieces import Piece
 

@@ -21,9 +21,9 @@ from engine.core.memory import refused
 from engine.core.run import Live, Run, Stopped
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
-from engine.inference.executor import Built
+from engine.inference.executors.executor import Built
 from engine.inference.intake import validate
-from engine.inference.request import Request, Sampling
+from engine.inference.requests.request import Request, Sampling
 from workbench.live.measure_while_paused import measure_roofs
 from workbench.live.pieces import AWAY, SPENT, Away, Busy, Piece, Tell
 from workbench.live.prompts import Prompts

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from engine.hardware.measure import measure
-from engine.inference.executor import Executor
+from engine.inference.executors.executor import Executor
 
 
 def measure_roofs(executor: Executor) -> None:

@@ -9,7 +9,7 @@ import sys
 
 from engine.core.clock import WallClock
 from engine.inference.config import InferenceConfig
-from engine.inference.executor import Built
+from engine.inference.executors.executor import Built
 from engine.inference.executors.tensors.real_executor import executor_for
 from engine.kernels.experiments.ready import ready
 from engine.models.loading.checkpoint import Checkpoint

@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import dataclass, field
 
-from engine.inference.request import Sampling
+from engine.inference.requests.request import Sampling
 from workbench.live.live import LiveEngine, Ticket
 from workbench.live.pieces import Piece
 

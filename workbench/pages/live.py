@@ -7,7 +7,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from engine.core.errors import BadInput
-from engine.inference.request import sampling
+from engine.inference.requests.request import sampling
 from widgets import theme
 from widgets.stage.stage import Stage
 from workbench.live.live import LiveEngine

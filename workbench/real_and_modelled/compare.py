@@ -20,7 +20,7 @@ from engine.inference.config import InferenceConfig
 from engine.inference.executors.costs.modelled_executor import THIS_MACHINE
 from engine.inference.executors.costs.step_cost import StepCost
 from engine.inference.executors.modelled import Modelled
-from engine.inference.request import Request
+from engine.inference.requests.request import Request
 from engine.inference.run import run
 from engine.inference.workloads.poisson import Poisson
 from engine.inference.workloads.replay import replay

@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 from engine.core.config import knob
 from engine.hardware.cost.constants import OWN
 from engine.hardware.device import Device
-from engine.inference.executor import Built, Execution
 from engine.inference.executors.costs.ranks import Ranks
-from engine.inference.settings import Settings
+from engine.inference.executors.executor import Built, Execution
+from engine.inference.executors.settings import Settings
 
 
 class Modelled(Execution):

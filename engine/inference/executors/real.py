@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from engine.inference.executor import Built, Execution
-from engine.inference.settings import Settings
+from engine.inference.executors.executor import Built, Execution
+from engine.inference.executors.settings import Settings
 
 
 class Real(Execution):

@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 
 from engine.core.config import Policy, knob
-from engine.inference.policy import Need, View
-from engine.inference.request import Request
+from engine.inference.policies.policy import Need, View
+from engine.inference.requests.request import Request
 
 
 class Admission(Policy):

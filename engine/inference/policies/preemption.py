@@ -4,8 +4,8 @@ from abc import abstractmethod
 from typing import Literal
 
 from engine.core.config import Policy
-from engine.inference.policy import View
-from engine.inference.request import Request
+from engine.inference.policies.policy import View
+from engine.inference.requests.request import Request
 
 
 class Preemption(Policy):

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from engine.core.config import knob
 from engine.core.errors import BadInput
-from engine.inference.request import Request
+from engine.inference.requests.request import Request
 from engine.inference.workloads.workload import Source, Workload
 
 STARTS = (

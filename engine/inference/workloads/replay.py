@@ -8,7 +8,7 @@ from pydantic import Field
 
 from engine.core.config import Config, knob
 from engine.core.errors import BadInput
-from engine.inference.request import Request, TokenId
+from engine.inference.requests.request import Request, TokenId
 from engine.inference.workloads.synthetic import LONGEST
 from engine.inference.workloads.workload import Source, Workload
 

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.config import knob
-from engine.inference.request import Request
+from engine.inference.requests.request import Request
 from engine.inference.workloads.synthetic import LONGEST, split
 from engine.inference.workloads.workload import Source, Workload
 

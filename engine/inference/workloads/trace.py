@@ -8,7 +8,7 @@ import numpy as np
 from engine.core.config import knob
 from engine.core.errors import BadInput
 from engine.core.paths import dataset
-from engine.inference.request import Request
+from engine.inference.requests.request import Request
 from engine.inference.workloads.synthetic import arrivals, split, tokens
 from engine.inference.workloads.traces.read import Trace, load
 from engine.inference.workloads.traces.records import BLOCK, Traced

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.config import Policy
-from engine.inference.request import Request, Sampling
+from engine.inference.requests.request import Request, Sampling
 
 
 @dataclass(frozen=True, slots=True)

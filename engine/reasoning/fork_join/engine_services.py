@@ -5,8 +5,8 @@ import numpy as np
 from engine.core.errors import BadInput
 from engine.core.events import Mark
 from engine.inference.engine import Engine
-from engine.inference.executor import Built, Tokens
-from engine.inference.request import Request, sampling
+from engine.inference.executors.executor import Built, Tokens
+from engine.inference.requests.request import Request, sampling
 from engine.reasoning.fork_join.trajectory import (
     Ask,
     Limits,

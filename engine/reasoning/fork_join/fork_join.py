@@ -15,7 +15,7 @@ from engine.core.events import Level, Mark
 from engine.core.run import Live
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
-from engine.inference.executor import Built, Tokens
+from engine.inference.executors.executor import Built, Tokens
 from engine.inference.executors.modelled import Modelled
 from engine.inference.run import obey
 from engine.reasoning.fork_join.engine_services import LocalService, modelled_seconds

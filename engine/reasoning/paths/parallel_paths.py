@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 from engine.core.config import knob
 from engine.core.errors import BadInput
 from engine.core.run import Live
-from engine.inference.request import Sampling
+from engine.inference.requests.request import Sampling
 from engine.reasoning.solving.countdown import CountdownConfig, speaking
 from engine.reasoning.solving.method import Asked, Result
 from engine.reasoning.solving.solve import drive, load

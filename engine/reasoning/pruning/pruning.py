@@ -18,7 +18,7 @@ from engine.core.errors import BadInput
 from engine.core.events import Mark, Span
 from engine.core.run import Live
 from engine.core.tags import tag
-from engine.inference.request import Sampling
+from engine.inference.requests.request import Sampling
 from engine.reasoning.pruning.clustering import Clustering, Clusters, ballots
 from engine.reasoning.pruning.judges import Cost, Judge, Judging, Trace, Trained
 from engine.reasoning.solving.config import ThreadGroupConfig

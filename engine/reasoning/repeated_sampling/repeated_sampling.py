@@ -18,8 +18,8 @@ from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
-from engine.inference.executor import Built
-from engine.inference.request import Request, sampling
+from engine.inference.executors.executor import Built
+from engine.inference.requests.request import Request, sampling
 from engine.inference.run import obey, offer
 from engine.models.text.tokenizer import Tokenizer
 from engine.reasoning.repeated_sampling.verifiers import Checker, Verifier

@@ -7,7 +7,7 @@ from engine.core.config import knob
 from engine.core.run import Live
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
-from engine.inference.executor import Built
+from engine.inference.executors.executor import Built
 from engine.reasoning.solving.config import SolvingConfig
 from engine.tasks.task import Problem, Task
 

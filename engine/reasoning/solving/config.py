@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from engine.core.config import knob
-from engine.inference.request import Sampling
+from engine.inference.requests.request import Sampling
 from engine.reasoning.solving.method import Asked
 from engine.reasoning.threads.config import ReasoningConfig, ThinkingConfig
 from engine.reasoning.threads.layouts import Independent

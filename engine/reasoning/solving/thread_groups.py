@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from engine.core.errors import BadInput
 from engine.core.events import Mark
-from engine.inference.executor import Tokens
+from engine.inference.executors.executor import Tokens
 from engine.reasoning.solving.config import ThreadGroupConfig
 from engine.reasoning.solving.method import Asked, Result
 from engine.reasoning.threads.reasoner import Reasoner

@@ -4,9 +4,9 @@ from typing import Literal
 
 from engine.core.config import Choice, Config, knob
 from engine.inference.config import InferenceConfig
-from engine.inference.executor import Execution
+from engine.inference.executors.executor import Execution
 from engine.inference.executors.real import Real
-from engine.inference.request import Sampling
+from engine.inference.requests.request import Sampling
 from engine.inference.workloads.prompts import Prompts
 from engine.reasoning.threads.layouts import Combined, Layout
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.inference.executors.tensors.sampler import adjust
-from engine.inference.request import Sampling
+from engine.inference.requests.request import Sampling
 from engine.kernels import sample
 from engine.kernels.sample import Wishes
 from engine.reasoning.threads.thread import Thread

@@ -6,7 +6,7 @@ from typing import Any
 from engine.cache.tensors import Storage
 from engine.core.clock import Clock, WallClock
 from engine.core.errors import BadInput
-from engine.inference.executor import Executor, Tokens
+from engine.inference.executors.executor import Executor, Tokens
 from engine.inference.executors.tensors.real_executor import RealExecutor, executor_for
 from engine.models.config import ModelConfig
 from engine.models.kv import cache_spec

@@ -16,9 +16,9 @@ from engine.core.events import Blob, Span, Token
 from engine.inference.detokenizer import Detokenizer
 from engine.inference.engine import Engine
 from engine.inference.executors.costs.forward_work import ForwardWork
-from engine.inference.rows import Rows
-from engine.inference.step import without_rows
-from engine.inference.view_sequences import ViewBatch, ViewResult
+from engine.inference.requests.rows import Rows
+from engine.inference.requests.step import without_rows
+from engine.inference.requests.view_sequences import ViewBatch, ViewResult
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.draw import draw
 from engine.reasoning.threads.gather import gather

@@ -18,7 +18,7 @@ from engine.core.errors import BadInput
 from engine.core.events import Mark
 from engine.core.run import Live
 from engine.inference.engine import Engine
-from engine.inference.request import Request
+from engine.inference.requests.request import Request
 from engine.inference.workloads.prompts import STARTS
 from engine.reasoning.threads.budget import budget
 from engine.reasoning.threads.config import ReasoningConfig

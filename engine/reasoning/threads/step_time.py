@@ -15,9 +15,9 @@ from engine.core.config import update
 from engine.core.events import AnyEvent
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
-from engine.inference.executor import Executor
+from engine.inference.executors.executor import Executor
 from engine.inference.executors.tensors.real_executor import executor_for
-from engine.inference.request import Request, Sampling
+from engine.inference.requests.request import Request, Sampling
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.loaded_model import LoadedModel, loaded_model_of, open_model
 from engine.reasoning.threads.reasoner import Reasoner

@@ -6,8 +6,8 @@ every position that its attention would read must hold exactly that number.
 
 import numpy as np
 
-from engine.inference.executor import Facts
-from engine.inference.step import Result, Step
+from engine.inference.executors.executor import Facts
+from engine.inference.requests.step import Result, Step
 
 VOCAB = 50
 

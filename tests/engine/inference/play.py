@@ -5,7 +5,7 @@ import numpy as np
 from engine.core.clock import VirtualClock
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
-from engine.inference.request import Request, sampling
+from engine.inference.requests.request import Request, sampling
 from tests.engine.inference.audit import Reader, audit
 from tests.engine.inference.memory import VOCAB, PageMemory
 

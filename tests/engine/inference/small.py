@@ -8,9 +8,9 @@ from engine.core.clock import VirtualClock
 from engine.core.events import Branch
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
-from engine.inference.executor import Tokens
+from engine.inference.executors.executor import Tokens
 from engine.inference.executors.tensors.real_executor import executor_for
-from engine.inference.request import Request, sampling
+from engine.inference.requests.request import Request, sampling
 from engine.models.families import parse
 from engine.models.loading.load import random_model
 from engine.models.model import Model

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from engine.core.events import Branch, Page
-from engine.inference.request import Request, sampling
+from engine.inference.requests.request import Request, sampling
 from engine.models.model import Model
 from tests.engine.inference.small import real_engine, serve
 from tests.engine.models import small

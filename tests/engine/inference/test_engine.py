@@ -7,7 +7,7 @@ import pytest
 
 from engine.core.errors import BadInput
 from engine.core.events import Level, Mark, Page, Span, Token
-from engine.inference.request import Request, sampling
+from engine.inference.requests.request import Request, sampling
 from tests.engine.inference.audit import audit
 from tests.engine.inference.memory import VOCAB
 from tests.engine.inference.small import engine, request, serve, states

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.events import Branch
-from engine.inference.request import Request, sampling
+from engine.inference.requests.request import Request, sampling
 from tests.engine.inference.small import TINY, real_engine, request, serve, tiny_model
 
 VOCAB = TINY["vocab_size"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.events import Branch
-from engine.inference.request import Request
+from engine.inference.requests.request import Request
 from tests.engine.inference.small import engine, request, serve
 
 PATIENCE = 40

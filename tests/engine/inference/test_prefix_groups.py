@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.inference.policies.ordering.global_prefix import GlobalPrefix
-from engine.inference.prefix_groups import groups, prefix_tree, saved
-from engine.inference.request import Request, Sampling
+from engine.inference.policies.prefix_groups import groups, prefix_tree, saved
+from engine.inference.requests.request import Request, Sampling
 
 prompts_of = st.lists(
     st.lists(st.integers(0, 1), min_size=1, max_size=7), min_size=1, max_size=7

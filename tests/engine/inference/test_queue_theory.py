@@ -12,10 +12,10 @@ from engine.core.events import Branch
 from engine.core.log import Log
 from engine.core.run import Live
 from engine.inference.engine import Engine
-from engine.inference.executor import Built, Facts
-from engine.inference.request import Request, sampling
+from engine.inference.executors.executor import Built, Facts
+from engine.inference.requests.request import Request, sampling
+from engine.inference.requests.step import Result
 from engine.inference.run import serve
-from engine.inference.step import Result
 from tests.engine.inference.small import config
 
 FEW, MANY = 3000, 10**6

@@ -6,7 +6,7 @@ import numpy as np
 from engine.core.events import Level
 from engine.core.run import Run
 from engine.inference.config import InferenceConfig
-from engine.inference.request import Request, sampling
+from engine.inference.requests.request import Request, sampling
 from engine.inference.run import run
 from tests.engine.inference.small import TINY, real_engine, serve, tiny_model
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from engine.inference.request import sampling
+from engine.inference.requests.request import sampling
 from tests.workbench.api.test_api import TALK, TEXT, ask, served
 from tests.workbench.toy_engine import toy_live
 from workbench.api.drain import Stopping

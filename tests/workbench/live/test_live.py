@@ -9,7 +9,7 @@ import pytest
 from engine.core.errors import BadInput
 from engine.core.events import Branch, Token
 from engine.inference.config import InferenceConfig
-from engine.inference.request import sampling
+from engine.inference.requests.request import sampling
 from tests.workbench.toy_engine import toy_live
 from workbench.live import live as live_module
 from workbench.live.live import LiveEngine

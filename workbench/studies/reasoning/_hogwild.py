@@ -12,7 +12,7 @@ from engine.core.log import Log
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.executors.tensors.real_executor import executor_for
-from engine.inference.request import Request, Sampling
+from engine.inference.requests.request import Request, Sampling
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.loaded_model import open_model
 from engine.reasoning.threads.run import NAMES, asked, prompt_tokens

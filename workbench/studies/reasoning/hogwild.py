@@ -9,7 +9,7 @@ from engine.core.config import update
 from engine.core.difference import largest
 from engine.core.events import Branch, Page
 from engine.core.log import Log
-from engine.inference.request import Sampling
+from engine.inference.requests.request import Sampling
 from engine.models.config import ModelConfig
 from engine.models.gathered import Cast
 from engine.reasoning.threads.config import ReasoningConfig

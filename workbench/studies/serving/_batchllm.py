@@ -11,8 +11,8 @@ from engine.core.log import Log
 from engine.core.measure import serving
 from engine.core.tags import facts
 from engine.inference.config import InferenceConfig
-from engine.inference.prefix_groups import groups, saved
-from engine.inference.request import Request, Sampling
+from engine.inference.policies.prefix_groups import groups, saved
+from engine.inference.requests.request import Request, Sampling
 from engine.inference.workloads.workload import Source
 from workbench.study import Changes, Figure, Outcome, RunConfig
 

@@ -17,7 +17,6 @@ from engine.hardware.cost.profile import Profile
 from engine.hardware.device import Device, device
 from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
-from engine.inference.executor import Built, Facts
 from engine.inference.executors.costs.forward_work import Shape
 from engine.inference.executors.costs.measured_step_cost import MeasuredCost
 from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
@@ -26,9 +25,10 @@ from engine.inference.executors.costs.rank_memory import rank_cache, rank_weight
 from engine.inference.executors.costs.ranked_step_cost import RankedCost, by_curves, by_link
 from engine.inference.executors.costs.ranks import Ranks
 from engine.inference.executors.costs.step_cost import OpTime, StepCost
-from engine.inference.settings import Settings
-from engine.inference.step import Result, Step, StepPart
-from engine.inference.view_sequences import ViewResult
+from engine.inference.executors.executor import Built, Facts
+from engine.inference.executors.settings import Settings
+from engine.inference.requests.step import Result, Step, StepPart
+from engine.inference.requests.view_sequences import ViewResult
 from engine.models.config import ModelConfig
 from engine.models.loading.find import find
 from engine.models.text.tokenizer import Tokenizer

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from engine.inference.executors.tensors.gather import last_of, last_tokens
-from engine.inference.step import Step
-from engine.inference.view_sequences import ViewBatch
+from engine.inference.requests.step import Step
+from engine.inference.requests.view_sequences import ViewBatch
 from engine.models.attention import Attention
 from engine.models.batch import Batch
 from engine.models.gathered import Cast, Gathered

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.inference.step import Step
-from engine.inference.view_sequences import NONE
+from engine.inference.requests.step import Step
+from engine.inference.requests.view_sequences import NONE
 from engine.models.batch import Batch
 
 

@@ -14,15 +14,15 @@ from engine.core.clock import WallClock
 from engine.core.errors import BadInput
 from engine.hardware import roofs_of
 from engine.hardware.measure import known
-from engine.inference.executor import Built, Facts
 from engine.inference.executors.costs.forward_work import ForwardWork, Shape
+from engine.inference.executors.executor import Built, Facts
+from engine.inference.executors.settings import Settings
+from engine.inference.executors.step_spans import covered
 from engine.inference.executors.tensors.attention_mass import AttentionProbe
 from engine.inference.executors.tensors.gather import gather
 from engine.inference.executors.tensors.sampler import Sampler
-from engine.inference.settings import Settings
-from engine.inference.step import Result, Step, StepPart
-from engine.inference.step_spans import covered
-from engine.inference.view_sequences import NONE, ViewResult
+from engine.inference.requests.step import Result, Step, StepPart
+from engine.inference.requests.view_sequences import NONE, ViewResult
 from engine.kernels.norm.work import flops as norm_flops
 from engine.models.loading.find import find
 from engine.models.loading.load import require_memory

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.inference.request import Sampling
-from engine.inference.step import Step
+from engine.inference.requests.request import Sampling
+from engine.inference.requests.step import Step
 from engine.kernels import sample
 from engine.kernels.sample import Wishes, reference
 

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from engine.core.config import knob
-from engine.inference.policy import Batching, Mix, View
+from engine.inference.policies.policy import Batching, Mix, View
 
 
 class DecodeFirst(Batching):

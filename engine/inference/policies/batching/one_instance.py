@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.config import knob
-from engine.inference.policy import Batching, Mix, View
+from engine.inference.policies.policy import Batching, Mix, View
 
 NOBODY = np.zeros(0, np.int64)
 

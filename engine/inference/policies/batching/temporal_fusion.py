@@ -8,7 +8,7 @@ place, so the buffers stay dense and the ended request's memory is free at that 
 from typing import Literal
 
 from engine.core.config import knob
-from engine.inference.policy import Batching, Mix, View
+from engine.inference.policies.policy import Batching, Mix, View
 
 
 class TemporalFusion(Batching):

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from engine.inference.policy import Ordering, View
-from engine.inference.request import Request
+from engine.inference.policies.policy import Ordering, View
+from engine.inference.requests.request import Request
 
 
 class FirstComeFirstServed(Ordering):

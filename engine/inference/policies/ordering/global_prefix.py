@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 
 from engine.core.config import knob
-from engine.inference.policy import Ordering, Ranking, View
-from engine.inference.prefix_groups import Group, groups
-from engine.inference.request import Request
+from engine.inference.policies.policy import Ordering, Ranking, View
+from engine.inference.policies.prefix_groups import Group, groups
+from engine.inference.requests.request import Request
 
 
 class GlobalPrefix(Ordering):

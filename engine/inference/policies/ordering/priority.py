@@ -3,8 +3,8 @@
 from typing import Literal
 
 from engine.core.config import knob
-from engine.inference.policy import Ordering, View
-from engine.inference.request import Request
+from engine.inference.policies.policy import Ordering, View
+from engine.inference.requests.request import Request
 
 
 class Priority(Ordering):

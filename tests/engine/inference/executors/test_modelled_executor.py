@@ -9,8 +9,8 @@ from engine.hardware.device import device
 from engine.inference.config import InferenceConfig
 from engine.inference.executors.costs.modelled_executor import build
 from engine.inference.executors.modelled import Modelled
-from engine.inference.rows import Rows
-from engine.inference.step import Step
+from engine.inference.requests.rows import Rows
+from engine.inference.requests.step import Step
 
 
 def built(**choice):

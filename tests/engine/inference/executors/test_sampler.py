@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from engine.inference.executors.tensors.sampler import Sampler, adjust, top
-from engine.inference.request import Request, Sampling
-from engine.inference.rows import Rows
-from engine.inference.step import Step
+from engine.inference.requests.request import Request, Sampling
+from engine.inference.requests.rows import Rows
+from engine.inference.requests.step import Step
 from engine.kernels.draws import seed_of, uniform
 from engine.kernels.sample.reference import choose, weights
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from engine.core.config import from_dict, kinds
 from engine.core.errors import BadInput
 from engine.inference import traffic
-from engine.inference.request import Sampling
+from engine.inference.requests.request import Sampling
 from engine.inference.workloads.poisson import Poisson
 from engine.inference.workloads.prompts import Prompts
 from engine.inference.workloads.shared_prefix import SharedPrefix

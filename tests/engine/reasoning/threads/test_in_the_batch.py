@@ -10,7 +10,7 @@ from engine.core.clock import VirtualClock
 from engine.core.events import Branch, Span, Token
 from engine.inference.engine import Engine
 from engine.inference.executors.tensors import gather
-from engine.inference.request import Request, Sampling
+from engine.inference.requests.request import Request, Sampling
 from engine.reasoning.spawning.spawning import Calls, Spawning, SpawningConfig
 from engine.reasoning.threads.reasoner import Reasoner
 from tests.engine.reasoning.loaded_models import PROMPT, loaded, numbers, settings, tokens_of

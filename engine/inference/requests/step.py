@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.inference.request import Request
-from engine.inference.rows import Rows
-from engine.inference.view_sequences import NO_PAIRS, NONE, ViewBatch, ViewResult
+from engine.inference.requests.request import Request
+from engine.inference.requests.rows import Rows
+from engine.inference.requests.view_sequences import NO_PAIRS, NONE, ViewBatch, ViewResult
 
 
 @dataclass(slots=True)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.core.config import Policy
-from engine.inference.request import Request
-from engine.inference.rows import Rows
+from engine.inference.requests.request import Request
+from engine.inference.requests.rows import Rows
 
 
 @dataclass(slots=True)

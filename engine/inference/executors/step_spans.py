@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from engine.core.events import Span
 from engine.core.tags import tag
-from engine.inference.step import Step, StepPart
+from engine.inference.requests.step import Step, StepPart
 
 RESIDENT = 0.75  # of the last cache: a step that moves no more finds its data there
 

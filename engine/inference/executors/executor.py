@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from engine.core.clock import Clock
 from engine.core.executor import Executor as RealOrModelled
-from engine.inference.settings import Settings
-from engine.inference.step import Result, Step
+from engine.inference.executors.settings import Settings
+from engine.inference.requests.step import Result, Step
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Requests, their rows in the running batch, and what one step computes of them."""

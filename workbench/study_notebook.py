@@ -107,6 +107,6 @@ CLAIMS = """for verdict in study.check(fast=fast):
     print("holds" if outcome.holds else "NO   ", "|", claim.grade, "|", claim.sentence)
     print("       expected:", outcome.expected)
     print("       found:   ", outcome.measured)
-    print("       finding: ", verdict.finding, "|", verdict.why)
+    print("       finding: ", claim.told(outcome), "|", verdict.why)
     if outcome.caution:
         print("       caution: ", outcome.caution)"""

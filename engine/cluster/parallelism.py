@@ -48,6 +48,10 @@ class ParallelismConfig(Config):
     batch: int = knob(2304, "sequences in a step", low=1, high=1 << 20)
     fill: float = knob(0.9, "share of a device's memory that may be planned", low=0.05, high=1.0)
     clocked: int = knob(40, "splits played on the virtual clock", low=1, high=2000)
+    architecture: str = knob(
+        "", "a public architecture (llama-3.1-70b) in the GPT's place: its steps are predicted "
+        "from its own shapes, with intervals; empty: the GPT that `model` says",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from engine.core.errors import BadInput
 from engine.core.names import counted
 from workbench.cli.output import check_place, print_json, print_table, say
 from workbench.cli.run import changes
@@ -14,6 +15,8 @@ ABOUT = """search how to split training: tensor, pipeline, context and data rank
       --set model.hidden=8192 --set model.layers=48 --set model.heads=64
   workbench parallelism --set model.device=h100-sxm --save splits.run
   workbench parallelism --set cluster=llama3-roce      sums of gradients over its shared links
+  workbench parallelism --set architecture=llama-3.1-70b --set model.device=h100-sxm \\
+      --set devices=256 --set batch=512                a model from its own shapes, with intervals
 """
 
 
@@ -34,6 +37,8 @@ def run(args: argparse.Namespace) -> int:
 
     config = update(ParallelismConfig(), changes(args.set))
     check_place(args.save)
+    if config.architecture:
+        return _described(config, args)
     found = search(config)
     refuse_nothing(config, found)
     rows = [row(split, reached(config, split)) for split in found.front()]
@@ -52,6 +57,44 @@ def run(args: argparse.Namespace) -> int:
     print(f"\nthe first in the schedule view:\n  {rows[0]['command']}")
     if saved:
         print(f"\nsaved {saved}; see it with `workbench open {saved}`")
+    return 0
+
+
+def _described(config: Any, args: argparse.Namespace) -> int:
+    """The quickest splits of an architecture, predicted from its own shapes."""
+    from engine.cluster.described_search import described, search_described
+    from widgets.theme import figure
+    from workbench.parallelism_split import predicted_knobs, words_of
+
+    if args.save:
+        raise BadInput("--save: keeps searches of GPTs; of an architecture --json tells all")
+    found = search_described(described(config), config.fill)
+    rows = [
+        {
+            "seconds": step.seconds, "low": wide.low, "high": wide.high,
+            "bytes": step.memory.total, "of_peak": step.of_peak, "split": predicted_knobs(step.run),
+        }
+        for step, wide in found.steps
+    ]  # fmt: skip
+    if args.json:
+        about = {"counted": found.counted, "fitting": found.fitting, "grade": "modelled"}
+        print_json({**about, "steps": rows})
+        return 0
+    say(f"{counted(found.counted, 'split')}, {found.fitting:,} of them in memory")
+    print_table(
+        ("step", "nine in ten between", "and", "of peak", "memory", "how it is split"),
+        [
+            (
+                *(figure(each, "s") for each in (step.seconds, wide.low, wide.high)),
+                figure(step.of_peak, "%"),
+                figure(step.memory.total, "B"),
+                words_of(step.run),
+            )
+            for step, wide in found.steps
+        ],
+    )
+    turned = (f"--set {path}={value}" for path, value in rows[0]["split"].items())
+    print(f"\nthe first, part by part:\n  workbench predict {' '.join(turned)}")
     return 0
 
 

@@ -1,12 +1,14 @@
 """The plan page, how to split training over a cluster; the predict page, what a run will take."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
 import panel as pn
 
+from engine.cluster.described_search import FoundSteps, described, search_described
 from engine.cluster.parallelism import (
     Found,
     ParallelismConfig,
@@ -26,7 +28,7 @@ from widgets.knobs.knobs import Knobs
 from widgets.theme import figure
 from workbench.pages.addresses import config_of
 from workbench.pages.shell import Shell, address, asked_knobs, html
-from workbench.parallelism_split import knobs_of
+from workbench.parallelism_split import knobs_of, predicted_knobs, words_of
 from workbench.predictions import as_html
 from workbench.predictions.training import predict
 
@@ -60,7 +62,7 @@ class PlanPage:
         )
         self.shown = html("", CSS)
         self._wanted: Config | None = None
-        self._found: tuple[ParallelismConfig, Found] | None = None
+        self._found: Callable[[bool], str] | None = None  # what is shown, light or dark
         self.shell.on_dark(self._dark)
 
     def become(self, config: Config) -> None:
@@ -74,20 +76,17 @@ class PlanPage:
             return
         self.shown.object = "<p class='faint'>Counting the splits that divide and fit …</p>"
         try:
-            found = await asyncio.to_thread(search, config)
-            refuse_nothing(config, found)
+            self._found = await asyncio.to_thread(_searched, config)
+            text = self._found(self.shell.dark)
         except BadInput as fault:
             self._found, text = None, f"<p class='wrong'>{escape(str(fault))}</p>"
-        else:
-            self._found = config, found
-            text = table(config, found, self.shell.dark)
         if config is self._wanted:
             self.shown.object = text
 
     def _dark(self, on: bool) -> None:
         self.knobs.dark(on)
         if self._found is not None:
-            self.shown.object = table(*self._found, on)
+            self.shown.object = self._found(on)
 
     def page(self) -> Any:
         shell = self.shell
@@ -96,8 +95,8 @@ class PlanPage:
             "<h1>How should its training be split?</h1><p class='faint'>Tensor, pipeline, context "
             "and data ranks for a GPT on a cluster: all splits that divide and fit are estimated, "
             "the most promising ones played on the virtual clock, pass by pass. The model is a "
-            "GPT's: as many keys as queries, an MLP of four times its width; grouped queries, "
-            "gated MLPs and experts are not counted yet.</p>"
+            "GPT's (as many keys as queries, an MLP of four times its width) or the architecture "
+            "that is named, whose steps are predicted from its own shapes.</p>"
         )
         knobs = pn.Column(self.knobs.panel, margin=(12, 16), sizing_mode="stretch_width")
         shell.page.sidebar = [knobs]
@@ -162,6 +161,39 @@ class PredictPage:
         return shell.page
 
 
+def _searched(config: ParallelismConfig) -> Callable[[bool], str]:
+    """What a search came to, as a page that is light or dark. Raises BadInput."""
+    if config.architecture:
+        return partial(described_table, search_described(described(config), config.fill))
+    found = search(config)
+    refuse_nothing(config, found)
+    return partial(table, config, found)
+
+
+def described_table(found: FoundSteps, dark: bool) -> str:
+    """The quickest splits of an architecture with their intervals, each with its prediction."""
+    rows = []
+    for step, wide in found.steps[:ROWS]:
+        link = address("predict", dark, **predicted_knobs(step.run))
+        capacity = step.run.cluster.sheet().capacity
+        rows.append(
+            f'<tr><td class="num">{figure(step.seconds, "s")}</td>'
+            f'<td class="num">{figure(wide.low, "s")} to {figure(wide.high, "s")}</td>'
+            f'<td class="num">{figure(step.of_peak, "%")}</td>'
+            f"<td>{_filled(step.memory.total, capacity)}</td>"
+            f'<td class="words">{escape(words_of(step.run))}</td>'
+            f'<td><a href="{escape(link)}">where its time goes</a></td></tr>'
+        )
+    names = ("step", "nine in ten between", "of peak", "memory of a device", "how it is split", "")
+    cells = "".join(f"<th scope='col'>{escape(name)}</th>" for name in names)
+    said = (
+        f"{counted(found.counted, 'split')} {'divides' if found.counted == 1 else 'divide'}, "
+        f"{found.fitting:,} of them fit. The quickest, modelled:"
+    )
+    body = "".join(rows)
+    return f"<p>{said}</p><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+
+
 def table(config: ParallelismConfig, found: Found, dark: bool) -> str:
     """The quickest splits on the clock as an HTML table, each with the way to its schedule."""
     sheet = device(on_cluster(config).model.device)
@@ -177,22 +209,26 @@ def table(config: ParallelismConfig, found: Found, dark: bool) -> str:
 
 
 def _row(config: ParallelismConfig, split: Split, capacity: float, dark: bool) -> str:
-    share = split.memory / capacity
-    held = f"{figure(split.memory, 'B')}, {figure(share, '%')}"
-    bar = (
-        f'<span class="bar" style="--share:{min(share, 1):.1%}" role="presentation"><i></i></span>'
-    )
     link = address("study", dark, slug="megatron", **knobs_of(split))
     bubble = (split.pipeline - 1) / (split.chunks * split.microbatches)
     told: Sequence[str] = (
         f'<td class="num">{figure(split.seconds, "s")}</td>',
         f'<td class="num">{figure(reached(config, split), "%")}</td>',
-        f"<td>{bar}{held}</td>",
+        f"<td>{_filled(split.memory, capacity)}</td>",
         f'<td class="num">{figure(bubble, "%")}</td>',
         f'<td class="words">{escape(words(split))}</td>',
         f'<td><a href="{escape(link)}">watch its schedule</a></td>',
     )
     return f"<tr>{''.join(told)}</tr>"
+
+
+def _filled(size: float, capacity: float) -> str:
+    """A bar of how full a device is, and in figures."""
+    share = size / capacity
+    bar = (
+        f'<span class="bar" style="--share:{min(share, 1):.1%}" role="presentation"><i></i></span>'
+    )
+    return f"{bar}{figure(size, 'B')}, {figure(share, '%')}"
 
 
 def words(split: Split) -> str:

@@ -32,6 +32,10 @@ class StepConstants(Config):
     flash_tail: float = knob(doc="tokens of a sequence that its diagonal and edges cost", low=0.0)
     flash_head: float = knob(doc="numbers of a head that its softmax costs", low=0.0)
     flash_1: float = knob(doc="FlashAttention's first version over the second", low=0.1, high=10.0)
+    grouped: float = knob(doc="experts' grouped products over one product of as many rows", low=0.1,
+                          high=10.0)  # fmt: skip
+    scores: float = knob(doc="traffic of scores in memory, over each read and write once", low=0.1,
+                         high=10.0)  # fmt: skip
     products: float = knob(doc="backward products' time over what their shapes say", low=0.1,
                            high=10.0)  # fmt: skip
     overlap: float = knob(doc="of the shorter of passes and traffic: what is not hidden", low=0.0,

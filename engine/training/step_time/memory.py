@@ -4,11 +4,11 @@ Activations are what a layer keeps for its backward (Korthikanti et al., arXiv 2
 4, generalised to any layer); states follow ZeRO (Rajbhandari et al., arXiv 1910.02054, section 5).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.training.step_time.described import TrainingRun
 from engine.training.step_time.layer import Layer, outer_parameters
+from engine.training.step_time.stages import held, stages
 
 HALF, FULL = 2, 4  # bytes of a number
 SCORES = 5  # bytes of a score that unfused attention keeps: softmax, its dropout and mask
@@ -70,20 +70,17 @@ def states(run: TrainingRun, numbers: float) -> tuple[float, float, float]:
     return weights, gradients, optimiser
 
 
-def memory(
-    run: TrainingRun, ranks: Sequence[Sequence[Sequence[Layer]]], held: Sequence[float]
-) -> Memory:
-    """The fullest device's. `ranks`: layers of each chunk of each pipeline rank; `held`: the most
-    microbatches that each rank keeps at once."""
-    config, split, recipe = run.config(), run.split, run.recipe
+def memory(run: TrainingRun) -> Memory:
+    """The fullest device's. Raises BadInput where the run does not divide."""
+    config, split, recipe, every = run.config(), run.split, run.recipe, stages(run)
     tokens = recipe.microbatch * recipe.sequence / split.context
     embedding, head = (each / split.tensor for each in outer_parameters(config))
     grads = FULL if recipe.gradients == "float32" else HALF
     logits = LOGIT * tokens * config.vocab / split.tensor
     found = []
-    for place, (chunks, most) in enumerate(zip(ranks, held, strict=True)):
-        mine = [layer for chunk in chunks for layer in chunk]
-        last = place == len(ranks) - 1
+    for place, most in enumerate(held(run)):
+        mine = [layer for stage in every[place :: split.pipeline] for layer in stage]
+        last = place == split.pipeline - 1
         numbers = float(sum(layer.parameters for layer in mine))
         outer = (embedding if place == 0 else 0.0) + (head if last else 0.0)
         if last and place and config.tied:

@@ -14,15 +14,15 @@ from engine.hardware.cost.constants import Constants, of_device
 from engine.training.pipeline.stage_costs.transformer import UPDATE
 from engine.training.plan.actions import Kind
 from engine.training.plan.columns import CODES
-from engine.training.plan.memory import peaks
 from engine.training.plan.schedule import Pipe
 from engine.training.plan.schedules.interleaved_1f1b import Interleaved
 from engine.training.plan.schedules.one_forward_one_backward import OneForwardOneBackward
 from engine.training.plan.times import Costs, timed
 from engine.training.step_time.constants import StepConstants, step_constants
 from engine.training.step_time.described import TrainingRun
-from engine.training.step_time.layer import Layer, layers, model_flops, outer_parameters
+from engine.training.step_time.layer import Layer, model_flops, outer_parameters
 from engine.training.step_time.memory import Memory, memory
+from engine.training.step_time.stages import stages
 from engine.training.step_time.work import (
     COLLECTIVES,
     HALF,
@@ -80,40 +80,39 @@ class Stage:
 class Prepared:
     """A run with its layers' passes worked out, from which steps are put together.
 
-    `scale` of a step: factors on seconds by part, as when a bound is lifted.
+    `scale` of a step: factors on seconds by part, as when a bound is lifted. `play`: whether the
+    pipeline's schedule is played, else a closed form tells its bubble.
     """
 
     def __init__(
-        self, run: TrainingRun, found: Constants | None = None, step: StepConstants | None = None
-    ) -> None:
+        self, run: TrainingRun, found: Constants | None = None, step: StepConstants | None = None,
+        play: bool = True,
+    ) -> None:  # fmt: skip
         self.run, self.config = run, run.config()
         self.step = step or step_constants()
-        self.found = found or of_device(run.cluster.device)
+        self.found = (found or of_device(run.cluster.device)).cold()
         self.bench = Bench.of(run, self.found, self.step)
-        split = run.split
-        stages = split.pipeline * split.chunks
-        every = layers(self.config, split.tensor, split.expert)
-        ends = [round(n * len(every) / stages) for n in range(stages + 1)]
-        self.stages = [every[a:b] for a, b in zip(ends, ends[1:], strict=False)]
-        self.passes = {layer: passes(self.bench, layer) for layer in dict.fromkeys(every)}
+        self.stages = stages(run)
+        every = dict.fromkeys(layer for stage in self.stages for layer in stage)
+        self.passes = {layer: passes(self.bench, layer) for layer in every}
         self.embed, self.head = outer(self.bench, self.config.vocab, self.config.hidden)
         self.gathers = {layer: self._traffic(layer) for layer in self.passes}
         self.microbatches = run.microbatches
-        self._schedule: tuple[float, list[float]] | None = None
+        self._fill = None if play else 1.0  # of the schedule, over what its closed form says
 
     def at(self, scale: Mapping[str, float] | None = None) -> tuple[float, dict[str, float], float]:
         """(seconds, parts, hidden collectives) of a step."""
         factors = np.array([(scale or {}).get(part, 1.0) for part in PARTS])
-        stages = [self._stage(n, factors) for n in range(len(self.stages))]
+        each = [self._stage(n, factors) for n in range(len(self.stages))]
         ranks = self.run.split.pipeline
-        each = [
-            sum(s.forward.sum() + s.backward.sum() for s in stages[r::ranks]) for r in range(ranks)
+        busy = [
+            sum(s.forward.sum() + s.backward.sum() for s in each[r::ranks]) for r in range(ranks)
         ]
-        busiest = int(np.argmax(each))
-        mine = stages[busiest::ranks]
+        busiest = int(np.argmax(busy))
+        mine = each[busiest::ranks]
         parts = self.microbatches * sum((s.forward + s.backward for s in mine), np.zeros(HOST + 1))
         hidden = self.microbatches * sum(s.hidden for s in mine)
-        bubble = self._bubble(stages, float(parts.sum())) * factors[-1] if ranks > 1 else 0.0
+        bubble = self._bubble(each, float(parts.sum())) * factors[-1] if ranks > 1 else 0.0
         backward = sum(float(s.backward.sum()) for s in mine)
         exposed, beside = self._ends(busiest, backward, factors)
         parts[COLLECTIVES] += exposed
@@ -124,12 +123,9 @@ class Prepared:
     def whole(self) -> Step:
         """The step itself."""
         seconds, parts, hidden = self.at()
-        ranks = self.run.split.pipeline
         flops = model_flops(self.config, self.run.recipe.sequence,
                             self.run.batch * self.run.recipe.sequence)  # fmt: skip
-        held = self._schedule[1] if self._schedule else [1.0]
-        chunks = [self.stages[rank::ranks] for rank in range(ranks)]
-        return Step(self.run, seconds, parts, hidden, memory(self.run, chunks, held), flops)
+        return Step(self.run, seconds, parts, hidden, memory(self.run), flops)
 
     def _stage(self, place: int, factors: np.ndarray) -> Stage:
         forward, backward, hidden = np.zeros(HOST + 1), np.zeros(HOST + 1), 0.0
@@ -245,16 +241,15 @@ class Prepared:
         ranks, chunks = self.run.split.pipeline, self.run.split.chunks
         passes = sum(float(s.forward.sum() + s.backward.sum()) for s in stages)
         fill = (ranks - 1) / ranks * passes / chunks  # a closed form to scale by
-        if self._schedule is None:
+        if self._fill is None:
             schedule = Interleaved(chunks=chunks) if chunks > 1 else OneForwardOneBackward()
             plan = schedule.plan(Pipe(ranks, self.microbatches))
             took = np.zeros((len(CODES), plan.stages))
             took[CODES[Kind.F]] = [s.forward.sum() for s in stages]
             took[CODES[Kind.B]] = [s.backward.sum() for s in stages]
             times = timed(plan, Costs(took, np.zeros((ranks, ranks))))
-            held = peaks(times.columns, chunks).tolist()
-            self._schedule = (times.end - busy) / fill, held
-        return self._schedule[0] * fill
+            self._fill = (times.end - busy) / fill
+        return self._fill * fill
 
 
 def step(run: TrainingRun) -> Step:

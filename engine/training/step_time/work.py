@@ -161,7 +161,8 @@ def _experts(bench: Bench, layer: Layer, found: Passes) -> None:
     weights = np.array([each.out * each.into for each in layer.experts]) * layer.here
     size = curves.BYTES[bench.recipe.dtype]
     least = size * weights / (bench.device.bandwidth * bench.found.matmul.bandwidth)
-    forward, back = (np.maximum(seconds[:, n], least).sum() for n in (0, 1))
+    seconds = np.maximum(seconds, least[:, None]) * bench.step.grouped
+    forward, back = seconds.sum(0)
     found.forward[EXPERTS], found.backward[EXPERTS] = forward, 2 * back * bench.step.products
     if bench.recipe.recompute == "full":
         found.again[EXPERTS] = forward
@@ -216,7 +217,7 @@ def _unfused(bench: Bench, layer: Layer) -> tuple[float, float]:
     dtype = "float16" if recipe.dtype == "float16" else "bfloat16"
     each = bench.products([(rows, tokens, query), (rows, value, tokens)], dtype)
     products = float(each.sum())
-    soft = [bench.moved(size * rows * tokens) for size in SOFTMAX]
+    soft = [bench.moved(bench.step.scores * size * rows * tokens) for size in SOFTMAX]
     return products + soft[0], 2 * products + soft[1]
 
 

@@ -110,7 +110,7 @@ STUDY = Study(
             finding="weaker",
             why="against the best all-reduce of ring, tree, two phases and halving, at the same "
             "bytes: a pair swaps changes and outer weights. What is left is not to wait for the "
-            "slowest of all",
+            "slowest of all: where all are as fast, or fewer than sixteen, nothing is (maps)",
             broken=(
                 Break(
                     {"method.fault": "barrier"},

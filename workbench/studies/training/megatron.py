@@ -89,6 +89,8 @@ STUDY = Study(
         "data sheet, links at an assumed 0.8 of theirs. Each pass waits for one transfer of its "
         "tensor, and nothing of the gradients' all-reduce is hidden. Memory counts "
         "the layers' matrices and activations; embeddings and buffers are left out, as in the "
-        "published figures. Bubble rates of zero-bubble orders are of the longest rank's own time."
+        "published figures. Bubble rates of zero-bubble orders are of the longest rank's own time; "
+        "published interleaved ones come out with `wires.awaited` set to first, which lets passes "
+        "begin before their tensors are there."
     ),
 )

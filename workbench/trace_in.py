@@ -10,6 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from engine.core.chrome.breakdown import DEVICES
 from engine.core.chrome.read import Trace, read_chrome
 from engine.core.events import AnyEvent, Closed, Level, Mark, Opened
 from engine.core.file import load
@@ -57,6 +58,8 @@ def _machine(trace: Trace) -> dict[str, Any]:
 
 def _facts(trace: Trace) -> dict[str, Any]:
     facts: dict[str, Any] = {NAME: trace.spans.words()}
+    if any(trace.device_of):
+        facts[DEVICES] = {"categories": trace.categories, "lanes": trace.device_of}
     found = next(filter(None, map(sheet_named, trace.devices)), None)
     if found is not None:
         facts["roofs"] = roofs_of(found)

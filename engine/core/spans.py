@@ -84,3 +84,12 @@ class Spans:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def union(start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The disjoint intervals that spans cover together, in order."""
+    order = np.argsort(start, kind="stable")
+    start, reach = start[order], np.maximum.accumulate(stop[order])
+    new = np.flatnonzero(np.append(True, start[1:] > reach[:-1])) if len(start) else np.array([])
+    last = np.append(new[1:], len(start)).astype(np.intp) - 1
+    return start[new.astype(np.intp)], reach[last] if len(new) else reach[:0]

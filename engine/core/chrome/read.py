@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from engine.core.chrome.category import HOST, category
 from engine.core.chrome.pieces import Entry, Pieces
 from engine.core.chrome.work import NOTHING, Counted, Work, give_to_kernels
 from engine.core.limits import limits
@@ -38,13 +39,17 @@ Say = Callable[[str], None]
 class Trace:
     """`levels`: (time, lane, name, value); `marks`: (time, lane, name), in order of time.
 
-    `devices` are the accelerators the head names. `notes` say what was left out, a sentence each.
+    `devices` are the accelerators the head names. `categories`: of each of the spans' names (see
+    `category`); `device_of`: of each of their lanes the device's name, "" for one of the host.
+    `notes` say what was left out, a sentence each.
     """
 
     spans: Spans
     levels: list[tuple[float, str, str, float]]
     marks: list[tuple[float, str, str]]
     devices: list[str]
+    categories: list[str] = field(default_factory=list)
+    device_of: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -90,6 +95,8 @@ class _Reader:
         self.levels: list[tuple[float, int, str, float]] = []
         self.marks: list[tuple[float, int, str]] = []
         self.called: dict[tuple[str, Any, Any], Any] = {}  # what metadata says of a lane
+        self.categories: dict[int, str] = {}  # of names, where a device worked under them
+        self.on_device: set[int] = set()  # lanes in which a device worked
         self.merged = False  # whether lanes beyond the limit became one
         self.notes: list[str] = []
 
@@ -100,14 +107,25 @@ class _Reader:
         first = len(self.start)
         self.start.frombytes(np.array([e.ts for e in whole]).tobytes())
         self.took.frombytes(np.array([e.dur for e in whole]).tobytes())
-        self.lane.frombytes(self._lanes_of(whole).tobytes())
-        self.name.frombytes(self._names_of(whole).tobytes())
+        lanes, names = self._lanes_of(whole), self._names_of(whole)
+        self.lane.frombytes(lanes.tobytes())
+        self.name.frombytes(names.tobytes())
+        self._on_device(whole, lanes, names)
         tags = [""] * len(whole)
         self.counted.count(whole, first, tags)
         self.tag.frombytes(self.tags.of(tags).tobytes())
         for entry in entries:
             if entry.ph != "X":
                 self._other(entry)
+
+    def _on_device(self, entries: list[Entry], lanes: np.ndarray, names: np.ndarray) -> None:
+        """Note which names and lanes are those of a device's work."""
+        kinds = {kind for kind in {e.cat for e in entries} if category(kind, "") != HOST}
+        rows = [row for row, entry in enumerate(entries) if entry.cat in kinds] if kinds else []
+        self.on_device.update(lanes[rows].tolist())
+        for name, row in zip(names[rows].tolist(), rows, strict=True):
+            if name not in self.categories:
+                self.categories[name] = category(entries[row].cat, entries[row].name)
 
     def _lanes_of(self, entries: list[Entry]) -> np.ndarray:
         places: list[tuple[int | str, int | str]] = [(e.pid, e.tid) for e in entries]
@@ -174,7 +192,6 @@ class _Reader:
         tag = np.frombuffer(self.tag, np.int32).copy()
         self.counted.tell(self.tags, tag)
         lane, name = (np.frombuffer(column, np.int32)[order] for column in (self.lane, self.name))
-        used, row = np.unique(lane, return_inverse=True)
         lanes = self._lanes()
         open_ones = self.lost + sum(map(len, self.halves.values()))
         if open_ones:
@@ -187,7 +204,7 @@ class _Reader:
             Spans(
                 begin[order],
                 stop[order],
-                row,
+                lane,
                 name,
                 tag[order],
                 flops[order],
@@ -199,8 +216,19 @@ class _Reader:
             sorted(((t - zero) * MICRO, lanes[i], n, v) for t, i, n, v in self.levels),
             sorted(((t - zero) * MICRO, lanes[i], n) for t, i, n in self.marks),
             devices,
+            [self.categories.get(place, HOST) for place in range(len(self.names))],
+            [
+                self._device(pid) if place in self.on_device else ""
+                for place, (pid, _) in enumerate(self.lanes)
+            ],
             self.notes,
         )
+
+    def _device(self, pid: int | str) -> str:
+        """What a trace calls a device, which it writes as a process."""
+        said = next((v for (what, of, _), v in self.called.items()
+                     if what == "process_labels" and of == pid), None)  # fmt: skip
+        return _text(said, "labels") or f"GPU {pid}"
 
     def _lanes(self) -> list[str]:
         """A name for each lane: as the trace calls its thread, with what tells it from others."""

@@ -2,7 +2,7 @@
 
 import { css } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
-import { grouped } from "../../canvas/numbers.js";
+import { clamp, grouped } from "../../canvas/numbers.js";
 import { Card } from "../../canvas/card.js";
 import { TIME_AXIS, Timeline } from "../../canvas/timeline.js";
 import { ScheduleLooks, scheduleLegend } from "./looks.js";
@@ -11,6 +11,7 @@ import { schedulePlan } from "./plan.js";
 import { ScheduleRows } from "./rows.js";
 import { gapWords, memoryWords, spanWords } from "./words.js";
 
+const NAME_ROOM = [96, 190]; // pixels for lanes' names, at least and at most
 const AROUND = 128; // pixels of a view that are not lanes: its head, its tools, its axis
 
 function render({ model, el }) {
@@ -28,7 +29,7 @@ function render({ model, el }) {
   const memoryRow = () => memoryLane(card.frame, state.lane >= 0 ? state.lane : card.frame.names.indexOf(card.chosen));
   const view = {
     head: 4,
-    left: 96,
+    left: NAME_ROOM[0],
     mini: (frame) => frame.mini,
     pieces,
     get foot() { return card.frame.memory_count ? MEMORY_HEAD + MEMORY_HIGH + 12 : 0; },
@@ -74,6 +75,7 @@ function render({ model, el }) {
   card.onFrame = () => {
     state.over = -1;
     relook();
+    timeline.left = roomForNames(timeline);
     plan.show();
     const usual = card.model.get("options").height || 560;
     const around = AROUND + view.foot + plan.words.offsetHeight;
@@ -100,6 +102,13 @@ function pieces(frame) {
   const { layers } = frame, lane = layers > 1 ? frame.span_row.map((row, i) => (frame.span_layer[i] ? -1 : row)) : frame.span_row;
   return { names: frame.kinds, lane, kind: frame.span_kind, start: frame.span_start, stop: frame.span_stop,
     count: frame.span_count, gap: "no work", missing: frame.missing };
+}
+
+// Names of lanes that differ in their last letters only are of no use where those are cut off.
+function roomForNames(t) {
+  const { ctx } = t.surface;
+  ctx.font = `12px ${t.card.colors.font}`;
+  return clamp(Math.max(...t.frame.names.map((name) => ctx.measureText(name).width)) + 12, ...NAME_ROOM);
 }
 
 function spotWords(t, spot, over, rows, memoryRow) {

@@ -5,15 +5,20 @@ time was not measured. `facts["lanes"]` of the header names the lanes to show, i
 every lane is shown. `Level` events named `memory/<kind>` are bytes held; `facts["memory_limit"]` is
 how many there may be. Lanes named `link …` are links: they count in no figure of who is idle.
 `facts["plan"]` is the schedule as text, a line for each lane; `Mark` events
-of the lane `plan` say of it what a checker or a measure found.
+of the lane `plan` say of it what a checker or a measure found. `facts["devices"]` has the category
+of each name in a profiler's trace, and which lanes are an accelerator's (`engine.core.chrome`).
 """
 
+import math
 from array import array
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 
 from engine.core import spans as bulk
+from engine.core.chrome.breakdown import DEVICES, Breakdown, breakdowns
+from engine.core.chrome.category import CATEGORIES, HOST
 from engine.core.events import AnyEvent, Blob, Level, Mark, Opened, Span
 from widgets.canvas.fold import CanvasFold
 from widgets.theme import figure
@@ -39,6 +44,9 @@ class Schedule(CanvasFold):
         self.plan = ""
         self.facts: dict[str, Any] = {}  # of the header
         self.said: list[tuple[str, str]] = []  # of the plan: what about, sentence
+        self.categories: dict[str, str] = {}  # of a trace's names
+        self.devices: list[Breakdown] = []  # of a trace's accelerators
+        self.device_lanes: set[str] = set()  # which stand above the host's
         self.spans = SpanTable()
         self.memory_kinds: dict[str, int] = {}
         self.levels = {name: array(kind) for name, kind in LEVELS.items()}
@@ -47,7 +55,7 @@ class Schedule(CanvasFold):
         if type(event) is Span:
             self.spans.add(event)
         elif type(event) is Blob and event.name == bulk.NAME:
-            self.spans.extend(bulk.Spans.told(event, self.blobs, self.facts))
+            self._extend(bulk.Spans.told(event, self.blobs, self.facts))
         elif type(event) is Level and event.name.startswith(MEMORY):
             self._level(event)
         elif type(event) is Opened:
@@ -63,6 +71,21 @@ class Schedule(CanvasFold):
         self.plan = str(event.facts.get(PLAN, ""))
         limit = event.facts.get("memory_limit")
         self.limit = float(limit) if isinstance(limit, int | float) else 0.0
+
+    def _extend(self, spans: bulk.Spans) -> None:
+        """Spans of a trace; what its devices did is counted once, here."""
+        self.spans.extend(spans)
+        said = self.facts.get(DEVICES)
+        said = said if isinstance(said, dict) else {}
+        categories, lanes = (
+            [str(word) for word in said[key]] if isinstance(said.get(key), list) else []
+            for key in ("categories", "lanes")
+        )
+        if len(categories) == len(spans.names) and len(lanes) == len(spans.lanes):
+            self.categories = dict(zip(spans.names, categories, strict=True))
+            self.devices = breakdowns(spans, categories, lanes)
+            worked = zip(spans.lanes, lanes, strict=True)
+            self.device_lanes = {lane for lane, device in worked if device}
 
     def _level(self, event: Level) -> None:
         lane = self.spans.lane(event.lane)
@@ -82,6 +105,9 @@ class Schedule(CanvasFold):
         """The whole history so far."""
         table, ends = self.spans, self.spans.ends
         order = in_order(table.lanes, table.chosen is not None)
+        if self.device_lanes:
+            called = list(table.lanes)
+            order.sort(key=lambda lane: called[lane] not in self.device_lanes)
         row = np.empty(len(order), np.int32)
         row[order] = np.arange(len(order), dtype=np.int32)
         names, spans = list(table.lanes), {k: np.array(v) for k, v in table.columns.items()}
@@ -95,6 +121,7 @@ class Schedule(CanvasFold):
             "names": [names[lane] for lane in order],
             "kinds": list(table.kinds),
             "idle": [int(kind in IDLE) for kind in table.kinds],
+            **self._groups(table.kinds),
             "tasks": list(table.tasks),
             "task_number": np.array([number(task) for task in table.tasks], np.int32),
             "tags": list(table.tags),
@@ -113,9 +140,35 @@ class Schedule(CanvasFold):
             "figures": self._figures(names),
         }
 
+    def _groups(self, kinds: Iterable[str]) -> dict[str, Any]:
+        """Of a trace: the categories there are, and each kind's place among them."""
+        if not self.categories:
+            return {"groups": []}
+        of = [self.categories.get(kind, HOST) for kind in kinds]
+        groups = [name for name in CATEGORIES if name in of]
+        places = [groups.index(name if name in groups else HOST) for name in of]
+        return {"groups": groups, "kind_group": np.array(places, np.uint8)}
+
+    def _device_figures(self) -> list[list[str]]:
+        """What a trace's accelerators did with their time, all of them together."""
+        window = sum(device.window for device in self.devices)
+        share = lambda seconds: figure(seconds / window if window else math.nan, "%")  # noqa: E731
+        spoke = sum(device.communication for device in self.devices)
+        hidden = sum(device.overlapped for device in self.devices)
+        count = len(self.devices)
+        return [
+            [self.devices[0].device if count == 1 else f"{count} devices",
+             figure(max(device.window for device in self.devices), "s")],
+            ["computing", share(sum(device.compute for device in self.devices))],
+            ["only communicating", share(spoke - hidden)],
+            ["idle", share(sum(device.idle for device in self.devices))],
+        ]  # fmt: skip
+
     def _figures(self, names: list[str]) -> list[list[str]]:
         """Of what was measured and, in two of them, of the clock beside it; of what was modelled
         where nothing was measured."""
+        if self.devices:
+            return self._device_figures()
         layers = [layer for layer in (0, 1) if self._spent(layer, names)]
         if not layers:
             return []

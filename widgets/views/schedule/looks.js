@@ -1,4 +1,5 @@
 // Colours of a schedule: a hue for each name of work, a shade for each microbatch, grey for idle.
+// A profiler's trace has hundreds of names: there each category of work has a hue.
 
 import { css, mix } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
@@ -12,8 +13,14 @@ const USUAL = {
   send: 4, receive: 7, recv: 7, optimiser: 8, optimizer: 8,
 };
 
+const CATEGORY = { compute: 0, communication: 3, memory: 2 }; // what the host does is grey
+const GREY = -2;
+
 // A hue for each kind: the usual one where its name is known, else the next that is free; -1 idle.
 function kindHues(frame, count) {
+  if (frame.groups.length) {
+    return frame.kinds.map((_, i) => (frame.idle[i] ? -1 : CATEGORY[frame.groups[frame.kind_group[i]]] ?? GREY));
+  }
   const taken = new Set(), hues = frame.kinds.map((kind, i) => {
     const hue = frame.idle[i] ? -1 : USUAL[kind] ?? null;
     taken.add(hue);
@@ -32,8 +39,9 @@ export class ScheduleLooks {
     Object.assign(this, { frame, colors });
     this.hues = kindHues(frame, colors.hues.length);
     const idle = mix(colors.paper, colors.idle, 0.45);
+    this.grey = mix(colors.paper, colors.ink, 0.38);
     this.solid = this.hues.flatMap((hue) => Array.from({ length: SHADES + 1 }, (_, shade) =>
-      hue < 0 ? idle : mix(colors.hues[hue], colors.paper, (shade % SHADES) / SHADES * 0.5)));
+      hue === GREY ? this.grey : hue < 0 ? idle : mix(colors.hues[hue], colors.paper, (shade % SHADES) / SHADES * 0.5)));
     this.idle = css(idle);
     this.fills = this.solid.map((color) => css(color));
     this.faint = this.solid.map((color) => css(mix(color, colors.paper, 0.78)));
@@ -45,8 +53,15 @@ export class ScheduleLooks {
     return (number < 0 ? task : number) % SHADES;
   }
 
-  // The colour of a kind of work, of whatever task.
-  ofKind(kind, isLit) { return (isLit ? this.fills : this.faint)[kind * (SHADES + 1) + PLAIN]; }
+  // What shares are counted by, a kind or a category: the one that a kind belongs to.
+  static group(frame, kind) { return frame.groups.length ? frame.kind_group[kind] : kind; }
+  static groupNames(frame) { return frame.groups.length ? frame.groups : frame.kinds; }
+
+  // The colour of such a group, of whatever task.
+  ofGroup(group, isLit) {
+    const kind = this.frame.groups.length ? this.frame.kind_group.indexOf(group) : group;
+    return (isLit ? this.fills : this.faint)[kind * (SHADES + 1) + PLAIN];
+  }
 
   place(i) { return this.frame.span_kind[i] * (SHADES + 1) + this.shade(this.frame.span_task[i]); }
 }
@@ -54,7 +69,9 @@ export class ScheduleLooks {
 // The names of work, as many as fit; then idle, and modelled where measured spans stand beside it.
 export function scheduleLegend(card, looks, legend) {
   const { frame, colors } = card;
-  const kinds = frame.kinds.map((kind, i) => [kind, looks.hues[i]]).filter(([, hue]) => hue >= 0);
+  const kinds = frame.groups.length
+    ? frame.groups.map((group) => [group, CATEGORY[group] ?? GREY])
+    : frame.kinds.map((kind, i) => [kind, looks.hues[i]]).filter(([, hue]) => hue >= 0);
   const key = JSON.stringify([colors, kinds, frame.memory_kinds, frame.layers]);
   if (legend.dataset.key === key) return;
   legend.dataset.key = key;
@@ -71,7 +88,7 @@ export function scheduleLegend(card, looks, legend) {
     ctx.fillStyle = css(color);
     ctx.fillRect(0, 2, 14, 10);
   };
-  for (const [kind, hue] of kinds.slice(0, 12)) item(kind, box(colors.hues[hue]));
+  for (const [kind, hue] of kinds.slice(0, 12)) item(kind, box(hue === GREY ? looks.grey : colors.hues[hue]));
   if (kinds.length > 12) make("span", "", legend, `and ${kinds.length - 12} more`);
   item("idle", box(mix(colors.paper, colors.idle, 0.45)));
   if (frame.layers > 1) {

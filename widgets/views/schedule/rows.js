@@ -80,7 +80,7 @@ export class ScheduleRows {
     this.shares = areShort(t) ? new Shares(t) : null;
     const isRowLit = (row) => !lit || row === lit.row;
     this.shares?.paint(ctx, t, (row, layer) => this.band(t, row, layer),
-      (kind, row) => looks.ofKind(kind, isRowLit(row)));
+      (group, row) => looks.ofGroup(group, isRowLit(row)));
     const shown = [];
     for (const i of this.shares ? this.ofTask(lit) : drawingOrder(ctx, frame, looks)) {
       const [top, high] = this.box(t, i);

@@ -3,6 +3,7 @@
 
 import { seconds, worded } from "../../canvas/numbers.js";
 import { GAP } from "../../canvas/timeline.js";
+import { ScheduleLooks } from "./looks.js";
 
 const SHORT = 6; // pixels: spans of less than that in the mean are shown as shares
 const WIDE = 4; // pixels of a column
@@ -23,37 +24,38 @@ export function areShort(t) {
 }
 
 export class Shares {
-  // Of the rows in sight: seconds of each kind in each column, by row and layer.
+  // Of the rows in sight: the share of each column that each kind (or category) takes, by row and
+  // layer.
   constructor(t) {
     const { frame } = t;
     this.wide = WIDE * (t.to - t.from) / (t.width - t.left - GAP); // seconds of a column
     Object.assign(this, { from: t.from, columns: Math.ceil((t.to - t.from) / this.wide - 1e-9), rows: new Map() });
-    const kinds = frame.kinds.length;
+    this.names = ScheduleLooks.groupNames(frame);
+    const groups = this.names.length;
     for (let i = 0; i < frame.span_row.length; i++) {
       const row = frame.span_row[i], kind = frame.span_kind[i];
       if (row < t.first - 1 || row > t.first + t.fits || frame.idle[kind]) continue;
       const start = (frame.span_start[i] - this.from) / this.wide, stop = (frame.span_stop[i] - this.from) / this.wide;
       if (stop < 0 || start > this.columns) continue;
       const key = row * 2 + frame.span_layer[i];
-      if (!this.rows.has(key)) this.rows.set(key, new Float64Array(this.columns * kinds));
-      const into = this.rows.get(key), last = Math.min(this.columns - 1, Math.ceil(stop) - 1);
+      if (!this.rows.has(key)) this.rows.set(key, new Float64Array(this.columns * groups));
+      const group = ScheduleLooks.group(frame, kind), into = this.rows.get(key), last = Math.min(this.columns - 1, Math.ceil(stop) - 1);
       for (let c = Math.max(0, Math.floor(start)); c <= last; c++) {
-        into[c * kinds + kind] += Math.min(stop, c + 1) - Math.max(start, c);
+        into[c * groups + group] += Math.min(stop, c + 1) - Math.max(start, c);
       }
     }
-    this.kinds = kinds;
   }
 
   // Kinds and their shares of one column, 0 to 1 together where nothing overlaps.
   *of(row, layer, column) {
     const all = this.rows.get(row * 2 + layer);
-    for (let kind = 0; all && kind < this.kinds; kind++) {
-      const share = all[column * this.kinds + kind];
-      if (share > 0) yield [kind, share];
+    for (let group = 0; all && group < this.names.length; group++) {
+      const share = all[column * this.names.length + group];
+      if (share > 0) yield [group, share];
     }
   }
 
-  // `boxOf(row, layer)` gives [top, height]; `fill(kind, row)` a colour.
+  // `boxOf(row, layer)` gives [top, height]; `fill(group, row)` a colour.
   paint(ctx, t, boxOf, fill) {
     const wide = (t.width - t.left - GAP) * this.wide / (t.to - t.from);
     for (const key of this.rows.keys()) {
@@ -62,9 +64,9 @@ export class Shares {
       for (let c = 0; c < this.columns; c++) {
         let base = top + high;
         const left = t.left + c * wide;
-        for (const [kind, share] of this.of(row, layer, c)) {
+        for (const [group, share] of this.of(row, layer, c)) {
           const part = Math.min(share / deep * high, base - top);
-          ctx.fillStyle = fill(kind, row);
+          ctx.fillStyle = fill(group, row);
           ctx.fillRect(left, base - part, wide + 0.3, part);
           base -= part;
         }
@@ -78,7 +80,7 @@ export class Shares {
     const begin = this.from + column * this.wide, list = [...this.of(spot.lane, layer, column)];
     list.sort((a, b) => b[1] - a[1]);
     const busy = list.reduce((sum, [, share]) => sum + share, 0);
-    const lines = list.map(([kind, share]) => `${frame.kinds[kind]}: ${worded(share, "%")}`);
+    const lines = list.map(([group, share]) => `${this.names[group]}: ${worded(share, "%")}`);
     if ((frame.deep[spot.lane] || 1) < 2 && busy < 0.9995) lines.push(`idle: ${worded(1 - busy, "%")}`);
     return [`${frame.names[spot.lane]}: shares of ${seconds(this.wide)}`, ...lines,
       `from ${seconds(begin, t.to)}; zoom in to see each`];

@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.core import tags
 from engine.core.events import Span
-from engine.core.spans import Spans
+from engine.core.spans import Spans, union
 from widgets.views.schedule.busy import Busy
 
 IDLE = ("idle", "bubble", "wait")  # kinds of span that keep nobody busy
@@ -84,7 +84,8 @@ class SpanTable:
             for one in np.unique(lane[mine & ~resting]).tolist():
                 own = mine & ~resting & (lane == one)
                 busy = self.busy.setdefault((one, place), Busy())
-                for start, stop in zip(*union(spans.start[own], spans.stop[own]), strict=True):
+                starts, stops = union(spans.start[own], spans.stop[own])
+                for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
                     busy.add(start, stop)
 
     def copy(self) -> Self:
@@ -112,15 +113,6 @@ class SpanTable:
         task_number = self.tasks.setdefault(task, len(self.tasks)) if task else -1
         self.of_tag.append((task_number, int(facts.get("grade") == "modelled")))
         return place
-
-
-def union(start: np.ndarray, stop: np.ndarray) -> tuple[array, array]:
-    """The disjoint intervals that spans cover together, in order."""
-    order = np.argsort(start, kind="stable")
-    start, reach = start[order], np.maximum.accumulate(stop[order])
-    new = np.flatnonzero(np.append(True, start[1:] > reach[:-1])) if len(start) else np.array([])
-    last = np.append(new[1:], len(start)).astype(np.intp) - 1
-    return array("d", start[new.astype(np.intp)]), array("d", reach[last] if len(new) else [])
 
 
 def _numbers(of: list[int], places: np.ndarray) -> np.ndarray:

@@ -174,3 +174,9 @@ def test_what_is_no_trace_is_refused_in_one_line(tmp_path, data):
 def test_a_missing_file_is_said(tmp_path):
     with pytest.raises(BadInput, match="no such file"):
         read_chrome(tmp_path / "none.json")
+
+
+def test_a_lane_that_only_counts_takes_nobody_elses_name(tmp_path):
+    counter = {"ph": "C", "name": "memory", "pid": 9, "tid": 1, "ts": 0, "args": {"v": 3}}
+    trace = read_chrome(written(tmp_path, [counter, span("a", 1, 5), span("b", 2, 5, tid=6)]))
+    assert [event.lane for event in trace.spans.events()] == ["thread 2", "thread 6"]

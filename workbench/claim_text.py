@@ -28,8 +28,10 @@ def finding_line(verdict: Verdict) -> str:
     parts: list[str] = [verdict.claim.told(verdict.outcome)]
     figure, reported = verdict.outcome.figure, verdict.claim.reported
     if figure is not None and reported is not None:
-        paper = written(reported.value, figure.unit)
-        parts.append(f"{in_words(figure)} where the paper has {paper}")
+        paper = f"has {written(reported.value, figure.unit)}"
+        if reported.direction:
+            paper = "gives a direction, no figure"
+        parts.append(f"{in_words(figure)} where the paper {paper}")
     if verdict.why:
         parts.append(verdict.why)
     return "; ".join(parts)

@@ -84,8 +84,9 @@ def _limits(regime: Regime, claim: Claim, drawn: RegimeMap) -> tuple[Limit, ...]
     needed = next((p.needed for p in drawn.points if p.needed is not None), None)
     if needed is not None:
         limits.append(Limit(needed, f"needed {written(needed)}"))
-    if claim.reported is not None and claim.reported.value != needed:
-        limits.append(Limit(claim.reported.value, f"the paper {written(claim.reported.value)}"))
+    reported = claim.reported
+    if reported is not None and not reported.direction and reported.value != needed:
+        limits.append(Limit(reported.value, f"the paper {written(reported.value)}"))
     if regime.default is not None:
         limits.append(Limit(regime.default, "default", vertical=True))
     if regime.paper is not None:

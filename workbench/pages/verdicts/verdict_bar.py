@@ -24,7 +24,7 @@ def verdict_bar(
     if figure is None or not math.isfinite(figure.value):
         return {}
     marks = [("here", figure.value, "here")]
-    if reported is not None:
+    if reported is not None and not reported.direction:
         marks.append(("paper", reported.value, "the paper"))
     if needed is not None:
         marks.append(("needed", needed, "needed"))

@@ -1,13 +1,17 @@
-"""Exact checks of adaptive parallel reasoning: its checker, and what a child may know."""
+"""Checks of adaptive parallel reasoning: what threads solve, its checker, what a child may know."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
 import torch
 
 from engine.core.config import update
 from engine.core.events import Branch, Token
 from engine.core.log import Log
 from engine.models.reference import dense
+from engine.reasoning.solving.scores import scores_of
 from engine.reasoning.spawning.spawning import SpawningConfig, verdict_of
 from engine.reasoning.threads.loaded_model import open_model
 from engine.tasks.countdown.search import even_problem
@@ -22,15 +26,153 @@ from engine.tasks.countdown.traces import (
     prompt,
     returned,
 )
-from workbench.studies._read import weights_of
-from workbench.study import (
-    Figure,
-    Outcome,
-    RunConfig,
-)
+from workbench.studies._read import apart, share, votes, weights_of
+from workbench.study import Changes, Figure, Outcome, RunConfig
 
 FIRST = 1 << 21  # the first problem that claims are judged on
 CLOSE = 1e-3  # nats between a log-probability and the one from scratch
+IMITATED, SERIAL = "countdown-imitated", "countdown-reinforced-serial"
+FEW, FAST, FULL = 100, 160, 1000  # problems of a claim; few where the difference is large
+TOGETHER: Changes = {"together": 40, "threads": 400, "pages": 4096}  # fewer, fuller steps
+WHOLE = 256  # tokens of a context that the models were made for
+CONTEXT = 128  # tokens of a context, where contexts are equal
+SHOWN = 0.2  # of problems solved, that threads lose at most where all tokens count
+CRITICAL = 160  # tokens on the longest chain, where chains are equal
+
+
+def rights(
+    config: SpawningConfig, run_config: RunConfig, fast: bool, changes: Changes, count: int = FAST
+) -> tuple[np.ndarray, Log]:
+    """Of each of the claims' problems, whether it was solved (1.0), and the run."""
+    size = {"problems": count if fast else FULL, "first": FIRST, **TOGETHER}
+    log = run_config(update(config, {**size, **changes}))
+    return scores_of(log)["right"], log
+
+
+def more(names: tuple[str, str], ours_P: np.ndarray, theirs_P: np.ndarray, what: str) -> Outcome:
+    """Whether ours solves more of the same problems, the interval of the difference above zero."""
+    low, text = apart(ours_P, theirs_P)
+    return Outcome(
+        f"{names[0]} solves more than {names[1]} {what}: the 95% interval of the difference is "
+        "above zero",
+        f"{share(ours_P)} against {share(theirs_P)}, {text}, n = {len(ours_P)} problems",
+        low > 0,
+        figure=Figure.mean(ours_P - theirs_P, "%"),
+        needed=0.0,
+    )
+
+
+def equal_context(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same imitating model, the same problems, no context longer than `CONTEXT`."""
+    return with_context(config, CONTEXT, run_config, fast)
+
+
+def with_context(
+    config: SpawningConfig, context: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same with contexts of so many tokens."""
+    same: Changes = {"model": IMITATED, "window": int(context), "critical": 0, "total": 0}
+    threads_P, _ = rights(config, run_config, fast, {**same, "search": "parallel"}, FEW)
+    serial_P, _ = rights(config, run_config, fast, {**same, "search": "serial"}, FEW)
+    what = f"with contexts of {context:g} tokens"
+    return more(("spawning threads", "serial search"), threads_P, serial_P, what)
+
+
+def equal_critical(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same imitating model; serial search has the model's whole context for its tokens."""
+    return with_critical(config, CRITICAL, run_config, fast)
+
+
+def with_critical(
+    config: SpawningConfig, critical: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same with so many tokens on the critical path."""
+    same: Changes = {"model": IMITATED, "critical": int(critical), "total": 0}
+    threads_P, _ = rights(config, run_config, fast, {**same, "search": "parallel"}, FEW)
+    serial: Changes = {**same, "search": "serial", "window": WHOLE}
+    serial_P, _ = rights(config, run_config, fast, serial, FEW)
+    what = f"with {critical:g} tokens on the critical path"
+    return more(("spawning threads", "serial search"), threads_P, serial_P, what)
+
+
+def reinforced(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The config's model against the one that it began as, on the same problems."""
+    same: Changes = {"search": "parallel", "critical": 0, "total": 0}
+    ours_P, ours = rights(config, run_config, fast, same)
+    theirs_P, theirs = ours_P, ours
+    if config.model != IMITATED:
+        theirs_P, theirs = rights(config, run_config, fast, {**same, "model": IMITATED})
+    found = more(("the reinforced model", "the imitating one"), ours_P, theirs_P, "by threads")
+    means = [
+        f"{scores_of(log)['children'].mean():.1f} children and "
+        f"{scores_of(log)['tokens'].mean():.0f} tokens"
+        for log in (ours, theirs)
+    ]
+    measured = f"{found.measured}; {means[0]} a problem against {means[1]}"
+    return replace(found, measured=measured)
+
+
+def over_serial(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The config's model by threads beside one that was reinforced searching serially."""
+    return reinforced_with(config, config.window, run_config, fast)
+
+
+def reinforced_with(
+    config: SpawningConfig, context: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same with contexts of so many tokens."""
+    same: Changes = {"critical": 0, "total": 0, "window": int(context)}
+    ours_P, _ = rights(config, run_config, fast, {**same, "search": "parallel"})
+    serial: Changes = {**same, "model": SERIAL, "search": "serial"}
+    theirs_P, _ = rights(config, run_config, fast, serial)
+    what = f"with contexts of {context:g} tokens"
+    return more(("the reinforced model", "the one reinforced serially"), ours_P, theirs_P, what)
+
+
+def equal_total(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The imitating model by threads beside the vote of serial searches of as many tokens in all.
+
+    The rival gets at least as many, in whole searches, each with the model's whole context.
+    """
+    found = with_children(config, config.children, run_config, fast)
+    assert found.figure is not None
+    return replace(
+        found,
+        expected=f"of as many tokens in all, shown to solve at most {SHOWN:.0%} less than a vote "
+        "of serial searches (95% interval)",
+        holds=found.figure.low >= -SHOWN,
+        needed=-SHOWN,
+    )
+
+
+def with_children(
+    config: SpawningConfig, children: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same where a join has at most so many children."""
+    same: Changes = {"model": IMITATED, "critical": 0, "total": 0}
+    threads: Changes = {**same, "search": "parallel", "children": int(children)}
+    ours_P, ours = rights(config, run_config, fast, threads)
+    spent, logs = scores_of(ours)["tokens"].mean(), list[Log]()
+    serial: Changes = {**same, "search": "serial", "window": WHOLE}
+    while not logs or sum(scores_of(log)["tokens"].mean() for log in logs) < spent:
+        seed = config.seed + len(logs)
+        logs.append(rights(config, run_config, fast, {**serial, "seed": seed})[1])
+    theirs = sum(scores_of(log)["tokens"].mean() for log in logs)
+    names = "spawning threads", "a vote of serial searches"
+    found = more(names, ours_P, voted(logs), "of as many tokens in all")
+    told = f"{spent:.0f} tokens against {theirs:.0f} in {len(logs)} searches"
+    return replace(found, measured=f"{found.measured}; {told}")
+
+
+def voted(logs: Sequence[Log]) -> np.ndarray:
+    """Of each problem, whether the solution that most runs state is right (1.0); none is wrong."""
+    said = [votes(log) for log in logs]
+    right = []
+    for lane in sorted(said[0], key=lambda lane: int(lane[1:])):
+        stated = [one[lane] for one in said if one[lane][0] != "none"]
+        chosen = Counter(answer for answer, _ in stated).most_common(1)
+        right.append(bool(chosen) and dict(stated)[chosen[0][0]])
+    return np.array(right, float)
 
 
 def checker(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Outcome:

@@ -1,4 +1,4 @@
-"""Hogwild's workers beside ordinary requests, and dividing a queue of work: two claims' checks."""
+"""Checks of Hogwild: logits from scratch, workers beside requests, a queue divided, steps' cost."""
 
 from statistics import median
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.core.clock import WallClock
 from engine.core.config import update
+from engine.core.difference import largest
 from engine.core.events import AnyEvent, Branch, Page, Span
 from engine.core.intervals import of_mean, wilson
 from engine.core.log import Log
@@ -15,19 +16,75 @@ from engine.inference.executors.tensors.real_executor import executor_for
 from engine.inference.requests.request import Request, Sampling
 from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.loaded_model import open_model
+from engine.reasoning.threads.reference import Seen, logits
 from engine.reasoning.threads.run import NAMES, asked, prompt_tokens
 from engine.reasoning.threads.shared_work import MODEL as SHARED
 from engine.reasoning.threads.shared_work import shared, work
-from engine.reasoning.threads.step_time import shared_times
+from engine.reasoning.threads.step_time import shared_times, step_times
 from engine.tasks.square_queue import queues
-from workbench.studies._read import said_by
+from workbench.studies._read import Weights, said_by, weights_of
 from workbench.study import (
     Figure,
     Outcome,
     RunConfig,
 )
 
+LAYOUTS = ("contiguous", "interleaved", "combined")
+CLOSE = 1e-4
 PLAIN = 4  # requests that a step of four workers is held against
+SHARING = 1.25  # times a step of as many plain requests, that sharing may cost
+
+
+def farthest(weights: Weights, log: Log) -> tuple[float, int]:
+    """The largest distance of any logit of a run from a forward from scratch; logit rows held."""
+    kept = {name.removeprefix("kept/"): array for name, array in log.blobs.items()}
+    seen = Seen(*(kept[name] for name in Seen._fields))
+    want = logits(*weights, kept["tokens"].tolist(), seen)[kept["at"]]
+    return largest(kept["logits"], want), len(kept["at"])
+
+
+def from_scratch(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """All layouts, one to eight workers, steps short enough that blocks are closed on the way."""
+    small = {
+        "keep_logits": True, "budget": 6 if fast else 16, "step_tokens": 5,
+        "prompt": "def mean(values):\n", "header": "\n# {worker}\n",
+    }  # fmt: skip
+    weights, worst, rows = weights_of(open_model(config).model), 0.0, 0
+    some = {"contiguous": (1, 8), "interleaved": (3,), "combined": (5,)}
+    for layout in LAYOUTS:
+        for workers in some[layout] if fast else range(1, 9):
+            each = update(config, {**small, "layout": layout, "workers": workers})
+            distance, count = farthest(weights, run_config(each))
+            worst, rows = max(worst, distance), rows + count
+    return Outcome(
+        f"every logit within {CLOSE:g} of a forward from scratch, three layouts, 1 to 8 workers",
+        f"at most {worst:.1e} over {rows:,} rows of logits",
+        worst <= CLOSE,
+        figure=Figure.exact(worst),
+        needed=CLOSE,
+    )
+
+
+def fork(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Two workers, one of which forks in the middle of a page."""
+    config = update(
+        config,
+        {
+            "layout": "contiguous", "workers": 2, "budget": 12, "fork_at": 6, "join_at": 10,
+            "keep_logits": True,
+        },
+    )  # fmt: skip
+    log = run_config(config)
+    copied = sum(page.state == "copy" for page in log.of(Page))
+    forks = sum(bool(b.parent) and b.state == "running" for b in log.of(Branch))
+    distance, rows = farthest(weights_of(open_model(config).model), log)
+    return Outcome(
+        f"one fork copies at most one page, and logits stay within {CLOSE:g}",
+        f"{forks} fork, {copied} pages copied, at most {distance:.1e} over {rows} rows",
+        forks == 1 and copied <= 1 and distance <= CLOSE,
+        figure=Figure.exact(distance),
+        needed=CLOSE,
+    )
 
 
 def beside(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -65,7 +122,12 @@ def beside(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcom
 
 
 def fewer_steps(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """One worker and four on the same test problems, each pair a session of its own.
+    """One worker and four on the same test problems."""
+    return steps_of(config, PLAIN, run_config, fast)
+
+
+def steps_of(config: ReasoningConfig, crew: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """One worker and so many on the same test problems, each pair a session of its own.
 
     The model was trained for the contiguous layout; under one that shares nothing it gets that.
     """
@@ -75,7 +137,7 @@ def fewer_steps(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> O
     problems = queues("test", 40 if fast else 400)
     loaded = open_model(shared(config))
     (one_P, steps_P), (four_P, fewer_P) = (
-        work(update(config, {"workers": workers}), loaded, problems).T for workers in (1, PLAIN)
+        work(update(config, {"workers": int(workers)}), loaded, problems).T for workers in (1, crew)
     )
     low_1, high_1 = of_mean((fewer_P - steps_P)[:, None])
     low, high, n = float(low_1[0]), float(high_1[0]), len(problems)
@@ -84,7 +146,7 @@ def fewer_steps(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> O
         bounds = wilson(float(right_P.sum()), n)
         rights.append(f"{right_P.mean():.1%} [{bounds[0]:.1%}, {bounds[1]:.1%}]")
     return Outcome(
-        f"{PLAIN} workers take fewer steps than one until all is said, the 95% interval of the "
+        f"{crew:g} workers take fewer steps than one until all is said, the 95% interval of the "
         "difference below zero, and solve no fewer problems (2 points are let pass)",
         f"{fewer_P.mean():.1f} steps against {steps_P.mean():.1f}, difference "
         f"{(fewer_P - steps_P).mean():+.1f} [{low:+.1f}, {high:+.1f}]; solved {rights[1]} against "
@@ -92,6 +154,50 @@ def fewer_steps(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> O
         high < 0 and four_P.mean() >= one_P.mean() - 0.02,
         figure=Figure.mean(fewer_P - steps_P, "steps"),
         needed=0.0,
+    )
+
+
+def step_cost(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Whole loops on the same weights in turns of eight steps, at equal lengths of view."""
+    return with_workers(config, config.workers, run_config, fast)
+
+
+def with_workers(
+    config: ReasoningConfig, workers: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """So many workers beside one plain request."""
+    config = update(config, {"workers": int(workers)})
+    ours, theirs = step_times(config, 1, 5 if fast else 15)
+    one = Figure.ratio(ours, theirs)
+    return Outcome(
+        f"less than {workers:g} steps of one worker (95% interval)",
+        f"{one.value:.2f} times one: {median(ours) * 1e3:.2f} ms against "
+        f"{median(theirs) * 1e3:.2f} ms",
+        one.high < workers,
+        figure=one,
+        needed=workers,
+    )
+
+
+def sharing_cost(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same beside as many plain requests in a batch, who share nothing but the step."""
+    return beside_plain(config, PLAIN, run_config, fast)
+
+
+def beside_plain(
+    config: ReasoningConfig, workers: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """So many workers beside as many plain requests."""
+    config = update(config, {"workers": int(workers)})
+    ours, theirs = step_times(config, int(workers), 5 if fast else 15)
+    ratio = Figure.ratio(ours, theirs)
+    return Outcome(
+        f"at most {SHARING} times a step of {workers:g} plain requests in a batch",
+        f"{ratio.value:.2f} times: {median(ours) * 1e3:.2f} ms against "
+        f"{median(theirs) * 1e3:.2f} ms",
+        ratio.value <= SHARING,
+        figure=ratio,
+        needed=SHARING,
     )
 
 

@@ -1,10 +1,14 @@
-"""Exact checks of ParaThinker: the summary's logits from scratch, and tokens computed once."""
+"""Checks of ParaThinker: the summary's logits from scratch, tokens computed once, and what width
+solves beside depth."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from engine.core.config import update
 from engine.core.difference import largest
 from engine.core.events import Span
+from engine.core.intervals import wilson
 from engine.core.log import Log
 from engine.core.tags import facts
 from engine.reasoning.paths.parallel_paths import PathsConfig
@@ -12,11 +16,17 @@ from engine.reasoning.paths.script import side_by_side
 from engine.reasoning.solving.scores import scores_of
 from engine.reasoning.streams.reference import from_scratch
 from engine.reasoning.threads.loaded_model import open_model
-from workbench.studies._read import weights_of
+from workbench.studies._read import apart, share, weights_of
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
 CLOSE = 1e-4
 FIRST = 1 << 21  # the first problem that claims are judged on
+FAST, MORE, FULL = 60, 120, 1000  # problems of a claim; more where a difference is told
+WIDE = 8
+EACH, DEPTH = 96, 192  # tokens of each of the wide paths; of one alone, a quarter of all of theirs
+TOTAL = 224  # tokens of all paths, where the total is equal
+PART = 0.5  # of what one path with all the tokens solves, and of its critical path
+SAID = 0.5  # of what paths have found, that the summary says at least
 # Room for all: a path without a page ends, and the summary does not read it.
 KEPT: Changes = {"first": FIRST, "keep_logits": True, "pages": 8192}
 
@@ -79,4 +89,88 @@ def once(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
         computed == longest + summary,
         figure=Figure.exact(computed - longest - summary, "tokens"),
         needed=0.0,
+    )
+
+
+def scores(
+    config: PathsConfig, run_config: RunConfig, fast: bool, changes: Changes, count: int = MORE
+) -> dict[str, np.ndarray]:
+    """A column of scores by name, each over the same problems in order."""
+    size = {"problems": count if fast else FULL, "first": FIRST, "together": 32, "pages": 8192}
+    return scores_of(run_config(update(config, {**size, **changes})))
+
+
+def wider(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Eight paths beside one that has twice the tokens of each of them, the same problems."""
+    return beside_depth(config, DEPTH, run_config, fast)
+
+
+def beside_depth(config: PathsConfig, depth: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same beside one path of so many tokens."""
+    same: Changes = {"total": 0}
+    wide = scores(config, run_config, fast, {**same, "width": WIDE, "budget": EACH})
+    long = scores(config, run_config, fast, {**same, "width": 1, "budget": int(depth)})
+    low, text = apart(wide["right"], long["right"])
+    spent = [f"{of['tokens'].mean():.0f}" for of in (wide, long)]
+    chains = [f"{of['critical'].mean():.0f}" for of in (wide, long)]
+    return Outcome(
+        f"{WIDE} paths of {EACH} tokens solve more than one of {depth:g}: the 95% interval of the "
+        "difference is above zero",
+        f"{share(wide['right'])} against {share(long['right'])}, {text}; {spent[0]} tokens drawn "
+        f"against {spent[1]}, {chains[0]} on the critical path against {chains[1]}; "
+        f"n = {len(wide['right'])} problems",
+        low > 0,
+        figure=Figure.mean(wide["right"] - long["right"], "%"),
+        needed=0.0,
+    )
+
+
+def equal_total(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """As many tokens dealt out to four paths or spent by one, the same problems."""
+    return with_total(config, TOTAL, run_config, fast)
+
+
+def with_total(config: PathsConfig, total: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same with so many tokens for all paths."""
+    same: Changes = {"total": int(total)}
+    wide = scores(config, run_config, fast, {**same, "width": 4}, FAST)
+    long = scores(config, run_config, fast, {**same, "width": 1}, FAST)
+    _, text = apart(wide["right"], long["right"])
+    part = wide["right"].mean() / max(long["right"].mean(), 1e-9)
+    chain = wide["critical"].mean() / long["critical"].mean()
+    return Outcome(
+        f"{total:g} tokens on four paths: at most {PART:.0%} of the critical path of one path, and "
+        f"at least {PART:.0%} of what it solves",
+        f"critical path {chain:.0%}; solved {share(wide['right'])} against "
+        f"{share(long['right'])}, {text}; n = {len(wide['right'])} problems",
+        bool(part >= PART and chain <= PART),
+        figure=Figure.mean(wide["right"] - long["right"], "%"),
+    )
+
+
+def width_wins(config: PathsConfig, total: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """Whether four paths solve more than one, of as many tokens in all."""
+    seen = with_total(config, total, run_config, fast)
+    assert seen.figure
+    return replace(
+        seen,
+        expected=f"{total:g} tokens on four paths solve more than on one (95% interval above 0)",
+        holds=seen.figure.low > 0,
+        needed=0.0,
+    )
+
+
+def said(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The summary beside what its own paths have found, and beside their vote."""
+    of = scores(config, run_config, fast, {"width": WIDE, "budget": EACH, "total": 0})
+    covered = of["covered"] > 0
+    _, text = apart(of["right"], of["voted"])
+    low, _ = wilson(float(of["right"][covered].sum()), int(covered.sum()))
+    return Outcome(
+        f"of the problems that a path has solved, at least {SAID:.0%} said (95% interval)",
+        f"{share(of['right'][covered])} of {int(covered.sum())} problems; solved by any path "
+        f"{share(of['covered'])}, by a vote {share(of['voted'])}, summary to vote: {text}; "
+        f"n = {len(covered)} problems",
+        low >= SAID,
+        figure=Figure.mean(of["right"] - of["voted"], "%"),
     )

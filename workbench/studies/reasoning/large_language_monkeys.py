@@ -5,129 +5,32 @@ from itertools import combinations
 import numpy as np
 
 from engine.core.config import update
-from engine.core.intervals import of_mean
-from engine.core.log import Log
 from engine.core.measure import serving
 from engine.reasoning.repeated_sampling.repeated_sampling import RepeatedSamplingConfig
 from engine.tasks.arithmetic import Arithmetic
-from workbench.studies.reasoning._large_language_monkeys import (
-    COVERAGE,
-    SOLVED,
-    coverage,
-    equally_hard,
-    fit,
-    last_fitted,
-    law_of,
-    numbers,
-    run,
-    selected,
-    unbiased,
-    voted,
+from workbench.studies.reasoning._coverage_claims import (
+    NEAR,
+    law,
+    law_with,
+    plateau,
+    plateau_with,
+    verified,
 )
+from workbench.studies.reasoning._large_language_monkeys import COVERAGE, SOLVED, run
 from workbench.study import (
     Break,
     Changes,
     Claim,
     Figure,
     Outcome,
+    Regime,
     Reported,
     RunConfig,
     Study,
 )
 
-NEAR = 0.08  # of coverage that the law may be away
-RESAMPLES = 200
-GROWTH = 0.2  # of coverage from one sample to all, for there to be a curve at all
-FAST: Changes = {"problems": 30, "samples": 64}
-CURVE: Changes = {"problems": 80, "samples": 64}  # fast too; a mean over problems
-FULL: Changes = {"problems": 400, "samples": 256}
 GREEDY: Changes = {"temperature": 0.0}
 FORM: Changes = {"verifier": "readable"}
-
-
-def sampled(config: RepeatedSamplingConfig, run_config: RunConfig, fast: bool) -> Log:
-    """A run of the size that the claims are judged on."""
-    return run_config(update(config, FAST if fast else FULL))
-
-
-def law(config: RepeatedSamplingConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Fitted to small k alone, the law has to foresee coverage at the k it has not seen."""
-    config = update(config, CURVE if fast else FULL)
-    right_PN = run_config(config).blobs["right_PN"]
-    covered = coverage(config, right_PN, numbers(config.samples))
-    found, held = law_of(config, covered), covered.k_K > last_fitted(config)
-    k_K, mean_K, growth = covered.k_K[held], covered.mean_K[held], np.ptp(covered.mean_K)
-    if found is None:
-        return Outcome("a law fitted to k > 1", "coverage does not change with k: no law", False)
-    reach = reaches(config, right_PN, covered.k_K)
-    foreseen_K = found.coverage(k_K)
-    apart = float(np.abs(foreseen_K - mean_K).max())
-    alike = float(np.abs(equally_hard(k_K, covered.mean_K[0]) - mean_K).max())
-    return Outcome(
-        f"fitted to k ≤ {last_fitted(config)}, within {NEAR:.0%} of coverage for all larger k and "
-        f"at most half as far as equally hard problems would be; growth of {GROWTH:.0%} or more",
-        f"{apart:.1%} and {alike:.1%} away; {covered.mean_K[0]:.1%} at k = 1, "
-        f"{foreseen_K[-1]:.1%} foreseen and {mean_K[-1]:.1%} [{covered.low_K[-1]:.1%}, "
-        f"{covered.high_K[-1]:.1%}] found at k = {config.samples}; n = {len(right_PN)} problems; "
-        f"within {NEAR:.0%} over {reach.value:.1f} orders of magnitude",
-        bool(apart <= NEAR and apart <= alike / 2 and growth >= GROWTH),
-        figure=reach,
-    )
-
-
-def reaches(config: RepeatedSamplingConfig, right_PN: np.ndarray, k_K: np.ndarray) -> Figure:
-    """Orders of magnitude of samples, from one on, over which the law is near what was found.
-
-    The interval is a bootstrap's over problems.
-    """
-    each_PK, chance = unbiased(right_PN, k_K), np.random.default_rng(config.seed)
-    count, known = len(each_PK), k_K <= last_fitted(config)
-    drawn = [np.arange(count), *(chance.integers(0, count, count) for _ in range(RESAMPLES))]
-    found = []
-    for problems in drawn:
-        mean_K = each_PK[problems].mean(0)
-        law = fit(k_K[known], mean_K[known])
-        near_K = np.abs(law.coverage(k_K) - mean_K) <= NEAR if law else np.zeros(len(k_K), bool)
-        last = len(k_K) - 1 if near_K.all() else int(near_K.argmin()) - 1
-        found.append(float(np.log10(k_K[last])) if last >= 0 else 0.0)
-    low, high = np.quantile(found[1:], [0.025, 0.975])
-    return Figure(found[0], float(low), float(high), "orders of magnitude", count)
-
-
-def plateau(config: RepeatedSamplingConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Choice by verifier against majority vote on the same samples, problem by problem."""
-    blobs = sampled(config, run_config, fast).blobs
-    right_PN, n = blobs["right_PN"], blobs["right_PN"].shape[1]
-    k_K = np.array([n // 8, n])
-    vote_PK = voted(right_PN, blobs["answer_PN"], k_K, config.seed)
-    chosen_PK = selected(right_PN, blobs["accepted_PN"], k_K, config.seed)
-    low, high = of_mean(chosen_PK[:, 1:] - vote_PK[:, 1:])
-    gains = [values_PK.mean(0) for values_PK in (vote_PK, chosen_PK)]
-    vote, chosen = (gain[1] - gain[0] for gain in gains)
-    return Outcome(
-        f"at k = {n} the verifier's choice is right more often than the vote (95% interval above "
-        f"0), and from k = {n // 8} on the vote gains less than half of what the choice gains",
-        f"vote {gains[0][1]:.1%}, choice {gains[1][1]:.1%}, difference [{low[0]:+.1%}, "
-        f"{high[0]:+.1%}]; gains {vote:+.1%} and {chosen:+.1%}; n = {len(right_PN)} problems",
-        bool(low[0] > 0 and chosen > 0 and vote < chosen / 2),
-        figure=Figure.mean(np.diff(chosen_PK - vote_PK, axis=1), "%"),
-        needed=0.0,
-    )
-
-
-def verified(config: RepeatedSamplingConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Whether choosing by the verifier turns all of coverage into solved problems."""
-    blobs = sampled(config, run_config, fast).blobs
-    right_PN, n = blobs["right_PN"], np.array([blobs["right_PN"].shape[1]])
-    covered = unbiased(right_PN, n).mean()
-    chosen = selected(right_PN, blobs["accepted_PN"], n, config.seed).mean()
-    return Outcome(
-        f"of {len(right_PN)} problems, as many solved by the choice as hold a right sample",
-        f"{chosen:.1%} solved, {covered:.1%} covered",
-        bool(chosen == covered and covered > 0),
-        figure=Figure.exact(covered - chosen, "%"),
-        needed=0.0,
-    )
 
 
 def all_subsets(config: RepeatedSamplingConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -201,14 +104,17 @@ STUDY = Study(
         ),
         Claim(
             id="vote-plateau",
-            sentence="Majority vote stops gaining while coverage still grows.",
-            paper="vote and reward models plateau beyond several hundred samples (abstract)",
+            sentence="Majority vote stops gaining while coverage grows by 14.6 points more.",
+            paper="vote and reward models plateau beyond several hundred samples (abstract); on "
+            "MATH from 100 samples to 10,000 coverage goes from 82.9% to 98.44%, the best choice "
+            "without a verifier from 40.50% to 41.41% (section 1)",
             grade="measured",
             check=plateau,
-            reported=Reported(0.0, none=0.0, unit="%"),
-            finding="reproduced",
-            why="from 8 to 64 samples (32 to 256 at full size); the paper's vote plateaus beyond "
-            "several hundred",
+            reported=Reported((0.9844 - 0.829) - (0.4141 - 0.405), none=0.0, unit="%"),
+            finding="weaker",
+            quick="reproduced",
+            why="from 32 samples to 256 (of 400 problems), eightfold where the paper's is a "
+            "hundredfold: 8.2 points [5.8, 10.8]; of 30 problems from 8 to 64 it is 19 [9, 29]",
             broken=(Break(FORM, True, "the verifier looks at form alone"),),
         ),
         Claim(
@@ -220,6 +126,8 @@ STUDY = Study(
             check=verified,
             reported=Reported(0.0, "equal", unit="%"),
             finding="reproduced",
+            why="the equality is what the paper states; its figures are SWE-bench's, ours go from "
+            "44.8% to 93.2% with 256 samples of 400 problems",
             broken=(Break(FORM, True, "the verifier looks at form alone"),),
         ),
         Claim(
@@ -246,6 +154,35 @@ STUDY = Study(
                     {"fork": False, "prefix_sharing": False}, True, "samples compute their prompt"
                 ),
             ),
+        ),
+    ),
+    regimes=(
+        Regime(
+            claim="power-law",
+            knob="samples",
+            values=(16, 32, 64, 128, 256, 512),
+            coarse=(16, 64, 256),
+            x="samples of each problem; the law is fitted to a quarter of them",
+            y=f"orders of magnitude of samples within {NEAR:.0%} of coverage",
+            paper=10_000,
+            default=64,
+            series={"two digits by two": {}, "three by two": {"task.left": 3}},
+            judged=law_with,
+            log_x=True,
+            noun="samples",
+        ),
+        Regime(
+            claim="vote-plateau",
+            knob="samples",
+            values=(16, 32, 64, 128, 256, 512),
+            coarse=(16, 64, 256),
+            x="samples of each problem; gains are those of the last eightfold",
+            y="gained by the verifier's choice, less by the vote (share)",
+            paper=10_000,
+            default=64,
+            judged=plateau_with,
+            log_x=True,
+            noun="samples",
         ),
     ),
     limits=(

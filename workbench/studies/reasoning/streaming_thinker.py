@@ -89,13 +89,13 @@ def seconds(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcome
         each = update(config, {"virtual": False, "problems": 1, "first": 1000 * first})
         ours += [max(w.answer_s, 0.0) for w in waits(run_config(each))]
         theirs += [w.answer_s for w in waits(run_config(update(each, {"policy": "batch"})))]
-    cut = 1 - float(np.median(ours)) / float(np.median(theirs))
+    cut = Figure.mean([1 - a / b for a, b in zip(ours, theirs, strict=True)], "%")
     return Outcome(
-        f"the answer comes at least {SOONER:.0%} sooner after the input's last token",
-        f"{cut:.0%} sooner: {np.median(ours) * 1e3:.0f} ms against {np.median(theirs) * 1e3:.0f} "
-        f"ms (medians of {len(ours)})",
-        cut >= SOONER,
-        figure=Figure.mean([1 - a / b for a, b in zip(ours, theirs, strict=True)], "%"),
+        f"the answer {SOONER:.0%} sooner or more after the input's last token (95% interval)",
+        f"{cut.value:.0%} sooner: {np.median(ours) * 1e3:.0f} ms against "
+        f"{np.median(theirs) * 1e3:.0f} ms (medians of {len(ours)})",
+        cut.low >= SOONER,
+        figure=cut,
         needed=SOONER,
     )
 

@@ -45,6 +45,7 @@ class PageMap(CanvasFold):
         self.path: tuple[int, ...] = ()  # pages the last lookup found
         self.lookup: dict[str, Any] = {"text": "", "owner": "", "hit": 0, "miss": 0, "last": -1}
         self.mass, self.mass_seconds = "", 0.0
+        self.most_used, self.most_saved = 0, 0  # so far: pages, and references beyond the first
 
     def take(self, event: AnyEvent) -> None:
         match event:
@@ -84,6 +85,8 @@ class PageMap(CanvasFold):
             self.series.append(self.touched, *self._counts())  # a log without steps: by page events
         self.touched = event.time
         self.pool.add(event, self.step)
+        self.most_used = max(self.most_used, self.pool.used)
+        self.most_saved = max(self.most_saved, self.pool.extra)
         if event.state == "index":
             self.tree.index(event.page, event.parent)
         elif event.state == "free":
@@ -251,10 +254,16 @@ class PageMap(CanvasFold):
         room = pool.used * pool.page_size
         held = int(fill[pool.column("state") == 1].sum())
         each = float(self.facts.get("bytes_per_page", 0))
-        saved = figure(pool.extra * each, "B") if each else figure(pool.extra, "pages")
+
+        def saved(extra: int) -> str:
+            return figure(extra * each, "B") if each else figure(extra, "pages")
+
+        # Of this moment; what was more before is told beside it, or the end of a run says nothing.
+        used = f", {self.most_used:,} at most" if self.most_used > pool.used else ""
+        most = f", {saved(self.most_saved)} at most" if self.most_saved > pool.extra else ""
         return [
-            ["pages used", f"{pool.used:,} of {pool.pages:,}"],
+            [f"pages used{used}", f"{pool.used:,} of {pool.pages:,}"],
             ["hit rate", figure(self.hits / asked if asked else float("nan"), "%")],
-            ["saved by sharing", saved],
+            [f"saved by sharing{most}", saved(pool.extra)],
             ["fragmentation", figure(1 - held / room if room else float("nan"), "%")],
         ]

@@ -19,14 +19,13 @@ from engine.training.parallel.zero.zero import (
     Bytes,
     Learning,
     LocalAdamW,
-    Trained,
+    TrainedHere,
     counted,
-    local,
     numbers,
 )
 
 
-class FullySharded(Trained):
+class FullySharded(TrainedHere):
     """`again`: whether a layer gives its gathered weights back after forward, for backward to
     gather again (ZeRO-3), or keeps them until backward is done (ZeRO-2)."""
 
@@ -57,28 +56,11 @@ class FullySharded(Trained):
         for _, slope in self.slopes():
             slope.mul_(factor)
 
-    def update(self, rate: float) -> None:
-        self.optimizer.step(rate)
-
-    def forget(self) -> None:
-        for parameter in self.optimizer.named.values():
-            parameter.grad = None
-
     def gradients(self) -> dict[str, Tensor]:
         return {name: _whole(p.grad) for name, p in self.named.items() if p.grad is not None}
 
     def weights(self) -> dict[str, Tensor]:
         return {name: _whole(p.detach()) for name, p in self.named.items()}
-
-    def state(self) -> dict[str, Tensor]:
-        weights = {name: local(parameter) for name, parameter in self.named.items()}
-        return weights | self.optimizer.moments()
-
-    def ready(self, steps: int) -> None:
-        self.optimizer.ready(steps)
-
-    def filled(self) -> None:
-        """Nothing: all that this rank holds is its state."""
 
     def held(self) -> Bytes:
         now = list(self.named.values())

@@ -176,6 +176,29 @@ class LocalAdamW:
             own.count = steps
 
 
+class TrainedHere(Trained):
+    """Stages each of whose parameters is updated where it is, or the part of it that is here."""
+
+    optimizer: LocalAdamW
+
+    def update(self, rate: float) -> None:
+        self.optimizer.step(rate)
+
+    def forget(self) -> None:
+        for parameter in self.optimizer.named.values():
+            parameter.grad = None
+
+    def state(self) -> dict[str, Tensor]:
+        weights = {name: local(parameter) for name, parameter in self.named.items()}
+        return weights | self.optimizer.moments()
+
+    def ready(self, steps: int) -> None:
+        self.optimizer.ready(steps)
+
+    def filled(self) -> None:
+        """Nothing: all that this rank holds is its state."""
+
+
 def counted(tensors: Sequence[Tensor | None]) -> int:
     """Bytes of these, each storage once; of a sharded tensor the part that is here."""
     found: dict[int, int] = {}

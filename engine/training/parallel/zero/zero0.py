@@ -16,9 +16,9 @@ from engine.training.parallel.zero.zero import (
     Learning,
     LocalAdamW,
     Trained,
+    TrainedHere,
     Zero,
     counted,
-    local,
     numbers,
 )
 
@@ -36,7 +36,7 @@ class Nothing(Zero):
         return Bytes(whole, whole, MOMENTS * whole)
 
 
-class Replicated(Trained):
+class Replicated(TrainedHere):
     """AdamW on every replica, from gradients summed while backward goes on."""
 
     def __init__(self, stages: Sequence[ShardedStage], axis: Axis, learning: Learning) -> None:
@@ -55,13 +55,6 @@ class Replicated(Trained):
         for bucket in self.buckets.buckets:
             bucket.flat.mul_(factor)
 
-    def update(self, rate: float) -> None:
-        self.optimizer.step(rate)
-
-    def forget(self) -> None:
-        for parameter in self.optimizer.named.values():
-            parameter.grad = None
-
     def gradients(self) -> dict[str, Tensor]:
         return {name: p.grad for name, p in self.named.items() if p.grad is not None}
 
@@ -71,16 +64,6 @@ class Replicated(Trained):
     @property
     def keeper(self) -> int:
         return 0
-
-    def state(self) -> dict[str, Tensor]:
-        weights = {name: local(parameter) for name, parameter in self.named.items()}
-        return weights | self.optimizer.moments()
-
-    def ready(self, steps: int) -> None:
-        self.optimizer.ready(steps)
-
-    def filled(self) -> None:
-        """Nothing: all that this rank holds is its state."""
 
     def held(self) -> Bytes:
         parameters = list(self.named.values())

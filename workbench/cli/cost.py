@@ -1,4 +1,6 @@
-"""`workbench cost fit`: constants of the operator cost model from measured tables of one device."""
+"""`workbench cost fit`: constants of the operator cost model from measured tables of one device.
+
+`workbench cost host`: host time of a serving engine's steps, from requests of a run."""
 
 import argparse
 from pathlib import Path
@@ -7,18 +9,21 @@ from engine.core.errors import BadInput
 from engine.core.names import counted, suggest
 from engine.core.writing import write_text
 from workbench.cli.output import check_place, print_json, say
+from workbench.cli.run import changes
 
 ABOUT = """fit the operator cost model to measured tables of a device
 
   workbench cost fit gemm.csv attention.csv nccl.csv --device h100-sxm --out h100.toml
   workbench check cost-model gemm.csv --constants h100.toml
-  workbench run flover --set executor=modelled --set executor.constants=h100.toml"""
+  workbench run flover --set executor=modelled --set executor.constants=h100.toml
+  workbench cost host requests.csv --set cluster.profile=FOLDER --out engine.toml
+  workbench predict serving.toml --set engine.name=engine.toml"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["fit"], help="fit constants")
+    parser.add_argument("what", choices=["fit", "host"], help="fit constants")
     parser.add_argument("tables", nargs="+", metavar="TABLE", help="CSV files of measured times")
-    parser.add_argument("--device", required=True, help="rows of this device, by its data sheet")
+    parser.add_argument("--device", default="", help="fit: rows of this device, by its data sheet")
     parser.add_argument("--out", required=True, metavar="FILE", help="write the constants here")
     parser.add_argument(
         "--base",
@@ -31,6 +36,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "their interval is what leaving out each device of the tables shows",
     )  # fmt: skip
     parser.add_argument("--source", default="", help="what the tables are, said in the file")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KNOB=VALUE",
+        help="host: what the table does not tell of its run",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -43,6 +52,8 @@ def run(args: argparse.Namespace) -> int:
     from workbench.cost_model.writing import toml
 
     check_place(args.out)
+    if args.what == "host":
+        return _host(args)
     if args.device not in devices():
         raise BadInput(
             f"--device {args.device!r}: no data sheet; {suggest(args.device, devices())}"
@@ -69,6 +80,20 @@ def run(args: argparse.Namespace) -> int:
         print(f"{name:10}  held out, predicted / measured: {spread(each.low, each.high)}")
     for why, count in left_out.items():
         print(f"left out: {counted(count, 'row')}, {why}")
+    return 0
+
+
+def _host(args: argparse.Namespace) -> int:
+    from workbench.predictions.host_fit import host, toml
+
+    if len(args.tables) != 1:
+        raise BadInput("cost host: give one table of requests")
+    found, error = host(Path(args.tables[0]), changes(args.set))
+    write_text(Path(args.out), toml(found), "the constants")
+    if args.json:
+        print_json({"per_step": found.per_step, "tpot_error": error})
+    else:
+        print(f"{found.per_step * 1e6:.0f} us of host time a step; mean TPOT off by {error:+.1%}")
     return 0
 
 

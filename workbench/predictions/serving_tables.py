@@ -16,7 +16,7 @@ import numpy as np
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.inference.serving_time.described import ServingRun
-from engine.inference.serving_time.interval import Interval, played
+from engine.inference.serving_time.interval import Interval, Requests, played
 from engine.inference.serving_time.replica import Replicas, Times
 from engine.models.loading.find import public
 from workbench.cost_model.rows import Cells, sheet_of
@@ -53,17 +53,9 @@ def fits(head: set[str]) -> bool:
 def scored(cells: Sequence[Cells], path: Path, changes: Mapping[str, Any]) -> Iterator[Scored]:
     """TTFT and TPOT of every request and over all of them, beside the run's prediction."""
     run = described(cells, path, changes)
-    told = [_numbers(each) for each in cells]
-    order = sorted(range(len(told)), key=lambda at: told[at][2])
-    prompt, answer, queued, first, last = np.array([told[at] for at in order]).T
-    requests = queued - queued[0], prompt.astype(int), answer.astype(int)
+    requests, real = measured(cells)
     found = played(Replicas(run), requests)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        tpot = np.where(answer > 1, (last - first) / (answer - 1), np.nan)
-    real = Times(
-        first - queued, tpot, last - queued, float(last.max() - queued[0]), int(answer.sum()),
-        {}, 0, 0,
-    )  # fmt: skip
+    order = _order(cells)
     where = f"{path}"
     name = f"{run.model}, {run.cluster.device}"
     for each in MEANS:
@@ -72,10 +64,28 @@ def scored(cells: Sequence[Cells], path: Path, changes: Mapping[str, Any]) -> It
         yield Scored(where, KIND, f"all of {name}", each, figure(real), estimate)
     for index, at in enumerate(order):
         for what, row in (("ttft_R", "TTFT"), ("tpot_R", "TPOT")):
-            measured = float(getattr(real, what)[index])
-            if np.isfinite(measured) and measured > 0:
+            seen = float(getattr(real, what)[index])
+            if np.isfinite(seen) and seen > 0:
                 here = cells[at].where
-                yield Scored(here, KIND, f"{row}, {name}", row, measured, _one(found, what, index))
+                yield Scored(here, KIND, f"{row}, {name}", row, seen, _one(found, what, index))
+
+
+def measured(cells: Sequence[Cells]) -> tuple[Requests, Times]:
+    """Requests by arrival, and how they were served. Raises BadInput naming the line."""
+    told = [_numbers(cells[at]) for at in _order(cells)]
+    prompt, answer, queued, first, last = np.array(told).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tpot = np.where(answer > 1, (last - first) / (answer - 1), np.nan)
+    requests = queued - queued[0], prompt.astype(int), answer.astype(int)
+    seconds = float(last.max() - queued[0])
+    served = Times(first - queued, tpot, last - queued, seconds, int(answer.sum()), {}, 0, 0)
+    return requests, served
+
+
+def _order(cells: Sequence[Cells]) -> list[int]:
+    """Where requests stand, by arrival."""
+    queued = [_numbers(each)[2] for each in cells]
+    return sorted(range(len(cells)), key=lambda at: queued[at])
 
 
 def _one(found: Interval, what: str, index: int) -> Estimate:

@@ -13,6 +13,7 @@ rate = 10                         # or trace = "azure-like.csv"
 requests = 1000
 """
 
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -21,7 +22,7 @@ from engine.core.config import Config, knob
 from engine.core.paths import dataset
 from engine.hardware.cost.constants import OWN
 from engine.hardware.device import Device, device
-from engine.hardware.sheet import named
+from engine.hardware.sheet import named, read
 from engine.inference.executors.costs.ranks import Ranks
 from engine.inference.workloads.synthetic import Lengths, arrivals
 from engine.inference.workloads.trace import FromTrace
@@ -72,7 +73,7 @@ class Split(Config):
 class Limits(Config):
     """[engine]: the engine and its limits, of each data-parallel rank."""
 
-    name: str = knob("vllm", "constants of datasets/engines: vllm, sglang")
+    name: str = knob("vllm", "constants of datasets/engines (vllm, sglang), or a file")
     running: int = knob(256, "requests in the batch at most", low=1, high=8192)
     tokens: int = knob(2048, "tokens of a step at most", low=1, high=1 << 20, unit="tokens")
     page: int = knob(16, "tokens of a block of the cache", low=1, high=256, unit="tokens")
@@ -82,7 +83,10 @@ class Limits(Config):
 
     def constants(self) -> Engine:
         """The engine's, host time of a step as told. Raises BadInput where it is not known."""
-        found = named(Engine, dataset("engines"), self.name)
+        if self.name.endswith(".toml"):
+            found = read(Engine, Path(self.name))
+        else:
+            found = named(Engine, dataset("engines"), self.name)
         if self.per_step < 0:
             return found
         return found.model_copy(update={"per_step": self.per_step})

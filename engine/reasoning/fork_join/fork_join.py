@@ -77,7 +77,7 @@ class ForkJoinConfig(RequestConfig):
         """The engine whose seconds are modelled."""
         return InferenceConfig(
             model=self.timed_as, dtype="bfloat16", pages=512, prefix_sharing=self.prefix_sharing,
-            executor=Modelled(device=self.device),
+            executor=Modelled(device=self.device, constants="operators"),  # as findings' were
         )  # fmt: skip
 
     def limits(self) -> Limits:

@@ -59,6 +59,16 @@ def test_requests_of_a_run_are_scored_and_steps_that_are_slower_seen(tmp_path: P
     assert abs(report["same"]["TPOT"]["bias"]) < 1e-6 and report["same"]["TPOT"]["covered"] == 1
     assert report["slow"]["TPOT"]["bias"] == pytest.approx(-0.5)
     assert report["slow"]["TPOT"]["covered"] < 0.1
+    told = ["--set", "cluster.device=a100-sxm-80gb", "--set", "model=llama-3.1-8b", "--json"]
+    host = ["cost", "host", str(tmp_path / "slow.csv"), "--out", str(tmp_path / "engine.toml")]
+    assert main([*host, *told]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert abs(found["tpot_error"]) < 0.02
+    assert found["per_step"] == pytest.approx(sum(times.parts.values()), rel=0.5)
+    again = [*told, "--set", f"engine.name={tmp_path / 'engine.toml'}"]
+    assert main(["check", "predictions", str(tmp_path / "slow.csv"), *again]) == 0
+    rows = {r["what"]: r for r in json.loads(capsys.readouterr().out)["rows"]}
+    assert abs(rows["TPOT mean"]["error"]) < 0.02
 
 
 def test_which_run_a_table_is_of_stands_in_its_name_notes_and_neighbour(tmp_path: Path):

@@ -134,12 +134,16 @@ class CurvedCost(MeasuredCost):
         return (c.layers - sum(c.expert_layers)) * each
 
     def _head(self, rows: int) -> float:
-        """The product, and drawing from the logits of the whole vocabulary."""
+        """The product and, by a device's own constants, drawing from the whole vocabulary's
+        logits."""
         c = self.config
+        product = self._product(rows, c.vocab, c.hidden)
+        if not self.constants.device:
+            return product
         kernels, passes = SAMPLED
         logits = 4.0 * rows * c.vocab * self.ranks.tensor
         drawn = kernels * self.device.launch + passes * logits / self.plain.memory
-        return self._product(rows, c.vocab, c.hidden) + drawn
+        return product + drawn
 
     def _experts(self, tokens: int) -> float:
         """Fused layers of experts, all alike in demand, with the tokens of all data ranks."""

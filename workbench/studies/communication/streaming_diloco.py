@@ -189,11 +189,7 @@ STUDY = Study(
             reported=Reported(0.0, "equal"),
             finding="reproduced",
             broken=(
-                Break(
-                    {"method.fault": "late"},
-                    mechanism=True,
-                    why="a fragment is applied a step late",
-                ),
+                Break({"method.fault": "late"}, True, "a fragment is applied a step late"),
                 Break({"method.delay": 0}),
             ),
         ),
@@ -230,11 +226,7 @@ STUDY = Study(
             why="the abstract gives a direction alone, less time than DiLoCo's; the link is "
             "chosen: the map shows on which there is nothing to hide",
             broken=(
-                Break(
-                    {"method.fault": "waits"},
-                    mechanism=True,
-                    why="a fragment is waited for when it is sent",
-                ),
+                Break({"method.fault": "waits"}, True, "a fragment is waited for when it is sent"),
                 Break({"method.delay": 0}),
             ),
         ),
@@ -255,6 +247,11 @@ STUDY = Study(
                     {"method.fault": "waits", "method.codec": "float32"},
                     mechanism=True,
                     why="fragments are waited for when sent, and their numbers travel as they are",
+                ),
+                Break(
+                    {"method.fault": "all_at_once", "method.codec": "float32"},
+                    mechanism=True,
+                    why="fragments do not take turns, and their numbers travel as they are",
                 ),
                 Break({"method": "diloco"}),
             ),

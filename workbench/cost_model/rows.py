@@ -16,7 +16,7 @@ DTYPES = {
     "fp16": "float16",
     "bf16": "bfloat16",
 }
-MAKERS = ("nvidia", "amd", "intel")  # words before a device's name
+MAKERS = ("nvidia", "amd", "intel", "dgx")  # words before a device's name
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from engine.core.errors import BadInput
 from workbench.cost_model.rows import Cells, LeftOut
 from workbench.cost_model.tables import lines_of
-from workbench.predictions import serving_tables, training_tables
+from workbench.predictions import serving_tables, training_columns, training_tables
 from workbench.predictions.score import Scored
 
 Changes: TypeAlias = Mapping[str, Any]
@@ -33,7 +33,7 @@ def scored(path: Path, changes: Changes) -> list[Scored | LeftOut]:
             raise BadInput(
                 f"{path}: columns of no known layout; a training run needs a model (name or "
                 "hidden, layers, heads), a device, gpus, seq_len, microbatch and one of: "
-                f"{', '.join(training_tables.MEASURES)}; requests of a serving run need "
+                f"{', '.join(training_columns.MEASURES)}; requests of a serving run need "
                 f"{', '.join(names[0] for names in serving_tables.COLUMNS.values())}"
             )
         found += layout(cells, changes)

@@ -25,6 +25,8 @@ class StepConstants(Config):
     rows: float = knob(doc="share of memory bandwidth that row operators reach", low=0.01, high=2.0)
     eager: float = knob(doc="traffic of row operators that no compiler fused, over fused ones",
                         low=0.1, high=20.0)  # fmt: skip
+    apart: float = knob(doc="traffic of a root-mean-square norm and of a rotation in many kernels, "
+                        "over that of one", low=1.0, high=20.0)  # fmt: skip
     backward: float = knob(doc="attention: a backward's flop over a forward's", low=0.1, high=10.0)
     flash: float = knob(doc="FlashAttention-2: flops of a processor's clock, of endless heads and "
                         "sequences", low=1.0)  # fmt: skip

@@ -44,9 +44,21 @@ class OnDevices(Config):
     node: int = knob(8, "devices that the device's own link joins", low=1, high=1024)
     network: str = knob("infiniband-400", "each adapter's link, by its sheet's name")
     adapters: int = knob(8, "network adapters of a node", low=1, high=1024)
+    power: float = knob(0.0, "power a device is limited to; 0: as its sheet says", low=0.0,
+                        high=1e5, unit="W")  # fmt: skip
+    bandwidth: float = knob(0.0, "memory of a device, where it is another part's than its sheet's; "
+                            "0: as its sheet says", low=0.0, high=1e15, unit="B/s")  # fmt: skip
 
     def sheet(self) -> Device:
-        return device(self.device)
+        found = device(self.device)
+        return found.model_copy(update={"bandwidth": self.bandwidth}) if self.bandwidth else found
+
+    def slowed(self) -> float:
+        """How much longer work takes at the power limit: power goes with the cube of a clock."""
+        usual = self.sheet().tdp
+        if not self.power or not usual or self.power >= usual:
+            return 1.0
+        return float((usual / self.power) ** (1 / 3))
 
     def near(self) -> Link:
         """Raises BadInput where the device's sheet names no link to its kind."""

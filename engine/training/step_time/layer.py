@@ -48,6 +48,7 @@ class Layer:
     gated: bool
     norms: int
     rotary: bool
+    rms: bool
     experts: tuple[Product, ...] = ()
     routed: int = 0
     here: int = 0
@@ -117,7 +118,8 @@ def _layer(config: ModelConfig, window: int, routed: bool, tensor: int, expert: 
     norms = 4 if config.sandwich else 2
     return Layer(
         tuple(products), _biases(config, norms, moe is None), config.hidden, heads, kv_heads, query,
-        value, window, width, config.gated, norms, config.rotary is not None, experts, chosen, here,
+        value, window, width, config.gated, norms, config.rotary is not None, config.norm == "rms",
+        experts, chosen, here,
     )  # fmt: skip
 
 

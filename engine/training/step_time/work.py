@@ -58,7 +58,7 @@ class Bench:
     def of(cls, run: TrainingRun, found: Constants, step: StepConstants) -> "Bench":
         split, sheet = run.split, run.cluster.sheet()
         wires = Wires.of(run.cluster, found, step.network)
-        steady = step.steadily(run.cluster.device, found.slug)
+        steady = step.steadily(run.cluster.device, found.slug) * run.cluster.slowed()
         return cls(
             sheet, found, step, wires, run.recipe, split.tensor, split.context, split.expert,
             split.sequence_parallel and split.tensor > 1, steady,
@@ -226,12 +226,15 @@ def _rows(bench: Bench, layer: Layer, found: Passes) -> None:
     along = bench.tensor if bench.sequence_parallel else 1
     drop = 2 * 1.5 if bench.recipe.dropout else 0.0
     inner = layer.widths
-    turned = 2 * (layer.heads + layer.kv_heads) * layer.query * layer.rotary
+    apart = 1.0 if bench.recipe.compiled else bench.step.apart
+    normed = layer.norms * (apart if layer.rms else 1.0)
+    turned = 2 * apart * (layer.heads + layer.kv_heads) * layer.query * layer.rotary
+    gate = 0 if bench.recipe.compiled else 2  # the gate's activation in a pass of its own
     sorted_rows = 4 * layer.hidden * layer.routed
-    forward = (2 * layer.norms + 6 + drop) * layer.hidden / along + turned + sorted_rows
-    forward += (3 if layer.gated else 2) * inner
-    backward = (3 * layer.norms + 4 + drop) * layer.hidden / along + turned + sorted_rows
-    backward += (5 if layer.gated else 3) * inner
+    forward = (2 * normed + 6 + drop) * layer.hidden / along + turned + sorted_rows
+    forward += (3 + gate if layer.gated else 2) * inner
+    backward = (3 * normed + 4 + drop) * layer.hidden / along + turned + sorted_rows
+    backward += (5 + gate if layer.gated else 3) * inner
     found.forward[ROWS] = bench.moved(HALF * bench.tokens * forward)
     found.backward[ROWS] = bench.moved(HALF * bench.tokens * backward)
     found.backward[ROWS] += (

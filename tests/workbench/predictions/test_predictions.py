@@ -66,11 +66,29 @@ def test_published_layouts_are_read(tmp_path: Path, capsys):
     assert rows[1]["measured"] == 64 * 2048 / 8 / 50000
 
 
+def test_columns_are_read_by_their_words(tmp_path: Path, capsys):
+    file = tmp_path / "runs.csv"
+    file.write_text(
+        "Model,System,#GPUs,GBS,MBS,Seq Length,FSDP,TP,PP,VP,Precision,Tokens/sec/GPU\n"
+        "Llama3 8B,DGX-H100,8,128,1,8192,1,1,1,-,FP8,12000\n"
+        "Llama3.1 70B,DGX-H100,64,128,1,8192,0,4,4,3,BF16,1500\n"
+        "Llama3.1 70B,DGX-H100,60,128,1,8192,0,4,4,5,BF16,1500\n",
+        encoding="utf-8",
+    )
+    assert main(["check", "predictions", str(file), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [row["measured"] for row in told["rows"]] == [
+        128 * 8192 / 8 / 12000,
+        128 * 8192 / 64 / 1500,
+    ]
+    assert "b1 none" in told["rows"][1]["what"] and len(told["left_out"]) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
         ("a,b\n1,2\n", "no known layout"),
-        ("model,gpu,gpus,step_s\nllama-9,H100,8,1\n", "model 'llama-9'"),
+        ("model,gpu,gpus,step_s\nllama-9,H100,8,1\n", "model 'llama-9' is not"),
         ("model,gpu,gpus,step_s\nllama-3.1-8b,H100,many,1\n", "cluster.devices"),
     ],
 )

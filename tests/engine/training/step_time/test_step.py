@@ -94,3 +94,17 @@ def test_what_does_not_divide_is_told():
         step(with_(recipe__batch=5))
     with pytest.raises(BadInput, match="model 'llama-9'"):
         from_dict(TrainingRun, {"model": "llama-9"}).config()
+
+
+def test_a_power_limit_slows_products_by_the_cube_root():
+    usual, low = (
+        Prepared(with_(cluster__device="h100-sxm", cluster__power=watts)).at()[1]
+        for watts in (0, 350)
+    )
+    assert low["products"] / usual["products"] == pytest.approx(2 ** (1 / 3))
+    assert low["rows"] == usual["rows"]
+
+
+def test_a_compiler_fuses_rows_and_nothing_else():
+    eager, fused = (Prepared(with_(recipe__compiled=each)).at()[1] for each in (False, True))
+    assert eager["rows"] > 2 * fused["rows"] and eager["products"] == fused["products"]

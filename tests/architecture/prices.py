@@ -20,6 +20,7 @@ from tests.architecture.policies import Policies
 from tests.architecture.sources import ROOT
 
 FILES, LINES = 3, 400  # of engine, that a system may cost without a reason
+HALF_FILES, HALF_LINES = 4, 350  # that half of the systems cost at most
 STEP = 50  # lines to which listed prices are rounded up
 LISTED = Path(__file__).with_name("prices.toml")
 RECIPES = "engine.recipes."

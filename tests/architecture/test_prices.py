@@ -1,10 +1,14 @@
 """What a system costs may only fall: a policy and a study, or a reason why it takes more."""
 
+from statistics import median
+
 import pytest
 
 from tests.architecture.graph import graph
 from tests.architecture.prices import (
     FILES,
+    HALF_FILES,
+    HALF_LINES,
     LINES,
     STEP,
     Price,
@@ -41,6 +45,11 @@ def test_the_list_falls_with_what_systems_cost(found):
         assert row["files"] <= price.files + 1, f"{slug}: {price.files} files by now: {LOWER}"
         assert row["lines"] < price.lines + 2 * STEP, f"{slug}: {price.lines} lines by now: {LOWER}"
         assert len(row["reason"]) > 20
+
+
+def test_half_of_the_systems_cost_little(found):
+    files, lines = (median(getattr(price, of) for price in found) for of in ("files", "lines"))
+    assert files <= HALF_FILES and lines <= HALF_LINES
 
 
 def test_lowering_never_raises(found):

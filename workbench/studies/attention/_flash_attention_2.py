@@ -14,6 +14,7 @@ from engine.core.log import Log
 from engine.kernels.attention import OPERATOR
 from engine.kernels.attention.cases import case
 from engine.kernels.attention.config import AttentionConfig
+from engine.kernels.attention.executors.real import Real
 from engine.kernels.attention.policies.tiled import Tiled
 from engine.kernels.attention.run import BUSY, ERROR, KERNELS, MEMORY
 from engine.kernels.attention.split import all_pairs
@@ -158,8 +159,8 @@ def _over_torch(config: AttentionConfig, run_config: RunConfig, rounds: int) -> 
     """Torch's time over ours, of turns beside one another.
 
     Ours is the tiled variant that models call on this processor; its work items dealt out one by
-    one, as the study shows them, cost Python between items. Where tiles are another width, or there
-    are none, the study's own run is timed.
+    one, as the study shows them, cost Python between items. Where tiles are another width, there
+    are none, or others do the work, the study's own run is timed.
     """
     given = dict(
         case("", (config.tokens,), config.kv_heads, config.kv_heads, config.dim,
@@ -178,7 +179,7 @@ def _over_torch(config: AttentionConfig, run_config: RunConfig, rounds: int) -> 
             start = time.perf_counter()
             call()
             taken[name].append(time.perf_counter() - start)
-        if config.scores != Tiled():
+        if config.scores != Tiled() or config.workers != Real():
             span = kernel(run_config(config))
             taken["ours"][-1] = span.stop - span.start
     return Figure.ratio(taken["torch"], taken["ours"])

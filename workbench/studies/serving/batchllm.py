@@ -91,8 +91,8 @@ STUDY = Study(
             finding="weaker",
             why="saved over what LRU saves: of a job made here, whose prefixes are a larger part "
             "than of the paper's, LRU saves most too, and from 240 pages on as much: see the map. "
-            "Every job has to come within 5% of the fewest tokens, a bound of ours that one of five "
-            "exceeds (6.5%; 3.8% on average): at full size the check says no",
+            "Every job has to come within 5% of the fewest tokens, a bound of ours which one of "
+            "five exceeds (6.5%; 3.8% on average): at full size the check says no",
             broken=(DEALT_OUT, PLAIN),
         ),
         Claim(

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     if args.slugs[:1] == [cost_check.NAME]:
         return cost_check.run(args.slugs[1:], args.constants, args.held_out, args.json, args.save)
     if args.slugs[:1] == [predict.NAME]:
-        return predict.check(args.slugs[1:], args.set, args.json)
+        return predict.check(args.slugs[1:], args.set, args.json, args.save)
     if args.constants or args.held_out:
         raise BadInput("--constants, --held-out: of `workbench check cost-model TABLE …` alone")
     if args.all and args.slugs:

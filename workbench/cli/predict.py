@@ -2,13 +2,14 @@
 `workbench check predictions`: how far that is from tables of measured runs."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.core.errors import BadInput
 from engine.core.names import counted
-from workbench.cli.output import print_json, print_table
+from engine.core.writing import write_text
+from workbench.cli.output import check_place, print_json, print_table
 from workbench.cli.run import changes
 
 if TYPE_CHECKING:
@@ -114,8 +115,9 @@ def _gain(found: "Prediction", part: str, total: float) -> str:
     return "" if lifted is None else f"{figure(lifted, 's')}, {total / lifted:.2f}x as fast"
 
 
-def check(paths: list[str], turned: list[str], as_json: bool) -> int:
-    """Report on the runs of all tables; `turned`: knobs of what they do not tell."""
+def check(paths: list[str], turned: list[str], as_json: bool, save: str | None = None) -> int:
+    """Report on the runs of all tables; `turned`: knobs of what they do not tell. `save`: as
+    Markdown, there."""
     from workbench.cost_model.check import reasons
     from workbench.cost_model.rows import LeftOut
     from workbench.predictions.score import Scored, report, worst
@@ -123,34 +125,51 @@ def check(paths: list[str], turned: list[str], as_json: bool) -> int:
 
     if not paths:
         raise BadInput(f"{NAME}: give one table of runs or more: workbench check {NAME} TABLE.csv")
+    check_place(save)
     found = [row for path in paths for row in scored(Path(path), changes(turned))]
     rows = [row for row in found if isinstance(row, Scored)]
     left_out = reasons(row for row in found if isinstance(row, LeftOut))
     if not rows:
         raise BadInput(f"{NAME}: no run that can be predicted ({'; '.join(left_out)})")
     lines, furthest = report(rows), worst(rows, WORST)
+    if save is not None:
+        write_text(Path(save), _markdown(lines, paths, turned), "the table")
     if as_json:
         told = [row.row() for row in rows]
         print_json({"report": lines, "rows": told, "left_out": left_out})
         return 0
-    print_table(
-        HEAD,
-        [
-            (
-                line["kind"],
-                line["group"],
-                str(line["rows"]),
-                *(f"{line[key]:.1%}" for key in ("mean_error", "median_error", "worst_error")),
-                f"{line['bias']:+.1%}",
-                f"{line['covered']:.0%}",
-            )
-            for line in lines
-        ],
-    )
+    print_table(HEAD, [_line(line) for line in lines])
     _furthest(furthest)
     for why, count in left_out.items():
         print(f"left out: {counted(count, 'row')}, {why}")
     return 0
+
+
+def _line(line: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of a report, as `HEAD` names it."""
+    return (
+        line["kind"],
+        line["group"],
+        str(line["rows"]),
+        *(f"{line[key]:.1%}" for key in ("mean_error", "median_error", "worst_error")),
+        f"{line['bias']:+.1%}",
+        f"{line['covered']:.0%}",
+    )
+
+
+def _markdown(lines: Sequence[Mapping[str, Any]], paths: Sequence[str], turned: list[str]) -> str:
+    """The report as a file that says which command wrote it."""
+    asked = " ".join([*(Path(path).name for path in paths), *(f"--set {each}" for each in turned)])
+    rows = [HEAD, tuple("---" for _ in HEAD), *(_line(line) for line in lines)]
+    return "\n".join(
+        [
+            f"Written by `workbench check {NAME} {asked} --save FILE`. Errors are predicted / "
+            "measured − 1; the interval is to hold nine in ten.",
+            "",
+            *(f"| {' | '.join(row)} |" for row in rows),
+            "",
+        ]
+    )
 
 
 def _furthest(rows: Sequence["Scored"]) -> None:

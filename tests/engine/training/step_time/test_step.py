@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from engine.core.config import from_dict, update
@@ -9,7 +10,7 @@ from engine.core.errors import BadInput
 from engine.hardware.cost.constants import of_device
 from engine.training.step_time.described import TrainingRun, read
 from engine.training.step_time.interval import interval, lifted
-from engine.training.step_time.step import Prepared, step
+from engine.training.step_time.step import PARTS, Prepared, step
 from engine.training.step_time.wires import Wires
 
 RUN = TrainingRun()
@@ -75,6 +76,21 @@ def test_an_interval_is_wider_where_no_run_was_fitted():
     assert own.own and not other.own and other.deviation > own.deviation
     assert own.low < Prepared(with_(cluster__device="a100-sxm-80gb")).at()[0] < own.high
     assert sum(own.shares.values()) == pytest.approx(1, abs=0.05)
+
+
+def test_the_linear_rule_spreads_a_step_as_sampling_does():
+    """Parts drawn log-normally about what is told, each step put together anew."""
+    run = with_(cluster__device="a100-sxm-80gb", cluster__devices=64, split__tensor=4)
+    prepared = Prepared(run)
+    seconds, told = prepared.at()[0], interval(prepared)
+    spread = prepared.step.spread
+    draws = np.random.default_rng(0).standard_normal((300, len(PARTS)))
+    drawn = [
+        prepared.at({p: np.exp(spread[p] * z) for p, z in zip(PARTS, row, strict=True)})[0]
+        for row in draws
+    ]
+    sampled = np.hypot(np.log(np.array(drawn) / seconds).std(), spread["framework"])
+    assert told.deviation == pytest.approx(sampled, rel=0.1)
 
 
 def test_a_described_run_is_read(tmp_path: Path):

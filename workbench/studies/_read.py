@@ -30,10 +30,11 @@ def share(right_P: np.ndarray) -> str:
 
 
 def apart(ours_P: np.ndarray, theirs_P: np.ndarray) -> tuple[float, str]:
-    """The low end of the interval of the difference over problems, and all of it as text."""
+    """The low end of the interval of the difference over problems, without what sums leave of
+    rounding, and all of it as text."""
     low, high = of_mean((ours_P - theirs_P)[:, None])
     mean = float((ours_P - theirs_P).mean())
-    return float(low[0]), f"difference {mean:+.1%} [{low[0]:+.1%}, {high[0]:+.1%}]"
+    return round(float(low[0]), 12), f"difference {mean:+.1%} [{low[0]:+.1%}, {high[0]:+.1%}]"
 
 
 def said_by(events: Iterable[AnyEvent]) -> dict[str, str]:

@@ -160,7 +160,7 @@ STUDY = Study(
         Regime(
             claim="power-law",
             knob="samples",
-            values=(16, 32, 64, 128, 256, 512),
+            values=(16, 32, 64, 128, 256),
             coarse=(16, 64, 256),
             x="samples of each problem; the law is fitted to a quarter of them",
             y=f"orders of magnitude of samples within {NEAR:.0%} of coverage",
@@ -174,7 +174,7 @@ STUDY = Study(
         Regime(
             claim="vote-plateau",
             knob="samples",
-            values=(16, 32, 64, 128, 256, 512),
+            values=(16, 32, 64, 128, 256),
             coarse=(16, 64, 256),
             x="samples of each problem; gains are those of the last eightfold",
             y="gained by the verifier's choice, less by the vote (share)",

@@ -87,7 +87,7 @@ def ordinary(config: ForkJoinConfig, run_config: RunConfig, fast: bool) -> Outco
     same, count = 0, 0
     said = said_by(log)
     for name, prompt in (line.split("\1") for line in prompts):
-        before, after = tokenizer.encode(prompt), tokenizer.encode(said[name])
+        before, after = tokenizer.encode(prompt), tokenizer.encode(said.get(name, ""))
         with torch.inference_mode():
             logits_TV = dense(model, weights, torch.tensor([[*before, *after]]))[0]
         likeliest = logits_TV[len(before) - 1 : -1].argmax(-1).tolist()

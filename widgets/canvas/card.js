@@ -37,7 +37,13 @@ export class Card {
     this.empty = make("div", "pw-empty", this.body);
     this.tip = make("div", "pw-tip", this.root);
     this.fitted = new ResizeObserver(() => {
-      this.root.classList.toggle("narrow", this.root.clientWidth < 760);
+      const isNarrow = this.root.classList.toggle("narrow", this.root.clientWidth < 760);
+      // A legend in one line is scrolled, by keys too.
+      for (const legend of this.tools.querySelectorAll(".pw-legend")) {
+        legend.tabIndex = isNarrow ? 0 : -1;
+        legend.setAttribute("role", "group");
+        legend.setAttribute("aria-label", "Legend");
+      }
     });
     this.fitted.observe(this.root);
     // What a view says may wrap its tools into another row, after it has wished for its height.

@@ -183,6 +183,7 @@ function render({ model, el }) {
   main.classList.add("main")
   follow.classList.add("follow")
   follow.querySelector("span").textContent = "live"
+  follow.removeAttribute("aria-label") // it is called what stands on it
 
   const scrub = document.createElement("input")
   Object.assign(scrub, { type: "range", min: 0, max: 1, step: "any", className: "scrub" })
@@ -197,6 +198,7 @@ function render({ model, el }) {
   clock.append(moment, whole)
   const speed = document.createElement("select")
   speed.title = "How fast the run is played"
+  speed.setAttribute("aria-label", speed.title)
   speed.addEventListener("change", () => tell({ do: "speed", speed: speed.value * 1 }))
   const work = document.createElement("div")
   work.className = "work"

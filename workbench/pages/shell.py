@@ -145,6 +145,7 @@ class Shell:
             sx={**_sx(), **(LOW if in_tab else {})},
             sizing_mode="stretch_both",
             sidebar_open=asked("frame") != FRAMES[2],
+            sidebar_resizable=False,  # its grip has no role and no key
             busy_indicator=None,
             template=template("rest"),
             hooks=[by_address],

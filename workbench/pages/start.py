@@ -23,6 +23,7 @@ from workbench.pages.shell import Shell, address, html
 from workbench.vocabulary import words_of
 
 HERE = "this machine"
+MOST_DEVICES = 1 << 17
 ROWS = 5  # systems, or runs, shown
 TRIES = (
     ("study", {"slug": "hogwild"}, "Workers in one cache", "Threads that think together, each "
@@ -167,10 +168,11 @@ class StartPage:
 
     def _cluster(self) -> None:
         self.device = pmui.Select(label="Device", value="h100-sxm", options=devices(), **WIDE)
-        self.count = pmui.IntInput(label="How many", value=64, start=1, end=1 << 17, **WIDE)
-        self.plan = _go("Plan its training")
-        for each in (self.device, self.count):
-            each.param.watch(lambda _: self._paint(), "value")
+        # A field of text: the steppers of a number's field have no names for a screen reader.
+        self.count = pmui.TextInput(label="How many", value="64", **WIDE)
+        self.plan, self.many = _go("Plan its training"), html("", CSS)
+        self.device.param.watch(lambda _: self._paint(), "value")
+        self.count.param.watch(lambda _: self._paint(), "value_input")
 
     def _claim(self) -> None:
         self.words = pmui.TextInput(
@@ -187,8 +189,15 @@ class StartPage:
             self.run.param.update(href=model_address(name, place, dark), disabled=False)
         except BadInput as fault:
             self.fits.object, self.run.disabled = _wrong(fault), True
-        cluster = {"devices": self.count.value or 1, "model.device": self.device.value}
-        self.plan.href = address("plan", dark, **cluster)
+        try:
+            cluster = {
+                "devices": devices_of(self.count.value_input),
+                "model.device": self.device.value,
+            }
+            self.plan.param.update(href=address("plan", dark, **cluster), disabled=False)
+            self.many.object = ""
+        except BadInput as fault:
+            self.many.object, self.plan.disabled = _wrong(fault), True
         text = (self.words.value_input or "").strip()
         self.found.object = claims_list(text, dark) if text else CLAIM
         self.tries.object = "".join(("<div class='tries'>", *(
@@ -209,7 +218,7 @@ class StartPage:
         doors = [
             _door("I have a model", self.model, self.on, self.fits, self.run),
             _door("I have a trace", self.read, self.file, self.watch),
-            _door("I have a cluster", self.device, self.count, self.plan),
+            _door("I have a cluster", self.device, self.count, self.many, self.plan),
             _door("I have a claim", self.words, self.found),
         ]
         live = escape(address("live", self.shell.dark))
@@ -239,6 +248,14 @@ def _go(label: str, **options: Any) -> Any:
 
 def _door(title: str, *parts: Any) -> Any:
     return pn.Column(html(f"<h2>{escape(title)}</h2>"), *parts, styles=DOOR, margin=0)
+
+
+def devices_of(text: str) -> int:
+    """How many devices a person wrote. Raises BadInput."""
+    text = text.strip().replace(",", "")
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MOST_DEVICES):
+        raise BadInput(f"How many devices: give 1 to {MOST_DEVICES:,}")
+    return int(text[:9])
 
 
 def _wrong(fault: BadInput) -> str:

@@ -190,7 +190,7 @@ class LivePage:
     def _tell(self) -> None:
         latest = self.talks.latest(ANSWERS)
         cards = "".join(answer_card(talk, self.shell.dark) for talk in latest)
-        self.answers.object = f"<h2>What it writes</h2>{cards}"
+        self.answers.object = cards
         facts = self.live.built.executor.facts if self.live.built else None
         name = f"{facts.model} on {facts.device}" if facts else self.live.name
         text = (
@@ -221,7 +221,14 @@ class LivePage:
         head = html("<h1>A language model, decoding here and now</h1>", margin=(0, 0, 6, 0))
         shell.page.sidebar = [self._sidebar()]
         shell.page.contextbar = [
-            pn.Column(self.answers, sizing_mode="stretch_width", margin=(16, 20))
+            pn.Column(
+                html(
+                    "<h2 tabindex='0'>What it writes</h2>", CSS
+                ),  # the keyboard can scroll from it
+                self.answers,
+                sizing_mode="stretch_width",
+                margin=(16, 20),
+            )
         ]
         shell.page.main = [
             pn.Column(

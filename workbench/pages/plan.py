@@ -90,10 +90,11 @@ class PlanPage:
 
     def page(self) -> Any:
         shell = self.shell
-        shell.page.param.update(sidebar_width=300, main_width=1560)
+        shell.page.param.update(sidebar_width=300, main_width=1560, app_bar_width="100%")
         head = html(
-            "<h1>How should its training be split?</h1><p class='faint'>Tensor, pipeline, context "
-            "and data ranks for a GPT on a cluster: all splits that divide and fit are estimated, "
+            "<h1 tabindex='0'>How should its training be split?</h1>"
+            "<p class='faint'>Tensor, pipeline, context and data ranks for a GPT on a cluster: all "
+            "splits that divide and fit are estimated, "
             "the most promising ones played on the virtual clock, pass by pass. The model is a "
             "GPT's (as many keys as queries, an MLP of four times its width) or the architecture "
             "that is named, whose steps are predicted from its own shapes.</p>"
@@ -140,10 +141,11 @@ class PredictPage:
 
     def page(self) -> Any:
         shell = self.shell
-        shell.page.param.update(sidebar_width=300, main_width=1560)
+        shell.page.param.update(sidebar_width=300, main_width=1560, app_bar_width="100%")
         names = ", ".join(public())
         head = html(
-            f"<h1>What will its training take?</h1><p class='faint'>{escape(PREDICTED)}</p>"
+            "<h1 tabindex='0'>What will its training take?</h1>"  # the keyboard can scroll from it
+            f"<p class='faint'>{escape(PREDICTED)}</p>"
             f"<p class='faint small'>Models: {escape(names)}. Any other: a TOML file for "
             "<code>workbench predict</code>.</p>"
         )

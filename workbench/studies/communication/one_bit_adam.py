@@ -40,6 +40,10 @@ SLOW: Changes = {
     "executor.latency": 0.002,
     "replicas": 3,
 }
+# The port on which Adam's gradients take 13 times as long as a replica computes, as in the paper's
+# table 1: on 64 GPUs with 40 Gbit/s Ethernet 2275 ms beside 172.
+ETHERNET = 1.2e5
+WARM = 0.15  # of all steps, as the paper's
 SHORT: Changes = {"steps": 32, "method.exact": 5, "learning.judged": 128}
 PLAIN: Changes = {"method": "one_bit_adam", "method.compensate": False, "method.fault": "none"}
 
@@ -81,7 +85,7 @@ def warm_up(config: LowCommunicationConfig, fast: bool) -> Changes:
 def volume(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """All bytes of a run, warm-up included, against gradients in half precision at every step."""
     method = config.method
-    exact = max(1, round(0.15 * 40))
+    exact = max(1, round(WARM * 40))
     share = exact / 40
     turned: Changes = {"steps": 40, "learning.rows": 1, "learning.judged": 128}
     ours = {**turned, "method.exact": exact} if isinstance(method, OneBitAdam) else turned
@@ -105,8 +109,8 @@ def pace(log: Log, exact: int) -> float:
 
 
 def faster(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """The same training over a described slow network, steps after the warm-up compared."""
-    return at_bandwidth(config, SLOW["executor.bandwidth"], run_config, fast)
+    """The same training over a network as slow beside its steps as the paper's, warm-up and all."""
+    return at_bandwidth(config, ETHERNET, run_config, fast)
 
 
 def at_bandwidth(
@@ -120,11 +124,13 @@ def at_bandwidth(
         run(config, run_config, turned if isinstance(config.method, OneBitAdam) else plain), exact
     )
     theirs = pace(run(config, run_config, {**plain, **ADAM}), exact)
+    whole = theirs / (WARM * theirs + (1 - WARM) * mine)
     return Outcome(
-        "steps after the warm-up faster than Adam's",
-        f"{mine * 1e3:.0f} ms against {theirs * 1e3:.0f} ms: {theirs / mine:.1f} times",
-        round(theirs / mine, 6) > 1.0,
-        figure=Figure.exact(theirs / mine, "×"),
+        f"training with {WARM:.0%} of its steps in warm-up faster than Adam's",
+        f"{mine * 1e3:.0f} ms a step after it against {theirs * 1e3:.0f} ms: "
+        f"{theirs / mine:.1f} times, {whole:.1f} with warm-up",
+        round(whole, 6) > 1.0,
+        figure=Figure.exact(whole, "×"),
         needed=1.0,
     )
 
@@ -207,10 +213,10 @@ STUDY = Study(
             grade="modelled",
             check=faster,
             reported=Reported(3.3, none=1.0),
-            finding="weaker",
-            why="the link is chosen, not the paper's, and the figure follows it: 4.5 times at half "
-            "this bandwidth, 2.3 at 1.7 times it (map); of steps after the warm-up, which send "
-            "a sixteenth",
+            finding="reproduced",
+            why="with the paper's 15% of warm-up, on a link as slow beside a step as its Ethernet "
+            "(table 1, second hand); nothing is lost to packing, and 30,000 parameters stand for "
+            "BERT-Large. The figure follows the link (map)",
             broken=(
                 Break(
                     {"method.fault": "gradients_too"},
@@ -260,11 +266,13 @@ STUDY = Study(
         Regime(
             claim="faster",
             knob="bandwidth",
-            values=(1e5, 3e5, 6e5, 1e6, 2e6, 4e6, 1e7, 1e8),
-            coarse=(1e5, 6e5, 1e7),
+            values=(3e4, ETHERNET, 3e5, 6e5, 1e6, 2e6, 4e6, 1e7, 1e8),
+            coarse=(ETHERNET, 6e5, 1e7),
             x="bandwidth of a replica's port (B/s)",
             y="steps a second, times Adam's",
-            default=6e5,
+            paper=ETHERNET,
+            paper_is="the paper's Ethernet, beside a step,",
+            default=ETHERNET,
             judged=at_bandwidth,
             log_x=True,
         ),

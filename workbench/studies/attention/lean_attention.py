@@ -251,8 +251,9 @@ STUDY = Study(
             paper=PAPER,
             reported=Reported(MEAN, none=1.0, unit="×"),
             finding="weaker",
-            why="two threads: against the best of fixed splits. The check asks for more than the "
-            "figure, 1.5× one worker a head, and found 1.2× of that where this was recorded",
+            why="two threads: against the parts that FlashAttention-2's launcher would take. The "
+            "check asks for more than the figure, 1.5× one worker a head, and found 1.2× of that "
+            "where this was recorded",
             grade="measured",
             timed=True,
             check=here,

@@ -203,7 +203,8 @@ STUDY = Study(
             check=token_waits,
             reported=Reported(ONSET, none=0.0, unit="%"),
             finding="reproduced",
-            why="geometry of the task: the first of five entries of a ledger is a sixth of it",
+            why="geometry of the task: the first of five entries of a ledger is a sixth of it. "
+            "Five are ours: of four it is 78%, of one 38% (map)",
             broken=(
                 Break({"policy.behind": 2}, True, "a thought waits for two clauses more"),
                 Break({"policy": "batch"}),
@@ -217,6 +218,8 @@ STUDY = Study(
             check=passes_waited,
             reported=Reported(SOONER, none=0.0, unit="%"),
             finding="reproduced",
+            why="a token every three passes, a pace that is ours: at one a pass it is 43%, where "
+            "all comes at once nothing (map)",
             broken=(
                 Break({"policy.behind": 3}, True, "a thought waits for three clauses more"),
                 Break({"policy": "batch"}),

@@ -118,9 +118,8 @@ STUDY = Study(
             reported=Reported(1.0, none=1.0, unit="×"),
             finding="reproduced",
             why="a direction: the paper gives no figure. An 8B model on an A100, short prompts, "
-            "against the same order, eviction and admission with vLLM's 256 requests at once. "
-            "Until now it was held against streaming practice, which differs in order, eviction "
-            "and admission and in no count: 1.26× at full size, which says nothing of memory",
+            "against the same order, eviction and admission with vLLM's 256 requests at once; "
+            "beside more than a thousand nothing is left (map)",
             broken=(
                 Break(
                     {"admission": "greedy", "admission.spare": 0.9},
@@ -137,7 +136,9 @@ STUDY = Study(
             timed=True,
             check=faster_here,
             reported=Reported(1.1, none=1.0, unit="×"),
-            finding="reproduced",
+            finding="undecided",
+            why="of five runs 1.13 [1.04, 1.22]: the interval holds the paper's least gain and "
+            "less than half of it; the check asks for the mean alone",
             broken=(DEALT_OUT, Break(STREAMING)),
         ),
         Claim(
@@ -149,7 +150,9 @@ STUDY = Study(
             reported=Reported(1.1, none=1.0, unit="×"),
             finding="reproduced",
             why="of a job whose prefixes take twice the device's memory; the maps say that one "
-            "whose prefixes fit is done later than by streaming practice",
+            "whose prefixes fit is done later than by streaming practice. All of the gain is the "
+            "order of requests: of the same job handed over group by group streaming practice is "
+            "as fast (293 tokens a second both, one job)",
             broken=(DEALT_OUT, PLAIN),
         ),
         Claim(

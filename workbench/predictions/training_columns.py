@@ -54,6 +54,7 @@ VALUES = {
     "selective_op": "half", "no": "none", "off": "none",
 }  # fmt: skip
 ZERO = ("none", "optimizer", "gradients", "parameters")
+WORDED = ("split.shard", "recipe.recompute", "recipe.dtype")  # whose values are words
 FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 MEASURES = {
     "tokens_per_s_per_gpu": "tokens_sec_gpu tps_gpu tgs tokens_s_gpu tokens_gpu_sec",
@@ -129,14 +130,15 @@ def _value(cells: Cells, path: str, column: str) -> Any:
         return "parameters" if int(text) else "optimizer"
     if path == "split.shard" and text in ("0", "1", "2", "3"):
         return ZERO[int(text)]
+    if path in WORDED:
+        word = text.lower().replace("-", "_").replace(" ", "_")
+        return VALUES.get(word, dtype_of(word) if path == "recipe.dtype" else word)
     if path == "recipe.compiled":
         return FLAGS.get(text.lower(), text)
-    word = text.lower().replace("-", "_").replace(" ", "_")
-    word = VALUES.get(word, dtype_of(word) if path == "recipe.dtype" else text)
     try:
         return cells.count(column, 0)
     except BadInput:
-        return word
+        return FLAGS.get(text.lower(), text)
 
 
 def _named(cells: Cells) -> str:

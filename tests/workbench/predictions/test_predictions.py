@@ -69,10 +69,11 @@ def test_published_layouts_are_read(tmp_path: Path, capsys):
 def test_columns_are_read_by_their_words(tmp_path: Path, capsys):
     file = tmp_path / "runs.csv"
     file.write_text(
-        "Model,System,#GPUs,GBS,MBS,Seq Length,FSDP,TP,PP,VP,Precision,Tokens/sec/GPU\n"
-        "Llama3 8B,DGX-H100,8,128,1,8192,1,1,1,-,FP8,12000\n"
-        "Llama3.1 70B,DGX-H100,64,128,1,8192,0,4,4,3,BF16,1500\n"
-        "Llama3.1 70B,DGX-H100,60,128,1,8192,0,4,4,5,BF16,1500\n",
+        "Model,System,#GPUs,GBS,MBS,Seq Length,FSDP,TP,PP,VP,Precision,recipe.overlap,"
+        "Tokens/sec/GPU\n"
+        "Llama3 8B,DGX-H100,8,128,1,8192,1,1,1,-,FP8,false,12000\n"
+        "Llama3.1 70B,DGX-H100,64,128,1,8192,0,4,4,3,BF16,true,1500\n"
+        "Llama3.1 70B,DGX-H100,60,128,1,8192,0,4,4,5,BF16,true,1500\n",
         encoding="utf-8",
     )
     assert main(["check", "predictions", str(file), "--json"]) == 0

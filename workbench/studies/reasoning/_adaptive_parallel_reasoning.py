@@ -43,9 +43,14 @@ CRITICAL = 160  # tokens on the longest chain, where chains are equal
 def rights(
     config: SpawningConfig, run_config: RunConfig, fast: bool, changes: Changes, count: int = FAST
 ) -> tuple[np.ndarray, Log]:
-    """Of each of the claims' problems, whether it was solved (1.0), and the run."""
+    """Of each of the claims' problems, whether it was solved (1.0), and the run.
+
+    Serial search spawns nothing: the same run, whatever breaks children.
+    """
     size = {"problems": count if fast else FULL, "first": FIRST, **TOGETHER}
-    log = run_config(update(config, {**size, **changes}))
+    serial = changes.get("search") == "serial"
+    alone = {"children": SpawningConfig().children, "fault": "none"} if serial else {}
+    log = run_config(update(config, {**size, **alone, **changes}))
     return scores_of(log)["right"], log
 
 
@@ -101,7 +106,7 @@ def reinforced(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Out
     ours_P, ours = rights(config, run_config, fast, same)
     theirs_P, theirs = ours_P, ours
     if config.model != IMITATED:
-        theirs_P, theirs = rights(config, run_config, fast, {**same, "model": IMITATED})
+        theirs_P, theirs = rights(config, run_config, fast, {**same, "model": IMITATED, "fault": "none"})
     found = more(("the reinforced model", "the imitating one"), ours_P, theirs_P, "by threads")
     means = [
         f"{scores_of(log)['children'].mean():.1f} children and "

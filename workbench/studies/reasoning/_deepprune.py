@@ -55,21 +55,30 @@ def asked(config: PruningConfig) -> list[Problem]:
     return list(config.task.problems("test", config.problems, config.first))
 
 
+def everyone(config: PruningConfig) -> PruningConfig:
+    """With every trace let finish. Nobody is asked then and nothing ends: the same run, whatever
+    breaks the judge, the clusters or what follows from them."""
+    plain = PruningConfig()
+    return update(config, ALL).model_copy(
+        update={name: getattr(plain, name) for name in ("judge", "clustering", "keep", "fault")}
+    )
+
+
 def knows(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """A run judged by an oracle beside one in which all traces finish, counted plainly."""
     judge: Changes = {} if isinstance(config.judge, Oracle) else {"judge": "oracle"}
     config = sized(config, fast, {**judge, "clustering.clusters": 0, "keep": 1}, 12, 200)
-    everyone = written(run_config(update(config, ALL)), asked(config))
+    threads_P = written(run_config(everyone(config)), asked(config))
     log = run_config(config)
     said, cluster_PN = votes(log), scores_of(log)["cluster by thread"]
     groups = counts = 0
-    for number, threads in enumerate(everyone):
+    for number, threads in enumerate(threads_P):
         answers = [thread.answer for thread in threads]
         distinct = list(dict.fromkeys(answers))
         groups += cluster_PN[number].tolist() == [distinct.index(a) for a in answers]
         tally = Counter(answer for answer in answers if answer)
         counts += said[f"p{number}"][0] == (tally.most_common(1)[0][0] if tally else "none")
-    n = len(everyone)
+    n = len(threads_P)
     return Outcome(
         f"of {n} questions, {n} whose clusters are the distinct answers and whose vote is that of "
         "all traces",
@@ -111,7 +120,7 @@ def foresees(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcom
 
 
 def _areas(config: PruningConfig, run_config: RunConfig) -> tuple[Area, Area, float, float, float]:
-    threads = written(run_config(update(config, ALL)), asked(config))
+    threads = written(run_config(everyone(config)), asked(config))
     ours, theirs = (compared(config, threads, judge) for judge in (None, SharedPrefix()))
     return area(ours), area(theirs), *gain(ours, theirs), within(ours)[0]
 
@@ -140,7 +149,7 @@ def both(config: PruningConfig, run_config: RunConfig, fast: bool) -> tuple[Log,
     """The same questions and draws: pruned, and with every trace let finish."""
     config = sized(config, fast, {}, 20, 600)
     log = run_config(config)
-    return log, log if config.after == 0 else run_config(update(config, ALL))
+    return log, log if config.after == 0 else run_config(everyone(config))
 
 
 def over_fewer(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -216,7 +225,7 @@ def flops(log: Log) -> tuple[float, float]:
 def pays(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Flops of threads and judge together beside those of letting all traces finish."""
     config = sized(config, fast, {}, 10, 100)
-    ours, all_ = run_config(config), run_config(update(config, ALL))
+    ours, all_ = run_config(config), run_config(everyone(config))
     thought, judged = flops(ours)
     everything = flops(all_)[0]
     scores = scores_of(ours)

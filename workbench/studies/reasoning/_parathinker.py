@@ -95,9 +95,13 @@ def once(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:
 def scores(
     config: PathsConfig, run_config: RunConfig, fast: bool, changes: Changes, count: int = MORE
 ) -> dict[str, np.ndarray]:
-    """A column of scores by name, each over the same problems in order."""
+    """A column of scores by name, each over the same problems in order.
+
+    One path is all that its summary can read: the same run, whatever breaks the reading of many.
+    """
     size = {"problems": count if fast else FULL, "first": FIRST, "together": 32, "pages": 8192}
-    return scores_of(run_config(update(config, {**size, **changes})))
+    alone = {"sees": PathsConfig().sees} if changes.get("width") == 1 else {}
+    return scores_of(run_config(update(config, {**size, **alone, **changes})))
 
 
 def wider(config: PathsConfig, run_config: RunConfig, fast: bool) -> Outcome:

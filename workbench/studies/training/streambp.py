@@ -85,7 +85,7 @@ def measured(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outco
 
 def longest(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Counted on shapes, by the program that runs."""
-    sized = update(config, {"beside": True, "batch": 2, "layers": 4 if fast else config.layers,
+    sized = update(config, {"beside": True, "batch": 2, "layers": 2 if fast else config.layers,
                             "vocabulary": 512 if fast else config.vocabulary})  # fmt: skip
     found = {method.kind: fitting(sized, method, sized.room) for method in ways(sized)}
     ours, kept, plain = found[config.method.kind], found["checkpointing"], found["plain"]
@@ -102,7 +102,7 @@ def per_token(model: str, method: Method) -> float:
     """Activation bytes a token in bfloat16, losses in float32; layers are all alike."""
     config = find(model).config
     sizes = {}
-    for layers in (4, 8):
+    for layers in (1, 2):
         cut = replace(
             config,
             layers=layers,
@@ -112,7 +112,7 @@ def per_token(model: str, method: Method) -> float:
         sizes[layers] = (
             memory_fit.peak(cut, method, Sft(), 1, COUNTED, 512, torch.bfloat16) / COUNTED
         )
-    return sizes[8] + (config.layers - 8) * (sizes[8] - sizes[4]) / 4
+    return sizes[2] + (config.layers - 2) * (sizes[2] - sizes[1])
 
 
 def table(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:

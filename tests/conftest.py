@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from tests.spent import Spent
 
 ROOT = Path(__file__).resolve().parent.parent
+NOBODY_ELSE = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"  # that a browser can find
 WORKERS = 8  # at most: each imports torch, and tests of ranks start processes of their own
 
 
@@ -57,7 +58,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason="minutes, not seconds: run with --full"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def full(request: pytest.FixtureRequest) -> bool:
     """Whether to run at full size."""
     return bool(request.config.getoption("--full"))
@@ -80,6 +81,7 @@ def browser() -> Iterator[Any]:
         pytest.skip("no chromium on this machine: apt-get install chromium")
     api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
     with api.sync_playwright() as play:
-        made = play.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        args = ["--no-sandbox", "--disable-gpu", f"--host-resolver-rules={NOBODY_ELSE}"]
+        made = play.chromium.launch(executable_path=path, args=args)
         yield made
         made.close()

@@ -9,6 +9,16 @@ from tests.ui.served import serving
 
 LOCAL = re.compile(r"^(https?|wss?)://(127\.0\.0\.1|localhost)[:/]|^(data|blob|about):")
 
+# A sum of each canvas: a hundredth of the work that a PNG of it would be.
+DRAWN = """all => all.map(c => {
+  if (!c.width || !c.height) return '';
+  const {data} = c.getContext('2d').getImageData(0, 0, c.width, c.height);
+  const pixels = new Uint32Array(data.buffer);
+  let sum = 7;
+  for (let i = 0; i < pixels.length; i++) sum = (Math.imul(sum, 31) + pixels[i]) | 0;
+  return `${c.width}x${c.height} ${sum}`;
+}).join()"""
+
 
 @pytest.fixture(scope="session")
 def app(tmp_path_factory):
@@ -18,38 +28,33 @@ def app(tmp_path_factory):
 
 
 class Visit:
-    """A page with what it asked of the outside and what went wrong in it."""
+    """A page with what it asked of the outside, which it cannot reach, and what went wrong in it.
 
-    def __init__(self, browser, address, width=1280, height=900):
-        self.outside, self.faults = [], []
-        self.context = browser.new_context(viewport={"width": width, "height": height})
-        self.context.route("**/*", self._route)
-        self.page = self.context.new_page()
+    Nothing stands between page and server: a browser whose requests are held up keeps no script,
+    and would fetch and compile megabytes of them for every page.
+    """
+
+    def __init__(self, context, address, width=1280, height=900):
+        self.outside, self.faults, self.context = [], [], context
+        self.page = context.new_page()
+        self.page.set_viewport_size({"width": width, "height": height})
         self.page.set_default_timeout(40_000)
         self.page.on("pageerror", lambda fault: self.faults.append(str(fault)))
+        self.page.on("request", lambda request: self._see(request.url))
         self.page.on("websocket", lambda socket: self._see(socket.url))
         self.address = address
 
-    def _route(self, route):
-        if self._see(route.request.url):
-            route.continue_()
-        else:
-            route.abort()
-
     def _see(self, url):
-        local = bool(LOCAL.match(url))
-        if not local:
+        if not LOCAL.match(url):
             self.outside.append(url)
-        return local
 
     def open(self, place):
         self.page.goto(f"{self.address}{place}")
         return self.page
 
     def picture(self):
-        """What the canvases show, as one text of their pixels."""
-        drawn = "all => all.map(c => c.width && c.height ? c.toDataURL() : '').join()"
-        return self.page.locator("canvas").evaluate_all(drawn)
+        """What the canvases show, as one text of sums of their pixels."""
+        return self.page.locator("canvas").evaluate_all(DRAWN)
 
     def changed(self, before, seconds=30):
         """The picture, once it differs from `before`."""
@@ -71,14 +76,25 @@ class Visit:
         return last
 
 
+@pytest.fixture(scope="module")
+def context(browser):
+    """One visitor of a module's pages: scripts that they share are fetched and compiled once."""
+    made = browser.new_context()
+    yield made
+    made.close()
+
+
 @pytest.fixture
-def visit(browser, app):
+def visit(browser, context, app):
+    """Opens a page of the app, as the module's visitor or as somebody `new`."""
     made = []
 
-    def go(**size):
-        made.append(Visit(browser, app, **size))
+    def go(new=False, **size):
+        made.append(Visit(browser.new_context() if new else context, app, **size))
         return made[-1]
 
     yield go
     for one in made:
-        one.context.close()
+        one.page.close()
+        if one.context is not context:
+            one.context.close()

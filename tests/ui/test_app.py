@@ -6,6 +6,12 @@ pytestmark = pytest.mark.ui
 STUDY = "/study?slug=flover&executor=modelled&model=llama-2-7b&dtype=float16&pages=600"
 
 
+def rest(page):
+    """Let the live engine stop, which would go on for half a minute after its last visitor."""
+    page.get_by_role("button", name="Stop all", exact=True).click()
+    page.get_by_text("writing", exact=True).first.wait_for(state="detached")
+
+
 def test_the_live_page_shows_a_model_decoding(visit, tmp_path):
     seen = visit(width=1920, height=1080)
     page = seen.open("/live")
@@ -14,6 +20,7 @@ def test_the_live_page_shows_a_model_decoding(visit, tmp_path):
     first = seen.picture()
     seen.changed(first)
     page.screenshot(path=tmp_path / "live.png")
+    rest(page)
     assert seen.outside == []
     assert seen.faults == []
 
@@ -40,6 +47,7 @@ def test_asking_on_the_live_page_answers(visit):
     page.get_by_label("Prompt").fill("class Fountain:\n    def __init__(self):\n")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_text("class Fountain:").last.wait_for()
+    rest(page)
 
 
 def test_a_knob_changes_the_picture_and_the_address_and_time_goes_back(visit, tmp_path):
@@ -96,7 +104,7 @@ def test_the_catalogue_is_searched_as_one_types(visit, tmp_path):
 
 
 def test_the_theme_turns_dark(visit):
-    page = visit().open("/catalogue")
+    page = visit(new=True).open("/catalogue")
     page.get_by_text("157 systems").wait_for()
     light = page.locator(".main").evaluate("e => getComputedStyle(e).backgroundColor")
     page.get_by_label("Toggle theme").click()
@@ -106,7 +114,7 @@ def test_the_theme_turns_dark(visit):
 
 
 def test_two_runs_are_compared(visit):
-    seen = visit(width=1920, height=1080)
+    seen = visit(new=True, width=1920, height=1080)
     page = seen.open("/compare")
     page.get_by_role("heading", name="Compare").wait_for()
     page.get_by_label("A system, with its idea and without").fill("FlashAttention-4")

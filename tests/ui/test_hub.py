@@ -35,7 +35,7 @@ class Person(Visit):
     """Somebody who has logged in and whose lab is ready."""
 
     def __init__(self, browser, address, name):
-        super().__init__(browser, address, 1600, 1000)
+        super().__init__(browser.new_context(), address, 1600, 1000)
         self.page.set_default_timeout(120_000)
         self.open("/hub/login")
         self.page.fill("#username_input", name)

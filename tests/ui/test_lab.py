@@ -6,7 +6,7 @@ import re
 import nbformat
 import pytest
 
-from tests.ui.conftest import Visit
+from tests.ui.conftest import DRAWN, Visit
 from tests.ui.lab import running
 
 pytestmark = pytest.mark.ui
@@ -44,13 +44,12 @@ class Inside(Visit):
         return self.page.frame_locator('iframe[title="flover"]')
 
     def picture(self):
-        drawn = "all => all.map(c => c.width && c.height ? c.toDataURL() : '').join()"
-        return self.frame.locator("canvas").evaluate_all(drawn)
+        return self.frame.locator("canvas").evaluate_all(DRAWN)
 
 
 def test_a_study_lives_in_a_notebook_s_cell(browser, lab, tmp_path):
     address, notebook = lab
-    seen = Inside(browser, address, 1600, 1100)
+    seen = Inside(browser.new_context(), address, 1600, 1100)
     asked = []
     seen.context.on("request", lambda request: asked.append(request.url))
     seen.page.on("websocket", lambda socket: asked.append(socket.url.replace("ws:", "http:", 1)))

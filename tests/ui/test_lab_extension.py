@@ -6,7 +6,7 @@ import pytest
 
 from engine.core.file import save
 from engine.core.run import Run
-from tests.ui.conftest import Visit
+from tests.ui.conftest import DRAWN, Visit
 from tests.ui.lab import running
 from tests.workbench.toy import Ticks, tick
 
@@ -28,11 +28,10 @@ def lab(tmp_path_factory):
 class InLab(Visit):
     """A visit to the lab; its pictures are those of the page in the tab in front."""
 
-    def __init__(self, browser, address, token, workspace):
-        super().__init__(browser, address, 1600, 1000)
+    def __init__(self, context, address, token, workspace):
+        super().__init__(context, address, 1600, 1000)
         self.page.set_default_timeout(90_000)
         self.page.on("console", self._console)
-        self.context.on("request", lambda request: self._see(request.url))
         self.open(f"/lab/workspaces/{workspace}?reset&token={token}")
         self.page.locator(".jp-Launcher").first.wait_for()
         self.do("parallel-workbench:show-side-bar")
@@ -54,8 +53,7 @@ class InLab(Visit):
         return self.page.frame_locator(".lm-DockPanel-widget:not(.lm-mod-hidden) iframe")
 
     def picture(self):
-        drawn = "all => all.map(c => c.width && c.height ? c.toDataURL() : '').join()"
-        return self.frame.locator("canvas").evaluate_all(drawn)
+        return self.frame.locator("canvas").evaluate_all(DRAWN)
 
     def study(self, title):
         """The row of a study, found by searching for it."""
@@ -65,15 +63,15 @@ class InLab(Visit):
 
 
 @pytest.fixture
-def seen(browser, lab, request):
+def seen(context, lab, request):
     """A visit that must have asked nobody else for anything and met no fault."""
-    visit = InLab(browser, *lab, request.node.name)
+    visit = InLab(context, *lab, request.node.name)
     yield visit
     try:
         assert visit.outside == [], "\n".join(visit.outside)
         assert visit.faults == []
     finally:
-        visit.context.close()
+        visit.page.close()
 
 
 def test_a_study_opens_turns_and_is_still_there_after_a_reload(seen):

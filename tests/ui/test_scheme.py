@@ -15,7 +15,7 @@ def shaded(page, dark):
 
 
 def test_a_page_is_dark_where_the_system_is_until_a_person_says_otherwise(visit):
-    seen = visit()
+    seen = visit(new=True)
     page = seen.page
     page.emulate_media(color_scheme="dark")
     seen.open("/catalogue")

@@ -106,7 +106,9 @@ def reinforced(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Out
     ours_P, ours = rights(config, run_config, fast, same)
     theirs_P, theirs = ours_P, ours
     if config.model != IMITATED:
-        theirs_P, theirs = rights(config, run_config, fast, {**same, "model": IMITATED, "fault": "none"})
+        theirs_P, theirs = rights(
+            config, run_config, fast, {**same, "model": IMITATED, "fault": "none"}
+        )
     found = more(("the reinforced model", "the imitating one"), ours_P, theirs_P, "by threads")
     means = [
         f"{scores_of(log)['children'].mean():.1f} children and "

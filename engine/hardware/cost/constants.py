@@ -102,8 +102,8 @@ class Decode(Cached):
     block: float = knob(doc="a block of keys in one program", low=0, unit="s")
     row: float = knob(
         0.0,
-        "part of a tile of queries that one takes in a call with prompts, whose contexts are not "
-        "cut; 0: such calls are two",
+        "queries of a tile over keys of a block where prompts and answers share a call, whose "
+        "contexts are not cut; 0: as many, and such calls are two",
         low=0,
     )
     overlap: float = knob(doc="part of the shorter roof that is not hidden", low=0, high=1)

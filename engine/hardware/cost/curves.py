@@ -9,7 +9,7 @@ Shape letters: m rows, n outputs, k inputs; B sequences, H query heads, G key/va
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -120,9 +120,9 @@ def prefill(
 ) -> Parts:  # fmt: skip
     """Causal attention of B prompts of `tokens` tokens after `cached` ones each; exponentials are a
     roof where known."""
-    work, alone = _tiles(device, found, B, tokens, cached, H, dim, dtype)
+    tiles = _tiles(device, found, B, tokens, cached, H, dim, dtype)
     moved = B * _moved(tokens, cached, H, G, dim, dtype)
-    return _prompts(device, found, work, alone, moved, dtype)
+    return _prompts(device, found, tiles, moved, dtype)
 
 
 def _moved(tokens: Number, cached: Number, H: Number, G: Number, dim: Number, dtype: str) -> Number:
@@ -130,16 +130,27 @@ def _moved(tokens: Number, cached: Number, H: Number, G: Number, dim: Number, dt
     return BYTES[dtype] * 2 * ((H + G) * dim * tokens + G * dim * cached)
 
 
+class Tiles(NamedTuple):
+    """Seconds of all tiles of queries over the processors, of the longest, and what that takes more
+    than they do in the mean."""
+
+    work: Number
+    longest: Number
+    uneven: Number
+
+
 def _tiles(
     device: Device, found: Constants, B: Number, tokens: Number, cached: Number, H: Number,
     dim: Number, dtype: str,
-) -> tuple[Number, Number]:  # fmt: skip
-    """Seconds of all tiles of queries over the processors, and of the longest."""
+) -> Tiles:  # fmt: skip
+    """Tiles of B prompts, of `Decode.row` of a block's queries where that is known."""
     c, units = found.prefill, processors(device)
+    part = found.decode.row or 1.0
     blocks, before = np.ceil(tokens / QUERIES), cached / QUERIES
-    block, tile = _block(device, found, dim, dtype), c.tile * found.slower(device)
-    work = H * B * blocks * ((before + (blocks + 1) / 2) * block + tile) / units
-    return work, (before + blocks) * block + tile
+    block, tile = part * _block(device, found, dim, dtype), c.tile * found.slower(device)
+    mean, longest = before + (blocks + 1) / 2, before + blocks
+    work = H * B * np.ceil(tokens / (part * QUERIES)) * (mean * block + tile) / units
+    return Tiles(work, longest * block + tile, (longest - mean) * block)
 
 
 def _block(device: Device, found: Constants, dim: Number, dtype: str) -> Number:
@@ -155,12 +166,10 @@ def _block(device: Device, found: Constants, dim: Number, dtype: str) -> Number:
     return products + softmax
 
 
-def _prompts(
-    device: Device, found: Constants, work: Number, alone: Number, moved: Number, dtype: str
-) -> Parts:
-    """A call of prompts by the seconds of their tiles, of the longest, and the bytes moved."""
+def _prompts(device: Device, found: Constants, tiles: Tiles, moved: Number, dtype: str) -> Parts:
+    """A call of prompts by their tiles and the bytes moved."""
     c = found.prefill
-    compute = work + c.tail * alone
+    compute = np.maximum(tiles.work, tiles.longest) + c.tail * tiles.uneven
     if c.heat:
         compute = compute * heated(device, found, c, compute)
     memory = moved / (device.bandwidth * c.bandwidth)
@@ -178,9 +187,9 @@ def mixed(
     Such a call cuts no context: each new token is a tile of queries of its own, of one row. Where
     kernels do otherwise (`Decode.row` 0), the two calls' times are added.
     """
-    work, alone = _tiles(device, found, B, tokens, cached, H, dim, dtype)
+    tiles = _tiles(device, found, B, tokens, cached, H, dim, dtype)
     moved = B * _moved(tokens, cached, H, G, dim, dtype)
-    return _joined(device, found, work, alone, moved, ones, context, H, G, dim, dtype)
+    return _joined(device, found, tiles, moved, ones, context, H, G, dim, dtype)
 
 
 def call(
@@ -193,27 +202,29 @@ def call(
         return decode(device, found, ones, seen / ones, G, dim, dtype)
     told = [_tiles(device, found, 1, *chunk, H, dim, dtype) for chunk in chunks]
     tokens, cached = (sum(chunk[at] for chunk in chunks) for at in (0, 1))
-    work, alone = sum(each[0] for each in told), max(each[1] for each in told)
-    given = (device, found, work, alone, _moved(tokens, cached, H, G, dim, dtype))
+    longest = max(told, key=lambda each: float(each.longest))
+    tiles = longest._replace(work=sum(each.work for each in told))
+    given = (device, found, tiles, _moved(tokens, cached, H, G, dim, dtype))
     if not ones:
         return _prompts(*given, dtype)
     return _joined(*given, ones, seen / ones, H, G, dim, dtype)
 
 
 def _joined(
-    device: Device, found: Constants, work: Number, alone: Number, moved: Number, ones: Number,
-    context: Number, H: Number, G: Number, dim: Number, dtype: str,
+    device: Device, found: Constants, tiles: Tiles, moved: Number, ones: Number, context: Number,
+    H: Number, G: Number, dim: Number, dtype: str,
 ) -> Parts:  # fmt: skip
     """A call of prompts as in `_prompts` with new tokens in it."""
-    if not found.decode.row:
-        prompts = _prompts(device, found, work, alone, moved, dtype)
-        answers = decode(device, found, ones, context, G, dim, dtype)
-        roofs = {k: v + answers.roofs.get(k, 0.0) for k, v in prompts.roofs.items()}
-        return Parts(prompts.seconds + answers.seconds, roofs)
-    c = found.prefill
-    single = np.ceil(context / QUERIES) * found.decode.row * _block(device, found, dim, dtype)
-    work = work + H * ones * single / processors(device)
-    compute = np.maximum(work + c.tail * alone, single)
+    c, answers = found.prefill, found.decode
+    if not answers.row:
+        prompts = _prompts(device, found, tiles, moved, dtype)
+        alone = decode(device, found, ones, context, G, dim, dtype)
+        roofs = {k: v + alone.roofs.get(k, 0.0) for k, v in prompts.roofs.items()}
+        return Parts(prompts.seconds + alone.seconds, roofs)
+    block, tile = _block(device, found, dim, dtype), c.tile * found.slower(device)
+    single = np.ceil(context / QUERIES) * answers.row * block + tile
+    work = tiles.work + H * ones * single / processors(device)
+    compute = np.maximum(np.maximum(work, tiles.longest), single) + c.tail * tiles.uneven
     cache = BYTES[dtype] * 2 * G * dim * ones * context
     memory = moved / (device.bandwidth * c.bandwidth) + traffic(device, found, found.decode, cache)
     launch = c.launch * found.slower(device)

@@ -126,6 +126,8 @@ def _network(cells: Cells) -> Iterator[Found]:
     sheet, gone = not_covered(cells, "network", "bfloat16")
     if gone is None and each != ranks:
         gone = LeftOut(cells.where, "crosses nodes")
+    if gone is None and "pairwise" in network and ranks > 2:
+        gone = LeftOut(cells.where, "links join pairs alone; one pair meets another in the host")
     if gone is None and op == "send_recv":
         gone = LeftOut(cells.where, "a single message, not a collective")
     group = f"network {network} {op} {ranks}"

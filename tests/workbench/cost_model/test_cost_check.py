@@ -63,6 +63,9 @@ def test_layer_shapes_are_the_models(tmp_path):
     product, gate = table(path)
     assert isinstance(product, Measured) and product.shape == (512, 1280, 8192, "float16")
     assert isinstance(gate, Measured) and gate.shape == ("swiglu", 512, 3584, 10752, "float16")
+    head = "network,collective,num_workers,devices_per_node,bytes,median_ms"
+    pairs = Path(made(tmp_path, head, "a100_pairwise_nvlink,all_reduce,4,4,1024,0.1"))
+    assert "pairs alone" in table(pairs)[0].why
 
 
 @pytest.mark.parametrize(

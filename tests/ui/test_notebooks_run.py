@@ -1,4 +1,8 @@
-"""The committed notebooks, run headless as CI would, small: all cells, no error, a picture each."""
+"""The committed notebooks, small: every cell runs without an error, and its report shows a picture.
+
+Cells run in this process; with --full each in a kernel of its own, as `workbench notebooks run`
+has it.
+"""
 
 import base64
 import re
@@ -6,7 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.one_thread import one_thread
+from tests.ui.cells import own, run_cells, shell
+from workbench.notebook.open_study import OpenStudy
+from workbench.notebook.pictures import browser
 from workbench.notebook.run_many import found, run_all
+from workbench.notebook.run_one import report
 
 SMALL = {
     "live": False,
@@ -20,19 +29,29 @@ STILL = re.compile(r'src="data:image/png;base64,([A-Za-z0-9+/=]{1000,})"')
 BOOKS = found([Path(__file__).parents[2] / "notebooks"])
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory, browser):
-    """Every notebook run once, two side by side."""
-    folder = tmp_path_factory.mktemp("report")
-    done = run_all(BOOKS, SMALL, jobs=2, timeout=300, report=folder)
-    return {result.path: result for result in done}
+def first_alone(patch: pytest.MonkeyPatch) -> None:
+    """A browser draws the first still that is asked for; the others go without, as where there is
+    none."""
+    drawn, still = [], OpenStudy.still
+
+    def once(study: OpenStudy) -> bytes | None:
+        drawn.append(study)
+        return still(study) if len(drawn) == 1 else None
+
+    patch.setattr(OpenStudy, "still", once)
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
-def test_a_notebook_runs_and_shows_something(results, book):
-    result = results[book]
-    assert result.error == ""
-    page = result.page.read_text()
+@pytest.mark.skipif(browser() is None, reason="no chromium on this machine")
+def test_a_notebook_runs_and_shows_something(book, full, tmp_path, monkeypatch):
+    if full:
+        (result,) = run_all([book], own(book, SMALL), timeout=600, report=tmp_path)
+        assert result.error == ""
+        page = result.page.read_text()
+    else:
+        first_alone(monkeypatch)
+        with one_thread(), shell(tmp_path) as here:
+            page = report(run_cells(book, own(book, SMALL), here))
     stills = STILL.findall(page)
     assert stills and base64.b64decode(stills[0]).startswith(b"\x89PNG")
     assert 'src="http' not in page

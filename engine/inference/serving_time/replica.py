@@ -22,6 +22,7 @@ from engine.inference.serving_time.counted_batch import Limits, Prompts, serve
 from engine.inference.serving_time.described import GIB, USABLE, ServingRun
 
 HOST = "host"
+OF_ROWS = ("head", "gather")  # parts that go by rows of logits, the others by tokens
 LOGITS = 10  # bytes of a logit while it is drawn from: 16 bits, and twice 32
 
 
@@ -74,6 +75,7 @@ class Replicas:
         waits = [BUBBLE] if self.ranks.pipeline > 1 and BUBBLE not in others else []
         self.names = [ATTENTION, *others, *waits, HOST]
         self._others: dict[tuple[int, int], list[float]] = {}  # by tokens and rows
+        self._parts: dict[tuple[int, int], dict[str, float]] = {}
         self._blocks: dict[tuple[int, int], float] = {}  # attention by answers and blocks
 
     @cached_property
@@ -110,11 +112,19 @@ class Replicas:
             return [by_name.get(name, 0.0) for name in self.names[:-1]]
         tokens = ones + sum(new for new, _ in chunks)
         if (tokens, rows) not in self._others:
-            found = self.cost.describe(self._plain.counted(ones, seen, chunks, rows))
-            by_name = {op.name: op.seconds for op in found}
-            self._others[tokens, rows] = [by_name.get(name, 0.0) for name in self.names[1:-1]]
+            own, drawn = self._described(tokens, 1), self._described(1, rows)
+            self._others[tokens, rows] = [
+                (drawn if name in OF_ROWS else own).get(name, 0.0) for name in self.names[1:-1]
+            ]
         attention = self._answers(ones, seen) if not chunks else self._call(ones, seen, chunks)
         return [attention, *self._others[tokens, rows]]
+
+    def _described(self, tokens: int, rows: int) -> dict[str, float]:
+        """Seconds of a step's parts, of which attention means nothing."""
+        if (tokens, rows) not in self._parts:
+            ops = self.cost.describe(self._plain.counted(tokens, tokens, [], rows))
+            self._parts[tokens, rows] = {op.name: op.seconds for op in ops}
+        return self._parts[tokens, rows]
 
     def _call(self, ones: int, seen: int, chunks: Prompts) -> float:
         assert isinstance(self._inner, MeasuredCost)

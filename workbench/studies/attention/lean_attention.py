@@ -252,8 +252,7 @@ STUDY = Study(
             reported=Reported(MEAN, none=1.0, unit="×"),
             finding="weaker",
             why="two threads: against the parts that FlashAttention-2's launcher would take. The "
-            "check asks for more than the figure, 1.5× one worker a head, and found 1.2× of that "
-            "where this was recorded",
+            "check asks for 1.5× one worker a head; 1.2× of that was found as this was recorded",
             grade="measured",
             timed=True,
             check=here,

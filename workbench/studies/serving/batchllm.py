@@ -220,7 +220,7 @@ STUDY = Study(
     ),
     limits=(
         "The gain is memory's: where the cache holds every prefix anyway, least recently used does "
-        "better (0.69× its throughput with 24 prefixes of 8,000 tokens, modelled), since groups "
+        "better (0.60× its throughput with 24 prefixes of 8,000 tokens, modelled), since groups "
         "are waited for and one level of prefixes is all that is planned. "
         "Evicting what is needed last instead of what was used last changed no throughput at 8,000 "
         "and 26,000 pages of 16 tokens. Of the job that is run here the order of groups takes 15.8 "

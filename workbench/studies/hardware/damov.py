@@ -165,8 +165,8 @@ STUDY = Study(
             id="trends",
             sentence="More cores help where private caches add up and hurt where they share one.",
             paper="1c: LFMR 0.5 to 0.09; 2a: up to 0.97 at 256 cores (section 3.3, second hand)",
-            why="no figure of the paper: the ratio of 2a is taken at 64 cores, where the paper goes "
-            "to 256, of a kernel sized to be 2a, so like the six classes it was built in, not found",
+            why="no figure of the paper: the ratio of 2a is taken at 64 cores, where the paper has "
+            "256, of a kernel sized to be 2a: like the six classes it was built in, not found",
             grade="modelled",
             check=trends,
             broken=(

@@ -86,8 +86,9 @@ class Spent:
         report = yield
         now = self._now()
         own, others = (after - before for after, before in zip(now, self.before, strict=True))
-        # A server that other tests started long ago may have been waited for just now: together
-        # they cannot have taken more than all processors for as long as this test lasted.
+        # A server that other tests started long ago may have been waited for just now, and with it
+        # what its children took: the one that ranks are forked from, the app at a session's end.
+        # Together they cannot have taken more than all processors for as long as this test lasted.
         room = report.duration * (os.cpu_count() or 1) - max(0.0, own)
         others = min(others, max(0.0, room))
         report.cpu_seconds = max(0.0, own) + others  # travels from a worker to the one above

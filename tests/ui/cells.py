@@ -4,6 +4,7 @@ A kernel takes seconds to start and to import what this process has; `workbench 
 which starts one for each notebook, is tried in tests/workbench/notebook.
 """
 
+import atexit
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ def shell(folder: Path) -> Iterator[InteractiveShell]:
             yield made
         finally:
             made.atexit_operations()
+            atexit.unregister(made.atexit_operations)
             InteractiveShell.clear_instance()
 
 

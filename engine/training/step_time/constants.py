@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
+from pydantic import Field
+
 from engine.core.config import Config, knob
 from engine.core.paths import dataset
 from engine.hardware.device import Freeze, Plain
 from engine.hardware.sheet import read
 
 FILE = "step_time.toml"
-Factors = Annotated[Mapping[str, float], Freeze, Plain]
+Factors = Annotated[Mapping[str, Annotated[float, Field(ge=0)]], Freeze, Plain]
 
 
 class StepConstants(Config):

@@ -209,7 +209,7 @@ def faster_on_trace(config: InferenceConfig, run_config: RunConfig, fast: bool) 
     It has to gain where memory is scarce; its figure is that of all the device's memory.
     """
     own = config.workload.kind == "trace"  # a person's own trace in place of the shipped one
-    changes = {**TRACED, "workload.count": 200 if fast else 400}
+    changes = {**TRACED, "workload.count": 100 if fast else 400}
     if own:
         changes["workload.file"] = config.workload.file
     roomy, scarce = (

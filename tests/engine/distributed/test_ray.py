@@ -20,6 +20,7 @@ from engine.distributed.ray_fleet import RayFleet, start
 from engine.distributed.ray_ranks import launch_on_ray
 from engine.training.trainer.config import TrainerConfig
 from engine.training.trainer.run import run
+from tests.conftest import ROOT
 from tests.engine.distributed.test_fleet import WORK
 from tests.engine.distributed.test_launch import alive
 from tests.engine.models.small import raw
@@ -31,39 +32,33 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def local(root_path: str) -> Iterator[Any]:
-    """A Ray of two processors on this machine for this file alone, or one that runs already."""
+def local() -> Iterator[Any]:
+    """A Ray of two processors on this machine for this file alone, or one that runs already.
+
+    What its processes shall have in their environment is put into this one's: a runtime environment
+    would have each started twice over, and none that waits for work be taken.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ray = pytest.importorskip("ray", reason="pip install 'parallel-workbench[ray]'")
-    before = os.environ.get("RAY_USAGE_STATS_ENABLED")
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    runtime = {"env_vars": {"PYTHONPATH": root_path, "OMP_NUM_THREADS": "1"}}
+    theirs = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     own = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 100 << 20}
     running = os.environ.get("RAY_ADDRESS")
-    for turn in range(TURNS):
-        try:
-            ray.init(
-                address=running or "local", log_to_driver=False, runtime_env=runtime,
-                **({} if running else own),
-            )  # fmt: skip
-            break
-        except Exception:  # a bare one: on a busy machine its agents start too late for itself
-            ray.shutdown()
-            if turn + 1 == TURNS:
-                raise
-    yield ray
-    ray.shutdown()
-    os.environ.pop("RAY_USAGE_STATS_ENABLED")
-    if before is not None:
-        os.environ["RAY_USAGE_STATS_ENABLED"] = before
-
-
-@pytest.fixture(scope="module")
-def root_path() -> str:
-    from tests.conftest import ROOT
-
-    return str(ROOT)
+    if running:
+        own = {"runtime_env": {"env_vars": theirs}}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (theirs | {"RAY_USAGE_STATS_ENABLED": "0"}).items():
+            patch.setenv(name, value)
+        for turn in range(TURNS):
+            try:
+                ray.init(address=running or "local", log_to_driver=False, **own)
+                break
+            except Exception:  # a bare one: on a busy machine its agents start too late for itself
+                ray.shutdown()
+                if turn + 1 == TURNS:
+                    raise
+        yield ray
+        ray.shutdown()
 
 
 def test_each_piece_comes_back_whatever_becomes_of_the_others(local: Any) -> None:

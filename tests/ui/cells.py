@@ -6,6 +6,7 @@ which starts one for each notebook, is tried in tests/workbench/notebook.
 
 import atexit
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,10 @@ def shell(folder: Path) -> Iterator[InteractiveShell]:
     """IPython without a history, its files in `folder`, for as long as a block lasts."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IPYTHONDIR", str(folder))
+        main, hook = sys.modules["__main__"], sys.excepthook
         made = InteractiveShell.instance()
+        # It takes the place of the main module, without which no process can be started.
+        sys.modules["__main__"], sys.excepthook = main, hook
         made.history_manager.enabled = False
         try:
             yield made

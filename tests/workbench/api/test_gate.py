@@ -20,7 +20,7 @@ from workbench.pages.app import make_server
 from workbench.pages.shelf import Shelf
 
 TOKEN = "a-token-of-many-letters"
-PAGES = ("", "live", "plan", "catalogue", "study", "roofline", "compare", "runs", "run")
+PAGES = ("", "live", "plan", "predict", "catalogue", "study", "roofline", "compare", "runs", "run")
 FILES = (
     "static/js/bokeh.min.js", "static/extensions/panel/x.js", "favicon.ico", "components/x.js",
     "modules/x.js",

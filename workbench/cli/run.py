@@ -1,7 +1,6 @@
 """`workbench run`: one run of a study, its figures, and the run as a file."""
 
 import argparse
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from engine.core.run import Run
 from workbench.catalogue import study
 from workbench.cli.output import check_place, print_json, print_table, say, seed
 from workbench.cli.progress import follow
+from workbench.moment import moment
 from workbench.study import Study
 
 PICTURE = (1280, 760)  # pixels of a picture, before it is made small
@@ -33,7 +33,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--view", default="", metavar="NAME", help="which view that shows (default: the first)"
     )
-    parser.add_argument("--at", type=seconds, metavar="SECONDS", help="when (default: the end)")
+    parser.add_argument(
+        "--at",
+        default="100%",
+        metavar="MOMENT",
+        help="when: seconds, or a share as 40%%",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--knobs", action="store_true", help="list the knobs and stop")
 
@@ -60,12 +65,12 @@ def run(args: argparse.Namespace) -> int:
         return list_knobs(config, args.json)
     for place in (args.save, args.picture):
         check_place(place)
-    shown = _view(chosen, args.view)
+    shown, when = _view(chosen, args.view), moment(args.at)
     say(f"running {args.slug} …")
     done = follow(Run.start(chosen.driver, config, seed=args.seed, study=args.slug))
     saved = str(save(done.log, args.save)) if args.save else None
     if args.picture:
-        _save_picture(done.log, args.slug, shown, args.at, Path(args.picture))
+        _save_picture(done.log, args.slug, shown, when, Path(args.picture))
     if args.json:
         facts = {"slug": args.slug, "seed": args.seed, "config": to_dict(config), "saved": saved}
         print_json({**facts, **summary(done.log)})
@@ -77,14 +82,6 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def seconds(text: str) -> float:
-    """An argument that is a moment of a run: seconds from its start."""
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise ValueError(text)
-    return value
-
-
 def _view(chosen: Study, name: str) -> str:
     """The view of the study to be pictured. Raises BadInput for one that it has not."""
     if name and name not in chosen.views:
@@ -94,12 +91,14 @@ def _view(chosen: Study, name: str) -> str:
     return name or chosen.views[0]
 
 
-def _save_picture(log: Log, slug: str, name: str, at: float | None, place: Path) -> None:
+def _save_picture(log: Log, slug: str, name: str, when: tuple[float, bool], place: Path) -> None:
     """Write a view of the run at that moment as PNG. Raises BadInput where no browser drew it."""
     from engine.core.writing import written
     from widgets.export.export import page
     from workbench.notebook.pictures import BROWSERS, picture, shrunk
 
+    value, is_share = when
+    at = value * log.duration if is_share else value
     drawn = picture(page(log, [name], title=slug, at=at, is_still=True), *PICTURE)
     if drawn is None:
         browsers = ", ".join(BROWSERS)

@@ -1,18 +1,17 @@
 """A study as a person uses it, in the app or a notebook: knobs, views, claims, one session."""
 
-import math
 from collections.abc import Callable
 from functools import partial
 from html import escape
 from typing import Any
 
 from engine.core.config import Config
-from engine.core.errors import BadInput
 from engine.core.run import Run
 from widgets.knobs.config_text import as_study
 from widgets.knobs.knobs import Knobs
 from widgets.stage.stage import Stage
 from workbench.catalogue import Entry
+from workbench.moment import moment
 from workbench.pages.maps import Maps
 from workbench.pages.shell import html
 from workbench.pages.verdicts.claims import Claims
@@ -157,17 +156,6 @@ class StudyPanel:
         self.stage.dark(on)
         self.knobs.dark(on)
         self.maps.dark(on)
-
-
-def moment(text: str) -> tuple[float, bool]:
-    """A moment in an address: its value, and whether it is a share of the run. Raises BadInput."""
-    try:
-        value = float(text.removesuffix("%"))
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise BadInput(f"at={text[:40]}: no moment; give seconds, or a share of the run as 40%")
-    return (value / 100, True) if text.endswith("%") else (value, False)
 
 
 def views(stage: Stage) -> list[Any]:

@@ -4,7 +4,8 @@ import pytest
 
 from engine.core.errors import BadInput
 from workbench.catalogue import study
-from workbench.pages.study_panel import StudyPanel, moment
+from workbench.moment import moment
+from workbench.pages.study_panel import StudyPanel
 from workbench.session import study_session
 
 

@@ -9,7 +9,7 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from engine.core.config import Config, knobs
-from widgets.knobs.config_text import changes
+from widgets.knobs.config_text import changes, underscored
 from workbench.catalogue import entry
 from workbench.study import GRADES, Study
 
@@ -21,7 +21,7 @@ def notebook_of(study: Study, config: Config | None = None) -> nbformat.Notebook
     """Cells: question, parameters, run and picture, figures, knobs, three things to try, claims,
     limits. `config`: what the study is opened with; its own unless given."""
     turned = changes(config, study.config) if config is not None else {}
-    knobs_set = "".join(f", {name}={value!r}" for name, value in _underscored(turned).items())
+    knobs_set = "".join(f", {name}={value!r}" for name, value in underscored(turned).items())
     row = entry(study.slug)
     title = study.title or row.title
     arxiv = f", arXiv {row.arxiv}" if row.arxiv else ""
@@ -35,7 +35,7 @@ def notebook_of(study: Study, config: Config | None = None) -> nbformat.Notebook
         new_markdown_cell("## Try\n\nEach of these sets the knobs to an interesting place."),
     ]
     for label, tried in study.tries:
-        source = f"# {label}\nstudy.turn(**{pformat(_underscored(tried), sort_dicts=False)})"
+        source = f"# {label}\nstudy.turn(**{pformat(underscored(dict(tried)), sort_dicts=False)})"
         cells.append(new_code_cell(f"{source}\nstudy.figures()"))
     cells += [
         new_markdown_cell(_claims(study)),
@@ -56,10 +56,6 @@ def _maps(study: Study) -> list[nbformat.NotebookNode]:
         return []
     shows = "\n".join(f"show(study.figure({regime.name!r}))" for regime in study.regimes)
     return [new_markdown_cell(MAPS), new_code_cell(f"{SHOW}\n{shows}")]
-
-
-def _underscored(changes: object) -> dict[str, object]:
-    return {path.replace(".", "__"): value for path, value in dict(changes).items()}  # type: ignore[call-overload]
 
 
 def _knobs(study: Study) -> str:

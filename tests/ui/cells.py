@@ -17,7 +17,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import RichOutput, capture_output
 
-from workbench.notebook.run_one import TAG, declared, inject, read
+from workbench.notebook.run_one import inject, read
 
 
 @contextmanager
@@ -36,13 +36,6 @@ def shell(folder: Path) -> Iterator[InteractiveShell]:
             made.atexit_operations()
             atexit.unregister(made.atexit_operations)
             InteractiveShell.clear_instance()
-
-
-def own(path: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of `parameters` that the notebook declares."""
-    tagged = (cell for cell in read(path).cells if TAG in cell.metadata.get("tags", []))
-    names = declared(next(tagged).source)
-    return {name: value for name, value in parameters.items() if name in names}
 
 
 def run_cells(

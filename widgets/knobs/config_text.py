@@ -1,6 +1,7 @@
 """A config as text to copy: what differs from the defaults, as a command line and as Python."""
 
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from engine.core.config import Config, to_dict
@@ -58,11 +59,15 @@ def as_python(config: Config) -> str:
     return f"from {kind.__module__} import {kind.__name__}\n\nconfig = {made}\n"
 
 
+def underscored(turned: Mapping[str, Any]) -> dict[str, Any]:
+    """Knobs as keywords of `open_study` and `turn`: two underscores for a path's dots."""
+    return {path.replace(".", "__"): value for path, value in turned.items()}
+
+
 def as_study(config: Config, slug: str, start: Config) -> str:
     """Lines of Python that open the study `slug`, which starts from `start`, with this config."""
     turned = "".join(
-        f"    {path.replace('.', '__')}={value!r},\n"
-        for path, value in changes(config, start).items()
+        f"    {name}={value!r},\n" for name, value in underscored(changes(config, start)).items()
     )
     opened = f'open_study(\n    "{slug}",\n{turned})' if turned else f'open_study("{slug}")'
     return f"from workbench import open_study\n\nstudy = {opened}\nprint(study.figures())\nstudy\n"

@@ -1,6 +1,7 @@
 """`workbench trace`: a run file as a Chrome trace, which Perfetto opens, and the other way."""
 
 import argparse
+import math
 from pathlib import Path
 
 from engine.core.errors import BadInput
@@ -66,10 +67,10 @@ def _breakdown(path: Path, as_json: bool) -> int:
         return 0
     heads = ("device", "time", "computing", "communicating", "of it hidden", "copying", "idle")
     print_table(heads, [
-        (b.device, figure(b.window, "s"), figure(b.compute / b.window, "%"),
-         figure(b.communication / b.window, "%"),
+        (b.device, figure(b.window, "s"), figure(b.share(b.compute), "%"),
+         figure(b.share(b.communication), "%"),
          figure(b.overlapped / b.communication, "%") if b.communication else "–",
-         figure(b.memory / b.window, "%"), figure(b.idle / b.window, "%"))
+         figure(b.share(b.memory), "%"), figure(b.share(b.idle), "%"))
         for b in found
     ])  # fmt: skip
     print()
@@ -77,7 +78,8 @@ def _breakdown(path: Path, as_json: bool) -> int:
     heads = ("kernel", "category", "count", "time", "share", "mean", "longest")
     print_table(heads, [
         (k.name[:60], k.category, str(k.count), figure(k.seconds, "s"),
-         figure(k.seconds / whole, "%"), figure(k.seconds / k.count, "s"), figure(k.longest, "s"))
+         figure(k.seconds / whole if whole else math.nan, "%"),
+         figure(k.seconds / k.count, "s"), figure(k.longest, "s"))
         for k in ran[:KERNELS]
     ])  # fmt: skip
     if len(ran) > KERNELS:

@@ -6,7 +6,7 @@ index and a still picture of each.
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ def run_all(
     given = parameters or {}
     if given and is_kept:
         raise BadInput("--keep: takes no -p; kept outputs are those of a notebook as it stands")
-    wanted = {book: _own(book, given) for book in books}
+    wanted = {book: declared_of(book, given) for book in books}
     unknown = [name for name in given if not any(name in own for own in wanted.values())]
     if unknown:
         raise BadInput(f"-p {unknown[0]}: none of these notebooks has such a parameter")
@@ -109,7 +109,8 @@ def _pages(books: Sequence[Path], report: Path | None) -> Iterator[Path | None]:
         yield None if report is None else report / f"{name.replace('/', '')}.html"
 
 
-def _own(book: Path, given: dict[str, Any]) -> dict[str, Any]:
+def declared_of(book: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the parameters that the notebook declares."""
     try:
         cells = read(book).cells
     except BadInput:

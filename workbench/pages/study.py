@@ -91,7 +91,7 @@ class StudyPage:
     def _link(self) -> str:
         """This page's query: knobs, moment, what is pinned."""
         knobs = query_of(self.panel.study.config, self.panel.session.config)
-        return "?" + urlencode({"slug": self.row.slug, **knobs, **self.panel.moment()})
+        return "?" + urlencode({"slug": self.row.slug, **knobs, **self.panel.where()})
 
     def _notebook(self) -> bytes:
         from nbformat import writes

@@ -119,7 +119,7 @@ class StudyPanel:
         cursor.seek(value * run.log.duration if is_share else value)
         self.stage.choose(self._pin)
 
-    def moment(self) -> dict[str, str]:
+    def where(self) -> dict[str, str]:
         """Where the cursor stands and what is lit up, for an address. Seconds of a virtual clock
         come again in another run; of a real one the share of the run does."""
         run, cursor = self.session.run, self.stage.cursor

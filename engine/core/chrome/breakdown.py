@@ -4,6 +4,7 @@ Seconds are those of the union of a category's spans over a device's streams, so
 once counts once; the window is from the device's first span to the end of its last.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,10 @@ class Breakdown:
     @property
     def idle(self) -> float:
         return self.window - self.busy
+
+    def share(self, seconds: float) -> float:
+        """`seconds` over the window; NaN where that is nothing."""
+        return seconds / self.window if self.window else math.nan
 
     @property
     def exposed(self) -> float:

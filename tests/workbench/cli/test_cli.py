@@ -167,12 +167,15 @@ def test_a_trace_is_broken_down_by_what_its_accelerator_did(tmp_path, capsys):
     kernel = {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 0, "dur": 5}
     path, none = tmp_path / "gpu.json", tmp_path / "host.json"
     path.write_text(json.dumps({"traceEvents": [kernel, {**kernel, "ts": 15}]}))
-    none.write_text(json.dumps({"traceEvents": [{**kernel, "cat": "cpu_op"}]}))
     assert main(["trace", str(path), "--breakdown"]) == 0
     assert "gemm" in (text := capsys.readouterr().out) and "50 %" in text
     assert main(["trace", str(path), "--breakdown", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["devices"][0]["idle"] == pytest.approx(10e-6) and told["kernels"][0]["count"] == 2
+    none.write_text(json.dumps({"traceEvents": [{**kernel, "dur": 0}]}))
+    assert main(["trace", str(none), "--breakdown"]) == 0
+    assert "–" in capsys.readouterr().out  # shares of nothing
+    none.write_text(json.dumps({"traceEvents": [{**kernel, "cat": "cpu_op"}]}))
     assert main(["trace", str(none), "--breakdown"]) == 2
     assert "no kernels" in fault(capsys)
 

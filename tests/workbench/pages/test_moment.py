@@ -28,6 +28,6 @@ def test_an_address_brings_the_cursor_and_the_pin_back():
         first.look()
     assert first.stage.cursor.now == pytest.approx(run.log.duration / 2)
     assert first.stage.chosen == "r2"
-    where = first.moment()
+    where = first.where()
     assert where == {"at": f"{run.log.duration / 2:.6g}", "pin": "r2"}
     first.close()

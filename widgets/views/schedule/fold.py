@@ -152,7 +152,10 @@ class Schedule(CanvasFold):
     def _device_figures(self) -> list[list[str]]:
         """What a trace's accelerators did with their time, all of them together."""
         window = sum(device.window for device in self.devices)
-        share = lambda seconds: figure(seconds / window if window else math.nan, "%")  # noqa: E731
+
+        def share(seconds: float) -> str:
+            return figure(seconds / window if window else math.nan, "%")
+
         spoke = sum(device.communication for device in self.devices)
         hidden = sum(device.overlapped for device in self.devices)
         count = len(self.devices)

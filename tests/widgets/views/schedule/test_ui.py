@@ -148,7 +148,10 @@ def test_a_range_is_counted_spans_too_short_are_shares_and_the_minimap_zooms(bro
     steps = [span(lane, "FB"[i % 2], i, i + 1) for i in range(400) for lane in ("a", "b")]
     page, seen = shown(browser, log(*steps))
     wide = page.locator(CANVAS).bounding_box()["width"] - 104
-    at = lambda second: 96 + wide * second / 400  # noqa: E731 - a place on the axis
+
+    def at(second):  # a place on the axis
+        return 96 + wide * second / 400
+
     assert "shares of each lane's time" in page.locator(".pw-said").inner_text()
     move(page, CANVAS, at(200), 40)
     words = page.locator(".pw-tip").inner_text()

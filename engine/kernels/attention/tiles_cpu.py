@@ -12,7 +12,7 @@ from numba import get_num_threads, prange
 from torch import Tensor
 
 from engine.kernels.attention import backward_cpu, forward_cpu
-from engine.kernels.attention.arguments import Array, Given, Shape, flat, given, shaped
+from engine.kernels.attention.arguments import KEYS, Array, Given, Shape, flat, given, shaped
 from engine.kernels.attention.gradients import Algorithm, Saved, Switches, Tensors
 from engine.kernels.attention.product_cpu import BLOCK
 from engine.kernels.attention.split import blocks
@@ -53,17 +53,17 @@ def _together(count: int) -> int:
     return TOGETHER if count >= 4 * TOGETHER * get_num_threads() else 1
 
 
-def forward(tensors: Tensors, switches: Switches) -> tuple[Tensor, Tensor]:
-    """o_THE in q's dtype, lse_TH in float32."""
+def forward(tensors: Tensors, switches: Switches, keys: int = KEYS) -> tuple[Tensor, Tensor]:
+    """o_THE in q's dtype, lse_TH in float32; tiles of `keys` keys."""
     of = given(*tensors)
     T, H, _ = tensors.q_THD.shape
     lengths = np.diff(of.query_start).tolist()
     together = _together(sum(-(-length // BLOCK) for length in lengths) * H)
     scale, causal, window, softcap = switches
-    shape = shaped(*tensors[:3], scale, causal, window, softcap, together=together)
+    shape = shaped(*tensors[:3], scale, causal, window, softcap, keys, together=together)
     out, lse = np.empty(T * H * shape.value_dim, np.float32), np.empty(T * H, np.float32)
     tasks = blocks(lengths, H, together * BLOCK, last_first=shape.causal)
-    room = forward_cpu.room(shape.dim, shape.value_dim, together=together)
+    room = forward_cpu.room(shape.dim, shape.value_dim, keys, together)
     run(forward_cpu.forward, room, tasks, of, shape, (out, lse))
     o_THE = torch.from_numpy(out.reshape(T, H, shape.value_dim)).to(tensors.q_THD.dtype)
     return o_THE, torch.from_numpy(lse.reshape(T, H))

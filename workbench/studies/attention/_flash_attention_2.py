@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from statistics import fmean, median
 
@@ -11,10 +12,12 @@ from torch.nn.functional import scaled_dot_product_attention
 from engine.core.config import update
 from engine.core.events import Level, Span
 from engine.core.log import Log
-from engine.kernels.attention import OPERATOR
+from engine.kernels.attention import OPERATOR, tiles_cpu
+from engine.kernels.attention.arguments import KEYS
 from engine.kernels.attention.cases import case
 from engine.kernels.attention.config import AttentionConfig
 from engine.kernels.attention.executors.real import Real
+from engine.kernels.attention.gradients import Algorithm
 from engine.kernels.attention.policies.tiled import Tiled
 from engine.kernels.attention.run import BUSY, ERROR, KERNELS, MEMORY
 from engine.kernels.attention.split import all_pairs
@@ -158,17 +161,21 @@ def not_slower(config: AttentionConfig, run_config: RunConfig, fast: bool) -> Ou
 def _over_torch(config: AttentionConfig, run_config: RunConfig, rounds: int) -> Figure:
     """Torch's time over ours, of turns beside one another.
 
-    Ours is the tiled variant that models call on this processor; its work items dealt out one by
-    one, as the study shows them, cost Python between items. Where tiles are another width, there
-    are none, or others do the work, the study's own run is timed.
+    Ours is the tiled variant that models call on this processor, with tiles of the width that is
+    set; its work items dealt out one by one, as the study shows them, cost Python between items.
+    Where there are no tiles or others do the work, the study's own run is timed.
     """
     given = dict(
         case("", (config.tokens,), config.kv_heads, config.kv_heads, config.dim,
              causal=config.causal).make(config.seed, torch.float32)
     )  # fmt: skip
     q, k, v = (given[name].transpose(0, 1)[None].contiguous() for name in OPERATOR.inputs)
+    width = config.scores.keys if isinstance(config.scores, Tiled) else KEYS
+    ours = Algorithm(partial(tiles_cpu.forward, keys=width), tiles_cpu.backward).attention
+    if width == KEYS:  # as models call it
+        ours = partial(OPERATOR, variant=TILES)
     calls: dict[str, Callable[[], object]] = {
-        "ours": lambda: OPERATOR(variant=TILES, **given),
+        "ours": lambda: ours(**given),
         "torch": lambda: scaled_dot_product_attention(q, k, v, is_causal=config.causal),
     }
     for call in calls.values():  # compiled, and read once
@@ -179,7 +186,7 @@ def _over_torch(config: AttentionConfig, run_config: RunConfig, rounds: int) -> 
             start = time.perf_counter()
             call()
             taken[name].append(time.perf_counter() - start)
-        if config.scores != Tiled() or config.workers != Real():
+        if config.scores != Tiled(keys=width) or config.workers != Real():
             span = kernel(run_config(config))
             taken["ours"][-1] = span.stop - span.start
     return Figure.ratio(taken["torch"], taken["ours"])

@@ -22,7 +22,7 @@ class Tiled(Scores):
     """Tiles of 64 queries by `keys` keys; results fade when a larger score turns up."""
 
     kind: Literal["tiled"] = knob("tiled", doc="Scores stay in a tile")
-    keys: int = knob(KEYS, "Keys in a tile, forward", low=16, high=512, log=True)
+    keys: int = knob(KEYS, "Keys in a tile, forward", low=1, high=512, log=True)
     rescale: bool = knob(True, "Let earlier results fade when the maximum rises (off: wrong)")
     kept: bool = knob(
         False, "Room for every tile's scores is held to the end, as if it were needed", group="more"

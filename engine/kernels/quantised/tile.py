@@ -1,0 +1,230 @@
+"""The tile of a product with a quantised weight: codes go from words to registers and no further.
+
+One emitter makes the machine code of every format: where a code lies in its words is known when it
+is compiled, so it costs a shift (two words where it crosses their ends) and what its kind takes to
+become a float: a permutation of 16 values held in a register (4 bits and less, AVX-512), a shift
+and a conversion (integers), or a float16 of the same bits (floats of few bits).
+Sums run over k in order within a group, then take its scale: a row's bits are the same in any
+batch.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from engine.kernels import lanes
+from engine.kernels.compiled import emitted
+from engine.kernels.lanes import INTS, LANES, WIDE, whole
+from engine.kernels.quantised.formats import Format, format_of
+
+HALVES = ir.VectorType(ir.HalfType(), LANES)
+TABLE_BITS = 4  # a register holds 16 values
+
+
+def _same_int(value: int) -> ir.Constant:
+    return ir.Constant(INTS, [value if value < 2**31 else value - 2**32] * LANES)
+
+
+def _call(builder: Any, name: str, result: ir.Type, *operands: Any) -> Any:
+    kind = ir.FunctionType(result, [operand.type for operand in operands])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), operands)
+
+
+@dataclass
+class _Codes:
+    """The codes of one panel's block, from the words that hold them."""
+
+    builder: Any
+    start: Any  # pointer to the block's first word
+    of: Format
+
+    def __post_init__(self) -> None:
+        self.words: dict[int, Any] = {}
+
+    def _word(self, number: int) -> Any:
+        if number not in self.words:
+            place = lanes.at(self.builder, self.start, whole(number * LANES))
+            vector = self.builder.bitcast(place, INTS.as_pointer())
+            self.words[number] = lanes.load(self.builder, vector, 64)
+        return self.words[number]
+
+    def value(self, k: int, table: Any) -> Any:
+        """The float value of code k of every lane."""
+        if table is not None:
+            # Only an index's low four bits are read: what lies above needs no mask.
+            names = "llvm.x86.avx512.permvar.sf.512"
+            return _call(self.builder, names, lanes.VECTOR, table, self._low(k))
+        top = self._top(k)
+        if not self.of.is_float:
+            number = self.builder.ashr(top, _same_int(32 - self.of.bits))
+            return self.builder.sitofp(number, lanes.VECTOR)
+        return self._through_half(top)
+
+    def _place(self, k: int) -> tuple[int, int, bool]:
+        """(word, shift, whether it goes on in the next word)."""
+        word, shift = divmod(k * self.of.bits, 32)
+        return word, shift, shift + self.of.bits > 32
+
+    def _low(self, k: int) -> Any:
+        """Code k at the bottom, others' bits above."""
+        word, shift, crosses = self._place(k)
+        if crosses:
+            pair = self._word(word + 1), self._word(word), _same_int(shift)
+            return _call(self.builder, "llvm.fshr.v16i32", INTS, *pair)
+        return self.builder.lshr(self._word(word), _same_int(shift)) if shift else self._word(word)
+
+    def _top(self, k: int) -> Any:
+        """Code k at the top, others' bits below."""
+        word, shift, crosses = self._place(k)
+        up = (64 if crosses else 32) - shift - self.of.bits
+        if crosses:
+            pair = self._word(word + 1), self._word(word), _same_int(up)
+            return _call(self.builder, "llvm.fshl.v16i32", INTS, *pair)
+        return self.builder.shl(self._word(word), _same_int(up)) if up else self._word(word)
+
+    def _through_half(self, top: Any) -> Any:
+        """Sign, exponent and mantissa where float16 has them: exact; its bias is the scale's."""
+        b, of = self.builder, self.of
+        right = 5 - of.exponent
+        held = (1 << (31 - right)) - (1 << (32 - of.bits - right))
+        moved = b.ashr(top, _same_int(right)) if right else top
+        kept = b.and_(moved, _same_int(0x80000000 | held))
+        shorts = b.trunc(b.lshr(kept, _same_int(16)), lanes.SHORTS)
+        return b.fpext(b.bitcast(shorts, HALVES), lanes.VECTOR)
+
+
+def _table(of: Format) -> Any:
+    """The register of values by code, over and over; None where codes are computed instead."""
+    if not WIDE or of.bits > TABLE_BITS:
+        return None
+    values = [float(v) if v == v else 0.0 for v in of.values / of.factor]
+    return ir.Constant(lanes.VECTOR, values * (LANES // len(values)))
+
+
+@dataclass
+class _Place:
+    """Pointers of a tile: rows of x, panels of blocks and their strides."""
+
+    rows: list[Any]
+    panels: list[Any]
+    words: int
+    of: Format
+
+    def sums(self, builder: Any, count: Any) -> list[Any]:
+        """Σ x · value over `count` blocks, for each row and panel; rows vary slowest."""
+        b = builder
+        depth = 32 * self.words // self.of.bits
+        table = _table(self.of)
+        before = b.block
+        loop, done = b.append_basic_block("blocks"), b.append_basic_block("summed")
+        b.branch(loop)
+        b.position_at_end(loop)
+        i = b.phi(lanes.INT64)
+        i.add_incoming(whole(0), before)
+        running = [b.phi(lanes.VECTOR) for _ in range(len(self.rows) * len(self.panels))]
+        block = b.mul(i, whole(self.words * LANES))
+        codes = [_Codes(b, lanes.at(b, panel, block), self.of) for panel in self.panels]
+        first = b.mul(i, whole(depth))
+        xs = [lanes.at(b, row, first) for row in self.rows]
+        found: list[Any] = list(running)
+        for k in range(depth):
+            values = [each.value(k, table) for each in codes]
+            for r, x in enumerate(xs):
+                one = lanes.splat(b, b.load(lanes.at(b, x, whole(k))))
+                for p, value in enumerate(values):
+                    place = r * len(values) + p
+                    found[place] = lanes.fma(b, one, value, found[place])
+        following = b.add(i, whole(1))
+        i.add_incoming(following, loop)
+        for phi, value in zip(running, found, strict=True):
+            phi.add_incoming(lanes.zeros(), before)
+            phi.add_incoming(value, loop)
+        b.cbranch(b.icmp_signed("<", following, count), loop, done)
+        b.position_at_end(done)
+        return found
+
+
+def _panel(builder: Any, start: Any, stride: Any, panel: int) -> Any:
+    """The 16 numbers of a panel."""
+    place = lanes.at(builder, start, builder.mul(stride, whole(panel)))
+    return lanes.load(builder, builder.bitcast(place, lanes.VECTOR.as_pointer()))
+
+
+def _end_group(
+    builder: Any, found: list[Any], sums: list[Any], scales: list[tuple[Any, Any]],
+    outputs: list[Any], last: Any,
+) -> None:  # fmt: skip
+    """y += scale · (found - zero · Σ x), by row and panel; `last`: the last row there is."""
+    b = builder
+    for r, (total, output) in enumerate(zip(sums, outputs, strict=True)):
+        less = b.fneg(lanes.splat(b, b.load(total)))
+        for p, (scale, zero) in enumerate(scales):
+            out = lanes.at(b, output, whole(LANES * p))
+            had = lanes.load(b, b.bitcast(out, lanes.VECTOR.as_pointer()))
+            this = lanes.fma(b, less, zero, found[r * len(scales) + p])
+            value = lanes.fma(b, scale, this, had)
+            if r:  # a row that repeats the last one must not add to it twice
+                value = b.select(b.icmp_signed("<", last, whole(r)), had, value)
+            lanes.store(b, value, out)
+
+
+def tile(rows: int, panels: int) -> Any:
+    """The numba intrinsic of one tile size: y += scale · (Σ x · value - zero · Σ x) over one group.
+
+    Arguments: x, x_at, x_stride, valid (1 … rows; further rows repeat the last), blocks (its
+    element type is the format), block_at, panel (blocks of one), count (blocks of the group, at
+    least 1), scales and scale_at, zeros and zero_at, by_panel and zero_by_panel (elements between
+    panels), sums (Σ x of the group by row), sum_at, sum_stride, y, y_at, y_stride.
+    """
+
+    @emitted
+    def multiply_add(
+        context, x, x_at, x_stride, valid, blocks, block_at, panel, count, scales, scale_at,
+        by_panel, zeros, zero_at, zero_by_panel, sums, sum_at, sum_stride, y, y_at, y_stride,
+    ):  # fmt: skip
+        n = types.int64
+        signature = types.void(
+            x, n, n, n, blocks, n, n, n, scales, n, n, zeros, n, n, sums, n, n, y, n, n
+        )
+
+        def emit(target, b, signature, args):
+            (x, x_at, x_stride, valid, blocks, block_at, panel, count, scales, scale_at,
+             by_panel, zeros, zero_at, zero_by_panel, sums, sum_at, sum_stride, y, y_at,
+             y_stride) = args  # fmt: skip
+            kinds = signature.args
+
+            def start(number, array, at, kind=lanes.FLOAT):
+                return lanes.address(target, b, kinds[number], array, at, kind)
+
+            [(name, field)] = kinds[4].dtype.fields.items()
+            words = field.type.shape[0]
+            x, y = start(0, x, x_at), start(17, y, y_at)
+            sums = start(14, sums, sum_at)
+            scales, zeros = start(8, scales, scale_at), start(11, zeros, zero_at)
+            packed = start(4, blocks, block_at, lanes.INT32)
+            last = b.sub(valid, whole(1))
+            row = [
+                b.select(b.icmp_signed("<", whole(r), last), whole(r), last) for r in range(rows)
+            ]
+            step = b.mul(panel, whole(words * LANES))
+            place = _Place(
+                [lanes.at(b, x, b.mul(r, x_stride)) for r in row],
+                [lanes.at(b, packed, b.mul(step, whole(p))) for p in range(panels)],
+                words,
+                format_of(name),
+            )
+
+            _end_group(
+                b, place.sums(b, count), [lanes.at(b, sums, b.mul(r, sum_stride)) for r in row],
+                [(_panel(b, scales, by_panel, p), _panel(b, zeros, zero_by_panel, p))
+                 for p in range(panels)],
+                [lanes.at(b, y, b.mul(r, y_stride)) for r in row], last,
+            )  # fmt: skip
+            return target.get_dummy_value()
+
+        return signature, emit
+
+    return multiply_add

@@ -108,7 +108,12 @@ class AdmissionControl:
 
     def _need(self, request: Request) -> tuple[Need, list[int]]:
         """Pages it takes from those available, and the pages of the tree it joins."""
-        size, hits = self.config.page_size, []
+        size = self.config.page_size
+        hits: list[int] = []
+        if request.sent_pages is not None:
+            sent = len(request.sent_pages)
+            now, peak = (pages_for(n, size) for n in (len(request.tokens), self.limit(request)))
+            return Need(max(0, now - sent), max(0, peak - sent)), hits
         if self.running.sharing:
             # The last token is computed in any case: its logits are wanted.
             limit = (len(request.tokens) - 1) // size
@@ -126,6 +131,8 @@ class AdmissionControl:
         self.starts(request)
         if request.host_pages is not None:
             pages = self._return(request, hits)
+        elif request.sent_pages is not None:
+            pages, request.sent_pages = request.sent_pages, None
         else:
             pages = cache.hit(request.id, hits) if hits else np.zeros(0, np.int32)
             if self.running.sharing:

@@ -7,7 +7,7 @@ client does can stop the loop: an impossible request is rejected, an unknown one
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,14 @@ from engine.inference.requests.view_sequences import ThreadHost
 from engine.inference.scheduler import Scheduler
 
 Emit = Callable[[AnyEvent], None]
+
+
+class Begun(NamedTuple):
+    """A step under way: what was decided, what it gives, and when it began (seconds)."""
+
+    step: Step
+    result: Result
+    start: float
 
 
 class Engine:
@@ -105,23 +113,37 @@ class Engine:
 
         Threads of `host` have a part in it.
         """
+        begun = self.begin(host)
+        if begun is None:
+            return False
+        self.clock.wait_until(begun.start + begun.result.seconds)
+        self.end(begun, host)
+        return True
+
+    def begin(self, host: ThreadHost | None = None) -> Begun | None:
+        """Decide the step that begins now and have its work done; None: there is nothing to do.
+
+        Its tokens are nobody's until `end`, which is called once its seconds have passed.
+        """
         start = self.clock.now()
         with self.clock.at(start):
             step = self.schedule(start, host)
         if step is None:
             self.tell_levels(start, 0)
-            return False
+            return None
         self.number += 1
-        result = self.executor.execute(step)
-        self.clock.wait_until(start + result.seconds)
+        return Begun(step, self.executor.execute(step), start)
+
+    def end(self, begun: Begun, host: ThreadHost | None = None) -> None:
+        """The step that had begun is done now: its tokens arrive."""
+        step, result = begun.step, begun.result
         now = self.clock.now()
         with self.clock.at(now):
-            self.tell_step(step, result, start, now)
+            self.tell_step(step, result, begun.start, now)
             self.outputs.take(step, result, now)
             if host is not None and result.threads is not None:
                 host.take(result.threads, now)
         self.tell_levels(now, step.tokens + self.scheduler.viewing)
-        return True
 
     def schedule(self, start: float, host: ThreadHost | None = None) -> Step | None:
         """What the step that begins now does."""

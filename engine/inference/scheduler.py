@@ -272,6 +272,9 @@ class Scheduler:
             if request.host_pages is not None:
                 self.cache.drop_host(request.id, request.host_pages)
                 request.host_pages = None
+            elif request.sent_pages is not None:
+                self.cache.drop(request.id, request.sent_pages)
+                request.sent_pages = None
         request.state, request.reason = "aborted", "abort"
         self.cache.emit(Branch(self.cache.clock.now(), request.id, request.parent, "aborted", why))
         self.over(request)

@@ -22,7 +22,7 @@ MODULE_CIRCLES: set[tuple[str, ...]] = set()
 # Mechanisms (the first three words of a module's package) that import each other.
 PACKAGE_CIRCLES: set[tuple[str, ...]] = set()
 
-SERVING = ("engine.cache", "engine.inference", "engine.reasoning")
+SERVING = ("engine.cache", "engine.inference", "engine.reasoning", "engine.fleet")
 TRAINING = ("engine.distributed", "engine.training", "engine.cluster")
 BOTH = ("engine.recipes", "workbench")
 

@@ -17,6 +17,7 @@ ROOMS = (
     "engine.cache",
     "engine.inference",
     "engine.reasoning",
+    "engine.fleet",
     "engine.distributed",
     "engine.training",
     "engine.cluster",

@@ -14,8 +14,7 @@ from workbench.catalogue import catalogue, study
 from workbench.claim import breaks_that_pass
 from workbench.claim_text import finding_line, in_words, written
 from workbench.cli import cost_check, predict
-from workbench.cli.output import check_place, print_json, print_table, say, seed
-from workbench.cli.progress import follow
+from workbench.cli.output import check_place, follow, print_json, print_table, say, seed
 from workbench.cli.run import changes
 from workbench.finding import Figure
 from workbench.findings_table import KINDS

@@ -5,11 +5,18 @@ import math
 import shutil
 import sys
 import textwrap
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
+from engine.core.run import Progress, Run
+
+PATIENCE = 2.0  # seconds of silence before anything is said
+EVERY = 5.0  # seconds between lines where there is no terminal to rewrite one on
+LOOK = 0.1
+STOPPING = 0.5  # seconds that a stopped run has to come to its next step; the command ends then
 
 
 def print_json(value: Any) -> None:
@@ -67,3 +74,43 @@ def check_place(path: str | None) -> None:
 def say(text: str) -> None:
     """A line of progress, on stderr so that stdout stays for results."""
     print(text, file=sys.stderr, flush=True)
+
+
+def follow(run: Run, patience: float = STOPPING) -> Run:
+    """Wait for `run` and say how far it is; raises what its driver raised. Ctrl-C stops it, which
+    may take it `patience` seconds."""
+    assert run.live is not None and run.thread is not None
+    # Not the thread's join, see Run.wait.
+    terminal, began, told = sys.stderr.isatty(), time.monotonic(), ""
+    last = began + PATIENCE - EVERY
+    try:
+        while not run.ended.wait(LOOK):
+            now = time.monotonic()
+            line = sentence(run.live.progress, now)
+            if now - began < PATIENCE or not line or line == told:
+                continue
+            if terminal:
+                print(f"\r{line:<{len(told)}}", end="", file=sys.stderr, flush=True)
+                told = line
+            elif now - last >= EVERY:
+                say(line)
+                told, last = line, now
+    except KeyboardInterrupt:
+        run.stop()
+        run.ended.wait(patience)
+        raise
+    finally:
+        if terminal and told:
+            print(f"\r{'':<{len(told)}}\r", end="", file=sys.stderr, flush=True)
+    return run.wait()
+
+
+def sentence(progress: Progress, now: float) -> str:
+    """What is done, how far it is and how long it takes; "" before the run has said anything."""
+    if not progress.what:
+        return ""
+    left = progress.left()
+    if left is None:
+        return f"{progress.what} … {now - progress.since:.0f} s"
+    share = f"{progress.done:,.0f} of {progress.total:,.0f}"
+    return f"{progress.what}: {share}, about {left:.0f} s left"

@@ -10,8 +10,7 @@ from engine.core.log import Log
 from engine.core.names import suggest
 from engine.core.run import Run
 from workbench.catalogue import study
-from workbench.cli.output import check_place, print_json, print_table, say, seed
-from workbench.cli.progress import follow
+from workbench.cli.output import check_place, follow, print_json, print_table, say, seed
 from workbench.moment import moment
 from workbench.study import Study
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
-from workbench.cli.output import print_json, print_table, say
-from workbench.cli.progress import follow
+from workbench.cli.output import follow, print_json, print_table, say
 from workbench.cli.run import changes
 from workbench.train_preflight import ZERO, ZEROS, full_name, mesh_of
 

@@ -88,7 +88,8 @@ class Request:
     seed: int = 0  # its draws depend on this and the position
     keeps: int = 0  # rows kept free for its samples
     host_pages: np.ndarray | None = None  # where its cache lies while swapped out
-    computed: int = 0  # tokens whose keys and values are cached (while swapped out)
+    sent_pages: np.ndarray | None = None  # what another replica computed lies in these, held by it
+    computed: int = 0  # tokens whose keys and values are cached (while swapped out, or as sent)
 
     @property
     def watched(self) -> bool:

@@ -10,10 +10,10 @@ import pytest
 from engine.core.errors import BadInput
 from engine.core.run import Progress, Run
 from tests.workbench.toy import TOY
-from workbench.cli import progress as cli_progress
+from workbench.cli import output as cli_output
 from workbench.cli import run as cli_run
 from workbench.cli.main import main
-from workbench.cli.progress import follow, sentence
+from workbench.cli.output import follow, sentence
 
 
 def test_a_sentence_says_what_is_known():
@@ -27,7 +27,7 @@ def test_a_sentence_says_what_is_known():
 @pytest.fixture
 def hasty(monkeypatch):
     for name, seconds in (("PATIENCE", 0.05), ("EVERY", 0.1), ("LOOK", 0.01)):
-        monkeypatch.setattr(cli_progress, name, seconds)
+        monkeypatch.setattr(cli_output, name, seconds)
 
 
 def test_a_long_run_says_how_far_it_is_and_keeps_stdout_for_results(hasty, monkeypatch, capsys):

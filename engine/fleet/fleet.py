@@ -1,0 +1,292 @@
+"""Fleet: requests through a router to replicas, from pool to pool over links, past what fails.
+
+Every request that arrives is, at every moment, finished, refused or in exactly one place: waiting
+for a replica, on one, or on its way between two.
+"""
+
+from collections.abc import Callable
+
+from engine.core.events import AnyEvent, Branch, Mark, Move
+from engine.fleet.built import Built
+from engine.fleet.config import FleetConfig
+from engine.fleet.journey import Journey, Recovery
+from engine.fleet.life import (
+    DECODE,
+    ENDED,
+    FINISHED,
+    PREFILL,
+    REFUSED,
+    RETRIES,
+    STATE,
+    Counts,
+    Life,
+    begun,
+)
+from engine.fleet.pools.pools import Place
+from engine.fleet.replica import Replica
+from engine.fleet.routers.router import Asked
+from engine.fleet.timeline import Timeline
+from engine.fleet.transfers import Wires
+from engine.inference.requests.request import Request
+from engine.inference.running import pages_for
+from engine.kernels.draws import seed_of
+
+
+class Fleet:
+    """Call `arrive` with requests in order of arrival, then `advance` until it returns False."""
+
+    def __init__(self, config: FleetConfig, built: Built, emit: Callable[[AnyEvent], None]) -> None:
+        self.config, self.built, self.emit = config, built, emit
+        self.timeline = Timeline()
+        self.wires = Wires(built.link, config.bandwidth, built.layers, config.faults)
+        self.lives: dict[str, Life] = {}  # of requests under way, by id
+        self.rows: list[Life] = []  # of all
+        self.journeys: dict[str, Journey] = {}
+        self.homeless: list[Journey] = []  # while no replica is alive
+        self.waiting: dict[int, list[tuple[Journey, int]]] = {}  # for room, by decoding replica
+        self.finished = self.refused = 0
+        self.lost_tokens = 0  # known to replicas that died: computed once more elsewhere
+        self.replicas = [self._replica(number) for number in range(config.replicas)]
+        self.recovery = Recovery(config.faults.kill_at)
+        faults = config.faults
+        if faults.kill >= 0:
+            self.timeline.at(faults.kill_at, self._kill, faults.kill)
+
+    def _replica(self, number: int) -> Replica:
+        config = self.config
+        return Replica(
+            number,
+            config.pools.role(number, config.replicas),
+            config.engine,
+            self.built.executor(number),
+            self.timeline,
+            self.lives,
+            self._entered,
+            self._send_waiting,
+            self.emit,
+            tokens=config.tokens,
+            watched=number == config.watch,
+            slower=config.faults.slower(number),
+        )
+
+    @property
+    def counts(self) -> Counts:
+        """Requests by where they stand; those under way are counted one by one."""
+        places = sum(len(replica.given) for replica in self.replicas)
+        between = sum(each.where in ("router", "link") for each in self.journeys.values())
+        return Counts(len(self.rows), self.finished, self.refused, places + between)
+
+    def advance(self) -> bool:
+        """Let the next thing happen; False once nothing will."""
+        if self.timeline.advance():
+            return True
+        for journey in list(self.homeless):
+            self._refuse(journey, "no replica is alive, and none comes back")
+        return False
+
+    def arrive(self, request: Request, number: int) -> None:
+        """A request comes now: it is sent to a replica."""
+        request.id = request.id or f"r{number}"
+        row = begun(self.timeline.now, len(request.prompt), request.sampling.max_tokens)
+        self.rows.append(row)
+        self.lives[request.id] = row
+        if request.sampling.seed is None:  # the same tokens wherever it is served
+            own = {"seed": seed_of(self.config.engine.seed, number)}
+            request.sampling = request.sampling.model_copy(update=own)
+        journey = Journey(request, number, row, request.prompt)
+        self.journeys[request.id] = journey
+        self.emit(Branch(self.timeline.now, request.id, "", "queued"))
+        self._route(journey, journey.tries)
+
+    def _route(self, journey: Journey, tries: int) -> None:
+        if tries != journey.tries or journey.where != "router":
+            return
+        config, loads = self.config, [r.load for r in self.replicas if r.load.alive]
+        if not loads:
+            self.homeless.append(journey)
+            return
+        request = journey.asked
+        limit = len(request.prompt) + request.sampling.max_tokens
+        why = self.built.refusal(limit, config.engine)
+        if why:
+            self._refuse(journey, why)
+            return
+        asked = Asked(journey.number, journey.known, config.engine.seed, self.timeline.now)
+        journey.place = config.pools.place(asked, loads, config.replicas, config.router)
+        left = limit - len(journey.known)
+        if left == 1:  # there is no second token to decode
+            journey.place = Place(journey.place.prefill, journey.place.prefill)
+        journey.row[PREFILL], journey.row[DECODE] = journey.place
+        apart = journey.place.prefill != journey.place.decode
+        journey.where = "prefill" if apart else "decode"
+        self._tell_way(journey, "router", self.replicas[journey.place.prefill].name)
+        one = journey.request(1 if apart else left, self._ended)
+        if apart:
+            one.on_token = self._first_token
+        self.replicas[journey.place.prefill].give(one, len(journey.known))
+
+    def _tell_way(self, journey: Journey, source: str, target: str) -> None:
+        now = self.timeline.now
+        self.emit(Move(now, source, target, 4.0 * len(journey.known), now, journey.asked.id))
+
+    def _entered(self, name: str) -> None:
+        """A request begins to run: the place that its cache will be sent to is kept, if there is
+        any, so that layers can be sent as they come."""
+        journey = self.journeys[name]
+        journey.begun_at = self.timeline.now
+        self._recovered(name)
+        if journey.where == "prefill":
+            self._keep(journey)
+
+    def _keep(self, journey: Journey) -> bool:
+        """Keep pages at the decoding replica; whether they are kept now."""
+        if journey.kept is None:
+            target = self.replicas[journey.place.decode]
+            more = journey.where == "prefill"  # its first token is still to come
+            journey.kept = target.reserve(journey.asked.id, len(journey.known) + more)
+            journey.kept_at = self.timeline.now
+        return journey.kept is not None
+
+    def _first_token(self, request: Request, token: int, text: str, logprob: float) -> None:
+        """The prompt is computed: its pages are held until they are sent."""
+        journey = self.journeys[request.id]
+        engine = self.replicas[journey.place.prefill].engine
+        rows = engine.scheduler.rows
+        pages = rows.table(request.row)[: pages_for(len(journey.known), rows.page_size)].copy()
+        engine.cache.share(f"{request.id} out", pages)
+        journey.sent = pages
+
+    def _ended(self, request: Request) -> None:
+        """A replica is done with its part of a request, or refuses it."""
+        journey = self.journeys[request.id]
+        place = journey.place
+        here = self.replicas[place.decode if journey.where == "decode" else place.prefill]
+        here.over(request)
+        if request.state != "finished":
+            if request.sent_pages is not None:
+                here.release(request.id, request.sent_pages)
+            self._refuse(journey, request.reason)
+            return
+        journey.known = request.tokens
+        if journey.where == "prefill":
+            journey.where = "link"
+            self._send(journey, journey.tries)
+            return
+        self.finished += 1
+        self._over(journey, FINISHED)
+        self.emit(Branch(self.timeline.now, request.id, "", "finished", request.reason))
+
+    def _send(self, journey: Journey, tries: int) -> None:
+        """Its cache goes to the decoding replica, once that has room for it."""
+        if tries != journey.tries:
+            return
+        if not self.replicas[journey.place.decode].load.alive:
+            self._let_go(journey)
+            self._begin_again(journey, 0.0, f"replica {journey.place.decode} died")
+            return
+        if not self._keep(journey):
+            self.waiting.setdefault(journey.place.decode, []).append((journey, tries))
+            return
+        now, prompt = self.timeline.now, len(journey.known) - 1
+        size = self.built.bytes_per_page * pages_for(prompt, self.config.engine.page_size)
+        layered = self.config.pools.layered(prompt)
+        computing = max(journey.begun_at, journey.kept_at)
+        sent = self.wires.send(
+            *journey.place, size, now, computing if layered and computing < now else None
+        )
+        if sent.cut:
+            text = f"request {journey.asked.id}: its cache is sent again, the link was cut"
+            self.emit(Mark(now, "links", "cut", text))
+        self.timeline.at(sent.stop, self._arrived, journey, tries, sent.start, size)
+
+    def _send_waiting(self, number: int) -> None:
+        for journey, tries in self.waiting.pop(number, []):
+            self._send(journey, tries)
+
+    def _arrived(self, journey: Journey, tries: int, start: float, size: float) -> None:
+        """Its cache is there: the decoding replica goes on from the first token."""
+        if tries != journey.tries:
+            return
+        source, target = (self.replicas[number] for number in journey.place)
+        now, name = self.timeline.now, journey.asked.id
+        self.emit(Move(now, source.name, target.name, size, start, name))
+        self._let_go(journey)
+        limit = len(journey.asked.prompt) + journey.asked.sampling.max_tokens
+        one = journey.request(limit - len(journey.known), self._ended)
+        one.sent_pages, journey.kept = journey.kept, None
+        one.computed = len(journey.known) - 1
+        journey.where = "decode"
+        target.give(one, 1)
+
+    def _let_go(self, journey: Journey) -> None:
+        """The pages at the prefilling replica are needed no more."""
+        if journey.sent is not None:
+            self.replicas[journey.place.prefill].release(f"{journey.asked.id} out", journey.sent)
+            journey.sent = None
+
+    def _refuse(self, journey: Journey, why: str) -> None:
+        self.refused += 1
+        if journey in self.homeless:
+            self.homeless.remove(journey)
+        self._over(journey, REFUSED)
+        self.emit(Branch(self.timeline.now, journey.asked.id, "", "rejected", why))
+
+    def _over(self, journey: Journey, state: float) -> None:
+        journey.row[ENDED], journey.row[STATE] = self.timeline.now, state
+        journey.where = "over"
+        name = journey.asked.id
+        self._recovered(name)
+        del self.journeys[name], self.lives[name]
+
+    def _kill(self, number: int) -> None:
+        """A replica dies: what it had, and what was on its way to or from it, is begun again."""
+        replica, faults = self.replicas[number], self.config.faults
+        known = {request.id: request.tokens for request in replica.die()}
+        again = []
+        for journey in self.journeys.values():
+            if journey.where == "prefill" and journey.place.decode == number:
+                journey.kept = None  # its prompt goes on; another decodes it
+            elif journey.asked.id in known or journey.where == "link" and number in journey.place:
+                journey.known = known.get(journey.asked.id, journey.known)
+                self._survivor_frees(journey, number)
+                again.append(journey)
+        now = self.timeline.now
+        text = f"{replica.name} died with {len(again)} requests; {self.lost_tokens} tokens lost"
+        self.emit(Mark(now, replica.name, "died", text))
+        self.recovery.of({journey.asked.id for journey in again})
+        for journey in again:
+            self._begin_again(journey, faults.notice, f"{replica.name} died")
+        if faults.back_after:
+            self.timeline.at(now + faults.back_after, self._back, number)
+
+    def _begin_again(self, journey: Journey, after: float, why: str) -> None:
+        """A request looks for a replica once more, with the tokens that it has."""
+        journey.tries += 1
+        journey.where = "router"
+        journey.row[RETRIES] += 1
+        self.emit(Branch(self.timeline.now, journey.asked.id, "", "preempted", why))
+        self.timeline.at(self.timeline.now + after, self._route, journey, journey.tries)
+
+    def _survivor_frees(self, journey: Journey, dead: int) -> None:
+        name, place = journey.asked.id, journey.place
+        self.lost_tokens += len(journey.known)
+        if place.prefill == dead:
+            journey.sent = None
+        else:
+            self._let_go(journey)
+        if journey.kept is not None and place.decode != dead:
+            self.replicas[place.decode].release(name, journey.kept)
+        journey.kept = None
+
+    def _back(self, number: int) -> None:
+        self.replicas[number].revive()
+        self.emit(Mark(self.timeline.now, self.replicas[number].name, "back", "back, cache empty"))
+        for journey in self.homeless:
+            self.timeline.at(self.timeline.now, self._route, journey, journey.tries)
+        self.homeless = []
+
+    def _recovered(self, name: str) -> None:
+        """A request runs, or is over: say so if it is the last that waited for that."""
+        text = self.recovery.runs(name, self.timeline.now)
+        if text:
+            self.emit(Mark(self.timeline.now, "router", "recovered", text))

@@ -1,0 +1,57 @@
+"""Journey: one request on its way through a fleet, and how those of a dead replica recover."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.fleet.life import Life
+from engine.fleet.pools.pools import Place
+from engine.inference.requests.request import Request
+
+
+@dataclass(slots=True, eq=False)
+class Journey:
+    """A request on its way through the fleet."""
+
+    asked: Request  # as it arrived
+    number: int  # order of arrival
+    row: Life
+    known: np.ndarray  # prompt and answer so far, as it was last given to a replica
+    where: str = "router"  # "router", "prefill", "link", "decode" (or both phases), "over"
+    place: Place = Place(-1, -1)
+    sent: np.ndarray | None = None  # pages at the prefilling replica, held until they are sent
+    kept: np.ndarray | None = None  # pages reserved at the decoding replica
+    kept_at: float = 0.0
+    begun_at: float = 0.0  # when its prompt entered
+    tries: int = 0  # places it was given to; what was planned before the last means nothing
+
+    def request(self, answer: int, on_end: Callable[[Request], None]) -> Request:
+        """The part of it that one replica does: so many more tokens."""
+        old, wish = self.asked, self.asked.sampling
+        if wish.max_tokens != answer:
+            wish = wish.model_copy(update={"max_tokens": answer})
+        one = Request(self.known, wish, old.arrival, old.user, old.priority, old.salt, id=old.id)
+        one.on_end = on_end
+        return one
+
+
+class Recovery:
+    """Requests of a replica that died at `since` (seconds), until each of them runs again."""
+
+    def __init__(self, since: float) -> None:
+        self.since = since
+        self._missing: set[str] = set()
+
+    def of(self, names: set[str]) -> None:
+        """These have lost their replica."""
+        self._missing = names
+
+    def runs(self, name: str, now: float) -> str:
+        """`name` runs again, or is over; once it is the last of them, how long all that took."""
+        if name not in self._missing:
+            return ""
+        self._missing.discard(name)
+        if self._missing:
+            return ""
+        return f"all its requests run again {now - self.since:.3g} s after"

@@ -1,0 +1,1 @@
+"""Pools: which replicas prefill, which decode, and which do both."""

@@ -1,0 +1,197 @@
+"""Replica: one engine of a fleet, stepping on the fleet's clock, with its events and its load.
+
+It is the single engine's own scheduler and cache over a modelled executor; a step begins when the
+one before is done, or when something to do arrives.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.core.events import AnyEvent, Branch, Level, Mark, Page, Span
+from engine.fleet.life import COMPUTED, FIRST, STARTED, Life
+from engine.fleet.pools.pools import Role
+from engine.fleet.routers.router import Load
+from engine.fleet.timeline import Timeline
+from engine.inference.config import InferenceConfig
+from engine.inference.engine import Begun, Engine
+from engine.inference.executors.executor import Executor
+from engine.inference.requests.request import Request
+from engine.inference.running import pages_for
+
+Emit = Callable[[AnyEvent], None]
+
+
+class Replica:
+    """`number` of a fleet. `lives`: rows of requests by id.
+
+    `entered` hears who begins to run, `freed` that pages may have become free.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        role: Role,
+        config: InferenceConfig,
+        executor: Executor,
+        timeline: Timeline,
+        lives: dict[str, Life],
+        entered: Callable[[str], None],
+        freed: Callable[[int], None],
+        emit: Emit,
+        *,
+        tokens: bool,
+        watched: bool,
+        slower: float = 1.0,
+    ) -> None:
+        self.number, self.role, self.name = number, role, f"replica {number}"
+        self.config, self.executor, self.timeline, self.lives = config, executor, timeline, lives
+        self.entered, self.freed, self._emit = entered, freed, emit
+        self.tokens, self.watched, self.slower = tokens, watched, slower
+        self.load = Load(number, self._found)
+        self.busy = 0.0  # seconds of its steps
+        self.steps = 0
+        self.prefilled = 0  # prompt tokens computed
+        self.decoded = 0  # answers' tokens that came from decoding
+        self.given: dict[str, Request] = {}  # those it has, by id
+        self._ahead: dict[str, int] = {}  # tokens of each that its load counts
+        self._begun: Begun | None = None
+        self._life = 0  # how often it died; what was planned before means nothing after
+        self._woken = False
+        self._start()
+
+    def _start(self) -> None:
+        self.engine = Engine(self.config, self.executor, self.timeline.clock, self._hear)
+
+    def _found(self, prompt: np.ndarray) -> int:
+        """Tokens of `prompt` that its prefix tree holds."""
+        size = self.config.page_size
+        return size * len(self.engine.cache.tree.match(prompt, "", (len(prompt) - 1) // size))
+
+    def give(self, request: Request, to_compute: int) -> None:
+        """`request` is its own from now on, with so many tokens before its next one."""
+        self.given[request.id] = request
+        self._ahead[request.id] = to_compute
+        self.load.requests += 1
+        self.load.tokens += to_compute
+        self.engine.add(request)
+        self.wake()
+
+    def over(self, request: Request) -> None:
+        """`request` is its own no more."""
+        if self.given.pop(request.id, None) is not None:
+            self.load.requests -= 1
+            self.load.tokens -= self._ahead.pop(request.id)
+
+    def wake(self) -> None:
+        """Something may be to do; others of this moment come first."""
+        if self._begun is None and not self._woken and self.load.alive:
+            self._woken = True
+            self.timeline.at(self.timeline.now, self._begin, self._life)
+
+    def reserve(self, owner: str, tokens: int) -> np.ndarray | None:
+        """Pages for `tokens` tokens that another replica sends; None while there is no room."""
+        count = pages_for(tokens, self.config.page_size)
+        if not self.load.alive or count > self.engine.cache.available:
+            return None
+        return self.engine.cache.take(owner, count)
+
+    def release(self, owner: str, pages: np.ndarray) -> None:
+        """`owner` needs `pages` no more; whoever waited for room is woken."""
+        self.engine.cache.drop(owner, pages)
+        self.freed(self.number)
+        self.wake()
+
+    def die(self) -> list[Request]:
+        """It stops in the middle of its step; returns what it had, each with its known tokens."""
+        rows, lost = self.engine.scheduler.rows, list(self.given.values())
+        for request in lost:
+            if request.row >= 0:
+                request.tokens = rows.tokens[request.row, : rows.known[request.row]].copy()
+            self.over(request)
+        self.load.alive = False
+        self._life += 1
+        self._begun, self._woken = None, False
+        for name in ("running", "waiting", "pages_used", "pages_cached", "tokens_step"):
+            self._hear(Level(self.timeline.now, "engine", name, 0.0))
+        return lost
+
+    def revive(self) -> None:
+        """It is back, with an empty cache."""
+        self._start()
+        self.load.alive = True
+        self.wake()
+
+    def _begin(self, life: int) -> None:
+        if life != self._life:
+            return
+        self._woken = False
+        begun = self._begun = self.engine.begin()
+        if begun is None:
+            return
+        step = begun.step
+        if step.prefill_tokens:
+            names, first = self.engine.scheduler.running.names, step.decodes
+            for row, count in zip(
+                step.rows_B[first:].tolist(), step.queries_B[first:].tolist(), strict=True
+            ):
+                self._computes(names[row], count)
+        seconds = begun.result.seconds * self.slower
+        self.timeline.at(begun.start + seconds, self._end, self._life)
+
+    def _computes(self, name: str, count: int) -> None:
+        """`count` tokens of the prompt of `name` are part of the step."""
+        self.lives[name][COMPUTED] += count
+        self.prefilled += count
+        left = min(count, self._ahead[name])
+        self._ahead[name] -= left
+        self.load.tokens -= left
+
+    def _end(self, life: int) -> None:
+        begun = self._begun
+        if life != self._life or begun is None:
+            return
+        step, now = begun.step, self.timeline.now
+        self.busy += now - begun.start
+        self.steps += 1
+        self.decoded += step.decodes
+        if step.prefill_tokens:
+            names = self.engine.scheduler.running.names
+            for row in step.sample_rows_S[step.decodes :].tolist():
+                name = names[row]
+                self.load.tokens -= self._ahead[name]  # what it found in the cache
+                self._ahead[name] = 0
+                row_of = self.lives[name]
+                if row_of[FIRST] != row_of[FIRST]:
+                    row_of[FIRST] = now
+        self.engine.end(begun)
+        self._begun = None
+        self.freed(self.number)
+        self._begin(self._life)
+
+    def _hear(self, event: AnyEvent) -> None:
+        """What the engine tells: as a replica of several, and only what is asked for."""
+        kind = type(event)
+        if kind is Branch:
+            self._changed(event)  # type: ignore[arg-type]
+        elif not self.tokens:
+            return
+        elif kind is Level:
+            self._emit(Level(event.time, self.name, event.name, event.value))  # type: ignore[union-attr]
+        elif kind is Span and event.lane == "engine":  # type: ignore[union-attr]
+            self._emit(self._span(event))  # type: ignore[arg-type]
+        elif self.watched or kind is not Page and kind is not Mark:
+            self._emit(event)
+
+    def _span(self, span: Span) -> Span:
+        return Span(span.time, self.name, span.name, span.start, span.flops, span.bytes, span.tag)
+
+    def _changed(self, event: Branch) -> None:
+        if event.state == "running":
+            row = self.lives[event.thread]
+            if row[STARTED] != row[STARTED]:
+                row[STARTED] = event.time
+            self.entered(event.thread)
+        elif event.state in ("finished", "queued"):
+            return  # the fleet says so: a phase of a request is not all of it
+        self._emit(event)

@@ -1,0 +1,1 @@
+"""Routers: which replica of a fleet serves a request."""

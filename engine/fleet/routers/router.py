@@ -1,0 +1,53 @@
+"""Router: sends each request of a fleet to one of its replicas, by what it sees of their load."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.config import Policy
+from engine.kernels.draws import mix, uniform
+
+
+@dataclass(slots=True)
+class Load:
+    """A replica as routers see it. Read, never written by them.
+
+    `found(prompt)`: tokens of a prompt that its prefix tree holds now.
+    """
+
+    number: int
+    found: Callable[[np.ndarray], int]
+    requests: int = 0  # given to it and not over
+    tokens: int = 0  # of their prompts, not computed yet
+    alive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as routers see it."""
+
+    number: int  # order of arrival
+    prompt: np.ndarray  # int32 tokens
+    seed: int  # of the run: draws depend on it and on `number`
+    now: float = 0.0  # seconds
+
+    def draw(self, place: int, count: int) -> int:
+        """A number below `count`, of this request's `place`-th draw."""
+        return int(uniform(mix(self.seed ^ 0x50F7) ^ self.number, place) * count)
+
+
+class Router(Policy):
+    """Which of several replicas gets a request."""
+
+    folder = "engine.fleet.routers"
+
+    @abstractmethod
+    def route(self, asked: Asked, loads: Sequence[Load]) -> Load:
+        """One of `loads`, which are all alive and at least one."""
+
+
+def least(loads: Sequence[Load]) -> Load:
+    """Fewest requests, then fewest tokens to compute, then the first."""
+    return min(loads, key=lambda load: (load.requests, load.tokens, load.number))

@@ -1,0 +1,124 @@
+"""The driver of a fleet: builds workload and replicas, lets requests arrive, and tells the figures.
+
+The table of requests lies beside the log as the blob `requests` (`engine.fleet.life`), what each
+replica did as `replicas`.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from engine.core.run import Live
+from engine.fleet.built import Built
+from engine.fleet.config import FleetConfig
+from engine.fleet.fleet import Fleet
+from engine.fleet.life import COLUMNS, table
+from engine.hardware import device
+from engine.hardware.link import Link, link
+from engine.inference.executors.executor import Executor
+from engine.inference.executors.modelled import Modelled
+from engine.inference.requests.request import Request
+from engine.inference.workloads.workload import Source
+
+REQUESTS, REPLICAS = "requests", "replicas"
+OF_REPLICA = ("busy", "steps", "prefilled", "decoded", "requests")
+POLLED = 512  # things that happen between looks at the inbox
+
+
+def build(config: FleetConfig) -> Built:
+    """Executors, link and facts of a fleet. Raises BadInput."""
+    config.check()
+    engine = config.engine
+    assert isinstance(engine.executor, Modelled)
+    made: dict[str, Executor] = {}
+
+    def executor(number: int) -> Executor:
+        name = config.pools.device(config.pools.role(number, config.replicas))
+        if name not in made:
+            chosen = engine.executor.model_copy(update={"device": name} if name else {})
+            made[name] = chosen.build(engine).executor
+        return made[name]
+
+    facts = executor(0).facts
+    between = _link(config)
+    return Built(executor, between, facts.bytes_per_page, facts.layers, facts.context)
+
+
+def _link(config: FleetConfig) -> Link:
+    if config.link:
+        return link(config.link)
+    assert isinstance(config.engine.executor, Modelled)
+    sheet = device(config.engine.executor.device)
+    return link(sheet.scale_up or sheet.host_link)
+
+
+def requests_of(config: FleetConfig, built: Built) -> list[Request]:
+    """What is asked of the fleet, in order of arrival. Raises BadInput."""
+    facts = built.executor(0).facts
+    engine = config.engine
+    source = Source(facts.vocab, facts.context, engine.sampling)
+    return sorted(engine.workload.requests(source, engine.seed), key=lambda r: r.arrival)
+
+
+def header(config: FleetConfig, built: Built, requests: int) -> dict[str, Any]:
+    """What views need to know."""
+    facts, engine = built.executor(0).facts, config.engine
+    roles = [config.pools.role(number, config.replicas) for number in range(config.replicas)]
+    return {
+        **replace(facts, roofs=()).header(),
+        "pages": engine.pages,
+        "page_size": engine.page_size,
+        "host_pages": engine.host_pages,
+        "requests": requests,
+        "max_running": engine.max_running,
+        "fleet": [f"replica {number}" for number in range(config.replicas)],
+        "roles": roles,
+        "columns": list(COLUMNS),
+        "replica_columns": list(OF_REPLICA),
+        "thinned": not config.tokens,
+    }
+
+
+def run(config: FleetConfig, live: Live) -> None:
+    """Serve the engine's workload by the fleet. Raises BadInput."""
+    live.report(f"building {config.replicas} replicas", 0, 0)
+    built = build(config)
+    requests = requests_of(config, built)
+    fleet = Fleet(config, built, live.emit)
+    live.open(config, fleet.timeline.clock, **header(config, built, len(requests)))
+    serve(fleet, requests, live)
+    tell(fleet, live)
+
+
+def serve(fleet: Fleet, requests: list[Request], live: Live) -> None:
+    """Let every request arrive in its time, until all are over."""
+    timeline, total = fleet.timeline, len(requests)
+
+    def come(number: int) -> None:
+        if number + 1 < total:
+            timeline.at(requests[number + 1].arrival, come, number + 1)
+        fleet.arrive(requests[number], number)
+
+    if requests:
+        timeline.at(requests[0].arrival, come, 0)
+    done = 0
+    while fleet.advance():
+        done += 1
+        if done % POLLED == 0:
+            live.poll(timeline.now)
+            live.report("serving requests", fleet.finished + fleet.refused, total)
+
+
+def tell(fleet: Fleet, live: Live) -> None:
+    """The tables beside the log, at the end."""
+    now = fleet.timeline.now
+    live.keep(now, REQUESTS, table(fleet.rows))
+    given = np.bincount(
+        [int(row[8]) for row in fleet.rows if row[8] >= 0], minlength=len(fleet.replicas)
+    )
+    rows = [
+        (each.busy, each.steps, each.prefilled, each.decoded, float(given[each.number]))
+        for each in fleet.replicas
+    ]
+    live.keep(now, REPLICAS, np.array(rows, np.float64).T)

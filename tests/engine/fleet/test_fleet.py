@@ -1,0 +1,142 @@
+"""Fleets: one replica is the single engine; nothing is lost or answered twice, whatever fails."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from engine.core.config import update
+from engine.core.errors import BadInput
+from engine.core.events import Branch, Mark, Move, Token
+from engine.core.log import Log
+from engine.core.measure import serving
+from engine.core.run import Live, Run
+from engine.fleet.config import FleetConfig
+from engine.fleet.fleet import Fleet
+from engine.fleet.measure import served
+from engine.fleet.run import build, requests_of, run, serve
+from engine.inference import run as single
+
+SMALL = update(
+    FleetConfig(),
+    {
+        "replicas": 3,
+        "engine.pages": 400,
+        "engine.max_running": 16,
+        "engine.step_tokens": 256,
+        "engine.workload.count": 40,
+        "engine.workload.rate": 60.0,
+        "engine.workload.prompt": {"median": 200, "spread": 0.6, "longest": 1500},
+        "engine.workload.output": {"median": 16, "spread": 0.5, "longest": 60},
+    },
+)
+APART = {"pools": "prefill_decode", "pools.prefill": 1}
+FAULTY = {
+    "a replica dies": {"faults.kill": 1, "faults.kill_at": 0.3},
+    "it comes back": {"faults.kill": 0, "faults.kill_at": 0.3, "faults.back_after": 0.2},
+    "one that decodes dies": {**APART, "faults.kill": 2, "faults.kill_at": 0.35},
+    "the one that prefills dies": {**APART, "faults.kill": 0, "faults.kill_at": 0.35},
+    "links are cut": {**APART, "faults.cut_at": 0.2, "faults.cut_for": 0.5},
+    "one is slow": {**APART, "faults.straggler": 1},
+    "all die": {"replicas": 1, "faults.kill": 0, "faults.kill_at": 0.4, "faults.back_after": 1.0},
+    "room is short": {**APART, "engine.pages": 110, "replicas": 2},
+}
+
+
+def play(changes: dict) -> Log:
+    return Run.execute(run, update(SMALL, changes)).log
+
+
+def test_a_fleet_of_one_is_the_single_engine():
+    ours = play({"replicas": 1})
+    theirs = Run.execute(single.run, SMALL.engine).log
+    assert ours.of(Token) == theirs.of(Token)
+    assert [b for b in ours.of(Branch) if b.state == "running"] == [
+        b for b in theirs.of(Branch) if b.state == "running"
+    ]
+
+
+@pytest.mark.parametrize("changes", FAULTY.values(), ids=FAULTY)
+def test_nothing_is_lost_or_answered_twice(changes):
+    """Each request has exactly its tokens, whatever dies, and all are accounted for at any time."""
+    config = update(SMALL, changes)
+    log = Log()
+    built = build(config)
+    fleet, requests = Fleet(config, built, log.emit), requests_of(config, built)
+    advance = fleet.advance
+
+    def watched() -> bool:
+        going = advance()
+        now = fleet.counts
+        assert now.arrived == now.finished + now.refused + now.under_way
+        return going
+
+    fleet.advance = watched
+    serve(fleet, requests, Live(log))
+    wanted = {f"r{n}": each.sampling.max_tokens for n, each in enumerate(requests)}
+    assert Counter(token.thread for token in log.of(Token)) == wanted
+    ends = Counter(b.thread for b in log.of(Branch) if b.state == "finished")
+    assert ends == dict.fromkeys(wanted, 1)
+    for replica in fleet.replicas:
+        if replica.load.alive:  # every page is free or cached: nobody holds one any more
+            assert replica.engine.cache.held == 0
+            assert (replica.load.requests, replica.load.tokens) == (0, 0)
+    times = [event.time for event in log]
+    assert times == sorted(times)
+
+
+def test_what_a_death_costs_is_told():
+    log = play(FAULTY["a replica dies"])
+    told = {mark.name: mark.text for mark in log.of(Mark)}
+    assert "tokens lost" in told["died"]
+    assert "run again" in told["recovered"]
+    found = served(log, update(SMALL, FAULTY["a replica dies"]))
+    assert found.retries > 0 and found.finished == found.requests
+
+
+def test_nobody_alive_is_told():
+    changes = {"replicas": 1, "faults.kill": 0, "faults.kill_at": 0.2}
+    found = served(play(changes), update(SMALL, changes))
+    assert found.refused > 0 and found.finished + found.refused == found.requests
+
+
+def test_the_same_seed_gives_the_same_bytes():
+    assert play(APART) == play(APART)
+
+
+def test_figures_are_exact_where_events_are_left_out():
+    for changes in ({}, APART):
+        whole, thin = play(changes), play({**changes, "tokens": False})
+        assert len(thin) < len(whole) / 5
+        for name in ("requests", "replicas"):
+            assert np.array_equal(whole.blobs[name], thin.blobs[name], equal_nan=True)
+        told, found = serving(whole), served(thin, update(SMALL, changes))
+        assert found.ttft == told.time_to_first_token
+        assert found.end_to_end == told.end_to_end
+
+
+def test_a_cache_sent_layer_by_layer_arrives_sooner():
+    slow = {**APART, "bandwidth": 2e9, "engine.workload.prompt": {"median": 800}}
+    ends = [
+        served(play({**slow, **more}), SMALL).end_to_end.mean
+        for more in ({}, {"pools.layer_by_layer": False})
+    ]
+    assert ends[0] < ends[1]
+    moves = [m for m in play(slow).of(Move) if m.source != "router"]
+    assert len(moves) == 40
+    by_link = sorted((m.start, m.time) for m in moves)
+    assert all(b[0] >= a[1] - 1e-9 for a, b in zip(by_link, by_link[1:], strict=False))
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"engine.executor": "real"}, "are modelled"),
+        ({"pools": "prefill_decode", "pools.prefill": 9}, "all 3 replicas prefill"),
+        ({"faults.kill": 7}, "replica 7, there are 3"),
+        ({"engine.model": "llama-3.1-70b"}, "do not fit its 80 GB by"),
+    ],
+)
+def test_a_fleet_that_makes_no_sense_is_refused_in_one_line(changes, words):
+    with pytest.raises(BadInput, match=words):
+        play(changes)

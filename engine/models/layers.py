@@ -20,9 +20,14 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 LATENT_NORM_EPS = 1e-6  # DeepSeek's inner norms keep this whatever `rms_norm_eps` says
 
 
+def float32_at_least(x: Tensor) -> Tensor:
+    """x in float32, or in float64 where it is that."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 def rms_norm(x_TC: Tensor, weight_C: Tensor, eps: float) -> Tensor:
     """x / rms(x) · weight over the last axis, computed in float32 at least."""
-    wide = x_TC.to(torch.promote_types(x_TC.dtype, torch.float32))
+    wide = float32_at_least(x_TC)
     wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
     return (weight_C * wide.to(weight_C.dtype)).to(x_TC.dtype)
 
@@ -33,7 +38,7 @@ def norm(config: ModelConfig, x_TC: Tensor, by_role: dict[str, Tensor], role: st
     if config.norm == "layer":
         return F.layer_norm(x_TC, weight.shape, weight, by_role[f"{role}.bias"], config.norm_eps)
     if config.norm_offset:
-        weight = weight.float() + config.norm_offset
+        weight = float32_at_least(weight) + config.norm_offset
     return rms_norm(x_TC, weight, config.norm_eps)
 
 
@@ -46,9 +51,9 @@ def route(
     experts: Experts, scores_TE: Tensor, correction_E: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Each token's experts and their weights, (index_TK, weight_TK), from router outputs."""
-    scores_TE = scores_TE.float()
+    scores_TE = float32_at_least(scores_TE)
     scores_TE = scores_TE.softmax(-1) if experts.score == "softmax" else scores_TE.sigmoid()
-    choice_TE = scores_TE if correction_E is None else scores_TE + correction_E.float()
+    choice_TE = scores_TE if correction_E is None else scores_TE + float32_at_least(correction_E)
     if experts.groups > 1:
         choice_TE = _best_groups(experts, choice_TE)
     index_TK = choice_TE.topk(experts.per_token, dim=-1).indices

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
+from engine.models.layers import float32_at_least
 
 
 class Norm:
@@ -15,7 +16,7 @@ class Norm:
     def __init__(self, config: ModelConfig, weights: Gathered, role: str) -> None:
         self.weight_C = weights.take(role)
         if config.norm_offset:  # in float32: 1 + a small weight would not survive bfloat16
-            self.weight_C = self.weight_C.float() + config.norm_offset
+            self.weight_C = float32_at_least(self.weight_C) + config.norm_offset
         self.bias_C = weights.take(f"{role}.bias") if config.norm == "layer" else None
         self.eps = config.norm_eps
         self.rms_norm = weights.ops.rms_norm

@@ -35,7 +35,8 @@ ROOM = 1e-6  # beside the norm that gradients are divided by, as torch's clip_gr
 
 
 class Beginning(NamedTuple):
-    """What a run begins with. `weights`: whole ones, float32, under their Hugging Face names."""
+    """What a run begins with. `weights`: whole ones, float32 or float64, under
+    their Hugging Face names."""
 
     model: ModelConfig
     weights: Mapping[str, Tensor]
@@ -140,12 +141,13 @@ class MeshRun:
             names = owned(self.dealing, self.model, self.rank.rank)
             transport.send(0, [mine[name] for name in names], "weights")
             return None
+        kind = next(iter(mine.values())).dtype
         parts: list[dict[str, Tensor]] = [{} for _ in range(shape.tensor)]
         for other in shape.members(0, ("pipeline", "tensor")):
             found = {name: weight.cpu() for name, weight in mine.items()}
             if other:
                 theirs = owned(self.dealing, self.model, other)
-                shapes = [Shape(tuple(each.shape)) for each in theirs.values()]
+                shapes = [Shape(tuple(each.shape), kind) for each in theirs.values()]
                 came = transport.take(transport.receive(other, shapes, "weights"))
                 found = {name: each.cpu() for name, each in zip(theirs, came, strict=True)}
             parts[shape.place(other)["tensor"]] |= found

@@ -78,7 +78,9 @@ def step(passes: Passes, trained: Trained, given: tuple[Tensor, Tensor], tokens:
     if tied is not None:
         found[tied.name] = tied.axis.all_reduce(found[tied.name], "tied")
     trained.take(found)
-    return torch.tensor(sum(done.losses.values()) / count, device=axis.rank.device)
+    kind = next(iter(trained.named.values())).dtype
+    loss = sum(done.losses.values()) / count
+    return torch.tensor(loss, dtype=kind, device=axis.rank.device)
 
 
 def _told(program: Program[T], enter: Callable[[str], None]) -> Program[T]:
@@ -100,7 +102,8 @@ def _stage(passes: Passes, stage: ShardedStage, sizes: tuple[int, ...], tokens: 
     """`stage` as a plan's runner wants it, for microbatches of ids of those sizes."""
     B, T = sizes
     length = T // stage.parallel.tensor.size if passes.split else T
-    between = Shape((B, length, stage.config.hidden))
+    kind = next(iter(stage.everything().values())).dtype
+    between = Shape((B, length, stage.config.hidden), kind)
     rest, begin = (at_precision(passes.precision, each) for each in (stage.rest, stage.begin))
 
     def loss(logits_BTV: Tensor, targets_BT: Tensor) -> Tensor:

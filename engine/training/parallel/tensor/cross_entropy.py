@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from engine.distributed.axis import Axis
+from engine.models.layers import float32_at_least
 
 
 def cross_entropy(logits_NV: Tensor, targets_N: Tensor, axis: Axis) -> Tensor:
@@ -21,7 +22,7 @@ def cross_entropy(logits_NV: Tensor, targets_N: Tensor, axis: Axis) -> Tensor:
 class _CrossEntropy(Function):
     @staticmethod
     def forward(ctx: Any, logits_NV: Tensor, targets_N: Tensor, axis: Axis) -> Tensor:
-        wide_NV = logits_NV.to(torch.promote_types(logits_NV.dtype, torch.float32))
+        wide_NV = float32_at_least(logits_NV)
         here_N, own_N = owned(targets_N, axis.at * wide_NV.shape[1], wide_NV.shape[1])
         peak_N = axis.all_reduce(wide_NV.max(-1).values, "vocabulary", largest=True)
         e_NV = torch.exp(wide_NV - peak_N[:, None])

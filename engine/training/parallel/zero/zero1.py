@@ -46,7 +46,8 @@ class Dealt(Trained):
     def __init__(self, stages: Sequence[ShardedStage], axis: Axis, learning: Learning) -> None:
         super().__init__(stages, axis, learning)
         share = -(-sum(p.numel() for p in self.named.values()) // axis.size)
-        self.weights_P = torch.zeros(share * axis.size, device=axis.rank.device)
+        kind = next(iter(self.named.values())).dtype
+        self.weights_P = torch.zeros(share * axis.size, dtype=kind, device=axis.rank.device)
         self.gradient_P = torch.zeros_like(self.weights_P)
         decay_P = torch.zeros_like(self.weights_P)
         at = 0
@@ -58,7 +59,7 @@ class Dealt(Trained):
             parameter.grad = self.gradient_P[place].view_as(parameter)
             decay_P[place] = learning.weight_decay if parameter.ndim > 1 else 0.0
         self.own = slice(axis.at * share, (axis.at + 1) * share)
-        self.share_P = torch.zeros(share, device=axis.rank.device)
+        self.share_P = torch.zeros(share, dtype=kind, device=axis.rank.device)
         self.adamw = FlatAdamW(
             decay_P[self.own].clone(), learning.beta1, learning.beta2, learning.eps
         )

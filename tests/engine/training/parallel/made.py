@@ -1,6 +1,6 @@
 """Many configs on one launch of ranks, which costs seconds; errors against one process's steps."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from engine.core.config import update
@@ -15,11 +15,13 @@ Changes = Mapping[str, Any]
 EXACT = 1e-5  # float32 against float64, relative to a tensor's largest number
 
 
-def launched(ranks: int, settings: Mapping[str, Changes]) -> "Launched":
-    """Every setting trained on the same `ranks` processes."""
+def launched(
+    ranks: int, settings: Mapping[str, Changes], main: Callable[..., None] = work
+) -> "Launched":
+    """Every setting trained on the same `ranks` processes by `main`."""
     start = update(MeshTrainingConfig(), {"learning.eps": EXACT_EPS})
     configs = {name: update(start, changes) for name, changes in settings.items()}
-    records = launch(work, ranks, list(configs.values()), limit=300)
+    records = launch(main, ranks, list(configs.values()), limit=600)
     return Launched(configs, records)
 
 

@@ -27,6 +27,8 @@ from engine.distributed.record import Record
 from engine.distributed.watch import Watch
 
 MOST = 64  # ranks on one machine
+# What torch's first backward pass imports, a quarter of a second of each process: loaded once.
+BACKWARD = "torch.fx.experimental.symbolic_shapes"
 
 
 def launch(
@@ -126,7 +128,7 @@ def server(module: str) -> BaseContext:
     """How processes are made; the server loads `module` once where it is the first asked for."""
     if sys.platform == "linux":
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["engine.distributed.rank", module])
+        context.set_forkserver_preload(["engine.distributed.rank", BACKWARD, module])
         return context
     return multiprocessing.get_context("spawn")
 

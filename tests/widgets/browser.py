@@ -9,20 +9,46 @@ class Seen:
         self.errors: list[str] = []
 
 
+class Tab:
+    """One page of a browser, for one document after another: a page of its own, with a process to
+    start, would cost a test more than all it asks."""
+
+    def __init__(self, browser) -> None:
+        self.browser, self.seen = browser, Seen()
+        context = browser.new_context()
+        self.page = page = context.new_page()
+
+        def block(route) -> None:
+            self.seen.requests.append(route.request.url)
+            route.abort()
+
+        def dismiss(dialog) -> None:
+            self.seen.errors.append(dialog.message)
+            dialog.dismiss()
+
+        context.route("**/*", block)
+        page.on("pageerror", lambda error: self.seen.errors.append(str(error)))
+        page.on("console", lambda m: self.seen.errors.append(m.text) if m.type == "error" else None)
+        page.on("dialog", dismiss)
+
+    def show(self, html: str, width: int, height: int):
+        """The page with a document of its own, the pointer in a corner, and what it does wrong."""
+        self.page.mouse.move(0, 0)
+        self.page.goto("about:blank")
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.seen = Seen()
+        self.page.set_content(f"<!doctype html><meta charset=utf-8>{html}")
+        return self.page, self.seen
+
+
+kept: list[Tab] = []  # that of the present module's browser, until a test closes it
+
+
 def open_page(browser, html: str, width: int = 1280, height: int = 800):
     """A page showing `html`, with every request blocked and noted."""
-    context = browser.new_context(viewport={"width": width, "height": height})
-    page, seen = context.new_page(), Seen()
-
-    def block(route) -> None:
-        seen.requests.append(route.request.url)
-        route.abort()
-
-    context.route("**/*", block)
-    page.on("pageerror", lambda error: seen.errors.append(str(error)))
-    page.on("console", lambda m: seen.errors.append(m.text) if m.type == "error" else None)
-    page.on("dialog", lambda dialog: (seen.errors.append(dialog.message), dialog.dismiss()))
-    page.set_content(f"<!doctype html><meta charset=utf-8>{html}")
+    if not kept or kept[0].browser is not browser or kept[0].page.is_closed():
+        kept[:] = [Tab(browser)]
+    page, seen = kept[0].show(html, width, height)
     page.wait_for_selector(".pw-surface canvas", state="attached")
     settle(page)
     return page, seen

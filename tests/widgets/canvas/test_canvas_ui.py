@@ -33,7 +33,6 @@ def test_a_view_draws_and_asks_for_nothing_outside(browser, log, name, dark):
     figures = page.locator(".pw-figures").first
     assert 1 <= figures.locator(".pw-value").count() <= 4 and "NaN" not in figures.inner_text()
     assert seen.requests == [] and seen.errors == []
-    page.context.close()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -44,7 +43,6 @@ def test_nothing_is_written_smaller_than_twelve_pixels(browser, log, name):
             .map((n) => parseFloat(getComputedStyle(n).fontSize))"""
     )
     assert min(sizes) >= 12
-    page.context.close()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -53,7 +51,6 @@ def test_an_empty_view_says_what_to_do(browser, name):
     shown = page.locator(".pw-empty")
     assert shown.is_visible() and "Start a run" in shown.text_content()
     assert seen.errors == []
-    page.context.close()
 
 
 def test_a_cell_has_its_owners_hue_and_says_everything_about_its_page(browser):
@@ -77,7 +74,6 @@ def test_a_cell_has_its_owners_hue_and_says_everything_about_its_page(browser):
     assert "Page 1: held by r2" in page.locator(".pw-tip").inner_text()
     move(page, CELLS, 220, 20)
     assert "Page 5: free" in page.locator(".pw-tip").inner_text()
-    page.context.close()
 
 
 def test_by_owner_a_row_names_its_request_and_its_shared_pages(browser, log):
@@ -89,7 +85,6 @@ def test_by_owner_a_row_names_its_request_and_its_shared_pages(browser, log):
     assert "pages" in page.locator(".pw-tip").inner_text()
     assert "requests" in page.locator(".pw-said").inner_text()
     assert seen.errors == []
-    page.context.close()
 
 
 def test_the_slider_moves_every_view_on_the_page(browser, log):
@@ -103,7 +98,6 @@ def test_the_slider_moves_every_view_on_the_page(browser, log):
     assert page.evaluate("document.querySelectorAll('.pw-surface canvas')[3].toDataURL()") != strip
     values = [r.input_value() for r in page.locator("input[type=range]").all()]
     assert len(set(values)) == 1 and seen.errors == []
-    page.context.close()
 
 
 def test_hovering_a_request_lights_it_up_in_the_other_view(browser, log):
@@ -126,7 +120,6 @@ def test_a_click_on_a_step_moves_the_cursor_to_it_and_lights_its_batch(browser, 
     ends = [s.stop for s in log.of(Span) if s.name == "step"]
     assert min(abs(shown - end) for end in ends) < log.duration / 500
     assert "Step" in page.locator(".pw-tip").inner_text()
-    page.context.close()
 
 
 def test_the_wheel_zooms_and_a_double_click_shows_all_again(browser, log):
@@ -141,7 +134,6 @@ def test_the_wheel_zooms_and_a_double_click_shows_all_again(browser, log):
     page.mouse.move(5, 5)
     settle(page)
     assert page.evaluate("document.querySelector('.pw-surface canvas').toDataURL()") == whole
-    page.context.close()
 
 
 @pytest.mark.parametrize("name", ["token_river", "request_lanes", "schedule", "page_map"])
@@ -160,7 +152,6 @@ def test_a_plain_wheel_scrolls_the_page_until_a_chart_was_clicked(browser, log, 
     settle(page)
     assert page.evaluate(f"document.querySelector('{canvas}').toDataURL()") == before
     assert seen.errors == []
-    page.context.close()
 
 
 def test_a_clicked_chart_has_the_wheel_until_esc_and_none_that_it_cannot_use(browser, log):
@@ -183,7 +174,6 @@ def test_a_clicked_chart_has_the_wheel_until_esc_and_none_that_it_cannot_use(bro
     page.mouse.wheel(0, -30)
     page.wait_for_function("scrollY === 20")
     assert not page.get_by_text("Show all").is_visible()
-    page.context.close()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -204,7 +194,6 @@ def test_text_of_a_run_stays_text(browser, name):
     page.wait_for_timeout(100)
     assert page.locator(".pw img, .pw script").count() == 0
     assert seen.errors == [] and seen.requests == []
-    page.context.close()
 
 
 def test_the_layer_and_head_of_attention_can_be_chosen_where_the_sample_has_them(browser):
@@ -222,4 +211,3 @@ def test_the_layer_and_head_of_attention_can_be_chosen_where_the_sample_has_them
     assert page.locator(".pw-list select").first.locator("option").count() == 3
     assert page.locator(".pw-list select").last.locator("option").count() == 4
     assert seen.errors == []
-    page.context.close()

@@ -45,7 +45,6 @@ def test_a_chart_is_drawn_and_asks_for_nothing_outside(browser, name, dark):
     assert min(sizes) >= 12
     assert page.locator(OVER).get_attribute("aria-label").endswith("0 shows all.")
     assert seen.requests == [] and seen.errors == []
-    page.context.close()
 
 
 def test_an_empty_chart_says_what_to_do(browser):
@@ -54,7 +53,6 @@ def test_an_empty_chart_says_what_to_do(browser):
     html = static_html("chart", [pack(frame)], [0.0], about=drawing.about)
     page, seen = open_page(browser, html)
     assert "start a run" in page.locator(".pw-empty").text_content() and seen.errors == []
-    page.context.close()
 
 
 def test_the_line_stands_where_its_values_are(browser):
@@ -65,7 +63,6 @@ def test_the_line_stands_where_its_values_are(browser):
     # Half of the way up an axis of 10: the line passes there when it rises from 4 to 5 or so.
     at = (line * 3 - left) / (right - left)
     assert 0.3 < at < 0.7
-    page.context.close()
 
 
 def test_what_is_modelled_is_dashed_and_said_to_be_modelled(browser):
@@ -83,7 +80,6 @@ def test_what_is_modelled_is_dashed_and_said_to_be_modelled(browser):
         )
         lengths.append(whole)
         assert page.locator(".pw-chip").is_visible() == (clock == "virtual")
-        page.context.close()
     assert lengths[1] < 0.85 * lengths[0]
 
 
@@ -96,7 +92,6 @@ def test_the_pointer_reads_every_line_at_its_moment(browser):
         assert f"load: {value}" in words and f"0.{str(share)[2:4]}" in words
     move(page, OVER, 10, 5)
     assert not page.locator(".pw-tip").is_visible() and seen.errors == []
-    page.context.close()
 
 
 def test_a_click_seeks_and_the_cursor_follows_the_bar_before_the_host_answers(browser):
@@ -110,7 +105,6 @@ def test_a_click_seeks_and_the_cursor_follows_the_bar_before_the_host_answers(br
     settle(page)
     ink = columns(page, OVER, rgb("#1B1F24"), 60)
     assert np.mean(ink) == pytest.approx(left + 0.8 * (right - left), abs=2)
-    page.context.close()
 
 
 def test_a_drag_zooms_along_time_and_show_all_shows_all_again(browser):
@@ -144,7 +138,6 @@ def test_a_drag_zooms_along_time_and_show_all_shows_all_again(browser):
     page.keyboard.press("0")
     settle(page)
     assert page.locator(UNDER).evaluate("c => c.toDataURL()") == whole
-    page.context.close()
 
 
 def test_the_pointer_chooses_the_owner_of_a_latency_and_a_click_keeps_it(browser):
@@ -164,7 +157,6 @@ def test_the_pointer_chooses_the_owner_of_a_latency_and_a_click_keeps_it(browser
     page.mouse.move(2, 2)
     settle(page)
     assert page.evaluate("told")[-1] == owner and seen.errors == []
-    page.context.close()
 
 
 def drawing(page):
@@ -182,7 +174,6 @@ def test_an_owner_chosen_elsewhere_is_marked_on_its_curve(browser):
     page.evaluate("document.dispatchEvent(new CustomEvent('workbench-chosen', { detail: 'r3' }))")
     settle(page)
     assert "r3  40 ms" in [text for text, _ in drawing(page)]
-    page.context.close()
 
 
 def test_a_chart_becomes_as_high_as_asked_and_its_labels_stand_apart(browser):
@@ -199,7 +190,6 @@ def test_a_chart_becomes_as_high_as_asked_and_its_labels_stand_apart(browser):
     page.keyboard.press("Home")
     settle(page)
     assert page.evaluate("document.querySelector('.pw').clientHeight") > low + 60
-    page.context.close()
 
 
 def test_names_of_lines_stand_apart_at_their_ends(browser):
@@ -210,7 +200,6 @@ def test_names_of_lines_stand_apart_at_their_ends(browser):
     page, _ = shown(browser, "levels", log)
     heights = [y for text, y in drawing(page) if text.startswith("rank ")]
     assert len(heights) == 4 and np.diff(sorted(heights)).min() > 14
-    page.context.close()
 
 
 def test_text_of_a_run_stays_text(browser):
@@ -219,7 +208,6 @@ def test_text_of_a_run_stays_text(browser):
         move(page, OVER, x, 60)
     assert ATTACK.replace("_", " ") in page.locator(".pw-tip").inner_text()
     assert page.locator(".pw img").count() == 0 and seen.errors == [] and seen.requests == []
-    page.context.close()
 
 
 def test_an_unchanged_picture_is_not_drawn_again_under_a_moving_cursor(browser):
@@ -239,7 +227,6 @@ def test_an_unchanged_picture_is_not_drawn_again_under_a_moving_cursor(browser):
     under, over = page.evaluate("cleared")
     assert under == 0 and over >= 3
     assert pixel(page, "canvas", 2, 2) == [0, 0, 0]  # nothing there: the frame's own paper shows
-    page.context.close()
 
 
 def test_runs_beside_one_another_are_zoomed_together(browser):
@@ -258,4 +245,3 @@ def test_runs_beside_one_another_are_zoomed_together(browser):
     page.mouse.move(2, 2)
     settle(page)
     assert [canvas.evaluate("c => c.toDataURL()") for canvas in under] == whole
-    page.context.close()

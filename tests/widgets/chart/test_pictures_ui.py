@@ -25,7 +25,6 @@ def saved(browser, name, made, kind, dark=False):
     with open(download.value.path(), "rb") as file:
         data = file.read()
     assert seen.errors == [] and seen.requests == []
-    page.context.close()
     return data, download.value.suggested_filename
 
 

@@ -23,7 +23,6 @@ def both(browser):
     )
     yield page
     assert seen.errors == []
-    page.context.close()
 
 
 def drawn(page):

@@ -34,7 +34,6 @@ def test_lines_are_drawn_and_nothing_is_asked_outside(browser, dark):
     assert colours(page, CANVAS) > 20
     assert "NaN" not in page.locator(".pw-figures").inner_text()
     assert seen.requests == [] and seen.errors == []
-    page.context.close()
 
 
 def test_the_pointer_says_the_point_with_units_and_how_far_the_bound_is(browser):
@@ -48,7 +47,6 @@ def test_the_pointer_says_the_point_with_units_and_how_far_the_bound_is(browser)
             break
     assert "length (tokens): 2,048" in said and "time: 2.05 ms" in said
     assert "bandwidth (bound): 1.02 ms (0.5×)" in said
-    page.context.close()
 
 
 def test_an_error_of_rounding_is_told_and_not_called_zero(browser):
@@ -61,14 +59,12 @@ def test_an_error_of_rounding_is_told_and_not_called_zero(browser):
     box = page.locator(CANVAS).bounding_box()
     move(page, CANVAS, 0.5 * box["width"], box["height"] * 0.5)
     assert "2.22e-16" in page.locator(".pw-tip").inner_text() and seen.errors == []
-    page.context.close()
 
 
 def test_an_empty_view_says_what_to_do(browser):
     frame = pack(view("curves").fold().frame())
     page, seen = open_page(browser, static_html("curves", [frame], [0.0]))
     assert "Start a run" in page.locator(".pw-empty").text_content() and seen.errors == []
-    page.context.close()
 
 
 def test_text_of_a_run_stays_text(browser):
@@ -76,4 +72,3 @@ def test_text_of_a_run_stays_text(browser):
     for x in range(100, 1100, 100):
         move(page, CANVAS, x, 150)
     assert page.locator(".pw img").count() == 0 and seen.errors == [] and seen.requests == []
-    page.context.close()

@@ -30,7 +30,6 @@ def test_roofs_and_marks_are_drawn_and_nothing_is_asked_outside(browser, dark):
     words = page.locator(".pw-figures").inner_text()
     assert "achieved / limit" in words and "NaN" not in words
     assert seen.requests == [] and seen.errors == []
-    page.context.close()
 
 
 def test_the_table_is_linked_to_the_plot_and_says_what_binds(browser):
@@ -44,14 +43,12 @@ def test_the_table_is_linked_to_the_plot_and_says_what_binds(browser):
     assert "memory-bound, 78% of DRAM read" in said[1] and "8x512" in said[1]
     page.wait_for_timeout(100)
     assert page.locator(CANVAS).evaluate("c => c.toDataURL()") != before, "the mark is lit, too"
-    page.context.close()
 
 
 def test_an_empty_view_says_what_to_do(browser):
     frame = pack(view("roofline").fold().frame())
     page, seen = open_page(browser, static_html("roofline", [frame], [0.0]))
     assert "Start a run" in page.locator(".pw-empty").text_content() and seen.errors == []
-    page.context.close()
 
 
 def test_text_of_a_run_stays_text(browser):
@@ -59,7 +56,6 @@ def test_text_of_a_run_stays_text(browser):
     for row in range(3):
         move(page, TABLE, 60, 40 + 24 * row)
     assert page.locator(".pw img").count() == 0 and seen.errors == [] and seen.requests == []
-    page.context.close()
 
 
 def test_points_that_a_knob_moved_leave_a_trail_however_late_they_come(browser):
@@ -80,4 +76,3 @@ def test_points_that_a_knob_moved_leave_a_trail_however_late_they_come(browser):
         }"""
     )
     assert found == [[[1, 1]], [[2, 1]]] and seen.errors == []
-    page.context.close()

@@ -25,7 +25,6 @@ def test_it_draws_and_asks_for_nothing_outside(browser, dark):
     figures = page.locator(".pw-figures").inner_text()
     assert "makespan" in figures and "idle of ideal" in figures and "NaN" not in figures
     assert seen.requests == [] and seen.errors == []
-    page.context.close()
 
 
 def test_the_pointer_says_the_span_and_lights_its_microbatch_everywhere(browser):
@@ -64,7 +63,6 @@ def test_a_measured_span_says_how_far_from_its_modelled_one_it_is(browser):
     assert "F, mb 0 (modelled)" in words
     assert "modelled makespan" in page.locator(".pw-figures").inner_text()
     assert "modelled" in page.locator(".pw-legend").inner_text() and seen.errors == []
-    page.context.close()
 
 
 def test_the_critical_path_can_be_shown(browser):
@@ -75,7 +73,6 @@ def test_the_critical_path_can_be_shown(browser):
     assert page.evaluate(f"document.querySelector('{CANVAS}').toDataURL()") != before
     assert "critical path: " in page.locator(".pw-said").inner_text()
     assert seen.errors == []
-    page.context.close()
 
 
 def test_the_height_follows_a_drag_and_the_keys_and_is_as_high_as_its_lanes_before(browser):
@@ -96,14 +93,12 @@ def test_the_height_follows_a_drag_and_the_keys_and_is_as_high_as_its_lanes_befo
     assert grip.get_attribute("aria-valuenow") == str(usual + 56)
     page.keyboard.press("Home")
     assert page.evaluate(height) == usual
-    page.context.close()
 
 
 def test_an_empty_view_says_what_to_do(browser):
     frame = pack(view("schedule").draw().reduce(view("schedule").fold().frame(), {}))
     page, seen = open_page(browser, static_html("schedule", [frame], [0.0]))
     assert "Start a run" in page.locator(".pw-empty").text_content() and seen.errors == []
-    page.context.close()
 
 
 def test_text_of_a_run_stays_text(browser):
@@ -115,7 +110,6 @@ def test_text_of_a_run_stays_text(browser):
     for x, y in ((20, 20), (300, 20), (600, 110)):
         move(page, CANVAS, x, y)
     assert page.locator(".pw img").count() == 0 and seen.errors == [] and seen.requests == []
-    page.context.close()
 
 
 def test_the_plan_can_be_copied_and_what_was_found_of_it_is_said(browser):
@@ -128,10 +122,8 @@ def test_the_plan_can_be_copied_and_what_was_found_of_it_is_said(browser):
     page.get_by_text("Copied").wait_for()
     assert page.evaluate("window.took") == "0F0 0B0; 1F0 1B0"
     assert seen.errors == []
-    page.context.close()
     page, _ = shown(browser, pipeline(2, 2))
     assert not page.get_by_text("Copy plan").is_visible()
-    page.context.close()
 
 
 def dragged(page, start: tuple[float, float], stop: tuple[float, float]) -> None:
@@ -169,4 +161,3 @@ def test_a_range_is_counted_spans_too_short_are_shares_and_the_minimap_zooms(bro
     assert "shares" not in page.locator(".pw-said").inner_text()
     assert page.get_by_role("button", name="Show all").is_visible()
     assert seen.errors == []
-    page.context.close()

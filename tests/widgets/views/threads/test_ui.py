@@ -48,7 +48,6 @@ def test_it_draws_lanes_and_sight_and_asks_for_nothing_outside(browser, dark, wi
     words = page.locator(".pw-figures").inner_text()
     assert "on the critical path" in words and "(13 + 7) × 4 · right" in words
     assert seen.requests == [] and seen.errors == []
-    page.context.close()
 
 
 def test_the_axis_counts_time_steps_or_tokens(browser):
@@ -59,7 +58,6 @@ def test_the_axis_counts_time_steps_or_tokens(browser):
         pictures.append(image(page, LANES))
     assert len(set(pictures)) == 3 and pictures[0] == pictures[3]
     assert seen.errors == []
-    page.context.close()
 
 
 @pytest.mark.parametrize("axis", ["Time", "Steps", "Tokens"])
@@ -78,7 +76,6 @@ def test_a_click_on_the_axis_seeks_to_that_moment(browser, axis):
     settle(page)
     assert page.evaluate("window.sought") == pytest.approx(0.85, abs=0.02)
     assert seen.errors == []
-    page.context.close()
 
 
 def test_the_pointer_lights_a_thread_and_tells_its_token_and_the_judges_reason(browser):
@@ -95,7 +92,6 @@ def test_the_pointer_lights_a_thread_and_tells_its_token_and_the_judges_reason(b
     assert "pruned at" in words and "same answer as its brother (0.93)" in words
     assert page.evaluate("lit") == ["main", "main.5"]
     assert seen.errors == []
-    page.context.close()
 
 
 def test_a_cell_of_the_matrix_lights_the_owner_of_its_block_and_says_the_offset(browser):
@@ -111,7 +107,6 @@ def test_a_cell_of_the_matrix_lights_the_owner_of_its_block_and_says_the_offset(
     move(page, MATRIX, 14 + 20, 20 + 38 / 2)
     assert "saw prompt from position 0" in page.locator(".pw-tip").inner_text()
     assert seen.errors == []
-    page.context.close()
 
 
 def test_the_matrix_is_as_of_the_cursor(browser):
@@ -124,7 +119,6 @@ def test_the_matrix_is_as_of_the_cursor(browser):
     assert 0 < min(seen_now) < 200
     cursor(page, 1.7)  # main is over: what it saw last, paler
     assert min(seen_now) < min(pixel(page, MATRIX, *at)) < 250
-    page.context.close()
 
 
 def test_close_up_tokens_become_text(browser):
@@ -137,7 +131,6 @@ def test_close_up_tokens_become_text(browser):
     press(page, "Show all")
     assert "zoom in" in page.locator(".pw-said").inner_text()
     assert seen.errors == []
-    page.context.close()
 
 
 def test_pictures_can_be_saved_as_png_and_svg(browser):
@@ -151,7 +144,6 @@ def test_pictures_can_be_saved_as_png_and_svg(browser):
         assert len(data) > 5000
     assert b"blocks seen" in data and b"main.4" in data and b"pruned: the judge" in data
     assert seen.errors == []
-    page.context.close()
 
 
 @pytest.mark.parametrize("axis", ["Time", "Steps", "Tokens"])
@@ -172,7 +164,6 @@ def test_many_tokens_are_drawn_as_columns_of_the_same_colours(browser, monkeypat
         assert ("tokens in" in page.locator(".pw-said").inner_text()) == (most == 400)
         found.append([pixel(page, LANES, 500, 20 + 38 * lane + 17) for lane in (0, 1)])
         assert seen.errors == []
-        page.context.close()
     for lane in (0, 1):
         assert max(abs(a - b) for a, b in zip(found[0][lane], found[1][lane], strict=True)) < 30
     assert sum(found[1][0]) + 60 < sum(found[1][1])
@@ -197,7 +188,6 @@ def test_text_of_a_run_stays_text(browser):
                 move(page, selector, x, y)
     assert page.locator(".pw img, .pw script").count() == 0
     assert seen.errors == [] and seen.requests == []
-    page.context.close()
 
 
 def test_an_empty_view_says_what_to_do(browser):
@@ -205,7 +195,6 @@ def test_an_empty_view_says_what_to_do(browser):
     frame = pack(made.draw().reduce(made.fold().frame(), {}))
     page, seen = open_page(browser, static_html("threads", [frame], [0.0]))
     assert "Start a run" in page.locator(".pw-empty").text_content() and seen.errors == []
-    page.context.close()
 
 
 HOST = """
@@ -241,7 +230,6 @@ def test_commands_of_a_live_run_name_the_pinned_thread(browser):
     said = [{k: v for k, v in command.items() if k != "turn"} for command in page.evaluate("said")]
     assert said == [{"fork": "a"}, {"kill": "a"}, {"say": ["a", "<b>wait</b>"]}]
     assert seen.errors == []
-    page.context.close()
 
 
 @pytest.mark.parametrize("width", [640, 960, 1280, 1920])
@@ -255,13 +243,11 @@ def test_a_single_lane_is_seen_whole_however_what_stands_above_it_wraps(browser,
     lane = 20 + 38 + 24  # below its heading, above the axis
     reading = 26 + 3 * 22 + 10
     assert page.locator(LANES).bounding_box()["height"] >= lane + reading
-    page.context.close()
 
 
 def test_a_recorded_run_has_no_buttons_that_do_nothing(browser):
     page, _ = shown(browser, log(Branch(0.0, "a"), Token(1.0, "a", "x"), commands=["fork"]))
     assert page.get_by_role("button", name="Fork here").count() == 0
-    page.context.close()
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -277,4 +263,3 @@ def test_hovering_a_token_shows_whom_it_attended_to(browser, dark):
     settle(page)
     assert image(page, MATRIX) == before
     assert seen.errors == []
-    page.context.close()

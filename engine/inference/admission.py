@@ -114,7 +114,7 @@ class AdmissionControl:
             sent = len(request.sent_pages)
             now, peak = (pages_for(n, size) for n in (len(request.tokens), self.limit(request)))
             return Need(max(0, now - sent), max(0, peak - sent)), hits
-        if self.running.sharing:
+        if self.running.sharing and request.prompt_tops < 0:
             # The last token is computed in any case: its logits are wanted.
             limit = (len(request.tokens) - 1) // size
             if request.host_pages is not None:
@@ -138,7 +138,7 @@ class AdmissionControl:
             if self.running.sharing:
                 text = f"request {request.id} hit {len(hits) * size} of {known} tokens"
                 cache.emit(Mark(cache.clock.now(), "cache", "lookup", text))
-        start = len(pages) * size
+        start, request.reused = len(pages) * size, len(hits) * size
         fresh = cache.take(request.id, pages_for(known, size) - len(pages), start)
         limit = self.limit(request)
         self.running.enter(request, limit, np.concatenate([pages, fresh]), len(hits))

@@ -142,6 +142,7 @@ class Intake:
             parent=parent.id,
             on_token=parent.on_token,
             on_end=parent.on_end,
+            guide=None if parent.guide is None else parent.guide.fork(),
         )
         child.tokens, child.text, child.told = parent.tokens, parent.text, parent.told
         self.requests.name(child)

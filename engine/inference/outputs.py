@@ -33,6 +33,8 @@ class OutputProcessor:
         """Everything a step's result changes, at `now` (seconds)."""
         if self.loses and step.decodes > 1:
             step, result = _one_arrives(step, result)
+        for row, scores in result.prompts.items():
+            step.requests[row].prompt_scores.update(scores)
         special = self.append(step, result)
         self.scheduler.charge(step)
         ended = self.tell(step, result, special, now)
@@ -123,6 +125,8 @@ class OutputProcessor:
             request.logprobs.append(logprob)
             request.tops.append(result.tops.get(s, []))
         shown = text
+        if request.guide is not None:
+            request.guide.take(token)
         if wish.stop:
             allowed = self.rows.known[request.row] > self.rows.floor[request.row]
             reason, shown = self._stop_text(request, text, reason, bool(allowed))

@@ -131,10 +131,10 @@ class Running:
     def catch_up(self, row: int) -> None:
         """Join pages that others have computed since `row` was admitted, instead of computing."""
         rows, size = self.rows, self.rows.page_size
-        index = int(rows.indexed[row])
-        if not self.sharing or index * size != rows.cached[row]:
-            return
         request, tree = self.requests[row], self.cache.tree
+        index = int(rows.indexed[row])
+        if not self.sharing or index * size != rows.cached[row] or request.prompt_tops >= 0:
+            return
         parent = int(rows.tables[row, index - 1]) if index else tree.root(request.salt)
         while (index + 1) * size < rows.known[row]:
             data = rows.tokens[row, index * size : (index + 1) * size].tobytes()
@@ -173,4 +173,5 @@ class Running:
             and wish.repetition_penalty == 1
             and not (wish.presence_penalty or wish.frequency_penalty)
             and not (wish.logit_bias or wish.min_tokens or wish.logprobs)
+            and request.guide is None
         )

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
 from engine.core.config import Config, from_dict, knob
+from engine.inference.requests.guide import Guide
 
 TokenId = Annotated[int, Field(ge=0)]
 Bias = tuple[TokenId, Annotated[float, Field(ge=-100.0, le=100.0)]]
@@ -54,6 +55,14 @@ def sampling(**fields: Any) -> Sampling:
     return from_dict(Sampling, fields)
 
 
+class PromptScore(NamedTuple):
+    """Log-probability and rank (1: the likeliest) of a token of the prompt, and the likeliest."""
+
+    logprob: float
+    rank: int
+    tops: list[tuple[int, float]]
+
+
 @dataclass(slots=True, eq=False)
 class Request:
     """One prompt and its continuation. The engine gives it an id ("r0", forks "r0.1")."""
@@ -64,6 +73,8 @@ class Request:
     user: str = ""
     priority: int = 0  # higher goes first
     salt: str = ""  # only requests of one salt share prefixes
+    prompt_tops: int = -1  # score the prompt's own tokens, with so many likeliest; -1: do not
+    guide: Guide | None = None  # the grammar its answer is held to
     id: str = ""
     parent: str = ""  # forked from
     # What a policy that saw the whole job said of it (Ordering.prepare).
@@ -79,6 +90,8 @@ class Request:
     tokens: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # prompt and answer
     logprobs: list[float] = field(default_factory=list)
     tops: list[list[tuple[int, float]]] = field(default_factory=list)  # likeliest (token, logprob)
+    # By position of the prompt: what the model makes of the token there (never of the first).
+    prompt_scores: dict[int, PromptScore] = field(default_factory=dict)
     told: int = 0  # characters of the text given to on_token
     text: str = ""  # the answer; cut before a stop text
     reason: str = ""  # stop, length, abort, or why it was rejected
@@ -88,6 +101,7 @@ class Request:
     seed: int = 0  # its draws depend on this and the position
     keeps: int = 0  # rows kept free for its samples
     host_pages: np.ndarray | None = None  # where its cache lies while swapped out
+    reused: int = 0  # tokens of it that the prefix tree held when it was last let in
     sent_pages: np.ndarray | None = None  # what another replica computed lies in these, held by it
     computed: int = 0  # tokens whose keys and values are cached (while swapped out, or as sent)
 
@@ -96,7 +110,7 @@ class Request:
         """Whether each of its tokens has to be looked at."""
         wish = self.sampling
         own = wish.stop or wish.stop_tokens or wish.logprobs
-        return bool(own) or self.on_token is not None
+        return bool(own) or self.guide is not None or self.on_token is not None
 
     @property
     def over(self) -> bool:

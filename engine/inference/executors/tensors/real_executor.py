@@ -20,6 +20,7 @@ from engine.inference.executors.settings import Settings
 from engine.inference.executors.step_spans import covered
 from engine.inference.executors.tensors.attention_mass import AttentionProbe
 from engine.inference.executors.tensors.gather import gather
+from engine.inference.executors.tensors.prompt_rows import PromptRows
 from engine.inference.executors.tensors.sampler import Sampler
 from engine.inference.requests.step import Result, Step, StepPart
 from engine.inference.requests.view_sequences import NONE, ViewResult
@@ -50,13 +51,16 @@ class RealExecutor:
         storage.copy(step.copies)
         storage.swap_in(step.swap_in)
         batch, from_S = gather(step, storage.scratch)
+        scored = PromptRows(step, batch)
         parts: list[Part] = []
         if step.profile:
             logits, parts = timed_forward(self.model, batch, storage.kv)
         else:
             logits = self.model.forward(batch, storage.kv)
         logits_RV = logits.cpu().numpy()
-        result = self._drawn(step, logits_RV, from_S)
+        own = len(logits_RV) - scored.count
+        result = self._drawn(step, logits_RV[:own], from_S)
+        result.prompts = scored.scores(logits_RV[own:])
         shape = self.work.shape(*step.everybody(), len(logits_RV))
         result.flops, result.bytes = self.work.work(shape)
         if parts:

@@ -61,6 +61,8 @@ class Sampler:
             request, known = step.requests[row], int(step.rows.known[row])
             wish, seen = request.sampling, step.rows.tokens[row, :known]
             adjust(scores_V, wish, seen, int(step.rows.prompt[row]), self.eos)
+            if request.guide is not None:
+                request.guide.forbid(scores_V)
             cuts = wish.temperature, wish.top_k, wish.top_p, wish.min_p
             columns.append((*cuts, request.seed, known))
         return scores_XV, Wishes(*[np.array(column) for column in zip(*columns, strict=True)])

@@ -8,6 +8,7 @@ requests.
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from tornado.httputil import parse_cookie
 
@@ -24,11 +25,14 @@ Refused = tuple[int, str]  # status and one line
 class Access:
     """`hosts`: exact values of the Host header; `token`: what a client must bear, "" for none.
 
+    `keys`: (name, key) of clients that have one of their own; each takes the token's place.
+
     A browser bears it as a cookie made of the token, so that a new token ends every old cookie.
     """
 
     hosts: frozenset[str]
     token: str = ""
+    keys: tuple[tuple[str, str], ...] = ()
 
     def refusal(self, headers: Mapping[str, str]) -> Refused | None:
         """Status and one line where a request must be refused, None where it may pass."""
@@ -46,10 +50,20 @@ class Access:
         return None
 
     def _without_token(self, headers: Mapping[str, str]) -> Refused | None:
-        given = headers.get("Authorization", "").removeprefix("Bearer ")
-        if not self.token or self.bears(given) or self._known(headers.get("Cookie", "")):
+        if not self.token and not self.keys:
+            return None
+        if self.client(headers) or (self.token and self._enters(headers)):
             return None
         return 401, "authorization: give the server's token as 'Authorization: Bearer TOKEN'"
+
+    def _enters(self, headers: Mapping[str, str]) -> bool:
+        return self.bears(_given(headers)) or self._known(headers.get("Cookie", ""))
+
+    def client(self, headers: Mapping[str, str]) -> str:
+        """The name of the key that a request bears, "" for none; looks at all, whichever it is."""
+        given = _given(headers)
+        borne = [name for name, key in self.keys if _equal(given, key)]
+        return borne[0] if borne else ""
 
     def bears(self, given: str) -> bool:
         """Whether this is the token; takes as long whatever is given."""
@@ -69,6 +83,10 @@ class Access:
         return scheme in ("http", "https") and host in self.hosts
 
 
+def _given(headers: Mapping[str, str]) -> str:
+    return headers.get("Authorization", "").removeprefix("Bearer ")
+
+
 def _equal(given: str, right: str) -> bool:
     return hmac.compare_digest(given.encode("utf-8", "replace"), right.encode())
 
@@ -80,21 +98,45 @@ def _followed(headers: Mapping[str, str]) -> bool:
     )
 
 
-def access(address: str, port: int, token: str = "", names: tuple[str, ...] = ()) -> Access:
+def access(
+    address: str, port: int, token: str = "", names: tuple[str, ...] = (),
+    keys: tuple[tuple[str, str], ...] = (),
+) -> Access:  # fmt: skip
     """The rules for a server at `address`. Raises BadInput where a token is missing or short.
 
     `names`: further values of the Host header (name or name:port) that clients use.
     """
     outside = address not in LOOPBACK
-    if outside and not token:
+    if outside and not token and not keys:
         raise BadInput(
             f"host {address}: beyond this machine a token is required; set WORKBENCH_TOKEN"
         )
-    if token and len(token) < SHORTEST:
-        raise BadInput(f"token: {len(token)} characters; give at least {SHORTEST}")
+    for what, secret in (("token", token), *((f"key of {name}", key) for name, key in keys)):
+        if secret and len(secret) < SHORTEST:
+            raise BadInput(f"{what}: {len(secret)} characters; give at least {SHORTEST}")
     own = {*LOOPBACK, *(() if address in EVERYWHERE else (address,))}
     hosts = {host_header(name, port) for name in own}
-    return Access(frozenset(hosts | {name.lower() for name in names}), token)
+    return Access(frozenset(hosts | {name.lower() for name in names}), token, keys)
+
+
+def read_keys(path: Path) -> tuple[tuple[str, str], ...]:
+    """Clients' keys, a NAME and its KEY on each line; # begins a remark. Raises BadInput."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as fault:
+        why = getattr(fault, "strerror", None) or "not text"
+        raise BadInput(f"{path}: cannot be read ({why}); give a file of names and keys") from None
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if len(words) != 2 or words[0] in found or words[1] in found.values():
+            raise BadInput(f"{path}: line {number}: give NAME KEY, each name and key once")
+        found[words[0]] = words[1]
+    if not found:
+        raise BadInput(f"{path}: holds no key; give NAME KEY on a line")
+    return tuple(found.items())
 
 
 def host_header(name: str, port: int) -> str:

@@ -5,13 +5,15 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.api import logprobs
 from workbench.api.requests import Asked
 from workbench.live.live import LiveEngine
-from workbench.live.pieces import Piece
+from workbench.live.pieces import Piece, PromptFacts, TokenFacts
 
 OBJECTS = {
     "completion": ("cmpl", "text_completion", "text_completion"),
     "chat": ("chatcmpl", "chat.completion", "chat.completion.chunk"),
+    "response": ("resp", "response", "response"),
 }
 
 
@@ -19,9 +21,15 @@ def error(line: str, kind: str) -> dict[str, Any]:
     return {"error": {"message": line, "type": kind, "param": None, "code": None}}
 
 
-def models(live: LiveEngine) -> dict[str, Any]:
+def model(live: LiveEngine) -> dict[str, Any]:
     row = {"id": live.name, "object": "model", "created": live.created, "owned_by": "workbench"}
-    return {"object": "list", "data": [row]}
+    if live.built is not None:
+        row["max_model_len"] = live.built.executor.facts.context
+    return row
+
+
+def models(live: LiveEngine) -> dict[str, Any]:
+    return {"object": "list", "data": [model(live)]}
 
 
 @dataclass
@@ -30,20 +38,32 @@ class Choice:
 
     text: str = ""
     reason: str | None = None
-    tokens: list[tuple[str, float, list[tuple[str, float]]]] = field(default_factory=list)
+    tokens: list[TokenFacts] = field(default_factory=list)
     begun: bool = False
+
+    @property
+    def likelihood(self) -> float:
+        """Log-probability of a token, in the mean."""
+        return sum(value for _, value, _ in self.tokens) / max(1, len(self.tokens))
 
 
 class Answer:
-    """Collects pieces into choices: `whole()` at the end, or `chunks(piece)` as they come."""
+    """Collects pieces into choices: `whole()` at the end, or `chunks(piece)` as they come.
 
-    def __init__(self, kind: str, model: str, asked: Asked) -> None:
+    `texts`: the prompts, where they are to be said again before their answers.
+    """
+
+    def __init__(
+        self, kind: str, model: str, asked: Asked, texts: tuple[str, ...] = ()
+    ) -> None:  # fmt: skip
         prefix, self.object, self.chunk_object = OBJECTS[kind]
-        self.kind, self.model, self.asked = kind, model, asked
+        self.kind, self.model, self.asked, self.texts = kind, model, asked, texts
         self.id, self.created = f"{prefix}-{uuid.uuid4().hex}", int(time.time())
-        count = max(1, len(asked.prompts)) * asked.sampling.n
-        self.choices = [Choice() for _ in range(count)]
+        self.each = asked.sampling.n  # answers to a prompt
+        self.choices = [Choice() for _ in range(max(1, len(asked.prompts)) * self.each)]
         self.prompt_tokens: dict[int, int] = {}  # by prompt
+        self.cached: dict[int, int] = {}
+        self.scores: dict[int, list[PromptFacts]] = {}
         self.refused = ""
 
     @property
@@ -51,76 +71,103 @@ class Answer:
         return all(choice.reason is not None for choice in self.choices)
 
     def take(self, piece: Piece) -> Choice:
-        choice = self.choices[piece.index]
-        self.prompt_tokens[piece.index // self.asked.sampling.n] = piece.prompt_tokens
-        choice.text += piece.text
-        if piece.token is not None:
-            choice.tokens.append(piece.token)
+        choice, prompt = self.choices[piece.index], piece.index // self.each
+        self.prompt_tokens[prompt], self.cached[prompt] = piece.prompt_tokens, piece.cached
+        if piece.prompt is not None:
+            self.scores[prompt] = piece.prompt
+        if not self.asked.empty:
+            choice.text += piece.text
+            if piece.token is not None:
+                choice.tokens.append(piece.token)
         if piece.reason:
-            choice.reason = piece.reason
+            choice.reason = (
+                "length" if self.asked.empty and piece.reason == "stop" else piece.reason
+            )
             self.refused = self.refused or piece.refused
         return choice
 
     def whole(self) -> dict[str, Any]:
         return {
             **self._head(self.object),
-            "choices": [self._choice(place) for place in range(len(self.choices))],
-            "usage": self._usage(),
+            "choices": [self._choice(index, place) for index, place in enumerate(self.kept())],
+            "usage": self.usage(),
         }
 
-    def _choice(self, place: int) -> dict[str, Any]:
-        choice = self.choices[place]
-        shared = {"index": place, "finish_reason": choice.reason, "logprobs": None}
+    def kept(self) -> list[int]:
+        """Which choices are answered: of each prompt's the likeliest, where only some are kept."""
+        places = list(range(len(self.choices)))
+        if not self.asked.keep:
+            return places
+        found = []
+        for first in range(0, len(places), self.each):
+            mine = places[first : first + self.each]
+            mine.sort(key=lambda place: -self.choices[place].likelihood)
+            found += mine[: self.asked.keep]
+        return found
+
+    def _choice(self, index: int, place: int) -> dict[str, Any]:
+        choice, scores = self.choices[place], self.scores.get(place // self.each)
+        text, calls = self.asked.form.undone(choice.text)
+        shared: dict[str, Any] = {"index": index, "finish_reason": choice.reason, "logprobs": None}
+        if calls:
+            shared["finish_reason"] = "tool_calls"
         if self.asked.sampling.logprobs:
-            shared["logprobs"] = self._logprobs(choice.tokens)
+            shared["logprobs"] = self._logprobs(choice.tokens, self._said(place))
+        if self.asked.scores >= 0 and not self.asked.echo:
+            shared["prompt_logprobs"] = logprobs.of_prompt(scores or [])
         if self.kind == "chat":
-            return {**shared, "message": {"role": "assistant", "content": choice.text}}
-        return {**shared, "text": choice.text}
+            message = {"role": "assistant", "content": text or (None if calls else "")}
+            return {**shared, "message": {**message, **({"tool_calls": calls} if calls else {})}}
+        return {**shared, "text": self._echo(place) + text}
+
+    def _echo(self, place: int) -> str:
+        return self.texts[place // self.each] if self.asked.echo else ""
+
+    def _said(self, place: int) -> list[PromptFacts]:
+        """What the model makes of the prompt, where the prompt is said again."""
+        return self.scores.get(place // self.each, []) if self.asked.echo else []
 
     def chunks(self, piece: Piece) -> list[dict[str, Any]]:
         """What to send for one piece; nothing for one that completes no text."""
         told = bool(self.refused)
         choice = self.take(piece)
-        if not piece.text and not piece.reason and piece.token is None:
-            return []
         if piece.refused:
             return [] if told else [error(piece.refused, "invalid_request_error")]
-        shared: dict[str, Any] = {"index": piece.index, "finish_reason": piece.reason or None}
-        shared["logprobs"] = None
-        if self.asked.sampling.logprobs and piece.token is not None:
-            shared["logprobs"] = self._logprobs([piece.token])
+        if self.asked.empty:
+            piece = Piece(piece.index, reason=choice.reason or "")
+        text, calls = piece.text, []
+        if self.asked.form.tools:  # whether a text is a call is known at its end
+            if not piece.reason:
+                return []
+            text, calls = self.asked.form.undone(choice.text)
+        if not text and not piece.reason and piece.token is None:
+            return []
+        reason = "tool_calls" if calls else choice.reason
+        shared: dict[str, Any] = {"index": piece.index, "finish_reason": reason, "logprobs": None}
+        first = [] if choice.begun else self._said(piece.index)
+        if self.asked.sampling.logprobs and (piece.token is not None or first):
+            last = [] if piece.token is None else [piece.token]
+            shared["logprobs"] = self._logprobs(last, first)
         if self.kind == "chat":
-            role = {} if choice.begun else {"role": "assistant"}
-            shared["delta"] = {**role, **({"content": piece.text} if piece.text else {})}
+            delta = {} if choice.begun else {"role": "assistant"}
+            if calls:
+                delta["tool_calls"] = [{"index": at, **call} for at, call in enumerate(calls)]
+            shared["delta"] = {**delta, **({"content": text} if text else {})}
         else:
-            shared["text"] = piece.text
+            shared["text"] = text if choice.begun else self._echo(piece.index) + text
         choice.begun = True
         return [{**self._head(self.chunk_object), "choices": [shared]}]
 
     def usage_chunk(self) -> dict[str, Any]:
-        return {**self._head(self.chunk_object), "choices": [], "usage": self._usage()}
+        return {**self._head(self.chunk_object), "choices": [], "usage": self.usage()}
 
     def _head(self, name: str) -> dict[str, Any]:
         return {"id": self.id, "object": name, "created": self.created, "model": self.model}
 
-    def _usage(self) -> dict[str, int]:
+    def usage(self) -> dict[str, Any]:
         asked, made = sum(self.prompt_tokens.values()), sum(len(c.tokens) for c in self.choices)
-        return {"prompt_tokens": asked, "completion_tokens": made, "total_tokens": asked + made}
+        counts = {"prompt_tokens": asked, "completion_tokens": made, "total_tokens": asked + made}
+        return {**counts, "prompt_tokens_details": {"cached_tokens": sum(self.cached.values())}}
 
-    def _logprobs(self, tokens: list[tuple[str, float, list[tuple[str, float]]]]) -> dict[str, Any]:
-        if self.kind == "chat":
-            return {
-                "content": [
-                    {**_entry(text, value), "top_logprobs": [_entry(*top) for top in tops]}
-                    for text, value, tops in tokens
-                ]
-            }
-        return {
-            "tokens": [text for text, _, _ in tokens],
-            "token_logprobs": [value for _, value, _ in tokens],
-            "top_logprobs": [dict(tops) for _, _, tops in tokens],
-        }
-
-
-def _entry(text: str, logprob: float) -> dict[str, Any]:
-    return {"token": text, "logprob": logprob, "bytes": list(text.encode("utf-8", "replace"))}
+    def _logprobs(self, tokens: list[TokenFacts], prompt: list[PromptFacts]) -> dict[str, Any]:
+        return logprobs.of_chat(tokens) if self.kind == "chat" else logprobs.of_text(tokens, prompt)

@@ -12,7 +12,9 @@ from tornado.web import Application, HTTPError, RequestHandler, stream_request_b
 from workbench.api import answers as answers
 from workbench.api.access import Access
 
+OPEN = "/health"  # asked by what restarts servers, which bears no token
 TOKEN = "token"  # of an address's query, by which a browser enters
+JSON = ("/v1/", "/tokenize", "/detokenize", "/metrics", "/openapi.json")  # refusals as JSON
 SWALLOWED = 64 << 20  # bytes of a stranger's body that are taken in and dropped
 KINDS = {
     400: "invalid_request_error",
@@ -34,7 +36,8 @@ class Gate(Matcher):
         refused = self.access.stranger(request.headers)
         if refused is None and self._enters(request):
             return {"target_kwargs": {"enters": self.access}}
-        refused = refused or self.access.refusal(request.headers)
+        if request.path != OPEN:
+            refused = refused or self.access.refusal(request.headers)
         return None if refused is None else {"target_kwargs": {"refused": refused}}
 
     def _enters(self, request: HTTPServerRequest) -> bool:
@@ -72,7 +75,7 @@ class Door(RequestHandler):
             return self._enter(self.enters)
         status, line = self.refused
         self.set_status(status)
-        if self.request.path.startswith("/v1/"):
+        if self.request.path.startswith(JSON):
             self.finish(answers.error(line, KINDS[status]))
             return None
         self.set_header("Content-Type", "text/plain; charset=utf-8")

@@ -1,7 +1,7 @@
 """The OpenAI-compatible HTTP API, as tornado handlers over a live engine.
 
-`/v1/models`, `/v1/completions`, `/v1/chat/completions`, the last two also streamed (SSE). A client
-that goes away aborts its requests. Every fault of a client is a 4xx with one line.
+Completions, chats and responses, whole or streamed (SSE). A client that goes away aborts its
+requests. Every fault of a client is a 4xx with one line.
 """
 
 import asyncio
@@ -10,108 +10,43 @@ from collections.abc import Callable
 from typing import Any
 
 from tornado.iostream import StreamClosedError
-from tornado.web import Application, HTTPError, RequestHandler, stream_request_body
+from tornado.web import Application, HTTPError
 
 from engine.core.errors import BadInput
+from engine.models.text.grammar import GrammarGuide
 from workbench.api import answers as answers
+from workbench.api import responses as responses
+from workbench.api.about import Document, Health, Metrics, Model, Models, Nothing
 from workbench.api.access import Access
-from workbench.api.gate import KINDS, SWALLOWED, guard
-from workbench.api.requests import Asked, chat, completion, read_json
-from workbench.live.live import LiveEngine, Ticket
-from workbench.live.pieces import AWAY, SPENT, Away, Busy, Piece
+from workbench.api.body import BODY, Body, Handler, status_of
+from workbench.api.gate import SWALLOWED, guard
+from workbench.api.requests import Asked, chat, completion
+from workbench.api.vectors import Embeddings
+from workbench.api.words import Detokenize, Tokenize
+from workbench.live.live import LiveEngine
+from workbench.live.pieces import LATE, SPENT, Piece
+from workbench.live.ticket import Ticket
 
-BODY = 4 << 20  # bytes of a request's body, at most
-BODY_SECONDS = 60
-SMALL = 16 << 10  # bytes of a body that is read at once; longer ones wait their turn in a thread
-AGAIN = 1  # seconds after which a client may ask again
-
-
-class Handler(RequestHandler):
-    """What all handlers share: JSON errors, no caching. Who may ask is the gate's to say."""
-
-    def initialize(self, live: LiveEngine, turn: asyncio.Lock) -> None:
-        self.live, self.turn = live, turn
-
-    def set_default_headers(self) -> None:
-        self.set_header("Content-Type", "application/json")
-        self.set_header("Cache-Control", "no-store")
-        self.set_header("X-Content-Type-Options", "nosniff")
-
-    def write_error(self, status: int, **facts: Any) -> None:
-        fault = facts.get("exc_info", (None, None, None))[1]
-        line = (fault.log_message or "") if isinstance(fault, HTTPError) else ""
-        if status in (429, 503):
-            self.set_header("Retry-After", str(AGAIN))
-        line = line.replace("%%", "%")  # tornado doubles it, for a formatting that is not ours
-        self.finish(answers.error(line or self._reason, KINDS.get(status, "error")))
-
-    def log_exception(self, kind: Any, fault: Any, trace: Any) -> None:
-        """A client's fault is the client's to hear; only ours go to the log."""
-        if not isinstance(fault, HTTPError):
-            super().log_exception(kind, fault, trace)
+__all__ = ["BODY", "SWALLOWED", "application", "handlers"]
+Prompts = list[list[int]]
 
 
-class Nothing(Handler):
-    """Any other address."""
-
-    def prepare(self) -> None:
-        raise HTTPError(404, "no such address; there are /v1/models, /v1/completions and chat")
-
-
-class Models(Handler):
-    """`GET /v1/models`."""
-
-    def get(self) -> None:
-        self.write(answers.models(self.live))
-
-
-@stream_request_body
-class Generation(Handler):
-    """What completions and chat share: read, submit, then answer whole or piece by piece.
-
-    The body is taken in here, so that one too large can be answered: a client listens only once
-    it has sent everything.
-    """
+class Generation(Body):
+    """What all routes that generate share: read, submit, then answer whole or piece by piece."""
 
     kind = ""
+    reads: Callable[[dict[str, Any]], Asked]
 
     def prepare(self) -> None:
-        self.body, self.received = bytearray(), 0  # what is kept; bytes there were
         self.tickets: list[Ticket] = []
-        self.gone = False  # whether the client has
-        if self.live.draining:
-            raise HTTPError(503, AWAY)
-        self.request.connection.set_max_body_size(SWALLOWED)
-        self.request.connection.set_body_timeout(BODY_SECONDS)
-        if (length := self._length()) > SWALLOWED:
-            raise _too_large(length)  # said at once: too much even to be dropped
-
-    def _length(self) -> int:
-        """Bytes the client announces; 0 where it says nothing that makes sense."""
-        try:
-            return int(self.request.headers.get("Content-Length", "0"))
-        except ValueError:
-            return 0
-
-    def data_received(self, data: bytes) -> None:
-        self.received += len(data)
-        if self.received <= BODY:
-            self.body += data
+        super().prepare()
 
     async def post(self) -> None:
-        if self.received > BODY:
-            raise _too_large(self.received)
-        # Work of a request's size is for a thread: whoever else is being answered would wait.
-        prepare = self._prepare
-        if self.received <= SMALL:
-            chat = self.kind == "chat"
-            asked, prompts = await asyncio.to_thread(prepare) if chat else prepare()
-        else:
-            async with self.turn:  # one at a time: Python shares one lock among all threads
-                asked, prompts = await asyncio.to_thread(prepare)
+        aside = self.kind != "completion"
+        asked, prompts, guide, texts = await self.read(self._prepared, aside)
         if self.gone:
             return
-        self.answer = answers.Answer(self.kind, self.live.name, asked)
+        self.answer = answers.Answer(self.kind, self.live.name, asked, texts)
         pieces: asyncio.Queue[Piece] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
@@ -119,10 +54,10 @@ class Generation(Handler):
             loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
         try:
-            self._ask(asked, prompts, tell)
+            self._ask(asked, prompts, guide, tell)
         except BadInput as fault:
             self._abort()
-            raise HTTPError(_status(fault), str(fault)) from None
+            raise HTTPError(status_of(fault), str(fault)) from None
         self.live.listeners.add(self)
         try:
             await (self._stream(pieces) if asked.stream else self._whole(pieces))
@@ -134,61 +69,76 @@ class Generation(Handler):
     def on_finish(self) -> None:
         self.live.listeners.discard(self)
 
-    def _read(self) -> Asked:
-        kind = self.request.headers.get("Content-Type", "").split(";")[0].strip().lower()
-        if kind != "application/json":
-            raise HTTPError(415, "content type: send application/json")
-        try:
-            asked = (chat if self.kind == "chat" else completion)(read_json(bytes(self.body)))
-        except BadInput as fault:
-            raise HTTPError(400, str(fault)) from None
-        if asked.model != self.live.name:
-            raise HTTPError(404, f"model {asked.model[:80]!r}: not served; ask {self.live.name!r}")
-        return asked
+    def _prepared(
+        self, fields: dict[str, Any]
+    ) -> tuple[Asked, Prompts, GrammarGuide | None, tuple[str, ...]]:
+        """The body read: its prompts as tokens, its grammar, and prompts to be said again."""
+        asked = type(self).reads(fields)
+        self.check_model(asked.model)
+        prompts, form, texts = self.live.prompts, asked.form, ()
+        guide = None if form.free else form.guide(prompts.grammars)
+        if asked.messages:
+            return asked, [prompts.chat(asked.messages, form.tools)], guide, ()
+        encoded = [prompts.encode(prompt) for prompt in asked.prompts]
+        if asked.echo:
+            texts = tuple(p if isinstance(p, str) else prompts.decode(p) for p in asked.prompts)
+        return asked, encoded, guide, texts
 
-    def _prepare(self) -> tuple[Asked, list[list[int]]]:
-        """The body read, its prompts as tokens."""
-        asked = self._read()
-        prompts = self.live.prompts
-        try:
-            if self.kind == "chat":
-                return asked, [prompts.chat(asked.messages)]
-            return asked, [prompts.encode(prompt) for prompt in asked.prompts]
-        except BadInput as fault:
-            raise HTTPError(_status(fault), str(fault)) from None
-
-    def _ask(self, asked: Asked, prompts: list[list[int]], tell: Callable[[Piece], None]) -> None:
+    def _ask(
+        self, asked: Asked, prompts: Prompts, guide: GrammarGuide | None,
+        tell: Callable[[Piece], None],
+    ) -> None:  # fmt: skip
         """Hand in every prompt, or raise BadInput for the first that cannot be."""
+        client = self.client
+        wishes = {"user": asked.user or client, "salt": client, "prompt_tops": asked.scores}
         for place, prompt in enumerate(prompts):
-            base = place * asked.sampling.n
-            ticket = self.live.ask(prompt, asked.sampling, tell, user=asked.user, base=base)
+            base, own = place * asked.sampling.n, None if guide is None else guide.fork()
+            ticket = self.live.ask(prompt, asked.sampling, tell, base=base, guide=own, **wishes)
             self.tickets.append(ticket)
 
     async def _whole(self, pieces: asyncio.Queue[Piece]) -> None:
         while not self.answer.over:
             self.answer.take(await pieces.get())
-        refused = self.answer.refused
-        if refused:
+        self._check()
+        self.write(self.body_of_answer())
+
+    def body_of_answer(self) -> dict[str, Any]:
+        return self.answer.whole()
+
+    def _check(self) -> None:
+        """Raises where the answer is a refusal."""
+        if refused := self.answer.refused:
             ours = refused in (self.live.failure, SPENT)
-            raise HTTPError(503 if ours else 400, refused)
-        self.write(self.answer.whole())
+            raise HTTPError(429 if refused == LATE else 503 if ours else 400, refused)
+
+    def events(self, piece: Piece) -> list[str]:
+        """What to send for a piece, as events of a stream."""
+        return [_data(chunk) for chunk in self.answer.chunks(piece)]
+
+    def last_events(self) -> list[str]:
+        usage = [_data(self.answer.usage_chunk())] if self.answer.asked.usage else []
+        return [*usage, "data: [DONE]\n\n"]
 
     async def _stream(self, pieces: asyncio.Queue[Piece]) -> None:
-        self.set_header("Content-Type", "text/event-stream; charset=utf-8")
-        self.set_header("X-Accel-Buffering", "no")
+        sent = False
         while not self.answer.over:
-            for chunk in self.answer.chunks(await pieces.get()):
-                self.write(f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n")
+            events = self.events(await pieces.get())
+            if self.answer.refused == LATE and not sent:
+                self._check()
+            if not sent:
+                self.set_header("Content-Type", "text/event-stream; charset=utf-8")
+                self.set_header("X-Accel-Buffering", "no")
+                sent = True
+            for event in events:
+                self.write(event)
             await self.flush()
         if self.answer.refused:
             return  # the error was the last event: nobody is to take this for an answer's end
-        if self.answer.asked.usage:
-            self.write(f"data: {json.dumps(self.answer.usage_chunk())}\n\n")
-        self.write("data: [DONE]\n\n")
+        for event in self.last_events():
+            self.write(event)
 
     def on_connection_close(self) -> None:
         super().on_connection_close()
-        self.gone = True
         self._abort()
 
     def _abort(self) -> None:
@@ -196,41 +146,70 @@ class Generation(Handler):
             self.live.abort(ticket)
 
 
-def _status(fault: BadInput) -> int:
-    """What a refusal is called: the client's fault, the moment's, or ours."""
-    return 429 if isinstance(fault, Busy) else 503 if isinstance(fault, Away) else 400
-
-
-def _too_large(size: int) -> HTTPError:
-    return HTTPError(413, f"body: {size} bytes; at most {BODY}")
+def _data(chunk: dict[str, Any]) -> str:
+    return f"data: {json.dumps(chunk, ensure_ascii=False)}\n\n"
 
 
 class Completions(Generation):
     """`POST /v1/completions`."""
 
     kind = "completion"
+    reads = staticmethod(completion)
 
 
 class Chat(Generation):
     """`POST /v1/chat/completions`."""
 
     kind = "chat"
+    reads = staticmethod(chat)
 
 
-def handlers(live: LiveEngine) -> list[tuple[str, type[Handler], dict[str, Any]]]:
+class Responses(Generation):
+    """`POST /v1/responses`: the part of it that is plain text."""
+
+    kind = "response"
+    reads = staticmethod(responses.read)
+
+    async def post(self) -> None:
+        self.narrator: responses.Narrator | None = None
+        await super().post()
+
+    def body_of_answer(self) -> dict[str, Any]:
+        return responses.whole(self.answer)
+
+    def events(self, piece: Piece) -> list[str]:
+        self.narrator = self.narrator or responses.Narrator(self.answer)
+        return self.narrator.events(piece)
+
+    def last_events(self) -> list[str]:
+        return []
+
+
+def handlers(
+    live: LiveEngine, access: Access | None = None
+) -> list[tuple[str, type[Handler], dict[str, Any]]]:
     """Routes for a tornado application, of its own or the app's, behind a gate."""
-    shared = {"live": live, "turn": asyncio.Lock()}
-    return [
-        (r"/v1/models", Models, shared),
-        (r"/v1/completions", Completions, shared),
-        (r"/v1/chat/completions", Chat, shared),
-        (r"/v1/.*", Nothing, shared),
+    shared = {"live": live, "turn": asyncio.Lock(), "access": access}
+    routes: list[tuple[str, type[Handler]]] = [
+        (r"/health", Health),
+        (r"/metrics", Metrics),
+        (r"/openapi.json", Document),
+        (r"/tokenize", Tokenize),
+        (r"/detokenize", Detokenize),
+        (r"/v1/models", Models),
+        (r"/v1/models/(.+)", Model),
+        (r"/v1/completions", Completions),
+        (r"/v1/chat/completions", Chat),
+        (r"/v1/responses", Responses),
+        (r"/v1/embeddings", Embeddings),
+        (r"/v1/.*", Nothing),
     ]
+    return [(path, handler, shared) for path, handler in routes]
 
 
 def application(live: LiveEngine, access: Access) -> Application:
     """The API alone, without pages."""
-    known = handlers(live)
+    known = handlers(live, access)
     routes = [*known, (r"/.*", Nothing, known[0][2])]
     made = Application(routes, log_function=lambda handler: None)
     guard(made, access)

@@ -10,12 +10,15 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from engine.inference.requests.request import Sampling, sampling
+from workbench.api.formats import Format, response_format, tools
 
 PROMPTS = 64  # prompts in one request, at most
 MESSAGES = 1024
 CHARACTERS = 1 << 20  # of all prompts or messages together
 STOPS = 16  # texts that end an answer
 STOP = 256  # characters of one
+BEST = 64  # answers drawn for a prompt of which the best are kept
+TOPS = 64  # likeliest tokens that are reported for one of a prompt
 BIASES = 1024  # tokens of a logit bias
 SAME = (
     "temperature",
@@ -31,6 +34,7 @@ SAME = (
     "ignore_eos",
 )
 NUMBERS = {*SAME, "max_tokens", "max_completion_tokens", "logprobs"} - {"ignore_eos"}
+SHARED = {"stop", "logit_bias", "response_format", "prompt_logprobs"}
 IGNORED = {"user", "metadata", "store", "service_tier", "model", "stream", "stream_options"}
 
 
@@ -41,7 +45,12 @@ class Asked:
     model: str
     sampling: Sampling
     prompts: tuple[str | tuple[int, ...], ...] = ()
-    messages: tuple[dict[str, str], ...] = ()
+    messages: tuple[dict[str, Any], ...] = ()
+    form: Format = Format()
+    echo: bool = False  # the prompt's text, and its log-probabilities, before the answer's
+    keep: int = 0  # of `sampling.n` answers to a prompt only the likeliest; 0: all
+    scores: int = -1  # likeliest tokens to report for each token of the prompt; -1: none
+    empty: bool = False  # nothing but the prompt is wanted (max_tokens 0)
     stream: bool = False
     usage: bool = False  # a last streamed chunk with the token counts
     user: str = ""
@@ -64,40 +73,81 @@ def completion(fields: dict[str, Any]) -> Asked:
     """A `/v1/completions` body. Raises BadInput naming the first field that is wrong."""
     known = {"prompt", "max_tokens", "logprobs", "echo", "suffix", "best_of"}
     _refuse_unknown(fields, known)
-    for name, plain in (("echo", False), ("suffix", None), ("best_of", fields.get("n", 1))):
-        if fields.get(name, plain) not in (plain, None):
-            raise BadInput(f"{name}: not supported; leave it out")
-    tops = fields.get("logprobs") or 0
-    made = _sampling(fields, fields.get("max_tokens", 16), tops)
-    return Asked(prompts=_prompts(fields.get("prompt")), sampling=made, **_common(fields))
+    if fields.get("suffix"):
+        raise BadInput("suffix: this model is not trained to fill in; leave it out")
+    echo, tops = fields.get("echo") or False, fields.get("logprobs") or 0
+    if not isinstance(echo, bool):
+        raise BadInput("echo: give true or false")
+    prompts, more = read_prompts(fields.get("prompt")), _common(fields)
+    scores = _scores(fields, more["stream"])
+    if echo and fields.get("logprobs") is not None and type(tops) is int:
+        scores = max(scores, tops)
+    longest = fields.get("max_tokens", 16)
+    empty = longest == 0 and type(longest) is int and (echo or scores >= 0)
+    drawn, keep = _best_of(fields, more["stream"])
+    made = _sampling({**fields, **drawn}, 1 if empty else longest, tops)
+    more |= {"echo": echo, "scores": scores, "empty": empty, "keep": keep}
+    return Asked(prompts=prompts, sampling=made, form=response_format(fields), **more)
+
+
+def _best_of(fields: dict[str, Any], stream: bool) -> tuple[dict[str, int], int]:
+    """How many answers are drawn for a prompt, and how many of them are kept (0: all)."""
+    best, keep = fields.get("best_of"), fields.get("n") or 1
+    if best is None or best == keep or type(keep) is not int:
+        return {}, 0
+    if type(best) is not int or not keep < best <= BEST:
+        raise BadInput(f"best_of: give a number from n up to {BEST}")
+    if stream:
+        raise BadInput("best_of: which answer is best is known at its end; leave out stream")
+    return {"n": best}, keep
+
+
+def _scores(fields: dict[str, Any], stream: bool) -> int:
+    """How many likeliest tokens to report for each token of the prompt; -1: nothing."""
+    asked = fields.get("prompt_logprobs")
+    if asked is None:
+        return -1
+    if type(asked) is not int or not 0 <= asked <= TOPS:
+        raise BadInput(f"prompt_logprobs: give a number from 0 to {TOPS}")
+    if stream:
+        raise BadInput("prompt_logprobs: cannot be streamed; leave out one of them")
+    return asked
 
 
 def chat(fields: dict[str, Any]) -> Asked:
     """A `/v1/chat/completions` body. Raises BadInput naming the first field that is wrong."""
     known = {"messages", "max_tokens", "max_completion_tokens", "logprobs", "top_logprobs"}
-    _refuse_unknown(fields, known)
+    _refuse_unknown(fields, known | {"tools", "tool_choice", "parallel_tool_calls"})
     wanted = fields.get("logprobs") or False
     if not isinstance(wanted, bool):
         raise BadInput("logprobs: give true or false")
     tops = (fields.get("top_logprobs") or 1) if wanted else 0
     longest = fields.get("max_completion_tokens", fields.get("max_tokens", 256))
     made = _sampling(fields, longest, tops)
-    return Asked(messages=_messages(fields.get("messages")), sampling=made, **_common(fields))
+    more = _common(fields)
+    more |= {"form": tools(fields), "scores": _scores(fields, more["stream"])}
+    return Asked(messages=read_messages(fields.get("messages")), sampling=made, **more)
 
 
 def _refuse_unknown(fields: dict[str, Any], known: set[str]) -> None:
-    allowed = known | IGNORED | set(SAME) | {"stop", "logit_bias"}
+    allowed = known | IGNORED | set(SAME) | SHARED
     unknown = sorted(set(fields) - allowed)
     if unknown:
         raise BadInput(f"{unknown[0][:40]}: no such field, or not supported; leave it out")
 
 
-def _common(fields: dict[str, Any]) -> dict[str, Any]:
-    model, user = fields.get("model"), fields.get("user") or ""
-    if not isinstance(model, str):
-        raise BadInput("model: give a model's name; GET /v1/models lists them")
+def read_user(fields: dict[str, Any]) -> str:
+    """Who asks, as the client says. Raises BadInput."""
+    user = fields.get("user") or ""
     if not isinstance(user, str) or len(user) > 256:
         raise BadInput("user: give a text of at most 256 characters")
+    return user
+
+
+def _common(fields: dict[str, Any]) -> dict[str, Any]:
+    model, user = fields.get("model"), read_user(fields)
+    if not isinstance(model, str):
+        raise BadInput("model: give a model's name; GET /v1/models lists them")
     stream = fields.get("stream") or False
     options = fields.get("stream_options") or {}
     if not isinstance(stream, bool) or not isinstance(options, dict):
@@ -148,28 +198,30 @@ def _bias(pair: tuple[str, Any]) -> bool:
     return number and type(value) in (int, float)
 
 
-def _prompts(prompt: Any) -> tuple[str | tuple[int, ...], ...]:
-    wrong = "prompt: give a text, a list of texts, token numbers, or a list of those"
-    if isinstance(prompt, str) or (isinstance(prompt, list) and _numbers(prompt)):
+def read_prompts(prompt: Any, name: str = "prompt") -> tuple[str | tuple[int, ...], ...]:
+    """Texts or token numbers, one or many, of the field `name`. Raises BadInput."""
+    wrong = f"{name}: give a text, a list of texts, token numbers, or a list of those"
+    if isinstance(prompt, str) or (isinstance(prompt, list) and is_numbers(prompt)):
         prompt = [prompt]
     if not isinstance(prompt, list) or not prompt:
         raise BadInput(wrong)
     if len(prompt) > PROMPTS:
-        raise BadInput(f"prompt: {len(prompt)} of them; at most {PROMPTS} in one request")
-    if not all(isinstance(p, str) or (isinstance(p, list) and _numbers(p)) for p in prompt):
+        raise BadInput(f"{name}: {len(prompt)} of them; at most {PROMPTS} in one request")
+    if not all(isinstance(p, str) or (isinstance(p, list) and is_numbers(p)) for p in prompt):
         raise BadInput(wrong)
     if not all(prompt):
-        raise BadInput("prompt: empty; give at least one character or token")
+        raise BadInput(f"{name}: empty; give at least one character or token")
     _check_length(sum(len(p) for p in prompt))
     return tuple(p if isinstance(p, str) else tuple(p) for p in prompt)
 
 
-def _numbers(values: list[Any]) -> bool:
+def is_numbers(values: list[Any]) -> bool:
     """Whether these are token numbers; Python would take JSON's true for 1."""
     return bool(values) and all(type(v) is int and 0 <= v < 1 << 31 for v in values)
 
 
-def _messages(messages: Any) -> tuple[dict[str, str], ...]:
+def read_messages(messages: Any) -> tuple[dict[str, Any], ...]:
+    """A chat's messages as templates take them. Raises BadInput."""
     if not isinstance(messages, list) or not messages:
         raise BadInput("messages: give a list of objects with role and content")
     if len(messages) > MESSAGES:
@@ -179,11 +231,15 @@ def _messages(messages: Any) -> tuple[dict[str, str], ...]:
     return read
 
 
-def _message(message: Any) -> dict[str, str]:
+def _message(message: Any) -> dict[str, Any]:
     role = message.get("role") if isinstance(message, dict) else None
-    if role not in ("system", "developer", "user", "assistant"):
-        raise BadInput("messages: each needs a role: system, user or assistant")
-    content = message.get("content")
+    if role not in ("system", "developer", "user", "assistant", "tool"):
+        raise BadInput("messages: each needs a role: system, user, assistant or tool")
+    content, more = message.get("content"), {}
+    if role == "assistant" and message.get("tool_calls"):
+        content, more = content or "", {"tool_calls": _calls(message["tool_calls"])}
+    if role == "tool":
+        more = {"tool_call_id": str(message.get("tool_call_id", ""))[:64]}
     if isinstance(content, list):  # parts; only those of text are understood
         texts = [part.get("text") if isinstance(part, dict) else None for part in content]
         if not all(isinstance(text, str) for text in texts):
@@ -191,7 +247,24 @@ def _message(message: Any) -> dict[str, str]:
         content = "".join(texts)
     if not isinstance(content, str):
         raise BadInput("messages: each needs its content as text")
-    return {"role": "system" if role == "developer" else role, "content": content}
+    return {"role": "system" if role == "developer" else role, "content": content, **more}
+
+
+def _calls(calls: Any) -> list[dict[str, Any]]:
+    """Calls of an earlier answer as templates take them: arguments as an object."""
+    wrong = "messages: tool_calls is a list of calls, each a function with name and arguments"
+    found = []
+    for call in calls if isinstance(calls, list) else [None]:
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            raise BadInput(wrong)
+        try:
+            arguments = json.loads(function.get("arguments") or "{}")
+        except (ValueError, TypeError, RecursionError):
+            raise BadInput(wrong) from None
+        named = {"name": function["name"], "arguments": arguments}
+        found.append({"id": str(call.get("id", ""))[:64], "type": "function", "function": named})
+    return found
 
 
 def _check_length(characters: int) -> None:

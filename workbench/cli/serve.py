@@ -3,6 +3,7 @@
 import argparse
 import os
 from functools import partial
+from pathlib import Path
 
 from workbench.cli.app import TOKEN, serve_app, until_stopped
 from workbench.cli.output import say
@@ -30,6 +31,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--grace", type=float, default=10.0, metavar="SECONDS",
         help="that open answers have to finish once it is told to stop (default 10)",
     )  # fmt: skip
+    parser.add_argument(
+        "--keys", default="", metavar="FILE",
+        help="clients' API keys, NAME KEY a line; each client has its own prefix cache",
+    )  # fmt: skip
+    parser.add_argument(
+        "--queue", type=int, default=1024, metavar="N",
+        help="requests open at once; more get 429 with Retry-After (default 1024)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--queue-seconds", type=float, default=0.0, metavar="SECONDS",
+        help="in which a request must begin, or gets 429 (default 0: however long)",
+    )  # fmt: skip
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
     parser.add_argument(
         "--watch", action="store_true", help="serve the app's live page on the same port"
@@ -41,17 +54,22 @@ def run(args: argparse.Namespace) -> int:
     from engine.core.config import update
     from engine.core.errors import BadInput
     from engine.inference.config import InferenceConfig
-    from workbench.api.access import LOOPBACK, access
+    from workbench.api.access import LOOPBACK, access, read_keys
     from workbench.api.server import check_port, serve_api
     from workbench.cli.run import changes
     from workbench.live.live import LiveEngine
 
-    rules = access(args.host, args.port, os.environ.get(TOKEN, ""), tuple(args.allow_host))
+    keys = read_keys(Path(args.keys)) if args.keys else ()
+    names = tuple(args.allow_host)
+    rules = access(args.host, args.port, os.environ.get(TOKEN, ""), names, keys)
+    if args.queue < 1 or not 0 <= args.queue_seconds < float("inf"):
+        raise BadInput("--queue: at least 1, and --queue-seconds at least 0")
     check_port(args.port, args.host)
     if args.watch and args.host not in LOOPBACK:
         raise BadInput("--watch: only on loopback; leave out --host")
     config = update(InferenceConfig(), {"model": args.model, **changes(args.set)})
-    live = LiveEngine(config, args.name).start()
+    limits = {"queue": args.queue, "patience": args.queue_seconds}
+    live = LiveEngine(config, args.name, **limits).start()
     try:
         live.wait()
         if args.watch:

@@ -24,9 +24,12 @@ from engine.inference.engine import Engine
 from engine.inference.executors.executor import Built
 from engine.inference.intake import validate
 from engine.inference.requests.request import Request, Sampling
+from workbench.live.counts import Counts
+from workbench.live.embeddings import Embeddings
 from workbench.live.measure_while_paused import measure_roofs
 from workbench.live.pieces import AWAY, SPENT, Away, Busy, Piece, Tell
 from workbench.live.prompts import Prompts
+from workbench.live.ticket import Ticket, overdue, place_of
 
 LONG = 400_000  # events after which a run ends once the engine is idle
 WAITING = 1024  # requests that may be open at once
@@ -36,29 +39,19 @@ TURN = 5e-4  # seconds after which a thread lets another have Python's lock; 5 m
 # which a step pays many times over while somebody's large request is read in another thread
 
 
-class Ticket:
-    """A prompt handed in; what `abort` takes. `base`: index of its first answer."""
-
-    def __init__(
-        self, live: "LiveEngine", prompt: np.ndarray, sampling: Sampling, user: str,
-        tell: Tell, base: int,
-    ) -> None:  # fmt: skip
-        """`live` hears the engine's news of `prompt` (int32), and `tell` what comes of them."""
-        self.tell, self.base = tell, base
-        self.left = sampling.n  # answers still to end
-        token, end = partial(live.token, self), partial(live.ended, self)
-        self.request = Request(prompt, sampling, user=user, on_token=token, on_end=end)
-
-
 class LiveEngine:
-    """Runs an engine in a thread of its own, from `start` to `close`.
+    """Runs an engine in a thread of its own, from `start` to `close`. `name`: the model's.
 
-    `name`: what clients call the model. `run` is the present run; readers look at it on their own
-    timers. `failure` is one line once the engine could not be built or has broken. `at_once`: do
-    not wait for kernels to compile; plain torch answers until they are, then a fresh run begins.
+    `run` is the present run, read on timers of one's own; `failure` one line once the engine has
+    broken. `at_once`: plain torch answers until kernels are compiled, then a fresh run begins.
+    `queue`: requests open at once; `patience`: seconds in which one must have begun (0: any).
     """
 
-    def __init__(self, config: InferenceConfig, name: str = "", *, at_once: bool = False) -> None:
+    def __init__(
+        self, config: InferenceConfig, name: str = "", *, at_once: bool = False,
+        queue: int = 0, patience: float = 0.0,
+    ) -> None:  # fmt: skip
+        self.queue, self.patience = queue, patience
         self.config, self.name = config, name or config.model.rstrip("/").rsplit("/", 1)[-1]
         self.created = int(time.time())
         self.run: Run | None = None
@@ -67,6 +60,8 @@ class LiveEngine:
         self._compiling: subprocess.Popen[bytes] | None = None
         self.pace = 0.0  # steps a second at most, so that a person can follow; 0: no limit
         self.built: Built | None = None
+        self.engine: Engine | None = None  # of the present run
+        self.counts, self.embeddings = Counts(self.name), Embeddings()
         self._ready = threading.Event()
         self._waiting: deque[Ticket] = deque()
         self._aborts: deque[Ticket] = deque()
@@ -105,26 +100,26 @@ class LiveEngine:
             self.run.stop()
 
     def ask(
-        self,
-        prompt: Sequence[int],
-        sampling: Sampling,
-        tell: Tell,
-        *,
-        user: str = "",
-        base: int = 0,
-    ) -> Ticket:
+        self, prompt: Sequence[int], sampling: Sampling, tell: Tell, *,
+        user: str = "", base: int = 0, **wishes: Any,
+    ) -> Ticket:  # fmt: skip
         """Hand in one prompt; `tell` is called from the engine's thread.
+
+        `wishes`: further fields of the engine's Request (salt, prompt_tops, guide).
 
         Raises BadInput; Busy where too many are open, Away where none will be taken any more.
         """
         if self.failure or self.draining:
             raise Away(self.failure or AWAY)
-        ticket = Ticket(self, np.asarray(prompt, np.int32), sampling, user, tell, base)
+        request = Request(np.asarray(prompt, np.int32), sampling, user=user, **wishes)
+        ticket = Ticket(request, tell, base)
+        request.on_token, request.on_end = partial(self.token, ticket), partial(self.ended, ticket)
         if self.built is not None:  # so that the asker hears at once what it would say later
             validate(ticket.request, self.built.executor.facts)
         with self._lock:
-            if len(self._open) + len(self._waiting) >= WAITING:
-                raise Busy(f"engine: {WAITING} requests are open already; try again later")
+            most = self.queue or WAITING
+            if len(self._open) + len(self._waiting) >= most:
+                raise Busy(f"engine: {most} requests are open already; try again later")
             self._waiting.append(ticket)
         return ticket
 
@@ -138,10 +133,10 @@ class LiveEngine:
         """What encodes prompts, once the model is ready."""
         self.wait()
         assert self.built is not None
-        tokenizer = self.built.tokenizer
+        tokenizer, facts = self.built.tokenizer, self.built.executor.facts
         with self._lock:
             if self._prompts is None or self._prompts.tokenizer is not tokenizer:
-                self._prompts = Prompts(self.name, tokenizer, self.built.executor.facts.context)
+                self._prompts = Prompts(self.name, tokenizer, facts.context, facts.vocab, facts.eos)
             return self._prompts
 
     @property
@@ -158,16 +153,19 @@ class LiveEngine:
         try:
             if self.built is None:
                 self.built = self._build(config)
-            engine = self._begin(config, live)
+            self.engine = engine = self._begin(config, live)
             self._ready.set()
             while engine.busy or not self._must_begin_anew(live):
                 self._obey(engine, live.poll(engine.clock.now()))
                 self._take(engine, not self._must_begin_anew(live))
                 begun = engine.clock.now()
-                if not engine.step():
+                embedded = self.embeddings.step(self.built.executor)
+                if engine.step():
+                    self.counts.preempted(engine.scheduler.preempted)
+                    if self.pace:
+                        engine.clock.wait_until(begun + 1 / self.pace)
+                elif not embedded:
                     time.sleep(IDLE)
-                elif self.pace:
-                    engine.clock.wait_until(begun + 1 / self.pace)
         except BaseException as fault:
             if not self._ready.is_set() or not refused(fault):
                 self._fail(fault)
@@ -200,7 +198,7 @@ class LiveEngine:
     def _begin(self, config: Any, live: Live) -> Engine:
         built = self.built
         assert built is not None
-        facts = built.executor.facts
+        facts, blobs = built.executor.facts, live.log.blobs
         live.open(
             config,
             built.clock,
@@ -209,7 +207,6 @@ class LiveEngine:
             requests=0,
             roofs=list(facts.roofs),
         )
-        blobs = live.log.blobs
         return Engine(config, built.executor, built.clock, live.emit, built.tokenizer, blobs)
 
     def _obey(self, engine: Engine, commands: list[dict[str, Any]]) -> None:
@@ -222,19 +219,20 @@ class LiveEngine:
 
     def _take(self, engine: Engine, more: bool) -> None:
         """Pass on what clients said since the last step."""
+        if self.patience:
+            with self._lock:
+                self._aborts.extend(overdue([*self._open, *self._waiting], self.patience))
         while self._aborts:
             ticket = self._aborts.popleft()
             with self._lock:
-                waiting = ticket in self._waiting
-                if waiting:
+                if waiting := ticket in self._waiting:
                     self._waiting.remove(ticket)
             if waiting:
-                self._end(ticket, "abort")
-            elif ticket.request.id:
-                name = ticket.request.id
+                self._end(ticket, "abort", ticket.refused)
+            elif name := ticket.request.id:
                 forks = [f"{name}.{number}" for number in range(1, ticket.request.sampling.n)]
                 for thread in (name, *forks):
-                    engine.abort(thread, "the client has gone")
+                    engine.abort(thread, ticket.refused or "the client has gone")
         while more and self._waiting:
             with self._lock:
                 ticket = self._waiting.popleft()
@@ -255,11 +253,13 @@ class LiveEngine:
         if request.sampling.logprobs and request.tops:
             tops = [(self._text([top]), logprob) for top, logprob in request.tops[-1]]
         named = self._text([token]) if request.sampling.logprobs else text
-        self._tell(ticket, request, text=text, token=(named, value, tops))
+        first = self.counts.token(ticket, request)
+        scores = ticket.scores(self._text) if first else None
+        self._tell(ticket, request, text=text, token=(named, value, tops), prompt=scores)
 
     def _text(self, tokens: list[int]) -> str:
-        assert self.built is not None
-        return "" if self.built.tokenizer is None else str(self.built.tokenizer.decode(tokens))
+        decoder = self.built and self.built.tokenizer
+        return str(decoder.decode(tokens)) if decoder else ""
 
     def ended(self, ticket: Ticket, request: Request) -> None:
         """The engine's news of an end, passed on."""
@@ -269,12 +269,13 @@ class LiveEngine:
         if not ticket.left:
             self._open.discard(ticket)
         reason = request.reason if request.reason in ("stop", "length") else "abort"
-        return self._tell(ticket, request, reason=reason)
+        self.counts.ended(ticket, request, reason)
+        return self._tell(ticket, request, reason=reason, refused=ticket.refused)
 
     @staticmethod
     def _tell(ticket: Ticket, request: Request, **news: Any) -> None:
-        place = int(request.id.rpartition(".")[2]) if request.parent else 0
-        ticket.tell(Piece(ticket.base + place, prompt_tokens=len(request.prompt), **news))
+        facts = {"prompt_tokens": len(request.prompt), "cached": ticket.request.reused}
+        ticket.tell(Piece(ticket.base + place_of(request), **facts, **news))
 
     def _end(self, ticket: Ticket, reason: str, refused: str = "") -> None:
         """End all answers of a ticket that is not in the engine."""
@@ -291,6 +292,7 @@ class LiveEngine:
         self._end_all(self.failure)
 
     def _end_all(self, why: str) -> None:
+        self.embeddings.refuse(why)
         with self._lock:
             left = [*self._open, *self._waiting]
             self._waiting.clear()

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.core.errors import BadInput
 
 AWAY = "the engine has been closed; ask again once the server runs"
+LATE = "the engine: no room for this prompt in the time it may wait; try again later"
 SPENT = "the engine ran out of memory and began anew; ask again, or for less at once"
 
 
@@ -17,6 +19,16 @@ class Away(BadInput):
     """The engine takes nothing more: it stops, or has broken."""
 
 
+class PromptFacts(NamedTuple):
+    """A token of a prompt; `logprob` is None for the first, `tops`: (token, text, logprob)."""
+
+    token: int
+    text: str
+    logprob: float | None
+    rank: int
+    tops: list[tuple[int, str, float]]
+
+
 TokenFacts = tuple[str, float, list[tuple[str, float]]]  # text, log-probability, likeliest
 
 
@@ -25,6 +37,8 @@ class Piece:
     """News of one answer. `reason` ends it: stop, length, abort or error; `refused` says why not.
 
     `index`: which answer of the asking; `token` is None in the piece that only ends it.
+    `prompt`: the prompt's own tokens, with an answer's first token where they were asked for.
+    `cached`: tokens of the prompt that were not computed again.
     """
 
     index: int
@@ -33,6 +47,8 @@ class Piece:
     reason: str = ""
     refused: str = ""
     prompt_tokens: int = 0
+    cached: int = 0
+    prompt: list[PromptFacts] | None = None
 
 
 Tell = Callable[[Piece], None]

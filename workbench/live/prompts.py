@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.core.errors import BadInput
+from engine.models.text.grammar import Grammars
 from engine.models.text.renderer import Renderer
 
 LONGEST = 1024  # characters of a token, where a tokenizer does not say
@@ -16,22 +17,47 @@ class Prompts:
     `tokenizer` is None for a model without one. Close it when done.
     """
 
-    def __init__(self, name: str, tokenizer: Any, context: int) -> None:
+    def __init__(
+        self, name: str, tokenizer: Any, context: int, vocab: int = 0, eos: Sequence[int] = ()
+    ) -> None:
+        """`vocab`: logits of the model; `eos`: its end tokens."""
         self.name, self.tokenizer, self.context = name, tokenizer, context
+        self.vocab, self.eos = vocab, eos
         self._lock = threading.Lock()
+        self._grammars: Grammars | None = None  # once a grammar has been asked for
         self._renderer: Renderer | None = None  # once a chat has been asked for
 
-    def encode(self, prompt: str | Sequence[int]) -> list[int]:
+    def encode(self, prompt: str | Sequence[int], special: bool = True) -> list[int]:
         """A prompt's token numbers. Raises BadInput for one too long, or without a tokenizer."""
         if not isinstance(prompt, str):
             return list(prompt)
         self._check(len(prompt))
-        return list(self._rules().encode(prompt))
+        return list(self._rules().encode(prompt, special))
 
-    def decode(self, tokens: Sequence[int]) -> str:
-        return str(self._rules().decode(list(tokens)))
+    @property
+    def grammars(self) -> Grammars:
+        """What holds answers to a grammar; made when first asked for."""
+        rules = getattr(self._rules(), "rules", None)
+        if rules is None:
+            raise BadInput(f"model {self.name}: no tokenizer.json, which a grammar is built on")
+        with self._lock:
+            if self._grammars is None:
+                self._grammars = Grammars(rules.to_str(), self.vocab, self.eos)
+            return self._grammars
 
-    def chat(self, messages: Sequence[dict[str, str]]) -> list[int]:
+    def decode(self, tokens: Sequence[int], special: bool = False) -> str:
+        return str(self._rules().decode(list(tokens), special))
+
+    def check(self, tokens: Sequence[int]) -> None:
+        """Raises BadInput for tokens the model has not, or more than it takes."""
+        if not tokens or len(tokens) > self.context:
+            raise BadInput(f"input: {len(tokens)} tokens; give 1 to {self.context}")
+        if max(tokens) >= self.vocab:
+            raise BadInput(f"input: a token is outside 0 to {self.vocab - 1}")
+
+    def chat(
+        self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]] = ()
+    ) -> list[int]:
         """Messages as the model's template has them; one below the other where it has none."""
         rules = self._rules()
         if getattr(rules, "template", None) is None:
@@ -40,6 +66,8 @@ class Prompts:
         with self._lock:
             self._renderer = renderer = self._renderer or Renderer()
         extra = {"add_generation_prompt": True, **rules.special_texts}
+        if tools:
+            extra["tools"] = list(tools)
         text = renderer.render(rules.template, [dict(message) for message in messages], **extra)
         self._check(len(text))
         return list(rules.encode(text, special=False))

@@ -4,8 +4,9 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from engine.inference.requests.request import Sampling
-from workbench.live.live import LiveEngine, Ticket
+from workbench.live.live import LiveEngine
 from workbench.live.pieces import Piece
+from workbench.live.ticket import Ticket
 
 KEEP = 60  # answers remembered
 

@@ -11,11 +11,15 @@ from contextlib import contextmanager
 import pytest
 from tornado.httpserver import HTTPServer
 
+from engine.core.clock import WallClock
 from engine.core.errors import BadInput
 from engine.core.events import Branch
-from tests.workbench.toy_engine import toy_live
-from workbench.api.access import access
+from engine.inference.config import InferenceConfig
+from engine.inference.executors.executor import Built
+from tests.workbench.toy_engine import ToyExecutor, ToyTokenizer, toy_live
+from workbench.api.access import access, read_keys
 from workbench.api.handlers import BODY, SWALLOWED, application
+from workbench.live.live import LiveEngine
 
 TOKEN = "a token of many letters"
 TEXT = {"model": "toy", "prompt": "abc", "max_tokens": 4, "temperature": 0}
@@ -23,7 +27,7 @@ TALK = {"model": "toy", "messages": [{"role": "user", "content": "abc"}], "max_t
 
 
 @contextmanager
-def served(live, token="", loops=None):
+def served(live, token="", loops=None, keys=()):
     """The API over `live` on a free port of loopback; gives the port. Its loop joins `loops`."""
     loop, ready, found = asyncio.new_event_loop(), threading.Event(), []
     if loops is not None:
@@ -33,7 +37,7 @@ def served(live, token="", loops=None):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        rules = access("127.0.0.1", port, token)
+        rules = access("127.0.0.1", port, token, keys=keys)
         server = HTTPServer(application(live, rules), max_body_size=BODY)
         server.listen(port, "127.0.0.1")
         found.append(port)
@@ -90,7 +94,8 @@ def test_a_completion_is_answered(port):
     assert (choice["text"], choice["finish_reason"]) == ("defg", "length")
     assert choice["logprobs"]["tokens"] == list("defg")
     assert choice["logprobs"]["token_logprobs"] == [-0.25] * 4
-    assert answer["usage"] == {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+    counts = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+    assert answer["usage"] == {**counts, "prompt_tokens_details": {"cached_tokens": 0}}
 
 
 def test_prompts_and_samples_have_their_indices(port):
@@ -161,7 +166,7 @@ def test_a_wrong_request_gets_one_line(port, body, status, says):
 
 
 def test_other_addresses_and_methods_are_refused(port):
-    assert ask(port, "/v1/embeddings", TEXT)[0] == 404
+    assert ask(port, "/v1/images", TEXT)[0] == 404
     assert ask(port, "/")[0] == 404
     assert ask(port, "/v1/completions")[0] == 405
     assert ask(port, "/v1/completions", TEXT, {"Content-Type": "text/plain"})[0] == 415
@@ -229,6 +234,49 @@ def test_a_token_is_asked_for_where_one_is_set():
         assert ask(port, "/v1/models")[0] == 401
         assert ask(port, "/v1/models", headers={"Authorization": "Bearer wrong"})[0] == 401
         assert ask(port, "/v1/models", headers={"Authorization": f"Bearer {TOKEN}"})[0] == 200
+
+
+def test_each_client_with_a_key_has_its_own_prefixes(tmp_path):
+    (tmp_path / "keys").write_text("# NAME KEY\nann key-of-ann-0123456\nbob key-of-bob-0123456\n")
+    live, keys = toy_live(page_size=4), read_keys(tmp_path / "keys")
+
+    def cached(port, key):
+        headers = {"Authorization": f"Bearer {key}"}
+        status, text = ask(port, "/v1/completions", {**TEXT, "prompt": "abcdefghij"}, headers)
+        assert status == 200
+        return json.loads(text)["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+    with served(live, keys=keys) as port:
+        assert ask(port, "/v1/models")[0] == 401
+        (_, ann), (_, bob) = keys
+        assert [cached(port, key) for key in (ann, ann, bob, bob)] == [0, 8, 0, 8]
+    for text in ("ann", "ann a b", "", "a k\na j", "a k\nb k"):
+        (tmp_path / "keys").write_text(text)
+        with pytest.raises(BadInput, match="keys"):
+            read_keys(tmp_path / "keys")
+    with pytest.raises(BadInput, match="key of ann"):
+        access("127.0.0.1", 8000, keys=(("ann", "short"),))
+
+
+def test_a_full_queue_and_a_long_wait_are_told_to_come_again():
+    live = LiveEngine(InferenceConfig(pages=64, max_running=1), "toy", queue=3, patience=0.3)
+    live.built = Built(ToyExecutor(0.05), WallClock(), ToyTokenizer())
+    with served(live.start()) as port:
+        links = []
+        for _ in range(3):
+            link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            body = json.dumps({**TEXT, "max_tokens": 60, "stream": bool(len(links) % 2)})
+            link.request("POST", "/v1/completions", body, {"Content-Type": "application/json"})
+            links.append(link)
+            until = time.monotonic() + 60
+            while len(live._open) + len(live._waiting) < len(links) and time.monotonic() < until:
+                time.sleep(0.005)
+        status, text = ask(port, "/v1/completions", TEXT)
+        assert status == 429 and "3 requests are open" in text
+        answered = [link.getresponse() for link in links]
+        assert [one.status for one in answered] == [200, 429, 429]
+        assert all(one.getheader("Retry-After") for one in answered[1:])
+        assert "no room" in answered[1].read().decode()
 
 
 def test_beyond_loopback_a_token_is_required():

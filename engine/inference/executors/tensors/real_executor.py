@@ -19,6 +19,7 @@ from engine.inference.executors.executor import Built, Facts
 from engine.inference.executors.settings import Settings
 from engine.inference.executors.step_spans import covered
 from engine.inference.executors.tensors.attention_mass import AttentionProbe
+from engine.inference.executors.tensors.embedding import Embedder
 from engine.inference.executors.tensors.gather import gather
 from engine.inference.executors.tensors.prompt_rows import PromptRows
 from engine.inference.executors.tensors.sampler import Sampler
@@ -41,6 +42,7 @@ class RealExecutor:
         self.model, self.storage, self.facts, self.probe = model, storage, facts, probe
         self.sample = Sampler(model.compiled, facts.eos)
         self.work = ForwardWork(model.config, str(model.dtype).removeprefix("torch."))
+        self._embedder: Embedder | None = None  # once somebody asks
         self.variant = "fused" if model.fused else "kernels" if model.compiled else "torch"
 
     def execute(self, step: Step) -> Result:
@@ -77,6 +79,11 @@ class RealExecutor:
             result.attention_seconds = perf_counter() - asked
         result.seconds = perf_counter() - began
         return result
+
+    def embed(self, tokens_T: np.ndarray) -> np.ndarray:
+        """A prompt's vector, float32 and of length one; no page of the cache is touched."""
+        self._embedder = self._embedder or Embedder(self.model)
+        return self._embedder(tokens_T)
 
     def _drawn(self, step: Step, logits_RV: np.ndarray, from_S: np.ndarray) -> Result:
         """Tokens of the rows, and of the threads, whose logits come after theirs."""

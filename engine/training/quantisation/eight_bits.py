@@ -22,7 +22,7 @@ from engine.hardware.measure import known_roofs
 from engine.kernels.quantised import OPERATOR
 from engine.kernels.quantised.cases import made
 from engine.kernels.quantised.formats import Format, format_of
-from engine.kernels.quantised.rounding import even, rounded, scale_of, through
+from engine.kernels.quantised.weight import even, rounded, scale_of, through
 from engine.models.gathered import Cast
 from engine.models.loading.find import find
 from engine.models.text.tokenizer import Tokenizer

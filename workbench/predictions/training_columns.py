@@ -12,7 +12,7 @@ from typing import Any
 
 from engine.core.config import from_dict, update
 from engine.core.errors import BadInput
-from engine.models.loading.public import public
+from engine.models.loading.public import called, public
 from engine.training.step_time.described import TrainingRun
 from engine.training.step_time.layer import model_flops
 from workbench.cost_model.rows import Cells, LeftOut, dtype_of, sheet_of
@@ -108,7 +108,7 @@ def described(
     ):
         told["split.shard"] = "optimizer"
     architecture = _architecture(cells, shape)
-    name = "" if architecture else _named(cells)
+    name = "" if architecture else called(cells.text("model"))
     if not architecture and name not in public():
         return LeftOut(cells.where, f"model {name!r} is not in the dataset")
     try:
@@ -139,15 +139,6 @@ def _value(cells: Cells, path: str, column: str) -> Any:
         return cells.count(column, 0)
     except BadInput:
         return FLAGS.get(text.lower(), text)
-
-
-def _named(cells: Cells) -> str:
-    """The public architecture that a model's name stands for, or the name itself."""
-    name = cells.text("model").rsplit("/", 1)[-1].lower().removesuffix("-hf")
-    short = re.sub(r"[^a-z0-9]", "", name)
-    alike = {re.sub(r"[^a-z0-9]", "", known): known for known in public()}
-    alike |= {word.replace("llama31", "llama3"): known for word, known in alike.items()}
-    return alike.get(short, name)
 
 
 def _architecture(cells: Cells, shape: Changes) -> dict[str, Any]:

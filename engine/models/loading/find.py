@@ -10,7 +10,7 @@ from engine.models.config import ModelConfig
 from engine.models.families import read_config
 from engine.models.loading.checkpoint import PICKLES, refuse_pickle
 from engine.models.loading.load import load, random_model
-from engine.models.loading.public import architecture
+from engine.models.loading.public import architecture, called
 from engine.models.loading.public import public as public
 from engine.models.model import Model
 
@@ -48,10 +48,10 @@ def find(name: str) -> Found:
         folder = path.parent if path.is_file() else path
         return Found(folder.resolve().name, read_config(folder), folder)
     known = public()
-    if name.lower() in known:
-        facts = known[name.lower()]
-        config = architecture(name.lower(), facts)
-        return Found(name.lower(), config, source=str(facts["source"]))
+    meant = called(name)
+    if meant in known:
+        facts = known[meant]
+        return Found(meant, architecture(meant, facts), source=str(facts["source"]))
     names = [*shipped(), *known]
     raise BadInput(f"model {name!r}: no such folder or name; {suggest(name, names)}")
 

@@ -28,7 +28,7 @@ from engine.hardware.device import Device, Freeze, Plain, device
 from engine.hardware.link import Link, link
 from engine.models.config import ModelConfig
 from engine.models.families import parse
-from engine.models.loading.public import fields_of, public
+from engine.models.loading.public import called, fields_of, public
 
 Shard = Literal["none", "optimizer", "gradients", "parameters"]
 Recompute = Literal["none", "selective", "half", "full"]
@@ -48,6 +48,8 @@ class OnDevices(Config):
                         high=1e5, unit="W")  # fmt: skip
     bandwidth: float = knob(0.0, "memory of a device, where it is another part's than its sheet's; "
                             "0: as its sheet says", low=0.0, high=1e15, unit="B/s")  # fmt: skip
+    price: float = knob(0.0, "a device's for an hour, in your currency; 0: not asked", low=0.0,
+                        high=1e6)  # fmt: skip
 
     def sheet(self) -> Device:
         found = device(self.device)
@@ -178,10 +180,10 @@ class TrainingRun(Config):
 def _config(name: str, changes: tuple[tuple[str, Any], ...]) -> ModelConfig:
     facts: dict[str, Any] = {}
     if name:
-        known = public()
-        if name.lower() not in known:
+        known, meant = public(), called(name)
+        if meant not in known:
             raise BadInput(f"model {name!r}: not known; {suggest(name, list(known))}")
-        facts = fields_of(known[name.lower()])
+        facts = fields_of(known[meant])
     return parse({**facts, **{k: _thawed(v) for k, v in changes}}, f"run: {name or 'architecture'}")
 
 

@@ -38,9 +38,16 @@ def test_weights_of_a_public_architecture_must_be_asked_for_as_random() -> None:
 
 def test_an_unknown_name_is_one_line_with_close_ones() -> None:
     with pytest.raises(BadInput, match=r"did you mean llama-3\.1-8b"):
-        find("llama3.1-8b")
+        find("lama-3.1-8b")
     with pytest.raises(BadInput, match="among .*agreement-100k"):
         find("")
+
+
+def test_a_name_may_be_written_as_people_write_it() -> None:
+    for name in ("meta-llama/Meta-Llama-3.1-70B-Instruct", "Llama-3-70B", "llama3.1-70b"):
+        assert find(name).name == "llama-3.1-70b"
+    assert find("Qwen/Qwen3-30B-A3B").name == "qwen3-30b-a3b"
+    assert find("google/gemma-2-9b-it").name == "gemma-2-9b"
 
 
 def test_a_pickle_named_as_a_model_is_refused(tmp_path: Path) -> None:

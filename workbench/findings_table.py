@@ -6,7 +6,7 @@ it to what the claims state, so that reading it needs no study.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -112,3 +112,9 @@ def put(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     if not mark or not end:
         raise BadInput(f"{path}: no place for the table; put {BEGIN} and {END} where it belongs")
     write_text(path, f"{head}{BEGIN}\n{markdown(rows)}\n{END}{after}", "the table")
+
+
+def findings_line(counts: Mapping[str, int]) -> str:
+    """What a system's claims came to, in words; "" where nothing was recorded."""
+    told = [f"{counts[name]} {name}" for name in KINDS if counts.get(name)]
+    return f"Findings: {', '.join(told)}" if told else ""

@@ -18,7 +18,7 @@ from engine.core.events import AnyEvent, Closed, Opened
 from engine.core.run import Live, Run
 from tests.bench.visits import load, visited
 from workbench.catalogue import study
-from workbench.pages.shelf import Shelf
+from workbench.pages.shelf.shelf import Shelf
 
 AIM = 30.0  # pictures a second
 WARM, SETTLE = 3_000, 3_000  # milliseconds before the counts, and before each: charts are made once

@@ -16,7 +16,7 @@ from engine.core.file import load, save
 from engine.core.log import Log
 from widgets.view import views
 from workbench.catalogue import study
-from workbench.pages.addresses import config_of, query_of
+from workbench.pages.frame.addresses import config_of, query_of
 from workbench.pages.suggested_views import suggested_views
 from workbench.study import Study
 from workbench.summary import summary

@@ -13,7 +13,7 @@ from engine.core.paths import confined, datasets
 from engine.models.text.renderer import Renderer
 from tests.malformed.test_corpus import Opener, clear
 from tests.reliability import bombs, templates
-from workbench.pages import run_files
+from workbench.pages.shelf import run_files
 
 FEW, MANY = 3, 100
 OUTSIDE = "root:x:0"

@@ -25,22 +25,6 @@ def test_the_live_page_shows_a_model_decoding(visit, tmp_path):
     assert seen.faults == []
 
 
-def test_the_first_page_leads_from_what_people_bring(visit, tmp_path):
-    seen = visit()
-    page = seen.open("/")
-    page.get_by_text("5.48 M parameters").wait_for()
-    page.get_by_label("Words, a system or an arXiv id").press_sequentially("fsdp")
-    page.get_by_role("link", name="Megatron").wait_for()
-    page.get_by_role("link", name="Plan its training").click()
-    page.get_by_text("watch its schedule").first.wait_for()
-    page.screenshot(path=tmp_path / "plan.png")
-    page.get_by_text("watch its schedule").first.click()
-    page.get_by_role("heading", name="Megatron").first.wait_for()
-    page.locator("canvas").first.wait_for()
-    assert seen.outside == []
-    assert seen.faults == []
-
-
 def test_asking_on_the_live_page_answers(visit):
     seen = visit()
     page = seen.open("/live")

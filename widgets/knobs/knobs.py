@@ -151,7 +151,7 @@ class Knobs:
     def _lay_out(self) -> None:
         """The controls there are now and what they stand at; sent where it differs."""
         config = self._shown
-        now = knobs(config)
+        now = [knob for knob in knobs(config) if knob.path != "kind"]  # what it is, not a knob
         groups: dict[str, list[dict[str, Any]]] = {"": []}
         shown = {}
         self._controls = {knob.path: Control(knob) for knob in now}

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 def _print(found: "Prediction") -> None:
     from widgets.theme import figure
 
-    print(f"{found.run}\n")
+    print(f"{found.run}\n{found.sentence}\n")
     rows = [(name, *_cells(each)) for name, each in found.figures.items()]
     print_table(("modelled", "value", "nine in ten between", "and"), rows)
     total = sum(found.parts.values())
@@ -96,6 +96,8 @@ def _print(found: "Prediction") -> None:
         print(f"memory of the fullest device: {held}")
     for note in found.notes:
         print(f"note: {note}")
+    for line in found.commands:
+        print(f"start it: {line}")
 
 
 def _cells(each: "Estimate") -> tuple[str, str, str]:

@@ -17,7 +17,7 @@ from tornado.web import RequestHandler
 from workbench.jupyter.reached import only_for
 from workbench.live.live import LiveEngine
 from workbench.pages.app import live_config, make_server
-from workbench.pages.shelf import Shelf
+from workbench.pages.shelf.shelf import Shelf
 
 MODEL = "stdlib-5m"
 

@@ -16,7 +16,7 @@ from tornado.web import Application, RequestHandler
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from workbench.api.access import LOOPBACK
-from workbench.pages.visitors import called
+from workbench.pages.frame.visitors import called
 
 HOST = LOOPBACK[0]
 SECRET = "X-Workbench-Secret"

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from workbench.jupyter.guarded import Guarded
-from workbench.pages.run_files import run_files
+from workbench.pages.shelf.run_files import run_files
 
 
 class CatalogueRoute(Guarded):

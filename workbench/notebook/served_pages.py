@@ -17,9 +17,9 @@ import panel as pn
 from workbench.api.server import free_port
 from workbench.jupyter.kernels import forget, kernel_file, served_below, write
 from workbench.jupyter.reached import HOST, only_for
-from workbench.pages.files import HANDLERS, hasten
-from workbench.pages.shelf import Shelf
-from workbench.pages.shell import asked, message_page
+from workbench.pages.frame.files import HANDLERS, hasten
+from workbench.pages.frame.shell import asked, message_page
+from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.study import StudyPage
 from workbench.pages.study_panel import StudyPanel
 from workbench.session import Session

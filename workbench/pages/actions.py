@@ -11,7 +11,7 @@ import param
 
 from widgets.page.bundle import bundle
 from widgets.page.component import Component
-from workbench.pages.shell import address
+from workbench.pages.frame.shell import address
 
 
 class ActionRow(Component):

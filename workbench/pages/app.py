@@ -20,16 +20,18 @@ from workbench.api.server import HOST, address_of
 from workbench.live.live import LiveEngine
 from workbench.pages.catalogue import catalogue_page
 from workbench.pages.compare import ComparePage
-from workbench.pages.files import HANDLERS, hasten
+from workbench.pages.frame.files import HANDLERS, hasten
+from workbench.pages.frame.shell import message_page
+from workbench.pages.frame.visitors import greet
 from workbench.pages.live import LivePage
-from workbench.pages.plan import PlanPage, PredictPage
 from workbench.pages.roofline import RooflinePage
 from workbench.pages.runs import RunsPage
-from workbench.pages.shelf import Shelf
-from workbench.pages.shell import message_page
+from workbench.pages.serve import ServePage
+from workbench.pages.shelf.shelf import Shelf
+from workbench.pages.sizing.plan import PlanPage
+from workbench.pages.sizing.predict import PredictPage
 from workbench.pages.start import StartPage
 from workbench.pages.study import StudyPage, asked_study
-from workbench.pages.visitors import greet
 
 Page = Callable[[], Any]
 LOGS = ("asyncio", "tornado.application", "tornado.general", "bokeh.server.views.ws")
@@ -58,6 +60,7 @@ def pages(live: LiveEngine, shelf: Shelf) -> dict[str, Page]:
         "study": lambda: StudyPage(asked_study(), shelf).page(),
         "plan": lambda: PlanPage().page(),
         "predict": lambda: PredictPage().page(),
+        "serve": lambda: ServePage(shelf).page(),
         "roofline": lambda: RooflinePage(shelf).page(),
         "compare": lambda: ComparePage(shelf).page(),
         "runs": lambda: RunsPage(shelf).page(),

@@ -1,6 +1,6 @@
 """The catalogue page: every system, searched as one types; what is built opens its study."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -9,8 +9,8 @@ import panel_material_ui as pmui
 
 from engine.core.names import counted
 from workbench.catalogue import Entry, catalogue, families, search
-from workbench.findings_table import HEAD, KINDS, by_family, findings_of, recorded
-from workbench.pages.shell import Shell, address, figures_table, html
+from workbench.findings_table import HEAD, by_family, findings_line, findings_of, recorded
+from workbench.pages.frame.shell import Shell, address, figures_table, html
 
 CSS = """
 .family { margin: 28px 0 10px; display: flex; gap: 10px; align-items: baseline; }
@@ -33,12 +33,6 @@ a.card p { font-size: 13px; margin-top: 8px; }
 .ready { grid-template-columns: repeat(auto-fill, minmax(420px, 1fr)); }
 .none { padding: 40px 0; color: var(--wb-faint); }
 """
-
-
-def findings_line(counts: Mapping[str, int]) -> str:
-    """What a system's claims came to, in words; "" where nothing was recorded."""
-    told = [f"{counts[name]} {name}" for name in KINDS if counts.get(name)]
-    return f"Findings: {', '.join(told)}" if told else ""
 
 
 def findings_table(rows: Sequence[dict[str, Any]]) -> str:

@@ -10,12 +10,13 @@ import panel_material_ui as pmui
 from engine.core.run import Run
 from widgets.stage.compare import Compare
 from workbench.catalogue import catalogue, study
-from workbench.pages.shelf import Shelf
-from workbench.pages.shell import Shell, asked, html
+from workbench.pages.frame.shell import Shell, asked, html
+from workbench.pages.schedulers import SchedulerForm
+from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.suggested_views import suggested_views
 
 EMPTY = (
-    "<p class='faint'>Two runs are needed. Take a system above, keep runs from a study "
+    "<p class='faint'>Two runs are needed. Take a system or a trace above, keep runs from a study "
     "page, or open files on the Runs page.</p>"
 )
 NONE = "Choose a system of the list first."
@@ -38,6 +39,7 @@ class ComparePage:
         )  # fmt: skip
         self.go = pmui.Button(label="Run both", variant="contained", margin=(4, 24, 4, 4))
         self.go.on_click(self._run_pair)
+        self.schedulers = SchedulerForm(self._take)
         self.place = pn.Column(sizing_mode="stretch_width", margin=(16, 0))
         self.compare: Compare | None = None
         newest: list[str | None] = [*names[-2:], None, None]
@@ -81,6 +83,10 @@ class ComparePage:
             runs = await asyncio.to_thread(both, slug)
         finally:
             self.go.loading = False
+        self._take(runs)
+
+    def _take(self, runs: list[tuple[str, Run]]) -> None:
+        """Put two runs on the shelf and show them."""
         names = [self.shelf.keep(run, name) for name, run in runs]
         for select, name in zip(self.selects, names, strict=True):
             select.options = list(self.shelf.runs)
@@ -96,11 +102,15 @@ class ComparePage:
             pn.FlexBox(
                 self.pair, self.go, self.first, self.second, align_items="center", margin=(14, 0)
             ),
+            html("<h2>Two schedulers on one trace</h2>", margin=(6, 0, 2, 0)),
+            self.schedulers.panel,
             self.place,
             sizing_mode="stretch_width",
             margin=(28, 40),
         )
         self.shell.page.main = [body]
+        if asked("trace"):
+            pn.state.onload(self.schedulers.run)
         return self.shell.page
 
 

@@ -13,8 +13,8 @@ from widgets.stage.stage import Stage
 from workbench.live.live import LiveEngine
 from workbench.pages import demo
 from workbench.pages.conversations import Conversation, Conversations
-from workbench.pages.shelf import Shelf
-from workbench.pages.shell import Shell, html
+from workbench.pages.frame.shell import Shell, html
+from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.study_panel import views
 
 VIEWS = ("page_map", "token_river", "request_lanes", "levels", "roofline")

@@ -12,7 +12,7 @@ from engine.core.config import Config
 from engine.core.errors import BadInput
 from workbench.drawing import Drawing, MapDrawing, drawings
 from workbench.pages.actions import actions
-from workbench.pages.shell import html
+from workbench.pages.frame.shell import html
 from workbench.study import Study
 
 WIDTH, HEIGHT = 560, 340  # pixels of a figure

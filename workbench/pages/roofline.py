@@ -17,9 +17,9 @@ from widgets.export.share import share
 from widgets.knobs.knobs import Knobs
 from widgets.stage.stage import Stage
 from workbench.pages.actions import actions, kept
-from workbench.pages.addresses import config_of, query_of
-from workbench.pages.shelf import Shelf
-from workbench.pages.shell import Shell, asked_knobs, html
+from workbench.pages.frame.addresses import config_of, query_of
+from workbench.pages.frame.shell import Shell, asked_knobs, html
+from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.study_panel import views
 from workbench.session import Session, changed
 

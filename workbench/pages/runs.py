@@ -1,10 +1,8 @@
 """The runs page: a table of runs; open, rename and drop one, watch it again, save, export it."""
 
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from html import escape
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -15,14 +13,13 @@ from engine.core.errors import BadInput
 from engine.core.run import Run
 from widgets.export.share import share
 from widgets.stage.stage import Stage
+from workbench.pages.frame.shell import Shell, address, asked, figures_table, html
 from workbench.pages.runs_table import CSS, runs_table
-from workbench.pages.shelf import NAME, Shelf
-from workbench.pages.shell import Shell, address, asked, figures_table, html
+from workbench.pages.shelf.shelf import NAME, Shelf
+from workbench.pages.shelf.uploads import read_upload
 from workbench.pages.suggested_views import suggested_views
 from workbench.summary import rows
-from workbench.trace_in import SUFFIXES, open_log
 
-UPLOAD = 256 << 20  # bytes of an opened file, at most
 PAUSE = 1.0  # seconds between figures of a run that goes on
 SHARE = 20  # and at least so many times as long as they take
 
@@ -182,17 +179,3 @@ EMPTY = (
     "<p class='faint'>No run is open. Open a .run file above, save one from a study page, or make "
     "one: <code>workbench run batchllm --save first.run</code></p>"
 )
-
-
-def read_upload(data: bytes, name: str) -> Run:
-    """The run in an uploaded file, told apart by its name. Raises BadInput."""
-    if len(data) > UPLOAD:
-        raise BadInput(f"run file: {len(data)} bytes; at most {UPLOAD} can be opened here")
-    with tempfile.TemporaryDirectory() as folder:
-        suffix = next((s for s in SUFFIXES if name.lower().endswith(s)), ".run")
-        path = Path(folder) / f"opened{suffix}"
-        path.write_bytes(data)
-        try:
-            return Run(open_log(path))
-        except BadInput as fault:  # of the file as the person knows it
-            raise BadInput(str(fault).replace(str(path), name).replace(path.name, name)) from None

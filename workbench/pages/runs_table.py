@@ -11,8 +11,8 @@ from engine.core.run import Run
 from widgets.stage.figures import measures
 from widgets.theme import figure
 from workbench.catalogue import entry, study
-from workbench.pages.addresses import query_of
-from workbench.pages.shelf import Shelf, study_of
+from workbench.pages.frame.addresses import query_of
+from workbench.pages.shelf.shelf import Shelf, study_of
 from workbench.summary import rows
 
 CHIPS = 4  # differing knobs shown

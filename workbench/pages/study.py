@@ -11,11 +11,11 @@ from widgets.export.share import File, Text, share
 from widgets.knobs.config_text import as_cli, as_study
 from workbench.catalogue import entry, study
 from workbench.pages.actions import actions, kept
-from workbench.pages.addresses import config_of, query_of
-from workbench.pages.shelf import Shelf
-from workbench.pages.shell import Shell, asked, asked_knobs, framed
+from workbench.pages.frame.addresses import config_of, query_of
+from workbench.pages.frame.shell import Shell, asked, asked_knobs, framed
+from workbench.pages.frame.visitors import person
+from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.study_panel import StudyPanel, views
-from workbench.pages.visitors import person
 from workbench.session import study_session
 
 KNOBS = 2  # of those that differ, named by a run that is kept
@@ -29,7 +29,7 @@ def asked_study() -> StudyPanel:
     chosen = study(slug)
     start = chosen.configured({}, asked("preset"))
     session = study_session(chosen, config_of(start, asked_knobs()))
-    return StudyPanel(chosen, session, at=asked("at"), pin=asked("pin"))
+    return StudyPanel(chosen, session, at=asked("at"), pin=asked("pin"), claim=asked("claim"))
 
 
 class StudyPage:

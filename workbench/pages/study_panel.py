@@ -12,8 +12,8 @@ from widgets.knobs.knobs import Knobs
 from widgets.stage.stage import Stage
 from workbench.catalogue import Entry
 from workbench.moment import moment
+from workbench.pages.frame.shell import html
 from workbench.pages.maps import Maps
-from workbench.pages.shell import html
 from workbench.pages.verdicts.claims import Claims
 from workbench.pages.verdicts.verdicts import Verdicts
 from workbench.session import Session
@@ -45,10 +45,12 @@ summary::-webkit-details-marker { display: none; }
 class StudyPanel:
     """The parts of a study's page. `on_turned`: whoever hosts it hears of every config that runs
     after the first. `at`: where the first run's cursor is to stand, in seconds or, with a percent
-    sign, as a share of the run; `pin`: the owner that is lit up. Raises BadInput for a moment that
-    is neither."""
+    sign, as a share of the run; `pin`: the owner that is lit up; `claim`: the one that stands
+    first. Raises BadInput for a moment that is neither, and for no such claim."""
 
-    def __init__(self, chosen: Study, session: Session, *, at: str = "", pin: str = "") -> None:
+    def __init__(
+        self, chosen: Study, session: Session, *, at: str = "", pin: str = "", claim: str = ""
+    ) -> None:
         self.study, self.session = chosen, session
         self.verdicts = Verdicts(chosen, session.seed)
         self.knobs = Knobs(
@@ -57,7 +59,7 @@ class StudyPanel:
         )  # fmt: skip
         self.stage = Stage(chosen.views)
         self.stage.watch(self.look, LOOK)
-        self.claims = Claims(chosen, self.verdicts, lambda: self.session.config)
+        self.claims = Claims(chosen, self.verdicts, lambda: self.session.config, claim)
         self.maps = Maps(chosen, lambda: self.session.config, session.seed)
         self.fault = html("", visible=False, margin=(0, 0, 12, 0))
         self.on_turned: Callable[[Config], None] = lambda config: None

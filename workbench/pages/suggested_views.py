@@ -16,6 +16,7 @@ FEEDS = {  # view -> a kind of event it lives on
     "latency": Token,
 }
 MOST = 4
+MODELLED = ("request_lanes", "latency", "levels", "page_map")
 PROFILED = ("page_map", "token_river", "request_lanes", "roofline")
 
 
@@ -33,6 +34,9 @@ def suggested_views(log: Log) -> tuple[str, ...]:
     if _is_profiled(log):  # then it tells more than the levels do
         return tuple(name for name in PROFILED if name == "roofline" or FEEDS[name] in kinds)
     found = [name for name, kind in FEEDS.items() if kind in kinds and name in views()]
+    if header is not None and header.clock == "virtual" and Branch in kinds:
+        # Tokens have no text: what is asked is how long requests waited.
+        found = [name for name in MODELLED if name in found]
     if _has_threads(log):  # their lanes carry the text, too
         found = ["threads", *(name for name in found if name != "token_river")]
     if any(type(event) is Blob and event.name.startswith(PREFIX) for event in log):

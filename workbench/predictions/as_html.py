@@ -20,6 +20,9 @@ h2 { margin: 26px 0 8px; }
 .whole i { display: block; height: 100%; width: var(--share); background: var(--hue); }
 .dot { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 8px;
   background: var(--hue); }
+.sentence { font-weight: 600; font-size: 15px; margin: 6px 0 10px; }
+pre { margin: 4px 0; padding: 8px 12px; background: var(--wb-raised); border-radius: 6px;
+  font-size: 12.5px; overflow-x: auto; max-width: 1100px; }
 .wrong { color: var(--wb-wrong); }
 """
 SPAN = 2.0  # a band reaches from the value over this to the value times it
@@ -29,15 +32,24 @@ def told(found: Prediction, dark: bool) -> str:
     """A prediction as HTML: figures with their bands, one bar of the time, what would help."""
     figures = "".join(
         f"<tr><th scope='row'>{escape(name)}</th><td class='num'>{figure(each.value, each.unit)}"
-        f"</td><td>{_band(each)}</td><td>{figure(each.low, each.unit)} to "
-        f"{figure(each.high, each.unit)}</td></tr>"
+        f"</td><td>{_band(each)}</td><td>{_between(each)}</td></tr>"
         for name, each in found.figures.items()
     )
     notes = "".join(f"<p class='faint'>{escape(note)}</p>" for note in found.notes)
+    starts = "".join(f"<pre tabindex='0'>{escape(line)}</pre>" for line in found.commands)
+    started = f"<h2>How to start it</h2>{starts}" if starts else ""
     return (
-        f"<p>{escape(found.run)}</p><table>{figures}</table>{notes}"
+        f"<p>{escape(found.run)}</p><p class='sentence'>{escape(found.sentence)}</p>"
+        f"<table>{figures}</table>{notes}{started}"
         f"<h2>Where the time goes</h2>{_whole(found, dark)}{_parts(found, dark)}{_memory(found)}"
     )
+
+
+def _between(each: Estimate) -> str:
+    """The ends of the interval, where it has two."""
+    if each.low == each.high:
+        return ""
+    return f"{figure(each.low, each.unit)} to {figure(each.high, each.unit)}"
 
 
 def _band(each: Estimate) -> str:

@@ -21,6 +21,10 @@ class Estimate:
         """`number` over it: seconds become a rate, and the ends change places."""
         return Estimate(number / self.value, number / self.high, number / self.low, unit)
 
+    def times(self, number: float, unit: str) -> "Estimate":
+        """So many of it."""
+        return Estimate(self.value * number, self.low * number, self.high * number, unit)
+
     def row(self) -> dict[str, Any]:
         return {"value": self.value, "low": self.low, "high": self.high, "unit": self.unit}
 
@@ -32,7 +36,7 @@ class Prediction:
     `figures`: by name, the first one the most asked for. `parts`: seconds by what they go to, which
     sum to the first figure's; `hidden`: seconds beside them that nobody waits for. `lifted`: the
     first figure's seconds with a bound gone, by bound, the greatest gain first. `notes`: what a
-    reader must know.
+    reader must know; `commands`: how to start it.
     """
 
     kind: str
@@ -43,11 +47,23 @@ class Prediction:
     lifted: Mapping[str, float] = field(default_factory=dict)
     memory: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
 
     @property
     def bound(self) -> str:
         """The part that takes longest."""
         return max(self.parts, key=lambda part: self.parts[part])
+
+    @property
+    def sentence(self) -> str:
+        """What bounds it, and what would help most."""
+        total = sum(self.parts.values())
+        told = f"{self.bound} takes {self.parts[self.bound] / total:.0%} of a step"
+        if not self.lifted:
+            return f"{told}."
+        most, left = min(self.lifted.items(), key=lambda each: each[1])
+        which = "it" if most == self.bound else most
+        return f"{told}; without {which} a step would be {total / left:.2f} times as fast."
 
     def row(self) -> dict[str, Any]:
         """As JSON."""
@@ -62,4 +78,5 @@ class Prediction:
             "lifted_s": dict(self.lifted),
             "memory_B": dict(self.memory),
             "notes": list(self.notes),
+            "commands": list(self.commands),
         }

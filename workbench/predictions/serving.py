@@ -7,6 +7,7 @@ import numpy as np
 from engine.inference.serving_time.described import ServingRun
 from engine.inference.serving_time.interval import Figure, played
 from engine.inference.serving_time.replica import Replicas, Times
+from workbench.predictions.bill import bill
 from workbench.predictions.prediction import Estimate, Prediction
 
 KIND = "serving"
@@ -66,11 +67,15 @@ def predict(run: ServingRun) -> Prediction:
     held = {name: getattr(memory, name) for name in ("weights", "cache", "activations", "engine")}
     whole = sum(held.values())
     figures["memory"] = Estimate(whole, whole, whole, "B")
+    each = figures["output tokens per second"].per(1.0, "s")
+    sheet, devices = run.cluster.sheet(), run.split.ranks.count
+    figures |= bill(each, 1.0, "output token", devices, sheet, run.cluster.price)
     seconds = step(times)
     lifted = {name: seconds - part for name, part in times.parts.items() if part > 0}
     return Prediction(
         KIND, said(run), figures, dict(times.parts), {},
         dict(sorted(lifted.items(), key=lambda each: each[1])), held, notes(run, replicas, times),
+        commands(run),
     )  # fmt: skip
 
 
@@ -89,10 +94,12 @@ def said(run: ServingRun) -> str:
 
 
 def notes(run: ServingRun, replicas: Replicas, times: Times) -> tuple[str, ...]:
-    """What a reader must know of it, and how to start it."""
+    """What a reader must know of it."""
+    busy = times.steps * step(times) / run.split.data / times.seconds
     found = [
         f"{replicas.memory.blocks:,} blocks of {run.engine.page} tokens on each data rank; "
-        f"{times.preempted:,} preemptions in {times.steps:,} steps"
+        f"{times.preempted:,} preemptions in {times.steps:,} steps; devices are at work "
+        f"{busy:.0%} of the time"
     ]
     constants = replicas.constants
     if constants is not None and constants.device != run.cluster.device:
@@ -100,9 +107,15 @@ def notes(run: ServingRun, replicas: Replicas, times: Times) -> tuple[str, ...]:
             f"{run.cluster.sheet().name} was not measured: constants of "
             f"{constants.device or constants.slug}, intervals of devices left out of a fit"
         )
-    found.append(f"vllm serve {run.model} {flags(run, VLLM)}")
-    found.append(f"python -m sglang.launch_server --model-path {run.model} {flags(run, SGLANG)}")
     return tuple(found)
+
+
+def commands(run: ServingRun) -> tuple[str, ...]:
+    """How engines are started with its limits and ranks."""
+    return (
+        f"vllm serve {run.model} {flags(run, VLLM)}",
+        f"python -m sglang.launch_server --model-path {run.model} {flags(run, SGLANG)}",
+    )
 
 
 def flags(run: ServingRun, names: Mapping[str, str]) -> str:

@@ -5,9 +5,11 @@ from dataclasses import fields
 from engine.training.step_time.described import TrainingRun
 from engine.training.step_time.interval import Interval, interval, lifted
 from engine.training.step_time.step import Prepared, Step
+from workbench.predictions.bill import bill
 from workbench.predictions.prediction import Estimate, Prediction
 
 KIND = "training"
+TRILLION, DAY = 1e12, 86_400.0
 MEMORY_SPREAD = 0.1  # of what is counted; allocators and communication buffers are not
 
 
@@ -22,8 +24,11 @@ def predict(run: TrainingRun) -> Prediction:
         "tokens per second": seconds.per(step.tokens, "/s"),
         "tokens per second and device": seconds.per(step.tokens / run.cluster.devices, "/s"),
         "of peak": seconds.per(step.of_peak * step.seconds, "%"),
+        "days for a trillion tokens": seconds.times(TRILLION / step.tokens / DAY, "days"),
         "memory": Estimate(held, held * (1 - MEMORY_SPREAD), held * (1 + MEMORY_SPREAD), "B"),
-    }
+        **bill(seconds, step.tokens, "token", run.cluster.devices, run.cluster.sheet(),
+               run.cluster.price),
+    }  # fmt: skip
     memory = {each.name: getattr(step.memory, each.name) for each in fields(step.memory)}
     return Prediction(
         KIND, said(run), figures, step.parts, {"collectives": step.hidden}, lifted(prepared),

@@ -51,6 +51,8 @@ class OnDevices(Config):
     device: str = knob("h100-sxm", "a device with a data sheet")
     constants: str = knob(OWN, "of the cost model: own (the device's), a name, a file")
     profile: str = knob("", "folder of an operator profile, in place of curves")
+    price: float = knob(0.0, "a device's for an hour, in your currency; 0: not asked", low=0.0,
+                        high=1e6)  # fmt: skip
 
     def sheet(self) -> Device:
         """Raises BadInput where there is none."""

@@ -17,10 +17,13 @@ from workbench.api.handlers import application
 from workbench.api.server import address_of, free_port
 from workbench.cli.app import _token, app_rules
 from workbench.pages.app import make_server
-from workbench.pages.shelf import Shelf
+from workbench.pages.shelf.shelf import Shelf
 
 TOKEN = "a-token-of-many-letters"
-PAGES = ("", "live", "plan", "predict", "catalogue", "study", "roofline", "compare", "runs", "run")
+PAGES = (
+    "", "live", "plan", "predict", "serve", "catalogue", "study", "roofline", "compare", "runs",
+    "run",
+)  # fmt: skip
 FILES = (
     "static/js/bokeh.min.js", "static/extensions/panel/x.js", "favicon.ico", "components/x.js",
     "modules/x.js",

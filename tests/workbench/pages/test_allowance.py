@@ -9,11 +9,11 @@ from tornado.web import Application, RequestHandler
 
 from engine.core.errors import BadInput
 from tests.workbench.toy import TOY
-from workbench.pages import allowance
-from workbench.pages.allowance import GOING, PAGES
-from workbench.pages.shelf import Shelf
+from workbench.pages.frame.visitors import COOKIE, greet
+from workbench.pages.shelf import allowance
+from workbench.pages.shelf.allowance import GOING, PAGES
+from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.study_panel import StudyPanel
-from workbench.pages.visitors import COOKIE, greet
 from workbench.session import Session
 
 LONG = {"count": 1_000_000, "wait": 0.001}

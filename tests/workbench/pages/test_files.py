@@ -7,7 +7,7 @@ import pytest
 
 from tests.workbench.api.test_gate import answering, app
 from workbench.pages.actions import actions
-from workbench.pages.files import LEFT_OUT, components, module_name
+from workbench.pages.frame.files import LEFT_OUT, components, module_name
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 import panel_material_ui as pmui
 import pytest
 
-from workbench.pages.frame import system_scheme
+from workbench.pages.frame.frame import system_scheme
 
 
 @pytest.fixture

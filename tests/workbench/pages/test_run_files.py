@@ -9,9 +9,9 @@ from engine.core.file import save
 from engine.core.run import Run
 from tests.workbench.toy import Ticks, tick
 from workbench.catalogue import study
-from workbench.pages import run_files
-from workbench.pages.run_files import inside
-from workbench.pages.shelf import PAGES, Shelf
+from workbench.pages.shelf import run_files
+from workbench.pages.shelf.run_files import inside
+from workbench.pages.shelf.shelf import PAGES, Shelf
 from workbench.pages.study import StudyPage
 from workbench.pages.study_panel import StudyPanel
 from workbench.session import Session, study_session

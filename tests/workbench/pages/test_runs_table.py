@@ -8,10 +8,10 @@ from engine.core.errors import BadInput
 from engine.core.run import Run
 from tests.engine.core.test_run import Counting, count
 from workbench.catalogue import study
+from workbench.pages.frame.shell import address
 from workbench.pages.runs import RunsPage
 from workbench.pages.runs_table import differing, runs_table
-from workbench.pages.shelf import Shelf
-from workbench.pages.shell import address
+from workbench.pages.shelf.shelf import Shelf
 
 TO = partial(address, dark=False)
 

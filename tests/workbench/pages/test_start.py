@@ -7,18 +7,18 @@ import pytest
 from engine.cluster.parallelism import ParallelismConfig
 from engine.core.config import update
 from engine.core.errors import BadInput
+from engine.inference.serving_time.described import ServingRun
 from workbench.catalogue import study
-from workbench.pages.addresses import config_of
-from workbench.pages.plan import table
-from workbench.pages.shelf import Shelf
-from workbench.pages.start import (
-    HERE,
-    StartPage,
-    about_model,
-    claims_list,
-    model_address,
-    number,
-)
+from workbench.pages.doors.claim import claims_list
+from workbench.pages.doors.cluster import plan_address, serving_address
+from workbench.pages.doors.model import HERE, about_model, model_address, number
+from workbench.pages.doors.trace import opened
+from workbench.pages.frame.addresses import config_of
+from workbench.pages.schedulers import SCHEDULERS, under
+from workbench.pages.serve import start
+from workbench.pages.shelf.shelf import TRACES, Shelf
+from workbench.pages.sizing.plan import table
+from workbench.pages.start import StartPage
 from workbench.parallelism_split import knobs_of
 
 SMALL = {"devices": 16, "batch": 64, "model.layers": 8, "model.hidden": 1024, "model.heads": 16}
@@ -28,10 +28,9 @@ SMALL = {"devices": 16, "batch": 64, "model.layers": 8, "model.hidden": 1024, "m
     ("name", "place"),
     [("stdlib-5m", HERE), ("llama-3.1-8b", "h100-sxm"), ("qwen3-0.6b", HERE)],
 )
-def test_a_model_leads_to_a_study_that_takes_its_knobs(name, place):
+def test_a_model_leads_to_a_page_that_takes_its_knobs(name, place):
     address = urlsplit(model_address(name, place, dark=True))
-    query = dict(parse_qsl(address.query))
-    config = config_of(study(query["slug"]).config, query)
+    config = config_of(start(), dict(parse_qsl(address.query)))
     assert config.model == name
     assert config.executor.real == (place == HERE)
     assert "KV cache a token" in about_model(name, place)
@@ -53,24 +52,63 @@ def test_a_claim_is_found_by_words_of_other_tools():
     listed = claims_list("zero bubble", dark=False)
     assert "slug=megatron" in listed
     assert "is called here" in listed
+    assert "claim=" in listed and "Splitting the backward" in listed and "reproduced" in listed
     assert "No paper" in claims_list("<img src=x>", dark=False)
 
 
 def test_a_bad_model_name_closes_the_door_and_says_why():
     page = StartPage(Shelf())
-    page.model.value = "<b>nothing</b>"
-    assert page.run.disabled
-    assert "&lt;b&gt;nothing" in page.fits.object
-    page.model.value = "stdlib-5m"
-    assert not page.run.disabled
+    door = page.model
+    door.model.value = "<b>nothing</b>"
+    assert door.run.disabled and door.roofline.disabled
+    assert "&lt;b&gt;nothing" in door.fits.object
+    door.model.value = "stdlib-5m"
+    assert not door.run.disabled
 
 
 def test_an_unreadable_trace_is_named_in_one_line():
     page = StartPage(Shelf())
-    page.file.filename = "broken.json"
-    page.file.value = b"{"
-    assert "broken.json" in page.read.object and "/" not in page.read.object.split("</p>")[0]
-    assert not page.watch.visible
+    door = page.trace
+    door.file.filename = "broken.json"
+    door.file.value = b"{"
+    assert "broken.json" in door.read.object and "/" not in door.read.object.split("</p>")[0]
+    assert not door.watch.visible
+    with pytest.raises(BadInput, match=r"^mine\.csv, line 2: "):
+        opened(Shelf(), b"TIMESTAMP,ContextTokens,GeneratedTokens\nx,1,1\n", "mine.csv")
+
+
+def test_requests_of_a_service_lead_to_two_schedulers_and_a_prediction():
+    door = StartPage(Shelf()).trace
+    door.file.filename = "../../mine.csv"
+    lines = (f"2023-11-16 18:17:0{n // 4}.{250 * (n % 4):03d},{900 + n},{30 + n}" for n in range(9))
+    door.file.value = "\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *lines]).encode()
+    assert "9 requests in 2 s" in door.read.object and not door.watch.visible
+    trace = dict(parse_qsl(urlsplit(door.compare.href).query))["trace"]
+    assert trace.endswith("mine.csv") and trace in door.predict.href.replace("%2F", "/")
+    first, second, *_ = SCHEDULERS
+    runs = under(trace, "llama-3.1-8b", "h100-sxm", (first, second), "200", "1")
+    assert [name for name, _ in runs] == [first, second]
+    assert {run.config.batching.kind for _, run in runs} == {"decode_first", "prefill_first"}
+    assert all(run.log.duration > 2 for _, run in runs)
+    for wrong in ({"count": "x"}, {"schedulers": (first, first)}, {"model": "llama-3.1-405b"}):
+        asked = {"trace": trace, "model": "llama-3.1-8b", "device": "h100-sxm", "speed": "1",
+                 "schedulers": (first, second), "count": "9"}  # fmt: skip
+        with pytest.raises(BadInput):
+            under(**{**asked, **wrong})
+
+
+def test_only_the_newest_files_of_requests_are_kept():
+    shelf = Shelf()
+    kept = [shelf.keep_trace(b"x", "a.csv") for _ in range(TRACES + 2)]
+    assert [path.exists() for path in kept] == [False, False, *[True] * TRACES]
+
+
+def test_a_cluster_leads_to_its_plan_and_its_serving():
+    plan = dict(parse_qsl(urlsplit(plan_address("qwen3-8b", "h100-sxm", 24, False)).query))
+    assert config_of(ParallelismConfig(), plan).architecture == "qwen3-8b"
+    served = dict(parse_qsl(urlsplit(serving_address("qwen3-8b", "h100-sxm", 24, False)).query))
+    split = config_of(ServingRun(), served).split
+    assert (split.tensor, split.data) == (8, 3)
 
 
 def test_splits_are_told_with_the_way_to_their_schedule(small_search):

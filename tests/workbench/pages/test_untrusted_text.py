@@ -24,9 +24,9 @@ from workbench.notebook.run_many import Result, index
 from workbench.pages.app import make_server
 from workbench.pages.catalogue import listing
 from workbench.pages.compare import ComparePage
+from workbench.pages.frame.shell import Shell, figures_table, message_page
 from workbench.pages.runs import RunsPage
-from workbench.pages.shelf import Shelf
-from workbench.pages.shell import Shell, figures_table, message_page
+from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.suggested_views import suggested_views
 from workbench.trace_in import open_log
 

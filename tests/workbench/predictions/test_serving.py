@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.core.config import from_dict
+from engine.core.config import from_dict, update
 from engine.core.errors import BadInput
 from engine.inference.serving_time.described import ServingRun
 from engine.inference.serving_time.replica import Replicas
 from workbench.cli.main import main
 from workbench.cost_model.rows import sheet_of
 from workbench.cost_model.tables import lines_of
+from workbench.predictions.serving import predict
 from workbench.predictions.serving_tables import described
 
 RUN = 'model = "qwen3-30b-a3b"\n[cluster]\ndevice = "h200-sxm"\n[split]\ntensor = 2\n[load]\n'
@@ -31,10 +32,24 @@ def test_a_described_run_is_told_with_its_figures_and_flags(tmp_path: Path, caps
         assert each["low"] < each["value"] < each["high"]
     assert sum(told["parts_s"].values()) == pytest.approx(told["figures"]["step"]["value"])
     assert {"experts", "all_reduce", "host"} <= set(told["parts_s"])
-    notes = " ".join(told["notes"])
+    assert told["figures"]["power, at most"]["value"] == 1400
+    assert "energy of each output token, at most" in told["figures"]
+    assert not any("cost" in name for name in told["figures"])  # no price was told
+    notes = " ".join([*told["notes"], *told["commands"]])
     assert "h100-sxm, intervals of devices left out" in notes
     assert "--tensor-parallel-size 2" in notes and "--enable-expert-parallel" in notes
     assert "--ep-size 2" in notes
+
+
+def test_a_price_becomes_a_cost_and_the_longest_part_a_sentence():
+    few = {"load.requests": 20, "cluster.price": 3.6, "split.data": 2}
+    found = predict(update(ServingRun(), few))
+    cost = found.figures["cost of a million output tokens"]
+    rate = found.figures["output tokens per second"]
+    assert cost.value == pytest.approx(2 * 3.6 / 3600 * 1e6 / rate.value)
+    assert cost.low <= cost.value <= cost.high
+    assert found.sentence.startswith(f"{found.bound} takes ")
+    assert any(line.startswith("vllm serve llama-3.1-8b ") for line in found.commands)
 
 
 def test_requests_of_a_run_are_scored_and_steps_that_are_slower_seen(tmp_path: Path, capsys):

@@ -73,10 +73,14 @@ class ClaimList(Component):
 
 
 class Claims:
-    """The column of claims. `refresh` sends what changed; call it on the page's timer."""
+    """The column of claims, the one called `first` on top. `refresh` sends what changed; call it on
+    the page's timer. Raises BadInput where there is no such claim."""
 
-    def __init__(self, study: Study, verdicts: Verdicts, config: Callable[[], Config]) -> None:
+    def __init__(
+        self, study: Study, verdicts: Verdicts, config: Callable[[], Config], first: str = ""
+    ) -> None:
         self.study, self.verdicts, self.config = study, verdicts, config
+        self._first = study.claim(first).id if first else ""
         self._seen: tuple[int, int] | None = None
         self.panel = ClaimList(limits=study.limits, sizing_mode="stretch_width", margin=(16, 20))
         self.panel.param.watch(lambda event: self.ask(event.new), "asked")
@@ -98,5 +102,6 @@ class Claims:
             claim_card(standing, standing.config is not None and standing.config != config)
             for standing in self.verdicts.standings.values()
         ]
+        cards.sort(key=lambda card: card["id"] != self._first)
         if cards != self.panel.cards:
             self.panel.cards = cards

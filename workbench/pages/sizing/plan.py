@@ -1,4 +1,4 @@
-"""The plan page, how to split training over a cluster; the predict page, what a run will take."""
+"""The plan page: how to split a model's training over a cluster."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -22,15 +22,12 @@ from engine.core.config import Config
 from engine.core.errors import BadInput
 from engine.core.names import counted
 from engine.hardware.device import device
-from engine.models.loading.public import public
-from engine.training.step_time.described import TrainingRun
 from widgets.knobs.knobs import Knobs
 from widgets.theme import figure
-from workbench.pages.addresses import config_of
-from workbench.pages.shell import Shell, address, asked_knobs, html
+from workbench.pages.frame.addresses import config_of
+from workbench.pages.frame.shell import Shell, address, asked_knobs, html
 from workbench.parallelism_split import knobs_of, predicted_knobs, words_of
-from workbench.predictions import as_html
-from workbench.predictions.training import predict
+from workbench.predictions.training import DAY, TRILLION
 
 ROWS = 10  # splits shown
 HEAD = ("step", "of peak", "memory of a device", "bubble", "how it is split", "")
@@ -44,11 +41,6 @@ td.words { white-space: normal; }
 .bar i { display: block; height: 100%; background: var(--wb-accent); width: var(--share); }
 .wrong { color: var(--wb-wrong); }
 """
-PREDICTED = (
-    "A step of training from the model's own shapes: operators' times by the device's constants, "
-    "gathers and sums beside passes, the pipeline's schedule. Modelled; the bands are to hold nine "
-    "in ten measurements."
-)
 
 
 class PlanPage:
@@ -113,56 +105,6 @@ class PlanPage:
         return shell.page
 
 
-class PredictPage:
-    """Knobs of a training run left, its prediction in the middle."""
-
-    def __init__(self) -> None:
-        self.shell = Shell("Predict", "predict")
-        self.config: Config = config_of(TrainingRun(), asked_knobs())
-        self.knobs = Knobs(self, slug="workbench predict", start=TrainingRun(), keep=("model",))
-        self.shown = html("", as_html.CSS)
-        self.shell.on_dark(self._dark)
-
-    def become(self, config: Config) -> None:
-        """Predict another run."""
-        self.config = config
-        self._paint()
-
-    def _dark(self, on: bool) -> None:
-        self.knobs.dark(on)
-        self._paint()
-
-    def _paint(self) -> None:
-        assert isinstance(self.config, TrainingRun)
-        try:
-            self.shown.object = as_html.told(predict(self.config), self.shell.dark)
-        except BadInput as fault:
-            self.shown.object = f"<p class='wrong'>{escape(str(fault))}</p>"
-
-    def page(self) -> Any:
-        shell = self.shell
-        shell.page.param.update(sidebar_width=300, main_width=1560, app_bar_width="100%")
-        names = ", ".join(public())
-        head = html(
-            "<h1 tabindex='0'>What will its training take?</h1>"  # the keyboard can scroll from it
-            f"<p class='faint'>{escape(PREDICTED)}</p>"
-            f"<p class='faint small'>Models: {escape(names)}. Any other: a TOML file for "
-            "<code>workbench predict</code>.</p>"
-        )
-        knobs = pn.Column(self.knobs.panel, margin=(12, 16), sizing_mode="stretch_width")
-        shell.page.sidebar = [knobs]
-        shell.page.main = [
-            pn.Column(
-                head,
-                pn.Column(self.shown, margin=(18, 0), sizing_mode="stretch_width"),
-                sizing_mode="stretch_width",
-                margin=(24, 28),
-            )
-        ]
-        pn.state.onload(self._paint)
-        return shell.page
-
-
 def _searched(config: ParallelismConfig) -> Callable[[bool], str]:
     """What a search came to, as a page that is light or dark. Raises BadInput."""
     if config.architecture:
@@ -182,13 +124,20 @@ def described_table(found: FoundSteps, dark: bool) -> str:
             f'<tr><td class="num">{figure(step.seconds, "s")}</td>'
             f'<td class="num">{figure(wide.low, "s")} to {figure(wide.high, "s")}</td>'
             f'<td class="num">{figure(step.of_peak, "%")}</td>'
+            f'<td class="num">{TRILLION / step.tokens_per_second / DAY:.1f} days</td>'
             f"<td>{_filled(step.memory.total, capacity)}</td>"
             f'<td class="words">{escape(words_of(step.run))}</td>'
             f'<td><a href="{escape(link)}">where its time goes</a></td></tr>'
         )
-    names = ("step", "nine in ten between", "of peak", "memory of a device", "how it is split", "")
+    names = (
+        "step", "nine in ten between", "of peak", "trillion tokens in", "memory of a device",
+        "how it is split", "",
+    )  # fmt: skip
     cells = "".join(f"<th scope='col'>{escape(name)}</th>" for name in names)
+    run = found.steps[0][0].run
     said = (
+        f"{escape(run.model)} on {run.cluster.devices:,} {escape(run.cluster.sheet().name)}, "
+        f"{run.batch:,} sequences of {run.recipe.sequence:,} tokens a step: "
         f"{counted(found.counted, 'split')} {'divides' if found.counted == 1 else 'divide'}, "
         f"{found.fitting:,} of them fit. The quickest, modelled:"
     )

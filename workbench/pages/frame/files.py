@@ -23,7 +23,7 @@ from panel.models import AnyWidgetComponent, ReactiveESM
 from tornado.web import Application, RequestHandler
 
 from widgets.page.component import Component
-from workbench.pages.security import NONCE, number, secure
+from workbench.pages.frame.security import NONCE, number, secure
 
 PLACE = "modules"  # below the app's prefix
 KEPT = "private, max-age=31536000, immutable"

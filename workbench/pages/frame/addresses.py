@@ -8,7 +8,8 @@ from engine.core.errors import BadInput
 from workbench.session import changed
 
 # Of the page, not of the study.
-OWN = ("slug", "seed", "theme", "file", "name", "preset", "frame", "paused", "at", "pin")
+OWN = ("slug", "seed", "theme", "file", "name", "preset", "frame", "paused", "at", "pin",
+       "claim")  # fmt: skip
 MOST = 64  # knobs in one address
 
 

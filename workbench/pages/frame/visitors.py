@@ -12,7 +12,7 @@ from tornado.httputil import HTTPHeaders, HTTPServerRequest, parse_cookie
 from tornado.routing import Matcher, Rule
 from tornado.web import Application, OutputTransform, RequestHandler
 
-from workbench.pages.security import secure
+from workbench.pages.frame.security import secure
 
 COOKIE = "workbench-person"
 HINT = "Sec-Ch-Prefers-Color-Scheme"  # what a browser may say of its system, once asked to

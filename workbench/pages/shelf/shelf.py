@@ -1,5 +1,7 @@
 """The shelf: runs an app keeps for looking at again and comparing, and those its pages show now."""
 
+import re
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -7,14 +9,16 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.run import Run
-from workbench.pages.allowance import Allowance
-from workbench.pages.run_files import inside
+from workbench.pages.shelf.allowance import Allowance
+from workbench.pages.shelf.run_files import inside
 from workbench.session import Session
 from workbench.trace_in import open_log
 
 KEEP = 24  # runs; the oldest go first
 EVENTS = 8_000_000  # kept in all of them together, unless one alone is longer
 NAME = 120  # characters of a name
+TRACES = 16  # files of requests kept; the oldest go first
+TRACE_BYTES = 256 << 20  # of one of them, at most
 PAGES = 32  # study pages open at once, each with runs of its own
 
 
@@ -31,6 +35,8 @@ class Shelf:
         self.shown: dict[str, Session] = {}  # the sessions of open pages
         self.people: dict[str, Allowance] = {}  # of those who have pages open, by name
         self._read: dict[tuple[Path, int, int], str] = {}  # file, time of change, bytes -> name
+        self._traces: list[Path] = []
+        self._folder: tempfile.TemporaryDirectory[str] | None = None  # gone with the app
         self.version = 0  # grows with every change; readers look at it
         self._lock = threading.Lock()
 
@@ -48,6 +54,20 @@ class Shelf:
                 del self.runs[next(iter(self.runs))]
             self.version += 1
             return unique
+
+    def keep_trace(self, data: bytes, name: str) -> Path:
+        """Put a file of requests where runs can read it. Raises BadInput for one too large."""
+        if len(data) > TRACE_BYTES:
+            raise BadInput(f"{name}: {len(data)} bytes; at most {TRACE_BYTES} can be opened here")
+        plain = re.sub(r"[^A-Za-z0-9._-]", "_", Path(name).name)[-NAME:].lstrip(".") or "trace"
+        with self._lock:
+            self._folder = self._folder or tempfile.TemporaryDirectory(prefix="workbench-")
+            path = Path(self._folder.name) / f"{len(self._traces)}-{plain}"
+            path.write_bytes(data)
+            self._traces.append(path)
+            if len(self._traces) > TRACES:
+                self._traces[-TRACES - 1].unlink(missing_ok=True)
+            return path
 
     def rename(self, name: str, wanted: str) -> None:
         """Call a run something else. Raises BadInput for no name and for one that is taken."""

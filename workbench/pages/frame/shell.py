@@ -17,9 +17,9 @@ from panel.util import edit_readonly
 from panel_material_ui.template.base import Meta
 
 from widgets.theme import DARK, FONT, LIGHT, Scheme, scheme, wrong
-from workbench.pages.files import by_address, template
-from workbench.pages.frame import CHOSEN, FRAMES, host, system_scheme
-from workbench.pages.visitors import HINT
+from workbench.pages.frame.files import by_address, template
+from workbench.pages.frame.frame import CHOSEN, FRAMES, host, system_scheme
+from workbench.pages.frame.visitors import HINT
 
 PLACES = (
     ("", "Start"),

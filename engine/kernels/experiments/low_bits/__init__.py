@@ -1,1 +1,0 @@
-"""An experiment: products with weights of every width, their errors, bytes and times."""

@@ -1,1 +1,0 @@
-"""Quantisation of a model's linear layers: rounded after training, or trained to be rounded."""

@@ -1,0 +1,113 @@
+"""The trace's door: a run file, another tool's trace, or requests of a service, told apart."""
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import panel_material_ui as pmui
+
+from engine.core.errors import BadInput
+from engine.core.names import counted
+from engine.inference.workloads.traces.read import Trace, load
+from widgets.theme import figure
+from workbench.pages.doors.door import CSS, WIDE, door, go, hint, wrong
+from workbench.pages.frame.shell import address, html
+from workbench.pages.shelf.shelf import Shelf
+from workbench.pages.shelf.uploads import read_upload
+
+REQUESTS = (".csv", ".jsonl")  # what lists requests and nothing else
+ABOUT = (
+    "A run file; a trace in the Chrome format (PyTorch's profiler, vLLM, Perfetto); or a service's "
+    "requests: Azure's CSV, Mooncake's JSON lines, ShareGPT."
+)
+
+
+class TraceDoor:
+    """A file, what it is, and where it leads."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self.shelf = shelf
+        self.file = pmui.FileInput(
+            accept=".run,.json,.gz,.csv,.jsonl", label="Choose or drop a file",
+            **{**WIDE, "size": "medium"},
+        )  # fmt: skip
+        self.read = html(hint(ABOUT), CSS)
+        self.watch = go("Watch it", visible=False)
+        self.compare = go("Compare two schedulers on it", visible=False)
+        self.predict = go("Predict its serving", second=True, visible=False)
+        self._opened: str | Path | None = None  # a run's name, or a trace of requests
+        self.dark = False
+        self.file.param.watch(self._given, "value")
+
+    def _given(self, event: Any) -> None:
+        if not event.new:
+            return
+        name = self.file.filename or "opened.run"
+        self._opened = None
+        try:
+            self._opened, self.read.object = opened(self.shelf, event.new, name)
+        except BadInput as fault:
+            self.read.object = wrong(fault)
+        self.paint(self.dark)
+
+    def paint(self, dark: bool) -> None:
+        self.dark = dark
+        run = self._opened if isinstance(self._opened, str) else ""
+        trace = str(self._opened) if isinstance(self._opened, Path) else ""
+        served = {"kind": "serving", "load.trace": trace, "load.requests": 0}
+        for button, there, place, query in (
+            (self.watch, run, "runs", {"name": run}),
+            (self.compare, trace, "compare", {"trace": trace}),
+            (self.predict, trace, "predict", served),
+        ):
+            if there:
+                button.href = address(place, dark, **query)  # before anyone can press it
+            button.visible = bool(there)
+
+    @property
+    def card(self) -> Any:
+        parts = self.read, self.file, self.watch, self.compare, self.predict
+        return door("I have a trace", *parts)
+
+
+def opened(shelf: Shelf, data: bytes, name: str) -> tuple[str | Path, str]:
+    """What a file holds: the name of its run on the shelf, or where its requests lie; and a line
+    on it. Raises BadInput."""
+    if name.lower().endswith(REQUESTS):
+        return requests_of(shelf, data, name)
+    try:
+        kept = shelf.keep(read_upload(data, name), name)
+    except BadInput as fault:
+        if not name.lower().endswith(".json"):
+            raise
+        try:
+            return requests_of(shelf, data, name)
+        except BadInput:
+            raise fault from None
+    events = len(shelf.get(kept).log)
+    return kept, f"<p class='hint'>{escape(kept)}: {events:,} events.</p>"
+
+
+def requests_of(shelf: Shelf, data: bytes, name: str) -> tuple[Path, str]:
+    """Where the requests of a file lie now, and a line on them. Raises BadInput."""
+    path = shelf.keep_trace(data, name)
+    try:
+        trace = load(path)
+    except BadInput as fault:
+        path.unlink()
+        raise BadInput(str(fault).replace(str(path), name)) from None
+    return path, f"<p class='hint'>{escape(f'{name}: {about_requests(trace)}')}</p>"
+
+
+def about_requests(trace: Trace) -> str:
+    """A trace in a line: how many, how long, how long each."""
+    found = trace.requests
+    said = counted(len(found), "request")
+    if trace.format == "sharegpt":
+        return f"{said} of conversations, without arrivals."
+    prompt, answer = (np.median([getattr(r, part) for r in found]) for part in ("prompt", "answer"))
+    return (
+        f"{said} in {figure(found[-1].arrival, 's')}; in the median {prompt:,.0f} tokens asked, "
+        f"{answer:,.0f} answered."
+    )

@@ -1,0 +1,138 @@
+"""The predict page: what training or serving a described run will take, and where its time goes."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import Any, cast
+from urllib.parse import urlencode
+
+import panel as pn
+
+from engine.core.config import Config
+from engine.core.errors import BadInput
+from engine.inference.serving_time.described import ServingRun
+from engine.models.loading.public import public
+from engine.training.step_time.described import TrainingRun
+from widgets.knobs.knobs import Knobs
+from workbench.pages.frame.addresses import config_of, query_of
+from workbench.pages.frame.shell import Shell, address, asked_knobs, framed, html
+from workbench.predictions import as_html, serving, training
+from workbench.predictions.prediction import Prediction
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of run that the page predicts."""
+
+    title: str
+    start: Config
+    predict: Callable[[Any], Prediction]
+    about: str
+
+
+KINDS = {
+    "training": Kind(
+        "What will its training take?", TrainingRun(), training.predict,
+        "A step of training from the model's own shapes: operators' times by the device's "
+        "constants, gathers and sums beside passes, the pipeline's schedule.",
+    ),
+    "serving": Kind(
+        "What will its serving take?", ServingRun(), serving.predict,
+        "Requests of a load or a trace played step by step through an engine's batches, its cache "
+        "as large as the device's memory leaves it, operators' times by the device's constants.",
+    ),
+}  # fmt: skip
+MODELLED = "Modelled; the bands are to hold nine in ten measurements."
+CSS = (
+    as_html.CSS
+    + """
+.kinds { display: flex; gap: 4px; margin-bottom: 10px; }
+.kinds a { padding: 5px 14px; border: 1px solid var(--wb-line); border-radius: 8px; }
+.kinds a[aria-current] { background: var(--wb-raised); color: var(--wb-ink); font-weight: 600; }
+"""
+)
+
+
+class PredictPage:
+    """Knobs of a run left, its prediction in the middle; the address says which kind of run."""
+
+    def __init__(self) -> None:
+        self.shell = Shell("Predict", "predict")
+        knobs = asked_knobs()
+        self.name = knobs.pop("kind", "training")
+        if self.name not in KINDS:
+            raise BadInput(f"predict: kind {self.name[:40]!r}; one of: {', '.join(KINDS)}")
+        self.kind = KINDS[self.name]
+        self.config: Config = config_of(self.kind.start, knobs)
+        slug = "workbench predict" + ("" if self.name == "training" else f" --set kind={self.name}")
+        self.knobs = Knobs(self, slug=slug, start=self.kind.start, keep=("model",))
+        self.shown = html("", CSS)
+        self._found: Prediction | None = None
+        self.shell.on_dark(self._dark)
+
+    def become(self, config: Config) -> None:
+        """Predict another run; the newest one asked for is shown."""
+        self.config = config
+        location = pn.state.location
+        if location is not None:
+            theme = {"theme": "dark"} if self.shell.dark else {}
+            query = {"kind": self.name, **query_of(self.kind.start, config), **theme, **framed()}
+            location.search = "?" + urlencode(query)
+        pn.state.execute(self._predict)
+
+    async def _predict(self) -> None:
+        config = self.config
+        if self._found is None:
+            self.shown.object = "<p class='faint'>Playing it …</p>"
+        try:
+            found = await asyncio.to_thread(self.kind.predict, config)
+        except BadInput as fault:
+            self._show(config, None, f"<p class='wrong'>{escape(str(fault))}</p>")
+            return
+        self._show(config, found, as_html.told(found, self.shell.dark))
+
+    def _show(self, config: Config, found: Prediction | None, text: str) -> None:
+        if config is self.config:
+            self._found, self.shown.object = found, text
+
+    def _dark(self, on: bool) -> None:
+        self.knobs.dark(on)
+        if self._found is not None:
+            self.shown.object = as_html.told(self._found, on)
+
+    def _kinds(self) -> str:
+        """Links to the page for each kind of run, of the same model on the same device."""
+        same = {"model": str(cast(Any, self.config).model)}
+        same["cluster.device"] = cast(Any, self.config).cluster.device
+        links = [
+            f'<a href="{escape(address("predict", self.shell.dark, kind=name, **same))}"'
+            f"{' aria-current=page' if name == self.name else ''}>{name.capitalize()}</a>"
+            for name in KINDS
+        ]
+        return f'<nav class="kinds" aria-label="kinds of runs">{"".join(links)}</nav>'
+
+    def page(self) -> Any:
+        shell = self.shell
+        shell.page.param.update(sidebar_width=300, main_width=1560, app_bar_width="100%")
+        head = html(
+            f"{self._kinds()}"
+            f"<h1 tabindex='0'>{self.kind.title}</h1>"  # the keyboard can scroll from it
+            f"<p class='faint'>{escape(self.kind.about)} {MODELLED}</p>"
+            "<details class='faint small'><summary>Models</summary>"
+            f"{escape(', '.join(public()))}. Any other: a TOML file for "
+            "<code>workbench predict</code>.</details>",
+            CSS,
+        )
+        knobs = pn.Column(self.knobs.panel, margin=(12, 16), sizing_mode="stretch_width")
+        shell.page.sidebar = [knobs]
+        shell.page.main = [
+            pn.Column(
+                head,
+                pn.Column(self.shown, margin=(18, 0), sizing_mode="stretch_width"),
+                sizing_mode="stretch_width",
+                margin=(24, 28),
+            )
+        ]
+        pn.state.onload(lambda: self.become(self.config))
+        return shell.page

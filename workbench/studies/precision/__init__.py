@@ -1,1 +1,0 @@
-"""Studies of the precision family, found by file name."""

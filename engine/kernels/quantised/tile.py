@@ -9,6 +9,7 @@ batch.
 """
 
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 from llvmlite import ir
@@ -21,6 +22,7 @@ from engine.kernels.lanes import INTS, LANES, WIDE, whole
 from engine.kernels.quantised.formats import Format, format_of
 
 HALVES = ir.VectorType(ir.HalfType(), LANES)
+LEAST = 8  # codes of a step: a loop of fewer costs more than it compiles faster
 TABLE_BITS = 4  # a register holds 16 values
 
 
@@ -104,6 +106,14 @@ def _table(of: Format) -> Any:
     return ir.Constant(lanes.VECTOR, values * (LANES // len(values)))
 
 
+def _period(of: Format, words: int) -> int:
+    """Words after which codes lie as they began, a divisor of a block's: a step of the loop."""
+    found = of.bits // gcd(of.bits, 32)
+    while words % (2 * found) == 0 and 32 * found // of.bits < LEAST:
+        found *= 2
+    return found
+
+
 @dataclass
 class _Place:
     """Pointers of a tile: rows of x, panels of blocks and their strides."""
@@ -116,7 +126,9 @@ class _Place:
     def sums(self, builder: Any, count: Any) -> list[Any]:
         """Σ x · value over `count` blocks, for each row and panel; rows vary slowest."""
         b = builder
-        depth = 32 * self.words // self.of.bits
+        words = _period(self.of, self.words)
+        depth = 32 * words // self.of.bits
+        count = b.mul(count, whole(self.words // words))
         table = _table(self.of)
         before = b.block
         loop, done = b.append_basic_block("blocks"), b.append_basic_block("summed")
@@ -125,7 +137,7 @@ class _Place:
         i = b.phi(lanes.INT64)
         i.add_incoming(whole(0), before)
         running = [b.phi(lanes.VECTOR) for _ in range(len(self.rows) * len(self.panels))]
-        block = b.mul(i, whole(self.words * LANES))
+        block = b.mul(i, whole(words * LANES))
         codes = [_Codes(b, lanes.at(b, panel, block), self.of) for panel in self.panels]
         first = b.mul(i, whole(depth))
         xs = [lanes.at(b, row, first) for row in self.rows]

@@ -10,7 +10,14 @@ from engine.kernels.quantised.formats import format_of
 from engine.kernels.quantised.pack import pack, words_of
 from engine.kernels.quantised.panels_cpu import quantised_matmul
 from engine.kernels.quantised.reference import quantised_matmul as reference
-from engine.kernels.quantised.weight import Quantised, round_to_nearest
+from engine.kernels.quantised.weight import (
+    Quantised,
+    nearest,
+    round_to_nearest,
+    rounded,
+    scale_of,
+    through,
+)
 
 WIDTHS = [f"int{bits}" for bits in range(1, 9)]
 NAMES = [*WIDTHS, "ternary", "e2m1", "e3m2", "e2m3", "e2m5", "e3m4", "e4m3", "e5m2"]
@@ -107,3 +114,26 @@ def test_scales_by_group_multiply_their_own_inputs():
     x_MK = torch.zeros(1, 64)
     x_MK[0, 31], x_MK[0, 32] = 1, 1
     assert quantised_matmul(x_MK, pack(weight)).tolist() == [[11, 22]]
+
+
+@pytest.mark.parametrize("name", ["int8", "int4", "e2m5", "e4m3", "e5m2", "e2m1"])
+def test_rounding_without_codes_is_rounding_with_them(name):
+    of = format_of(name)
+    x = torch.cat([drawn(1, 4000)[0] * of.largest / 2, torch.tensor([0.0, 1e30, -1e30])])
+    codes = nearest(x.numpy(), of)
+    found, held = rounded(x, of).numpy(), of.values[codes]
+    held = np.clip(held, -of.largest, of.largest)
+    np.testing.assert_allclose(np.abs(found - x.numpy()), np.abs(held - x.numpy()), rtol=1e-5)
+    assert np.isin(found, of.values).all()
+
+
+def test_the_best_range_errs_less_than_the_largest_number_and_gradients_pass():
+    x, of = drawn(4, 500), format_of("int4")
+    errors = []
+    for best in (False, True):
+        scale = scale_of(x, of, 1, best)
+        errors.append(float((rounded(x / scale, of) * scale - x).square().mean()))
+    assert errors[1] < 0.9 * errors[0]
+    leaf = x.clone().requires_grad_()
+    through(leaf, of, scale_of(x, of)).sum().backward()
+    assert torch.equal(leaf.grad, torch.ones_like(x))

@@ -1,0 +1,1 @@
+"""Studies of the precision family, found by file name."""

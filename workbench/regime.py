@@ -5,6 +5,7 @@ this paper right?*, so the map's title is a sentence computed from its points.
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
@@ -68,7 +69,7 @@ class Regime:
 
 @dataclass(frozen=True)
 class Point:
-    """What a claim came to at one value of the knob."""
+    """What a claim came to at one value of the knob; `told` in words, where that is no number."""
 
     line: str
     value: float
@@ -76,6 +77,7 @@ class Point:
     needed: float | None
     holds: bool
     finding: Finding
+    told: str = ""
 
     def row(self) -> dict[str, Any]:
         return {**asdict(self), "figure": self.figure.row() if self.figure else None}
@@ -132,12 +134,17 @@ def draw(
             live.report(f"{regime.name}: {value:g}", done, len(plan))
             live.poll(live.log.duration)
         turned = update(update(config, regime.changes), regime.series[line])
-        outcome = judged(regime, claim, turned, value, run, fast)
-        points.append(Point(
-            line, float(value), outcome.figure, outcome.needed, outcome.holds,
-            claim.came_to(outcome),
-        ))  # fmt: skip
+        points.append(_point(claim, line, value, judged(regime, claim, turned, value, run, fast)))
     return RegimeMap(regime.name, tuple(points), machine, fast)
+
+
+def _point(claim: Claim, line: str, value: float, outcome: Outcome) -> Point:
+    """A figure that is no number, as of nothing divided by, is told in words."""
+    figure, told = outcome.figure, ""
+    if figure is not None and not math.isfinite(figure.value):
+        figure, told = None, outcome.measured
+    finding = claim.came_to(outcome)
+    return Point(line, float(value), figure, outcome.needed, outcome.holds, finding, told)
 
 
 def remembering(run: RunConfig) -> RunConfig:
@@ -164,9 +171,12 @@ def judged(
     return claim.check(update(config, {regime.knob: int(value) if whole else value}), run, fast)
 
 
-def sentence(regime: Regime, drawn: RegimeMap, written: Callable[[float], str]) -> str:
+def sentence(
+    regime: Regime, drawn: RegimeMap, written: Callable[[float], str], direction: bool = False
+) -> str:
     """What the map says: where the claim holds, where the paper's figure is reached, and where the
-    paper stands; `written` words a value."""
+    paper stands; `written` words a value. `direction`: the paper states no figure to reach."""
+    reaches = "goes the paper's way" if direction else "reaches the paper's figure"
     noun = f" {regime.noun}" if regime.noun else ""
     told = []
     for line in drawn.lines():
@@ -175,7 +185,7 @@ def sentence(regime: Regime, drawn: RegimeMap, written: Callable[[float], str]) 
         where = "holds " + _where(values, [point.holds for point in own], noun)
         if any(point.finding != "not tried" for point in own):
             reached = [point.finding == "reproduced" for point in own]
-            where += f", reaches the paper's figure {_where(values, reached, '')}"
+            where += f", {reaches} {_where(values, reached, '')}"
         told.append(f"{line}: {where}" if line else where)
     text = "; ".join(told)
     if regime.paper is not None:

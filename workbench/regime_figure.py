@@ -23,9 +23,9 @@ TICKS = 12  # of a logarithmic axis at most
 LETTER = 7.4  # pixels of a letter of the title
 
 
-def said(regime: Regime, drawn: RegimeMap) -> str:
+def said(regime: Regime, claim: Claim, drawn: RegimeMap) -> str:
     """The map's sentence."""
-    return sentence(regime, drawn, lambda value: written(value, unit(regime.x)))
+    return sentence(regime, drawn, lambda value: written(value, unit(regime.x)), claim.direction)
 
 
 def regime_panel(regime: Regime, claim: Claim, drawn: RegimeMap) -> Panel:
@@ -55,7 +55,7 @@ def regime_figure(
         raise BadInput(f"regime {regime.name!r}: not drawn yet; ask for it first")
     panel = regime_panel(regime, claim, drawn)
     made = figure(panel, dark=dark, width=width, height=height)
-    made.title.text = "\n".join(textwrap.wrap(said(regime, drawn), int(width / LETTER)))
+    made.title.text = "\n".join(textwrap.wrap(said(regime, claim, drawn), int(width / LETTER)))
     if regime.log_x:
         places = sorted({point.value for point in drawn.points})
         made.xaxis.ticker = FixedTicker(ticks=places[:: -(-len(places) // TICKS)])

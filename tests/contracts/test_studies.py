@@ -12,7 +12,7 @@ from widgets.view import views
 from workbench.catalogue import catalogue, entry, study, study_files
 from workbench.finding import FINDINGS
 from workbench.findings_table import recorded
-from workbench.study import GRADES, Claim, RunConfig, Study
+from workbench.study import GRADES, Claim, RunConfig, Study, here
 
 SLUGS = sorted(study_files())
 EVENTS = 2_000_000  # of all logs that are kept: somewhat over a gigabyte
@@ -22,6 +22,7 @@ SHORTER = {
     "one-bit-adam": {"steps": 48},
     "streaming-diloco": {"steps": 64},
 }
+RECORDED = {(row["slug"], row["claim"]): row for row in recorded()}
 CLAIMS = [(slug, claim.id) for slug in SLUGS for claim in study(slug).claims]
 
 
@@ -160,11 +161,16 @@ def outcome(claimed, runs: Runs, changes, full: bool):
     return claim.check(update(chosen.config, changes), run_config, not full)
 
 
-def test_the_claim_holds_and_its_finding_is_the_one_that_is_stated(claimed, runs, full):
-    claim = claimed[1]
+def test_the_claim_comes_out_as_stated_and_recorded(claimed, runs, full):
+    """In small it holds; at full size what is recorded of it comes out again, a no as well."""
+    chosen, claim = claimed
+    row = RECORDED.get((chosen.slug, claim.id)) if full else None
+    if claim.timed and row is not None and row["machine"] != here():
+        pytest.skip(f"a speed as recorded on {row['machine']}: told by `workbench check`")
     seen = outcome(claimed, runs, {}, full)
-    assert seen.holds, f"expected {seen.expected}; found {seen.measured}"
-    if not claim.timed:  # on another processor a speed may come out otherwise
+    holds = row is None or row["fast"] or row["holds"]
+    assert seen.holds == holds, f"expected {seen.expected}; found {seen.measured}"
+    if not claim.timed:  # a speed's interval hangs on what else the machine does
         assert claim.came_to(seen) == claim.stated(fast=not full), seen.figure
 
 

@@ -1,5 +1,7 @@
 """Regime maps: where a claim holds."""
 
+import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -40,6 +42,18 @@ def test_the_claim_is_judged_at_each_value():
     assert RegimeMap.of_row(seen.row()) == seen
 
 
+def test_a_figure_that_is_no_number_is_told_in_words():
+    def over_nothing(config, run, fast):
+        return Outcome("less", "the rival waits for nothing", False, figure=Figure.exact(math.inf))
+
+    claim = replace(CLAIM, check=over_nothing)
+    seen = draw(OVER, claim, TOY.config, TOY.run_config(), "here", fast=True)
+    assert {(p.figure, p.finding, p.told) for p in seen.points} == {
+        (None, "contrary", "the rival waits for nothing")
+    }
+    assert RegimeMap.of_row(json.loads(json.dumps(seen.row()))) == seen
+
+
 def test_a_small_map_has_the_ends_and_the_middle_or_what_it_names():
     assert OVER.at(fast=True) == (1, 5, 9)
     assert OVER.at(fast=False) == OVER.values
@@ -54,6 +68,9 @@ def test_each_line_has_its_own_knobs():
     assert sentence(lines, seen, lambda v: f"{v:g}") == (
         "Up: holds up to 3, reaches the paper's figure up to 3; "
         "down: holds up to 3, reaches the paper's figure up to 3"
+    )
+    assert sentence(lines, seen, lambda v: f"{v:g}", direction=True).startswith(
+        "Up: holds up to 3, goes the paper's way up to 3; "
     )
 
 

@@ -151,7 +151,8 @@ def _regimes(studies: list[Study], args: argparse.Namespace) -> int:
                 follow(going)
             assert drawing.map is not None
             drawn.append(drawing.map)
-            rows.append({"slug": each.slug, "says": said(regime, drawing.map), **drawing.map.row()})
+            says = said(regime, each.claim(regime.claim), drawing.map)
+            rows.append({"slug": each.slug, "says": says, **drawing.map.row()})
             if not args.json:
                 _print_map(rows[-1])
         if args.save and drawn:
@@ -168,7 +169,7 @@ def _print_map(row: dict[str, Any]) -> None:
     cells = []
     for point in row["points"]:
         figure = Figure.of_row(point["figure"]) if point["figure"] else None
-        came = in_words(figure) if figure else ""
+        came = in_words(figure) if figure else point["told"]
         holds = "holds" if point["holds"] else "no"
         cells.append((point["line"], written(point["value"]), came, holds, point["finding"]))
     print_table(("", "value", "figure", "", "finding"), cells)

@@ -135,6 +135,15 @@ STUDY = Study(
     ),
     regimes=(
         Regime(
+            claim="converges",
+            knob="method.momentum",
+            values=(0.0, 0.15, 0.3, 0.5, 0.7, 0.9),
+            coarse=(0.0, 0.3, 0.7),
+            x="outer momentum of pairs",
+            y="held-out loss above DiLoCo's",
+            default=0.3,
+        ),
+        Regime(
             claim="sync-time",
             knob="replicas",
             values=(2, 4, 8, 16, 32, 64, 128, 256, 512),

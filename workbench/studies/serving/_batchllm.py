@@ -1,6 +1,7 @@
 """BatchLLM's claims: settings they are checked under and what each check runs."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain, combinations
 
 import numpy as np
@@ -21,12 +22,10 @@ LEAST = 1.1  # the paper's least gain over vLLM
 TRACE = 1.05  # where memory is scarce, on conversations
 
 # Streaming practice: first come first served, least recently used prefixes, requests counted.
-STREAMING: Changes = {
-    "ordering": "fcfs",
-    "eviction": "lru",
-    "admission": "greedy",
-    "max_running": 256,
-}
+STREAMING: Changes = {"ordering": "fcfs", "eviction": "lru", "admission": "greedy",
+                      "max_running": 256}  # fmt: skip
+# The strongest plain rival: streaming practice whose client sorts the job before sending it.
+SORTED: Changes = {"workload.mixed": False}
 MEMORY = 3250  # pages of 128 tokens: 54.5 GB, what an A100's 80 GB leave beside an 8B model at 90%
 PREFIX = 8000  # tokens of a common prefix
 GROUPS = 96  # of whose prefixes that memory holds half
@@ -55,7 +54,7 @@ MANY: Changes = {
     "workload.output": {"median": 200, "longest": 200},
 }
 SCARCE, ROOMY = 8000, 50_000  # pages of 16 tokens: 17 GB, and what an H200 leaves beside the model
-# A larger device under a recorded kind of load: conversations with shared prefixes, all known.
+# A larger device under a recorded kind of load: conversations, all known.
 TRACED: Changes = {
     **{knob: value for knob, value in DESCRIBED.items() if not knob.startswith("workload.")},
     "executor.device": "h200-sxm",
@@ -161,9 +160,9 @@ def faster(pairs: Iterable[tuple[Log, Log]], what: str) -> Outcome:
     speeds = [[serving(log).tokens_per_second for log in logs] for logs in pairs]
     ratio = Figure.ratio(*zip(*speeds, strict=True))
     return Outcome(
-        f"{what}: {LEAST:g}× the tokens per second of streaming practice",
+        f"{what}: {LEAST:g}× the tokens per second of streaming practice (95% interval)",
         f"{ratio.value:.2f}× [{ratio.low:.2f}, {ratio.high:.2f}], n = {ratio.n}",
-        ratio.value >= LEAST,
+        ratio.low >= LEAST,
         figure=ratio,
         needed=LEAST,
     )
@@ -176,7 +175,13 @@ def faster_here(config: InferenceConfig, run_config: RunConfig, fast: bool) -> O
 
 def faster_described(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The same scheduler on the virtual clock: Llama-3.1-8B on an A100 with all of its memory."""
-    return with_groups(config, GROUPS, run_config, fast)
+    found = with_groups(config, GROUPS, run_config, fast)
+    if fast:
+        return found
+    sorted_ = update(config, {**DESCRIBED, **SORTED})
+    ours, rival = (serving(log).tokens_per_second for log in pair(sorted_, run_config))
+    told = f"; of one job sorted by the client {ours:.0f} against {rival:.0f} tokens a second"
+    return replace(found, measured=found.measured + told)
 
 
 def with_groups(
@@ -196,10 +201,11 @@ def with_memory(
 def _described(
     config: InferenceConfig, changes: Changes, run_config: RunConfig, fast: bool
 ) -> Outcome:
-    described = update(config, {**DESCRIBED, **changes})
-    seeds = (update(described, {"seed": seed}) for seed in range(3 if fast else 5))
-    groups_, pages = described.workload.groups, described.pages
-    what = f"{groups_} prefixes of {PREFIX:,} tokens, {pages:,} pages of 128"
+    turned = update(config, {**DESCRIBED, **changes})
+    what = f"{turned.workload.groups} prefixes of {PREFIX:,} tokens, {turned.pages:,} pages of 128"
+    if fast:  # the same memory in pages of 256: fewer events
+        turned = update(turned, {"page_size": 256, "pages": turned.pages // 2})
+    seeds = (update(turned, {"seed": seed}) for seed in range(3 if fast else 5))
     return faster((pair(each, run_config) for each in seeds), what)
 
 
@@ -208,20 +214,19 @@ def faster_on_trace(config: InferenceConfig, run_config: RunConfig, fast: bool) 
 
     It has to gain where memory is scarce; its figure is that of all the device's memory.
     """
-    own = config.workload.kind == "trace"  # a person's own trace in place of the shipped one
     changes = {**TRACED, "workload.count": 100 if fast else 400}
-    if own:
+    if config.workload.kind == "trace":  # a person's own trace in place of the shipped one
         changes["workload.file"] = config.workload.file
-    roomy, scarce = (
-        faster([pair(update(config, {**changes, "pages": pages}), run_config)], f"{pages:,} pages")
-        for pages in (ROOMY, SCARCE)
-    )
+    found = {}
+    for pages in (ROOMY, SCARCE):
+        logs = pair(update(config, {**changes, "pages": pages}), run_config)
+        ours, theirs = (serving(log).tokens_per_second for log in logs)
+        found[pages] = ours / theirs
     return Outcome(
         f"in {SCARCE:,} pages {TRACE:g}× the tokens per second of streaming practice",
-        f"{scarce.figure.value:.2f}× there, {roomy.figure.value:.2f}× in the {ROOMY:,} that the "
-        "device has",
-        scarce.figure.value >= TRACE,
-        figure=Figure.exact(roomy.figure.value, "×"),
+        f"{found[SCARCE]:.2f}× there, {found[ROOMY]:.2f}× in the {ROOMY:,} that the device has",
+        found[SCARCE] >= TRACE,
+        figure=Figure.exact(found[ROOMY], "×"),
     )
 
 

@@ -4,7 +4,7 @@ from engine.core.config import update
 from engine.core.events import Span
 from engine.hardware.device import device
 from engine.training.pipeline.config import PipelineConfig
-from engine.training.pipeline.stage_costs.transformer import Transformer
+from engine.training.pipeline.stage_costs.transformer import FITTED, Transformer
 from engine.training.pipeline.transformer_cost import parameters, step_flops
 from engine.training.plan.bubble import PASSES
 from workbench.studies.training._bubbles import SLOW
@@ -16,7 +16,7 @@ from workbench.studies.training._megatron import (
     rows,
     time_errors,
 )
-from workbench.study import Break, Changes, Claim, Figure, Outcome, Reported, RunConfig
+from workbench.study import Break, Changes, Claim, Figure, Outcome, Regime, Reported, RunConfig
 
 OFF_TIME, OFF_MEMORY = 0.06, 0.03
 TRILLION: Changes = changes(rows("weak_scaling")[-1])
@@ -99,6 +99,17 @@ def trillion(config: PipelineConfig, run_config: RunConfig, fast: bool) -> Outco
     )  # fmt: skip
 
 
+_OVER = {
+    "knob": "passes.gemm_efficiency",
+    "values": (0.5, 0.55, 0.6, 0.65, FITTED, 0.7, 0.75, 0.8),
+    "coarse": (0.55, FITTED, 0.75),
+    "x": "share of the peak that matrix products reach",
+    "default": FITTED,
+}
+REGIMES = (
+    Regime(claim="step-times", y="mean error of steps that nothing was fitted to", **_OVER),
+    Regime(claim="trillion", y="share of the devices' peak", **_OVER),
+)
 CLAIMS = (
     Claim(
         id="counted",

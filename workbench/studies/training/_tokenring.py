@@ -46,11 +46,15 @@ def waits(config: SequenceConfig, share: float, run_config: RunConfig) -> tuple[
 
 
 def over(ours: Waits, ring: Waits) -> Figure:
-    """The exposed communication over ring attention's; without an end where that waits for none."""
-    return Figure.exact(ours.exposed / ring.exposed if ring.exposed else math.inf, "×")
+    """The exposed communication over ring attention's; without an end where that waits for none,
+    no number where neither does."""
+    none = math.inf if ours.exposed else math.nan
+    return Figure.exact(ours.exposed / ring.exposed if ring.exposed else none, "×")
 
 
 def told(ours: Waits, ring: Waits) -> str:
+    if not ring.exposed:
+        return f"ring attention waits for nothing, ours {ours.exposed * 1e3:.3g} ms"
     return (
         f"{ours.exposed * 1e3:.2f} against {ring.exposed * 1e3:.2f} ms of {ours.whole * 1e3:.2f} "
         f"and {ring.whole * 1e3:.2f} ms"
@@ -58,7 +62,7 @@ def told(ours: Waits, ring: Waits) -> str:
 
 
 def less(ours: Waits, ring: Waits) -> bool:
-    return ours.exposed <= LESS * ring.exposed and ours.whole < ring.whole
+    return 0 < ring.exposed >= ours.exposed / LESS and ours.whole < ring.whole
 
 
 def less_exposed(config: SequenceConfig, run_config: RunConfig, fast: bool) -> Outcome:

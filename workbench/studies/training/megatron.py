@@ -10,7 +10,7 @@ from workbench.studies.training._composed import CLAIMS as COMPOSED
 from workbench.studies.training._composed import COMPOSED as MESH
 from workbench.studies.training._megatron import changes, rows
 from workbench.studies.training._published import CLAIMS as PUBLISHED
-from workbench.studies.training._published import TRILLION
+from workbench.studies.training._published import REGIMES, TRILLION
 from workbench.studies.training._real_ranks import CLAIMS, REAL
 from workbench.study import Changes, Study
 
@@ -76,6 +76,7 @@ STUDY = Study(
         *CLAIMS,
         *COMPOSED,
     ),
+    regimes=REGIMES,
     limits=(
         "Without `executor.faults` one step, and nothing fails; with them a failure stops all, "
         "and detection takes no time of its own. On a named cluster flows share links as fluids, "

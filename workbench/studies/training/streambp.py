@@ -157,10 +157,10 @@ def time(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
     ours, kept, plain = taken.values()
     ratio = Figure.ratio(ours, kept)
     return Outcome(
-        "at most 1.35× the time of checkpointing",
+        "at most 1.35× the time of checkpointing (95% interval)",
         f"{ratio.value:.2f}× ({ratio.low:.2f} to {ratio.high:.2f}; {median(ours) * 1e3:.0f} ms; as "
         f"it is {median(plain) * 1e3:.0f} ms)",
-        ratio.value <= 1.35,
+        ratio.high <= 1.35,
         figure=ratio,
         needed=1.35,
     )

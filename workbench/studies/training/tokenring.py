@@ -154,8 +154,9 @@ STUDY = Study(
             "With a wire for every two ranks, which the check asks for, it waits for less than "
             "half; the map has both over links, and grouped heads. The paper's are our devices by "
             "sheet and a link of the speed that its 7.6 ms come to, without its contention. If its "
-            "figures are a step's transfers and not its waits, wires halve those here as there; "
-            "and it hangs on the device: of A100, which hide less, one port comes to 0.9 there",
+            "figures, which we know at second hand, are a step's transfers and not its waits, "
+            "wires halve those here as there; and it hangs on the device: of A100, which hide "
+            "less, one port comes to 0.9 there",
             broken=(
                 Break({"attention.one_way": True}, True, "results take the way of the queries"),
                 Break({"share": 8}, why="grouped heads, whose keys are smaller than queries"),

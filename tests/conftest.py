@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.spent import Spent
+from workbench.cli.app import no_collection
 
 ROOT = Path(__file__).resolve().parent.parent
 NOBODY_ELSE = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"  # that a browser can find
@@ -33,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """The whole suite takes every processor; chosen tests run here, without workers to start.
+    """The whole suite takes a worker a processor and one more; chosen tests run here, without.
 
     `-n NUMBER` is obeyed as it stands.
     """
@@ -45,7 +46,15 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     # the processor time of models' tests. Read when a worker loads OpenMP.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    return min(WORKERS, processors)
+    # One more, for what each waits: for pages, ranks, a kernel that another worker compiles.
+    return min(WORKERS, processors + 1)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Any:
+    """Without looking for garbage: a million objects that it imports stay."""
+    with no_collection():
+        return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+CELL = 'from workbench import open_study\n\nopen_study("flover")'
 WAIT = 120.0  # seconds the lab may take to start on a busy machine
 QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
 OWN = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR",

@@ -12,7 +12,7 @@ import pytest
 
 from tests.ui.conftest import Visit
 from tests.ui.hub import MISSING, PROXY, hub
-from tests.ui.test_lab import CELL
+from tests.ui.lab import CELL
 
 pytestmark = [
     pytest.mark.ui,

@@ -1,16 +1,22 @@
-"""`open_study` in a real JupyterLab below a base address, as a hub runs it: the study's page lives
-in the notebook and comes from the lab's own address, from no other port."""
+"""A real JupyterLab below a base address, as a hub runs it: the extension's side bar, pages in tabs
+and run files, and a study's page that lives in a notebook's cell and comes from the lab's own
+address, from no other port."""
 
 import re
+import time
 
 import nbformat
 import pytest
 
+from engine.core.file import save
+from engine.core.run import Run
 from tests.ui.conftest import DRAWN, Visit
-from tests.ui.lab import running
+from tests.ui.lab import CELL, running
+from tests.workbench.toy import Ticks, tick
 
 pytestmark = pytest.mark.ui
-CELL = 'from workbench import open_study\n\nopen_study("flover")'
+BASE = "/user/ann"  # as below a hub: nothing may count on the root
+TICKS = 123  # of the recorded run: tokens in its figures
 RUN = """() => {
   const opened = window.jupyterapp.shell.currentWidget;
   const run = async () => {
@@ -24,16 +30,131 @@ RUN = """() => {
 }"""
 
 
-@pytest.fixture
-def lab(tmp_path):
-    """A lab of this test's own with one notebook in it; gives the notebook's address."""
-    work = tmp_path / "work"
-    work.mkdir()
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """A lab with a recorded run and a notebook in its folder; gives its address and token."""
+    folder = tmp_path_factory.mktemp("lab")
+    (folder / "work").mkdir()
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
-    nbformat.write(book, work / "study.ipynb")
-    with running(tmp_path, "/user/ann/") as (address, token):
-        yield address, f"/lab/tree/study.ipynb?reset&token={token}"
+    nbformat.write(book, folder / "work/study.ipynb")
+    save(Run.execute(tick, Ticks(count=TICKS), study="flover").log, folder / "work/first.run")
+    with running(folder, BASE + "/") as found:
+        yield found
+
+
+class InLab(Visit):
+    """A visit to the lab; its pictures are those of the page in the tab in front."""
+
+    def __init__(self, context, address, token, workspace):
+        super().__init__(context, address, 1600, 1000)
+        self.page.set_default_timeout(90_000)
+        self.page.on("console", self._console)
+        self.open(f"/lab/workspaces/{workspace}?reset&token={token}")
+        self.page.locator(".jp-Launcher").first.wait_for()
+        self.do("parallel-workbench:show-side-bar")
+        self.side.get_by_role("heading", name="Systems (").wait_for()
+
+    def _console(self, message):
+        if message.type == "error":
+            self.faults.append(f"{message.text} {message.location.get('url', '')}")
+
+    def do(self, command):
+        self.page.evaluate(f"void window.jupyterapp.commands.execute('{command}')")
+
+    @property
+    def side(self):
+        return self.page.locator(".wb-side")
+
+    @property
+    def frame(self):
+        return self.page.frame_locator(".lm-DockPanel-widget:not(.lm-mod-hidden) iframe")
+
+    def picture(self):
+        return self.frame.locator("canvas").evaluate_all(DRAWN)
+
+    def study(self, title):
+        """The row of a study, found by searching for it."""
+        self.side.get_by_role("searchbox").fill(title)
+        self.side.get_by_role("heading", name="Systems (1 of").wait_for()
+        return self.side.locator("section").nth(1).locator(".wb-open")
+
+
+@pytest.fixture
+def seen(context, lab, request):
+    """A visit that must have asked nobody else for anything and met no fault."""
+    visit = InLab(context, *lab, request.node.name)
+    yield visit
+    try:
+        assert visit.outside == [], "\n".join(visit.outside)
+        assert visit.faults == []
+    finally:
+        visit.page.close()
+
+
+def test_a_study_opens_turns_and_is_still_there_after_a_reload(seen):
+    page, side = seen.page, seen.side
+    assert side.get_by_role("list", name="Runs").get_by_text("first.run").is_visible()
+    every = side.locator("section").nth(1).locator("li").count()
+    side.get_by_role("checkbox", name="built").uncheck()
+    assert side.locator("section").nth(1).locator("li").count() > every
+    assert side.get_by_text("not built yet").count() > 0
+    side.get_by_role("checkbox", name="built").check()
+    side.get_by_role("combobox", name="Family").select_option("decoding")
+    seen.study("flover")
+    page.keyboard.press("Tab")  # family
+    page.keyboard.press("Tab")  # built
+    page.keyboard.press("Tab")  # look again
+    page.keyboard.press("Tab")  # the first run
+    page.keyboard.press("Tab")  # the first system
+    page.keyboard.press("Enter")
+    seen.frame.get_by_role("heading", name="Flover").wait_for()
+    seen.frame.get_by_text("showing all 24 requests").first.wait_for()
+    page.get_by_role("tab", name="Flover").wait_for()
+    side.get_by_role("list", name="Runs").get_by_text("flover #1").wait_for()  # a live run
+    before = seen.settled()
+    count = seen.frame.get_by_role("slider").first
+    count.focus()
+    count.press("Home")
+    seen.frame.get_by_text("showing all 1 requests").first.wait_for()
+    assert seen.settled() != before
+    turned = "window.jupyterapp.shell.currentWidget.content.place.includes('count=1')"
+    page.wait_for_function(turned)
+    page.wait_for_timeout(2500)  # the lab saves its layout a second after a change
+    seen.do("docmanager:save-all")
+    page.goto(page.url.split("?")[0])  # a reload, without the reset of the first address
+    seen.frame.get_by_role("heading", name="Flover").wait_for()
+    seen.frame.get_by_text("showing all 1 requests").first.wait_for()
+
+
+def test_a_run_file_opens_by_double_click_and_follows_the_theme(seen):
+    page = seen.page
+    seen.do("filebrowser:activate")
+    page.locator(".jp-DirListing-item", has_text="first.run").dblclick()
+    seen.frame.get_by_role("cell", name=str(TICKS), exact=True).first.wait_for()
+    shade = "e => getComputedStyle(e).backgroundColor"
+    main = seen.frame.locator(".main").first
+    light = main.evaluate(shade)
+    page.evaluate(
+        "void window.jupyterapp.commands.execute('apputils:change-theme',"
+        " {theme: 'JupyterLab Dark'})"
+    )
+    until = time.monotonic() + 60
+    while main.evaluate(shade) == light and time.monotonic() < until:
+        page.wait_for_timeout(100)
+    assert main.evaluate(shade) != light
+
+
+def test_a_study_is_inserted_into_a_notebook(seen):
+    page = seen.page
+    row = seen.study("flover")
+    row.focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    cell = page.locator(".jp-Notebook .jp-CodeCell", has_text="open_study").first
+    cell.wait_for()
+    text = "window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.source"
+    assert page.evaluate(text) == 'from workbench import open_study\n\nopen_study("flover")'
 
 
 class Inside(Visit):
@@ -47,15 +168,14 @@ class Inside(Visit):
         return self.frame.locator("canvas").evaluate_all(DRAWN)
 
 
-def test_a_study_lives_in_a_notebook_s_cell(browser, lab, tmp_path):
-    address, notebook = lab
-    seen = Inside(browser.new_context(), address, 1600, 1100)
-    asked = []
+def test_a_study_lives_in_a_notebook_s_cell(context, lab, tmp_path):
+    address, token = lab
+    seen, asked = Inside(context, address, 1600, 1100), []
     seen.context.on("request", lambda request: asked.append(request.url))
     seen.page.on("websocket", lambda socket: asked.append(socket.url.replace("ws:", "http:", 1)))
     try:
         seen.page.set_default_timeout(120_000)
-        page = seen.open(notebook)
+        page = seen.open(f"/lab/tree/study.ipynb?reset&token={token}")
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
         page.evaluate(RUN)
         page.get_by_text(re.compile(r"^\[1\]:$")).first.wait_for()
@@ -75,4 +195,4 @@ def test_a_study_lives_in_a_notebook_s_cell(browser, lab, tmp_path):
         assert any("/user/ann/workbench/kernel/" in place for place in asked)
         assert seen.faults == []
     finally:
-        seen.context.close()
+        seen.page.close()

@@ -69,6 +69,7 @@ def test_each_piece_comes_back_whatever_becomes_of_the_others(local: Any) -> Non
     assert found[3].failed.startswith("ray: ")
 
 
+@pytest.mark.slow  # training on actors, below, exchanges and finds what processes find
 def test_ranks_as_actors_exchange_what_processes_do() -> None:
     pids: list[int] = []
     records = launch_on_ray(f"{WORKS}:ring", 2, 100, limit=120, seen=pids.extend)

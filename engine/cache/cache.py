@@ -77,6 +77,15 @@ class Cache:
         for row, page, start in zip(rows, pages.tolist(), starts, strict=True):
             emit(Page(now, page, owners[row], "take", start))
 
+    def give_back(self, owners: list[str], pages: np.ndarray, starts: list[int]) -> None:
+        """`owners[i]` leaves `pages[i]`, which it alone held and which are in no tree."""
+        emit, now = self.emit, self.clock.now()
+        for owner, page, start in zip(owners, pages.tolist(), starts, strict=True):
+            emit(Page(now, page, owner, "drop", start, 0, -1, "refused drafts"))
+            emit(Page(now, page, "", "free"))
+        self.pool.leave(pages)
+        self.pool.give_back(pages)
+
     def hit(self, owner: str, pages: list[int], start: int = 0) -> np.ndarray:
         """`owner` joins pages found in the tree, the first of which holds position `start`."""
         joined = np.array(pages, np.int32)

@@ -32,6 +32,28 @@ class Storage:
         """Copy (source page, target page) pairs on the device."""
         self._move(self.kv, self.kv, pairs)
 
+    def realign(self, tables_BP: np.ndarray, tokens_B: np.ndarray, off: int = 0) -> None:
+        """Copy what sequences hold into a rectangle, right-aligned and padded, and back.
+
+        What a batch without pages does when its rows grow by different lengths. `off`, a mistake:
+        the shorter rows land so many tokens from where they belong.
+        """
+        size, longest = self.kv.page_size, int(tokens_B.max())
+        sequence_N = np.repeat(np.arange(len(tokens_B)), tokens_B)
+        first_B = np.cumsum(tokens_B) - tokens_B
+        at_N = np.arange(len(sequence_N)) - first_B[sequence_N]
+        page_N = torch.from_numpy(tables_BP[sequence_N, at_N // size].astype(np.int64))
+        place_N = torch.from_numpy(at_N % size)
+        row_N = torch.from_numpy(sequence_N)
+        pad_N = (longest - tokens_B)[sequence_N]
+        to_N = torch.from_numpy(at_N + pad_N)
+        from_N = torch.from_numpy(np.maximum(at_N + pad_N - off * (pad_N > 0), 0))
+        for layer in self.kv.tensors:
+            for tensor in layer.values():
+                rectangle = tensor.new_zeros(len(tokens_B), longest, *tensor.shape[2:])
+                rectangle[row_N, to_N] = tensor[page_N, place_N]
+                tensor[page_N, place_N] = rectangle[row_N, from_N]
+
     @staticmethod
     def _move(source: PagedKV, target: PagedKV, pairs: np.ndarray) -> None:
         if not len(pairs):

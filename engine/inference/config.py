@@ -11,6 +11,7 @@ from engine.inference.policies.batching.decode_first import DecodeFirst
 from engine.inference.policies.ordering.fcfs import FirstComeFirstServed
 from engine.inference.policies.policy import Batching, Ordering
 from engine.inference.policies.preemption import Preemption, Recompute
+from engine.inference.policies.speculation import NoSpeculation, Speculation
 from engine.inference.requests.request import Sampling
 from engine.inference.workloads.uniform import Uniform
 from engine.inference.workloads.workload import Workload
@@ -46,6 +47,9 @@ class InferenceConfig(Config):
     batching: Choice[Batching] = knob(make=DecodeFirst, doc="What a step mixes", group="scheduler")
     preemption: Choice[Preemption] = knob(
         make=Recompute, doc="How a request yields its pages", group="scheduler"
+    )
+    speculation: Choice[Speculation] = knob(
+        make=NoSpeculation, doc="Who drafts the tokens that a step verifies", group="speculation"
     )
     patience: int = knob(
         10_000,

@@ -47,6 +47,11 @@ class Detokenizer:
                 pass
         return [self.push(thread, token) for thread, token in zip(threads, tokens, strict=True)]
 
+    def glance(self, tokens: Sequence[int]) -> list[str]:
+        """What each token reads as by itself, whatever thread might say it."""
+        known, learn = self.known, self._learn
+        return [(known[t] if t in known else learn(t)) or BROKEN for t in tokens]
+
     def text(self, tokens: Sequence[int]) -> str:
         """The text of a whole answer."""
         if self.tokenizer is None:

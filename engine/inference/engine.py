@@ -141,6 +141,8 @@ class Engine:
         with self.clock.at(now):
             self.tell_step(step, result, begun.start, now)
             self.outputs.take(step, result, now)
+            begin = begun.start + result.align_seconds + result.draft_seconds
+            self.tell_drafts(step, begin, now)
             if host is not None and result.threads is not None:
                 host.take(result.threads, now)
         self.tell_levels(now, step.tokens + self.scheduler.viewing)
@@ -166,8 +168,9 @@ class Engine:
 
     def tell_step(self, step: Step, result: Result, start: float, now: float) -> None:
         emit = self.emit
+        drafted = self._tell_drafting(step, result, start)
         if result.parts:
-            self._tell_parts(step, result, start, now)
+            self._tell_parts(step, result, drafted, now)
         if step.prefill_tokens:
             names = self.scheduler.running.names
             chunks = slice(step.decodes, None)
@@ -189,6 +192,27 @@ class Engine:
         if step.padding:
             tag += f" padding={step.padding}"
         emit(Span(now, "engine", "step", start, result.flops, result.bytes, tag))
+
+    def _tell_drafting(self, step: Step, result: Result, start: float) -> float:
+        """What comes before a step's pass: a batch realigned, drafts made; when that is over."""
+        aligned = start + result.align_seconds
+        drafted = aligned + result.draft_seconds
+        if result.align_seconds:
+            self.emit(Span(aligned, "align", "align", start, tag=f"of={step.decodes}"))
+        if result.draft_seconds and step.drafts_B is not None:
+            tag = f"drafts={step.drafted} of={np.count_nonzero(step.drafts_B)}"
+            self.emit(Span(drafted, "draft", "draft", aligned, tag=tag))
+        return drafted
+
+    def tell_drafts(self, step: Step, start: float, now: float) -> None:
+        """The verification of a step's drafts since `start`: how many each request kept."""
+        kept, drafted = self.outputs.kept, step.drafted
+        if kept is None or not drafted:
+            return
+        kept_T = kept.kept_T[kept.drafts_T > 0]
+        tag = f"drafts={drafted} kept={int(kept_T.sum())} of={len(kept_T)}"
+        self.emit(Span(now, "verify", "verify", start, tag=tag))
+        self.emit(Level(now, "engine", "accepted_length", float(kept_T.mean()) + 1.0))
 
     def _tell_parts(self, step: Step, result: Result, start: float, now: float) -> None:
         """The step's operations, each with its work, and what timing them apart cost."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.core.events import Branch, Token
 from engine.inference.detokenizer import Detokenizer
+from engine.inference.drafted_outputs import DraftedOutputs, Kept
 from engine.inference.requests.request import Request
 from engine.inference.requests.step import Result, Step
 from engine.inference.scheduler import Scheduler
@@ -28,10 +29,14 @@ class OutputProcessor:
         self.ends_V[[token for token in eos if token < vocab]] = True
         self.holds = scheduler.config.batching.holds_until_all_end
         self.loses = scheduler.config.batching.loses_tokens  # wrong: all decoded tokens but one
+        self.drafted: DraftedOutputs | None = None
+        if scheduler.config.speculation.drafts:
+            self.drafted = DraftedOutputs(scheduler.speculator, self.running, pieces)
+        self.kept: Kept | None = None  # of the step that is taken in, where it has drafts
 
     def take(self, step: Step, result: Result, now: float) -> None:
         """Everything a step's result changes, at `now` (seconds)."""
-        if self.loses and step.decodes > 1:
+        if self.loses and step.decodes > 1 and step.drafts_B is None:
             step, result = _one_arrives(step, result)
         for row, scores in result.prompts.items():
             step.requests[row].prompt_scores.update(scores)
@@ -47,7 +52,11 @@ class OutputProcessor:
             self.scheduler.release_padding()
 
     def append(self, step: Step, result: Result) -> np.ndarray:
-        """Tokens join their rows; returns which samples need a closer look."""
+        """Tokens join their rows; which samples (with drafts: takers) need a closer look."""
+        self.kept = None
+        if self.drafted is not None and step.drafts_B is not None:
+            self.kept, takers = self.drafted.append(step, result.tokens_S, self.ends_V)
+            return np.array(takers, np.int64)
         rows, tokens_S, rows_S = self.rows, result.tokens_S, step.sample_rows_S
         flat, width = rows.flat, rows.tokens.shape[1]
         if step.whole:  # slices of columns are views: no gathering by row numbers
@@ -89,6 +98,8 @@ class OutputProcessor:
         self, step: Step, result: Result, special: np.ndarray, now: float
     ) -> list[tuple[Request, str]]:
         """Token events in the order of rows; returns who has ended and why."""
+        if self.drafted is not None and self.kept is not None:
+            return self.drafted.tell(self.kept, result, special.tolist(), now, self._ends)
         rows_S, tokens_S = step.sample_rows_S.tolist(), result.tokens_S.tolist()
         names = self.running.names
         if not step.whole:
@@ -99,14 +110,17 @@ class OutputProcessor:
         ended = []
         for s in special.tolist():
             request = self.running.requests[rows_S[s]]
-            reason = self._look(request, tokens_S[s], texts[s])
-            if request.watched:
-                reason = self._watch(request, s, tokens_S[s], texts[s], result, reason)
+            reason = self._ends(request, s, tokens_S[s], texts[s], result)
             if reason:
                 ended.append((request, reason))
         return ended
 
-    def _look(self, request: Request, token: int, text: str) -> str:
+    def _ends(self, request: Request, s: int, token: int, text: str, result: Result) -> str:
+        """Why `request` ends with sample s, once its listener has heard; empty: it goes on."""
+        reason = self._look(request, token)
+        return self._watch(request, s, token, text, result, reason) if request.watched else reason
+
+    def _look(self, request: Request, token: int) -> str:
         """Why `request` ends with this token; empty where it goes on."""
         rows, row = self.rows, request.row
         if rows.known[row] > rows.floor[row]:

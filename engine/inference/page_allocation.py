@@ -4,13 +4,14 @@ on write, and takes those of preempted requests back."""
 import numpy as np
 
 from engine.core.events import Branch, Mark, Move
+from engine.inference.config import InferenceConfig
 from engine.inference.next_use import NextUse
 from engine.inference.policies.policy import View
-from engine.inference.policies.preemption import Preemption
 from engine.inference.queue import Queue
 from engine.inference.requests.request import Request
 from engine.inference.requests.step import NO_PAIRS
 from engine.inference.running import Running, pages_for
+from engine.kernels import drafts
 
 
 class PageAllocator:
@@ -21,13 +22,15 @@ class PageAllocator:
         running: Running,
         queue: Queue,
         next_use: NextUse,
-        preemption: Preemption,
-        tells_moves: bool = False,
+        config: InferenceConfig,
     ) -> None:
         self.running, self.queue, self.next_use = running, queue, next_use
         self.cache, self.rows = running.cache, running.rows
-        self.preemption, self.tells_moves = preemption, tells_moves
-        self.full = np.zeros(0, np.int64)  # rows that need a page, of those last asked about
+        self.preemption, self.tells_moves = config.preemption, config.batching.tells_moves
+        # Rows write drafts too, and may be more than one token behind.
+        self.ahead = config.speculation.drafts > 0
+        self.full = np.zeros(0, np.int64)  # rows that need a page, of those last asked about …
+        self.short: np.ndarray | None = None  # … and how many each does; None: one
         self.swap_out: list[np.ndarray] = []
         self.swap_in: list[np.ndarray] = []
         self.copies: list[tuple[int, int]] = []
@@ -37,30 +40,64 @@ class PageAllocator:
 
         `whole`: these are all rows, in order.
         """
-        rows = self.rows
-        if whole:
+        rows, self.short = self.rows, None
+        if self.ahead:
+            wanted = self._reach(decode, rows.known[decode])
+        elif whole:
             count = rows.count
             self.full = (rows.filled[:count] == rows.cached[:count]).nonzero()[0]
+            wanted = len(self.full)
         else:
             self.full = decode[rows.filled[decode] == rows.cached[decode]]
-        wanted = len(self.full)
+            wanted = len(self.full)
         if self.running.forked:
             wanted += self._copies_needed(decode)
         return wanted - self.cache.available
 
+    def _reach(self, decode: np.ndarray, tokens: np.ndarray) -> int:
+        """Pages that the rows `decode` are short of for so many `tokens` each."""
+        short = -(-tokens // self.rows.page_size) - self.rows.pages[decode]
+        some = short > 0
+        self.full, self.short = decode[some], short[some]
+        return int(self.short.sum())
+
     def grow(self, decode: np.ndarray) -> None:
-        """Give the rows `decode`, just asked about, a place for one more token each."""
-        rows, cache, full = self.rows, self.cache, self.full
+        """Give the rows `decode`, just asked about, a place for what they write."""
         if self.running.forked:
             self._copy_tails(decode)
+        self._take()
+
+    def _take(self) -> None:
+        """Pages for the rows that are short of some."""
+        rows, cache, full, short = self.rows, self.cache, self.full, self.short
         if not len(full):
             return
         at, starts = rows.pages[full], rows.filled[full]
+        rows.pages[full] = at + (1 if short is None else short)
+        rows.filled[full] = starts + rows.page_size * (1 if short is None else short)
+        if short is not None and int(short.max()) > 1:
+            first = np.cumsum(short) - short
+            later = np.arange(int(short.sum()), dtype=np.int32) - np.repeat(first, short)
+            full, at = np.repeat(full, short), np.repeat(at, short) + later
+            starts = at * rows.page_size
         pages = cache.take_many(len(full))
         rows.tables[full, at] = pages
-        rows.pages[full] = at + 1
-        rows.filled[full] = starts + rows.page_size
         cache.taken(self.running.names, full.tolist(), pages, starts.tolist())
+
+    def take_ahead(self, decode: np.ndarray, short: np.ndarray) -> None:
+        """`short` pages more, which are there, for each of rows just grown."""
+        some = short > 0
+        self.full, self.short = decode[some], short[some]
+        self._take()
+
+    def give_back_ahead(self, decode: np.ndarray, over: np.ndarray, count: int) -> None:
+        """The last `over` pages of each row, `count` in all, which were for refused drafts."""
+        rows, (which, pages, starts) = self.rows, np.empty((3, count), np.int32)
+        drafts.give_back(
+            rows.tables, decode, rows.pages, rows.filled, over, rows.page_size, which, pages, starts
+        )
+        names = self.running.names
+        self.cache.give_back([names[row] for row in which.tolist()], pages, starts.tolist())
 
     def preempt(self, request: Request, view: View, why: str) -> None:
         """`request` gives its pages up, to the host or for good, and waits again."""

@@ -164,6 +164,7 @@ class Running:
         rows, wish = self.rows, request.sampling
         rows.floor[row] = len(request.prompt) + wish.min_tokens
         rows.seed[row] = request.seed
+        rows.guided[row] = request.guide is not None
         if self.accounts:
             rows.user[row] = self.users.setdefault(request.user, len(self.users))
         rows.ends[row] = not wish.ignore_eos

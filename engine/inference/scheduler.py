@@ -22,6 +22,7 @@ from engine.inference.requests.request import Request
 from engine.inference.requests.step import Step
 from engine.inference.requests.view_sequences import ViewBatch
 from engine.inference.running import Running
+from engine.inference.speculator import Speculator
 
 
 class Scheduler:
@@ -38,16 +39,16 @@ class Scheduler:
         self.rows = self.running.rows
         self.next_use = NextUse(cache)
         parts = self.running, self.queue, self.next_use
-        self.allocator = PageAllocator(*parts, config.preemption, config.batching.tells_moves)
+        self.allocator = PageAllocator(*parts, config)
         self.prefill = Prefill(self.running)
         self.admission = AdmissionControl(config, *parts, self.allocator, context)
+        self.speculator = Speculator(config, self.running, self.allocator)
         self.over = over
         self.served: dict[str, float] = {}
         self.every_row = np.arange(config.max_running)
         self.ones = np.ones(config.max_running, np.int32)
         self.padded = 0  # rows that are over and kept as padding
-        self.preempted = 0  # in this step
-        self.viewing = 0  # tokens of this step that threads over views take
+        self.preempted = self.viewing = 0  # in this step; its tokens that threads over views take
 
     def view(self, number: int, now: float) -> View:
         """The moment, as policies see it."""
@@ -86,9 +87,8 @@ class Scheduler:
         if threads is None:
             return step
         if step is None:
-            chosen = self.every_row[:0]
             self.prefill.begin(Mix())
-            step = self._step(Mix(), chosen, self.view(number, now))
+            step = self._step(Mix(), self.every_row[:0], self.view(number, now))
         step.join(threads)
         return step
 
@@ -146,7 +146,7 @@ class Scheduler:
             self.admission.admit(mix, chunks, view, self.prefill)
         if not len(decode) and not chunks.rows:
             return None
-        return self._step(mix, decode, view)
+        return self.speculator.extend(self._step(mix, decode, view), view.budget)
 
     def _step(self, mix: Mix, decode: np.ndarray, view: View) -> Step:
         rows, chunks, count = self.rows, self.prefill.chunks, len(decode)

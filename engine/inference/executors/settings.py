@@ -2,6 +2,7 @@
 
 from typing import Literal, Protocol
 
+from engine.inference.policies.speculation import Speculation
 from engine.inference.workloads.workload import Workload
 
 
@@ -22,6 +23,8 @@ class Settings(Protocol):
     def pages(self) -> int: ...
     @property
     def host_pages(self) -> int: ...
+    @property
+    def speculation(self) -> Speculation: ...
     @property
     def attention_every(self) -> int: ...
     @property

@@ -26,6 +26,7 @@ class Rows:
         self.ends = np.zeros(capacity, np.bool_)  # the model's end token ends it
         self.due = np.zeros(capacity, np.int32)  # tokens at which to look at it: its limit, or 0
         self.plain = np.zeros(capacity, np.bool_)  # likeliest token, nothing added or forbidden
+        self.guided = np.zeros(capacity, np.bool_)  # what it may say depends on what it says next
         self.seed = np.zeros(capacity, np.uint64)  # its draws depend on this and the position
         self.padding = np.zeros(capacity, np.bool_)  # over, kept until its batch ends
         self.tokens = np.zeros((capacity, START_TOKENS), np.int32)

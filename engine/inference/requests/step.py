@@ -19,7 +19,8 @@ class Step:
     """Work for one forward pass, and page movements that come before it, in field order.
 
     Sequence b computes tokens `starts_B[b] … starts_B[b] + queries_B[b]` of row `rows_B[b]` of the
-    persistent batch (`rows.tokens`, `rows.tables`). A decode is a sequence with one new token.
+    persistent batch (`rows.tokens`, `rows.tables`). A decode is a sequence with one new token, and
+    its drafts.
     """
 
     number: int
@@ -39,6 +40,12 @@ class Step:
     sample_attention: bool = False
     profile: bool = False  # time the step's operations apart
     whole: bool = False  # every row decodes, in order, and nothing else happens
+    # With speculation: of each sequence's new tokens the last so many are drafts, which lie in the
+    # row beyond its known tokens. A row is sampled after its last known token and after each draft:
+    # sample s comes after `ahead_S[s]` of them, and rows repeat in `sample_rows_S`.
+    drafts_B: np.ndarray | None = None
+    ahead_S: np.ndarray | None = None
+    realigned: bool = False  # decodes of other lengths are copied into one rectangle first
     threads: ViewBatch | None = None  # threads over views that step along
 
     @property
@@ -49,7 +56,20 @@ class Step:
     @property
     def tokens(self) -> int:
         """New tokens of all sequences, padding and threads left out."""
+        if self.drafts_B is not None:
+            return int(self.queries_B.sum())
         return self.prefill_tokens + self.decodes
+
+    @property
+    def drafted(self) -> int:
+        """Drafts that this step verifies."""
+        return 0 if self.drafts_B is None else int(self.drafts_B.sum())
+
+    @property
+    def known_S(self) -> np.ndarray:
+        """Tokens that each sample comes after."""
+        known_S = self.rows.known[self.sample_rows_S]
+        return known_S if self.ahead_S is None else known_S + self.ahead_S
 
     def everybody(self) -> tuple[np.ndarray, np.ndarray]:
         """New tokens of each sequence and then of each thread, and what the last of them sees."""
@@ -109,3 +129,6 @@ class Result:
     attention_seconds: float = 0.0
     parts: list[StepPart] = field(default_factory=list)  # when profiled
     profile_seconds: float = 0.0  # what telling them cost
+    draft_logprobs_S: np.ndarray | None = None  # of the draft after each sample
+    align_seconds: float = 0.0  # of `seconds`, before the drafts were made
+    draft_seconds: float = 0.0  # of `seconds`, before the drafts were verified

@@ -13,10 +13,10 @@ from engine.core.errors import BadInput
 from engine.hardware.cost.constants import Constants, constants
 from engine.hardware.cost.curves import QUERIES
 from engine.inference.executors.costs.measured_step_cost import ATTENTION, MeasuredCost
-from engine.inference.executors.costs.modelled_executor import Cost, cost_of
+from engine.inference.executors.costs.modelled_executor import cost_of
 from engine.inference.executors.costs.operator_step_cost import CurvedCost
 from engine.inference.executors.costs.rank_memory import rank_cache, rank_weights
-from engine.inference.executors.costs.ranked_step_cost import BUBBLE, RankedCost
+from engine.inference.executors.costs.ranked_step_cost import BUBBLE, Cost, RankedCost
 from engine.inference.executors.modelled import Modelled
 from engine.inference.serving_time.counted_batch import Limits, Prompts, serve
 from engine.inference.serving_time.described import GIB, USABLE, ServingRun

@@ -21,11 +21,14 @@ def chain(tokens: np.ndarray) -> np.ndarray:
 class PageMemory:
     """Does a step's page movements and writes on numbers instead of tensors, and checks reads."""
 
-    def __init__(self, pages: int, host_pages: int, page_size: int, eos: tuple[int, ...] = ()):
+    def __init__(
+        self, pages: int, host_pages: int, page_size: int, eos: tuple[int, ...] = (),
+        drafts: bool = False,
+    ):  # fmt: skip
         self.facts = Facts("memory", "none", VOCAB, 4096, 1, 1, 1.0, eos)
         self.pages = np.zeros((pages, page_size), np.uint64)
         self.host = np.zeros((host_pages, page_size), np.uint64)
-        self.steps = 0
+        self.steps, self.drafts = 0, drafts
 
     def execute(self, step: Step) -> Result:
         self.steps += 1
@@ -36,6 +39,8 @@ class PageMemory:
         for host, page in step.swap_in:
             self.pages[page] = self.host[host]
         rows, size = step.rows, step.rows.page_size
+        if self.drafts:
+            self.draft(step)
         sums = []
         for row, start, count in zip(step.rows_B, step.starts_B, step.queries_B, strict=True):
             assert count > 0
@@ -48,13 +53,28 @@ class PageMemory:
             assert (table >= 0).all()
             read = self.pages[table].ravel()[: len(expected)]
             assert (read == expected).all(), f"row {row} would read wrong pages"
-        last = [int(sums[b][-1]) for b in step.sample_from_S]
-        seeds = [int(rows.seed[row]) if self.draws(step, row) else 0 for row in step.sample_rows_S]
-        tokens = [
-            ((x ^ s * 0xD1342543DE82EF95) >> 33) % VOCAB for x, s in zip(last, seeds, strict=True)
+        last = [
+            int(sums[b][known - 1])
+            for b, known in zip(step.sample_from_S, step.known_S.tolist(), strict=True)
         ]
+        tokens = [self.said(x, step, row) for x, row in zip(last, step.sample_rows_S, strict=True)]
         logprobs = np.full(len(tokens), -1.0, np.float32)
         return Result(np.array(tokens, np.int32), logprobs, 0.01)
+
+    def draft(self, step: Step) -> None:
+        """What a draft model would say: now what the target will, now something else."""
+        assert step.drafts_B is not None
+        for row, drafts in zip(step.rows_B.tolist(), step.drafts_B.tolist(), strict=True):
+            known = int(step.rows.known[row])
+            for at in range(known, known + drafts):
+                x = int(chain(step.rows.tokens[row, :at])[-1])
+                right = self.said(x, step, row)
+                step.rows.tokens[row, at] = right if x % 3 else (right + 1) % VOCAB
+
+    def said(self, x: int, step: Step, row: int) -> int:
+        """The token after what `x` stands for."""
+        seed = int(step.rows.seed[row]) if self.draws(step, row) else 0
+        return ((x ^ seed * 0xD1342543DE82EF95) >> 33) % VOCAB
 
     @staticmethod
     def draws(step: Step, row: int) -> bool:

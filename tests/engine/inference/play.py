@@ -15,6 +15,7 @@ CHOICES = {
     "admission": ["greedy", "reserve"],
     "preemption": ["recompute", "swap"],
     "eviction": ["lru", "fifo", "least_frequent", "next_use"],
+    "speculation": ["none", "none", "ngram", "draft_model"],
 }
 
 
@@ -41,7 +42,8 @@ class Life:
         self.events: list = []
         self.read = 0
         self.reader = Reader(pages)
-        memory = PageMemory(pages, host, self.size, eos=(3,))
+        drafts = picked["speculation"] == "draft_model"
+        memory = PageMemory(pages, host, self.size, eos=(3,), drafts=drafts)
         self.engine = Engine(config, memory, VirtualClock(), self.events.append)
         self.prefix = draw.integers(0, VOCAB, 40)
         self.requests: list[Request] = []

@@ -29,7 +29,7 @@ class Watched:
     def __init__(self, sample):
         self.sample, self.seen, self.times = sample, {}, Counter()
 
-    def __call__(self, logits_RV, from_S, step):
+    def __call__(self, logits_RV, from_S, step, drawn=None):
         known = step.rows.known
         for row, at in zip(step.sample_rows_S.tolist(), from_S.tolist(), strict=True):
             key = step.requests[row].user, int(known[row])

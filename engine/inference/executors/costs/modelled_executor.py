@@ -5,7 +5,7 @@ seconds that roofline, page movements and stated overheads add up to. The engine
 """
 
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 
@@ -19,10 +19,16 @@ from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
 from engine.inference.executors.costs.forward_work import Shape
 from engine.inference.executors.costs.measured_step_cost import MeasuredCost
+from engine.inference.executors.costs.modelled_drafts import Drafting
 from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
 from engine.inference.executors.costs.profiled_step_cost import ProfiledCost
 from engine.inference.executors.costs.rank_memory import rank_cache, rank_weights
-from engine.inference.executors.costs.ranked_step_cost import RankedCost, by_curves, by_link
+from engine.inference.executors.costs.ranked_step_cost import (
+    Cost,
+    RankedCost,
+    by_curves,
+    by_link,
+)
 from engine.inference.executors.costs.ranks import Ranks
 from engine.inference.executors.costs.step_cost import OpTime, StepCost
 from engine.inference.executors.executor import Built, Facts
@@ -30,12 +36,12 @@ from engine.inference.executors.settings import Settings
 from engine.inference.requests.step import Result, Step, StepPart
 from engine.inference.requests.view_sequences import ViewResult
 from engine.models.config import ModelConfig
+from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
 from engine.models.text.tokenizer import Tokenizer
 
 THIS_MACHINE = "this-machine"
 SPREAD, GOLDEN = np.array([0xD1342543DE82EF95, 0x9E3779B97F4A7C15], np.uint64)
-Cost: TypeAlias = StepCost | MeasuredCost | RankedCost
 UPPER = np.uint64(33)  # bits shifted out: the lower ones of a product are poorly mixed
 
 
@@ -70,23 +76,29 @@ class ModelledExecutor:
         cost: Cost,
         choice: Choice,
         host: Link | None = None,
+        drafting: Drafting | None = None,
     ) -> None:
         self.facts, self.cost, self.choice, self.host = facts, cost, choice, host
+        self.drafting = drafting
         self.vocab = np.uint64(facts.vocab)
 
     def execute(self, step: Step) -> Result:
         """Tokens, and how long they would have taken. Log-probabilities are 0: nothing knows."""
-        cost, choice = self.cost, self.choice
+        cost, choice, drafted = self.cost, self.choice, 0.0
+        if self.drafting is not None:
+            drafted = self.drafting.draft(step, self._tokens)
         shape = self._shape(step)
         seconds, flops, moved = cost.total(shape)
         seconds += choice.per_step + choice.per_sequence * len(step.everybody()[0])
         if len(step.swap_out) or len(step.swap_in) or len(step.copies):
             seconds += self._pages(step)
-        rows = step.rows
-        tokens_S = self._tokens(rows.seed[step.sample_rows_S], rows.known[step.sample_rows_S])
+        aligned = self._realigned(step) if step.realigned else 0.0
+        tokens_S = self._tokens(step.rows.seed[step.sample_rows_S], step.known_S)
+        none = np.zeros(len(tokens_S), np.float32)
         result = Result(
-            tokens_S, np.zeros(len(tokens_S), np.float32), seconds, flops=flops, bytes=moved
-        )
+            tokens_S, none, seconds + drafted + aligned, flops=flops, bytes=moved,
+            draft_seconds=drafted, align_seconds=aligned,
+        )  # fmt: skip
         if step.threads is not None:
             tokens_B = self._tokens(step.threads.seed_B, step.threads.known_B)
             result.threads = ViewResult(tokens_B, np.zeros(len(tokens_B), np.float32))
@@ -114,9 +126,18 @@ class ModelledExecutor:
             alone = np.ones(step.padding, np.int32)
             new_B = np.concatenate([step.queries_B, alone])
             return self.cost.shape(new_B, np.concatenate([step.contexts_B, alone]), rows)
-        if step.decodes == len(step.rows_B):
+        if step.decodes == len(step.rows_B) and step.drafts_B is None:
             return self.cost.decode_shape(step.starts_B, rows)
         return self.cost.shape(step.queries_B, step.contexts_B, rows)
+
+    def _realigned(self, step: Step) -> float:
+        """Seconds to read the decodes' keys and values, write them into a padded rectangle, and
+        back: the target's and the draft's."""
+        starts_D = step.starts_B[: step.decodes]
+        tokens = int(starts_D.sum()) + len(starts_D) * int(starts_D.max())
+        size = self.facts.bytes_per_page / step.rows.page_size
+        size += self.drafting.per_token if self.drafting is not None else 0.0
+        return 2 * tokens * size / self.cost.memory
 
     def _pages(self, step: Step) -> float:
         """Seconds of page copies on the device, then of both swap directions over the host link."""
@@ -144,7 +165,14 @@ def build(config: Settings, choice: Choice) -> Built:
     model = found.config
     choice.ranks.check(model)
     per_page = config.page_size * rank_cache(model, choice.ranks, config.dtype)
-    _fits(machine, rank_weights(model, choice.ranks, config.dtype), config.pages * per_page)
+    weights = rank_weights(model, choice.ranks, config.dtype)
+    small, both = None, per_page
+    if config.speculation.draft_model:
+        small = find_draft(config.speculation.draft_model, found).config
+        choice.ranks.check(small)
+        weights += rank_weights(small, choice.ranks, config.dtype)
+        both += config.page_size * rank_cache(small, choice.ranks, config.dtype)
+    _fits(machine, weights, config.pages * both)
     facts = Facts(
         model=found.name,
         device=machine.name,
@@ -158,7 +186,11 @@ def build(config: Settings, choice: Choice) -> Built:
     )
     host = link(machine.host_link) if machine.host_link else None
     cost = cost_of(model, machine, config.dtype, choice)
-    executor = ModelledExecutor(facts, cost, choice, host)
+    drafting = None
+    if config.speculation.drafts:
+        drafts = cost_of(small, machine, config.dtype, choice) if small else None
+        drafting = Drafting(config.speculation.rightness, model.vocab, drafts, choice.per_step)
+    executor = ModelledExecutor(facts, cost, choice, host, drafting)
     return Built(executor, VirtualClock(), _reader(config, found.folder))
 
 

@@ -7,6 +7,7 @@ are stages, one behind another, so that every group gains a token in one turn of
 """
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 
@@ -120,3 +121,6 @@ class RankedCost:
             each = self.collective("all_gather", ranks.data, whole)
             each += self.collective("reduce_scatter", ranks.data, whole)
             yield "expert_exchange", routed * each
+
+
+Cost: TypeAlias = StepCost | MeasuredCost | RankedCost

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from engine.inference.requests.rows import Rows
 from engine.inference.requests.step import Step
 from engine.inference.requests.view_sequences import NONE
 from engine.models.batch import Batch
@@ -57,36 +58,49 @@ def _widened(table_BP: np.ndarray, wide: int) -> np.ndarray:
 def _rows(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
     """The batch of the persistent batch's rows, and where each sample's logits will be."""
     rows, size = step.rows, step.rows.page_size
-    context_B = step.starts_B + step.queries_B
-    pages = -(-int(context_B.max()) // size)
-    table_BP = rows.tables[step.rows_B, :pages]
-    if step.decodes == len(step.rows_B):
-        row_T, positions_T = step.rows_B, step.starts_B
-        page_T = rows.tables[row_T, positions_T // size]
-        start_B1 = np.arange(len(row_T) + 1, dtype=np.int32)
-        logits_at_R, from_S = start_B1[step.sample_from_S], np.arange(len(step.sample_from_S))
+    if step.decodes == len(step.rows_B) and step.drafts_B is None:
+        context_B = step.starts_B + step.queries_B
+        start_B1 = np.arange(len(step.rows_B) + 1, dtype=np.int32)
+        page_T = rows.tables[step.rows_B, step.starts_B // size]
+        batch = Batch(
+            tokens_T=rows.tokens[step.rows_B, step.starts_B],
+            positions_T=step.starts_B,
+            slots_T=page_T * size + step.starts_B % size,
+            query_start_B1=start_B1,
+            context_B=context_B,
+            block_table_BP=rows.tables[step.rows_B, : -(-int(context_B.max()) // size)],
+            logits_at_R=start_B1[step.sample_from_S],
+        )
+        from_S = np.arange(len(step.sample_from_S))
     else:
-        start_B1 = np.zeros(len(step.rows_B) + 1, np.int32)
-        np.cumsum(step.queries_B, out=start_B1[1:])
-        row_T = np.repeat(step.rows_B, step.queries_B)
-        shift_B = step.starts_B - start_B1[:-1]
-        positions_T = np.arange(start_B1[-1], dtype=np.int32)
-        positions_T += np.repeat(shift_B, step.queries_B).astype(np.int32)
-        page_T = rows.tables[row_T, positions_T // size]
-        wanted, from_S = np.unique(step.sample_from_S, return_inverse=True)
-        logits_at_R = start_B1[wanted + 1] - 1
-    batch = Batch(
+        batch = pack_rows(rows, step.rows_B, step.starts_B, step.queries_B)
+        last_S = batch.query_start_B1[step.sample_from_S + 1] - 1
+        if step.drafts_B is not None and step.ahead_S is not None:
+            last_S = last_S - step.drafts_B[step.sample_from_S] + step.ahead_S
+        batch.logits_at_R, from_S = np.unique(last_S, return_inverse=True)
+    if step.padding:
+        pad(batch, step.padding, scratch, size)
+    return batch, from_S
+
+
+def pack_rows(rows: Rows, rows_B: np.ndarray, starts_B: np.ndarray, queries_B: np.ndarray) -> Batch:
+    """Tokens `starts_B[b] … starts_B[b] + queries_B[b]` of rows `rows_B`; no logits are wanted."""
+    size, context_B = rows.page_size, starts_B + queries_B
+    start_B1 = np.zeros(len(rows_B) + 1, np.int32)
+    np.cumsum(queries_B, out=start_B1[1:])
+    row_T = np.repeat(rows_B, queries_B)
+    positions_T = np.arange(start_B1[-1], dtype=np.int32)
+    positions_T += np.repeat(starts_B - start_B1[:-1], queries_B).astype(np.int32)
+    page_T = rows.tables[row_T, positions_T // size]
+    return Batch(
         tokens_T=rows.tokens[row_T, positions_T],
         positions_T=positions_T,
         slots_T=page_T * size + positions_T % size,
         query_start_B1=start_B1,
         context_B=context_B,
-        block_table_BP=table_BP,
-        logits_at_R=logits_at_R,
+        block_table_BP=rows.tables[rows_B, : -(-int(context_B.max()) // size)],
+        logits_at_R=NONE.astype(np.int32),
     )
-    if step.padding:
-        pad(batch, step.padding, scratch, size)
-    return batch, from_S
 
 
 def pad(batch: Batch, count: int, scratch: int, page_size: int) -> None:

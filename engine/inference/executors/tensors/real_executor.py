@@ -19,13 +19,15 @@ from engine.inference.executors.executor import Built, Facts
 from engine.inference.executors.settings import Settings
 from engine.inference.executors.step_spans import covered
 from engine.inference.executors.tensors.attention_mass import AttentionProbe
+from engine.inference.executors.tensors.drafter import Drafter
 from engine.inference.executors.tensors.embedding import Embedder
 from engine.inference.executors.tensors.gather import gather
 from engine.inference.executors.tensors.prompt_rows import PromptRows
-from engine.inference.executors.tensors.sampler import Sampler
+from engine.inference.executors.tensors.sampler import Drawn, Sampler
 from engine.inference.requests.step import Result, Step, StepPart
 from engine.inference.requests.view_sequences import NONE, ViewResult
 from engine.kernels.norm.work import flops as norm_flops
+from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
 from engine.models.loading.load import require_memory
 from engine.models.model import Model
@@ -37,18 +39,32 @@ class RealExecutor:
     """A model over its paged cache."""
 
     def __init__(
-        self, model: Model, storage: Storage, facts: Facts, probe: AttentionProbe | None = None
+        self,
+        model: Model,
+        storage: Storage,
+        facts: Facts,
+        probe: AttentionProbe | None = None,
+        sampler: Sampler | None = None,
+        drafter: Drafter | None = None,
     ) -> None:
         self.model, self.storage, self.facts, self.probe = model, storage, facts, probe
-        self.sample = Sampler(model.compiled, facts.eos)
+        self.sample = sampler or Sampler(model.compiled, facts.eos)
+        self.drafter = drafter
+        self.off = 0  # places that rows are put back off in a realigned batch, which is wrong
         self.work = ForwardWork(model.config, str(model.dtype).removeprefix("torch."))
         self._embedder: Embedder | None = None  # once somebody asks
         self.variant = "fused" if model.fused else "kernels" if model.compiled else "torch"
 
     def execute(self, step: Step) -> Result:
-        """Swaps out, copies, swaps in, then the forward pass, then one token for each sample."""
+        """Swaps out, copies, swaps in, drafts, then the forward pass, then a token a sample."""
         began = perf_counter()
-        storage = self.storage
+        storage, drawn = self.storage, None
+        if step.realigned:
+            self._realign(step)
+        aligned = perf_counter()
+        if self.drafter is not None:
+            drawn = self.drafter.draft(step)
+        drafted = perf_counter()
         storage.swap_out(step.swap_out)
         storage.copy(step.copies)
         storage.swap_in(step.swap_in)
@@ -61,10 +77,16 @@ class RealExecutor:
             logits = self.model.forward(batch, storage.kv)
         logits_RV = logits.cpu().numpy()
         own = len(logits_RV) - scored.count
-        result = self._drawn(step, logits_RV[:own], from_S)
+        result = self._drawn(step, logits_RV[:own], from_S, drawn)
         result.prompts = scored.scores(logits_RV[own:])
         shape = self.work.shape(*step.everybody(), len(logits_RV))
         result.flops, result.bytes = self.work.work(shape)
+        if self.drafter is not None:
+            result.draft_seconds = drafted - aligned
+            result.flops += self.drafter.flops
+            result.bytes += self.drafter.bytes
+        if step.realigned:
+            result.align_seconds = aligned - began
         if parts:
             asked = perf_counter()
             result.parts = self._parts(parts, shape)
@@ -85,7 +107,17 @@ class RealExecutor:
         self._embedder = self._embedder or Embedder(self.model)
         return self._embedder(tokens_T)
 
-    def _drawn(self, step: Step, logits_RV: np.ndarray, from_S: np.ndarray) -> Result:
+    def _realign(self, step: Step) -> None:
+        """Keys and values of the decodes, of the draft too, in a rectangle and back."""
+        rows_D, starts_D = step.rows_B[: step.decodes], step.starts_B[: step.decodes]
+        tables_DP = step.rows.tables[rows_D]
+        self.storage.realign(tables_DP, starts_D, self.off)
+        if self.drafter is not None:
+            self.drafter.storage.realign(tables_DP, starts_D, self.off)
+
+    def _drawn(
+        self, step: Step, logits_RV: np.ndarray, from_S: np.ndarray, drawn: Drawn | None
+    ) -> Result:
         """Tokens of the rows, and of the threads, whose logits come after theirs."""
         threads, own = step.threads, len(logits_RV)
         if threads is not None:
@@ -93,8 +125,10 @@ class RealExecutor:
         result = Result(NONE.astype(np.int32), NONE.astype(np.float32), 0.0)
         if own:
             result.tokens_S, result.logprobs_S, result.tops = self.sample(
-                logits_RV[:own], from_S, step
+                logits_RV[:own], from_S, step, drawn
             )
+            if step.drafts_B is not None:
+                result.draft_logprobs_S = _of_drafts(step, logits_RV, from_S, result)
         if threads is not None:
             result.threads = ViewResult(*threads.answer(logits_RV[own:]))
         return result
@@ -111,22 +145,41 @@ class RealExecutor:
         return found
 
 
+def _of_drafts(step: Step, logits_RV: np.ndarray, from_S: np.ndarray, drawn: Result) -> np.ndarray:
+    """Log-probabilities under the model of the draft after each sample; nonsense after the last."""
+    rows = step.rows
+    at_S = np.minimum(step.known_S, rows.tokens.shape[1] - 1)
+    drafts_S = rows.tokens[step.sample_rows_S, at_S]
+    apart_S = logits_RV[from_S, drafts_S] - logits_RV[from_S, drawn.tokens_S]
+    return np.asarray(drawn.logprobs_S + apart_S, np.float32)
+
+
 def build(config: Settings) -> Built:
     """The model of a config over a cache of its size, with its tokenizer. Raises BadInput."""
     found = find(config.model)
     model = found.open(config.dtype, random=found.folder is None, seed=config.seed)
     tokenizer = _tokenizer(found.folder)
     eos = found.config.eos + (tokenizer.eos if tokenizer else ())
-    executor = executor_for(config, model, found.name, tuple(dict.fromkeys(eos)))
+    draft = None
+    if config.speculation.draft_model:
+        drafts = find_draft(config.speculation.draft_model, found)
+        draft = drafts.open(config.dtype, random=drafts.folder is None, seed=config.seed)
+    executor = executor_for(config, model, found.name, tuple(dict.fromkeys(eos)), draft)
     return Built(executor, WallClock(), tokenizer)
 
 
 def executor_for(
-    config: Settings, model: Model, name: str, eos: tuple[int, ...] = ()
+    config: Settings,
+    model: Model,
+    name: str,
+    eos: tuple[int, ...] = (),
+    draft: Model | None = None,
 ) -> RealExecutor:
-    """An executor of `model` with the cache that `config` asks for."""
+    """An executor of `model`, and of the model that drafts for it, with the cache that `config`
+    asks for."""
     size = config.page_size * model.spec.bytes_per_token()
-    require_memory((config.pages + 1 + config.host_pages) * size, f"{config.pages} pages")
+    both = size + (config.page_size * draft.spec.bytes_per_token() if draft else 0)
+    require_memory((config.pages + 1 + config.host_pages) * both, f"{config.pages} pages")
     facts = Facts(
         model=name,
         device=model.device,
@@ -139,8 +192,16 @@ def executor_for(
         dtype=str(model.dtype).removeprefix("torch."),
         **limits(model.device),
     )
-    storage = Storage(model.spec, config.pages, config.page_size, config.host_pages, model.device)
-    return RealExecutor(model, storage, facts, _probe(config, model))
+    said = config.speculation
+    room = config.pages, config.page_size, config.host_pages
+    sampler = Sampler(model.compiled, eos, said.rejects, said.broken != "no_residual")
+    drafter = None
+    if draft is not None:
+        drafter = Drafter(draft, Storage(draft.spec, *room, draft.device), sampler)
+    storage = Storage(model.spec, *room, model.device)
+    executor = RealExecutor(model, storage, facts, _probe(config, model), sampler, drafter)
+    executor.off = int(said.broken == "misaligned")
+    return executor
 
 
 def _probe(config: Settings, model: Model) -> AttentionProbe | None:

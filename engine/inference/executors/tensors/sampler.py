@@ -8,23 +8,33 @@ from collections.abc import Callable
 
 import numpy as np
 
+from engine.inference.executors.tensors import rejection
 from engine.inference.requests.request import Sampling
 from engine.inference.requests.step import Step
 from engine.kernels import sample
 from engine.kernels.sample import Wishes, reference
 
 Tops = dict[int, list[tuple[int, float]]]
+Drawn = dict[tuple[int, int], np.ndarray]  # (row, drafts before it) -> what a draft was drawn from
 
 
 class Sampler:
     """Takes tokens from the logits of a step, with compiled kernels or in plain numpy.
 
     Both take the same tokens, with log-probabilities equal within float32 rounding. `compiled`
-    waits here, not in a step, for kernels that are not compiled. `eos` ends an answer.
+    waits here, not in a step, for kernels that are not compiled. `eos` ends an answer. Drafts of
+    requests that sample are verified by rejection sampling where it `rejects`, by drawing again
+    from the whole distribution where it forgets the `residual`.
     """
 
-    def __init__(self, compiled: bool, eos: tuple[int, ...] = ()) -> None:
-        self.eos = eos
+    def __init__(
+        self,
+        compiled: bool,
+        eos: tuple[int, ...] = (),
+        rejects: bool = False,
+        residual: bool = True,
+    ) -> None:
+        self.eos, self.rejects, self.residual = eos, rejects, residual
         self.greedy: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] = reference.greedy
         self.draw: Callable[[np.ndarray, Wishes], np.ndarray] = reference.sample
         if compiled:
@@ -32,18 +42,22 @@ class Sampler:
             self.greedy, self.draw = sample.greedy, sample.sample
 
     def __call__(
-        self, logits_RV: np.ndarray, from_S: np.ndarray, step: Step
+        self, logits_RV: np.ndarray, from_S: np.ndarray, step: Step, drawn: Drawn | None = None
     ) -> tuple[np.ndarray, np.ndarray, Tops]:
         """Tokens, their log-probabilities under the model itself, and the likeliest if asked for.
 
-        `from_S[s]` is the row of logits that sample s is drawn from.
+        `from_S[s]` is the row of logits that sample s is drawn from; `drawn` what the step's drafts
+        were drawn from, where a model drew them.
         """
         best_R, logprob_R = self.greedy(logits_RV)
         tokens_S, logprobs_S, tops = best_R[from_S], logprob_R[from_S], Tops()
         special_X = np.flatnonzero(~step.rows.plain[step.sample_rows_S])
         if len(special_X):
             from_X, rows_X = from_S[special_X], step.sample_rows_S[special_X]
-            tokens_X = self.draw(*self._wanted(logits_RV[from_X], rows_X, step))
+            scores_XV, wishes = self._wanted(logits_RV[from_X], special_X, step)
+            tokens_X = self.draw(scores_XV, wishes)
+            if self.rejects and step.drafts_B is not None:
+                self._verify(scores_XV, wishes, special_X, step, drawn or {}, tokens_X)
             tokens_S[special_X] = tokens_X
             logprobs_S[special_X] += logits_RV[from_X, tokens_X] - logits_RV[from_X, best_R[from_X]]
             for s, r, row in zip(special_X.tolist(), from_X.tolist(), rows_X.tolist(), strict=True):
@@ -52,13 +66,59 @@ class Sampler:
                     tops[s] = top(logits_RV[r], float(logprob_R[r]), count)
         return tokens_S, logprobs_S, tops
 
+    def draft(
+        self, logits_RV: np.ndarray, from_S: np.ndarray, step: Step, drawn: Drawn
+    ) -> np.ndarray:
+        """Drafts of a drafting model, from its own logits.
+
+        Where drafts are verified by equal draws, with the very draws of the target; else with draws
+        of their own, noting in `drawn` what from.
+        """
+        best_R, _ = self.greedy(logits_RV)
+        tokens_S = best_R[from_S]
+        special_X = np.flatnonzero(~step.rows.plain[step.sample_rows_S])
+        if not len(special_X):
+            return tokens_S
+        scores_XV, wishes = self._wanted(logits_RV[from_S[special_X]], special_X, step)
+        if not self.rejects:
+            tokens_S[special_X] = self.draw(scores_XV, wishes)
+            return tokens_S
+        for s, scores_V, wish in zip(special_X.tolist(), scores_XV, _each(wishes), strict=True):
+            (heat, *_), seed, position = wish
+            if not heat:
+                tokens_S[s] = scores_V.argmax()
+                continue
+            q_V = rejection.distribution(scores_V, wish[0])
+            tokens_S[s] = rejection.draft(q_V, seed, position)
+            row, ahead_S = int(step.sample_rows_S[s]), step.ahead_S
+            drawn[row, 0 if ahead_S is None else int(ahead_S[s])] = q_V
+        return tokens_S
+
+    def _verify(
+        self, scores_XV: np.ndarray, wishes: Wishes, special_X: np.ndarray, step: Step,
+        drawn: Drawn, tokens_X: np.ndarray,
+    ) -> None:  # fmt: skip
+        """Put in place of `tokens_X` what rejection sampling makes of drafts that were sampled."""
+        assert step.drafts_B is not None and step.ahead_S is not None
+        left_S = step.drafts_B[step.sample_from_S] - step.ahead_S
+        for x, (s, wish) in enumerate(zip(special_X.tolist(), _each(wishes), strict=True)):
+            cuts, seed, position = wish
+            if not cuts[0] or left_S[s] <= 0:
+                continue
+            row, ahead = int(step.sample_rows_S[s]), int(step.ahead_S[s])
+            token = int(step.rows.tokens[row, position])
+            p_V = rejection.distribution(scores_XV[x], cuts)
+            q_V = drawn.get((row, ahead))
+            tokens_X[x] = rejection.verify(p_V, q_V, token, seed, position, self.residual)
+
     def _wanted(
-        self, scores_XV: np.ndarray, rows_X: np.ndarray, step: Step
+        self, scores_XV: np.ndarray, special_X: np.ndarray, step: Step
     ) -> tuple[np.ndarray, Wishes]:
-        """The rows' logits, adjusted in place, and how each is drawn."""
+        """The samples' logits, adjusted in place, and how each is drawn."""
         columns = []
-        for scores_V, row in zip(scores_XV, rows_X.tolist(), strict=True):
-            request, known = step.requests[row], int(step.rows.known[row])
+        rows_X, known_X = step.sample_rows_S[special_X], step.known_S[special_X]
+        for scores_V, row, known in zip(scores_XV, rows_X.tolist(), known_X.tolist(), strict=True):
+            request = step.requests[row]
             wish, seen = request.sampling, step.rows.tokens[row, :known]
             adjust(scores_V, wish, seen, int(step.rows.prompt[row]), self.eos)
             if request.guide is not None:
@@ -66,6 +126,12 @@ class Sampler:
             cuts = wish.temperature, wish.top_k, wish.top_p, wish.min_p
             columns.append((*cuts, request.seed, known))
         return scores_XV, Wishes(*[np.array(column) for column in zip(*columns, strict=True)])
+
+
+def _each(wishes: Wishes) -> list[tuple[rejection.Cuts, int, int]]:
+    """Cuts, seed and position of each sample."""
+    columns = zip(*(column.tolist() for column in wishes), strict=True)
+    return [((t, k, p, m), seed, position) for t, k, p, m, seed, position in columns]
 
 
 def adjust(

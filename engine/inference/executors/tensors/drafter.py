@@ -1,0 +1,68 @@
+"""Drafter: a small model that proposes tokens, over pages of its own under the same block table.
+
+What the scheduler moves, copies, shares and gives back of the target's pages holds for the draft's
+too: page p of both caches belongs to the same tokens. Prompts are computed by both in one step.
+
+Shape letters: B sequences of the step, S sequences that draft.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from engine.cache.tensors import Storage
+from engine.inference.executors.costs.forward_work import ForwardWork
+from engine.inference.executors.tensors.gather import pack_rows
+from engine.inference.executors.tensors.sampler import Drawn, Sampler
+from engine.inference.requests.step import Step
+from engine.models.batch import Batch
+from engine.models.model import Model
+
+
+class Drafter:
+    """A draft model over its own paged cache."""
+
+    def __init__(self, model: Model, storage: Storage, sampler: Sampler) -> None:
+        self.model, self.storage, self.sampler = model, storage, sampler
+        self.work = ForwardWork(model.config, str(model.dtype).removeprefix("torch."))
+        self.flops = self.bytes = 0.0  # of the last step
+
+    def draft(self, step: Step) -> Drawn:
+        """Write the step's drafts into their rows; what those of sampling requests were drawn from.
+
+        First what the step computes anyway, drafts apart; then a pass for each further draft.
+        """
+        storage, drawn, self.flops, self.bytes = self.storage, Drawn(), 0.0, 0.0
+        storage.swap_out(step.swap_out)
+        storage.copy(step.copies)
+        storage.swap_in(step.swap_in)
+        if not len(step.rows_B):
+            return drawn
+        drafts_B = np.zeros_like(step.queries_B) if step.drafts_B is None else step.drafts_B
+        batch = pack_rows(step.rows, step.rows_B, step.starts_B, step.queries_B - drafts_B)
+        asks_S = np.flatnonzero(drafts_B)
+        batch.logits_at_R = batch.query_start_B1[asks_S + 1] - 1
+        for ahead in range(max(1, int(drafts_B.max()))):
+            rows_S = step.rows_B[asks_S]
+            known_S = step.rows.known[rows_S] + ahead
+            if ahead:
+                ones = np.ones(len(rows_S), np.int32)
+                batch = pack_rows(step.rows, rows_S, known_S - 1, ones)
+                batch.logits_at_R = np.arange(len(rows_S), dtype=np.int32)
+            logits_RV = self._run(batch)
+            if len(rows_S):
+                told = replace(
+                    step, sample_rows_S=rows_S, sample_from_S=asks_S,
+                    ahead_S=np.full(len(rows_S), ahead, np.int32),
+                )  # fmt: skip
+                tokens_S = self.sampler.draft(logits_RV, np.arange(len(rows_S)), told, drawn)
+                step.rows.tokens[rows_S, known_S] = tokens_S
+            asks_S = asks_S[drafts_B[asks_S] > ahead + 1]
+        return drawn
+
+    def _run(self, batch: Batch) -> np.ndarray:
+        logits_RV = self.model.forward(batch, self.storage.kv).cpu().numpy()
+        new_B = np.diff(batch.query_start_B1)
+        flops, moved = self.work.work(self.work.shape(new_B, batch.context_B, len(logits_RV)))
+        self.flops, self.bytes = self.flops + flops, self.bytes + moved
+        return logits_RV

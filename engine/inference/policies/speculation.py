@@ -1,0 +1,147 @@
+"""Speculation policies: who drafts the tokens that a step verifies, and by which rule.
+
+A drafting policy proposes up to `tokens` tokens for each decoding request; one pass of the model
+verifies them all, each request keeps those that hold and one token more, the rest is rolled back.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from engine.core.config import Policy, knob
+
+Fault = Literal["none", "one_length", "misaligned", "no_residual"]
+
+
+class Speculation(Policy):
+    """What is drafted before a step."""
+
+    folder = "engine.inference.policies.speculation"
+
+    @property
+    def drafts(self) -> int:
+        """Tokens drafted for a request at most; 0: nothing ever is."""
+        return 0
+
+    @property
+    def draft_model(self) -> str:
+        """The model that drafts, run by the executor; empty where tokens alone tell."""
+        return ""
+
+    @property
+    def rejects(self) -> bool:
+        """Whether sampled drafts are verified by rejection sampling, else by equal draws."""
+        return False
+
+    @property
+    def broken(self) -> Fault:
+        """What verification gets wrong."""
+        return "none"
+
+    @property
+    def pads(self) -> bool:
+        """Whether rows verified together lie in a rectangle, realigned where lengths differ."""
+        return False
+
+    @property
+    def rightness(self) -> float:
+        """Modelled runs: the probability that a draft is right if those before it were."""
+        return 0.0
+
+    def proposes(self, decoding: int) -> bool:
+        """Whether anything is drafted with so many requests decoding."""
+        return False
+
+    def propose(
+        self, tokens_RW: np.ndarray, rows_D: np.ndarray, known_R: np.ndarray, drafts_DK: np.ndarray
+    ) -> None:
+        """Fill drafts_DK for rows `rows_D`, each with `known_R` tokens; -1 beyond what is found.
+
+        Asked only where no model drafts.
+        """
+        raise NotImplementedError
+
+
+class NoSpeculation(Speculation):
+    """One token a request and step."""
+
+    kind: Literal["none"] = "none"
+
+
+class Drafting(Speculation):
+    """What all that draft have in common."""
+
+    tokens: int = knob(4, "Tokens drafted for a request in a step", low=1, high=64, unit="tokens")
+    largest_batch: int = knob(
+        8192, "Draft nothing with more requests decoding", low=1, high=8192, log=True
+    )
+    verification: Literal["match", "rejection"] = knob(
+        "match", "Sampled drafts are kept where the target draws the same (a seed's answers are as "
+        "without drafts), or by rejection sampling (the target's distribution, more are kept)",
+    )  # fmt: skip
+    acceptance: float = knob(
+        0.7, "Modelled runs: share of drafts that are right where those before were",
+        low=0.0, high=1.0,
+    )  # fmt: skip
+    alignment: Literal["paged", "padded"] = knob(
+        "paged", "What holds a ragged batch together: the page table, or a padded rectangle that "
+        "keys and values are copied into anew wherever lengths differ",
+    )  # fmt: skip
+    fault: Fault = knob(
+        "none", "What goes wrong: every request keeps as many drafts as the luckiest of the batch, "
+        "the shorter rows of a realigned batch land one place off, or a refused draft is drawn "
+        "again from the whole distribution", group="faults",
+    )  # fmt: skip
+
+    @property
+    def drafts(self) -> int:
+        return self.tokens
+
+    @property
+    def rejects(self) -> bool:
+        return self.verification == "rejection"
+
+    @property
+    def broken(self) -> Fault:
+        return self.fault
+
+    @property
+    def pads(self) -> bool:
+        return self.alignment == "padded"
+
+    @property
+    def rightness(self) -> float:
+        return self.acceptance
+
+    def proposes(self, decoding: int) -> bool:
+        return decoding <= self.largest_batch
+
+
+class Ngram(Drafting):
+    """Prompt lookup: what followed the last tokens where they stood before (Saxena, 2023).
+
+    A modelled run, whose tokens mean nothing, drafts as many as it may.
+    """
+
+    kind: Literal["ngram"] = "ngram"
+    longest: int = knob(3, "Last tokens looked up at most", low=1, high=16, unit="tokens")
+    shortest: int = knob(2, "Last tokens that must stand there", low=1, high=16, unit="tokens")
+
+    def propose(
+        self, tokens_RW: np.ndarray, rows_D: np.ndarray, known_R: np.ndarray, drafts_DK: np.ndarray
+    ) -> None:
+        from engine.kernels.drafts import look_up  # brings numba
+
+        look_up(tokens_RW, rows_D, known_R, self.shortest, self.longest, drafts_DK)
+
+
+class DraftModel(Drafting):
+    """A smaller model drafts, over pages of its own under the same block table
+    (Leviathan et al., arXiv 2211.17192)."""
+
+    kind: Literal["draft_model"] = "draft_model"
+    model: str = knob("stdlib-draft-1m", "A shipped model, a folder, or a zoo name")
+
+    @property
+    def draft_model(self) -> str:
+        return self.model

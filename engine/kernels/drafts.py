@@ -1,0 +1,201 @@
+"""Drafts of a batch, row by row (numba): how many each may have, which hold, what is looked up.
+
+Shape letters: R rows, W tokens of a row, D rows that decode, K tokens drafted, S samples (one for
+each row and one after each of its drafts, in a row), N pages.
+"""
+
+import numpy as np
+
+from engine.kernels.compiled import checked, inner
+
+BLOCK = 128  # tokens looked at together
+
+
+@checked
+def look_up(
+    tokens_RW: np.ndarray,
+    rows_D: np.ndarray,
+    known_R: np.ndarray,
+    shortest: int,
+    longest: int,
+    drafts_DK: np.ndarray,
+) -> None:
+    """Fill drafts_DK with what followed a row's last tokens where they stood before, -1 beyond.
+
+    Of the places where at least `shortest` of the last tokens stand, the one where most of them do
+    (`longest` at most) is taken, the latest among equals.
+    """
+    drafts_DK[:] = -1
+    for d in range(len(rows_D)):
+        row, known = tokens_RW[rows_D[d]], known_R[rows_D[d]]
+        best, place, end = shortest - 1, -1, known - 2
+        while end >= 0 and best < longest:
+            first = max(end - BLOCK + 1, 0)
+            if first and not _stands(row, first, end + 1, known - 1, min(shortest, 2)):
+                end = first - 1
+                continue
+            while end >= first and best < longest:
+                length, most = 0, min(longest, end + 1)
+                while length < most and row[end - length] == row[known - 1 - length]:
+                    length += 1
+                if length > best:
+                    best, place = length, end
+                end -= 1
+        if place >= 0:
+            for i in range(min(drafts_DK.shape[1], known - 1 - place)):
+                drafts_DK[d, i] = row[place + 1 + i]
+
+
+@inner
+def _stands(row, first, stop, last, count):
+    """Whether the `count` (1 or 2) tokens up to `last` stand anywhere up to `first` … `stop` - 1.
+
+    `first` is at least 1. Without a branch in it, so that lanes work side by side.
+    """
+    token, before = row[last], row[last - 1]
+    here, left = row[first:stop], row[first - 1 : stop - 1]
+    found = np.int32(0)
+    if count > 1:
+        for i in range(len(here)):
+            found += np.int32((here[i] == token) & (left[i] == before))
+    else:
+        for i in range(len(here)):
+            found += np.int32(here[i] == token)
+    return found > 0
+
+
+@checked
+def plan(
+    tokens_RW: np.ndarray,
+    rows_D: np.ndarray,
+    known_R: np.ndarray,
+    limit_R: np.ndarray,
+    alone_R: np.ndarray,
+    pages_R: np.ndarray,
+    found_DK: np.ndarray,
+    found: bool,
+    left: int,
+    free: int,
+    page_size: int,
+    drafts_D: np.ndarray,
+    short_D: np.ndarray,
+) -> int:
+    """Fill how many tokens each row drafts and how many pages it is short of for them; their sum.
+
+    At most `left` drafts in all, on at most `free` pages, none past a row's limit and none of rows
+    that go `alone`. Where they were `found`, no more than that, and they are written down after the
+    row's known tokens.
+    """
+    total = 0
+    for d in range(len(rows_D)):
+        row = rows_D[d]
+        known = known_R[row]
+        count = max(0, min(found_DK.shape[1], limit_R[row] - known - 1, left - total))
+        if alone_R[row]:
+            count = 0
+        if found:
+            here = 0
+            while here < count and found_DK[d, here] >= 0:
+                here += 1
+            count = here
+        short = (known + count + page_size - 1) // page_size - pages_R[row]
+        if short > free:
+            count, short = max(0, min(count, pages_R[row] * page_size - known)), 0
+        short = max(short, 0)
+        free -= short
+        total += count
+        drafts_D[d], short_D[d] = count, short
+        if found:
+            for i in range(count):
+                tokens_RW[row, known + i] = found_DK[d, i]
+    return total
+
+
+@checked
+def samples(
+    rows_D: np.ndarray,
+    from_D: np.ndarray,
+    drafts_D: np.ndarray,
+    rows_S: np.ndarray,
+    from_S: np.ndarray,
+    ahead_S: np.ndarray,
+) -> None:
+    """Fill which row each sample is of, from which sequence, after how many drafts."""
+    s = 0
+    for d in range(len(rows_D)):
+        for ahead in range(drafts_D[d] + 1):
+            rows_S[s], from_S[s], ahead_S[s] = rows_D[d], from_D[d], ahead
+            s += 1
+
+
+@checked
+def accept(
+    tokens_RW: np.ndarray,
+    rows_D: np.ndarray,
+    known_R: np.ndarray,
+    cached_R: np.ndarray,
+    pages_R: np.ndarray,
+    drafts_D: np.ndarray,
+    tokens_S: np.ndarray,
+    lag: int,
+    together: bool,
+    page_size: int,
+    kept_D: np.ndarray,
+    over_D: np.ndarray,
+    drafts_S: np.ndarray,
+) -> int:
+    """Rows go on after the drafts that the target's `tokens_S` repeat, and one token more.
+
+    Fills how many each kept, how many pages it has beyond its known tokens (returned: their sum),
+    and the draft after each sample. `lag`: of a row that kept all its drafts, the keys of so many
+    are computed again. `together`, a mistake: all keep as many as the one that kept most.
+    """
+    s = most = 0
+    for d in range(len(rows_D)):
+        row, count, held = rows_D[d], drafts_D[d], True
+        kept_D[d] = 0
+        for i in range(count):
+            drafts_S[s + i] = tokens_RW[row, known_R[row] + i]
+            held = held and drafts_S[s + i] == tokens_S[s + i]
+            kept_D[d] += held
+        drafts_S[s + count] = 0
+        most = max(most, kept_D[d])
+        s += count + 1
+    s = over = 0
+    for d in range(len(rows_D)):
+        row, count = rows_D[d], drafts_D[d]
+        if together:
+            kept_D[d] = min(most, count)
+        kept, known = kept_D[d], known_R[row]
+        tokens_RW[row, known + kept] = tokens_S[s + kept]
+        cached_R[row] = known + (min(kept, count - lag) if count > 0 else kept)
+        known_R[row] = known + kept + 1
+        over_D[d] = max(0, pages_R[row] - (known + kept + page_size) // page_size)
+        over += over_D[d]
+        s += count + 1
+    return over
+
+
+@checked
+def give_back(
+    tables_RP: np.ndarray,
+    rows_D: np.ndarray,
+    pages_R: np.ndarray,
+    filled_R: np.ndarray,
+    over_D: np.ndarray,
+    page_size: int,
+    rows_N: np.ndarray,
+    pages_N: np.ndarray,
+    starts_N: np.ndarray,
+) -> None:
+    """Take the last `over_D` pages from each row's table; fill whose they were, which and where."""
+    n = 0
+    for d in range(len(rows_D)):
+        row = rows_D[d]
+        pages_R[row] -= over_D[d]
+        filled_R[row] = pages_R[row] * page_size if over_D[d] else filled_R[row]
+        for i in range(over_D[d]):
+            at = pages_R[row] + i
+            rows_N[n], pages_N[n], starts_N[n] = row, tables_RP[row, at], at * page_size
+            tables_RP[row, at] = -1
+            n += 1

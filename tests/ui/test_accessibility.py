@@ -5,7 +5,8 @@ from axe_playwright_python.sync_playwright import Axe
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 PAGES = (
-    "/", "/live", "/catalogue", "/plan", "/predict", "/roofline", "/runs", "/compare",
+    "/", "/live", "/catalogue", "/plan", "/predict", "/predict?kind=serving", "/serve", "/roofline",
+    "/runs", "/compare", "/compare?trace=azure-like.csv",
     "/study?slug=flover", "/study?slug=megatron", "/study?slug=hogwild",
 )  # fmt: skip
 SETTLE = 9_000  # milliseconds until a page shows what it has

@@ -107,7 +107,7 @@ def test_two_runs_are_compared(visit):
     page.get_by_text("what differs").wait_for()
     page.get_by_text("B / A").wait_for()
     page.get_by_role("link", name="Runs").click()
-    page.get_by_role("row").get_by_role("link", name="compare").wait_for()
+    page.get_by_role("row").get_by_role("link", name="compare").first.wait_for()
     page.get_by_label("Rename").fill("without it")
     page.get_by_label("Rename").press("Enter")
     page.get_by_role("link", name="without it").wait_for()

@@ -37,6 +37,11 @@ export const STYLE = `
  opacity:0;pointer-events:none;transition:opacity .15s}
 .pw.narrow:hover .pw-said,.pw.narrow:focus-within .pw-said{opacity:1}
 .pw-switch{display:flex}
+.pw-find{font:inherit;width:150px;padding:2px 8px;border:1px solid var(--line);background:var(--paper);
+  color:var(--ink);border-radius:5px}
+.pw-find[hidden]{display:none}
+.pw-found{color:var(--faint);white-space:nowrap}
+.pw-found:empty{display:none}
 .pw-switch button{border-radius:0;margin-left:-1px;color:var(--faint)}
 .pw-switch button:first-child{border-radius:5px 0 0 5px;margin-left:0}
 .pw-switch button:last-child{border-radius:0 5px 5px 0}

@@ -4,8 +4,10 @@
 // A view with a `scale` of its own counts something else than seconds along the axis.
 
 import { axisBelow, cursorLabel, drawCursor } from "./axes.js";
+import { Bookmarks } from "./bookmarks.js";
 import { css, mix } from "./colors.js";
 import { make } from "../page/nodes.js";
+import { Finder } from "./finder.js";
 import { clamp, seconds, timeTicks } from "./numbers.js";
 import { fit } from "./text.js";
 import { textured } from "./texture.js";
@@ -53,9 +55,12 @@ export class Timeline {
       dblclick: () => this.reset(),
     });
     this.range = view.pieces ? new TimeRange(this, view.pieces) : null;
+    this.finder = view.pieces ? new Finder(this, view.pieces) : null;
+    this.bookmarks = new Bookmarks(this);
     this.mini = view.mini ? new Minimap(this, view.mini, GAP) : null;
     this.surface.canvas.tabIndex = 0;
-    this.surface.canvas.setAttribute("aria-label", "Arrow keys or A and D pan, plus and minus or W and S zoom, 0 shows all");
+    this.surface.canvas.setAttribute("aria-label",
+      "Arrow keys or A and D pan, plus and minus or W and S zoom, 0 shows all, slash finds, M marks a moment, [ and ] go to marks");
     this.surface.canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -170,9 +175,11 @@ export class Timeline {
       ctx.fillRect(now, 0, width - now, this.bottom);
     }
     this.range?.draw(ctx);
+    this.finder?.draw(ctx);
     ctx.restore();
     this.mini?.draw(ctx);
     this.nameLanes(ctx);
+    this.bookmarks.draw(ctx);
     this.axis(ctx, now);
     this.view.below?.(ctx, this.bottom + TIME_AXIS + 4);
     const scope = this.fits < this.frame.lanes - 0.5 || this.zoom;
@@ -276,7 +283,10 @@ export class Timeline {
     if (this.drag.axis) this.seek(x);
   }
 
-  seek(x) { this.card.set("seek", Math.max(0, this.scale.time(clamp(this.time(x), 0, this.end)))); }
+  seek(x) {
+    const time = this.bookmarks.near(x) ?? this.scale.time(clamp(this.time(x), 0, this.end));
+    this.card.set("seek", Math.max(0, time));
+  }
 
   move(x, y, event) {
     const drag = this.drag;
@@ -317,6 +327,10 @@ export class Timeline {
       ArrowUp: () => { this.held = true; this.first -= 3; },
       ArrowDown: () => { this.held = true; this.first += 3; },
       Escape: () => this.range?.clear(),
+      "/": () => this.finder?.open(true),
+      m: () => this.bookmarks.toggle(),
+      "[": () => this.bookmarks.go(-1),
+      "]": () => this.bookmarks.go(1),
     };
     for (const [key, same] of [["w", "+"], ["s", "-"], ["a", "ArrowLeft"], ["d", "ArrowRight"]]) acts[key] = acts[same];
     if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;

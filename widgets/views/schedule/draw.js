@@ -101,7 +101,7 @@ function scheduleSaid(t, state) {
 function pieces(frame) {
   const { layers } = frame, lane = layers > 1 ? frame.span_row.map((row, i) => (frame.span_layer[i] ? -1 : row)) : frame.span_row;
   return { names: frame.kinds, lane, kind: frame.span_kind, start: frame.span_start, stop: frame.span_stop,
-    count: frame.span_count, gap: "no work", missing: frame.missing };
+    count: frame.span_count, text: (i) => frame.tasks[frame.span_task[i]] || "", gap: "no work", missing: frame.missing };
 }
 
 // Names of lanes that differ in their last letters only are of no use where those are cut off.

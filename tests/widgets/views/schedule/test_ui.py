@@ -75,6 +75,36 @@ def test_the_critical_path_can_be_shown(browser):
     assert seen.errors == []
 
 
+def test_spans_are_found_by_name_and_moments_are_marked(browser):
+    page, seen = shown(browser, pipeline(4, 8))
+    sought = []
+    page.expose_function("heard", lambda time: sought.append(time))
+    page.evaluate("document.addEventListener('workbench-scrub', (e) => heard(e.detail))")
+    page.locator(CANVAS).focus()
+    before = page.evaluate(f"document.querySelector('{CANVAS}').toDataURL()")
+    page.keyboard.press("/")
+    page.keyboard.type("B mb 3")
+    assert page.locator(".pw-found").inner_text() == "4 here"  # one on each rank
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    settle(page)
+    assert page.locator(".pw-found").inner_text() == "2 of 4"
+    assert page.evaluate(f"document.querySelector('{CANVAS}').toDataURL()") != before
+    page.get_by_label("Find spans and lanes by name").fill("nothing of the kind")
+    assert page.locator(".pw-found").inner_text() == "0 here"
+    page.keyboard.press("Escape")
+    settle(page)
+    assert not page.get_by_label("Find spans and lanes by name").is_visible()
+    plain = page.evaluate(f"document.querySelector('{CANVAS}').toDataURL()")
+    page.keyboard.press("m")
+    settle(page)
+    assert page.evaluate(f"document.querySelector('{CANVAS}').toDataURL()") != plain
+    page.keyboard.press("m")
+    settle(page)
+    assert page.evaluate(f"document.querySelector('{CANVAS}').toDataURL()") == plain
+    assert seen.errors == []
+
+
 def test_the_height_follows_a_drag_and_the_keys_and_is_as_high_as_its_lanes_before(browser):
     page, _ = shown(browser, pipeline(4, 4))
     height = "document.querySelector('.pw').clientHeight"

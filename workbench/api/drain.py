@@ -10,6 +10,7 @@ GRACE = 10.0  # seconds that running answers have to finish
 LAST = 1.0  # seconds in which the errors of those that have not must be sent
 LOOK = 0.02  # seconds between looks
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+Watch = Callable[[asyncio.AbstractEventLoop, Callable[[], None]], None]  # calls the second to stop
 
 
 def on_signals(loop: asyncio.AbstractEventLoop, told: Callable[[], object]) -> None:

@@ -9,7 +9,7 @@ from tornado.httpserver import HTTPServer
 
 from engine.core.errors import BadInput
 from workbench.api.access import EVERYWHERE, LOOPBACK, Access, host_header
-from workbench.api.drain import GRACE, Stopping, on_signals
+from workbench.api.drain import GRACE, Stopping, Watch, on_signals
 from workbench.api.handlers import BODY, application
 from workbench.live.live import LiveEngine
 
@@ -61,12 +61,13 @@ def free_port() -> int:
 def serve_api(
     live: LiveEngine,
     access: Access,
-    host: str,
-    port: int,
+    listen: Callable[[HTTPServer], object],
     ready: Callable[[], None],
     grace: float = GRACE,
+    watch: Watch = on_signals,
 ) -> None:
-    """Serve the API until told to stop; open answers have `grace` seconds to finish."""
+    """Serve the API where `listen` puts the server until told to stop, which `watch` sees to; open
+    answers have `grace` seconds to finish."""
 
     async def serve() -> None:
         server = HTTPServer(
@@ -77,8 +78,8 @@ def serve_api(
             idle_connection_timeout=120,
         )
         stopping = Stopping()
-        on_signals(asyncio.get_running_loop(), stopping.told)
-        server.listen(port, host)
+        watch(asyncio.get_running_loop(), stopping.told)
+        listen(server)
         ready()
         try:
             await stopping.asked.wait()

@@ -2,8 +2,11 @@
 
 import argparse
 import os
+import socket
+import tempfile
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from workbench.cli.app import TOKEN, serve_app, until_stopped
 from workbench.cli.output import say
@@ -13,7 +16,9 @@ ABOUT = """serve a model to OpenAI-compatible clients
   workbench serve --model stdlib-5m --port 8000
 
 On loopback anyone on this machine may ask. Beyond it (--host) a token is required, taken from
-the environment variable WORKBENCH_TOKEN. With --watch the app's live page shows the requests."""
+the environment variable WORKBENCH_TOKEN. The engine runs in a process of its own: where it ends,
+open answers end with an error and another is started. With --watch the app's live page shows the
+requests, all in one process."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,40 +53,117 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--watch", action="store_true", help="serve the app's live page on the same port"
     )
     parser.add_argument("--no-browser", action="store_true", help="with --watch: open no browser")
+    parser.add_argument(
+        "--one-process", action="store_true", help="the engine and its API in this process"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    from engine.core.config import update
+    from workbench.api.server import check_port
+
+    rules = _checked(args)
+    check_port(args.port, args.host)
+    if args.watch or args.one_process or not hasattr(socket, "AF_UNIX"):
+        return _served_here(args, rules)
+    import asyncio
+
+    with tempfile.TemporaryDirectory(prefix="workbench-") as folder, until_stopped():
+        asyncio.run(_served_behind(args, folder))
+    return 0
+
+
+def _checked(args: argparse.Namespace) -> Any:
+    """Who may ask. Raises BadInput for options that do not go together."""
     from engine.core.errors import BadInput
-    from engine.inference.config import InferenceConfig
     from workbench.api.access import LOOPBACK, access, read_keys
-    from workbench.api.server import check_port, serve_api
-    from workbench.cli.run import changes
-    from workbench.live.live import LiveEngine
 
     keys = read_keys(Path(args.keys)) if args.keys else ()
     names = tuple(args.allow_host)
     rules = access(args.host, args.port, os.environ.get(TOKEN, ""), names, keys)
     if args.queue < 1 or not 0 <= args.queue_seconds < float("inf"):
         raise BadInput("--queue: at least 1, and --queue-seconds at least 0")
-    check_port(args.port, args.host)
     if args.watch and args.host not in LOOPBACK:
         raise BadInput("--watch: only on loopback; leave out --host")
+    return rules
+
+
+def _live(args: argparse.Namespace) -> Any:
+    from engine.core.config import update
+    from engine.inference.config import InferenceConfig
+    from workbench.cli.run import changes
+    from workbench.live.live import LiveEngine
+
     config = update(InferenceConfig(), {"model": args.model, **changes(args.set)})
     limits = {"queue": args.queue, "patience": args.queue_seconds}
-    live = LiveEngine(config, args.name, **limits).start()
+    return LiveEngine(config, args.name, **limits).start()
+
+
+def _served_here(args: argparse.Namespace, rules: Any) -> int:
+    from workbench.api.server import serve_api
+
+    live = _live(args)
     try:
         live.wait()
         if args.watch:
             return serve_app(args.port, not args.no_browser, live=live, rules=rules)
-        address = f"http://{args.host}:{args.port}/v1"
         with until_stopped():
-            ready = partial(say, _ready(address, live.name))
-            serve_api(live, rules, args.host, args.port, ready, args.grace)
+            ready = partial(say, _ready(args, live.name))
+            listen = partial(_listen, args.host, args.port)
+            serve_api(live, rules, listen, ready, args.grace)
     finally:
         live.close()
     return 0
 
 
-def _ready(address: str, name: str) -> str:
-    return f"workbench: {name} at {address}  (stop with Ctrl+C)"
+def _listen(host: str, port: int, server: Any) -> None:
+    server.listen(port, host)
+
+
+async def _served_behind(args: argparse.Namespace, folder: str) -> None:
+    from workbench.api.engine_process import EngineProcess
+    from workbench.api.front import serve_before
+
+    told = {name: value for name, value in vars(args).items() if name != "run"}
+    process = EngineProcess("workbench.cli.serve:engine", told, folder)
+    try:
+        await process.start()
+        ready = partial(say, _ready(args, process.ready["name"]))
+        await serve_before(process, args.host, args.port, ready, say)
+    finally:
+        await process.close()
+
+
+def engine() -> None:
+    """The main function of the engine's process: what `_served_behind` is before."""
+    from tornado.netutil import bind_unix_socket
+
+    from engine.core.errors import BadInput
+    from engine.core.limits import VARIABLE, change_as_told
+    from engine.core.memory import out_of_memory
+    from workbench.api import engine_process
+    from workbench.api.server import serve_api
+
+    told = engine_process.asked()
+    args = argparse.Namespace(**told)
+    try:
+        change_as_told(os.environ.get(VARIABLE, ""))
+        rules = _checked(args)
+        live = _live(args)
+        live.wait()
+    except (BadInput, MemoryError) as fault:
+        known = fault if isinstance(fault, BadInput) else out_of_memory(fault)
+        return engine_process.answer(fault=str(known))
+    try:
+        serve_api(
+            live, rules,
+            lambda server: server.add_socket(bind_unix_socket(args.socket)),
+            partial(engine_process.answer, name=live.name),
+            args.grace,
+            engine_process.until_left,
+        )  # fmt: skip
+    finally:
+        live.close()
+
+
+def _ready(args: argparse.Namespace, name: str) -> str:
+    return f"workbench: {name} at http://{args.host}:{args.port}/v1  (stop with Ctrl+C)"

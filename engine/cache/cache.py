@@ -31,8 +31,11 @@ class Cache:
         clock: Clock,
         emit: Emit,
         host_pages: int = 0,
+        quiet: bool = False,
     ) -> None:
-        """`clock`: whose time its events carry."""
+        """`clock`: whose time its events carry. `quiet`: it tells nothing of pages that are taken,
+        joined, left, indexed and freed: no event is made that nobody hears."""
+        self.quiet = quiet
         self.page_size, self.clock, self.emit = page_size, clock, emit
         self.pool, self.host = Pages(pages), Pages(host_pages)
         self.tree = PrefixTree(pages, page_size)
@@ -57,6 +60,8 @@ class Cache:
     def take(self, owner: str, count: int, start: int = 0) -> np.ndarray:
         """`count` pages for `owner`, its tokens from position `start` on; evicts what it must."""
         taken = self.take_many(count)
+        if self.quiet:
+            return taken
         now = self.clock.now()
         for offset, page in enumerate(taken.tolist()):
             at = start + offset * self.page_size
@@ -73,6 +78,8 @@ class Cache:
         self, owners: list[str], rows: list[int], pages: np.ndarray, starts: list[int]
     ) -> None:
         """Say that `owners[rows[i]]` took `pages[i]` for its tokens from `starts[i]` on."""
+        if self.quiet:
+            return
         emit, now = self.emit, self.clock.now()
         for row, page, start in zip(rows, pages.tolist(), starts, strict=True):
             emit(Page(now, page, owners[row], "take", start))
@@ -107,7 +114,7 @@ class Cache:
     def drop(self, owner: str, pages: np.ndarray, start: int = 0) -> None:
         """`owner` leaves distinct pages that stand in a row from position `start` on."""
         emit, now, size = self.emit, self.clock.now(), self.page_size
-        for offset, page in enumerate(pages.tolist()):
+        for offset, page in enumerate(() if self.quiet else pages.tolist()):
             emit(Page(now, page, owner, "drop", start + offset * size))
         self._leave(pages)
 
@@ -123,6 +130,8 @@ class Cache:
         if group >= 0:
             self._plan_of[page] = group
             self._planned.setdefault(group, set()).add(page)
+        if self.quiet:
+            return
         now, above = self.clock.now(), max(parent, -1)
         self.emit(Page(now, page, owner, "index", start, self.page_size, above))
 
@@ -148,6 +157,8 @@ class Cache:
             children[key] = page
             keys[page] = key
             fanout[parent] += 1
+            if self.quiet:
+                continue
             emit(Page(now, page, owners[row], "index", start, size, parent))
         return left_out
 
@@ -210,7 +221,7 @@ class Cache:
     def _join(self, owner: str, pages: np.ndarray, state: PageState, start: int) -> None:
         emit, now, size = self.emit, self.clock.now(), self.page_size
         self._hold(pages)
-        for offset, page in enumerate(pages.tolist()):
+        for offset, page in enumerate(() if self.quiet else pages.tolist()):
             emit(Page(now, page, owner, state, start + offset * size))
 
     def _hold(self, pages: np.ndarray) -> None:
@@ -226,7 +237,7 @@ class Cache:
         kept = [page for page in left.tolist() if page in self.tree]
         freed = [page for page in left.tolist() if page not in self.tree]
         now = self.clock.now()
-        for page in freed:
+        for page in () if self.quiet else freed:
             self.emit(Page(now, page, "", "free"))
         if freed:
             self.pool.give_back(np.array(freed, np.int32))
@@ -252,9 +263,10 @@ class Cache:
         gone: list[int] = []
         while self.pool.free + len(gone) < wanted:
             page = idle.pop()
-            why = reason(page, self.ages, step)
-            emit(Mark(now, "cache", "evict", f"evicted page {page}: {why}"))
-            emit(Page(now, page, "", "free", why=why))
+            if not self.quiet:
+                why = reason(page, self.ages, step)
+                emit(Mark(now, "cache", "evict", f"evicted page {page}: {why}"))
+                emit(Page(now, page, "", "free", why=why))
             gone.append(page)
             parent = tree.remove(page)
             if parent >= 0 and not tree.fanout[parent] and not references[parent]:

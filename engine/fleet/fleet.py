@@ -22,6 +22,7 @@ from engine.fleet.life import (
     Life,
     begun,
 )
+from engine.fleet.migration import leaving
 from engine.fleet.pools.pools import Place
 from engine.fleet.replica import Replica
 from engine.fleet.routers.router import Asked
@@ -55,19 +56,12 @@ class Fleet:
     def _replica(self, number: int) -> Replica:
         config = self.config
         return Replica(
-            number,
-            config.pools.role(number, config.replicas),
-            config.engine,
-            self.built.executor(number),
-            self.timeline,
-            self.lives,
-            self._entered,
-            self._send_waiting,
-            self.emit,
-            tokens=config.tokens,
-            watched=number == config.watch,
+            number, config.pools.role(number, config.replicas), config.engine,
+            self.built.executor(number), self.timeline, self.lives,
+            self._entered, self._freed, self.emit,
+            tokens=config.tokens, watched=number == config.watch,
             slower=config.faults.slower(number),
-        )
+        )  # fmt: skip
 
     @property
     def counts(self) -> Counts:
@@ -113,14 +107,18 @@ class Fleet:
             return
         asked = Asked(journey.number, journey.known, config.engine.seed, self.timeline.now)
         journey.place = config.pools.place(asked, loads, config.replicas, config.router)
-        left = limit - len(journey.known)
-        if left == 1:  # there is no second token to decode
+        if journey.left == 1:  # there is no second token to decode
             journey.place = Place(journey.place.prefill, journey.place.prefill)
         journey.row[PREFILL], journey.row[DECODE] = journey.place
         apart = journey.place.prefill != journey.place.decode
         journey.where = "prefill" if apart else "decode"
         self._tell_way(journey, "router", self.replicas[journey.place.prefill].name)
-        one = journey.request(1 if apart else left, self._ended)
+        self._give(journey)
+
+    def _give(self, journey: Journey) -> None:
+        """The replica that computes its prompt gets it."""
+        apart = journey.where == "prefill"
+        one = journey.request(1 if apart else journey.left, self._ended)
         if apart:
             one.on_token = self._first_token
         self.replicas[journey.place.prefill].give(one, len(journey.known))
@@ -199,9 +197,19 @@ class Fleet:
             self.emit(Mark(now, "links", "cut", text))
         self.timeline.at(sent.stop, self._arrived, journey, tries, sent.start, size)
 
-    def _send_waiting(self, number: int) -> None:
+    def _freed(self, number: int) -> None:
+        """A replica may have room for caches that wait for it; those who wait on it may leave."""
         for journey, tries in self.waiting.pop(number, []):
             self._send(journey, tries)
+        here, config = self.replicas[number], self.config
+        for journey, load in leaving(
+            here, self.replicas, self.journeys, config.router, config.engine.seed
+        ):
+            apart = journey.where == "prefill"
+            journey.place = Place(load.number, journey.place.decode if apart else load.number)
+            journey.row[PREFILL], journey.row[DECODE] = journey.place
+            self._tell_way(journey, here.name, self.replicas[load.number].name)
+            self._give(journey)
 
     def _arrived(self, journey: Journey, tries: int, start: float, size: float) -> None:
         """Its cache is there: the decoding replica goes on from the first token."""
@@ -211,8 +219,7 @@ class Fleet:
         now, name = self.timeline.now, journey.asked.id
         self.emit(Move(now, source.name, target.name, size, start, name))
         self._let_go(journey)
-        limit = len(journey.asked.prompt) + journey.asked.sampling.max_tokens
-        one = journey.request(limit - len(journey.known), self._ended)
+        one = journey.request(journey.left, self._ended)
         one.sent_pages, journey.kept = journey.kept, None
         one.computed = len(journey.known) - 1
         journey.where = "decode"

@@ -26,6 +26,11 @@ class Journey:
     begun_at: float = 0.0  # when its prompt entered
     tries: int = 0  # places it was given to; what was planned before the last means nothing
 
+    @property
+    def left(self) -> int:
+        """Tokens of its answer that are still to come."""
+        return len(self.asked.prompt) + self.asked.sampling.max_tokens - len(self.known)
+
     def request(self, answer: int, on_end: Callable[[Request], None]) -> Request:
         """The part of it that one replica does: so many more tokens."""
         old, wish = self.asked, self.asked.sampling

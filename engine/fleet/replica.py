@@ -61,7 +61,9 @@ class Replica:
         self._start()
 
     def _start(self) -> None:
-        self.engine = Engine(self.config, self.executor, self.timeline.clock, self._hear)
+        self.engine = Engine(
+            self.config, self.executor, self.timeline.clock, self._hear, quiet=not self.tokens
+        )
 
     def _found(self, prompt: np.ndarray) -> int:
         """Tokens of `prompt` that its prefix tree holds."""
@@ -82,6 +84,13 @@ class Replica:
         if self.given.pop(request.id, None) is not None:
             self.load.requests -= 1
             self.load.tokens -= self._ahead.pop(request.id)
+
+    def withdraw(self, request: Request) -> bool:
+        """`request` goes elsewhere before it has begun; False where it is too late."""
+        if request.sent_pages is not None or not self.engine.intake.withdraw(request):
+            return False
+        self.over(request)
+        return True
 
     def wake(self) -> None:
         """Something may be to do; others of this moment come first."""

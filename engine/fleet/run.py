@@ -14,7 +14,7 @@ from engine.fleet.built import Built
 from engine.fleet.config import FleetConfig
 from engine.fleet.fleet import Fleet
 from engine.fleet.life import COLUMNS, table
-from engine.hardware import device
+from engine.hardware import device, devices
 from engine.hardware.link import Link, link
 from engine.inference.executors.executor import Executor
 from engine.inference.executors.modelled import Modelled
@@ -74,10 +74,23 @@ def header(config: FleetConfig, built: Built, requests: int) -> dict[str, Any]:
         "max_running": engine.max_running,
         "fleet": [f"replica {number}" for number in range(config.replicas)],
         "roles": roles,
+        "power": _power(config),
         "columns": list(COLUMNS),
         "replica_columns": list(OF_REPLICA),
         "thinned": not config.tokens,
     }
+
+
+def _power(config: FleetConfig) -> list[list[float]]:
+    """Watts of each replica, idle and at most; nothing where a sheet tells none."""
+    found = []
+    assert isinstance(config.engine.executor, Modelled)
+    own, ranks = config.engine.executor.device, config.engine.executor.ranks.count
+    for number in range(config.replicas):
+        name = config.pools.device(config.pools.role(number, config.replicas)) or own
+        most = (device(name).tdp if name in devices() else None) or 0.0
+        found.append([config.idle_power * most * ranks, most * ranks])
+    return found if all(most for _, most in found) else []
 
 
 def run(config: FleetConfig, live: Live) -> None:

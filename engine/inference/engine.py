@@ -47,19 +47,23 @@ class Engine:
         emit: Emit,
         tokenizer: Tokens | None = None,
         blobs: dict[str, np.ndarray] | None = None,
+        quiet: bool = False,
     ) -> None:
+        """`quiet`: of events it makes those of requests alone (`Branch`, `Mark`), no text."""
         self.config, self.executor, self.emit = config, executor, emit
         self.clock = StepClock(clock)
         self.blobs = blobs if blobs is not None else {}
         facts = executor.facts
         self.cache = Cache(
-            config.pages, config.page_size, config.eviction, self.clock, emit, config.host_pages
-        )
+            config.pages, config.page_size, config.eviction, self.clock, emit, config.host_pages,
+            quiet,
+        )  # fmt: skip
+        self.quiet = quiet
         self.requests = LiveRequests()
         self.scheduler = Scheduler(config, self.cache, facts.context, self.requests.over)
         self.pieces = Detokenizer(tokenizer)
         self.intake = Intake(config, self.scheduler, self.requests)
-        self.outputs = OutputProcessor(self.scheduler, self.pieces, facts.vocab, facts.eos)
+        self.outputs = OutputProcessor(self.scheduler, self.pieces, facts.vocab, facts.eos, quiet)
         self.number = 0  # steps done
         self._inbox: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
         self._lock = threading.Lock()
@@ -139,7 +143,8 @@ class Engine:
         step, result = begun.step, begun.result
         now = self.clock.now()
         with self.clock.at(now):
-            self.tell_step(step, result, begun.start, now)
+            if not self.quiet:
+                self.tell_step(step, result, begun.start, now)
             self.outputs.take(step, result, now)
             begin = begun.start + result.align_seconds + result.draft_seconds
             self.tell_drafts(step, begin, now)
@@ -223,6 +228,8 @@ class Engine:
             self.emit(Span(now, "engine", "profile sample", now - result.profile_seconds))
 
     def tell_levels(self, now: float, tokens: int) -> None:
+        if self.quiet:
+            return
         cache, scheduler, last = self.cache, self.scheduler, self._levels
         values = (
             ("running", scheduler.rows.count - scheduler.padded),

@@ -121,6 +121,16 @@ class Intake:
         if request is not None:
             self.scheduler.abort(request, why)
 
+    def withdraw(self, request: Request) -> bool:
+        """`request`, which waits and has not begun, is another engine's from now on; False where it
+        has begun."""
+        if request not in self.scheduler.queue or request.started:
+            return False
+        self.scheduler.queue.remove(request)
+        self.scheduler.next_use.goes(request)
+        del self.requests[request.id]
+        return True
+
     def fork(self, parent_id: str, child_id: str) -> None:
         """A second thread goes on from where the parent is."""
         parent = self.requests.get(parent_id)

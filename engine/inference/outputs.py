@@ -20,7 +20,12 @@ DEAF = "its listener failed"
 class OutputProcessor:
     """Takes results in. `ends_V` says which tokens end an answer of the model."""
 
-    def __init__(self, scheduler: Scheduler, pieces: Detokenizer, vocab: int, eos: tuple[int, ...]):
+    def __init__(
+        self, scheduler: Scheduler, pieces: Detokenizer, vocab: int, eos: tuple[int, ...],
+        quiet: bool = False,
+    ) -> None:  # fmt: skip
+        """`quiet`: tokens are neither told nor put into text."""
+        self.quiet = quiet
         self.scheduler, self.pieces = scheduler, pieces
         self.running, self.rows = scheduler.running, scheduler.rows
         self.emit = scheduler.cache.emit
@@ -83,7 +88,7 @@ class OutputProcessor:
         request.tokens = rows.tokens[row, : rows.known[row]].copy()
         request.state, request.reason = "finished", reason
         self.pieces.forget(request.id)
-        if not request.sampling.stop:
+        if not request.sampling.stop and not self.quiet:
             answer = request.generated.tolist()
             request.text = self.pieces.text(answer[:-1] if reason == "stop" else answer)
         self.emit(Branch(now, request.id, request.parent, "finished", reason))
@@ -100,13 +105,16 @@ class OutputProcessor:
         """Token events in the order of rows; returns who has ended and why."""
         if self.drafted is not None and self.kept is not None:
             return self.drafted.tell(self.kept, result, special.tolist(), now, self._ends)
+        if self.quiet and not len(special):
+            return []
         rows_S, tokens_S = step.sample_rows_S.tolist(), result.tokens_S.tolist()
         names = self.running.names
         if not step.whole:
             names = [names[row] for row in rows_S]
-        texts = self.pieces.many(names, tokens_S)
-        events = map(Token, repeat(now), names, texts, result.logprobs_S.tolist())
-        deque(map(self.emit, events), 0)  # all of them, without a loop of our own
+        texts = [""] * len(rows_S) if self.quiet else self.pieces.many(names, tokens_S)
+        if not self.quiet:
+            events = map(Token, repeat(now), names, texts, result.logprobs_S.tolist())
+            deque(map(self.emit, events), 0)  # all of them, without a loop of our own
         ended = []
         for s in special.tolist():
             request = self.running.requests[rows_S[s]]

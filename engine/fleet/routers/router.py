@@ -47,6 +47,19 @@ class Router(Policy):
     def route(self, asked: Asked, loads: Sequence[Load]) -> Load:
         """One of `loads`, which are all alive and at least one."""
 
+    @property
+    def moving(self) -> bool:
+        """Whether `moves` may ever name somebody."""
+        return False
+
+    def behind(self, load: Load) -> bool:
+        """Whether requests that wait on a replica may leave it."""
+        return False
+
+    def moves(self, asked: Asked, here: Load, loads: Sequence[Load]) -> Load | None:
+        """Where a request that waits `here`, and has not begun, goes instead; None: it stays."""
+        return None
+
 
 def least(loads: Sequence[Load]) -> Load:
     """Fewest requests, then fewest tokens to compute, then the first."""

@@ -14,6 +14,8 @@ from engine.core.run import Live, Run
 from engine.fleet.config import FleetConfig
 from engine.fleet.fleet import Fleet
 from engine.fleet.measure import served
+from engine.fleet.routers.dual_map import DualMap
+from engine.fleet.routers.router import Asked, Load
 from engine.fleet.run import build, requests_of, run, serve
 from engine.inference import run as single
 
@@ -39,6 +41,12 @@ FAULTY = {
     "links are cut": {**APART, "faults.cut_at": 0.2, "faults.cut_for": 0.5},
     "one is slow": {**APART, "faults.straggler": 1},
     "all die": {"replicas": 1, "faults.kill": 0, "faults.kill_at": 0.4, "faults.back_after": 1.0},
+    "those who wait move": {
+        "router": "dual_map",
+        "router.objective": 0.01,
+        "engine.max_running": 4,
+        "engine.workload.rate": 300.0,
+    },
     "room is short": {**APART, "engine.pages": 110, "replicas": 2},
 }
 
@@ -83,6 +91,24 @@ def test_nothing_is_lost_or_answered_twice(changes):
             assert (replica.load.requests, replica.load.tokens) == (0, 0)
     times = [event.time for event in log]
     assert times == sorted(times)
+
+
+def test_who_waits_behind_too_much_moves_to_its_other_replica():
+    moved = play(FAULTY["those who wait move"]).of(Move)
+    assert any(move.source != "router" for move in moved)
+
+
+def test_equal_beginnings_meet_two_replicas_at_most():
+    loads = [Load(number, lambda prompt: 0) for number in range(8)]
+    router, prompts = DualMap(), np.random.default_rng(0).integers(0, 999, (50, 600))
+    pairs = set()
+    for number, prompt in enumerate(prompts.astype(np.int32)):
+        asked, longer = (Asked(number, each, 0) for each in (prompt, np.append(prompt, 7)))
+        pair = router.candidates(asked, loads)
+        assert pair[0] is not pair[1]
+        assert router.candidates(longer, loads) == pair
+        pairs.add(frozenset(load.number for load in pair))
+    assert len(pairs) > 15  # of 28: load is shared with many others
 
 
 def test_what_a_death_costs_is_told():

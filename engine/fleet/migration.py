@@ -1,0 +1,29 @@
+"""Migration: requests that wait on a replica which is behind, and where each would go instead."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from engine.fleet.journey import Journey
+from engine.fleet.replica import Replica
+from engine.fleet.routers.router import Asked, Load, Router
+
+BATCH = 8  # requests looked at, the last that came first
+
+
+def leaving(
+    replica: Replica,
+    replicas: Sequence[Replica],
+    journeys: Mapping[str, Journey],
+    router: Router,
+    seed: int,
+) -> Iterator[tuple[Journey, Load]]:
+    """Requests that `router` takes from `replica`, withdrawn from it, each with its new replica."""
+    if not router.moving or not router.behind(replica.load):
+        return
+    loads = [each.load for each in replicas if each.load.alive and each.role == replica.role]
+    waiting = [each for each in reversed(replica.given.values()) if not each.started][:BATCH]
+    for request in waiting:
+        journey = journeys[request.id]
+        asked = Asked(journey.number, journey.known, seed, replica.timeline.now)
+        target = router.moves(asked, replica.load, loads)
+        if target is not None and replica.withdraw(request):
+            yield journey, target

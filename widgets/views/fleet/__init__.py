@@ -1,0 +1,7 @@
+"""The fleet view."""
+
+from widgets.canvas.drawing import CanvasDrawing
+from widgets.view import View
+from widgets.views.fleet.fold import QUESTION, Fleet
+
+VIEW = View("fleet", QUESTION, Fleet, lambda: CanvasDrawing("fleet", height=480))

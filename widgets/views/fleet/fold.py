@@ -1,0 +1,183 @@
+"""Fold of a fleet's run into its replicas: who waits and runs where, cache, work, what was sent.
+
+The header's facts name the replicas (`fleet`), their `roles` and `max_running`; requests are moved
+from the router to replicas, and between these, by `Move` events tagged with the request's id.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from engine.core.events import AnyEvent, Branch, Level, Mark, Move, Opened, Span
+from widgets.canvas.fold import CanvasFold
+from widgets.theme import figure
+
+QUESTION = "Which replicas have work, and what travels between them?"
+EMPTY = "No fleet in this run. Start one of several replicas: each is a tile here."
+RECENT = 48  # moves shown, the newest
+GONE = ("preempted", "finished", "rejected", "aborted")
+
+
+class Replica:
+    """What is known of one: requests that wait and run, pages, and seconds of its steps."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, None] = {}
+        self.running: dict[str, None] = {}
+        self.used = self.cached = self.busy = self.asked = self.found = 0.0
+        self.served = 0  # requests that it had and has no more
+        self.dead = False
+
+    def copy(self) -> "Replica":
+        other = Replica()
+        other.__dict__.update(self.__dict__)
+        other.waiting, other.running = self.waiting.copy(), self.running.copy()
+        return other
+
+
+class Replicas(dict[str, Replica]):
+    """Replicas by name; a copy shares none of them."""
+
+    def copy(self) -> "Replicas":
+        return Replicas({name: each.copy() for name, each in self.items()})
+
+
+class Fleet(CanvasFold):
+    """Where each request is, and what each replica has done so far."""
+
+    question, empty = QUESTION, EMPTY
+    own = ("replicas", "place", "moves", "fresh")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.replicas = Replicas()
+        self.place: dict[str, str] = {}  # of a request: the replica that has it
+        self.fresh: dict[str, int] = {}  # of one whose prompt is not begun: its tokens
+        self.moves: list[tuple[float, str, str]] = []
+        self.roles: list[str] = []
+        self.power: list[list[float]] = []
+        self.pages = self.most = 0
+        self.thinned = False
+        self.over = 0
+
+    def take(self, event: AnyEvent) -> None:
+        kind = type(event)
+        if kind is Branch:
+            self._branch(event)  # type: ignore[arg-type]
+        elif kind is Move:
+            self._move(event)  # type: ignore[arg-type]
+        elif kind is Level:
+            self._level(event)  # type: ignore[arg-type]
+        elif kind is Span:
+            self._span(event)  # type: ignore[arg-type]
+        elif kind is Mark and event.lane in self.replicas:  # type: ignore[union-attr]
+            self._mark(event)  # type: ignore[arg-type]
+        elif kind is Opened:
+            self._open(event.facts)  # type: ignore[union-attr]
+
+    def _open(self, facts: dict[str, Any]) -> None:
+        names = facts.get("fleet")
+        if isinstance(names, list):
+            self.replicas = Replicas({str(name): Replica() for name in names})
+            self.roles = [str(role) for role in facts.get("roles", [])]
+            self.power = list(facts.get("power", []))
+            self.pages = int(facts.get("pages", 0))
+            self.most = int(facts.get("max_running", 0))
+            self.thinned = bool(facts.get("thinned"))
+
+    def _move(self, event: Move) -> None:
+        if event.target not in self.replicas:
+            return
+        self._leaves(event.tag)
+        here = self.replicas[event.target]
+        here.waiting[event.tag] = None
+        self.place[event.tag] = event.target
+        if event.source not in self.replicas:
+            self.fresh[event.tag] = round(event.bytes / 4)
+        self.moves = [*self.moves[1 - RECENT :], (event.time, event.source, event.target)]
+
+    def _leaves(self, request: str) -> None:
+        here = self.replicas.get(self.place.pop(request, ""))
+        if here is not None:
+            here.waiting.pop(request, None)
+            here.running.pop(request, None)
+            here.served += 1
+
+    def _branch(self, event: Branch) -> None:
+        here = self.replicas.get(self.place.get(event.thread, ""))
+        if here is None:
+            return
+        if event.state == "running":
+            here.waiting.pop(event.thread, None)
+            here.running[event.thread] = None
+        elif event.state in GONE:
+            self._leaves(event.thread)
+            self.over += event.state != "preempted"
+            if event.state == "preempted" and not event.why.endswith("died"):
+                here.waiting[event.thread] = None
+                self.place[event.thread] = next(k for k, v in self.replicas.items() if v is here)
+
+    def _level(self, event: Level) -> None:
+        here = self.replicas.get(event.lane)
+        if here is not None and event.name == "pages_used":
+            here.used = event.value
+        elif here is not None and event.name == "pages_cached":
+            here.cached = event.value
+
+    def _span(self, event: Span) -> None:
+        here = self.replicas.get(event.lane)
+        if here is not None and event.name == "step":
+            here.busy += event.time - event.start
+        elif event.name == "prefill" and event.lane in self.fresh:
+            at = self.replicas.get(self.place.get(event.lane, ""))
+            tokens = self.fresh.pop(event.lane)
+            if at is not None:
+                at.asked += tokens
+                at.found += int(event.tag.partition(":")[0])
+
+    def _mark(self, event: Mark) -> None:
+        if event.name in ("died", "back"):
+            self.replicas[event.lane].dead = event.name == "died"
+
+    def draw(self) -> dict[str, Any]:
+        all_of, names = list(self.replicas.values()), list(self.replicas)
+        number = {name: place for place, name in enumerate(names)}
+        pages, now = max(1, self.pages), max(self.now, 1e-12)
+        busy = np.array([each.busy / now for each in all_of], np.float32)
+        power = np.array(self.power, np.float64).reshape(-1, 2)
+        powered = len(power) > 0
+        watts = power[:, 0] + (power[:, 1] - power[:, 0]) * busy if powered else np.zeros(0)
+        return {
+            "any": bool(names),
+            "names": names,
+            "roles": self.roles,
+            "most": self.most,
+            "thinned": self.thinned,
+            "running": np.array([len(each.running) for each in all_of], np.uint32),
+            "waiting": np.array([len(each.waiting) for each in all_of], np.uint32),
+            "served": np.array([each.served for each in all_of], np.uint32),
+            "used": np.array([each.used / pages for each in all_of], np.float32),
+            "cached": np.array([each.cached / pages for each in all_of], np.float32),
+            "hits": np.array(
+                [each.found / each.asked if each.asked else 0.0 for each in all_of], np.float32
+            ),
+            "busy": busy,
+            "watts": np.asarray(watts, np.float32),
+            "powered": powered,
+            "dead": np.array([each.dead for each in all_of], np.uint8),
+            "sent_from": np.array([number.get(m[1], -1) for m in self.moves], np.int32),
+            "sent_to": np.array([number.get(m[2], -1) for m in self.moves], np.int32),
+            "sent_at": np.array([m[0] for m in self.moves], np.float64),
+            "figures": self._figures(all_of),
+        }
+
+    def _figures(self, all_of: list[Replica]) -> list[list[str]]:
+        if not all_of:
+            return []
+        alive = sum(not each.dead for each in all_of)
+        return [
+            ["running", figure(sum(len(each.running) for each in all_of))],
+            ["waiting", figure(sum(len(each.waiting) for each in all_of))],
+            ["over", figure(self.over)],
+            ["replicas alive", f"{alive} of {len(all_of)}"],
+        ]

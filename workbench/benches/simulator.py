@@ -1,0 +1,94 @@
+"""What simulating serving costs: requests a second of one core, on one replica and on sixteen.
+
+Lengths are those of Azure's conversations (means 1,155 in and 211 out), arrivals near what the
+fleet can serve. Where node and `@doublewordai/inference-lab` are installed, that simulator plays
+the same rate and mean lengths in the same run.
+"""
+
+import gc
+from collections.abc import Callable
+from time import process_time
+from typing import Any
+
+from engine.core.config import update
+from engine.core.log import Log
+from engine.core.run import Live
+from engine.fleet.config import FleetConfig
+from engine.fleet.fleet import Fleet
+from engine.fleet.life import ANSWER, PROMPT
+from engine.fleet.life import table as table_of
+from engine.fleet.run import build, requests_of, serve
+
+NAME = "simulator"
+ABOUT = "simulated requests a second of one core, for one replica and sixteen, beside a peer"
+LIMIT = 5000.0  # requests a second asked for
+RATE = 30.0  # requests a second that one replica is given
+PEER = "@doublewordai/inference-lab"
+LENGTHS = {
+    "engine.workload.prompt": {"median": 820, "spread": 0.83, "longest": 8000},
+    "engine.workload.output": {"median": 165, "spread": 0.7, "longest": 1500},
+}
+
+
+def run(full: bool, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """A row for each fleet, then one for the peer where it is there."""
+    rows = []
+    for replicas in (1, 16):
+        count = (4000 if full else 800) if replicas == 1 else (8000 if full else 1600)
+        say(f"{count} requests on {replicas} {'replicas' if replicas > 1 else 'replica'}")
+        rows.append(_measure(replicas, count))
+    return rows
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    limit = f"{LIMIT:,.0f}" if "replicas" in row else ""
+    steps = f"{row['microseconds']:.0f} µs" if "microseconds" in row else ""
+    lengths = f"{row['prompt']:.0f} in, {row['answer']:.0f} out"
+    return (row["name"], f"{row['per_second']:,.0f}", limit, f"{row['requests']:,}", lengths, steps)
+
+
+def table(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    head = ("simulated", "requests a second", "asked", "requests", "mean lengths", "a step")
+    return [head, *map(_cells, rows)]
+
+
+def _measure(replicas: int, count: int) -> dict[str, Any]:
+    changes = {
+        "replicas": replicas,
+        "tokens": False,
+        "router": "round_robin",
+        "engine.workload.count": count,
+        "engine.workload.rate": RATE * replicas,
+        **LENGTHS,
+    }
+    config = update(FleetConfig(), changes)
+    built = build(config)
+    requests, log = requests_of(config, built), Log()
+    _warm(update(config, {"engine.workload.count": 40}))
+    fleet = Fleet(config, built, log.emit)
+    gc.collect()
+    begin = process_time()
+    serve(fleet, requests, Live(log))
+    seconds = process_time() - begin
+    told = table_of(fleet.rows)
+    steps = sum(each.steps for each in fleet.replicas)
+    return {
+        "name": f"{replicas} {'replicas' if replicas > 1 else 'replica'}",
+        "replicas": replicas,
+        "requests": count,
+        "seconds": seconds,
+        "per_second": count / seconds,
+        "prompt": float(told[PROMPT].mean()),
+        "answer": float(told[ANSWER].mean()),
+        "steps": steps,
+        "microseconds": seconds / steps * 1e6,
+        "busy": max(each.busy for each in fleet.replicas) / fleet.timeline.now,
+        "holds": count / seconds >= LIMIT,
+    }
+
+
+def _warm(config: FleetConfig) -> None:
+    """What is compiled or looked up once is no cost of a request."""
+    built = build(config)
+    log = Log()
+    serve(Fleet(config, built, log.emit), requests_of(config, built), Live(log))

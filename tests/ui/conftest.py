@@ -63,7 +63,7 @@ class Visit:
             now = self.picture()
             if now != before:
                 return now
-            self.page.wait_for_timeout(50)
+            self.page.wait_for_timeout(150)  # each look reads every pixel
         raise AssertionError("the picture did not change")
 
     def settled(self, still=5):

@@ -27,7 +27,8 @@ WAIT = 120.0  # seconds a server may take to start on a busy machine
         (["--no-browser"], signal.SIGINT),
         (["--no-browser"], signal.SIGTERM),
         (["serve"], signal.SIGINT),
-        (["serve", "--watch", "--no-browser"], signal.SIGINT),
+        # The app around a live engine: what the first and the third stop, at once.
+        pytest.param(["serve", "--watch", "--no-browser"], signal.SIGINT, marks=pytest.mark.slow),
     ],
 )
 def test_a_server_that_is_stopped_has_done_well(words, kind):

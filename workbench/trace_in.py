@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.chrome.breakdown import DEVICES
+from engine.core.chrome.own import own_run
 from engine.core.chrome.read import Trace, read_chrome
 from engine.core.events import AnyEvent, Closed, Level, Mark, Opened
 from engine.core.file import load
@@ -29,7 +30,10 @@ def open_log(path: str | Path) -> Log:
 
 
 def log_of(path: Path) -> Log:
-    """Read a Chrome trace. Raises BadInput where it is none."""
+    """Read a Chrome trace; one exported here is the run it was. Raises BadInput for none."""
+    own = own_run(path)
+    if own is not None:
+        return own
     trace = read_chrome(path, PROFILED)
     log = Log()
     log.emit(Opened(0.0, {"trace": path.name}, machine=_machine(trace), facts=_facts(trace)))

@@ -1,5 +1,6 @@
 """Another tool's trace as a run: the views it has, the figures they give, and the way back."""
 
+import gzip
 import json
 
 import numpy as np
@@ -7,9 +8,12 @@ import pytest
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from engine.core.chrome.write import chrome_trace
+from engine.core.chrome.read import read_chrome
+from engine.core.chrome.write import chrome_trace, save_chrome_trace
+from engine.core.errors import BadInput
 from engine.core.events import Blob, Closed, Level, Mark, Opened
 from engine.core.file import load, save
+from engine.core.run import Run
 from engine.core.spans import NAME, Spans
 from engine.hardware.profiled import sheet_named
 from widgets.fold import History
@@ -17,6 +21,7 @@ from widgets.view import view
 from widgets.views.schedule.busy import Busy
 from widgets.views.schedule.detail import MOST, reduce
 from widgets.views.schedule.spans import union
+from workbench.catalogue import study
 from workbench.cli.main import main
 from workbench.pages.suggested_views import suggested_views
 from workbench.trace_in import open_log
@@ -141,6 +146,28 @@ def test_there_and_back_again_keeps_every_span(tmp_path, capsys):
         ("a", 0, 20),
         ("b", 2, 3),
     ]
+
+
+def test_a_trace_exported_here_opens_as_the_run_it_was_with_all_its_views(tmp_path):
+    chosen = study("flover")
+    few = chosen.configured({"executor": "modelled", "workload.count": 3})
+    log = Run.execute(chosen.driver, few, study="flover").log
+    path = save_chrome_trace(log, tmp_path / "mine.json")
+    back = open_log(path)
+    assert list(back) == list(log)
+    assert suggested_views(back) == chosen.views
+    packed = tmp_path / "mine.json.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert list(open_log(packed)) == list(log)
+    assert read_chrome(path).spans.start.size > 0  # what others read of it
+    text = path.read_text(encoding="utf-8")
+    for wrong in (
+        text.replace('Run": "', 'Run": "AAAA', 1),
+        text.replace('Run": "', 'Run": "*', 1),
+    ):
+        path.write_text(wrong, encoding="utf-8")
+        with pytest.raises(BadInput, match="the run in it"):
+            open_log(path)
 
 
 def test_a_trace_is_not_written_over_itself(tmp_path, capsys):

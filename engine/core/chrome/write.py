@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from engine.core.chrome.own import carried
 from engine.core.events import Blob, Branch, Level, Mark, Move, Span, Told
 from engine.core.log import Log
 from engine.core.spans import NAME, Spans
@@ -14,7 +15,8 @@ MICRO = 1e6  # the format counts microseconds
 
 
 def chrome_trace(log: Log) -> dict[str, Any]:
-    """The log as a Chrome trace object: spans, counters and instants, one row for each lane."""
+    """The log as a Chrome trace object: spans, counters and instants, one row for each lane; and
+    the log itself, for opening it here again."""
     rows: dict[str, int] = {}
     events = [entry for event in _each(log) for entry in _entries(event, rows)]
     names = [
@@ -23,7 +25,8 @@ def chrome_trace(log: Log) -> dict[str, Any]:
     ]
     header = log.opened
     about = {"study": header.study, "clock": header.clock, "seed": header.seed} if header else {}
-    return {"traceEvents": names + events, "displayTimeUnit": "ms", "otherData": about}
+    shown = {"traceEvents": names + events, "displayTimeUnit": "ms", "otherData": about}
+    return {**carried(log), **shown}
 
 
 def _each(log: Log) -> Iterator[Any]:

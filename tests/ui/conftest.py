@@ -7,6 +7,7 @@ import pytest
 
 from tests.ui.served import serving
 
+PATIENCE = 120.0  # seconds that a page may take on a busy machine
 LOCAL = re.compile(r"^(https?|wss?)://(127\.0\.0\.1|localhost)[:/]|^(data|blob|about):")
 
 # A sum of each canvas: a hundredth of the work that a PNG of it would be.
@@ -38,7 +39,7 @@ class Visit:
         self.outside, self.faults, self.context = [], [], context
         self.page = context.new_page()
         self.page.set_viewport_size({"width": width, "height": height})
-        self.page.set_default_timeout(40_000)
+        self.page.set_default_timeout(1000 * PATIENCE)
         self.page.on("pageerror", lambda fault: self.faults.append(str(fault)))
         self.page.on("request", lambda request: self._see(request.url))
         self.page.on("websocket", lambda socket: self._see(socket.url))
@@ -56,7 +57,7 @@ class Visit:
         """What the canvases show, as one text of sums of their pixels."""
         return self.page.locator("canvas").evaluate_all(DRAWN)
 
-    def changed(self, before, seconds=30):
+    def changed(self, before, seconds=PATIENCE):
         """The picture, once it differs from `before`."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:

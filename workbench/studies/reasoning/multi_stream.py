@@ -74,10 +74,10 @@ def reaction_time(config: StreamsConfig, run_config: RunConfig, fast: bool) -> O
     """A virtual clock on which a pass lasts what it was measured to, rows as fast as passes: beside
     the single stream that errs least, for the figure too, and beside turns of six."""
     best, long = (seconds_at_turn(config, turn, run_config, fast) for turn in (BEST, LONG))
-    over = long.figure.value if long.figure else np.inf
+    over = long.figure.high if long.figure else np.inf
     return Outcome(
-        f"less time than in turns of {BEST}, all of the 95% interval of the figure; at most "
-        f"{SOONER} of the time in turns of {LONG}",
+        f"less time than in turns of {BEST}, the figure, and at most {SOONER} of the time in turns "
+        f"of {LONG} (95% intervals)",
         f"{best.measured}; {long.measured}",
         best.holds and over <= SOONER,
         figure=best.figure,

@@ -1,0 +1,175 @@
+"""Splitwise's claims: settings they are checked under and what each check runs."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.core.config import update
+from engine.core.events import Move
+from engine.core.log import Log
+from engine.fleet.config import FleetConfig
+from engine.fleet.life import FIRST
+from engine.fleet.measure import Served, columns, served
+from engine.fleet.run import REQUESTS
+from workbench.study import Changes, Figure, Outcome, RunConfig
+
+SEEDS = 5  # of a claim at full size
+# Slowdown at the 90th percentile over a machine that serves one request at a time (section 6).
+TTFT, TPOT = 3.0, 1.5
+SLOWEST, FASTEST = 1.0, 8.0  # requests a second of a machine, between which capacity is looked for
+CHUNKED: Changes = {"pools": "together", "router": "least_loaded"}
+WHOLE: Changes = {**CHUNKED, "engine.batching": "prefill_first"}  # prompts go before answers
+# Two H100 machines that prefill and four A100 machines that decode.
+MIXED: Changes = {
+    "replicas": 6,
+    "pools.prefill": 2,
+    "pools.decode_device": "a100-sxm-80gb",
+    "engine.executor.device": "h100-sxm",
+}
+LINK = 25e9  # B/s, one direction of the paper's InfiniBand, a network card to a GPU
+
+
+def sized(config: FleetConfig, fast: bool) -> FleetConfig:
+    """`config` for a check, without events of tokens; the small one is of two machines, so that
+    few requests last for several of their lifetimes."""
+    changes = {"engine.workload.count": 100 if fast else 600, "tokens": False}
+    if fast:
+        changes |= {"replicas": 2}
+        if config.pools.kind == "prefill_decode":
+            changes |= {"pools.prefill": 1}
+    return update(config, changes)
+
+
+def seeds(config: FleetConfig, fast: bool) -> list[FleetConfig]:
+    """The same requests, and at full size other draws of them."""
+    first = config.engine.seed
+    return [update(config, {"engine.seed": first + n}) for n in range(1 if fast else SEEDS)]
+
+
+def alone(config: FleetConfig, run: RunConfig, device: str) -> Served:
+    """What requests get of a machine that has one at a time."""
+    changes = {
+        **CHUNKED,
+        "replicas": 1,
+        "engine.executor.device": device,
+        "engine.workload.rate": 0.02,
+        "engine.workload.count": 40,
+    }
+    one = update(config, changes)
+    return served(run(one), one)
+
+
+def capacity(config: FleetConfig, run: RunConfig, base: Served, fast: bool) -> float:
+    """Requests a second at which nine in ten keep the paper's slowdowns, to 14% or 3%."""
+
+    def keeps(rate: float) -> bool:
+        asked = update(config, {"engine.workload.rate": rate})
+        found = served(run(asked), asked)
+        return (
+            found.finished == found.requests
+            and found.ttft.p90 <= TTFT * base.ttft.p90
+            and found.tpot.p90 <= TPOT * base.tpot.p90
+        )
+
+    low, high = SLOWEST * config.replicas, FASTEST * config.replicas
+    for _ in range(4 if fast else 6):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
+
+
+def equal_cost(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
+    """The same machines in pools and doing both, against chunked and against whole prompts."""
+    ours, chunked, whole = [], [], []
+    for each in seeds(sized(config, fast), fast):
+        base = alone(each, run, "a100-sxm-80gb")
+        ours.append(capacity(each, run, base, fast))
+        chunked.append(capacity(update(each, CHUNKED), run, base, fast))
+        if not fast:
+            whole.append(capacity(update(each, WHOLE), run, base, fast))
+    best = max((chunked, whole or chunked), key=lambda rates: float(np.mean(rates)))
+    ratio = gain(ours, best)
+    return Outcome(
+        "more requests a second within the slowdowns than the same machines doing both",
+        f"{np.mean(ours):.3g}/s in pools, {np.mean(chunked):.3g}/s with chunked prompts"
+        + (f", {np.mean(whole):.3g}/s with whole ones" if whole else "")
+        + f": {ratio.value:.2f}× [{ratio.low:.2f}, {ratio.high:.2f}], n = {ratio.n}",
+        ratio.low > 1,
+        figure=ratio,
+        needed=1.0,
+    )
+
+
+def gain(ours: list[float], theirs: list[float]) -> Figure:
+    """Ours over theirs of each draw; of one draw a number without an interval."""
+    if len(ours) == 1:
+        return Figure.exact(ours[0] / theirs[0], "×")
+    return Figure.ratio(ours, theirs)
+
+
+def exposed(log: Log) -> float:
+    """Mean seconds between a request's first token and its cache's arrival."""
+    first = log.blobs[REQUESTS][FIRST]
+    waits = [
+        move.time - first[int(move.tag[1:])] for move in log.of(Move) if move.source != "router"
+    ]
+    return float(np.mean(waits)) if waits else float("inf")
+
+
+def hidden(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
+    """The wait for a cache that is sent layer by layer over that of one sent at the end."""
+    ours, theirs = [], []
+    for each in seeds(sized(config, fast), fast):
+        ours.append(exposed(run(each)))
+        theirs.append(exposed(run(update(each, {"pools.layer_by_layer": False}))))
+    ratio = gain(ours, theirs) if np.isfinite(ours + theirs).all() else Figure.exact(1.0, "×")
+    return Outcome(
+        "at most half of the wait of a cache that is sent at the end",
+        f"{np.mean(ours) * 1e3:.3g} ms after the first token, {np.mean(theirs) * 1e3:.3g} ms: "
+        f"{ratio.value:.2f}×, n = {ratio.n}",
+        ratio.high <= 0.5,
+        figure=ratio,
+        needed=0.5,
+    )
+
+
+def undisturbed(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
+    """First tokens with answers as they are, and with answers a quarter as long."""
+    each = sized(config, fast)
+    short = update(each, {"engine.workload.output": {"median": 41}})
+    one, other = (columns(run(which))["first"] for which in (each, short))
+    worst = float(np.abs(one - other).max())
+    return Outcome(
+        "first tokens at the same moments, however long answers are",
+        f"at most {worst:.3g} s apart over {len(one)} requests",
+        worst <= 1e-9,
+        figure=Figure.exact(worst, "s"),
+        needed=1e-9,
+    )
+
+
+def over(knob: str) -> Callable[[FleetConfig, float, RunConfig, bool], Outcome]:
+    """The gain at equal cost with a knob at some value, of one draw."""
+
+    def judged(config: FleetConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+        changes = {knob: {"median": int(value)}} if "workload" in knob else {knob: value}
+        return equal_cost(update(config, changes), run, True)
+
+    return judged
+
+
+def at_load(config: FleetConfig, rate: float, run: RunConfig, fast: bool) -> Outcome:
+    """At a load: the slowest tenth's time per token in pools over that of chunked prompts."""
+    each = update(sized(config, True), {"engine.workload.rate": rate})
+    rival = update(each, CHUNKED)
+    ours, theirs = (served(run(which), which) for which in (each, rival))
+    ratio = Figure.exact(theirs.tpot.p90 / ours.tpot.p90, "×")
+    later = ours.ttft.p90 / theirs.ttft.p90
+    return Outcome(
+        "answers go on sooner than where machines do both",
+        f"{ratio.value:.2f}× as fast at the 90th percentile, first tokens after {later:.2f}× the "
+        "time",
+        ratio.value > 1,
+        figure=ratio,
+        needed=1.0,
+    )

@@ -69,8 +69,8 @@ STUDY = Study(
             finding="contrary",
             why="with 30,000 parameters, 16 outer steps and an outer momentum of 0.3 beside "
             "DiLoCo's 0.5 the all-reduce's mean of all is worth more than a pair's; at 0.5, the "
-            "authors' and DiLoCo's, the two end level in the small setting (map). That replicas learn from one another holds, which "
-            "is what the check asks",
+            "authors' and DiLoCo's, the two end level in the small setting (map). That replicas "
+            "learn from one another holds, which is what the check asks",
             broken=(
                 Break(
                     {"method.fault": "shifted"},

@@ -16,6 +16,7 @@ from engine.inference.executors.executor import Built
 from engine.inference.requests.request import Request, sampling
 from engine.inference.workloads.workload import Source
 
+LANES = ["align", "draft", "verify", "engine"]  # of a step, where one is shared out
 PATIENCE = 0.02  # seconds between looks at the inbox while nothing runs
 
 
@@ -41,6 +42,7 @@ def run(config: InferenceConfig, live: Live) -> None:
         requests=len(requests),
         roofs=list(facts.roofs),
         commands=["fork", "abort"],
+        **({"lanes": LANES} if config.speculation.drafts else {}),
     )
     engine = Engine(config, built.executor, built.clock, live.emit, built.tokenizer, live.log.blobs)
     engine.prepare(requests)

@@ -9,19 +9,33 @@ export function readable(text) {
   return text.replace(/\n/g, "⏎").replace(/\t/g, "⇥").replace(/\p{Cc}/gu, "·");
 }
 
-// Texts, and the time of each token's follower in its lane, of one frame.
+// Texts, and where each token of one frame stands in time: `at`, and its follower's in `next`.
 export class Tokens {
   constructor(frame) {
+    const count = frame.token_lane.length;
     this.frame = frame;
-    this.texts = new Array(frame.token_lane.length);
-    this.next = new Float64Array(frame.token_lane.length).fill(Infinity);
+    this.texts = new Array(count);
+    this.at = new Float64Array(count);
+    this.next = new Float64Array(count).fill(Infinity);
     this.byLane = new Map();
-    for (let i = 0; i < this.next.length; i++) {
-      const lane = frame.token_lane[i];
-      let list = this.byLane.get(lane);
-      if (!list) this.byLane.set(lane, list = []);
-      if (list.length) this.next[list[list.length - 1]] = frame.token_time[i];
-      list.push(i);
+    for (let i = 0; i < count; i++) {
+      const list = this.byLane.get(frame.token_lane[i]);
+      if (list) list.push(i); else this.byLane.set(frame.token_lane[i], [i]);
+    }
+    for (const list of this.byLane.values()) this.spread(list, frame.token_time);
+  }
+
+  // Tokens of one step came at one moment: they share the time until the lane's next one.
+  spread(list, times) {
+    let gap = 0;
+    for (let first = 0, after; first < list.length; first = after) {
+      const time = times[list[first]];
+      for (after = first + 1; after < list.length && times[list[after]] === time; after++);
+      if (after < list.length) gap = times[list[after]] - time;
+      for (let k = first; k < after; k++) {
+        this.at[list[k]] = time + gap * (k - first) / (after - first);
+        if (k) this.next[list[k - 1]] = this.at[list[k]];
+      }
     }
   }
 

@@ -71,6 +71,8 @@ def lay(config: InferenceConfig, say: Say = lambda text: None, fresh: bool = Tru
         raise BadInput("compare: needs executor=real; its twin is modelled by itself")
     if config.sampling.n > 1:
         raise BadInput("compare: takes one sample of each prompt; set sampling.n=1")
+    if config.speculation.drafts:
+        raise BadInput("compare: reads one token a request and step; set speculation=none")
     requests = requests_of(config)  # a missing model or trace is said before anything is measured
     if fresh:
         say("measuring this machine")

@@ -41,7 +41,7 @@ def said_by(events: Iterable[AnyEvent]) -> dict[str, str]:
     """What each thread and request has said."""
     said: dict[str, str] = {}
     for event in events:
-        if isinstance(event, Token):
+        if isinstance(event, Token) and event.accepted:
             said[event.thread] = said.get(event.thread, "") + event.text
     return said
 

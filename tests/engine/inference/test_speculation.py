@@ -140,6 +140,32 @@ def test_seeds_stops_penalties_and_log_probabilities_are_as_without(model, draft
     assert found[0] == found[1]
 
 
+class EveryOther:
+    """A grammar whose tokens are even and odd in turns: a draft's place would be another one."""
+
+    def __init__(self, odd: int = 0) -> None:
+        self.odd = odd
+
+    def forbid(self, scores_V):
+        scores_V[1 - self.odd :: 2] = -np.inf
+
+    def take(self, token):
+        assert token % 2 == self.odd
+        self.odd = 1 - self.odd
+
+    def fork(self):
+        return EveryOther(self.odd)
+
+
+def test_an_answer_held_to_a_grammar_is_as_without_drafts(model):
+    said = []
+    for held in (real_engine(model, pages=300)[0], speculating(model, model, pages=300)[0]):
+        one, other = (request(9, seed, VOCAB, max_tokens=20, ignore_eos=True) for seed in (1, 2))
+        one.guide = EveryOther()
+        said.append(serve(held, [one, other]))
+    assert said[0] == said[1] and [token % 2 for token in said[0][0]] == [0, 1] * 10
+
+
 def test_refused_drafts_are_told_of_and_their_pages_given_back(model, draft):
     held, events = speculating(model, draft, page_size=2, how={"tokens": 6})
     answers = serve(held, [request(9, 4, VOCAB, max_tokens=40, ignore_eos=True)])

@@ -27,7 +27,7 @@ export function drawRiver(ctx, timeline, tokens, hovered) {
       if (tokens.next[list[middle]] < timeline.from) place = middle + 1; else high = middle;
     }
     let last = -Infinity;
-    for (; place < list.length && frame.token_time[list[place]] <= timeline.to; place++) {
+    for (; place < list.length && tokens.at[list[place]] <= timeline.to; place++) {
       last = drawToken(ctx, timeline, tokens, list[place], last, hovered);
     }
   }
@@ -37,7 +37,7 @@ export function drawRiver(ctx, timeline, tokens, hovered) {
 // One token as text or tick; returns the pixel its tick took, so that the next can skip it.
 function drawToken(ctx, timeline, tokens, i, last, hovered) {
   const { frame, card } = timeline, { colors } = card;
-  const x = timeline.x(frame.token_time[i]), slot = timeline.x(tokens.next[i]) - x;
+  const x = timeline.x(tokens.at[i]), slot = timeline.x(tokens.next[i]) - x;
   const y = timeline.y(frame.token_lane[i]) + timeline.pitch / 2;
   const high = Math.min(20, timeline.pitch - 4), refused = !frame.token_accepted[i];
   const color = tokenColor(timeline, i);
@@ -74,11 +74,11 @@ export function tokenAt(timeline, tokens, spot) {
   let low = 0, high = list.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (timeline.frame.token_time[list[middle]] <= spot.time) low = middle + 1; else high = middle;
+    if (tokens.at[list[middle]] <= spot.time) low = middle + 1; else high = middle;
   }
   const i = list[low - 1];
   if (i === undefined) return -1;
-  const next = Math.min(tokens.next[i], timeline.frame.token_time[i] + 30 / timeline.width * timeline.to);
+  const next = Math.min(tokens.next[i], tokens.at[i] + 30 / timeline.width * timeline.to);
   return spot.time < next ? i : -1;
 }
 

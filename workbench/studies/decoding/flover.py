@@ -61,7 +61,8 @@ def answers(log: Log) -> dict[str, str]:
     """What each request said, by its id."""
     said: dict[str, list[str]] = {}
     for token in log.of(Token):
-        said.setdefault(token.thread, []).append(token.text)
+        if token.accepted:
+            said.setdefault(token.thread, []).append(token.text)
     return {thread: "".join(texts) for thread, texts in said.items()}
 
 

@@ -22,6 +22,11 @@ class SameLength(Batching):
         0.5, "Share of the batch that must be level, else it is filled up", low=0.0, high=1.0
     )
 
+    fault: Literal["none", "any_length"] = knob(
+        "none", "What goes wrong: rows join a batch in order, whatever their lengths",
+        group="faults",
+    )  # fmt: skip
+
     def mixes(self, view: View) -> tuple[Mix, ...]:
         prefill = Mix(view.decoding[:0], view.budget, admit=view.max_running)
         if not len(view.decoding):
@@ -33,6 +38,8 @@ class SameLength(Batching):
     def batch(self, decoding: np.ndarray, cached: np.ndarray) -> np.ndarray:
         """Rows of the commonest length, the shortest among equally common ones, so that nobody
         falls behind; with the next shortest where they are too few."""
+        if self.fault == "any_length":
+            return decoding[: self.size]
         lengths, which, counts = np.unique(cached, return_inverse=True, return_counts=True)
         commonest = int(counts.argmax())
         level = decoding[which == commonest][: self.size]

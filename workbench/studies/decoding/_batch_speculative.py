@@ -1,0 +1,183 @@
+"""Checks of batch speculative decoding's claims, and the settings they are made in."""
+
+from engine.core.config import update
+from engine.core.events import Span
+from engine.core.log import Log
+from engine.core.measure import serving
+from engine.inference.config import InferenceConfig
+from engine.inference.policies.batching.same_length import SameLength
+from workbench.regime import At
+from workbench.studies._read import said_by
+from workbench.study import Changes, Figure, Outcome, RunConfig
+
+BATCH = 8
+PLAIN: Changes = {"speculation": "none", "batching": "decode_first", "max_running": BATCH}
+EQSPEC: Changes = {"batching": "decode_first", "max_running": BATCH}
+PAGED: Changes = {**EQSPEC, "speculation.alignment": "paged"}
+# A pair of the paper's on its generation of device, prompts of one length: rows of a batch come
+# apart by what each of them accepts, and by nothing else.
+DESCRIBED: Changes = {
+    "executor": "modelled",
+    "executor.device": "a100-sxm-80gb",
+    "executor.curves": False,
+    "model": "qwen3-8b",
+    "speculation.model": "qwen3-0.6b",
+    "speculation.tokens": 5,
+    "dtype": "bfloat16",
+    "pages": 4000,
+    "workload.count": 24,
+    "workload.shortest": 64,
+    "workload.longest": 64,
+    "sampling.max_tokens": 48,
+}
+SEEDS = 5  # workloads drawn for a modelled figure
+
+
+def seconds(log: Log, name: str) -> float:
+    """Seconds of all spans of a name."""
+    return sum(span.stop - span.start for span in log.of(Span) if span.name == name)
+
+
+def rate(config: InferenceConfig, run_config: RunConfig) -> float:
+    """Accepted tokens a second."""
+    return serving(run_config(config)).tokens_per_second
+
+
+def with_seed(config: InferenceConfig, seed: int) -> InferenceConfig:
+    """The same with another workload."""
+    return update(config, {"seed": config.seed + seed})
+
+
+def same_answers(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Every request says greedily what it says alone and undrafted, however a batch is aligned."""
+    short: Changes = {"workload.count": 12 if fast else 48, "sampling.max_tokens": 24}
+    config = update(config, short)
+    alone = said_by(run_config(update(config, {**PLAIN, "max_running": 1})))
+    ways: dict[str, Changes] = {"grouped": {}, "padded": EQSPEC}
+    if not fast:
+        ways |= {"paged": PAGED, "in pairs": {**EQSPEC, "max_running": 2}}
+    other = 0
+    for way in ways.values():
+        said = said_by(run_config(update(config, way)))
+        other += sum(alone[thread] != said.get(thread) for thread in alone)
+    count = len(alone) * len(ways)
+    return Outcome(
+        "every answer of every batch equal to plain greedy decoding, each request alone",
+        f"{count - other} of {count} equal ({', '.join(ways)})",
+        other == 0,
+        figure=Figure.exact(other, "answers that differ"),
+        needed=0.0,
+    )
+
+
+def realigning(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Of the time beyond the target's own passes, the share that EQSPEC realigns in."""
+    config = update(config, {**DESCRIBED, **EQSPEC})
+    shares = []
+    for seed in range(SEEDS):
+        log = run_config(with_seed(config, seed))
+        aligned, drafted = seconds(log, "align"), seconds(log, "draft")
+        shares.append(aligned / max(aligned + drafted, 1e-12))
+    figure = Figure.mean(shares, "%")
+    return Outcome(
+        "some of drafting's and realigning's time",
+        f"{figure.value:.1%} ({figure.low:.1%} to {figure.high:.1%}, {SEEDS} workloads)",
+        figure.low > 0.0,
+        figure=figure,
+        needed=0.0,
+    )
+
+
+def grouping(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Seconds of realignment a token under EXSPEC, over EQSPEC's."""
+    config = update(config, DESCRIBED)
+    ours, theirs = [], []
+    for seed in range(SEEDS):
+        here = with_seed(config, seed)
+        ours.append(max(seconds(run_config(here), "align"), 1e-9))
+        level = here.batching.kind == "decode_first"
+        there = run_config(update(here, EQSPEC))
+        theirs.append(ours[-1] if level else max(seconds(there, "align"), 1e-9))
+    figure = Figure.ratio(ours, theirs)
+    return Outcome(
+        "less time realigning for the same tokens",
+        f"{figure.value:.2f}× ({figure.low:.2f} to {figure.high:.2f}, {SEEDS} workloads)",
+        figure.high < 1.0,
+        figure=figure,
+        needed=1.0,
+    )
+
+
+def batch_of_eight(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Tokens a second of the study's batch over a batch of one."""
+    config = update(config, {**DESCRIBED, "workload.count": 16, "sampling.max_tokens": 32})
+    ours, theirs = [], []
+    for seed in range(SEEDS):
+        here = with_seed(config, seed)
+        ours.append(rate(here, run_config))
+        theirs.append(rate(update(here, {"batching.size": 1}), run_config))
+    figure = Figure.ratio(ours, theirs)
+    return Outcome(
+        "more tokens a second in a batch of eight",
+        f"{figure.value:.2f}× ({figure.low:.2f} to {figure.high:.2f}, {SEEDS} workloads)",
+        figure.low > 1.0,
+        figure=figure,
+        needed=1.0,
+    )
+
+
+def gain(config: InferenceConfig, run_config: RunConfig, rounds: int) -> Outcome:
+    """Tokens a second over plain decoding of as many requests at once."""
+    size = config.batching.size if isinstance(config.batching, SameLength) else config.max_running
+    ours, theirs = [], []
+    for seed in range(rounds):
+        here = with_seed(config, seed)
+        there = update(here, {**PLAIN, "max_running": size})
+        ours.append(rate(here, run_config))
+        theirs.append(
+            ours[-1] if here.speculation == there.speculation else rate(there, run_config)
+        )
+    figure = Figure.ratio(ours, theirs)
+    return Outcome(
+        f"more tokens a second than plain decoding, {size} at once",
+        f"{figure.value:.2f}× ({figure.low:.2f} to {figure.high:.2f}, {rounds} workloads)",
+        figure.low > 1.0,
+        figure=figure,
+        needed=1.0,
+    )
+
+
+def described(config: InferenceConfig, changes: Changes) -> InferenceConfig:
+    """`config` on the described device; drafts where it has any."""
+    told = {**DESCRIBED, **changes}
+    if not config.speculation.drafts:
+        told = {knob: value for knob, value in told.items() if not knob.startswith("speculation.")}
+    return update(config, told)
+
+
+def pays(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """On the described device, in a batch of eight, by the virtual clock."""
+    return gain(described(config, {}), run_config, SEEDS)
+
+
+def here(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Really run, on this machine: the shipped pair, one request at a time, on pages."""
+    one: Changes = {"batching": "decode_first", "max_running": 1, "workload.count": 4}
+    if config.speculation.drafts:
+        one = {**one, "speculation.alignment": "paged", "speculation.tokens": 3}
+    return gain(update(config, one), run_config, 5 if fast else 9)
+
+
+def at_batch(way: Changes) -> At:
+    """So many requests at once on the described device, on pages."""
+
+    def judged(config: InferenceConfig, size: float, run_config: RunConfig, fast: bool) -> Outcome:
+        told = {**way, "workload.count": max(8, int(size)), "sampling.max_tokens": 32}
+        told |= {"max_running": int(size), "step_tokens": 8192}
+        return gain(described(config, told), run_config, SEEDS)
+
+    return judged
+
+
+def drafts(acceptance: float) -> Changes:
+    return {"speculation.acceptance": acceptance}

@@ -1,0 +1,186 @@
+"""Batch speculative decoding: ragged acceptance in a batch, realigned, grouped, or on pages."""
+
+from engine.inference.config import InferenceConfig
+from engine.inference.policies.batching.same_length import SameLength
+from engine.inference.policies.speculation import DraftModel
+from engine.inference.run import run
+from engine.inference.workloads.uniform import Uniform
+from workbench.studies.decoding._batch_speculative import (
+    BATCH,
+    DESCRIBED,
+    EQSPEC,
+    PAGED,
+    PLAIN,
+    at_batch,
+    batch_of_eight,
+    drafts,
+    grouping,
+    here,
+    pays,
+    realigning,
+    same_answers,
+)
+from workbench.study import Break, Claim, Regime, Reported, Study
+
+LUCKY = Break(
+    {"speculation.fault": "one_length"},
+    mechanism=True,
+    why="every row takes as many drafts as the luckiest: nothing is ragged, and answers are wrong",
+)
+WRONG = Break(
+    {"speculation.acceptance": 0.0}, mechanism=True, why="no draft is ever what the target says"
+)
+
+
+STUDY = Study(
+    slug="batch-speculative",
+    driver=run,
+    config=InferenceConfig(
+        workload=Uniform(count=16, shortest=8, longest=32),
+        speculation=DraftModel(alignment="padded"),
+        batching=SameLength(size=BATCH),
+        max_running=3 * BATCH,  # the pool, as the paper's window is to its batch
+        pages=512,
+        sampling={"max_tokens": 48},
+    ),
+    views=("token_river", "schedule", "levels", "page_map"),
+    about=(
+        "A small model drafts a few tokens for every request of a batch, the large one verifies "
+        "them all in one pass, and each request keeps as many as hold. In a batch they keep "
+        "different numbers, so that rows which lay side by side come apart: positions, masks and "
+        "cached keys no longer line up. EQSPEC realigns the batch after every such step; EXSPEC "
+        "keeps a pool larger than the batch and decodes together whoever are level, so that there "
+        "is less to realign. Beside them stands an engine whose page table is the alignment: each "
+        "row goes on from where its drafts held, and the pages of refused drafts are given back."
+    ),
+    tries=(
+        ("Realign after every step (EQSPEC)", EQSPEC),
+        ("The page table is the alignment", PAGED),
+        ("Qwen3-8B and 0.6B on an A100", DESCRIBED),
+    ),
+    presets={"eqspec": EQSPEC, "paged": PAGED, "plain": PLAIN, "described": DESCRIBED},
+    claims=(
+        Claim(
+            id="same-answers",
+            sentence="Every request of every batch says what plain decoding says, token for token.",
+            paper="95% of outputs equal, the rest ties of floating-point numbers (abstract)",
+            grade="exact",
+            check=same_answers,
+            reported=Reported(0.0, "equal", unit="answers that differ"),
+            finding="reproduced",
+            why="a row's sums have the same bits in any batch here, so that no tie goes the other "
+            "way: all of the answers, not 95 in 100",
+            broken=(
+                LUCKY,
+                Break(
+                    {"speculation.fault": "misaligned"},
+                    mechanism=True,
+                    why="of a realigned batch the shorter rows land one place off",
+                ),
+            ),
+        ),
+        Claim(
+            id="realigning",
+            sentence="Realigning a ragged batch takes two fifths of what speculation adds.",
+            paper="realignment consumes 40% of overhead (abstract)",
+            grade="modelled",
+            check=realigning,
+            reported=Reported(0.4, none=0.0, unit="%"),
+            finding="weaker",
+            why="copying at the device's bandwidth alone; what the paper times is unpadding and "
+            "padding row by row from Python, and its drafts recompute their past",
+            broken=(LUCKY, Break({"speculation.alignment": "paged"})),
+        ),
+        Claim(
+            id="grouping",
+            sentence="Grouping requests of one length leaves less to realign.",
+            paper="same-length groups reduce the realignment overhead (abstract)",
+            grade="modelled",
+            check=grouping,
+            reported=Reported(1.0, "less", none=1.0, unit="×"),
+            finding="reproduced",
+            why="a direction: the abstract gives no figure",
+            broken=(
+                Break(
+                    {"batching.fault": "any_length"},
+                    mechanism=True,
+                    why="rows join a batch in order, whatever their lengths",
+                ),
+                Break(EQSPEC),
+            ),
+        ),
+        Claim(
+            id="batch-of-eight",
+            sentence="A batch of eight yields three times the tokens a second of a batch of one.",
+            paper="up to 3 times the throughput at batch size 8 against 1 (abstract)",
+            grade="modelled",
+            check=batch_of_eight,
+            reported=Reported(3.0, none=1.0, unit="×"),
+            finding="reproduced",
+            why="more than the paper's: the described device's steps are bound by weights, read "
+            "once for all eight, and realigning costs bandwidth alone",
+            broken=(Break({"batching.size": 1}, why="no batch at all"),),
+        ),
+        Claim(
+            id="pays",
+            sentence="In a batch of eight speculation is still faster than plain decoding.",
+            paper="speculative speed-ups are preserved for each sequence (abstract)",
+            grade="modelled",
+            check=pays,
+            reported=Reported(1.0, none=1.0, unit="×"),
+            finding="reproduced",
+            why="a direction: the abstract gives no figure against plain decoding",
+            broken=(WRONG, Break(PLAIN)),
+        ),
+        Claim(
+            id="faster-here",
+            sentence="On this machine drafts of the shipped pair make one request faster.",
+            paper="speculative decoding speeds up inference by verifying in parallel (abstract)",
+            grade="measured",
+            timed=True,
+            check=here,
+            reported=Reported(1.0, none=1.0, unit="×"),
+            finding="undecided",
+            why="judged so far on a machine that others kept busy, where the interval holds no "
+            "effect; a direction, the pair is ours, and prompts are random",
+            broken=(
+                Break(
+                    {"speculation.model": "stdlib-5m"},
+                    why="the draft is the target: always right and as dear",
+                ),
+                Break(PLAIN),
+            ),
+        ),
+    ),
+    regimes=(
+        Regime(
+            claim="pays",
+            knob="batch",
+            values=(1, 4, 8, 16, 32, 64, 128, 256),
+            coarse=(1, 8, 64),
+            x="requests at once",
+            y="times plain decoding",
+            default=BATCH,
+            paper=8,
+            paper_is="the paper's batch",
+            log_x=True,
+            noun="requests",
+            judged=at_batch(PAGED),
+            series={
+                "9 of 10 drafts right": drafts(0.9),
+                "7 of 10": drafts(0.7),
+                "5 of 10": drafts(0.5),
+            },
+        ),
+    ),
+    limits=(
+        "Drafts here share the target's block table: whatever is shared, forked, swapped or given "
+        "back of the one holds for the other. The rectangle is made beside the pages: keys and "
+        "values are really copied into it and back, padding is not computed, and attention reads "
+        "pages, where the paper's reads the rectangle. On the described device realigning is a "
+        "copy at full bandwidth: it costs so little there that smaller, level batches lose more "
+        "than they save, and EXSPEC comes out behind EQSPEC. Whether a modelled draft is right is "
+        "drawn with one probability for every place; real ones come in runs. The described draft "
+        "runs on the target's own device."
+    ),
+)

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
-from engine.models.ops import Linear, Ops
+from engine.kernels.quantised.weight import Quantised
+from engine.models.ops import Linear, Ops, QuantisedLinear
 from engine.models.parameters import Parameter
 
 
@@ -61,7 +62,20 @@ class Gathered:
 
     def linear(self, *roles: str) -> Linear:
         """A projection to the roles' outputs side by side; a missing bias beside others is zero."""
+        in_codes = self._codes(roles)
+        if in_codes:
+            return QuantisedLinear(in_codes, self._bias(roles))
         return self.ops.linear(self.take(*roles), self._bias(roles))
+
+    def _codes(self, roles: tuple[str, ...]) -> list[Quantised]:
+        """The roles' weights in codes; none where one of them is not, or the operations are not
+        those that take them."""
+        read = getattr(self.source, "codes", None)
+        parameters = [self.by_role[role] for role in roles if role in self.by_role]
+        if read is None or not self.ops.codes or any(p.transposed for p in parameters):
+            return []
+        found = [read(p.name) for p in parameters]
+        return [] if any(each is None for each in found) else found
 
     def _bias(self, roles: tuple[str, ...]) -> Tensor | None:
         held = [role for role in roles if role in self]

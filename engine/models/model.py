@@ -91,7 +91,8 @@ class Model:
         rotary = config.rotary
         self.frequencies_F = frequencies(rotary).to(device) if rotary else None
         self.fused: Fused | None = None
-        if self.compiled and fused_step.fits(config, self.dtype):
+        in_codes = self.compiled and getattr(source, "holds_codes", False)
+        if self.compiled and not in_codes and fused_step.fits(config, self.dtype):
             self.fused = fused_step.Fused(config, Cast(source, self.dtype))
         else:
             self._assemble(ops or ops_for("cpu" if plain else device, self.compiled))

@@ -10,6 +10,7 @@ from engine.models.families.deepseek import deepseek_v2, deepseek_v3
 from engine.models.families.dense import gemma2, gpt2, llama, mistral, qwen2, qwen3
 from engine.models.families.fields import Fields, read_json
 from engine.models.families.mixtures import mixtral, qwen3_moe
+from engine.models.families.quantised import FIELD, method_of
 
 FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]] = {
     "LlamaForCausalLM": ("llama", llama),
@@ -34,11 +35,8 @@ def read_config(path: Path) -> ModelConfig:
 def parse(raw: dict[str, Any], where: str = "config.json") -> ModelConfig:
     """A ModelConfig from the fields of a Hugging Face config. Raises BadInput naming the field."""
     fields = Fields(raw, where)
-    if fields.has("quantization_config"):
-        raise fields.bad(
-            "quantization_config",
-            "asks for quantised weights, which are not supported; give a float checkpoint",
-        )
+    if fields.has(FIELD):
+        method_of(raw[FIELD], where)
     named, kind = raw.get("architectures"), str(raw.get("model_type"))
     by_kind = {family: name for name, (family, _) in FAMILIES.items()}
     name = named[0] if isinstance(named, list) and named else by_kind.get(kind)
@@ -48,7 +46,7 @@ def parse(raw: dict[str, Any], where: str = "config.json") -> ModelConfig:
             "architectures", f"names {str(told)[:80]!r}; supported are {', '.join(FAMILIES)}"
         )
     family, build = FAMILIES[name]
-    kept = {key: value for key, value in raw.items() if key != "auto_map"}
+    kept = {key: value for key, value in raw.items() if key not in ("auto_map", FIELD)}
     kept |= {"architectures": [name], "model_type": family}
     common = {"architecture": name, "family": family, "raw": kept}
     return _checked(build(fields, common), fields)

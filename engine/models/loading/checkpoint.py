@@ -7,8 +7,11 @@ from torch import Tensor
 
 from engine.core.errors import BadInput
 from engine.core.limits import check, inside
+from engine.kernels.quantised.weight import Quantised
 from engine.models.config import ModelConfig
 from engine.models.families.fields import read_json
+from engine.models.families.quantised import FIELD, method_of
+from engine.models.loading.quantised_tensors import StoredCodes, stored_codes
 from engine.models.loading.safetensors_file import Stored, read_header
 from engine.models.parameters import all_parameters
 
@@ -21,11 +24,17 @@ class Checkpoint(Mapping[str, Tensor]):
 
     def __init__(self, folder: Path, config: ModelConfig) -> None:
         held = _stored(folder)
-        self.stored: dict[str, Stored] = {}
+        self.stored: dict[str, Stored | StoredCodes] = {}
+        settings = read_json(inside(folder, "config.json")).get(FIELD)
+        if settings is not None:
+            method_of(settings, str(folder / "config.json"))
         for parameter in all_parameters(config):
             name = parameter.name
             # A checkpoint of the bare model (GPT-2's own, for one) leaves out the first part.
-            found = held.get(name) or held.get(name.partition(".")[2])
+            found: Stored | StoredCodes | None = None
+            if settings is not None:
+                found = stored_codes(held, name, parameter.shape, settings)
+            found = found or held.get(name) or held.get(name.partition(".")[2])
             if found is None:
                 raise BadInput(
                     f"{folder}: tensor {name!r} is missing; "
@@ -40,6 +49,16 @@ class Checkpoint(Mapping[str, Tensor]):
 
     def __getitem__(self, name: str) -> Tensor:
         return self.stored[name].read()
+
+    def codes(self, name: str) -> Quantised | None:
+        """The tensor as codes and scales; None where it is plain numbers."""
+        stored = self.stored[name]
+        return stored.codes() if isinstance(stored, StoredCodes) else None
+
+    @property
+    def holds_codes(self) -> bool:
+        """Whether a tensor is quantised."""
+        return any(isinstance(stored, StoredCodes) for stored in self.stored.values())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.stored)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,6 +26,10 @@ WIDTHS = {
     **dict.fromkeys(("I32", "U32", "F32"), 4),
     **dict.fromkeys(("I64", "U64", "F64"), 8),
 }
+RAW = {
+    "I8": np.int8, "U8": np.uint8, "F8_E4M3": np.uint8, "F8_E5M2": np.uint8, "I32": np.int32,
+    "I64": np.int64, "F16": np.float16, "F32": np.float32,
+}  # fmt: skip
 FLOATS = {
     "F16": torch.float16,
     "BF16": torch.bfloat16,
@@ -57,6 +62,20 @@ class Stored:
             file.seek(self.start)
             _fill(file, tensor.flatten().view(torch.uint8).numpy().data, self)
         return tensor
+
+    def raw(self) -> np.ndarray:
+        """The tensor's numbers, or its codes; bfloat16 as float32. Raises BadInput as `read`."""
+        if self.dtype == "BF16":
+            return self.read().float().numpy()
+        if self.dtype not in RAW:
+            raise BadInput(
+                f"{self.path}: tensor {self.name!r} is {self.dtype}: not codes or scales"
+            )
+        array = np.empty(self.shape, RAW[self.dtype])
+        with open_regular(self.path) as file:
+            file.seek(self.start)
+            _fill(file, array.reshape(-1).view(np.uint8).data, self)
+        return array
 
 
 def _fill(file: Any, room: memoryview, stored: Stored) -> None:

@@ -1,7 +1,7 @@
 """The driver of 8-bit floats beside integers: tensors, a model's layers, training, gates, time."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from engine.core.clock import WallClock
 from engine.core.errors import BadInput
@@ -28,6 +27,7 @@ from engine.models.loading.find import find
 from engine.models.text.tokenizer import Tokenizer
 from engine.training.losses.evaluate import score
 from engine.training.quantisation.eight_bits_config import EightBitsConfig
+from engine.training.quantisation.linears import Linears
 from engine.training.quantisation.mac_gates import dearer, integer_mac
 
 INTEGER = "int8"
@@ -57,25 +57,6 @@ def run(config: EightBitsConfig, live: Live) -> None:
     study.gates()
     study.model()
     study.timed()
-
-
-class Linears(TorchFunctionMode):
-    """Within it, every product with a weight of `names` is given by `called(name, x, weight)`."""
-
-    def __init__(
-        self, weights: Mapping[str, Tensor], called: Callable[[str, Tensor, Tensor], Tensor]
-    ) -> None:
-        super().__init__()
-        self.names = {id(tensor): name for name, tensor in weights.items() if "proj" in name}
-        self.called = called
-
-    def __torch_function__(
-        self, func: Any, kinds: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        name = self.names.get(id(args[1])) if func is F.linear and len(args) > 1 else None
-        if name is None:
-            return func(*args, **(kwargs or {}))
-        return self.called(name, args[0], args[1])
 
 
 class _Study:

@@ -4,13 +4,15 @@ Shape letters: B windows, T tokens, V vocabulary.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from engine.models.config import ModelConfig
 from engine.models.reference import dense
@@ -91,3 +93,22 @@ def _batches(stream: np.ndarray, length: int) -> Iterator[Tensor]:
             held = []
     if held:
         yield torch.from_numpy(np.stack(held))
+
+
+class Linears(TorchFunctionMode):
+    """Within it, every product with a weight of `names` is given by `called(name, x, weight)`."""
+
+    def __init__(
+        self, weights: Mapping[str, Tensor], called: Callable[[str, Tensor, Tensor], Tensor]
+    ) -> None:
+        super().__init__()
+        self.names = {id(tensor): name for name, tensor in weights.items() if "proj" in name}
+        self.called = called
+
+    def __torch_function__(
+        self, func: Any, kinds: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        name = self.names.get(id(args[1])) if func is F.linear and len(args) > 1 else None
+        if name is None:
+            return func(*args, **(kwargs or {}))
+        return self.called(name, args[0], args[1])

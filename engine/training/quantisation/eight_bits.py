@@ -25,9 +25,8 @@ from engine.kernels.quantised.weight import even, rounded, scale_of, through
 from engine.models.gathered import Cast
 from engine.models.loading.find import find
 from engine.models.text.tokenizer import Tokenizer
-from engine.training.losses.evaluate import score
+from engine.training.losses.evaluate import Linears, score
 from engine.training.quantisation.eight_bits_config import EightBitsConfig
-from engine.training.quantisation.linears import Linears
 from engine.training.quantisation.mac_gates import dearer, integer_mac
 
 INTEGER = "int8"

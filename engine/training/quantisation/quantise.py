@@ -26,9 +26,8 @@ from engine.models.gathered import Cast
 from engine.models.loading.checkpoint import Checkpoint
 from engine.models.loading.quantised_tensors import WIDTHS, gptq_tensors
 from engine.models.text.tokenizer import Tokenizer
-from engine.training.losses.evaluate import score
+from engine.training.losses.evaluate import Linears, score
 from engine.training.quantisation.gptq import gptq, rounded_to_nearest
-from engine.training.quantisation.linears import Linears
 
 METHODS = ("nearest", "gptq")
 LENGTH = 256  # tokens of a window

@@ -11,8 +11,11 @@ import pytest
 
 from workbench.api.server import free_port
 
-START = "from workbench.cli.main import command; command()"
-READY = """
+# What a shell starts in the background, and what that starts, ignores Ctrl-C.
+HEARD = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+START = f"{HEARD}; from workbench.cli.main import command; command()"
+READY = f"""
+{HEARD}
 import workbench.cli.main as cli
 parser = cli.parser
 cli.parser = lambda: (print("ready", flush=True), parser())[1]  # the first thing that main does

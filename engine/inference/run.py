@@ -32,6 +32,7 @@ def run(config: InferenceConfig, live: Live) -> None:
         built.tokenizer.encode if built.tokenizer else None,
     )
     requests = config.workload.requests(source, config.seed)
+    lanes: dict[str, Any] = {"lanes": LANES} if config.speculation.drafts else {}
     live.open(
         config,
         built.clock,
@@ -42,7 +43,7 @@ def run(config: InferenceConfig, live: Live) -> None:
         requests=len(requests),
         roofs=list(facts.roofs),
         commands=["fork", "abort"],
-        **({"lanes": LANES} if config.speculation.drafts else {}),
+        **lanes,
     )
     engine = Engine(config, built.executor, built.clock, live.emit, built.tokenizer, live.log.blobs)
     engine.prepare(requests)

@@ -13,7 +13,10 @@ from torch import Tensor
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
+from engine.models.layers import float32_at_least
 from engine.models.view_attention import ViewAttention
+
+Turns = dict[str, tuple[Tensor, Tensor]]
 
 
 @dataclass(slots=True)
@@ -22,7 +25,7 @@ class Pass:
 
     batch: Batch
     slots_T: Tensor  # int64, on the model's device
-    turn: tuple[Tensor, Tensor] | None  # cosine and sine of each token's position
+    turns: Turns  # cosine and sine of each token's position, by kind of rotation
     views: ViewAttention | None = None  # where sequences see more than their own pages
     paths_T: Tensor | None = None  # int64, each token's path of thought, 0 for none
 
@@ -34,13 +37,17 @@ class Attention:
         self.ops = weights.ops
         self.qkv = weights.linear("query", "key", "value")
         self.out = weights.linear("out")
-        self.query_norm = weights.take("query_norm") if config.qk_norm else None
-        self.key_norm = weights.take("key_norm") if config.qk_norm else None
+        self.query_norm = _head_norm(config, weights, "query_norm")
+        self.key_norm = _head_norm(config, weights, "key_norm")
+        self.whole = config.qk_norm_whole
         self.paths_PG = _paths(weights) if config.paths else None
         self.eps = config.norm_eps
         self.heads = [config.heads, config.kv_heads, config.kv_heads]
         self.head_dim = config.head_dim
         self.interleaved = bool(config.rotary and config.rotary.interleaved)
+        self.rotation, self.rotated = config.rotation(layer), config.head_dim
+        if config.rotary is not None:
+            self.rotated = config.rotary.dim
         self.scale = config.scale(layer)
         self.window = config.windows[layer]
         self.softcap = config.attention_softcap
@@ -50,14 +57,13 @@ class Attention:
         heads_THD = self.qkv(x_TC).view(x_TC.shape[0], -1, self.head_dim)
         q_THD, k_TGD, v_TGD = heads_THD.split(self.heads, dim=1)
         if self.query_norm is not None and self.key_norm is not None:
-            q_THD = self.ops.rms_norm(q_THD, self.query_norm, self.eps)
-            k_TGD = self.ops.rms_norm(k_TGD, self.key_norm, self.eps)
+            q_THD = self._normed(q_THD, self.query_norm)
+            k_TGD = self._normed(k_TGD, self.key_norm)
         if self.paths_PG is not None and here.paths_T is not None:
             path_T2GD = self.paths_PG[here.paths_T].unflatten(1, (2, *k_TGD.shape[1:]))
             k_TGD, v_TGD = k_TGD + path_T2GD[:, 0], v_TGD + path_T2GD[:, 1]
-        if here.turn is not None:
-            q_THD = self.ops.rotate(q_THD, *here.turn, self.interleaved)
-            k_TGD = self.ops.rotate(k_TGD, *here.turn, self.interleaved)
+        if (turn := here.turns.get(self.rotation)) is not None:
+            q_THD, k_TGD = self._rotate(q_THD, turn), self._rotate(k_TGD, turn)
         k_PSGD, v_PSGD = cache["k"], cache["v"]
         k_PSGD.flatten(0, 1)[here.slots_T] = k_TGD.to(k_PSGD.dtype)
         v_PSGD.flatten(0, 1)[here.slots_T] = v_TGD.to(v_PSGD.dtype)
@@ -79,6 +85,26 @@ class Attention:
             **limits,
         )
         return self.out(o_THD.flatten(1))
+
+    def _normed(self, x_THD: Tensor, weight: Tensor) -> Tensor:
+        """Heads normed one by one, or all of a token's at once."""
+        if not self.whole:
+            return self.ops.rms_norm(x_THD, weight, self.eps)
+        return self.ops.rms_norm(x_THD.flatten(1), weight, self.eps).view(x_THD.shape)
+
+    def _rotate(self, x_THD: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
+        """Heads turned, where only a part of each turns their first numbers."""
+        if self.rotated == self.head_dim:
+            return self.ops.rotate(x_THD, *turn, self.interleaved)
+        first, rest = x_THD.split([self.rotated, self.head_dim - self.rotated], dim=-1)
+        return torch.cat([self.ops.rotate(first.contiguous(), *turn, self.interleaved), rest], -1)
+
+
+def _head_norm(config: ModelConfig, weights: Gathered, role: str) -> Tensor | None:
+    if not config.qk_norm:
+        return None
+    weight = weights.take(role)
+    return float32_at_least(weight) + config.norm_offset if config.norm_offset else weight
 
 
 def _paths(weights: Gathered) -> Tensor:

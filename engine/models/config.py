@@ -90,6 +90,8 @@ class ModelConfig:
     windows: tuple[int, ...]
     expert_layers: tuple[bool, ...]  # which layers route to experts instead of the dense one
     rotary: Rotary | None = None  # None: learned positions
+    local_rotary: Rotary | None = None  # of layers with a window, where theirs is another (Gemma-3)
+    turned: tuple[bool, ...] = ()  # which layers rotate at all (SmolLM3); empty: all
     latent: Latent | None = None
     experts: Experts | None = None
     tied: bool = False  # the output head is the embedding
@@ -97,13 +99,18 @@ class ModelConfig:
     gated: bool = True  # down(act(gate) * up), else down(act(up))
     norm: Literal["rms", "layer"] = "rms"
     norm_offset: float = 0.0  # added to the norm's weight (Gemma stores weight - 1)
-    sandwich: bool = False  # norms after attention and feed-forward too (Gemma-2)
+    pre_norm: bool = True  # norms before attention and feed-forward (not: OLMo-2, EXAONE-4)
+    sandwich: bool = False  # norms after attention and feed-forward (too: Gemma-2)
     qk_norm: bool = False  # RMS norm of each query and key head (Qwen3)
+    qk_norm_whole: bool = False  # and that over all heads at once (OLMo-2)
     qkv_bias: bool = False
     out_bias: bool = False
     mlp_bias: bool = False
     paths: int = 0  # embeddings of paths, added to keys and values (ParaThinker)
     embedding_scale: float = 1.0
+    residual_scale: float = 1.0  # of what a half of a layer adds (Granite)
+    logit_scale: float = 1.0  # of the logits, before their cap (Granite)
+    one_projection: bool = False  # queries, keys, values as one tensor, gate and up too (Phi-3)
     attention_softcap: float = 0.0  # 0: none
     logit_softcap: float = 0.0  # 0: none
     scale_by_layer: bool = False  # attention scale divided by layer + 1 (a GPT-2 option)
@@ -111,6 +118,35 @@ class ModelConfig:
     bos: tuple[int, ...] = ()
     eos: tuple[int, ...] = ()
     raw: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def norms(self) -> int:
+        """Norms of vectors of the hidden width in a layer."""
+        return 4 if self.sandwich and self.pre_norm else 2
+
+    @property
+    def unusual(self) -> str:
+        """What only the model itself and its reference know how to compute; "" for nothing."""
+        rotated = self.rotary.dim if self.rotary and self.latent is None else self.head_dim
+        for what, there in (
+            ("norms behind its layers alone", not self.pre_norm),
+            ("query and key norms over all heads", self.qk_norm_whole),
+            ("layers that do not rotate", not all(self.turned)),
+            ("another rotation in layers with a window", self.local_rotary is not None),
+            ("heads rotated in part", rotated != self.head_dim),
+            ("scaled residuals or logits", (self.residual_scale, self.logit_scale) != (1.0, 1.0)),
+            ("head norms with an offset", self.qk_norm and self.norm_offset != 0.0),
+            ("projections stored as one", self.one_projection),
+        ):
+            if there:
+                return what
+        return ""
+
+    def rotation(self, layer: int) -> Literal["main", "local", "none"]:
+        """Which rotation a layer's queries and keys get."""
+        if self.rotary is None or (self.turned and not self.turned[layer]):
+            return "none"
+        return "local" if self.local_rotary is not None and self.windows[layer] else "main"
 
     def scale(self, layer: int) -> float:
         """What attention scores of this layer are multiplied by."""

@@ -44,6 +44,7 @@ def fits(config: ModelConfig, dtype: torch.dtype) -> bool:
         and config.norm_offset == 0.0
         and config.embedding_scale == 1.0
         and config.logit_softcap == 0.0
+        and config.unusual in ("", "projections stored as one")
         and not (config.out_bias or config.mlp_bias)
     )
     dense = config.latent is None and config.experts is None and not any(config.expert_layers)

@@ -59,8 +59,7 @@ class LatentAttention:
 
     def __call__(self, x_TC: Tensor, here: Pass, cache: dict[str, Tensor]) -> Tensor:
         """y_TC for normalised x_TC."""
-        part, turn = self.part, here.turn
-        assert turn is not None
+        part, turn = self.part, here.turns["main"]
         down = self.down(x_TC)
         query, latent_TR, k_TQ = down.split(
             [down.shape[1] - part.rank - part.rope, part.rank, part.rope], dim=1

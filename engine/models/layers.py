@@ -47,6 +47,13 @@ def softcap(x: Tensor, cap: float) -> Tensor:
     return torch.tanh(x / cap) * cap if cap else x
 
 
+def finished(config: ModelConfig, logits: Tensor) -> Tensor:
+    """Logits as they leave the head, scaled and capped as the config says."""
+    if config.logit_scale != 1.0:
+        logits = logits * config.logit_scale
+    return softcap(logits, config.logit_softcap)
+
+
 def route(
     experts: Experts, scores_TE: Tensor, correction_E: Tensor | None
 ) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,7 @@
 Shape letters: T new tokens, C hidden, R wanted logits, V vocabulary.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -13,14 +13,14 @@ from torch import Tensor
 
 from engine.core.errors import BadInput
 from engine.models import fused_step
-from engine.models.attention import Attention, Pass
+from engine.models.attention import Attention, Pass, Turns
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
 from engine.models.feedforward import FeedForward, Mixture
 from engine.models.gathered import Cast, Gathered
 from engine.models.kv import CacheSpec, PagedKV, cache_spec
 from engine.models.latent_attention import LatentAttention
-from engine.models.layers import softcap
+from engine.models.layers import finished
 from engine.models.norm import Norm
 from engine.models.ops import Linear, Ops, ops_for
 from engine.models.parameters import layer_parameters, outer_parameters
@@ -44,9 +44,11 @@ class Block:
     """One layer: attention, then feed-forward or experts, each behind a norm and added back."""
 
     def __init__(self, config: ModelConfig, layer: int, weights: Gathered) -> None:
-        self.attention_norm = Norm(config, weights, "attention_norm")
+        before = Norm if config.pre_norm else _none
+        self.attention_norm = before(config, weights, "attention_norm")
         self.attention = (LatentAttention if config.latent else Attention)(config, layer, weights)
-        self.mlp_norm = Norm(config, weights, "mlp_norm")
+        self.mlp_norm = before(config, weights, "mlp_norm")
+        self.residual_scale = config.residual_scale
         routed = config.expert_layers[layer]
         self.mlp = Mixture(config, weights) if routed else FeedForward(config, weights)
         self.post: tuple[Norm, Norm] | None = None
@@ -57,9 +59,18 @@ class Block:
     def __call__(self, x_TC: Tensor, here: Pass, cache: dict[str, Tensor]) -> Tensor:
         """x_TC after this layer."""
         y_TC = self.attention(self.attention_norm(x_TC), here, cache)
-        x_TC = x_TC + (self.post[0](y_TC) if self.post else y_TC)
+        x_TC = self.add(x_TC, self.post[0](y_TC) if self.post else y_TC)
         y_TC = self.mlp(self.mlp_norm(x_TC))
-        return x_TC + (self.post[1](y_TC) if self.post else y_TC)
+        return self.add(x_TC, self.post[1](y_TC) if self.post else y_TC)
+
+    def add(self, x_TC: Tensor, y_TC: Tensor) -> Tensor:
+        """x_TC with what a half of the layer found."""
+        return x_TC + (y_TC if self.residual_scale == 1.0 else y_TC * self.residual_scale)
+
+
+def _none(*_: object) -> Callable[[Tensor], Tensor]:
+    """No norm at all."""
+    return lambda x_TC: x_TC
 
 
 class Model:
@@ -89,7 +100,10 @@ class Model:
         self.spec: CacheSpec = cache_spec(config, dtype)
         self.compiled = not (plain or ops) and device == "cpu" and dtype != "float16"
         rotary = config.rotary
-        self.frequencies_F = frequencies(rotary).to(device) if rotary else None
+        kinds = {"main": rotary, "local": config.local_rotary}
+        self.rotaries = {
+            kind: (each, frequencies(each).to(device)) for kind, each in kinds.items() if each
+        }
         self.fused: Fused | None = None
         in_codes = self.compiled and getattr(source, "holds_codes", False)
         if self.compiled and not in_codes and fused_step.fits(config, self.dtype):
@@ -118,7 +132,7 @@ class Model:
             return self.fused.forward(batch, kv)
         x_TC = self.hidden(batch, kv, self.config.layers)
         x_RC = self.norm(x_TC[self._tensor(batch.logits_at_R).long()])
-        return softcap(self.head(x_RC).float(), self.config.logit_softcap)
+        return finished(self.config, self.head(x_RC).float())
 
     @torch.inference_mode()
     def hidden(self, batch: Batch, kv: PagedKV, layers: int) -> Tensor:
@@ -133,12 +147,12 @@ class Model:
 
     def shared(self, batch: Batch) -> Pass:
         """What all layers of the batch's forward pass share."""
-        turn = self._turn(batch, self._tensor(batch.positions_T))
+        turns = self._turns(batch, self._tensor(batch.positions_T))
         views = None
         if batch.views is not None:
             views = ViewAttention(self.config, batch, batch.views, self.device)
         paths_T = None if batch.paths_T is None else self._tensor(batch.paths_T).long()
-        return Pass(batch, self._tensor(batch.slots_T).long(), turn, views, paths_T)
+        return Pass(batch, self._tensor(batch.slots_T).long(), turns, views, paths_T)
 
     def embed(self, batch: Batch) -> Tensor:
         """x_TC of the batch's tokens, before the first layer."""
@@ -151,17 +165,16 @@ class Model:
             x_TC = x_TC + F.embedding(positions_T, self.positions_PC)
         return x_TC
 
-    def _turn(self, batch: Batch, positions_T: Tensor) -> tuple[Tensor, Tensor] | None:
-        rotary = self.config.rotary
-        if rotary is None or self.frequencies_F is None:
-            return None
-        angles = self.frequencies_F
-        if rotary.kind == "dynamic":
-            lengths = self._tensor(batch.query_start_B1).diff()
-            context_T = self._tensor(batch.context_B).repeat_interleave(lengths)
-            angles = frequencies(rotary, context_T)
+    def _turns(self, batch: Batch, positions_T: Tensor) -> Turns:
         dtype = torch.float32 if self.fused is not None else self.dtype
-        return cos_sin(rotary, angles, positions_T, dtype)
+        found = {}
+        for kind, (rotary, angles) in self.rotaries.items():
+            if rotary.kind == "dynamic":
+                lengths = self._tensor(batch.query_start_B1).diff()
+                context_T = self._tensor(batch.context_B).repeat_interleave(lengths)
+                angles = frequencies(rotary, context_T)
+            found[kind] = cos_sin(rotary, angles, positions_T, dtype)
+        return found
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return torch.from_numpy(array).to(self.device)

@@ -49,18 +49,23 @@ def layer_parameters(config: ModelConfig, layer: int) -> list[Parameter]:
     if config.family == "gpt2":
         return _gpt2_layer(config, f"transformer.h.{layer}")
     root = f"model.layers.{layer}"
-    found = _norm(config, f"{root}.input_layernorm", "attention_norm")
+    found = []
+    if config.pre_norm:
+        found += _norm(config, f"{root}.input_layernorm", "attention_norm")
     attend = _latent if config.latent else _attention
     found += attend(config, f"{root}.self_attn")
     after = f"{root}.post_attention_layernorm"
     if config.sandwich:
         found += _norm(config, after, "attention_post_norm")
-        found += _norm(config, f"{root}.pre_feedforward_layernorm", "mlp_norm")
+        if config.pre_norm:
+            found += _norm(config, f"{root}.pre_feedforward_layernorm", "mlp_norm")
         found += _norm(config, f"{root}.post_feedforward_layernorm", "mlp_post_norm")
     else:
         found += _norm(config, after, "mlp_norm")
     if config.expert_layers[layer]:
         return found + _experts(config, root)
+    if config.one_projection:
+        return found + _one_gated(config, f"{root}.mlp")
     return found + _gated(f"{root}.mlp", "", config.hidden, config.width, config.mlp_bias)
 
 
@@ -85,13 +90,18 @@ def _linear(name: str, role: str, out: int, into: int, bias: bool) -> list[Param
 
 def _attention(config: ModelConfig, root: str) -> list[Parameter]:
     rows, kv_rows = config.heads * config.head_dim, config.kv_heads * config.head_dim
-    found = _linear(f"{root}.q_proj", "query", rows, config.hidden, config.qkv_bias)
-    found += _linear(f"{root}.k_proj", "key", kv_rows, config.hidden, config.qkv_bias)
-    found += _linear(f"{root}.v_proj", "value", kv_rows, config.hidden, config.qkv_bias)
+    if config.one_projection:
+        thirds = (("query", rows), ("key", kv_rows), ("value", kv_rows))
+        found = [Parameter(f"{root}.qkv_proj.weight", (rows + 2 * kv_rows, config.hidden), thirds)]
+    else:
+        found = _linear(f"{root}.q_proj", "query", rows, config.hidden, config.qkv_bias)
+        found += _linear(f"{root}.k_proj", "key", kv_rows, config.hidden, config.qkv_bias)
+        found += _linear(f"{root}.v_proj", "value", kv_rows, config.hidden, config.qkv_bias)
     found += _linear(f"{root}.o_proj", "out", config.hidden, rows, config.out_bias)
     if config.qk_norm:
-        found += [one(f"{root}.q_norm.weight", "query_norm", config.head_dim)]
-        found += [one(f"{root}.k_norm.weight", "key_norm", config.head_dim)]
+        whole = config.qk_norm_whole
+        found += [one(f"{root}.q_norm.weight", "query_norm", rows if whole else config.head_dim)]
+        found += [one(f"{root}.k_norm.weight", "key_norm", kv_rows if whole else config.head_dim)]
     if config.paths:
         found += [one(f"{root}.path_key.weight", "path_key", config.paths, kv_rows)]
         found += [one(f"{root}.path_value.weight", "path_value", config.paths, kv_rows)]
@@ -127,13 +137,22 @@ def _gated(root: str, role: str, hidden: int, width: int, bias: bool) -> list[Pa
     return found + _linear(f"{root}.down_proj", f"{role}down", hidden, width, bias)
 
 
+def _one_gated(config: ModelConfig, root: str) -> list[Parameter]:
+    """A feed-forward that stores gate and up as one tensor."""
+    width, hidden = config.width, config.hidden
+    halves = (("gate", width), ("up", width))
+    into = Parameter(f"{root}.gate_up_proj.weight", (2 * width, hidden), halves)
+    return [into, one(f"{root}.down_proj.weight", "down", hidden, width)]
+
+
 def _experts(config: ModelConfig, layer_root: str) -> list[Parameter]:
     moe, hidden = config.experts, config.hidden
     assert moe is not None
     root = f"{layer_root}.{moe.names}"
     found = [one(f"{root}.gate.weight", "router", moe.count, hidden)]
     if moe.correction:
-        found += [one(f"{root}.gate.e_score_correction_bias", "correction", moe.count)]
+        where = f"{root}.gate" if moe.names == "mlp" else root
+        found += [one(f"{where}.e_score_correction_bias", "correction", moe.count)]
     if moe.shared:
         found += _gated(f"{root}.shared_experts", "shared.", hidden, moe.shared, config.mlp_bias)
     plain = moe.names == "mlp"

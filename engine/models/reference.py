@@ -16,6 +16,8 @@ from engine.models.config import ModelConfig, Rotary
 from engine.models.layers import (
     ACTIVATIONS,
     LATENT_NORM_EPS,
+    finished,
+    float32_at_least,
     norm,
     rms_norm,
     route,
@@ -33,6 +35,7 @@ class Order:
     its path of thought, from 1 on (0: none)."""
 
     turn: Turn
+    local: Turn  # of layers whose rotation is another
     positions_BT: Tensor  # or [1, T]
     visible_BTS: Tensor | None = None
     paths_BT: Tensor | None = None
@@ -95,9 +98,7 @@ def head(config: ModelConfig, weights: Mapping[str, Tensor], x_BTC: Tensor) -> T
     """logits_BTV of what the last layer gave."""
     outer = _outer(config, weights)
     x_BTC = norm(config, x_BTC, outer, "norm")
-    return softcap(
-        F.linear(x_BTC, outer["head" if "head" in outer else "embedding"]), config.logit_softcap
-    )
+    return finished(config, F.linear(x_BTC, outer["head" if "head" in outer else "embedding"]))
 
 
 def ordered(
@@ -109,10 +110,11 @@ def ordered(
 ) -> Order:
     """What the layers share for tokens of x's shape and dtype."""
     positions_BT = _counted(x_BTC) if positions_BT is None else positions_BT
-    turn = None
-    if config.rotary is not None:
-        turn = _cos_sin(config.rotary, positions_BT, x_BTC.dtype)
-    return Order(turn, positions_BT, visible_BTS, paths_BT)
+    turn, local = (
+        None if rotary is None else _cos_sin(rotary, positions_BT, x_BTC.dtype)
+        for rotary in (config.rotary, config.local_rotary)
+    )  # fmt: skip
+    return Order(turn, local, positions_BT, visible_BTS, paths_BT)
 
 
 def _outer(config: ModelConfig, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -135,11 +137,19 @@ def _cos_sin(rotary: Rotary, positions_BT: Tensor, dtype: torch.dtype) -> tuple[
 def _block(
     config: ModelConfig, layer: int, w: dict[str, Tensor], x: Tensor, order: Order
 ) -> Tensor:
-    y = _attention(config, layer, w, norm(config, x, w, "attention_norm"), order)
-    x = x + (norm(config, y, w, "attention_post_norm") if config.sandwich else y)
+    before = norm if config.pre_norm else _unchanged
+    y = _attention(config, layer, w, before(config, x, w, "attention_norm"), order)
+    y = norm(config, y, w, "attention_post_norm") if config.sandwich else y
+    x = x + y * config.residual_scale
     feed = experts if config.expert_layers[layer] else feed_forward
-    y = feed(config, w, norm(config, x, w, "mlp_norm"))
-    return x + (norm(config, y, w, "mlp_post_norm") if config.sandwich else y)
+    y = feed(config, w, before(config, x, w, "mlp_norm"))
+    y = norm(config, y, w, "mlp_post_norm") if config.sandwich else y
+    return x + y * config.residual_scale
+
+
+def _unchanged(_config: ModelConfig, x: Tensor, *_: object) -> Tensor:
+    """In the place of a norm that is not there."""
+    return x
 
 
 def linear(w: dict[str, Tensor], role: str, x: Tensor) -> Tensor:
@@ -150,8 +160,9 @@ def linear(w: dict[str, Tensor], role: str, x: Tensor) -> Tensor:
 def _attention(
     config: ModelConfig, layer: int, w: dict[str, Tensor], x_BTC: Tensor, order: Order
 ) -> Tensor:
-    q = queries(config, w, x_BTC, order.turn)
-    k, v = keys_values(config, w, x_BTC, order.turn, order.paths_BT)
+    turn = {"main": order.turn, "local": order.local}.get(config.rotation(layer))
+    q = queries(config, w, x_BTC, turn)
+    k, v = keys_values(config, w, x_BTC, turn, order.paths_BT)
     return linear(w, "out", _attend(config, layer, q, k, v, order).flatten(-2))
 
 
@@ -161,9 +172,9 @@ def queries(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn
         return _latent_queries(config, w, x_BTC, turn)
     q = linear(w, "query", x_BTC).unflatten(-1, (-1, config.head_dim))
     if config.qk_norm:
-        q = rms_norm(q, w["query_norm"], config.norm_eps)
+        q = _head_norm(config, q, w["query_norm"])
     if turn is not None and config.rotary is not None:
-        q = rotate(q, *turn, config.rotary.interleaved)
+        q = _rotated(config.rotary, q, turn)
     return q
 
 
@@ -181,15 +192,31 @@ def keys_values(
         linear(w, role, x_BTC).unflatten(-1, (-1, config.head_dim)) for role in ("key", "value")
     )
     if config.qk_norm:
-        k = rms_norm(k, w["key_norm"], config.norm_eps)
+        k = _head_norm(config, k, w["key_norm"])
     if config.paths and paths_BT is not None:
         k, v = (
             x + F.pad(w[role], (0, 0, 1, 0))[paths_BT].view_as(x).to(x.dtype)
             for role, x in (("path_key", k), ("path_value", v))
         )
     if turn is not None and config.rotary is not None:
-        k = rotate(k, *turn, config.rotary.interleaved)
+        k = _rotated(config.rotary, k, turn)
     return k, v
+
+
+def _head_norm(config: ModelConfig, x_BTHD: Tensor, weight: Tensor) -> Tensor:
+    """Query or key heads normed one by one, or all of a token's at once."""
+    if config.norm_offset:
+        weight = float32_at_least(weight) + config.norm_offset
+    if config.qk_norm_whole:
+        return rms_norm(x_BTHD.flatten(-2), weight, config.norm_eps).view_as(x_BTHD)
+    return rms_norm(x_BTHD, weight, config.norm_eps)
+
+
+def _rotated(rotary: Rotary, x_BTHD: Tensor, turn: tuple[Tensor, Tensor]) -> Tensor:
+    """Heads turned; what of a head is beyond the rotated dimensions stays."""
+    first, rest = x_BTHD[..., : rotary.dim], x_BTHD[..., rotary.dim :]
+    turned = rotate(first, *turn, rotary.interleaved)
+    return torch.cat([turned, rest], -1) if rest.shape[-1] else turned
 
 
 def _latent_queries(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn) -> Tensor:

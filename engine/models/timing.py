@@ -26,7 +26,7 @@ from engine.kernels.decoder_step.phases_cpu import (
 from engine.models import fused_step
 from engine.models.batch import Batch
 from engine.models.kv import PagedKV
-from engine.models.layers import softcap
+from engine.models.layers import finished
 from engine.models.model import Model
 
 
@@ -101,9 +101,9 @@ def _general(model: Model, batch: Batch, kv: PagedKV, watch: _Watch) -> Tensor:
     for block, cache in zip(model.blocks, kv.tensors, strict=False):
         normed_TC = watch(NORMS, block.attention_norm, x_TC)
         y_TC = watch(attention, block.attention, normed_TC, here, cache)
-        x_TC = x_TC + (watch(NORMS, block.post[0], y_TC) if block.post else y_TC)
+        x_TC = block.add(x_TC, watch(NORMS, block.post[0], y_TC) if block.post else y_TC)
         y_TC = watch(mlp, block.mlp, watch(NORMS, block.mlp_norm, x_TC))
-        x_TC = x_TC + (watch(NORMS, block.post[1], y_TC) if block.post else y_TC)
+        x_TC = block.add(x_TC, watch(NORMS, block.post[1], y_TC) if block.post else y_TC)
     at_R = torch.from_numpy(batch.logits_at_R).to(model.device).long()
     x_RC = watch(NORMS, model.norm, x_TC[at_R])
-    return softcap(watch(HEAD, model.head, x_RC).float(), model.config.logit_softcap)
+    return finished(model.config, watch(HEAD, model.head, x_RC).float())

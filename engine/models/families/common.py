@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.models.config import Activation
+from engine.models.config import Activation, Rotary
 from engine.models.families.fields import MOST_LAYERS, Fields
 from engine.models.families.rope_fields import read_rotary
 
@@ -37,7 +37,7 @@ def common_fields(fields: Fields, **own: Any) -> dict[str, Any]:
         "attention_scale": head_dim**-0.5,
         "windows": (0,) * layers,
         "expert_layers": (False,) * layers,
-        "rotary": read_rotary(fields, head_dim),
+        "rotary": own["rotary"] if "rotary" in own else read_rotary(fields, head_dim),
         "tied": fields.flag("tie_word_embeddings"),
         "activation": fields.choice("hidden_act", "silu", ACTIVATIONS),
         "dtype": dtype if dtype in DTYPES else "float32",
@@ -49,6 +49,27 @@ def common_fields(fields: Fields, **own: Any) -> dict[str, Any]:
 def window_size(fields: Fields) -> int:
     """The sliding window; absent, null or 0 means none."""
     return fields.count("sliding_window", 0, low=0)
+
+
+def windows_every(
+    fields: Fields, layers: int, window: int, every: int
+) -> tuple[int, ...]:  # fmt: skip
+    """Each layer's window: as `layer_types` says, or on all but each `every`-th layer."""
+    kinds = fields.raw.get("layer_types")
+    if kinds is not None:
+        return windows_by_type(fields, kinds, layers, window)
+    return tuple(0 if every and (layer + 1) % every == 0 else window for layer in range(layers))
+
+
+def local_rotary(fields: Fields, dim: int, main: Rotary, theta: float) -> Rotary | None:
+    """What layers with a window rotate by; None where it is what the others do.
+
+    `theta`: of a config that has no settings by kind of layer; stretching is the others' alone.
+    """
+    told = fields.inner("rope_parameters")
+    by_kind = told is not None and told.has("sliding_attention")
+    found = read_rotary(fields, dim, layers="sliding_attention") if by_kind else Rotary(dim, theta)
+    return None if found == main else found
 
 
 def windows_by_type(fields: Fields, kinds: Any, layers: int, window: int) -> tuple[int, ...]:

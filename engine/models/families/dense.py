@@ -65,8 +65,8 @@ def gemma2(fields: Fields, common: dict[str, Any]) -> ModelConfig:
         "activation": fields.choice(act, "gelu_pytorch_tanh", ACTIVATIONS),
         "attention_scale": fields.number("query_pre_attn_scalar", 256, low=1e-6) ** -0.5,
         "windows": windows_by_type(fields, kinds, layers, window) if kinds else alternating,
-        "attention_softcap": _softcap(fields, "attn_logit_softcapping", 50.0),
-        "logit_softcap": _softcap(fields, "final_logit_softcapping", 30.0),
+        "attention_softcap": softcap(fields, "attn_logit_softcapping", 50.0),
+        "logit_softcap": softcap(fields, "final_logit_softcapping", 30.0),
         "tied": fields.flag("tie_word_embeddings", True),
         "embedding_scale": math.sqrt(fields.count("hidden_size")),
         "norm_offset": 1.0,
@@ -77,7 +77,7 @@ def gemma2(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     return ModelConfig(**common, **common_fields(fields, **own))
 
 
-def _softcap(fields: Fields, name: str, default: float) -> float:
+def softcap(fields: Fields, name: str, default: float) -> float:
     """A null says "no cap"; an absent field means the family's default."""
     if name in fields.raw and fields.raw[name] is None:
         return 0.0

@@ -1,4 +1,4 @@
-"""Families whose layers hold experts: Mixtral and Qwen3-MoE."""
+"""Families whose layers hold experts: Mixtral, Qwen3-MoE, GLM-4-MoE, MiniMax-M2."""
 
 from typing import Any
 
@@ -44,4 +44,57 @@ def qwen3_moe(fields: Fields, common: dict[str, Any]) -> ModelConfig:
         width=fields.count("moe_intermediate_size", 768),
         normalize=fields.flag("norm_topk_prob"),
     )
+    return ModelConfig(**common, **common_fields(fields, **own))
+
+
+def glm4_moe(fields: Fields, common: dict[str, Any]) -> ModelConfig:
+    """GLM-4.5 (arXiv 2508.06471): DeepSeek-V3's router over grouped-query attention."""
+    layers = fields.count("num_hidden_layers", high=MOST_LAYERS)
+    first = fields.count("first_k_dense_replace", 1, low=0)
+    width = fields.count("moe_intermediate_size", 1408)
+    experts = Experts(
+        count=fields.count("n_routed_experts", 128, high=MOST_EXPERTS),
+        per_token=fields.count("num_experts_per_tok", 8),
+        width=width,
+        shared=width * fields.count("n_shared_experts", 1),
+        score="sigmoid",
+        normalize=fields.flag("norm_topk_prob", True),
+        scaling=fields.number("routed_scaling_factor", 1.0),
+        groups=fields.count("n_group", 1),
+        top_groups=fields.count("topk_group", 1),
+        group_score="top2",
+        correction=True,
+    )
+    head_dim = common_fields(fields, rotary=None)["head_dim"]
+    own: dict[str, Any] = {
+        "experts": experts,
+        "expert_layers": tuple(layer >= first for layer in range(layers)),
+        "qkv_bias": fields.flag("attention_bias"),
+        "qk_norm": fields.flag("use_qk_norm"),
+        "rotary": read_rotary(fields, head_dim, part=0.5),
+    }
+    return ModelConfig(**common, **common_fields(fields, **own))
+
+
+def minimax_m2(fields: Fields, common: dict[str, Any]) -> ModelConfig:
+    """MiniMax-M2: sigmoid routing with a correction, heads normed at once and rotated in part."""
+    layers = fields.count("num_hidden_layers", high=MOST_LAYERS)
+    experts = Experts(
+        count=fields.count("num_local_experts", 256, high=MOST_EXPERTS),
+        per_token=fields.count("num_experts_per_tok", 8),
+        width=fields.count("intermediate_size", 1536),
+        score="sigmoid",
+        correction=True,
+        names="block_sparse_moe",
+    )
+    head_dim = fields.count("head_dim", 128)
+    part = min(1.0, fields.count("rotary_dim", head_dim) / head_dim)
+    own: dict[str, Any] = {
+        "experts": experts,
+        "expert_layers": (True,) * layers,
+        "head_dim": head_dim,
+        "qk_norm": True,
+        "qk_norm_whole": True,
+        "rotary": read_rotary(fields, head_dim, theta=5_000_000.0, part=part),
+    }
     return ModelConfig(**common, **common_fields(fields, **own))

@@ -9,7 +9,9 @@ from engine.models.config import ModelConfig
 from engine.models.families.deepseek import deepseek_v2, deepseek_v3
 from engine.models.families.dense import gemma2, gpt2, llama, mistral, qwen2, qwen3
 from engine.models.families.fields import Fields, read_json
-from engine.models.families.mixtures import mixtral, qwen3_moe
+from engine.models.families.gemma3 import gemma3
+from engine.models.families.mixtures import glm4_moe, minimax_m2, mixtral, qwen3_moe
+from engine.models.families.positions import exaone4, granite, olmo2, olmo3, phi3, smollm3
 from engine.models.families.quantised import FIELD, method_of
 
 FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]] = {
@@ -21,6 +23,15 @@ FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]]
     "Qwen3MoeForCausalLM": ("qwen3_moe", qwen3_moe),
     "GPT2LMHeadModel": ("gpt2", gpt2),
     "Gemma2ForCausalLM": ("gemma2", gemma2),
+    "Gemma3ForCausalLM": ("gemma3_text", gemma3),
+    "Olmo2ForCausalLM": ("olmo2", olmo2),
+    "Olmo3ForCausalLM": ("olmo3", olmo3),
+    "Exaone4ForCausalLM": ("exaone4", exaone4),
+    "Phi3ForCausalLM": ("phi3", phi3),
+    "GraniteForCausalLM": ("granite", granite),
+    "SmolLM3ForCausalLM": ("smollm3", smollm3),
+    "Glm4MoeForCausalLM": ("glm4_moe", glm4_moe),
+    "MiniMaxM2ForCausalLM": ("minimax_m2", minimax_m2),
     "DeepseekV2ForCausalLM": ("deepseek_v2", deepseek_v2),
     "DeepseekV3ForCausalLM": ("deepseek_v3", deepseek_v3),
 }

@@ -9,16 +9,34 @@ KINDS = ("default", "linear", "dynamic", "llama3", "yarn")
 
 
 def read_rotary(
-    fields: Fields, dim: int, interleaved: bool = False, theta: float = 10_000.0
+    fields: Fields,
+    dim: int,
+    interleaved: bool = False,
+    theta: float = 10_000.0,
+    *,
+    layers: str = "",
+    part: float = 0.0,
 ) -> Rotary:
-    """Rotary settings for heads with `dim` rotated dimensions; `theta` is the family's default."""
+    """Rotary settings for heads with `dim` rotated dimensions; `theta` is the family's default.
+
+    `layers`: whose settings, where a config has them by kind of layer. `part`: of `dim` that a
+    family rotates where nothing else is said; 0 where it rotates all.
+    """
     scaling = fields.inner("rope_parameters") or fields.inner("rope_scaling")
+    if scaling is not None and layers:
+        scaling = scaling.inner(layers) or scaling
     theta = fields.number("rope_theta", theta, low=1e-3)
+    told = fields.number("partial_rotary_factor", part or 1.0)
+    if scaling is not None:
+        theta = scaling.number("rope_theta", theta, low=1e-3)
+        told = scaling.number("partial_rotary_factor", told)
+    if not part and told != 1.0:
+        raise fields.bad("partial_rotary_factor", "must be 1 for this architecture")
+    if not 0.0 < told <= 1.0:
+        raise fields.bad("partial_rotary_factor", f"is {told:g}; it must lie above 0, up to 1")
+    dim = int(dim * told)
     if scaling is None:
         return Rotary(dim, theta, interleaved)
-    theta = scaling.number("rope_theta", theta, low=1e-3)
-    if scaling.number("partial_rotary_factor", 1.0) != 1.0:
-        raise scaling.bad("partial_rotary_factor", "must be 1 for the architectures supported")
     kind = scaling.text("rope_type", scaling.text("type", "default"))
     if kind not in KINDS:
         raise scaling.bad("rope_type", f"is {kind!r}; supported are {', '.join(KINDS)}")

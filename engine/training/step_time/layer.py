@@ -115,7 +115,7 @@ def _layer(config: ModelConfig, window: int, routed: bool, tensor: int, expert: 
         experts, chosen = tuple(_feed(config.hidden, inner, into)), moe.per_token
         here = _divided("experts", moe.count, expert)
         width = moe.shared / tensor + chosen * inner
-    norms = 4 if config.sandwich else 2
+    norms = config.norms
     return Layer(
         tuple(products), _biases(config, norms, moe is None), config.hidden, heads, kv_heads, query,
         value, window, width, config.gated, norms, config.rotary is not None, config.norm == "rms",
@@ -166,7 +166,8 @@ def _biases(config: ModelConfig, norms: int, dense: bool) -> int:
         found += (config.heads + 2 * config.kv_heads) * config.head_dim
     found += config.hidden if config.out_bias else 0
     if config.qk_norm and config.latent is None:
-        found += 2 * config.head_dim
+        heads = config.heads + config.kv_heads if config.qk_norm_whole else 2
+        found += heads * config.head_dim
     if config.mlp_bias and dense:
         found += into * config.width + config.hidden
     moe = None if dense else config.experts

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.core.errors import BadInput
 from engine.models.config import ModelConfig
 from engine.models.layers import norm
 from engine.models.parameters import layer_parameters, roles
@@ -38,6 +39,11 @@ class Model:
     config: ModelConfig
     weights: Mapping[str, Tensor]
     tile: int = 256
+
+    def __post_init__(self) -> None:
+        if self.config.unusual:
+            what = f"model {self.config.architecture}: has {self.config.unusual}"
+            raise BadInput(f"{what}, which streamed training does not know; take another")
 
     def embed(self, ids_BT: Tensor) -> Tensor:
         """x_BTC before the first layer."""

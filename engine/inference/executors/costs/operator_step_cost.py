@@ -109,7 +109,7 @@ class CurvedCost(MeasuredCost):
         """Before attention and feed-forward, and after both where the config has such."""
         c = self.config
         each = self._row("norm", tokens, c.hidden, 2 * c.hidden)
-        return c.layers * (4 if c.sandwich else 2) * each
+        return c.layers * c.norms * each
 
     def _qkv(self, tokens: int) -> float:
         """The product and the rotation after it, in all layers."""

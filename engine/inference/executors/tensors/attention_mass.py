@@ -6,6 +6,7 @@ Shape letters: B sequences or threads, N blocks of the longest view, H query hea
 heads, D head size, C visible tokens.
 """
 
+from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
@@ -29,6 +30,8 @@ from engine.models.ops import plain_ops
 from engine.models.parameters import layer_parameters
 from engine.models.rotary import cos_sin, frequencies, rotate
 from engine.models.view_attention import pure
+
+Normed = Callable[[Tensor], Tensor]  # a norm, or nothing in its place
 
 
 class _Reached(Exception):
@@ -56,7 +59,7 @@ class AttentionProbe:
     def __init__(self, model: Model, layer: int, head: int) -> None:
         self.model, self.head = model, head
         self.layer = layer % model.config.layers
-        self.parts: tuple[Norm, Attention | LatentAttention] | None = None
+        self.parts: tuple[Normed, Attention | LatentAttention] | None = None
         self.asked = _Query()
 
     def mass(self, step: Step, kv: PagedKV, scratch: int) -> np.ndarray:
@@ -103,10 +106,11 @@ class AttentionProbe:
             here = replace(self.model.shared(batch), views=None)
             attention(x_BC, here, kv.tensors[self.layer])
 
-    def _layer(self) -> tuple[Norm, Attention | LatentAttention]:
+    def _layer(self) -> tuple[Normed, Attention | LatentAttention]:
         """The layer's norm, and its attention stopping where it has the queries."""
         model, config = self.model, self.model.config
         attention: Attention | LatentAttention
+        norm: Normed
         if model.fused is None:
             block = model.blocks[self.layer]
             norm, attention = block.attention_norm, copy(block.attention)

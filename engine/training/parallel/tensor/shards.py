@@ -35,6 +35,8 @@ def split_along(parameter: Parameter, split: Split) -> int | None:
 
 def supported(config: ModelConfig, context: int = 1) -> None:
     """Raises BadInput where the model cannot be split among tensor and `context` ranks."""
+    if config.unusual:
+        raise BadInput(f"model {config.architecture}: has {config.unusual}; take one rank")
     latent = config.latent
     for what, there in (
         ("values wider than keys, which context ranks do not exchange",

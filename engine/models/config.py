@@ -6,6 +6,8 @@ Families differ in fields, not in classes: the transformer is assembled from the
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from engine.core.errors import BadInput
+
 Activation = Literal["silu", "gelu", "gelu_tanh", "relu"]
 
 
@@ -141,6 +143,12 @@ class ModelConfig:
             if there:
                 return what
         return ""
+
+    def usual(self, who: str) -> "ModelConfig":
+        """Itself; raises BadInput where `who` would not compute it right."""
+        if self.unusual:
+            raise BadInput(f"model {self.architecture}: has {self.unusual}; {who} does not know it")
+        return self
 
     def rotation(self, layer: int) -> Literal["main", "local", "none"]:
         """Which rotation a layer's queries and keys get."""

@@ -30,8 +30,7 @@ def require_views(config: ModelConfig) -> None:
             f"{config.architecture}: views of the cache need plain keys and values; "
             "latent attention is not supported"
         )
-    if config.unusual:
-        raise BadInput(f"{config.architecture}: has {config.unusual}, which views do not know")
+    config.usual("a view of the cache")
     if config.rotary is None or config.rotary.kind == "dynamic":
         raise BadInput(
             f"{config.architecture}: views of the cache need rotary positions whose angle grows "

@@ -12,7 +12,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.core.errors import BadInput
 from engine.models.config import ModelConfig
 from engine.models.layers import norm
 from engine.models.parameters import layer_parameters, roles
@@ -40,14 +39,9 @@ class Model:
     weights: Mapping[str, Tensor]
     tile: int = 256
 
-    def __post_init__(self) -> None:
-        if self.config.unusual:
-            what = f"model {self.config.architecture}: has {self.config.unusual}"
-            raise BadInput(f"{what}, which streamed training does not know; take another")
-
     def embed(self, ids_BT: Tensor) -> Tensor:
         """x_BTC before the first layer."""
-        return embed(self.config, self.weights, ids_BT)
+        return embed(self.config.usual("streamed training"), self.weights, ids_BT)
 
     def turn(self, x_BTC: Tensor) -> Turn:
         """Cosine and sine of all positions, or None where positions are learnt."""

@@ -35,9 +35,7 @@ def split_along(parameter: Parameter, split: Split) -> int | None:
 
 def supported(config: ModelConfig, context: int = 1) -> None:
     """Raises BadInput where the model cannot be split among tensor and `context` ranks."""
-    if config.unusual:
-        raise BadInput(f"model {config.architecture}: has {config.unusual}; take one rank")
-    latent = config.latent
+    latent = config.usual("a split among ranks").latent
     for what, there in (
         ("values wider than keys, which context ranks do not exchange",
          context > 1 and latent is not None and latent.value > latent.nope + latent.rope),

@@ -13,7 +13,7 @@ from workbench import findings_table, kept_maps
 from workbench.catalogue import catalogue, study
 from workbench.claim import breaks_that_pass
 from workbench.claim_text import finding_line, in_words, written
-from workbench.cli import cost_check, predict
+from workbench.cli import cost, predict
 from workbench.cli.output import check_place, follow, print_json, print_table, say, seed
 from workbench.cli.run import changes
 from workbench.finding import Figure
@@ -59,8 +59,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.slugs[:1] == [cost_check.NAME]:
-        return cost_check.run(args.slugs[1:], args.constants, args.held_out, args.json, args.save)
+    if args.slugs[:1] == [cost.NAME]:
+        return cost.judge(args.slugs[1:], args.constants, args.held_out, args.json, args.save)
     if args.slugs[:1] == [predict.NAME]:
         return predict.check(args.slugs[1:], args.set, args.json, args.save)
     if args.constants or args.held_out:

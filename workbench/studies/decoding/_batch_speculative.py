@@ -31,6 +31,7 @@ DESCRIBED: Changes = {
     "sampling.max_tokens": 48,
 }
 SEEDS = 5  # workloads drawn for a modelled figure
+LESS = 0.9  # of the time: rows that join in any order differ by a hundredth
 
 
 def seconds(log: Log, name: str) -> float:
@@ -100,11 +101,11 @@ def grouping(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outc
         theirs.append(ours[-1] if level else max(seconds(there, "align"), 1e-9))
     figure = Figure.ratio(ours, theirs)
     return Outcome(
-        "less time realigning for the same tokens",
+        "at least a tenth less time realigning for the same tokens",
         f"{figure.value:.2f}× ({figure.low:.2f} to {figure.high:.2f}, {SEEDS} workloads)",
-        figure.high < 1.0,
+        figure.high < LESS,
         figure=figure,
-        needed=1.0,
+        needed=LESS,
     )
 
 

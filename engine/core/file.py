@@ -5,6 +5,7 @@ Arrays that `Blob` events refer to follow as rows of the kind "array". Reading a
 equal log, event for event; anything else gives one BadInput.
 """
 
+import io
 import json
 import os
 import typing
@@ -63,16 +64,27 @@ def _columns() -> tuple[dict[type[Event], dict[str, str]], dict[str, pa.DataType
 
 def save(log: Log, path: str | Path) -> Path:
     """Write `log` to `path` in one piece: a reader never sees half a file."""
-    path = Path(path)
+    path, table = Path(path), _written(log)
+    with written(path, "the run", (pa.ArrowException,)) as part:
+        pq.write_table(table, part, compression="zstd")
+    return path
+
+
+def packed(log: Log) -> bytes:
+    """What `save` writes."""
+    stream = io.BytesIO()
+    pq.write_table(_written(log), stream, compression="zstd")
+    return stream.getvalue()
+
+
+def _written(log: Log) -> pa.Table:
     where, types = _columns()
     parts = [_table(kind, log, where[kind], types) for kind in KINDS]
     parts += [_array_row(log, ref, place) for place, ref in enumerate(log.blobs)]
     table = pa.concat_tables([p for p in parts if p.num_rows], promote_options="default")
     table = table.sort_by("row").drop_columns("row")
     head = {MARKER: json.dumps({"version": VERSION, "events": len(log)}).encode()}
-    with written(path, "the run", (pa.ArrowException,)) as part:
-        pq.write_table(table.replace_schema_metadata(head), part, compression="zstd")
-    return path
+    return table.replace_schema_metadata(head)
 
 
 def _table(kind: type[Event], log: Log, fields: dict[str, str], types: dict[str, Any]) -> pa.Table:

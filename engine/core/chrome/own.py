@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.core.chrome.pieces import MAGIC, Pieces
 from engine.core.errors import BadInput
-from engine.core.file import load, save
+from engine.core.file import load, packed
 from engine.core.limits import open_regular
 from engine.core.log import Log
 
@@ -25,8 +25,7 @@ MOST = 32 << 20  # bytes of base64
 
 def carried(log: Log) -> dict[str, str]:
     """What a trace of this run begins with; nothing where that is too long."""
-    with tempfile.TemporaryDirectory() as folder:
-        data = base64.b64encode(save(log, Path(folder) / "own.run").read_bytes())
+    data = base64.b64encode(packed(log))
     return {KEY: data.decode()} if len(data) <= MOST else {}
 
 

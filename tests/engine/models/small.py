@@ -234,3 +234,7 @@ def weights(config: ModelConfig, seed: int = 1) -> dict[str, Tensor]:
         else:
             found[name] = tensor + 0.1 * torch.randn(tensor.shape, generator=generator)
     return found
+
+
+# Those without what only the engine's own forward passes know (`ModelConfig.unusual`).
+USUAL = tuple(name for name in sorted(FAMILIES) if not config(name).unusual)

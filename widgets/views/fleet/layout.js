@@ -1,6 +1,7 @@
 // Places of tiles: pools under one another, each wrapped to the width.
 
-const GAP = 10, TITLE = 20;
+const GAP = 10;
+const TITLE = 20;
 const NAMED = { prefill: "prefill", decode: "decode", mixed: "prefill and decode" };
 
 // { tiles, pools: [{ title, x, y }], cells: [{ x, y, w, h }] by replica }.

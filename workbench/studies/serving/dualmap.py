@@ -21,6 +21,11 @@ SCATTERED = Break(
     {"router.beginning": 1 << 20}, True, "whole prompts are hashed, so equal beginnings scatter"
 )
 LEAST = {"router": "least_loaded"}
+RIVALS = {
+    "least loaded": LEAST,
+    "caches and load": {"router": "prefix_aware"},
+    "caches alone": {"router": "prefix_aware", "router.balance": 0.0},
+}
 
 
 def quiet(config: FleetConfig) -> FleetConfig:
@@ -56,23 +61,28 @@ def two_places(config: FleetConfig, run_config: RunConfig, fast: bool) -> Outcom
 
 
 def sooner(config: FleetConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Mean time to first token of the least-loaded router over ours, same requests."""
-    ours, theirs, hits = [], [], []
+    """Mean times to first token of other routers over ours, same requests; the figure is beside
+    the quickest of them."""
+    ours: list[float] = []
+    theirs: dict[str, list[float]] = {name: [] for name in RIVALS}
     for seed in range(SEEDS):
         one = update(quiet(config), {"engine.seed": config.engine.seed + seed})
-        rival = update(one, LEAST)
-        mine, other = served(run_config(one), one), served(run_config(rival), rival)
-        ours.append(mine.ttft.mean)
-        theirs.append(other.ttft.mean)
-        hits.append((mine.hit_rate, other.hit_rate))
-    ratio = Figure.ratio(theirs, ours)
-    found, usual = np.mean(hits, axis=0)
+        ours.append(served(run_config(one), one).ttft.mean)
+        for name, changes in RIVALS.items():
+            rival = update(one, changes)
+            theirs[name].append(served(run_config(rival), rival).ttft.mean)
+    ratios = {name: Figure.ratio(times, ours) for name, times in theirs.items()}
+    least = ratios["least loaded"]
+    strongest = min(ratios.values(), key=lambda ratio: ratio.value)
+    told = "; ".join(
+        f"{name} {ratio.value:.2f}× [{ratio.low:.2f}, {ratio.high:.2f}]"
+        for name, ratio in ratios.items()
+    )
     return Outcome(
         "first tokens sooner than where the least loaded replica is taken (95% interval)",
-        f"{ratio.value:.2f}× [{ratio.low:.2f}, {ratio.high:.2f}] as soon; {found:.0%} of prompt "
-        f"tokens found in a cache, {usual:.0%} there; n = {ratio.n}",
-        ratio.low > 1,
-        figure=ratio,
+        f"time to first token over ours: {told}; n = {strongest.n}",
+        least.low > 1,
+        figure=strongest,
         needed=1.0,
     )
 
@@ -133,9 +143,11 @@ STUDY = Study(
             grade="modelled",
             check=sooner,
             reported=Reported(1.0, none=1.0, unit="×"),
-            finding="reproduced",
-            why="a direction: mean time to first token at one load; the paper's capacity under an "
-            "objective was not looked for",
+            finding="contrary",
+            why="2.2 times as soon as by load alone, which the check asks for, but a router that "
+            "looks into every replica's cache is quicker: 0.84 of our time by caches alone, 0.87 by "
+            "caches and load. The figure is beside the quickest. Mean time to first token at one "
+            "load: the paper's capacity under an objective was not looked for",
             broken=(SCATTERED, Break(LEAST)),
         ),
     ),
@@ -146,7 +158,7 @@ STUDY = Study(
             values=(5, 15, 30, 60, 90, 120),
             coarse=(15, 60, 120),
             x="requests a second, of six replicas",
-            y="time to first token of the least loaded router over ours (×)",
+            y="time to first token of the quickest other router over ours (×)",
             default=60,
             log_x=True,
         ),

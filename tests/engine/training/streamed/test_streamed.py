@@ -49,7 +49,16 @@ def furthest(found, true):
     )
 
 
-@pytest.mark.parametrize("name", sorted(small.FAMILIES))
+@pytest.mark.parametrize("name", sorted(set(small.FAMILIES) - set(small.USUAL)))
+def test_what_it_does_not_know_is_refused_in_one_line(name):
+    config = small.config(name)
+    with pytest.raises(BadInput, match="streamed training does not know it"):
+        Streamed().gradients(
+            Model(config, leaves(config), 8), problem.batch(config, 2, 37, 0), Sft()
+        )
+
+
+@pytest.mark.parametrize("name", small.USUAL)
 def test_gradients_equal_those_of_the_dense_forward(name):
     config = small.config(name)
     weights, batch = leaves(config), problem.batch(config, 2, 37, 0)

@@ -127,7 +127,7 @@ STUDY = Study(
             grade="measured",
             timed=True,
             reported=Reported(1.0, "equal", tolerance=ALIKE, unit="×"),
-            finding="undecided",
+            finding="reproduced",
             why="parity is within a twentieth; against a native loop whose stores go through the "
             "caches it would be won by the store instruction",
             check=native_bandwidth,

@@ -145,9 +145,9 @@ STUDY = Study(
             reported=Reported(1.0, none=1.0, unit="×"),
             finding="contrary",
             why="2.2 times as soon as by load alone, which the check asks for, but a router that "
-            "looks into every replica's cache is quicker: 0.84 of our time by caches alone, 0.87 by "
-            "caches and load. The figure is beside the quickest. Mean time to first token at one "
-            "load: the paper's capacity under an objective was not looked for",
+            "looks into every replica's cache is quicker: 0.84 of our time by caches alone, 0.87 "
+            "by caches and load. The figure is beside the quickest. Mean time to first token at "
+            "one load: the paper's capacity under an objective was not looked for",
             broken=(SCATTERED, Break(LEAST)),
         ),
     ),

@@ -64,7 +64,9 @@ FIGURES = (
            (f"{E}/inference/test_repeats.py", f"{E}/inference/test_exactness.py::"
             "test_sampled_answers_depend_on_the_seed_and_not_on_the_batch"),
            "4 runs, real and modelled", "20 runs, real and modelled"),
-    Figure(13, "speculative = greedy on 1,000 prompts", missing="no speculative decoding here"),
+    Figure(13, "speculative = greedy on 1,000 prompts; sampling keeps its distribution",
+           (f"{E}/inference/test_speculation.py",),
+           "20 random schedules, 10,000 draws", "500 random schedules, 10^5 draws"),
     Figure(14, "torch, numba and Triton agree on 500 random shapes",
            (f"{E}/kernels/test_random_shapes.py",), "3 of each of three kernels",
            "500 of each, Triton interpreted"),

@@ -20,6 +20,8 @@ EMPTY = (
     "page, or open files on the Runs page.</p>"
 )
 NONE = "Choose a system of the list first."
+# Seconds. Panel collects what fields come to for 50 ms before it tells us; a press comes at once.
+COLLECTED = 0.15
 
 
 class ComparePage:
@@ -74,6 +76,7 @@ class ComparePage:
 
     async def _run_pair(self, _: Any) -> None:
         """Run a study with its idea and without; show the two."""
+        await asyncio.sleep(COLLECTED)
         slug = self.pairs.get(self.pair.value or "")
         if slug is None:
             self.place.objects = [html(f"<p>{escape(NONE)}</p>")]

@@ -92,8 +92,8 @@ class ComparePage:
         """Put two runs on the shelf and show them."""
         names = [self.shelf.keep(run, name) for name, run in runs]
         for select, name in zip(self.selects, names, strict=True):
-            select.options = list(self.shelf.runs)
-            select.value = name
+            # At once: a list without a choice makes the browser take its first, some time later.
+            select.param.update(options=list(self.shelf.runs), value=name)
 
     def page(self) -> Any:
         head = html(

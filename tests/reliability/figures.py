@@ -104,6 +104,8 @@ FIGURES = (
            (f"{FUZZED}::test_a_hundred_ways_out_of_a_folder_are_refused",),
            "106 names, three ways to ask", "the same"),
     Figure(25, "the simulator: conservation, causality, M/M/1 and M/D/1 within 2%",
-           (f"{E}/inference/test_queue_theory.py", f"{E}/inference/test_run.py"),
-           "Lindley's recursion over 3,000 arrivals", "M/M/1 and M/D/1 over 10^6 arrivals"),
+           (f"{E}/inference/test_queue_theory.py", f"{E}/inference/test_run.py",
+            f"{E}/fleet/test_queueing.py"),
+           "Lindley's recursion over 3,000 arrivals, of a fleet over 60,000",
+           "M/M/1 and M/D/1 over 10^6 arrivals, of an engine and a fleet"),
 )  # fmt: skip

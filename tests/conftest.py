@@ -40,7 +40,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """
     places = {(ROOT / name).resolve() for name in (".", *config.getini("testpaths"))}
     chosen = [(config.invocation_params.dir / name).resolve() for name in config.args]
-    if config.option.keyword or getattr(config.option, "lf", 0) or any(c not in places for c in chosen):
+    last_failed = getattr(config.option, "lf", False)  # pytest without its cache has no such option
+    if config.option.keyword or last_failed or any(c not in places for c in chosen):
         return 0
     # A thread that waits leaves its processor to the other workers instead of spinning: a third of
     # the processor time of models' tests. Read when a worker loads OpenMP.

@@ -18,6 +18,7 @@ from workbench.finding import FINDINGS, Figure, Reach, Reported, reach
 
 RECORD = "findings.json"
 BEGIN, END = "<!-- findings: workbench catalogue --findings --markdown -->", "<!-- /findings -->"
+BUILT = "<!-- built -->", "<!-- /built -->"  # between them: how many systems stand
 KEPT = ("slug", "claim", "grade", "timed", "figure", "needed", "reported", "holds", "finding",
         "machine", "fast")  # fmt: skip
 ALONE = "in direction only"  # reproduced, of a paper's figure that has a sign and no size
@@ -105,13 +106,22 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def put(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write the table between its two marks in a Markdown file. Raises BadInput without them."""
+    """Write the table between its two marks in a Markdown file, and how many systems are built
+    where it has marks for that. Raises BadInput without a place for the table."""
     text = path.read_text(encoding="utf-8")
-    head, mark, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not mark or not end:
+    if BEGIN not in text or END not in text:
         raise BadInput(f"{path}: no place for the table; put {BEGIN} and {END} where it belongs")
-    write_text(path, f"{head}{BEGIN}\n{markdown(rows)}\n{END}{after}", "the table")
+    systems = catalogue()
+    built = f"{sum(each.built for each in systems)} of the {len(systems)} systems"
+    text = _between(text, *BUILT, built)
+    write_text(path, _between(text, BEGIN, END, f"\n{markdown(rows)}\n"), "the table")
+
+
+def _between(text: str, begin: str, end: str, new: str) -> str:
+    """The text with `new` between two marks; as it is without them."""
+    head, mark, rest = text.partition(begin)
+    _, close, after = rest.partition(end)
+    return f"{head}{begin}{new}{end}{after}" if mark and close else text
 
 
 def findings_line(counts: Mapping[str, int]) -> str:

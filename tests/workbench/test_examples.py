@@ -35,6 +35,11 @@ def test_an_example_can_be_run_as_written(line):
     assert getattr(args, "view", "") in ("", *study(args.slug).views)
 
 
+def test_every_command_is_in_the_readme():
+    text = README.read_text(encoding="utf-8")
+    assert not [name for name in cli.commands() if not re.search(rf"workbench {name}\b", text)]
+
+
 def test_pictures_of_the_readme_are_there_and_small_with_the_command_that_made_each():
     text = README.read_text(encoding="utf-8")
     shown = re.findall(r"!\[([^\]]+)\]\(([^)]+)\)", text)

@@ -1,8 +1,11 @@
 """The record of findings and its table."""
 
+from pathlib import Path
+
 import pytest
 
 from engine.core.errors import BadInput
+from workbench.catalogue import catalogue
 from workbench.finding import Figure, Reported, finding
 from workbench.findings_table import (
     ALONE,
@@ -18,6 +21,7 @@ from workbench.findings_table import (
     recorded,
 )
 
+README = Path(__file__).parents[2] / "README.md"
 ROW = {
     "slug": "flover", "claim": "a", "grade": "exact", "timed": False, "figure": None,
     "needed": None, "reported": None, "holds": True, "finding": "reproduced", "machine": "here",
@@ -54,6 +58,17 @@ def test_the_table_is_put_between_its_marks_and_again_without_change(tmp_path):
     path.write_text("no marks")
     with pytest.raises(BadInput, match="no place for the table"):
         put(path, ROWS)
+
+
+def test_the_readme_counts_what_is_built_and_recorded(tmp_path):
+    """`workbench catalogue --findings --markdown README.md` makes it so."""
+    path = tmp_path / "README.md"
+    path.write_text(README.read_text(encoding="utf-8"), encoding="utf-8")
+    put(path, recorded())
+    assert path.read_text(encoding="utf-8") == README.read_text(encoding="utf-8")
+    assert f"{sum(each.built for each in catalogue())} of the {len(catalogue())} systems" in (
+        README.read_text(encoding="utf-8")
+    )
 
 
 def test_a_record_keeps_what_is_not_judged_again(tmp_path):

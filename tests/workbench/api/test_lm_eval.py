@@ -1,5 +1,6 @@
-"""lm-eval through the server: the scores of its own `hf` model on the same folder, exactly.
+"""lm-eval through the server beside its own `hf` model on the same folder.
 
+The same answers, choices and accuracy; log-likelihoods, which two programs sum, within 1e-3 nats.
 One task of log-likelihoods and one of answers, from a file written here. lm-eval is no dependency:
 where it is not installed this is skipped, and said so.
 """

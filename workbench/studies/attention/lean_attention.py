@@ -251,8 +251,8 @@ STUDY = Study(
             paper=PAPER,
             reported=Reported(MEAN, none=1.0, unit="×"),
             finding="weaker",
-            why="two threads: against the parts that FlashAttention-2's launcher would take. The "
-            "check asks for 1.5× one worker a head; 1.2× of that was found as this was recorded",
+            why="two threads, against the parts that FlashAttention-2's launcher would take. The "
+            "check asks for 1.5× one worker a head too, and said no as this was recorded",
             grade="measured",
             timed=True,
             check=here,

@@ -119,7 +119,10 @@ STUDY = Study(
             finding="reproduced",
             why="more than the paper's: the described device's steps are bound by weights, read "
             "once for all eight, and realigning costs bandwidth alone",
-            broken=(Break({"batching.size": 1}, why="no batch at all"),),
+            broken=(
+                Break({"batching.fault": "in_turn"}, True, "each row takes a pass of its own"),
+                Break({"batching.size": 1}, why="no batch at all"),
+            ),
         ),
         Claim(
             id="pays",
@@ -146,6 +149,7 @@ STUDY = Study(
             broken=(
                 Break(
                     {"speculation.model": "stdlib-5m"},
+                    mechanism=True,
                     why="the draft is the target: always right and as dear",
                 ),
                 Break(PLAIN),

@@ -22,9 +22,9 @@ class SameLength(Batching):
         0.5, "Share of the batch that must be level, else it is filled up", low=0.0, high=1.0
     )
 
-    fault: Literal["none", "any_length"] = knob(
-        "none", "What goes wrong: rows join a batch in order, whatever their lengths",
-        group="faults",
+    fault: Literal["none", "any_length", "in_turn"] = knob(
+        "none", "What goes wrong: rows join a batch in order, whatever their lengths; or a batch's "
+        "rows take turns, each in a pass of its own", group="faults",
     )  # fmt: skip
 
     def mixes(self, view: View) -> tuple[Mix, ...]:
@@ -40,6 +40,8 @@ class SameLength(Batching):
         falls behind; with the next shortest where they are too few."""
         if self.fault == "any_length":
             return decoding[: self.size]
+        if self.fault == "in_turn":
+            return decoding[:1]
         lengths, which, counts = np.unique(cached, return_inverse=True, return_counts=True)
         commonest = int(counts.argmax())
         level = decoding[which == commonest][: self.size]

@@ -16,8 +16,8 @@ class Part(Live):
     What a person says to the whole means nothing to a point and goes no further.
     """
 
-    def __init__(self, whole: Live) -> None:
-        super().__init__(Log(), whole.seed, whole.study)
+    def __init__(self, whole: Live, seed: int | None = None) -> None:
+        super().__init__(Log(), whole.seed if seed is None else seed, whole.study)
         self.whole = whole
 
     def poll(self, now: float) -> list[dict[str, Any]]:
@@ -25,12 +25,12 @@ class Part(Live):
         return super().poll(now)
 
 
-def runner(driver: Driver, whole: Live) -> RunConfig:
-    """What runs `driver` here and now as a part of `whole`. Raises Stopped where that is stopped,
-    and what the driver raises."""
+def runner(driver: Driver, whole: Live, seed: int | None = None) -> RunConfig:
+    """What runs `driver` here and now as a part of `whole`, under its seed or the one given. Raises
+    Stopped where that is stopped, and what the driver raises."""
 
     def run(config: Config) -> Log:
-        part = Part(whole)
+        part = Part(whole, seed)
         part.poll(0.0)
         driver(config, part)
         part.emit(Closed(part.log.duration, "finished"))

@@ -21,7 +21,7 @@ began = time.perf_counter()
 from widgets.fold import History
 from widgets.views.schedule.detail import reduce
 from widgets.view import view
-from workbench.trace_in import open_log
+from workbench.traces.read import open_log
 from workbench.pages.suggested_views import suggested_views
 print(f"imports   {time.perf_counter() - began:6.2f} s")
 began = time.perf_counter()

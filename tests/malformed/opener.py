@@ -20,7 +20,7 @@ from workbench.notebook.run_one import inject, report
 from workbench.notebook.run_one import read as read_notebook
 from workbench.pages.suggested_views import suggested_views
 from workbench.summary import rows
-from workbench.trace_in import open_log
+from workbench.traces.read import open_log
 
 ROOM = 2 << 30  # bytes of address space beyond what the imports took
 

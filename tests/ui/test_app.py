@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.engine.core.chrome.traced import of_rank, written
+
 pytestmark = pytest.mark.ui
 STUDY = "/study?slug=flover&executor=modelled&model=llama-2-7b&dtype=float16&pages=600"
 
@@ -111,5 +113,42 @@ def test_two_runs_are_compared(visit):
     page.get_by_label("Rename").fill("without it")
     page.get_by_label("Rename").press("Enter")
     page.get_by_role("link", name="without it").wait_for()
+    assert seen.outside == []
+    assert seen.faults == []
+
+
+def test_the_ranks_of_a_job_are_one_run_and_two_traces_differ_by_kernel(visit, tmp_path):
+    files = [
+        written(tmp_path, **of_rank(rank, late, 1e3 * rank)) for rank, late in ((0, 0), (1, 40))
+    ]
+    seen = visit(new=True, width=1280, height=800)
+    page = seen.open("/runs")
+    page.locator("input[type=file]").set_input_files(files)
+    page.get_by_text("rank 1 is the straggler: last to begin in 6 of 6").wait_for()
+    page.get_by_text("What streams waited for").click()
+    page.get_by_role("row", name="rank 1, thread 20 launch").wait_for()
+    for path in files:
+        page.locator("input[type=file]").set_input_files(path)
+        page.get_by_role("link", name=path.name).wait_for()
+    page.locator('a[href="./compare?a=r1.json&b=r0.json"]').click()
+    page.get_by_text("Kernels of A and B: B").wait_for()
+    page.get_by_role("row", name="ncclDevKernel_AllReduce communication 6 6").wait_for()
+    assert seen.faults == []
+
+
+def test_a_study_leads_to_how_it_responds_to_a_knob(visit):
+    seen = visit(width=1280, height=800)
+    page = seen.open(STUDY.replace("study", "response", 1) + "&workload.count=4")
+    page.get_by_label("Values", exact=True).fill("100, 400")
+    page.get_by_label("Values", exact=True).press("Tab")
+    page.get_by_label("Seeds").fill("2")
+    page.get_by_label("Seeds").press("Tab")
+    page.get_by_role("button", name="Draw").click()
+    page.get_by_text("4 runs done").wait_for()
+    page.locator(".bk-Figure canvas").first.wait_for()
+    page.wait_for_url("**values=100**")
+    page.get_by_role("link", name="its page").click()
+    page.wait_for_url("**/study?**")
+    page.locator('a[href*="response?slug=flover"]').wait_for()
     assert seen.outside == []
     assert seen.faults == []

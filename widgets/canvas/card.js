@@ -6,6 +6,7 @@ import { unpack } from "./frames.js";
 import { Height } from "./height.js";
 import { make } from "../page/nodes.js";
 import { clamp } from "./numbers.js";
+import { figuresAt } from "./running.js";
 import { saveDrawing, savePicture } from "./snapshot.js";
 import { STYLE } from "./card_style.js";
 
@@ -192,6 +193,7 @@ export class Card {
     this.waiting = requestAnimationFrame((now) => {
       [this.waiting, this.painted] = [0, now];
       if (this.fresh) this.read();
+      if (this.frame?.running) this.showFigures(figuresAt(this.frame, this.whole, this.cursor));
       for (const surface of this.surfaces) surface.paint();
     });
   }
@@ -208,7 +210,8 @@ export class Card {
     this.tools.style.visibility = empty ? "hidden" : "visible";
     if (!frame) return;
     if (frame.modelled) this.title.appendChild(this.chip); else this.chip.remove();
-    this.showFigures(frame.figures || this.trait("figures") || []);
+    this.whole = frame.figures || this.trait("figures") || [];
+    if (!frame.running) this.showFigures(this.whole);
     this.onFrame(frame);
   }
 

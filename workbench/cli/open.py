@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from engine.core.errors import BadInput
     from engine.core.file import load
-    from workbench.trace_in import SUFFIXES
+    from workbench.traces.read import SUFFIXES
 
     for file in args.files:  # a bad file is said before the browser opens
         if Path(file).is_dir():

@@ -1,24 +1,25 @@
 """`workbench trace`: a run file as a Chrome trace, which Perfetto opens, and the other way."""
 
 import argparse
-import math
 from pathlib import Path
 
 from engine.core.errors import BadInput
 
 ABOUT = """write a run as a Chrome trace (for Perfetto), or a Chrome trace as a run
 
-  workbench trace profile.json.gz --breakdown   what its accelerators did with their time"""
-KERNELS = 15  # told of a trace
+  workbench trace profile.json.gz --breakdown   what its accelerators did, and waited for
+  workbench trace rank-*.json.gz -o job.run     the ranks of one job on one axis"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", metavar="FILE", help="a run (.run), or a profiler's trace (.json, .json.gz)"
-    )
+        "file", metavar="FILE", nargs="+",
+        help="a run (.run), or a profiler's trace (.json, .json.gz); several: the ranks of one job",
+    )  # fmt: skip
     parser.add_argument(
         "--breakdown", action="store_true",
-        help="print each device's compute, communication, copies, idle time and its kernels",
+        help="print each device's compute, communication, copies and idle time, what its streams "
+        "waited for, and its kernels",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="with --breakdown: print JSON")
     parser.add_argument("-o", "--out", metavar="OUT", help="where to (default: beside it)")
@@ -27,9 +28,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from engine.core.chrome.write import save_chrome_trace
     from engine.core.file import load, save
-    from workbench.trace_in import SUFFIXES, log_of
+    from workbench.traces.read import SUFFIXES, log_of
 
-    path = Path(args.file)
+    path = Path(args.file[0])
+    if len(args.file) > 1:
+        return _ranks(args)
     if args.breakdown:
         return _breakdown(path, args.json)
     kind = next((s for s in SUFFIXES if path.name.lower().endswith(s)), "")
@@ -48,40 +51,42 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _ranks(args: argparse.Namespace) -> int:
+    """Traces of one job's ranks as one run; the straggler is told."""
+    from engine.core.events import Mark
+    from engine.core.file import save
+    from workbench.traces.read import log_of_ranks
+
+    if args.breakdown or not args.out:
+        raise BadInput("trace: several files become one run; say where to with -o JOB.run")
+    log = log_of_ranks([Path(name) for name in args.file])
+    print(save(log, Path(args.out)))
+    print(*(mark.text for mark in log.of(Mark) if mark.name == "ranks"), sep="\n")
+    return 0
+
+
 def _breakdown(path: Path, as_json: bool) -> int:
     from dataclasses import asdict
 
-    from engine.core.chrome.breakdown import breakdowns, kernels
+    from engine.core.chrome.device_trace import DeviceTrace
+    from engine.core.chrome.gaps import waited
     from engine.core.chrome.read import read_chrome
-    from widgets.theme import figure
     from workbench.cli.output import print_json, print_table
+    from workbench.traces.tables import tables
 
-    trace = read_chrome(path)
-    found = breakdowns(trace.spans, trace.categories, trace.device_of)
+    read = read_chrome(path)
+    trace = DeviceTrace(read.spans, read.categories, read.device_of, read.launched_by)
+    found = trace.breakdowns()
     if not found:
         raise BadInput(f"{path}: no kernels of an accelerator in it; nothing to break down")
-    ran = kernels(trace.spans, trace.categories, trace.device_of)
     if as_json:
         devices = [{**asdict(b), "idle": b.idle, "exposed": b.exposed} for b in found]
-        print_json({"devices": devices, "kernels": [asdict(kernel) for kernel in ran]})
+        waits = [{**asdict(w), "lane": read.spans.lanes[w.lane]} for w in waited(trace.gaps())]
+        ran = [asdict(kernel) for kernel in trace.kernels()]
+        print_json({"devices": devices, "waits": waits, "kernels": ran})
         return 0
-    heads = ("device", "time", "computing", "communicating", "of it hidden", "copying", "idle")
-    print_table(heads, [
-        (b.device, figure(b.window, "s"), figure(b.share(b.compute), "%"),
-         figure(b.share(b.communication), "%"),
-         figure(b.overlapped / b.communication, "%") if b.communication else "–",
-         figure(b.share(b.memory), "%"), figure(b.share(b.idle), "%"))
-        for b in found
-    ])  # fmt: skip
-    print()
-    whole = sum(kernel.seconds for kernel in ran)
-    heads = ("kernel", "category", "count", "time", "share", "mean", "longest")
-    print_table(heads, [
-        (k.name[:60], k.category, str(k.count), figure(k.seconds, "s"),
-         figure(k.seconds / whole if whole else math.nan, "%"),
-         figure(k.seconds / k.count, "s"), figure(k.longest, "s"))
-        for k in ran[:KERNELS]
-    ])  # fmt: skip
-    if len(ran) > KERNELS:
-        print(f"and {len(ran) - KERNELS} more; --json lists them all")
+    for place, (title, heads, rows) in enumerate(tables(trace)):
+        if rows:
+            print(f"{chr(10) if place else ''}{title}")
+            print_table(heads, rows)
     return 0

@@ -6,7 +6,7 @@ from typing import Any
 from engine.core.log import Log
 from engine.core.run import Run
 from widgets.figure.of_log import figure_of
-from workbench.trace_in import open_log
+from workbench.traces.read import open_log
 
 WAIT = 600.0  # seconds a figure waits for its run to end
 

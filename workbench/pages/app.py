@@ -24,6 +24,7 @@ from workbench.pages.frame.files import HANDLERS, hasten
 from workbench.pages.frame.shell import message_page
 from workbench.pages.frame.visitors import greet
 from workbench.pages.live import LivePage
+from workbench.pages.response import ResponsePage
 from workbench.pages.roofline import RooflinePage
 from workbench.pages.runs import RunsPage
 from workbench.pages.serve import ServePage
@@ -61,6 +62,7 @@ def pages(live: LiveEngine, shelf: Shelf) -> dict[str, Page]:
         "plan": lambda: PlanPage().page(),
         "predict": lambda: PredictPage().page(),
         "serve": lambda: ServePage(shelf).page(),
+        "response": lambda: ResponsePage().page(),
         "roofline": lambda: RooflinePage(shelf).page(),
         "compare": lambda: ComparePage(shelf).page(),
         "runs": lambda: RunsPage(shelf).page(),

@@ -14,6 +14,7 @@ from workbench.pages.frame.shell import Shell, asked, html
 from workbench.pages.schedulers import SchedulerForm
 from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.suggested_views import suggested_views
+from workbench.pages.trace_tables import of_two
 
 EMPTY = (
     "<p class='faint'>Two runs are needed. Take a system or a trace above, keep runs from a study "
@@ -71,7 +72,8 @@ class ComparePage:
         runs = [self.shelf.get(name) for name in names]
         self.compare = Compare(runs, suggested_views(runs[0].log), names)
         self.compare.dark(self.shell.dark)
-        self.place.objects = [self.compare.__panel__()]
+        traced = of_two(runs[0].log, runs[1].log)
+        self.place.objects = [*filter(None, [traced]), self.compare.__panel__()]
         self.compare.start()
 
     async def _run_pair(self, _: Any) -> None:

@@ -16,8 +16,9 @@ from widgets.stage.stage import Stage
 from workbench.pages.frame.shell import Shell, address, asked, figures_table, html
 from workbench.pages.runs_table import CSS, runs_table
 from workbench.pages.shelf.shelf import NAME, Shelf
-from workbench.pages.shelf.uploads import read_upload
+from workbench.pages.shelf.uploads import read_uploads
 from workbench.pages.suggested_views import suggested_views
+from workbench.pages.trace_tables import of_run
 from workbench.summary import rows
 
 PAUSE = 1.0  # seconds between figures of a run that goes on
@@ -33,8 +34,9 @@ class RunsPage:
         wanted = self._asked()
         self.choice = pmui.Select(label="Run", options=list(shelf.runs), size="small", width=420)
         self.upload = pmui.FileInput(
-            accept=".run,.json,.gz", label="Open a run or a trace", margin=(10, 16)
-        )
+            accept=".run,.json,.gz", label="Open a run, a trace, or the traces of a job's ranks",
+            multiple=True, margin=(10, 16),
+        )  # fmt: skip
         self.name = pmui.TextInput(label="Rename", size="small", width=260, margin=(10, 4))
         self.drop = pmui.Button(label="Drop it", size="small", variant="outlined", margin=(14, 4))
         self.place = pn.Column(sizing_mode="stretch_width", margin=(16, 0))
@@ -108,6 +110,7 @@ class RunsPage:
         self.place.objects = [
             self._share(run, self.choice.value.removesuffix(".run")),
             Figures(run, self.stage).pane,
+            *filter(None, [of_run(run.log)]),
             self.stage.__panel__(),
         ]
         self.stage.start()
@@ -123,10 +126,8 @@ class RunsPage:
         if not event.new:
             return
         try:
-            name = self.shelf.keep(
-                read_upload(event.new, self.upload.filename or "opened.run"),
-                self.upload.filename or "opened.run",
-            )
+            run, name = read_uploads(event.new, self.upload.filename)
+            name = self.shelf.keep(run, name)
         except BadInput as wrong:
             self._say(str(wrong))
             return

@@ -1,5 +1,6 @@
 """A study's page: knobs left, views in the middle, claims right, the address carrying it all."""
 
+from html import escape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,7 +13,7 @@ from widgets.knobs.config_text import as_cli, as_study
 from workbench.catalogue import entry, study
 from workbench.pages.actions import actions, kept
 from workbench.pages.frame.addresses import config_of, query_of
-from workbench.pages.frame.shell import Shell, asked, asked_knobs, framed
+from workbench.pages.frame.shell import Shell, address, asked, asked_knobs, framed, html
 from workbench.pages.frame.visitors import person
 from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.study_panel import StudyPanel, views
@@ -41,11 +42,22 @@ class StudyPage:
         self.shell = Shell(self.row.title, "study", bare=embedded)
         keep = [] if embedded else [("Keep for comparing", self._keep)]
         self.actions = actions(panel.tries(), [("Run again, paused", self._again), *keep])
+        self.onward = html("", margin=(6, 0, 0, 8), width=120, sizing_mode="fixed")
         if not embedded:
             panel.on_turned = self._address
+            self.shell.on_dark(lambda _: self._lead())
+
+    def _lead(self) -> None:
+        """The way to how the figures respond, with the knobs as they stand."""
+        knobs = query_of(self.panel.study.config, self.panel.session.config)
+        to = address("response", self.shell.dark, slug=self.row.slug, **knobs)
+        self.onward.object = (
+            f'<a href="{escape(to)}" title="Its figures over one knob or two">Response →</a>'
+        )
 
     def _address(self, config: Config) -> None:
         """Put every knob that differs into the address."""
+        self._lead()
         location = pn.state.location
         if location is not None:
             theme = {"theme": "dark"} if self.shell.dark else {}
@@ -120,7 +132,12 @@ class StudyPage:
         shell.page.main = [
             pn.Column(
                 panel.heading(self.row),
-                pn.Row(self.actions, self._share(), sizing_mode="stretch_width"),
+                pn.Row(
+                    self.actions,
+                    self._share(),
+                    *([] if self.embedded else [self.onward]),
+                    sizing_mode="stretch_width",
+                ),
                 panel.fault,
                 *views(panel.stage),
                 *panel.maps.parts,

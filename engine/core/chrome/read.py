@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from engine.core.chrome.category import HOST, category
+from engine.core.chrome.launches import Launches
 from engine.core.chrome.pieces import Entry, Pieces
 from engine.core.chrome.work import NOTHING, Counted, Work, give_to_kernels
 from engine.core.limits import limits
@@ -31,6 +32,7 @@ NAMED = ("thread_name", "process_name", "process_labels")  # the metadata that i
 OTHERS = ("", "others")  # the lane of all beyond the limit
 WINDOW = "Trace"  # a profiler's note of how long it watched: work of nobody
 DEVICE = re.compile(rb'"name"\s*:\s*"([^"\\]{1,80})"')
+RANK = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]{0,400}?"rank"\s*:\s*(\d{1,6})\b')
 
 Say = Callable[[str], None]
 
@@ -41,7 +43,9 @@ class Trace:
 
     `devices` are the accelerators the head names. `categories`: of each of the spans' names (see
     `category`); `device_of`: of each of their lanes the device's name, "" for one of the host.
-    `notes` say what was left out, a sentence each.
+    `notes` say what was left out, a sentence each. `launched_by`: of each span the row of the call
+    that started it, -1 where none is known. `rank` of the job, -1 where the trace does not say;
+    `zero`: the format's own time, in seconds, at which this one's begins.
     """
 
     spans: Spans
@@ -51,6 +55,9 @@ class Trace:
     categories: list[str] = field(default_factory=list)
     device_of: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    launched_by: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
+    rank: int = -1
+    zero: float = 0.0
 
 
 def read_chrome(path: str | Path, work: Work = NOTHING) -> Trace:
@@ -69,7 +76,10 @@ def read_chrome(path: str | Path, work: Work = NOTHING) -> Trace:
         reader.notes.append(f"{pieces.left_out:,} entries could not be read")
     if pieces.cut:
         reader.notes.append("the file ends in the middle of an entry")
-    return reader.trace([name.decode("utf-8", "replace") for name in DEVICE.findall(pieces.head)])
+    trace = reader.trace([name.decode("utf-8", "replace") for name in DEVICE.findall(pieces.head)])
+    said = RANK.search(pieces.head)
+    trace.rank = int(said.group(1)) if said else -1
+    return trace
 
 
 class _Numbers(dict[Any, int]):
@@ -89,7 +99,7 @@ class _Reader:
         self.start, self.took = array("d"), array("d")
         self.lane, self.name, self.tag = array("i"), array("i"), array("i")
         self.lanes, self.names, self.tags = _Numbers(), _Numbers(), _Numbers({"": 0})
-        self.counted = Counted(work)
+        self.counted, self.launches = Counted(work), Launches()
         self.halves: dict[int, list[tuple[float, int]]] = {}  # begun and not ended, by lane
         self.lost = 0  # ends without a beginning
         self.levels: list[tuple[float, int, str, float]] = []
@@ -110,7 +120,7 @@ class _Reader:
         lanes, names = self._lanes_of(whole), self._names_of(whole)
         self.lane.frombytes(lanes.tobytes())
         self.name.frombytes(names.tobytes())
-        self._on_device(whole, lanes, names)
+        self._on_device(whole, lanes, names, first)
         tags = [""] * len(whole)
         self.counted.count(whole, first, tags)
         self.tag.frombytes(self.tags.of(tags).tobytes())
@@ -118,9 +128,12 @@ class _Reader:
             if entry.ph != "X":
                 self._other(entry)
 
-    def _on_device(self, entries: list[Entry], lanes: np.ndarray, names: np.ndarray) -> None:
-        """Note which names and lanes are those of a device's work."""
-        kinds = {kind for kind in {e.cat for e in entries} if category(kind, "") != HOST}
+    def _on_device(
+        self, entries: list[Entry], lanes: np.ndarray, names: np.ndarray, first: int
+    ) -> None:
+        """Note which names and lanes are those of a device's work, and what started it."""
+        kinds = frozenset(k for k in {e.cat for e in entries} if category(k, "") != HOST)
+        self.launches.note(entries, first, kinds)
         rows = [row for row, entry in enumerate(entries) if entry.cat in kinds] if kinds else []
         self.on_device.update(lanes[rows].tolist())
         for name, row in zip(names[rows].tolist(), rows, strict=True):
@@ -222,6 +235,8 @@ class _Reader:
                 for place, (pid, _) in enumerate(self.lanes)
             ],
             self.notes,
+            self.launches.by_row(len(start), order),
+            zero=zero * MICRO,
         )
 
     def _device(self, pid: int | str) -> str:

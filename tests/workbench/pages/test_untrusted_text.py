@@ -28,7 +28,7 @@ from workbench.pages.frame.shell import Shell, figures_table, message_page
 from workbench.pages.runs import RunsPage
 from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.suggested_views import suggested_views
-from workbench.trace_in import open_log
+from workbench.traces.read import open_log
 
 EVIL = (
     "<script>alert(7)</script>",

@@ -47,9 +47,18 @@ def picture(
         own = tuple(owner for owner, s in zip(owners, seen.tolist(), strict=True) if s)
         plots.append(_plot(title, place, now, own, chosen, right, promise, ready["clock"]))
         if len(now):
-            figures.append((figure(float(np.quantile(now, 0.99)), "s"), f"{short}, p99"))
-    figures.append((figure(int((ready["end_to_end"][1] <= cursor + 1e-12).sum())), "finished"))
+            figures.append(_p99(short, now, values))
+    ends = ready["end_to_end"][1]
+    done = int((ends <= cursor + 1e-12).sum())
+    more = f", {figure(len(ends))} in all" if done < len(ends) else ""
+    figures.append((figure(done), f"finished{more}"))
     return Picture(tuple(plots), tuple(figures), across=True)
+
+
+def _p99(short: str, now: np.ndarray, values: np.ndarray) -> tuple[str, str]:
+    """The slowest hundredth of what is known at the cursor and, beside it, of the whole run."""
+    here, whole = (figure(float(np.quantile(each, 0.99)), "s") for each in (now, values))
+    return here, f"{short}, p99" + (f", {whole} at the end" if here != whole else "")
 
 
 def _right(values: np.ndarray, promise: float | None) -> float:

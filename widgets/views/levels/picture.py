@@ -104,13 +104,17 @@ def _figures(ready: dict[str, Any], cursor: float) -> tuple[tuple[str, str], ...
     def now(name: str) -> float:
         return sum(s.at(cursor) for s in ready["levels"].get(name, {}).values())
 
-    found = []
-    for name, label in (("running", "running"), ("waiting", "waiting")):
-        if name in ready["levels"]:
-            found.append((figure(now(name)), label))
+    def told(name: str, label: str, of: float = 1.0, unit: str = "") -> tuple[str, str]:
+        """The figure at the cursor and, where the run has known more, the most of it."""
+        value, lanes = now(name), list(ready["levels"][name].values())
+        most = float(lanes[0].y.max(initial=0.0)) if len(lanes) == 1 else value
+        more = f", {figure(most / of, unit)} at most" if most > value else ""
+        return figure(value / of, unit), f"{label}{more}"
+
+    found = [told(name, name) for name in ("running", "waiting") if name in ready["levels"]]
     pages = ready["facts"].get("pages")
     if pages and "pages_used" in ready["levels"]:
-        found.append((figure(now("pages_used") / pages, "%"), "pages used"))
+        found.append(told("pages_used", "pages used", pages, "%"))
     if "tokens_step" in ready["levels"]:
-        found.append((figure(now("tokens_step")), "tokens each step"))
+        found.append(told("tokens_step", "tokens each step"))
     return tuple(found)

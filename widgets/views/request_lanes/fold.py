@@ -12,11 +12,13 @@ import numpy as np
 from engine.core.events import AnyEvent, Branch, Span, Token
 from widgets.canvas.columns import Columns
 from widgets.canvas.fold import LaneFold
+from widgets.canvas.running import Running, counting, mean, running
 from widgets.theme import figure
 
 QUESTION = "What happened to each request, and when?"
 EMPTY = "No requests yet. Start a run, or open a recorded one: each request gets a lane here."
 STATES = ("queued", "running", "preempted", "swapped")
+LOST = (STATES.index("preempted"), STATES.index("swapped"))
 ENDS = ("finished", "aborted", "rejected", "pruned", "joined")
 
 
@@ -81,6 +83,20 @@ class RequestLanes(LaneFold):
             **{f"tick_{k}": self.ticks[k] for k in self.ticks.types},
             **{f"step_{k}": self.steps[k] for k in self.steps.types},
             "figures": self._figures(),
+            **running(self._running()),
+        }
+
+    def _running(self) -> dict[int, Running]:
+        """The figures as they stood at each moment."""
+        finished = [when for when, how, _ in self.ends.values() if how == 0]
+        state, start = self.stretches["state"], self.stretches["start"]
+        stop, since = self.stretches["stop"], [s for st, s in self.open.values() if st in LOST]
+        waits = state == STATES.index("queued")
+        return {
+            0: counting(np.array(finished), of=len(self.lanes)),
+            1: counting(self.ticks["time"]),
+            2: mean(stop[waits], (stop - start)[waits], "s"),
+            3: counting(np.append(start[np.isin(state, LOST)], since)),
         }
 
     def _stretches(self) -> dict[str, np.ndarray]:

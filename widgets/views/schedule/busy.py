@@ -4,6 +4,8 @@ arrive."""
 from array import array
 from typing import Self
 
+import numpy as np
+
 
 class Busy:
     """Disjoint intervals of one lane. Spans come in order of their ends, as logs have them."""
@@ -22,6 +24,15 @@ class Busy:
         starts.append(start)
         stops.append(stop)
         self.total += stop - start
+
+    def before(self, times: np.ndarray) -> np.ndarray:
+        """Seconds busy before each of `times`."""
+        starts, stops = np.array(self.starts), np.array(self.stops)
+        whole = np.append(0.0, np.cumsum(stops - starts))
+        place = np.searchsorted(starts, times, side="right")
+        begun = np.maximum(place - 1, 0)
+        over = np.where(place > 0, np.maximum(0.0, stops[begun] - times), 0.0)
+        return whole[place] - over
 
     def copy(self) -> Self:
         other = type(self)()

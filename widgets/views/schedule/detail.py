@@ -23,25 +23,29 @@ MARGIN = 20  # lanes kept above and below the window
 LONG = 150  # spans of one lane from which on a run has a minimap
 PARTS = 300  # parts of the run that a minimap shows
 COLUMNS = ("row", "kind", "tag", "start", "stop", "flops", "bytes", "task", "layer")
+LAUNCHED = ("from_row", "from_time")  # of a trace that knows its launches
+GAPS = 6_000  # of streams, sent at a time: the longest in sight
 
 
 def reduce(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
     """`frame` with no more spans than the browser can show, and what only those need."""
     most = MOST_STATIC if window.get("static") else MOST
     total = len(frame["span_row"])
-    spans = {name: frame[f"span_{name}"] for name in COLUMNS}
+    columns = COLUMNS + LAUNCHED if "span_from_row" in frame else COLUMNS
+    spans = {name: frame[f"span_{name}"] for name in columns}
     spans["error"] = errors(spans)
     spans["count"] = np.ones(total, np.uint32)
     missing = 0
     if total > most:
         spans, missing = _summarised(spans, window, most, frame)
     spans["depth"], deep = depths(spans)
-    kept = {k: v for k, v in frame.items() if not k.startswith(("span_", "level_"))}
+    kept = {k: v for k, v in frame.items() if not k.startswith(("span_", "level_", "gap_"))}
     rows, layers = frame["lanes"], spans["layer"].astype(bool)
     return {
         **kept,
         **_tags(frame["tags"], spans),
         **{f"span_{k}": v.astype(SMALL.get(k, v.dtype)) for k, v in spans.items() if k != "tag"},
+        **_gaps(frame, window),
         "total": total,
         "missing": missing,
         "mini": minimap(frame),
@@ -53,6 +57,20 @@ def reduce(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
         **memory(frame, window),
         **(critical(frame) if window.get("critical") or window.get("static") else {}),
     }
+
+
+def _gaps(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
+    """The longest gaps of streams in and beside the window; {} where a run has none."""
+    if "gap_row" not in frame:
+        return {}
+    start, stop = frame["gap_start"], frame["gap_stop"]
+    near = np.arange(len(start))
+    if "start" in window:
+        spare = (window["stop"] - window["start"]) / 2
+        near = near[(stop >= window["start"] - spare) & (start <= window["stop"] + spare)]
+    if len(near) > GAPS:
+        near = np.sort(near[np.argpartition(start[near] - stop[near], GAPS)[:GAPS]])
+    return {k: frame[k][near] for k in ("gap_row", "gap_start", "gap_stop", "gap_cause")}
 
 
 def minimap(frame: dict[str, Any]) -> np.ndarray | None:

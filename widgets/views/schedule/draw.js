@@ -6,6 +6,7 @@ import { clamp, grouped } from "../../canvas/numbers.js";
 import { Card } from "../../canvas/card.js";
 import { TIME_AXIS, Timeline } from "../../canvas/timeline.js";
 import { ScheduleLooks, scheduleLegend } from "./looks.js";
+import { ARROWS, drawLaunches } from "./launches.js";
 import { MEMORY_HEAD, MEMORY_HIGH, drawMemory, memoryLane } from "./memory.js";
 import { schedulePlan } from "./plan.js";
 import { ScheduleRows } from "./rows.js";
@@ -18,7 +19,7 @@ function render({ model, el }) {
   const card = new Card(el, model, "schedule", "Where does the time of each lane go?");
   const area = make("div", "", card.body), legend = make("div", "pw-legend", card.tools);
   area.style.height = "100%";
-  const rows = new ScheduleRows(card), state = { critical: false, over: -1, lane: -1, pinned: "" };
+  const rows = new ScheduleRows(card), state = { critical: false, arrows: false, over: -1, lane: -1, pinned: "" };
   let timeline = null, looks = null;
   const owner = (spot) => {
     if (!spot || spot.lane < 0) return "";
@@ -37,6 +38,7 @@ function render({ model, el }) {
     draw(ctx) {
       rows.show(ctx, timeline, looks);
       state.areShares = Boolean(rows.shares);
+      state.launches = drawLaunches(ctx, timeline, rows, state.over, state.arrows);
       if (state.critical && card.frame.path_row) drawPath(ctx, timeline);
       if (state.over >= 0 && state.over < card.frame.span_row.length) outline(ctx, timeline, rows, state.over);
     },
@@ -77,11 +79,14 @@ function render({ model, el }) {
     relook();
     timeline.left = roomForNames(timeline);
     plan.show();
+    launches.style.display = card.frame.span_from_row ? "" : "none";
     const usual = card.model.get("options").height || 560;
     const around = AROUND + view.foot + plan.words.offsetHeight;
     card.height.wish(Math.min(usual, around + card.frame.lanes * view.pitch[1]));
   };
   card.choice(["Critical path"], -1, (which) => { state.critical = which === 0; });
+  const launches = card.choice(["Launches"], -1, (which) => { state.arrows = which === 0; });
+  launches.title = "Arrows from each call on the host to what it started on a device";
   timeline.offerReset();
   const plan = schedulePlan(card);
   return () => card.close();
@@ -91,6 +96,8 @@ function scheduleSaid(t, state) {
   const { frame } = t, parts = [], shown = frame.span_row.length;
   if (state.critical && frame.path_note) parts.push(frame.path_note);
   const fits = Math.min(frame.lanes, Math.max(1, Math.floor(t.fits)));
+  if (state.arrows && state.areShares) parts.push("zoom in to see launches");
+  else if (state.arrows && state.launches > ARROWS) parts.push(`${grouped(state.launches)} launches in sight: zoom in to see them`);
   if (state.areShares) parts.push("shares of each lane's time: zoom in to see spans");
   if (fits < frame.lanes) parts.push(`showing ${grouped(fits)} of ${grouped(frame.lanes)} lanes`);
   if (shown < frame.total) parts.push(`showing ${grouped(shown)} of ${grouped(frame.total)} spans`);

@@ -17,10 +17,14 @@ from typing import Any, Self
 import numpy as np
 
 from engine.core import spans as bulk
-from engine.core.chrome.breakdown import DEVICES, Breakdown, breakdowns
+from engine.core.chrome import launches
+from engine.core.chrome.breakdown import Breakdown, breakdowns
 from engine.core.chrome.category import CATEGORIES, HOST
+from engine.core.chrome.device_trace import devices_of, launched
+from engine.core.chrome.gaps import CAUSES, Gaps, gaps
 from engine.core.events import AnyEvent, Blob, Level, Mark, Opened, Span
 from widgets.canvas.fold import CanvasFold
+from widgets.canvas.running import AT_END, Running, running
 from widgets.theme import figure
 from widgets.views.schedule.lanes import in_order, is_link, number
 from widgets.views.schedule.spans import IDLE, SpanTable
@@ -28,7 +32,12 @@ from widgets.views.schedule.spans import IDLE, SpanTable
 QUESTION = "Where does the time of each lane go?"
 EMPTY = "No work yet. Start a run, or open a recorded one: each worker gets a row here."
 MEMORY = "memory/"
+PARTS = 400  # moments at which the idle share is known
 PLAN = "plan"
+WORDS = {  # of what a gap waited for
+    "launch": "waited for a launch", "data": "for data", "another stream": "for another stream",
+    "starting": "were the device's start", "unknown": "have no recorded launch",
+}  # fmt: skip
 LEVELS = {"lane": "i", "kind": "i", "time": "d", "value": "d"}
 
 
@@ -47,6 +56,9 @@ class Schedule(CanvasFold):
         self.categories: dict[str, str] = {}  # of a trace's names
         self.devices: list[Breakdown] = []  # of a trace's accelerators
         self.device_lanes: set[str] = set()  # which stand above the host's
+        self.traced: bulk.Spans | None = None  # a trace's spans, all that there are
+        self.launched_by: np.ndarray | None = None  # of each of them
+        self.gaps: Gaps | None = None  # of the streams
         self.spans = SpanTable()
         self.memory_kinds: dict[str, int] = {}
         self.levels = {name: array(kind) for name, kind in LEVELS.items()}
@@ -56,6 +68,9 @@ class Schedule(CanvasFold):
             self.spans.add(event)
         elif type(event) is Blob and event.name == bulk.NAME:
             self._extend(bulk.Spans.told(event, self.blobs, self.facts))
+        elif type(event) is Blob and event.name == launches.NAME and self.traced is not None:
+            self.launched_by = launched(event, self.blobs, len(self.traced))
+            self._wait()
         elif type(event) is Level and event.name.startswith(MEMORY):
             self._level(event)
         elif type(event) is Opened:
@@ -75,17 +90,19 @@ class Schedule(CanvasFold):
     def _extend(self, spans: bulk.Spans) -> None:
         """Spans of a trace; what its devices did is counted once, here."""
         self.spans.extend(spans)
-        said = self.facts.get(DEVICES)
-        said = said if isinstance(said, dict) else {}
-        categories, lanes = (
-            [str(word) for word in said[key]] if isinstance(said.get(key), list) else []
-            for key in ("categories", "lanes")
-        )
-        if len(categories) == len(spans.names) and len(lanes) == len(spans.lanes):
+        categories, lanes = devices_of(self.facts, spans)
+        if categories:
+            self.traced = spans
             self.categories = dict(zip(spans.names, categories, strict=True))
             self.devices = breakdowns(spans, categories, lanes)
             worked = zip(spans.lanes, lanes, strict=True)
             self.device_lanes = {lane for lane, device in worked if device}
+
+    def _wait(self) -> None:
+        """What the streams of a trace waited for, once their launches are known."""
+        spans, by = self.traced, self.launched_by
+        if spans is not None and by is not None and self.devices:
+            self.gaps = gaps(spans, *devices_of(self.facts, spans), by)
 
     def _level(self, event: Level) -> None:
         lane = self.spans.lane(event.lane)
@@ -129,16 +146,49 @@ class Schedule(CanvasFold):
             **{f"span_{k}": v for k, v in spans.items() if k != "lane"},
             "span_task": of_tag[spans["tag"], 0],
             "span_layer": of_tag[spans["tag"], 1].astype(np.uint8),
+            **self._launches(row),
             "memory_kinds": list(self.memory_kinds),
             "memory_limit": self.limit,
             "level_row": row[levels["lane"]] if len(order) else levels["lane"],
             **{f"level_{k}": v for k, v in levels.items() if k != "lane"},
             "plan": "; ".join(self.plan.splitlines()),
-            "said": [list(pair) for pair in self.said],
+            "said": [list(pair) for pair in (*self.said, *self._gap_words())],
             "begin": min(ends[0][0], ends[1][0], self.now),
             "finish": max(ends[0][1], ends[1][1], 0.0),
-            "figures": self._figures(names),
+            **self._figures(names),
         }
+
+    def _gap_words(self) -> list[tuple[str, str]]:
+        """What the gaps of a trace's streams waited for, in a sentence."""
+        if self.gaps is None or not len(self.gaps):
+            return []
+        spent = np.bincount(self.gaps.cause, self.gaps.stop - self.gaps.start, len(CAUSES))
+        told = [
+            f"{figure(seconds / spent.sum(), '%')} {WORDS[cause]}"
+            for seconds, cause in sorted(zip(spent.tolist(), CAUSES, strict=True), reverse=True)
+            if seconds > 0
+        ]
+        return [("gaps", f"of the gaps in streams {', '.join(told)}")]
+
+    def _launches(self, row: np.ndarray) -> dict[str, Any]:
+        """Of a trace: the row and the start of the call that started each span, and the gaps of
+        the streams."""
+        spans, by, found = self.traced, self.launched_by, self.gaps
+        if (
+            spans is None
+            or by is None
+            or found is None
+            or len(by) != len(self.spans.columns["lane"])
+        ):
+            return {}
+        lane = np.array(list(map(self.spans.lanes.__getitem__, spans.lanes)) or [-1], np.int32)
+        return {
+            "span_from_row": np.where(by >= 0, row[lane[spans.lane[by]]], -1).astype(np.int32),
+            "span_from_time": np.where(by >= 0, spans.start[by], 0.0),
+            "causes": list(CAUSES),
+            "gap_row": row[lane[found.lane]],
+            "gap_start": found.start, "gap_stop": found.stop, "gap_cause": found.cause,
+        }  # fmt: skip
 
     def _groups(self, kinds: Iterable[str]) -> dict[str, Any]:
         """Of a trace: the categories there are, and each kind's place among them."""
@@ -167,7 +217,27 @@ class Schedule(CanvasFold):
             ["idle", share(sum(device.idle for device in self.devices))],
         ]  # fmt: skip
 
-    def _figures(self, names: list[str]) -> list[list[str]]:
+    def _figures(self, names: list[str]) -> dict[str, Any]:
+        """The figures of the whole, and the columns of the idle share at each moment."""
+        told = self._whole(names)
+        place = next((i for i, (label, _) in enumerate(told) if label == "idle of total"), None)
+        layer = next((layer for layer in (0, 1) if self._spent(layer, names)), 0)
+        if place is None:
+            return {"figures": told}
+        begin, end = self.spans.ends[layer]
+        times = np.linspace(float(begin), float(end), PARTS)[1:]
+        workers = [i for i, name in enumerate(names) if not is_link(name)]
+        lanes = workers or list(range(len(names)))
+        known = [self.spans.busy[i, layer] for i in lanes if (i, layer) in self.spans.busy]
+        worked = sum((busy.before(times) for busy in known), np.zeros(len(times)))
+        shares = 1 - worked / np.maximum((times - float(begin)) * len(lanes), 1e-300)
+        shares = np.clip(np.round(shares, 12), 0.0, 1.0)
+        return {
+            "figures": told,
+            **running({place: Running(times, shares, "%", AT_END, empty=True)}),
+        }
+
+    def _whole(self, names: list[str]) -> list[list[str]]:
         """Of what was measured and, in two of them, of the clock beside it; of what was modelled
         where nothing was measured."""
         if self.devices:

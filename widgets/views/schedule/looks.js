@@ -4,6 +4,7 @@
 import { css, mix } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
 import { hatch } from "../../canvas/texture.js";
+import { causesSeen } from "./launches.js";
 
 // shades of one hue; the last place is for work of no task
 const SHADES = 6;
@@ -72,7 +73,8 @@ export function scheduleLegend(card, looks, legend) {
   const kinds = frame.groups.length
     ? frame.groups.map((group) => [group, CATEGORY[group] ?? GREY])
     : frame.kinds.map((kind, i) => [kind, looks.hues[i]]).filter(([, hue]) => hue >= 0);
-  const key = JSON.stringify([colors, kinds, frame.memory_kinds, frame.layers]);
+  const waits = causesSeen(frame);
+  const key = JSON.stringify([colors, kinds, waits, frame.memory_kinds, frame.layers]);
   if (legend.dataset.key === key) return;
   legend.dataset.key = key;
   legend.replaceChildren();
@@ -91,6 +93,13 @@ export function scheduleLegend(card, looks, legend) {
   for (const [kind, hue] of kinds.slice(0, 12)) item(kind, box(hue === GREY ? looks.grey : colors.hues[hue]));
   if (kinds.length > 12) make("span", "", legend, `and ${kinds.length - 12} more`);
   item("idle", box(mix(colors.paper, colors.idle, 0.45)));
+  for (const [words, hue] of waits) {
+    item(words, (ctx) => {
+      box(mix(colors.paper, colors.idle, 0.45))(ctx);
+      ctx.fillStyle = css(colors.hues[hue]);
+      ctx.fillRect(0, 5, 14, 4);
+    });
+  }
   if (frame.layers > 1) {
     item("modelled", (ctx) => {
       box(colors.faint)(ctx);

@@ -3,6 +3,7 @@
 import { css, mix, textOn } from "../../canvas/colors.js";
 import { hatch } from "../../canvas/texture.js";
 import { GAP } from "../../canvas/timeline.js";
+import { drawGaps } from "./launches.js";
 import { Shares, areShort } from "./shares.js";
 
 const REAL_SHARE = 0.66; // of a row's height, where the modelled spans stand below the measured ones
@@ -78,6 +79,7 @@ export class ScheduleRows {
     ctx.clip();
     this.ground(ctx, t, looks);
     this.shares = areShort(t) ? new Shares(t) : null;
+    if (!this.shares) drawGaps(ctx, t);
     const isRowLit = (row) => !lit || row === lit.row;
     this.shares?.paint(ctx, t, (row, layer) => this.band(t, row, layer),
       (group, row) => looks.ofGroup(group, isRowLit(row)));

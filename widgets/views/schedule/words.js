@@ -1,6 +1,7 @@
 // What the pointer says over a schedule.
 
 import { grouped, seconds, worded } from "../../canvas/numbers.js";
+import { causeOf, gapAt, launchWords } from "./launches.js";
 import { memoryAt } from "./memory.js";
 
 const TAG_LINES = 6;
@@ -15,6 +16,7 @@ export function spanWords(t, i) {
   }
   const lines = [task < 0 ? kind : `${kind}, ${frame.tasks[task]}`,
     `${lane}: ${seconds(stop - start)}`, `from ${seconds(start, stop)} to ${seconds(stop)}`];
+  lines.push(...launchWords(frame, i));
   if (frame.layers > 1 && frame.span_layer[i]) lines[0] += " (modelled)";
   const error = frame.span_error[i];
   if (Number.isFinite(error)) {
@@ -38,9 +40,10 @@ export function gapWords(t, spot) {
     if (frame.span_stop[i] <= spot.time) from = Math.max(from, frame.span_stop[i]);
     else if (frame.span_start[i] >= spot.time) to = Math.min(to, frame.span_start[i]);
   }
-  const lane = frame.names[spot.lane];
-  if (frame.span_row.length < frame.total) return [`${lane}: idle`, seconds(spot.time, t.to)];
-  return [`${lane}: idle for ${seconds(to - from)}`, `from ${seconds(from, to)} to ${seconds(to)}`];
+  const lane = frame.names[spot.lane], gap = gapAt(frame, spot);
+  const why = gap < 0 ? [] : [causeOf(frame, gap, to - from)];
+  if (frame.span_row.length < frame.total) return [`${lane}: idle`, seconds(spot.time, t.to), ...why];
+  return [`${lane}: idle for ${seconds(to - from)}`, `from ${seconds(from, to)} to ${seconds(to)}`, ...why];
 }
 
 export function memoryWords(t, row, time) {

@@ -29,6 +29,7 @@ from widgets.canvas.columns import Columns
 from widgets.canvas.fold import LaneFold
 from widgets.theme import figure
 from widgets.views.threads.family import FORK, JOIN, critical, preorder
+from widgets.views.threads.running import threads_running
 from widgets.views.threads.sight import SEES, Sight
 
 QUESTION = "Who thinks what, when, and who reads whom?"
@@ -251,7 +252,7 @@ class Threads(LaneFold):
             **self.sight.frame(names, row),
             "commands": self.commands,
             "refusal": self.refusal,
-            "figures": self._figures(path),
+            **self._figures(path),
         }
 
     def _path(self) -> Any:
@@ -279,7 +280,7 @@ class Threads(LaneFold):
             "wait_stop": np.append(self.waits["stop"], np.full(len(self.open), self.now)),
         }
 
-    def _figures(self, path: Any) -> list[list[str]]:
+    def _figures(self, path: Any) -> dict[str, Any]:
         forks = self.jumps["kind"] == FORK
         shared = self.shared or int(self.jumps["place"][forks].sum())
         counts = (len(self.tokens) - self.refused, int(path["last"].max(initial=0)), shared)
@@ -296,4 +297,4 @@ class Threads(LaneFold):
         elif len(self.lanes):
             alive = len(self.lanes) - len(self.ends)
             figures.append(["threads alive", f"{figure(alive)} of {len(self.lanes):,}"])
-        return figures
+        return {"figures": figures, **threads_running(self, figures)}

@@ -11,6 +11,7 @@ import numpy as np
 from engine.core.events import AnyEvent, Branch, Token
 from widgets.canvas.columns import Columns
 from widgets.canvas.fold import LaneFold
+from widgets.canvas.running import AT_END, Running, counting, mean, running
 from widgets.theme import figure
 
 QUESTION = "What does each request say, and how sure is it of each token?"
@@ -60,7 +61,25 @@ class TokenRiver(LaneFold):
             **{f"token_{k}": self.tokens[k] for k in self.tokens.types},
             "text": self.text["byte"],
             "figures": self._figures(),
+            **running(self._running()),
         }
+
+    def _running(self) -> dict[int, Running]:
+        """The figures as they stood at each moment."""
+        said = self.tokens["accepted"] > 0
+        times, likely = self.tokens["time"], self.tokens["logprob"]
+        took = times[said] - (float(times[0]) if len(times) else 0.0)
+        count = np.arange(1.0, len(took) + 1)
+        rate = np.divide(count, took, out=np.full(len(took), np.nan), where=took > 0)
+        found = {
+            0: counting(times[said]),
+            1: Running(times[said], rate, said=AT_END, empty=True),
+            2: mean(times[said], likely[said]),
+        }
+        if self.refused:
+            share = np.cumsum(~said) / np.arange(1, len(said) + 1)
+            found[3] = Running(times, share, "%", AT_END, empty=True)
+        return found
 
     def _figures(self) -> list[list[str]]:
         count = len(self.tokens) - self.refused

@@ -12,7 +12,7 @@ from engine.core.run import Run
 from workbench.pages.shelf.allowance import Allowance
 from workbench.pages.shelf.run_files import inside
 from workbench.session import Session
-from workbench.trace_in import open_log
+from workbench.traces.read import open_log
 
 KEEP = 24  # runs; the oldest go first
 EVENTS = 8_000_000  # kept in all of them together, unless one alone is longer

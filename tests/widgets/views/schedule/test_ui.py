@@ -3,14 +3,17 @@
 import pytest
 
 from engine.core.events import Level, Mark, Span
+from tests.engine.core.chrome.traced import waits, written
 from tests.widgets.browser import colours, move, open_page, settle
 from tests.widgets.views.schedule.made import log, pipeline, span
 from widgets.canvas.packing import pack
 from widgets.export.replay import static_html, static_view
 from widgets.view import view
+from workbench.traces.read import open_log
 
 pytestmark = pytest.mark.ui
 CANVAS = ".pw-surface canvas"
+PIXELS = "(s) => document.querySelector(s).toDataURL().length"
 ATTACK = "<img src=x onerror=alert(1)>"
 
 
@@ -190,4 +193,26 @@ def test_a_range_is_counted_spans_too_short_are_shares_and_the_minimap_zooms(bro
     dragged(page, (at(100), 8), (at(110), 8))  # in the minimap
     assert "shares" not in page.locator(".pw-said").inner_text()
     assert page.get_by_role("button", name="Show all").is_visible()
+    assert seen.errors == []
+
+
+def test_a_trace_says_what_its_gaps_wait_for_and_points_at_launches(browser, tmp_path):
+    page, seen = shown(browser, open_log(written(tmp_path, waits())))
+    legend = page.locator(".pw-legend").inner_text()
+    assert "waits for its launch" in legend and "waits for data" in legend
+    assert "of the gaps in streams" in page.locator(".pw-card, body").first.inner_text()
+    wide = page.locator(CANVAS).bounding_box()["width"] - 104
+
+    def words(micros):
+        move(page, CANVAS, 96 + wide * micros / 140, 16)
+        return page.locator(".pw-tip").inner_text()
+
+    assert "waits for its launch for 10 µs of it" in words(25)
+    assert "waits for data" in words(60)
+    assert "launched 10 µs before, by thread 9" in words(45)
+    bare = page.evaluate(PIXELS, CANVAS)
+    page.get_by_role("button", name="Launches").click()
+    page.mouse.move(1, 1)
+    settle(page)
+    assert page.evaluate(PIXELS, CANVAS) != bare
     assert seen.errors == []

@@ -4,15 +4,19 @@ In comes a trace of PyTorch's profiler, vLLM or any tool that writes the format;
 like any other, with the data sheet's roofs where the trace names a device we know.
 """
 
+from collections.abc import Sequence
 from heapq import merge
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from engine.core.chrome import launches
 from engine.core.chrome.breakdown import DEVICES
 from engine.core.chrome.own import own_run
+from engine.core.chrome.ranks import numbered, offsets, straggler, together, waiting
 from engine.core.chrome.read import Trace, read_chrome
+from engine.core.errors import BadInput
 from engine.core.events import AnyEvent, Closed, Level, Mark, Opened
 from engine.core.file import load
 from engine.core.log import Log
@@ -21,6 +25,7 @@ from engine.hardware.profiled import PROFILED, sheet_named
 from engine.hardware.roofs import roofs_of
 
 SUFFIXES = (".json", ".json.gz", ".gz")
+MOST_RANKS = 64  # of one job, opened together
 
 
 def open_log(path: str | Path) -> Log:
@@ -34,9 +39,28 @@ def log_of(path: Path) -> Log:
     own = own_run(path)
     if own is not None:
         return own
-    trace = read_chrome(path, PROFILED)
+    return _told(read_chrome(path, PROFILED), path.name)
+
+
+def log_of_ranks(paths: Sequence[Path]) -> Log:
+    """Traces of several ranks of one job as one run: on one axis, the straggler named in a mark.
+
+    Raises BadInput for what is no Chrome trace, or more ranks than `MOST_RANKS`.
+    """
+    if not 2 <= len(paths) <= MOST_RANKS:
+        raise BadInput(f"{len(paths)} traces of one job; give 2 to {MOST_RANKS}, one a rank")
+    traces = [read_chrome(path, PROFILED) for path in paths]
+    ranks, shift = numbered(traces), offsets(traces)
+    order = sorted(range(len(traces)), key=ranks.__getitem__)
+    traces, ranks, shift = [traces[i] for i in order], [ranks[i] for i in order], shift[order]
+    said = straggler(waiting(traces, shift), ranks)
+    return _told(together(traces, ranks, shift), paths[order[0]].name, said)
+
+
+def _told(trace: Trace, name: str, said: str = "") -> Log:
+    """A trace as events; `said` of its ranks is told with the plan."""
     log = Log()
-    log.emit(Opened(0.0, {"trace": path.name}, machine=_machine(trace), facts=_facts(trace)))
+    log.emit(Opened(0.0, {"trace": name}, machine=_machine(trace), facts=_facts(trace)))
     levels = (Level(*row) for row in trace.levels)
     marks = (Mark(*row) for row in trace.marks)
     others: list[AnyEvent] = list(merge(levels, marks, key=attrgetter("time")))
@@ -45,6 +69,9 @@ def log_of(path: Path) -> Log:
     for event in before:
         log.emit(event)
     trace.spans.tell(log)
+    launches.tell(log, trace.launched_by)
+    if said:
+        log.emit(Mark(log.duration, "plan", "ranks", said))
     for event in chain(others[len(before) :], _notes(trace, max(last, log.duration))):
         log.emit(event)
     log.emit(Closed(log.duration, "finished"))

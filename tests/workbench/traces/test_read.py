@@ -24,7 +24,7 @@ from widgets.views.schedule.spans import union
 from workbench.catalogue import study
 from workbench.cli.main import main
 from workbench.pages.suggested_views import suggested_views
-from workbench.trace_in import open_log
+from workbench.traces.read import open_log
 
 
 def frame(log, name):

@@ -1,0 +1,1 @@
+"""Responses: the figures of a study over one knob or two."""

@@ -1,0 +1,1 @@
+"""Traces of other tools: read as runs, and told in tables."""

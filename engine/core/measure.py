@@ -8,6 +8,9 @@ from engine.core.events import Branch, Level, Span, Token
 from engine.core.log import Log
 
 OVER = ("finished", "aborted", "rejected", "pruned", "joined")
+# How blobs of latencies are called where buckets alone are known, of a server that is watched:
+# `latency/time_to_first_token`, [2, K]: rising bounds in seconds, how many were at most each.
+BUCKETS = "latency/"
 
 
 @dataclass(slots=True)

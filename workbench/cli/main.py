@@ -1,7 +1,8 @@
 """The `workbench` command: reads arguments, runs one command, turns faults into exit codes.
 
-Every file `workbench/cli/<command>.py` with ABOUT, `arguments(parser)` and `run(args) -> int` is a
-command, found by file name. Exit codes: 0 all well, 1 a claim does not hold, 2 bad input.
+Every file `<command>.py` of this folder or one under it, with ABOUT, `arguments(parser)` and
+`run(args) -> int`, is a command, found by file name. Exit codes: 0 all well, 1 a claim does not
+hold, 2 bad input.
 """
 
 import argparse
@@ -62,9 +63,9 @@ class Version(argparse.Action):
 def commands() -> dict[str, ModuleType]:
     """Every command's module by its name."""
     here = [str(Path(__file__).parent)]
-    names = (m.name for m in pkgutil.iter_modules(here) if m.name != "main")
-    modules = {name: importlib.import_module(f"workbench.cli.{name}") for name in names}
-    return {name: module for name, module in modules.items() if hasattr(module, "ABOUT")}
+    places = (m.name for m in pkgutil.walk_packages(here, "workbench.cli.") if "main" not in m.name)
+    modules = {name.rpartition(".")[2]: importlib.import_module(name) for name in places}
+    return {name: modules[name] for name in sorted(modules) if hasattr(modules[name], "ABOUT")}
 
 
 def parser() -> argparse.ArgumentParser:

@@ -18,6 +18,7 @@ from workbench.api.gate import guard
 from workbench.api.handlers import handlers
 from workbench.api.server import HOST, address_of
 from workbench.live.live import LiveEngine
+from workbench.pages.attached import AttachedPage
 from workbench.pages.catalogue import catalogue_page
 from workbench.pages.compare import ComparePage
 from workbench.pages.frame.files import HANDLERS, hasten
@@ -63,6 +64,7 @@ def pages(live: LiveEngine, shelf: Shelf) -> dict[str, Page]:
         "predict": lambda: PredictPage().page(),
         "serve": lambda: ServePage(shelf).page(),
         "response": lambda: ResponsePage().page(),
+        "attach": lambda: AttachedPage(shelf).page(),
         "roofline": lambda: RooflinePage(shelf).page(),
         "compare": lambda: ComparePage(shelf).page(),
         "runs": lambda: RunsPage(shelf).page(),

@@ -3,6 +3,7 @@
 from engine.core.errors import BadInput
 from engine.core.events import Blob, Branch, Level, Page, Span, Token
 from engine.core.log import Log
+from engine.core.measure import BUCKETS
 from engine.core.plot import PREFIX
 from engine.core.spans import NAME as SPANS
 from widgets.view import views
@@ -39,7 +40,10 @@ def suggested_views(log: Log) -> tuple[str, ...]:
         found = [name for name in MODELLED if name in found]
     if _has_threads(log):  # their lanes carry the text, too
         found = ["threads", *(name for name in found if name != "token_river")]
-    if any(type(event) is Blob and event.name.startswith(PREFIX) for event in log):
+    blobs = [event.name for event in log if type(event) is Blob]
+    if any(name.startswith(BUCKETS) for name in blobs):  # a server that was watched
+        found.append("latency")
+    if any(name.startswith(PREFIX) for name in blobs):
         found.insert(0, "curves")
     if Span in kinds and (not found or _has_passes(log)):
         found.append("schedule")

@@ -5,7 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from engine.core.events import AnyEvent, Branch, Opened, Token
+from engine.core.events import AnyEvent, Blob, Branch, Opened, Token
+from engine.core.measure import BUCKETS
 from widgets.fold import Fold
 
 KINDS = ("time_to_first_token", "time_per_output_token", "end_to_end")
@@ -16,7 +17,8 @@ class LatencyFold(Fold):
     """Latencies as `engine.core.measure` defines them, in seconds.
 
     Time per output token is known when a request is over. Frame: for each of `KINDS`
-    (values_N, known_N, owners), plus `waiting` (requests without a first token), `clock`, `stop`.
+    (values_N, known_N, owners), plus `waiting` (requests without a first token), `clock`, `stop`,
+    and `buckets` {kind: [2, K]} where a run knows buckets alone (`engine.core.measure.BUCKETS`).
     """
 
     def __init__(self) -> None:
@@ -25,6 +27,7 @@ class LatencyFold(Fold):
         self.owners: dict[str, list[str]] = {kind: [] for kind in KINDS}
         self.queued: dict[str, float] = {}
         self.spoken: dict[str, tuple[float, float, int]] = {}  # first, latest, count
+        self.buckets: dict[str, str] = {}  # kind -> ref
         self.clock = "wall"
         self.stop = 0.0
 
@@ -36,6 +39,9 @@ class LatencyFold(Fold):
                 self._token(event.thread, event.time)  # type: ignore[union-attr]
         elif kind is Branch:
             self._change(event)  # type: ignore[arg-type]
+        elif kind is Blob:
+            if event.name.startswith(BUCKETS):  # type: ignore[union-attr]
+                self.buckets[event.name.removeprefix(BUCKETS)] = event.ref  # type: ignore[union-attr]
         elif kind is Opened:
             self.clock = event.clock  # type: ignore[union-attr]
 
@@ -71,7 +77,13 @@ class LatencyFold(Fold):
             for kind in KINDS
         }
         waiting = sum(thread not in self.spoken for thread in self.queued)
-        return {**frame, "waiting": waiting, "clock": self.clock, "stop": self.stop}
+        found = {
+            kind: array
+            for kind, ref in self.buckets.items()
+            if kind in KINDS and _is_histogram(array := self.blobs.get(ref))
+        }
+        more = {"waiting": waiting, "clock": self.clock, "stop": self.stop, "buckets": found}
+        return {**frame, **more}
 
     def copy(self) -> Self:
         other = type(self)()
@@ -80,4 +92,12 @@ class LatencyFold(Fold):
         other.owners = {kind: column[:] for kind, column in self.owners.items()}
         other.queued, other.spoken = dict(self.queued), dict(self.spoken)
         other.clock, other.stop = self.clock, self.stop
+        other.buckets, other.blobs = dict(self.buckets), self.blobs
         return other
+
+
+def _is_histogram(array: np.ndarray | None) -> bool:
+    """Whether it is [2, K] of rising bounds and counts that never fall."""
+    if array is None or array.ndim != 2 or array.shape[0] != 2 or array.shape[1] == 0:
+        return False
+    return bool((np.diff(array[0]) > 0).all() and (np.diff(array[1]) >= 0).all())

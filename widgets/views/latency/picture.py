@@ -34,6 +34,8 @@ def picture(
 
     `promises`: kind -> seconds, drawn as a line with the share of requests that kept it.
     """
+    if any(bool(counts[-1] > 0) for _, counts in ready["buckets"].values()):
+        return _bucketed(ready["buckets"])
     if not any(len(ready[kind][0]) for kind in KINDS):
         return Picture(empty="No latencies yet: they appear with the first token of a request.")
     plots, figures = [], []
@@ -59,6 +61,38 @@ def _p99(short: str, now: np.ndarray, values: np.ndarray) -> tuple[str, str]:
     """The slowest hundredth of what is known at the cursor and, beside it, of the whole run."""
     here, whole = (figure(float(np.quantile(each, 0.99)), "s") for each in (now, values))
     return here, f"{short}, p99" + (f", {whole} at the end" if here != whole else "")
+
+
+def _bucketed(buckets: Mapping[str, np.ndarray]) -> Picture:
+    """Curves through the bounds that a watched server counts by: exact there, straight between."""
+    plots, figures = [], []
+    for place, kind in enumerate(KINDS):
+        if kind not in buckets or not buckets[kind][1][-1] > 0:
+            continue
+        bounds, counts = buckets[kind]
+        title, short = TITLES[kind]
+        share = counts / counts[-1]
+        whole = int(np.searchsorted(share, 1.0))  # the first bound that all are within
+        finite = bounds[: min(whole + 1, int(np.isfinite(bounds).sum()))]
+        right = ceiling(float(finite[-1])) if len(finite) else 1.0
+        x, y = np.append(0.0, finite), np.append(0.0, share[: len(finite)])
+        within = [(q, float(bounds[np.searchsorted(share, q)])) for q in QUANTILES]
+        readings = tuple(
+            Reading(min(bound, right), q, f"p{q * 100:.0f}", _at_most(bound, finite))
+            for q, bound in within
+        )
+        line = Line(title, x, y, (0, 2, 3)[place])
+        plots.append(Plot(title, (line,), "%", "s", right, 1.0, readings=readings, timed=False))
+        figures.append((_at_most(within[-1][1], finite), f"{short}, p99"))
+    if "end_to_end" in buckets:
+        figures.append((figure(int(buckets["end_to_end"][1][-1])), "finished"))
+    return Picture(tuple(plots), tuple(figures), across=True)
+
+
+def _at_most(bound: float, finite: np.ndarray) -> str:
+    if np.isfinite(bound):
+        return f"≤ {figure(bound, 's')}"
+    return f"> {figure(float(finite[-1]), 's')}" if len(finite) else "unknown"
 
 
 def _right(values: np.ndarray, promise: float | None) -> float:

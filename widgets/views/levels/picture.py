@@ -20,6 +20,13 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str, int], ...]], ...] = (
         ),
     ),
     ("Tokens each step", "", (("tokens_step", "tokens", 8),)),
+    # Of a server that is watched: its pages as a share, its counters as rates.
+    ("Cache", "%", (("cache_use", "in use", 2), ("prefix_hit_rate", "prompts found", 4))),
+    (
+        "Tokens a second",
+        "",
+        (("prompt_tokens_per_second", "asked", 3), ("answer_tokens_per_second", "answered", 8)),
+    ),
 )
 HIDDEN = ("pages_free",)  # the rest of the limit: says nothing that the used pages do not
 EMPTY = np.zeros(0)

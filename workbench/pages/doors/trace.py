@@ -1,4 +1,4 @@
-"""The trace's door: a run file, another tool's trace, or requests of a service, told apart."""
+"""The trace's door: a run file, another tool's trace, a service's requests, a running server."""
 
 from html import escape
 from pathlib import Path
@@ -24,7 +24,7 @@ ABOUT = (
 
 
 class TraceDoor:
-    """A file, what it is, and where it leads."""
+    """A file, what it is, and where it leads; or the address of a server that is to be watched."""
 
     def __init__(self, shelf: Shelf) -> None:
         self.shelf = shelf
@@ -36,6 +36,11 @@ class TraceDoor:
         self.watch = go("Watch it", visible=False)
         self.compare = go("Compare two schedulers on it", visible=False)
         self.predict = go("Predict its serving", second=True, visible=False)
+        self.server = pmui.TextInput(
+            label="or a running vLLM or SGLang server", placeholder="http://127.0.0.1:8000", **WIDE
+        )
+        self.attach = go("Watch the server", visible=False)
+        self.server.param.watch(lambda _: self.paint(self.dark), "value_input")
         self._opened: str | Path | None = None  # a run's name, or a trace of requests
         self.dark = False
         self.file.param.watch(self._given, "value")
@@ -56,10 +61,12 @@ class TraceDoor:
         run = self._opened if isinstance(self._opened, str) else ""
         trace = str(self._opened) if isinstance(self._opened, Path) else ""
         served = {"kind": "serving", "load.trace": trace, "load.requests": 0}
+        server = (self.server.value_input or self.server.value or "").strip()
         for button, there, place, query in (
             (self.watch, run, "runs", {"name": run}),
             (self.compare, trace, "compare", {"trace": trace}),
             (self.predict, trace, "predict", served),
+            (self.attach, server, "attach", {"url": server}),
         ):
             if there:
                 button.href = address(place, dark, **query)  # before anyone can press it
@@ -67,7 +74,8 @@ class TraceDoor:
 
     @property
     def card(self) -> Any:
-        parts = self.read, self.file, self.watch, self.compare, self.predict
+        opened = self.read, self.file, self.watch, self.compare, self.predict
+        parts = *opened, self.server, self.attach
         return door("I have a trace", *parts)
 
 

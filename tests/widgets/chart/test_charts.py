@@ -75,7 +75,7 @@ def test_memory_that_ranks_hold_leaves_the_room_to_other_quantities():
 def test_the_figures_are_the_levels_at_the_cursor():
     ready = prepare(folded(LevelsFold(), levels(20)))
     shown = {what: text for text, what in picture(ready, 0.055, "").figures}
-    assert shown["running"] == "5"
+    assert shown["running, 6 at most"] == "5"
     assert {w: t for t, w in picture(ready, 9.0, "").figures}["pages used"] == "80 %"
 
 

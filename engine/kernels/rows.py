@@ -152,6 +152,20 @@ def squares(context, x, x_at, vectors):
     return signature, emit
 
 
+@emitted
+def total(context, x, x_at, vectors):
+    """The sum of 16 · `vectors` numbers from `x[x_at]`."""
+    signature = types.float32(x, SIZE, SIZE)
+
+    def emit(target, b, signature, args):
+        start = lanes.address(target, b, signature.args[0], args[0], args[1], lanes.FLOAT)
+        zero = [lanes.zeros()]
+        [sums] = loop(b, args[2], zero, lambda i, h: [b.fadd(h[0], _read(b, _vector(b, start, i)))])
+        return lanes.fold(b, sums, b.fadd)
+
+    return signature, emit
+
+
 def dots(rows: int) -> Any:
     """The intrinsic that takes one key against `rows` queries.
 

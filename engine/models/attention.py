@@ -40,6 +40,9 @@ class Attention:
         self.query_norm = _head_norm(config, weights, "query_norm")
         self.key_norm = _head_norm(config, weights, "key_norm")
         self.whole = config.qk_norm_whole
+        self.sinks: dict[str, Tensor] = {}  # given on only where there are any
+        if config.sinks:
+            self.sinks["sinks_H"] = weights.take("sinks").float()
         self.paths_PG = _paths(weights) if config.paths else None
         self.eps = config.norm_eps
         self.heads = [config.heads, config.kv_heads, config.kv_heads]
@@ -83,6 +86,7 @@ class Attention:
             here.batch.query_start_B1,
             here.batch.context_B,
             **limits,
+            **self.sinks,
         )
         return self.out(o_THD.flatten(1))
 

@@ -70,7 +70,8 @@ class Experts:
     top_groups: int = 1
     group_score: Literal["max", "top2"] = "max"
     correction: bool = False
-    names: Literal["mlp", "block_sparse_moe"] = "mlp"  # how the checkpoint calls the parts
+    bias: bool = False  # of the router and of each expert's projections (gpt-oss)
+    names: Literal["mlp", "block_sparse_moe", "stacked"] = "mlp"  # as the checkpoint has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +114,9 @@ class ModelConfig:
     residual_scale: float = 1.0  # of what a half of a layer adds (Granite)
     logit_scale: float = 1.0  # of the logits, before their cap (Granite)
     one_projection: bool = False  # queries, keys, values as one tensor, gate and up too (Phi-3)
+    sinks: bool = False  # a logit of each head that nothing has, beside its scores (gpt-oss)
+    glu_limit: float = 0.0  # act(gate) * up with both clamped and up + 1 (gpt-oss); 0: plain
+    glu_gain: float = 1.0  # and the gate inside its sigmoid multiplied by this
     attention_softcap: float = 0.0  # 0: none
     logit_softcap: float = 0.0  # 0: none
     scale_by_layer: bool = False  # attention scale divided by layer + 1 (a GPT-2 option)
@@ -139,6 +143,8 @@ class ModelConfig:
             ("scaled residuals or logits", (self.residual_scale, self.logit_scale) != (1.0, 1.0)),
             ("head norms with an offset", self.qk_norm and self.norm_offset != 0.0),
             ("projections stored as one", self.one_projection),
+            ("attention sinks", self.sinks),
+            ("clamped experts", self.glu_limit != 0.0),
         ):
             if there:
                 return what

@@ -4,12 +4,21 @@ A router sends every token to its few experts; their outputs are weighed.
 Shape letters: T tokens, C hidden, E experts, K experts per token, W expert width.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from torch import Tensor
 
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
-from engine.models.layers import ACTIVATIONS, route
+from engine.models.layers import ACTIVATIONS, gated, route
+
+
+def _glu(config: ModelConfig, weights: Gathered) -> Callable[[Tensor, Tensor], Tensor]:
+    """Gate and up to what goes down, by the operations' own where they have it."""
+    plain = config.activation == "silu" and not config.glu_limit
+    return weights.ops.swiglu if plain else partial(gated, config)
 
 
 class FeedForward:
@@ -21,7 +30,7 @@ class FeedForward:
         self.down = weights.linear(f"{prefix}down")
         self.act = ACTIVATIONS[config.activation]
         self.gated = config.gated
-        self.swiglu = weights.ops.swiglu if config.activation == "silu" else None
+        self.glu = _glu(config, weights)
 
     def __call__(self, x_TC: Tensor) -> Tensor:
         """y_TC for normalised x_TC."""
@@ -29,7 +38,7 @@ class FeedForward:
         if not self.gated:
             return self.down(self.act(inner))
         gate, up = inner.chunk(2, dim=-1)
-        return self.down(self.swiglu(gate, up) if self.swiglu else self.act(gate) * up)
+        return self.down(self.glu(gate, up))
 
 
 class Mixture:
@@ -39,8 +48,7 @@ class Mixture:
         moe = config.experts
         assert moe is not None
         self.moe = moe
-        self.act = ACTIVATIONS[config.activation]
-        self.swiglu = weights.ops.swiglu if config.activation == "silu" else None
+        self.glu = _glu(config, weights)
         self.router = weights.linear("router")
         self.correction = weights.take("correction") if moe.correction else None
         each = [f"experts.{expert}." for expert in range(moe.count)]
@@ -63,7 +71,6 @@ class Mixture:
             rows = slice(stop, stop + count)
             stop += count
             gate, up = self.into[expert](x_TC[token[rows]]).chunk(2, dim=-1)
-            inner = self.swiglu(gate, up) if self.swiglu else self.act(gate) * up
-            out = self.down[expert](inner)
+            out = self.down[expert](self.glu(gate, up))
             y_TC.index_add_(0, token[rows], out * weight[rows])
         return y_TC

@@ -22,12 +22,12 @@ from engine.models.batch import Batch
 from engine.models.compiled_views import FusedViews
 from engine.models.config import ModelConfig
 from engine.models.kv import PagedKV
-from engine.models.packed_weights import read
+from engine.models.packed_weights import Codes, read, takes_codes
 from engine.models.rotary import cos_sin, frequencies
 
 
-def fits(config: ModelConfig, dtype: torch.dtype) -> bool:
-    """Whether this architecture, with weights of `dtype`, is one the fused step knows."""
+def fits(config: ModelConfig, dtype: torch.dtype, in_codes: bool = False) -> bool:
+    """Whether this architecture, with weights of `dtype` or codes, is one the fused step knows."""
     plain_rotary = (
         config.rotary is not None
         and config.rotary.kind != "dynamic"
@@ -49,6 +49,7 @@ def fits(config: ModelConfig, dtype: torch.dtype) -> bool:
     )
     dense = config.latent is None and config.experts is None and not any(config.expert_layers)
     known = dtype in (torch.float32, torch.bfloat16)
+    known = known and (not in_codes or takes_codes(config))
     return plain_rotary and same_scale and llama_like and dense and known
 
 
@@ -59,9 +60,11 @@ def _lanes(width: int) -> int:
 class Fused:
     """A packed model. `forward` may be called by one thread at a time."""
 
-    def __init__(self, config: ModelConfig, weights: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self, config: ModelConfig, weights: Mapping[str, Tensor], codes: Codes | None = None
+    ) -> None:
         self.config = config
-        self._embedding, self._weights = read(config, weights)
+        self._embedding, self._weights, self._matrices = read(config, weights, codes)
         self._turn = np.zeros(0, np.float32)
         self._buffers: Buffers | None = None
         self._kv: PagedKV | None = None
@@ -75,7 +78,7 @@ class Fused:
     def bytes(self) -> int:
         """Bytes of weights a step reads, whatever the batch."""
         small = self._weights.norms, self._weights.biases, self._weights.head_norms
-        return self._weights.data.nbytes + sum(array.nbytes for array in small)
+        return sum(each.bytes for each in self._matrices) + sum(array.nbytes for array in small)
 
     def forward(self, batch: Batch, kv: PagedKV) -> Tensor:
         """logits_RV float32; keys and values of the new tokens land in `kv`."""

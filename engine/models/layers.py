@@ -32,6 +32,15 @@ def rms_norm(x_TC: Tensor, weight_C: Tensor, eps: float) -> Tensor:
     return (weight_C * wide.to(weight_C.dtype)).to(x_TC.dtype)
 
 
+def gated(config: ModelConfig, gate: Tensor, up: Tensor) -> Tensor:
+    """act(gate) * up, or clamped as gpt-oss has it (arXiv 2508.10925, its SwiGLU)."""
+    limit = config.glu_limit
+    if not limit:
+        return ACTIVATIONS[config.activation](gate) * up
+    gate = gate.clamp(max=limit)
+    return (up.clamp(-limit, limit) + 1) * gate * torch.sigmoid(gate * config.glu_gain)
+
+
 def norm(config: ModelConfig, x_TC: Tensor, by_role: dict[str, Tensor], role: str) -> Tensor:
     """The config's norm with the weights of `role`."""
     weight = by_role[role]

@@ -105,9 +105,10 @@ class Model:
             kind: (each, frequencies(each).to(device)) for kind, each in kinds.items() if each
         }
         self.fused: Fused | None = None
-        in_codes = self.compiled and getattr(source, "holds_codes", False)
-        if self.compiled and not in_codes and fused_step.fits(config, self.dtype):
-            self.fused = fused_step.Fused(config, Cast(source, self.dtype))
+        in_codes = bool(getattr(source, "holds_codes", False))
+        if self.compiled and fused_step.fits(config, self.dtype, in_codes):
+            codes = getattr(source, "codes", None) if in_codes else None
+            self.fused = fused_step.Fused(config, Cast(source, self.dtype), codes)
         else:
             self._assemble(ops or ops_for("cpu" if plain else device, self.compiled))
 

@@ -80,8 +80,10 @@ class OperatorOps:
         scale: float,
         window: int = 0,
         softcap: float = 0.0,
+        sinks_H: Tensor | None = None,
     ) -> Tensor:
-        """o_THE by a GPU variant that takes the batch (they decode); else in plain torch."""
+        """o_THE by a GPU variant that takes the batch (they decode, without sinks); else in plain
+        torch."""
         rows = (block_table_BP, query_start_B1, context_B)
         choices = {"scale": scale, "window": window, "softcap": softcap}
         forced = self.variants.get("paged_attention", "")
@@ -90,10 +92,11 @@ class OperatorOps:
         given = {"q_THD": q_THD, "k_PSGD": k_PSGD, "v_PSGE": v_PSGE, **choices}
         given |= {n: torch.from_numpy(r).to(on) for n, r in zip(names, rows, strict=True)}
         for variant in PAGED_ATTENTION.variants().values():
-            mine = variant.device == "cuda" and forced in ("", variant.name)
+            mine = variant.device == "cuda" and sinks_H is None and forced in ("", variant.name)
             if mine and not variant.obstacle(given, forced=bool(forced)):
                 found: Tensor = variant.call(**given)
                 return found.to(q_THD.dtype)
         return paged_attention(
-            q_THD, k_PSGD, v_PSGE, *rows, scale=scale, window=window, softcap=softcap
-        )
+            q_THD, k_PSGD, v_PSGE, *rows, scale=scale, window=window, softcap=softcap,
+            sinks_H=sinks_H,
+        )  # fmt: skip

@@ -4,80 +4,115 @@ In comes a mapping by Hugging Face name, each tensor made when asked for (a chec
 out come the embedding table and `Weights`, and of what was read nothing is kept.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from engine.kernels.decoder_step import Weights
+from engine.kernels.decoder_step.products_cpu import FIELDS, NOTHING, Matrix, row
 from engine.kernels.lanes import LANES
-from engine.kernels.matmul.pack import aligned, pack, packed_length
+from engine.kernels.matmul.pack import pack
+from engine.kernels.paged_attention.tasks_cpu import NO_SINKS
+from engine.kernels.quantised.pack import pack as pack_codes
+from engine.kernels.quantised.weight import Quantised
 from engine.models.config import ModelConfig
-from engine.models.parameters import layer_parameters, outer_parameters, roles
+from engine.models.parameters import Parameter, layer_parameters, outer_parameters, roles
 
 VECTORS = ("attention_norm", "mlp_norm", "query_norm", "key_norm")
 BIASES = ("query.bias", "key.bias", "value.bias")
 PATHS = ("path_key", "path_value")
+MATRICES = ("query", "key", "value", "out", "gate", "up", "down")
+
+Codes = Callable[[str], Quantised | None]
 
 
-def read(config: ModelConfig, weights: Mapping[str, Tensor]) -> tuple[np.ndarray, Weights]:
-    """The embedding table [V, C], float32 or bfloat16 as its bits, and everything else packed.
+class PackedModel(NamedTuple):
+    """`embedding_VC`: float32, or bfloat16 bits; `matrices` hold what `weights` points at."""
 
-    Beside what it gives it holds one layer's tensors at a time, or the output head.
-    """
+    embedding_VC: np.ndarray
+    weights: Weights
+    matrices: list[Matrix]
+
+
+def takes_codes(config: ModelConfig) -> bool:
+    """Whether the step takes this model's matrices in codes: whole blocks, and whole panels where
+    outputs of several matrices lie side by side."""
+    queries, keys = config.heads * config.head_dim, config.kv_heads * config.head_dim
+    blocks = all(inputs % 32 == 0 for inputs in (config.hidden, queries, config.width))
+    return blocks and queries % LANES == 0 and keys % LANES == 0
+
+
+def read(config: ModelConfig, weights: Mapping[str, Tensor], codes: Codes | None) -> PackedModel:
+    """Everything packed for the step. Beside what it gives it holds one layer's tensors at a time,
+    or the output head. `codes`: a tensor by name as codes, None where it is plain numbers."""
     outer = {p.roles[0][0]: p for p in outer_parameters(config)}
-    embedding_VC = weights[outer["embedding"].name].detach()
-    places, data = _room(config, half=embedding_VC.dtype == torch.bfloat16)
-    # The widest matrix first: the array's pages are not there before something is written to them.
-    head_VC = weights[outer["head"].name] if "head" in outer else embedding_VC
-    pack(head_VC, data[places[-2] :])
-    del head_VC
-    vectors = [_layer(config, layer, weights, places, data) for layer in range(config.layers)]
-    half = data.dtype == np.uint32
-    inputs = config.hidden, config.heads * config.head_dim, config.hidden, config.width
+    table = outer["embedding"].name
+    head = (outer["head"] if "head" in outer else outer["embedding"]).name
+    # The widest matrix first, while little else is held.
+    last = _matrix([_codes_of(codes, head) or weights[head]])
+    layers = [_layer(config, layer, weights, codes) for layer in range(config.layers)]
+    matrices = [matrix for packed, _ in layers for matrix in packed] + [last]
+    vectors = [found for _, found in layers]
     norms = [w[name] for w in vectors for name in VECTORS[:2]]
-    return _rows(embedding_VC), Weights(
-        data=data,
-        places=places,
-        panels=np.array([packed_length(LANES, k, half) for k in inputs], np.int64),
+    rows = [row(m) if m is not None else [0] * FIELDS for m in matrices]
+    packed = Weights(
+        matrices=np.array(rows, np.int64).reshape(-1),
+        like=NOTHING,
         norms=_join([*norms, weights[outer["norm"].name]]),
         biases=_biases(config, vectors),
         head_norms=_join([w[name] for w in vectors for name in VECTORS[2:] if name in w]),
         windows=np.array(config.windows, np.int64),
+        sinks=NO_SINKS,
     )
+    held = [matrix for matrix in matrices if matrix is not None]
+    return PackedModel(_rows(weights[table].detach()), packed, held)
 
 
-def _room(config: ModelConfig, half: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Where each matrix begins, in the order a step reads them, and zeros for all of them."""
-    C, W, queries = config.hidden, config.width, config.heads * config.head_dim
-    qkv = queries + 2 * config.kv_heads * config.head_dim
-    up = 2 * packed_length(W, C, half)
-    layer = [packed_length(qkv, C, half), packed_length(C, queries, half), up]
-    layer.append(packed_length(C, W, half))
-    sizes = layer * config.layers + [packed_length(config.vocab, C, half)]
-    places = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return places, aligned(int(places[-1]), np.uint32 if half else np.float32)
+def _codes_of(codes: Codes | None, name: str) -> Quantised | None:
+    return None if codes is None else codes(name)
+
+
+def _matrix(parts: Sequence[Tensor | Quantised]) -> Matrix:
+    """Parts with their outputs one after the other, as one matrix."""
+    [first, *more] = parts
+    if isinstance(first, Quantised):
+        assert not more
+        return pack_codes(first)
+    tensors = [part for part in parts if isinstance(part, Tensor)]
+    return pack(torch.cat(tensors) if more else first)
 
 
 def _layer(
-    config: ModelConfig,
-    layer: int,
-    weights: Mapping[str, Tensor],
-    places: np.ndarray,
-    data: np.ndarray,
-) -> dict[str, Tensor]:
-    """Pack one layer's matrices into `data`; its vectors by role."""
-    w = roles(layer_parameters(config, layer), weights)
-    qkv = torch.cat([w["query"], w["key"], w["value"]])
-    matrices = [qkv], [w["out"]], [w["gate"], w["up"]], [w["down"]]
-    for first, parts in zip(places[4 * layer :].tolist(), matrices, strict=False):
-        place = first
-        for part in parts:
-            size = packed_length(part.shape[0], part.shape[1], data.dtype == np.uint32)
-            pack(part, data[place : place + size])
-            place += size
-    return {name: w[name] for name in (*VECTORS, *BIASES, *PATHS) if name in w}
+    config: ModelConfig, layer: int, weights: Mapping[str, Tensor], codes: Codes | None
+) -> tuple[list[Matrix | None], dict[str, Tensor]]:
+    """One layer's matrices in the step's order, and its vectors by role."""
+    plain, coded = [], {}
+    for parameter in layer_parameters(config, layer):
+        found = _codes_of(codes, parameter.name) if len(parameter.shape) == 2 else None
+        if found is None:
+            plain.append(parameter)
+        else:
+            coded |= _parts(parameter, found)
+    w = roles(plain, weights)
+    each: list[Tensor | Quantised] = [coded[n] if n in coded else w[n] for n in MATRICES]
+    packed: list[Matrix | None]
+    if any(isinstance(part, Quantised) for part in each[:3]):
+        packed = [_matrix([part]) for part in each]
+    else:
+        packed = [_matrix(each[:3]), None, None, *(_matrix([part]) for part in each[3:])]
+    return packed, {name: w[name] for name in (*VECTORS, *BIASES, *PATHS) if name in w}
+
+
+def _parts(parameter: Parameter, whole: Quantised) -> dict[str, Quantised]:
+    """The codes of each role that shares a tensor's rows."""
+    found, start = {}, 0
+    for role, count in parameter.roles:
+        found[role] = whole.rows(slice(start, start + count))
+        start += count
+    return found
 
 
 def _rows(embedding_VC: Tensor) -> np.ndarray:

@@ -22,10 +22,12 @@ def paged_attention(
     scale: float,
     window: int = 0,
     softcap: float = 0.0,
+    sinks_H: Tensor | None = None,
 ) -> Tensor:
     """o_THE: each new token over its sequence's visible tokens, causal among the new ones.
 
-    A window of W lets a token see itself and the W - 1 before it; 0 lets it see all.
+    A window of W lets a token see itself and the W - 1 before it; 0 lets it see all. `sinks_H`: a
+    logit of each head that takes weight and gives nothing.
     """
     page_size = k_pages_PSGD.shape[1]
     o_THE = q_THD.new_empty(*q_THD.shape[:2], v_pages_PSGE.shape[-1])
@@ -35,13 +37,16 @@ def paged_attention(
         pages = pages.to(q_THD.device)
         k_CGD = k_pages_PSGD[pages].flatten(0, 1)[:context]
         v_CGE = v_pages_PSGE[pages].flatten(0, 1)[:context]
-        o_THE[start:stop] = _attend(q_THD[start:stop], k_CGD, v_CGE, scale, window, softcap)
+        o_THE[start:stop] = _attend(
+            q_THD[start:stop], k_CGD, v_CGE, scale, window, softcap, sinks_H
+        )
     return o_THE
 
 
 def _attend(
-    q_THD: Tensor, k_CGD: Tensor, v_CGE: Tensor, scale: float, window: int, softcap: float
-) -> Tensor:
+    q_THD: Tensor, k_CGD: Tensor, v_CGE: Tensor, scale: float, window: int, softcap: float,
+    sinks_H: Tensor | None,
+) -> Tensor:  # fmt: skip
     tokens, context, groups = q_THD.shape[0], k_CGD.shape[0], k_CGD.shape[1]
     q_TGJD = q_THD.float().unflatten(1, (groups, -1))
     scores_GJTC = torch.einsum("tgjd,cgd->gjtc", q_TGJD, k_CGD.float()) * scale
@@ -53,6 +58,9 @@ def _attend(
         if window:
             hidden_TC |= back_TC >= window
         scores_GJTC = scores_GJTC.masked_fill(hidden_TC, float("-inf"))
-    weights_GJTC = scores_GJTC.softmax(-1)
+    if sinks_H is not None:
+        sinks_GJT1 = sinks_H.float().view(groups, -1, 1, 1).expand(*scores_GJTC.shape[:3], 1)
+        scores_GJTC = torch.cat([scores_GJTC, sinks_GJT1], dim=-1)
+    weights_GJTC = scores_GJTC.softmax(-1)[..., :context]
     o_TGJE = torch.einsum("gjtc,cge->tgje", weights_GJTC, v_CGE.float())
     return o_TGJE.flatten(1, 2).to(q_THD.dtype)

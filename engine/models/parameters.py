@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from engine.models.config import ModelConfig
+from engine.models.config import Experts, ModelConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,8 @@ def _attention(config: ModelConfig, root: str) -> list[Parameter]:
         whole = config.qk_norm_whole
         found += [one(f"{root}.q_norm.weight", "query_norm", rows if whole else config.head_dim)]
         found += [one(f"{root}.k_norm.weight", "key_norm", kv_rows if whole else config.head_dim)]
+    if config.sinks:
+        found += [one(f"{root}.sinks", "sinks", config.heads)]
     if config.paths:
         found += [one(f"{root}.path_key.weight", "path_key", config.paths, kv_rows)]
         found += [one(f"{root}.path_value.weight", "path_value", config.paths, kv_rows)]
@@ -148,6 +150,8 @@ def _one_gated(config: ModelConfig, root: str) -> list[Parameter]:
 def _experts(config: ModelConfig, layer_root: str) -> list[Parameter]:
     moe, hidden = config.experts, config.hidden
     assert moe is not None
+    if moe.names == "stacked":
+        return _stacked(moe, f"{layer_root}.mlp", hidden)
     root = f"{layer_root}.{moe.names}"
     found = [one(f"{root}.gate.weight", "router", moe.count, hidden)]
     if moe.correction:
@@ -162,6 +166,15 @@ def _experts(config: ModelConfig, layer_root: str) -> list[Parameter]:
         found += [one(f"{name}.{gate}.weight", f"{role}gate", moe.width, hidden)]
         found += [one(f"{name}.{up}.weight", f"{role}up", moe.width, hidden)]
         found += [one(f"{name}.{down}.weight", f"{role}down", hidden, moe.width)]
+    return found
+
+
+def _stacked(moe: Experts, root: str, hidden: int) -> list[Parameter]:
+    """Experts by the names they would have alone (see `engine.models.loading.stacked_experts`)."""
+    found = _linear(f"{root}.router", "router", moe.count, hidden, moe.bias)
+    for expert in range(moe.count):
+        name, role = f"{root}.experts.{expert}", f"experts.{expert}."
+        found += _gated(name, role, hidden, moe.width, moe.bias)
     return found
 
 

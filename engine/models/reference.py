@@ -18,6 +18,7 @@ from engine.models.layers import (
     LATENT_NORM_EPS,
     finished,
     float32_at_least,
+    gated,
     norm,
     rms_norm,
     route,
@@ -163,7 +164,7 @@ def _attention(
     turn = {"main": order.turn, "local": order.local}.get(config.rotation(layer))
     q = queries(config, w, x_BTC, turn)
     k, v = keys_values(config, w, x_BTC, turn, order.paths_BT)
-    return linear(w, "out", _attend(config, layer, q, k, v, order).flatten(-2))
+    return linear(w, "out", _attend(config, layer, q, k, v, order, w.get("sinks")).flatten(-2))
 
 
 def queries(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn) -> Tensor:
@@ -244,17 +245,20 @@ def _latent_keys_values(
 
 
 def _attend(
-    config: ModelConfig, layer: int, q: Tensor, k: Tensor, v: Tensor, order: Order
-) -> Tensor:
-    """Attention of q_BTHD over k_BTGD, v_BTGE: o_BTHE, with the layer's window and cap."""
+    config: ModelConfig, layer: int, q: Tensor, k: Tensor, v: Tensor, order: Order,
+    sinks_H: Tensor | None,
+) -> Tensor:  # fmt: skip
+    """Attention of q_BTHD over k_BTGD, v_BTGE: o_BTHE, with the layer's window, cap and sinks."""
     share = q.shape[2] // k.shape[2]
     k, v = k.repeat_interleave(share, dim=2), v.repeat_interleave(share, dim=2)
     scores_BHTS = torch.einsum("bthd,bshd->bhts", q, k) * config.scale(layer)
-    scores_BHTS = softcap(scores_BHTS, config.attention_softcap)
     hidden = _hidden(config.windows[layer], order).to(q.device)
-    wide = torch.promote_types(scores_BHTS.dtype, torch.float32)
-    weights = scores_BHTS.masked_fill(hidden, float("-inf")).softmax(-1, dtype=wide)
-    return torch.einsum("bhts,bshe->bthe", weights.to(q.dtype), v)
+    scores_BHTS = softcap(scores_BHTS, config.attention_softcap).masked_fill(hidden, float("-inf"))
+    if sinks_H is not None:
+        sinks_BHT1 = sinks_H[:, None, None].expand(*scores_BHTS.shape[:3], 1)
+        scores_BHTS = torch.cat([scores_BHTS, sinks_BHT1], dim=-1)
+    weights = scores_BHTS.softmax(-1, dtype=float32_at_least(q[:0]).dtype)
+    return torch.einsum("bhts,bshe->bthe", weights[..., : k.shape[1]].to(q.dtype), v)
 
 
 def _hidden(window: int, order: Order) -> Tensor:
@@ -273,9 +277,8 @@ def _hidden(window: int, order: Order) -> Tensor:
 
 def feed_forward(config: ModelConfig, w: dict[str, Tensor], x: Tensor, prefix: str = "") -> Tensor:
     """The dense feed-forward of normalised x; `prefix` picks an expert."""
-    act = ACTIVATIONS[config.activation]
-    up = linear(w, f"{prefix}up", x)
-    inner = act(linear(w, f"{prefix}gate", x)) * up if config.gated else act(up)
+    act, up = ACTIVATIONS[config.activation], linear(w, f"{prefix}up", x)
+    inner = gated(config, linear(w, f"{prefix}gate", x), up) if config.gated else act(up)
     return linear(w, f"{prefix}down", inner)
 
 

@@ -21,10 +21,13 @@ from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.executors.tensors.real_executor import RealExecutor, executor_for
 from engine.inference.requests.request import Request, sampling
+from engine.kernels.quantised.weight import Quantised, round_to_nearest
 from engine.models.config import ModelConfig
 from engine.models.families import parse
 from engine.models.fused_step import Fused
 from engine.models.loading.load import random_model, random_weights
+from engine.models.loading.random_weights import RandomWeights
+from engine.models.model import Model
 
 SHAPE: dict[str, Any] = {
     "vocab_size": 32_000,
@@ -41,6 +44,8 @@ SHAPE: dict[str, Any] = {
 SEED = 0
 PAGE = 16
 PAGES = 1024
+CODES = ("int8", "int4")
+GROUP = 32  # inputs that share a scale, as in the peers' own formats
 
 
 @dataclass(frozen=True)
@@ -85,15 +90,35 @@ class Answered:
         return (tokens - 1) / self.decode_seconds if alone else tokens / self.seconds
 
 
+class Rounded(RandomWeights):
+    """The random weights with every matrix, the head too, in codes of few bits by groups of 32."""
+
+    holds_codes = True
+
+    def __init__(self, codes: str) -> None:
+        super().__init__(model_config(), SEED)
+        self.format = codes
+
+    def codes(self, name: str) -> Quantised | None:
+        """A matrix as codes; None for the embedding, of which a token reads one row."""
+        if "proj" not in name and "lm_head" not in name:
+            return None
+        return round_to_nearest(self[name], self.format, GROUP)
+
+
 class Ours:
-    """The real engine on packed weights."""
+    """The real engine on packed weights: float32, bfloat16, or `CODES` beside a float32 cache."""
 
     def __init__(self, dtype: str) -> None:
+        plain = "float32" if dtype in CODES else dtype
         self.config = InferenceConfig(
-            dtype=dtype, page_size=PAGE, pages=PAGES, max_running=64, step_tokens=512,
+            dtype=plain, page_size=PAGE, pages=PAGES, max_running=64, step_tokens=512,
             prefix_sharing=False,
         )  # fmt: skip
-        self.model = random_model(model_config(), SEED, dtype)
+        if dtype in CODES:
+            self.model = Model(model_config(), Rounded(dtype))
+        else:
+            self.model = random_model(model_config(), SEED, dtype)
 
     @cached_property
     def executor(self) -> RealExecutor:

@@ -1,7 +1,8 @@
 """Decode throughput: this engine, transformers and the peers installed beside it, and the limits.
 
-Engines and the bandwidth probe take turns in one process, so that a busy minute falls on all of
-them; figures are medians over the rounds.
+In float32, bfloat16 and weights of 8 and 4 bits (transformers: floats only). Engines and the
+bandwidth probe take turns in one process, so that a busy minute falls on all of them; figures are
+medians over the rounds.
 """
 
 from collections.abc import Callable
@@ -12,73 +13,92 @@ import torch
 
 from engine.core.log import Log
 from engine.hardware import probes
+from engine.models.footprint import parameter_count
 from workbench.benches import _peers
-from workbench.benches._decode_work import Answered, Ask, Ours, Theirs, asks
+from workbench.benches._decode_work import CODES, Answered, Ask, Ours, Theirs, asks
 
 NAME = "decode"
 ABOUT = "tokens a second against transformers and the limit of this machine's memory"
+MARKS = {"float32": "", "bfloat16": "-bf16", "int8": "-int8", "int4": "-int4"}
 PROBE = 256 * 2**20  # bytes: well past any cache
 Row = dict[str, Any]
 
 
 def run(full: bool, say: Callable[[str], None]) -> list[Row]:
-    """Rows batch-1, batch-16 (float32), batch-1-bf16, batch-16-bf16, recording, then peers."""
+    """Rows batch-1 and batch-16 by number format, recording, then the peers' of the same names."""
     torch.set_num_threads(probes.threads())
     rounds, prompt, tokens = (7, 128, 256) if full else (3, 64, 96)
     rows = []
-    for dtype, mark in (("float32", ""), ("bfloat16", "-bf16")):
+    one, many = asks(1, (prompt, prompt), (tokens, tokens)), asks(16, (16, prompt), (8, tokens))
+    wanted: dict[str, dict[str, list[Ask]]] = {}
+    for dtype, mark in MARKS.items():
         say(f"making 125 million {dtype} weights")
-        ours, theirs = Ours(dtype), Theirs(dtype)
-        one = asks(1, (prompt, prompt), (tokens, tokens))
-        many = asks(16, (16, prompt), (8, tokens))
-        say(f"batch 1, {dtype}")
-        rows += _compare(f"batch-1{mark}", dtype, ours, theirs, one, rounds)
-        say(f"batch 16, {dtype}")
-        rows += _compare(f"batch-16{mark}", dtype, ours, theirs, many, rounds)
+        ours, theirs = Ours(dtype), None if dtype in CODES else Theirs(dtype)
+        wanted[dtype] = {f"batch-1{mark}": one, f"batch-16{mark}": many}
+        for name, requests in wanted[dtype].items():
+            say(name)
+            rows += _compare(name, dtype, ours, theirs, requests, rounds)
         if dtype == "float32":
             say("with and without recording")
             rows.append(_recording(ours, many, 2 * rounds + 1))
-    wanted = {"batch-1": one, "batch-16": many}
-    theirs = {r["name"]: r["tokens_per_second"] for r in rows if r["engine"] == "transformers"}
+    bases = {r["name"]: r["tokens_per_second"] for r in rows if r["engine"] == "transformers"}
     for name in _peers.names():
         say(f"peer {name}")
-        rows += _peers.measure(name, wanted, theirs, rounds)
+        rows += _peers.measure(name, wanted, bases, rounds)
+    _beside_the_best(rows)
     say(about_limit(rows))
     return rows
 
 
+def _beside_the_best(rows: list[Row]) -> None:
+    """Ours over the fastest of the others at the same requests and bits."""
+    for row in rows:
+        same = [r for r in rows if r["name"] == row["name"] and "tokens_per_second" in r]
+        others = [r["tokens_per_second"] for r in same if r["engine"] != "workbench"]
+        if row["engine"] == "workbench" and others and "tokens_per_second" in row:
+            row["ratio_to_best_peer"] = row["tokens_per_second"] / max(others)
+
+
 def _compare(
-    name: str, dtype: str, ours: Ours, theirs: Theirs, wanted: list[Ask], rounds: int
+    name: str, dtype: str, ours: Ours, theirs: Theirs | None, wanted: list[Ask], rounds: int
 ) -> list[Row]:
     """A row for each engine: the same requests, in turns, with the probe between."""
     short = [Ask(ask.prompt, 4) for ask in wanted]
-    ours.answer(short)
-    theirs.answer(short)
+    engines: dict[str, Ours | Theirs] = {"workbench": ours}
+    if theirs is not None:
+        engines["transformers"] = theirs
+    for engine in engines.values():
+        engine.answer(short)
     read, peak = [], []
-    found: dict[str, list[Answered]] = {"workbench": [], "transformers": []}
+    found: dict[str, list[Answered]] = {engine: [] for engine in engines}
     for _ in range(rounds):
         read += probes.read_rates(PROBE, probes.threads(), 3)
         peak += probes.multiply_add_rates(probes.threads(), 1)
-        found["workbench"].append(ours.answer(wanted))
-        found["transformers"].append(theirs.answer(wanted))
+        for each, engine in engines.items():
+            found[each].append(engine.answer(wanted))
     alone = len(wanted) == 1
     rates = {engine: median(a.rate(alone) for a in list_) for engine, list_ in found.items()}
     limit = _limit(ours, wanted, found["workbench"][0], median(read), median(peak), alone)
-    same = _match(found["workbench"][0], found["transformers"][0])
-    return [
-        {
+    both: Row = {}
+    if theirs is not None:
+        both["same_tokens"] = _match(found["workbench"][0], found["transformers"][0])
+    rows = []
+    for engine, rate in rates.items():
+        row = {
             "name": name,
             "engine": engine,
             "dtype": dtype,
             "tokens_per_second": rate,
-            "ratio_to_transformers": rate / rates["transformers"],
             "fraction_of_limit": rate / limit,
             "limit_tokens_per_second": limit,
+            "weight_bytes": ours.weight_bytes(),
             "read_bandwidth": median(read),
-            "same_tokens": same,
+            **both,
         }
-        for engine, rate in rates.items()
-    ]
+        if theirs is not None:
+            row["ratio_to_transformers"] = rate / rates["transformers"]
+        rows.append(row)
+    return rows
 
 
 def _limit(
@@ -92,8 +112,8 @@ def _limit(
     if alone:  # the first step is prefill and not counted
         steps, tokens = tokens - 1, tokens - 1
         return tokens / ((steps * weights + cache) / read)
-    numbers = weights / (4 if ours.config.dtype == "float32" else 2)
     head = config.vocab * config.hidden
+    numbers = parameter_count(config) - head  # an embedding is looked up
     computed = sum(len(a.prompt) + a.tokens for a in wanted)
     flops = 2 * (numbers - head) * computed + 2 * head * tokens
     return tokens / max((steps * weights + cache) / read, flops / peak)
@@ -128,18 +148,24 @@ def _recording(ours: Ours, wanted: list[Ask], rounds: int) -> Row:
 
 def table(rows: list[Row]) -> list[tuple[str, ...]]:
     """Head and rows for a person; what was not measured stays empty."""
-    head = ("", "engine", "tokens/s", "× transformers", "of the limit", "same tokens")
+    head = (
+        "", "engine", "tokens/s", "× transformers", "× best peer", "MB of weights", "of the limit",
+        "same tokens",
+    )  # fmt: skip
     return [head, *(_cells(row) for row in rows)]
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     name = row["name"], row["engine"]
     if "missing" in row:
-        return (*name, row["missing"], "", "", "")
+        return (*name, row["missing"], "", "", "", "", "")
     if "cost" in row:
-        return (*name, "", "", f"{row['cost']:.1%} (at most {row['limit']:.0%})", "")
-    rates = f"{row['tokens_per_second']:.1f}", f"{row['ratio_to_transformers']:.2f}"
-    return (*name, *rates, _percent(row, "fraction_of_limit"), _percent(row, "same_tokens"))
+        cost = f"{row['cost']:.1%} (at most {row['limit']:.0%})"
+        return (*name, "", "", "", "", cost, "")
+    ratios = (_number(row, part, ".2f") for part in ("ratio_to_transformers", "ratio_to_best_peer"))
+    size = f"{row['weight_bytes'] / 1e6:.0f}" if "weight_bytes" in row else ""
+    shares = (_number(row, part, ".0%") for part in ("fraction_of_limit", "same_tokens"))
+    return (*name, f"{row['tokens_per_second']:.1f}", *ratios, size, *shares)
 
 
 def about_limit(rows: list[Row]) -> str:
@@ -152,5 +178,5 @@ def about_limit(rows: list[Row]) -> str:
     )
 
 
-def _percent(row: Row, name: str) -> str:
-    return format(row[name], ".0%") if name in row else ""
+def _number(row: Row, name: str, form: str) -> str:
+    return format(row[name], form) if name in row else ""

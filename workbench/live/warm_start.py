@@ -12,8 +12,8 @@ from engine.inference.config import InferenceConfig
 from engine.inference.executors.executor import Built
 from engine.inference.executors.tensors.real_executor import executor_for
 from engine.kernels.experiments.ready import ready
-from engine.models.loading.checkpoint import Checkpoint
 from engine.models.loading.find import find
+from engine.models.loading.load import opened
 from engine.models.model import Model
 from engine.models.text.tokenizer import Tokenizer
 
@@ -34,7 +34,7 @@ def plain_build(config: InferenceConfig) -> Built:
     """The model of a config in plain torch, with its tokenizer. Raises BadInput."""
     found = find(config.model)
     assert found.folder is not None
-    source = Checkpoint(found.folder, found.config)
+    _, source = opened(found.folder)
     model = Model(found.config, source, config.dtype, plain=True)
     tokenizer = Tokenizer(found.folder)
     eos = tuple(dict.fromkeys(found.config.eos + tokenizer.eos))

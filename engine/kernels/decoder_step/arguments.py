@@ -33,17 +33,18 @@ class Shape(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """`data` holds every packed matrix; `places` [L·4 + 1] where qkv, out, gate, down of each layer
-    and the head begin (up follows gate); `panels` [4] elements of a panel with C, H·D, C, W inputs.
+    """`matrices`: int64 [7·L + 1, FIELDS] of `products_cpu`: query, key, value, out, gate, up and
+    down of each layer, and the head. Where query, key and value are one, they are the query and the
+    others have no panels.
     """
 
-    data: Array
-    places: Array
-    panels: Array
+    matrices: Array
+    like: Array  # uint32, empty
     norms: Array  # float32 [2·L + 1, C]: before attention, before feed-forward …, the last
     biases: Array  # float32 [L, P + 1, Q'] by path, first of none; zeros where there are none
     head_norms: Array  # float32 [L, 2, D] for queries and keys; empty without them
     windows: Array  # int64 [L], 0 unlimited
+    sinks: Array  # float32, empty: no model of the step has any
 
 
 class Inputs(NamedTuple):

@@ -7,13 +7,14 @@ The sums are those of the single kernels: a row has the same bits alone and in a
 """
 
 import numpy as np
-from numba import carray, prange, types
+from numba import carray, prange
 
 from engine.kernels.claims import claim, finish, wait
-from engine.kernels.compiled import address, body, call, emitted, entry, inner, kernel, pasted
+from engine.kernels.compiled import address, body, call, entry, inner, kernel, pasted
 from engine.kernels.decoder_step.arguments import Buffers, Inputs, Shape, Weights
+from engine.kernels.decoder_step.products_cpu import FIELDS, PANELS, add, pointer
 from engine.kernels.lanes import LANES
-from engine.kernels.matmul.panels_cpu import add_product, task_panels
+from engine.kernels.matmul.panels_cpu import task_panels
 from engine.kernels.norm.rows_cpu import normalise
 from engine.kernels.paged_attention.tasks_cpu import attend_task
 from engine.kernels.rotary.halves_cpu import rotate_head
@@ -22,23 +23,14 @@ from engine.kernels.stamps import begin, clear, end, is_timed
 
 NORM, QKV, STORE, ATTEND, OUT, NORM_AGAIN, GATE, DOWN = range(8)
 KINDS = 8  # phases of a layer
+MATRICES = 7  # of a layer: query, key, value, out, gate, up, down
+OUT_AT, GATE_AT, UP_AT, DOWN_AT = range(3, MATRICES)
 CHUNK = 4  # tokens of a task that works on rows
 
 
 def phases(layers: int) -> int:
     """How many phases a step has."""
     return KINDS * layers + 2
-
-
-@emitted
-def _pointer(context, address, like):
-    signature = types.CPointer(like.dtype)(types.int64, like)
-
-    def emit(target, builder, signature, args):
-        kind = target.get_value_type(signature.return_type)
-        return builder.inttoptr(args[0], kind)
-
-    return signature, emit
 
 
 @inner
@@ -79,10 +71,16 @@ def _qkv(task, tokens, layer, shape, weights, inputs, buffers):
         bias, here = part(weights.biases, place * wide), part(buffers.qkv, row * wide)
         for i in range(first * LANES, last * LANES):
             here[i] = bias[i]
-    add_product(
-        buffers.normed, 0, _lanes(shape.hidden), tokens, weights.data, weights.places[4 * layer],
-        LANES, weights.panels[0], shape.hidden, first, last, buffers.qkv, 0, wide,
-    )  # fmt: skip
+    before = np.int64(0)  # panels of the matrices so far
+    for each in range(MATRICES * layer, MATRICES * layer + OUT_AT):
+        panels = weights.matrices[each * FIELDS + PANELS]
+        begin, end = max(first, before), min(last, before + panels)
+        if begin < end:
+            add(
+                weights, each, buffers.normed, _lanes(shape.hidden), tokens, shape.hidden,
+                begin - before, end - before, buffers.qkv, before * LANES, wide,
+            )  # fmt: skip
+        before += panels
 
 
 @pasted
@@ -113,7 +111,7 @@ def _attend(task, layer, shape, weights, inputs, buffers, keys, values, thread):
         task, inputs.first_tasks, inputs.task_heads, buffers.qkv, _lanes((H + 2 * G) * D), H,
         keys, values, G, D, D,
         shape.page_size, inputs.table, inputs.table_width, inputs.start, inputs.context,
-        shape.scale, weights.windows[layer], shape.softcap, buffers.mixed, H * D,
+        shape.scale, weights.windows[layer], shape.softcap, weights.sinks, buffers.mixed, H * D,
         buffers.work, thread * buffers.work_size,
     )  # fmt: skip
 
@@ -125,14 +123,14 @@ def _gate(task, tokens, layer, shape, weights, buffers):
     first, last = task * unit, min(task * unit + unit, wide // LANES)
     _clear(buffers.gate, wide, tokens, first * LANES, last * LANES)
     _clear(buffers.up, wide, tokens, first * LANES, last * LANES)
-    at, panel, hidden = weights.places[4 * layer + 2], weights.panels[2], _lanes(shape.hidden)
-    add_product(
-        buffers.normed, 0, hidden, tokens, weights.data, at,
-        LANES, panel, shape.hidden, first, last, buffers.gate, 0, wide,
+    hidden, zero = _lanes(shape.hidden), np.int64(0)
+    add(
+        weights, MATRICES * layer + GATE_AT, buffers.normed, hidden, tokens, shape.hidden, first,
+        last, buffers.gate, zero, wide,
     )  # fmt: skip
-    add_product(
-        buffers.normed, 0, hidden, tokens, weights.data, at + wide // LANES * panel,
-        LANES, panel, shape.hidden, first, last, buffers.up, 0, wide,
+    add(
+        weights, MATRICES * layer + UP_AT, buffers.normed, hidden, tokens, shape.hidden, first,
+        last, buffers.up, zero, wide,
     )  # fmt: skip
     for row in range(tokens):
         at = row * wide + first * LANES
@@ -140,14 +138,12 @@ def _gate(task, tokens, layer, shape, weights, buffers):
 
 
 @pasted
-def _into_x(task, tokens, shape, weights, source, depth, stride, at, panel, x):
+def _into_x(task, tokens, shape, weights, number, source, depth, stride, x):
     """x += source · W: the product that returns to the residual stream."""
     wide = _lanes(shape.hidden)
     unit = task_panels(tokens, wide // LANES, shape.threads)
     first, last = task * unit, min(task * unit + unit, wide // LANES)
-    add_product(
-        source, 0, stride, tokens, weights.data, at, LANES, panel, depth, first, last, x, 0, wide
-    )
+    add(weights, number, source, stride, tokens, depth, first, last, x, np.int64(0), wide)
 
 
 @pasted
@@ -174,10 +170,9 @@ def _task(kind, task, layer, tokens, shape, weights, inputs, buffers, keys, valu
         out = kind == OUT
         mixed = shape.heads * shape.dim
         _into_x(
-            task, tokens, shape, weights, buffers.mixed if out else buffers.gate,
-            mixed if out else shape.width, mixed if out else _lanes(shape.width),
-            weights.places[4 * layer + (1 if out else 3)], weights.panels[1 if out else 3],
-            buffers.x,
+            task, tokens, shape, weights, MATRICES * layer + (OUT_AT if out else DOWN_AT),
+            buffers.mixed if out else buffers.gate, mixed if out else shape.width,
+            mixed if out else _lanes(shape.width), buffers.x,
         )  # fmt: skip
 
 
@@ -220,10 +215,9 @@ def _logits(shape, weights, inputs, buffers, counters, timed):
     while task < tasks:
         first, last = task * unit, min(task * unit + unit, wide // LANES)
         _clear(buffers.logits, wide, rows, first * LANES, last * LANES)
-        add_product(
-            buffers.normed, 0, _lanes(shape.hidden), rows, weights.data,
-            weights.places[4 * shape.layers], LANES, weights.panels[0], shape.hidden, first, last,
-            buffers.logits, 0, wide,
+        add(
+            weights, MATRICES * shape.layers, buffers.normed, _lanes(shape.hidden), rows,
+            shape.hidden, first, last, buffers.logits, np.int64(0), wide,
         )  # fmt: skip
         finish(counters, phase + 1, 1)
         task = claim(counters, phase + 1)
@@ -240,8 +234,8 @@ def run(shape, weights, inputs, buffers, counters, thread):
         begin(counters)
     for layer in range(shape.layers):
         like, size = inputs.cache_like, inputs.cache_size
-        keys = carray(_pointer(inputs.caches[2 * layer], like), (size,))
-        values = carray(_pointer(inputs.caches[2 * layer + 1], like), (size,))
+        keys = carray(pointer(inputs.caches[2 * layer], like), (size,))
+        values = carray(pointer(inputs.caches[2 * layer + 1], like), (size,))
         for kind in range(KINDS):
             phase = KINDS * layer + kind
             tasks = _tasks(kind, tokens, shape, inputs)

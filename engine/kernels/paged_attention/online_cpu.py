@@ -131,16 +131,27 @@ def _give(result, at, dim, below, out, to):
 
 
 @inner
+def _begin(best, below, slots, rows, first_row, sinks, head, share):
+    """Nothing seen yet but a query head's own logit among `sinks`, whose value is nothing; they are
+    empty where there are none."""
+    for slot in range(slots):
+        best[slot], below[slot] = NOTHING, np.float32(0)
+        if len(sinks):
+            best[slot] = sinks[(head + slot // rows) * share + (first_row + slot % rows) % share]
+            below[slot] = np.float32(1)
+
+
+@inner
 def attend(
     q, q_at, q_step, share, first_row, rows, start,
     k, v, head, members, heads, dim, value_dim, table, table_at, page_size,
-    scale, window, softcap, out, out_at, out_step, work, work_at,
+    scale, window, softcap, sinks, out, out_at, out_step, work, work_at,
 ):  # fmt: skip
     """`members` key/value heads from `head` on, for rows `first_row` … of one sequence.
 
     Row i of a head is token i // share, query head i % share of its group. Token 0 stands at
     `start`; `q_at` and `out_at` point at its first head, `_step` leads to the next token.
-    `members · rows` is at most ROWS; `work` needs `room(dim, value_dim)` floats.
+    `members · rows` is at most ROWS; `work` needs `room(dim, value_dim)` floats; see `_begin`.
     """
     width, value_width = (dim + 15) // 16 * 16, (value_dim + 15) // 16 * 16
     queries, scores = part(work, work_at), part(work, work_at + ROWS * width)
@@ -154,7 +165,7 @@ def attend(
         query = part(q, from_)
         for d in range(dim):
             queries[slot * width + d] = query[d] * scale
-        best[slot], below[slot] = NOTHING, np.float32(0)
+    _begin(best, below, slots, rows, first_row, sinks, head, share)
     _fill(result, 0, slots * value_width, np.float32(0))
     top = start + (first_row + rows - 1) // share + 1
     low = max(0, start + first_row // share - window + 1) if window > 0 else 0

@@ -16,6 +16,8 @@ from engine.kernels.matmul.pack import aligned
 from engine.kernels.operator import Variant
 from engine.kernels.paged_attention.online_cpu import ROWS, attend, room
 
+NO_SINKS = np.zeros(0, np.float32)
+
 
 class Split(NamedTuple):
     """Per sequence: the number of its first task (at the end, of all) and the heads of a task."""
@@ -42,7 +44,7 @@ def split(query_start_B1: np.ndarray, share: int, kv_heads: int, threads: int) -
 @inner
 def attend_task(
     task, first_tasks, task_heads, q, q_step, H, k, v, G, D, E, page_size, table, table_width,
-    start, context, scale, window, softcap, out, out_step, work, work_at,
+    start, context, scale, window, softcap, sinks, out, out_step, work, work_at,
 ):  # fmt: skip
     """One task: find its sequence, rows and heads, and attend."""
     low, high = 0, len(task_heads)
@@ -61,7 +63,7 @@ def attend_task(
     attend(
         q, begin * q_step + head * share * D, q_step, share, row, min(ROWS, new * share - row),
         context[low] - new, k, v, head, min(members, G - head), G, D, E,
-        table, low * table_width, page_size, scale, window, softcap,
+        table, low * table_width, page_size, scale, window, softcap, sinks,
         out, begin * out_step + head * share * E, out_step, work, work_at,
     )  # fmt: skip
 
@@ -69,12 +71,12 @@ def attend_task(
 @kernel
 def _attention(
     split, q, H, k, v, G, D, E, page_size, table, table_width, start, context,
-    scale, window, softcap, out, work, room,
+    scale, window, softcap, sinks, out, work, room,
 ):  # fmt: skip
     for index in prange(split.first[-1]):
         attend_task(
             np.int64(index), split.first, split.heads, q, H * D, H, k, v, G, D, E, page_size,
-            table, table_width, start, context, scale, window, softcap, out, H * E, work,
+            table, table_width, start, context, scale, window, softcap, sinks, out, H * E, work,
             np.int64(get_thread_id()) * room,
         )  # fmt: skip
 
@@ -90,12 +92,14 @@ def paged_attention(
     scale: float,
     window: int = 0,
     softcap: float = 0.0,
+    sinks_H: Tensor | None = None,
 ) -> Tensor:
     """o_THE in float32: each new token attends to its sequence up to itself.
 
     `context_B` counts a sequence's tokens with the new ones, which are its last. Pages are
     float32 or bfloat16, contiguous. `window` limits how many tokens a query sees (0: all),
-    `softcap` bounds scores to ±softcap (0: none).
+    `softcap` bounds scores to ±softcap (0: none). `sinks_H`: a logit of each head that takes weight
+    and gives nothing (gpt-oss, arXiv 2508.10925).
     """
     (T, H, D), (_, S, G, E) = q_THD.shape, v_PSGE.shape
     q = np.ascontiguousarray(q_THD.detach().float().numpy()).reshape(-1)
@@ -104,11 +108,13 @@ def paged_attention(
     )
     out = np.empty(T * H * E, np.float32)
     if T:
-        size, threads = room(D, E), get_num_threads()
+        size, threads, sinks = room(D, E), get_num_threads(), NO_SINKS
+        if sinks_H is not None:
+            sinks = np.ascontiguousarray(sinks_H.detach().float().numpy())
         _attention(
             split(start, H // G, G, threads), q, H, flat(k_PSGD), flat(v_PSGE), G, D, E, S,
             table.reshape(-1), table.shape[1], start, context, np.float32(scale), window,
-            np.float32(softcap), out, aligned(size * threads, np.float32), size,
+            np.float32(softcap), sinks, out, aligned(size * threads, np.float32), size,
         )  # fmt: skip
     return torch.from_numpy(out.reshape(T, H, E))
 

@@ -37,6 +37,12 @@ class Quantised:
         outputs, inputs = self.codes_NK.shape
         return outputs, inputs
 
+    def rows(self, picked: np.ndarray | slice) -> "Quantised":
+        """Some of the outputs."""
+        zeros = None if self.zeros_NG is None else self.zeros_NG[picked]
+        codes, scales = self.codes_NK[picked], self.scales_NG[picked]
+        return Quantised(self.format, codes, scales, zeros, self.group)
+
     def dequantised(self, dtype: torch.dtype = torch.float32) -> Tensor:
         """w_NK as plain numbers of that type."""
         values_NK = torch.from_numpy(self.format.values[self.codes_NK]).to(dtype)

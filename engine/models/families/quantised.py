@@ -5,7 +5,7 @@ from typing import Any
 from engine.core.errors import BadInput
 
 FIELD = "quantization_config"
-METHODS = ("gptq", "awq", "compressed-tensors")
+METHODS = ("gptq", "awq", "compressed-tensors", "mxfp4")
 
 
 def method_of(settings: Any, where: str) -> str:

@@ -10,6 +10,7 @@ from engine.models.families.deepseek import deepseek_v2, deepseek_v3
 from engine.models.families.dense import gemma2, gpt2, llama, mistral, qwen2, qwen3
 from engine.models.families.fields import Fields, read_json
 from engine.models.families.gemma3 import gemma3
+from engine.models.families.gpt_oss import gpt_oss
 from engine.models.families.mixtures import glm4_moe, minimax_m2, mixtral, qwen3_moe
 from engine.models.families.positions import exaone4, granite, olmo2, olmo3, phi3, smollm3
 from engine.models.families.quantised import FIELD, method_of
@@ -32,6 +33,7 @@ FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]]
     "SmolLM3ForCausalLM": ("smollm3", smollm3),
     "Glm4MoeForCausalLM": ("glm4_moe", glm4_moe),
     "MiniMaxM2ForCausalLM": ("minimax_m2", minimax_m2),
+    "GptOssForCausalLM": ("gpt_oss", gpt_oss),
     "DeepseekV2ForCausalLM": ("deepseek_v2", deepseek_v2),
     "DeepseekV3ForCausalLM": ("deepseek_v3", deepseek_v3),
 }

@@ -1,7 +1,9 @@
 """Checkpoint: weights of a Hugging Face folder, checked against the config, then read lazily."""
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TypeGuard
 
 from torch import Tensor
 
@@ -13,6 +15,7 @@ from engine.models.families.fields import read_json
 from engine.models.families.quantised import FIELD, method_of
 from engine.models.loading.quantised_tensors import StoredCodes, stored_codes
 from engine.models.loading.safetensors_file import Stored, read_header
+from engine.models.loading.stacked_experts import StoredExpert, stored_expert
 from engine.models.parameters import all_parameters
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -24,17 +27,18 @@ class Checkpoint(Mapping[str, Tensor]):
 
     def __init__(self, folder: Path, config: ModelConfig) -> None:
         held = _stored(folder)
-        self.stored: dict[str, Stored | StoredCodes] = {}
+        self.stored: dict[str, Stored | StoredCodes | StoredExpert] = {}
         settings = read_json(inside(folder, "config.json")).get(FIELD)
         if settings is not None:
             method_of(settings, str(folder / "config.json"))
         for parameter in all_parameters(config):
             name = parameter.name
             # A checkpoint of the bare model (GPT-2's own, for one) leaves out the first part.
-            found: Stored | StoredCodes | None = None
+            found: Stored | StoredCodes | StoredExpert | None = None
             if settings is not None:
                 found = stored_codes(held, name, parameter.shape, settings)
             found = found or held.get(name) or held.get(name.partition(".")[2])
+            found = found or stored_expert(held, name)
             if found is None:
                 raise BadInput(
                     f"{folder}: tensor {name!r} is missing; "
@@ -53,18 +57,34 @@ class Checkpoint(Mapping[str, Tensor]):
     def codes(self, name: str) -> Quantised | None:
         """The tensor as codes and scales; None where it is plain numbers."""
         stored = self.stored[name]
-        return stored.codes() if isinstance(stored, StoredCodes) else None
+        return stored.codes() if _in_codes(stored) else None
 
     @property
     def holds_codes(self) -> bool:
         """Whether a tensor is quantised."""
-        return any(isinstance(stored, StoredCodes) for stored in self.stored.values())
+        return any(map(_in_codes, self.stored.values()))
+
+    def bytes(self, width: int) -> int:
+        """Bytes of the model in memory, its plain numbers `width` bytes each."""
+        return sum(
+            5 * stored.bytes // 4 if _in_codes(stored) else math.prod(stored.shape) * width
+            for stored in self.stored.values()
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.stored)
 
     def __len__(self) -> int:
         return len(self.stored)
+
+
+def _in_codes(
+    stored: Stored | StoredCodes | StoredExpert,
+) -> TypeGuard[StoredCodes | StoredExpert]:
+    """Whether that is a quantised tensor."""
+    if isinstance(stored, StoredExpert):
+        return stored.scales is not None
+    return isinstance(stored, StoredCodes)
 
 
 def _stored(folder: Path) -> dict[str, Stored]:

@@ -9,7 +9,7 @@ from engine.core.paths import dataset, datasets
 from engine.models.config import ModelConfig
 from engine.models.families import read_config
 from engine.models.loading.checkpoint import PICKLES, refuse_pickle
-from engine.models.loading.load import load, random_model
+from engine.models.loading.load import config_at, is_gguf, load, random_model
 from engine.models.loading.public import architecture, called
 from engine.models.loading.public import public as public
 from engine.models.model import Model
@@ -17,7 +17,8 @@ from engine.models.model import Model
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a name stands for. `folder` is None where only the architecture is known."""
+    """What a name stands for. `folder`: of a checkpoint, or its GGUF file; None where only the
+    architecture is known."""
 
     name: str
     config: ModelConfig
@@ -44,6 +45,11 @@ def find(name: str) -> Found:
     path = Path(name).expanduser()
     if path.suffix in PICKLES:
         raise refuse_pickle(path)
+    if name and path.is_dir() and not (path / "config.json").exists():
+        files = list(path.glob("*.gguf"))
+        path = files[0] if len(files) == 1 else path
+    if name and is_gguf(path):
+        return Found(path.stem, config_at(path), path)
     if name and path.exists():
         folder = path.parent if path.is_file() else path
         return Found(folder.resolve().name, read_config(folder), folder)

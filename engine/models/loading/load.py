@@ -13,14 +13,20 @@ from engine.core.writing import unwritten, write_text, written
 from engine.models.config import ModelConfig
 from engine.models.families import read_config
 from engine.models.footprint import weight_bytes
+from engine.models.gguf.checkpoint import GGUFCheckpoint
+from engine.models.gguf.config import config_of
+from engine.models.gguf.header import read_header
+from engine.models.kv import BYTES
 from engine.models.loading.checkpoint import PICKLES, Checkpoint, refuse_pickle
 from engine.models.loading.random_weights import RandomWeights
+from engine.models.loading.stacked_experts import stacked
 from engine.models.model import Model
 from engine.models.parameters import all_parameters
 
 
 def load(path: str | Path, dtype: str = "float32") -> Model:
-    """The model of a Hugging Face folder: config.json with *.safetensors beside it.
+    """The model of a Hugging Face folder: config.json with *.safetensors beside it; or of a GGUF
+    file.
 
     Checkpoints in float16, bfloat16, float32 or float64 become `dtype`. Weights are read one tensor
     at a time, so loading takes the model's memory and one tensor more. Raises BadInput naming the
@@ -29,12 +35,31 @@ def load(path: str | Path, dtype: str = "float32") -> Model:
     folder = Path(path)
     if folder.suffix in PICKLES:
         raise refuse_pickle(folder)
-    if not folder.is_dir():
+    if not folder.is_dir() and not is_gguf(folder):
         raise BadInput(f"{folder}: no such folder; give a Hugging Face model folder")
-    config = read_config(folder)
-    source = Checkpoint(folder, config)
-    require_memory(weight_bytes(config, dtype), str(folder))
+    config, source = opened(folder)
+    require_memory(source.bytes(BYTES[dtype]), str(folder))
     return Model(config, source, dtype)
+
+
+def is_gguf(path: Path) -> bool:
+    """Whether that is a GGUF file by its name."""
+    return path.suffix == ".gguf" and path.is_file()
+
+
+def config_at(path: Path) -> ModelConfig:
+    """The config of a model folder or a GGUF file."""
+    return config_of(read_header(path)) if is_gguf(path) else read_config(path)
+
+
+def opened(path: Path) -> tuple[ModelConfig, Checkpoint | GGUFCheckpoint]:
+    """The config and the weights of a model folder or a GGUF file."""
+    if is_gguf(path):
+        header = read_header(path)
+        config = config_of(header)
+        return config, GGUFCheckpoint(header, config)
+    config = read_config(path)
+    return config, Checkpoint(path, config)
 
 
 def random_weights(config: ModelConfig, seed: int = 0, dtype: str = "float32") -> dict[str, Tensor]:
@@ -59,6 +84,7 @@ def save(path: str | Path, config: ModelConfig, weights: dict[str, Tensor]) -> N
     dtype = str(weights[names[0]].dtype).removeprefix("torch.")
     raw = config.raw | {"dtype": dtype, "torch_dtype": dtype}
     tensors = {name: weights[name].detach().contiguous() for name in names}
+    tensors = stacked(config, tensors)
     with written(folder / "model.safetensors", "the model", (SafetensorError,)) as part:
         save_file(tensors, part, metadata={"format": "pt"})
     write_text(folder / "config.json", json.dumps(raw, indent=2) + "\n", "the model's config")

@@ -35,6 +35,11 @@ class StoredCodes:
     parts: Mapping[str, Stored]
     settings: Mapping[str, Any]
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of it in the file."""
+        return sum(part.bytes for part in self.parts.values())
+
     def codes(self) -> Quantised:
         """The tensor as codes and scales. Raises BadInput where its parts do not fit."""
         found = self._codes()

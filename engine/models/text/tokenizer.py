@@ -8,6 +8,8 @@ from typing import Any
 from engine.core.errors import BadInput
 from engine.core.limits import inside, read_bytes
 from engine.models.families.fields import Fields, read_json
+from engine.models.gguf.header import read_header
+from engine.models.gguf.rules import PREFIX, has_rules, rules_of
 from engine.models.text.rules import read_rules
 
 LONG = 512  # characters from which a text is encoded beside other Python threads
@@ -15,8 +17,17 @@ HELD_BACK = 3  # a UTF-8 character has at most three bytes before its last
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
 
+def has_tokenizer(path: Path | None) -> bool:
+    """Whether a model folder or a GGUF file says how text becomes tokens."""
+    if path is None:
+        return False
+    if path.suffix == ".gguf":
+        return has_tokenizer(path.parent) or has_rules(read_header(path))
+    return (path / "tokenizer.json").is_file()
+
+
 class Tokenizer:
-    """The rules of a Hugging Face model folder (or of a `tokenizer.json` itself).
+    """The rules of a Hugging Face model folder (or of a `tokenizer.json`, or a GGUF file).
 
     `bos` and `eos`: token ids that open a text and that end an answer, gathered from
     generation_config.json, config.json and tokenizer_config.json, whichever there are.
@@ -24,6 +35,9 @@ class Tokenizer:
 
     def __init__(self, path: str | Path) -> None:
         folder = Path(path)
+        if folder.suffix == ".gguf":
+            self._read_gguf(folder)
+            return
         file = folder / "tokenizer.json" if folder.is_dir() else folder
         self.folder = file.parent
         if not file.exists():
@@ -31,6 +45,21 @@ class Tokenizer:
         self.rules = read_rules(inside(self.folder, file.name))
         settings = _optional(self.folder / "tokenizer_config.json")
         configs = [_optional(self.folder / n) for n in ("generation_config.json", "config.json")]
+        self._gather(settings, configs)
+
+    def _read_gguf(self, file: Path) -> None:
+        """The rules in a GGUF file, or those that lie beside it as a `tokenizer.json`."""
+        self.folder = file.parent
+        header, beside = read_header(file), self.folder / "tokenizer.json"
+        self.rules = read_rules(beside) if beside.is_file() else rules_of(header)
+        names = "bos_token", "eos_token"
+        ids = {name: header.metadata.get(f"{PREFIX}{name}_id") for name in names}
+        held: dict[str, Any] = {"chat_template": header.metadata.get("tokenizer.chat_template")}
+        held |= {n: self.rules.id_to_token(i) for n, i in ids.items() if type(i) is int and i >= 0}
+        self._gather(Fields(held, str(file)), [])
+
+    def _gather(self, settings: Fields, configs: list[Fields]) -> None:
+        """Special tokens and the chat template, by what the settings say."""
         self.bos = self._special("bos_token", settings, configs)[:1]
         self.eos = self._special("eos_token", settings, configs)
         self.template = _template(settings, self.folder)

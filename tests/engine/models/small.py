@@ -199,6 +199,15 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "head_dim": 12,
         "rotary_dim": 6,
     },
+    "gpt-oss": {
+        "architectures": ["GptOssForCausalLM"],
+        "num_local_experts": 4,
+        "num_experts_per_tok": 2,
+        "head_dim": 12,
+        "sliding_window": 9,
+        "swiglu_limit": 1.0,
+        "rope_scaling": YARN | {"truncate": False},
+    },
     "deepseek-v2-lite": LATENT | {"q_lora_rank": None, "topk_method": "greedy"},
     "deepseek-v2": LATENT
     | {

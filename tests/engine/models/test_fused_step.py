@@ -8,6 +8,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from engine.kernels.quantised.weight import round_to_nearest
 from engine.models.batch import Batch, pack
 from engine.models.config import ModelConfig, Rotary
 from engine.models.families import parse
@@ -115,6 +116,44 @@ def test_a_sequence_has_the_same_bits_alone_in_any_batch_and_in_any_chunk(name, 
             assert torch.equal(found[0], alone[20])
     finally:
         numba.set_num_threads(1)
+
+
+class Coded(dict):
+    """Weights whose matrices are codes too, each in its own format; the embedding is plain."""
+
+    FORMATS = ("int4", 32, True), ("int8", 64, False), ("int6", 16, False), ("e4m3", 0, False)
+
+    def __init__(self, weights):
+        super().__init__(weights)
+        self.held = {}
+        for number, (name, weight) in enumerate(weights.items()):
+            if weight.ndim == 2 and "embed" not in name:
+                self.held[name] = round_to_nearest(weight, *self.FORMATS[number % 4])
+                self[name] = self.held[name].dequantised()
+        self.codes = self.held.get
+
+
+CODED = replace(LLAMA, vocab=70, hidden=96, width=160, head_dim=16, kv_heads=1, heads=2)
+
+
+def test_matrices_in_codes_of_their_own_formats_give_the_reference_s_logits_in_any_batch():
+    config = replace(CODED, qkv_bias=True)
+    assert fits(config, torch.float32, in_codes=True)
+    weights = Coded(random_weights(config))
+    fused, pages = Fused(config, weights, weights.codes), places(9)
+    tokens = texts(config, [40, 1, 17, 2, 3, 5, 4, 9, 8])
+    expected = torch.cat([dense(config, weights, torch.tensor([t]))[0] for t in tokens])
+    batch = everywhere(pack(tokens, [0] * 9, pages, SIZE))
+    found = fused.forward(batch, memory(config))
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    kv = memory(config)
+    for at, token in enumerate(tokens[0]):
+        alone = fused.forward(pack([[token]], [at], pages[:1], SIZE), kv)
+        assert torch.equal(alone[0], found[at])
+    plain = sum(w.numel() * 4 for name, w in weights.items() if name in weights.held)
+    assert fused.bytes < 0.6 * plain
+    assert not fits(replace(config, hidden=48), torch.float32, in_codes=True)
+    assert not fits(replace(config, head_dim=8, rotary=Rotary(8)), torch.float32, in_codes=True)
 
 
 def test_prefill_and_decode_share_a_step():

@@ -14,7 +14,8 @@ from workbench.benches import decode
 from workbench.benches._decode_work import Answered, Ask
 from workbench.benches._peers import _vllm_child, llama_cpp, measure, names, vllm
 
-WANTED = {"batch-1": [Ask([5, 6], 3)], "batch-16": [Ask([5, 6], 3), Ask([7], 2)]}
+REQUESTS = {"batch-1": [Ask([5, 6], 3)], "batch-16": [Ask([5, 6], 3), Ask([7], 2)]}
+WANTED = {"float32": REQUESTS, "int3": {"batch-1-int3": REQUESTS["batch-1"]}}
 RATES = {"batch-1": 2.0, "batch-16": 4.0}
 
 
@@ -27,7 +28,7 @@ def test_an_absent_peer_is_one_line_with_what_to_install(name, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
     [row] = measure(name, WANTED, RATES, 1)
     assert row["missing"].startswith("not installed (pip install ")
-    assert row["name"] == "batch-1, batch-16"
+    assert row["name"] == "batch-1, batch-16, batch-1-int3"
     _, cells = decode.table([row])
     assert cells[1] == name.replace("_", "-") and cells[2] == row["missing"]
 
@@ -42,7 +43,8 @@ def peer(monkeypatch):
 
     def put(answer):
         @contextmanager
-        def opened(checkpoint, work):
+        def opened(checkpoint, work, form):
+            assert form == "float32", "the only one of those wanted that llama.cpp has"
             assert checkpoint.is_dir() and work.is_dir()
             yield answer
             closed.append(checkpoint)
@@ -132,9 +134,9 @@ def fake(folder, monkeypatch, cpu=True):
 
 def test_vllm_s_child_answers_until_it_is_let_go(tmp_path, monkeypatch):
     fake(tmp_path, monkeypatch)
-    with vllm.open(tmp_path, tmp_path) as answer:
+    with vllm.open(tmp_path, tmp_path, "float32") as answer:
         for _ in range(2):
-            found = answer(WANTED["batch-16"])
+            found = answer(REQUESTS["batch-16"])
             assert found.tokens == [[7, 8, 9], [8, 9]]
             assert 0 < found.decode_seconds <= found.seconds
 
@@ -143,7 +145,7 @@ def test_a_build_of_vllm_for_gpus_is_refused(tmp_path, monkeypatch):
     fake(tmp_path, monkeypatch, cpu=False)
     with (
         pytest.raises(BadInput, match="not the build for processors"),
-        vllm.open(tmp_path, tmp_path),
+        vllm.open(tmp_path, tmp_path, "float32"),
     ):
         pass
 

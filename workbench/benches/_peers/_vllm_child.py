@@ -1,4 +1,4 @@
-"""The process in which vLLM runs for the benchmark: a checkpoint's folder is its argument.
+"""The process in which vLLM runs for the benchmark; its arguments: a folder and a dtype.
 
 Alone by intent: nothing of the workbench is imported here.
 """
@@ -17,7 +17,7 @@ def say(message: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def serve(checkpoint: str) -> None:
+def serve(checkpoint: str, dtype: str) -> None:
     """Open the engine, then answer line by line until there are no more."""
     import vllm
     from vllm.platforms import current_platform
@@ -26,7 +26,7 @@ def serve(checkpoint: str) -> None:
         raise SystemExit("this vllm is not the build for processors")
     model = vllm.LLM(
         model=checkpoint,
-        dtype="float32",
+        dtype=dtype,
         max_model_len=CONTEXT,
         max_num_seqs=64,
         max_num_batched_tokens=CONTEXT,
@@ -59,4 +59,4 @@ def answer(vllm: Any, engine: Any, wanted: list[Any], number: int) -> dict[str, 
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1])
+    serve(sys.argv[1], sys.argv[2])

@@ -1,4 +1,4 @@
-"""llama.cpp: the checkpoint as a GGUF file in float32, then batches of its low-level interface.
+"""llama.cpp: the checkpoint as a GGUF file, then batches of its low-level interface.
 
 A sequence that is done leaves the batch; keys and values are float32 too.
 """
@@ -21,6 +21,7 @@ from workbench.benches._decode_work import Answered, Ask
 PACKAGE = "llama_cpp"
 INSTALL = "llama-cpp-python gguf"
 CONTEXT = 512  # positions of each sequence; the benchmark's longest is 384
+FORMATS = {"float32": "F32", "bfloat16": "BF16", "int8": "Q8_0", "int4": "Q4_0"}  # GGUF's names
 FLOAT32 = 0  # ggml's number of the type
 QUIET = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(lambda *_: None)
 LAYER = {
@@ -42,11 +43,11 @@ OUTER = {
 
 
 @contextmanager
-def open(checkpoint: Path, work: Path) -> Iterator[Callable[[list[Ask]], Answered]]:
-    """Convert the checkpoint and load it."""
+def open(checkpoint: Path, work: Path, form: str) -> Iterator[Callable[[list[Ask]], Answered]]:
+    """Convert the checkpoint to `form` and load it."""
     file = work / "model.gguf"
     config = json.loads((checkpoint / "config.json").read_text())
-    _convert(config, load_file(checkpoint / "model.safetensors"), file)
+    _convert(config, load_file(checkpoint / "model.safetensors"), file, FORMATS[form])
     llama = importlib.import_module(PACKAGE)
     llama.llama_log_set(QUIET, ctypes.c_void_p(0))
     llama.llama_backend_init()
@@ -66,9 +67,10 @@ def open(checkpoint: Path, work: Path) -> Iterator[Callable[[list[Ask]], Answere
     llama.llama_model_free(model)
 
 
-def _convert(config: dict[str, Any], weights: dict[str, np.ndarray], file: Path) -> None:
+def _convert(config: dict[str, Any], weights: dict[str, np.ndarray], file: Path, form: str) -> None:
     """Write a GGUF file: no tokenizer, and rotary halves interleaved as llama.cpp turns them."""
     gguf = importlib.import_module("gguf")
+    importlib.import_module("gguf.quants")
     heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
     writer = gguf.GGUFWriter(file, "llama")
     writer.add_context_length(config["max_position_embeddings"])
@@ -89,8 +91,12 @@ def _convert(config: dict[str, Any], weights: dict[str, np.ndarray], file: Path)
             names[f"model.layers.{layer}.{theirs}.weight"] = f"blk.{layer}.{ours}.weight"
     for theirs, ours in names.items():
         count = {"q_proj": heads, "k_proj": kv_heads}.get(theirs.split(".")[-2])
-        weight = weights[theirs]
-        writer.add_tensor(ours, _interleaved(weight, count) if count else weight)
+        weight = _interleaved(weights[theirs], count) if count else weights[theirs]
+        if form == "F32" or weight.ndim == 1:
+            writer.add_tensor(ours, weight)
+        else:
+            kind = gguf.GGMLQuantizationType[form]
+            writer.add_tensor(ours, gguf.quants.quantize(weight, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

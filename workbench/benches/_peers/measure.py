@@ -27,24 +27,31 @@ def names() -> list[str]:
 
 
 def measure(
-    name: str, wanted: dict[str, list[Ask]], theirs: dict[str, float], rounds: int
+    name: str, wanted: dict[str, dict[str, list[Ask]]], theirs: dict[str, float], rounds: int
 ) -> list[Row]:
-    """A row for each set of requests; `theirs` are transformers' tokens a second by row name.
+    """A row for each set of requests of each number format (`wanted`: by format, by row name) that
+    the peer has; `theirs` are transformers' tokens a second by row name.
 
-    An adapter has PACKAGE, INSTALL (what to give pip) and `open(folder, work)`, in whose context
-    there is a call from requests to `Answered`. A peer that is absent or does not start gives one
-    row that says so. Adapters run after the others, not in turns with them.
+    An adapter has PACKAGE, INSTALL (what to give pip), FORMATS and `open(folder, work, format)`, in
+    whose context there is a call from requests to `Answered`. A peer that is absent gives one row
+    that says so, and so does a format with which it does not start. Adapters run after the others,
+    not in turns with them.
     """
     adapter = importlib.import_module(f"workbench.benches._peers.{name}")
-    start: Row = {"engine": name.replace("_", "-"), "dtype": "float32"}
+    engine = name.replace("_", "-")
     if importlib.util.find_spec(adapter.PACKAGE) is None:
+        every = ", ".join(each for named in wanted.values() for each in named)
         why = f"not installed (pip install {adapter.INSTALL})"
-        return [{"name": ", ".join(wanted), **start, "missing": why}]
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            return _rows(adapter, Path(folder), start, wanted, theirs, rounds)
-    except BadInput as fault:
-        return [{"name": ", ".join(wanted), **start, "missing": str(fault)}]
+        return [{"name": every, "engine": engine, "missing": why}]
+    rows = []
+    for dtype in (each for each in wanted if each in adapter.FORMATS):
+        start: Row = {"engine": engine, "dtype": dtype}
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                rows += _rows(adapter, Path(folder), start, wanted[dtype], theirs, rounds)
+        except BadInput as fault:
+            rows.append({"name": ", ".join(wanted[dtype]), **start, "missing": str(fault)})
+    return rows
 
 
 def _rows(
@@ -59,12 +66,14 @@ def _rows(
     work.mkdir()
     _write(checkpoint)
     rows = []
-    with adapter.open(checkpoint, work) as answer:
+    with adapter.open(checkpoint, work, start["dtype"]) as answer:
         for name, asks in wanted.items():
             answer([Ask(ask.prompt, 4) for ask in asks])
             rate = median(answer(asks).rate(len(asks) == 1) for _ in range(rounds))
-            facts = {"tokens_per_second": rate, "ratio_to_transformers": rate / theirs[name]}
-            rows.append({"name": name, **start, **facts})
+            row = {"name": name, **start, "tokens_per_second": rate}
+            if name in theirs:
+                row["ratio_to_transformers"] = rate / theirs[name]
+            rows.append(row)
     return rows
 
 

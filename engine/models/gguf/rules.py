@@ -36,7 +36,7 @@ def rules_of(header: Header) -> Rules:
             "tokenizer.json beside the file"
         )
     tokens, merges = _texts(header, held, "tokens"), _texts(header, held, "merges")
-    pairs = [tuple(merge.split(" ")) for merge in merges]
+    pairs = [(first, second) for first, _, second in (merge.partition(" ") for merge in merges)]
     try:
         model = models.BPE(
             vocab={token: number for number, token in enumerate(tokens)}, merges=pairs,

@@ -13,9 +13,10 @@ import numpy as np
 from engine.cache.eviction import FAR, Ages, Eviction
 from engine.cache.idle import Idle
 from engine.cache.pages import Pages
-from engine.cache.prefix import TOKEN_BYTES, PrefixTree
+from engine.cache.prefix import PrefixTree
 from engine.core.clock import Clock
 from engine.core.events import AnyEvent, Mark, Page, PageState
+from engine.kernels import page_tree
 
 Emit = Callable[[AnyEvent], None]
 
@@ -40,7 +41,7 @@ class Cache:
         self.pool, self.host = Pages(pages), Pages(host_pages)
         self.tree = PrefixTree(pages, page_size)
         self.ages = Ages.of(pages)
-        self.idle = Idle(pages, eviction, self.ages)
+        self.idle = Idle(pages, eviction, self.ages, self.tree)
         self.cached = 0  # pages in the tree that nobody holds
         self.step = 0
         self._plan_of: dict[int, int] = {}  # page -> group of the plan that will use it
@@ -119,60 +120,64 @@ class Cache:
         self._leave(pages)
 
     def index(
-        self, owner: str, page: int, parent: int, data: bytes, start: int, group: int = -1
-    ) -> None:
-        """The full `page`, holding `data` (int32 tokens), becomes a child of `parent`.
+        self, owner: str, table: np.ndarray, tokens: np.ndarray, parent: int, first: int,
+        stop: int, group: int = -1, shared: int = FAR,
+    ) -> tuple[int, int]:  # fmt: skip
+        """Pages `first` to `stop` of `owner`'s table, full of its `tokens` (int32), become a chain
+        under `parent`. `group` of the plan will use those of its `shared` first tokens again
+        (`expect`).
 
-        `group` of the plan will use it again (`expect`).
+        Returns how far that came, and the page of the tree that has what the next one holds; -1:
+        others hold that one too, or all is done.
         """
-        self.tree.insert(parent, data, page)
-        self.ages.born[page] = self.step
+        given = self.pool.references, table, tokens, parent, first, stop
+        reached, twin = page_tree.insert_chain(self.tree.nodes, *given)
+        self.ages.born[table[first:reached]] = self.step
         if group >= 0:
-            self._plan_of[page] = group
-            self._planned.setdefault(group, set()).add(page)
-        if self.quiet:
-            return
-        now, above = self.clock.now(), max(parent, -1)
-        self.emit(Page(now, page, owner, "index", start, self.page_size, above))
+            pages = table[first : min(reached, shared // self.page_size)].tolist()
+            self._plan_of |= dict.fromkeys(pages, group)
+            self._planned.setdefault(group, set()).update(pages)
+        if not self.quiet:
+            now, size, above = self.clock.now(), self.page_size, max(parent, -1)
+            for index, page in enumerate(table[first:reached].tolist(), first):
+                self.emit(Page(now, page, owner, "index", index * size, size, above))
+                above = page
+        return reached, twin
 
     def index_each(
-        self, owners: list[str], rows: list[int], pages: np.ndarray, parents: np.ndarray,
-        data: bytes, starts: list[int],
-    ) -> list[int]:  # fmt: skip
-        """`index` for one page of each of several owners, their tokens end to end in `data`.
+        self, owners: list[str], rows: np.ndarray, index_R: np.ndarray, tables: np.ndarray,
+        tokens: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
+        """`index` for page `index_R[r]`, at least 1, of each of several rows' tables.
 
-        Returns which of them were left out, as the tree already has a page with those contents.
+        Returns where it was done, and not where the tree has a page with those contents already.
         """
-        emit, now, size, tree = self.emit, self.clock.now(), self.page_size, self.tree
-        children, keys, fanout = tree.children, tree.keys, tree.fanout
-        width, left_out, at = size * TOKEN_BYTES, [], 0
-        self.ages.born[pages] = self.step
-        each = zip(rows, pages.tolist(), parents.tolist(), starts, strict=True)
-        for row, page, parent, start in each:
-            key = parent, data[at : at + width]
-            at += width
-            if key in children:
-                left_out.append(at // width - 1)
-                continue
-            children[key] = page
-            keys[page] = key
-            fanout[parent] += 1
-            if self.quiet:
-                continue
-            emit(Page(now, page, owners[row], "index", start, size, parent))
-        return left_out
+        done_R = np.zeros(len(rows), np.bool_)
+        page_tree.insert_each(self.tree.nodes, tables, tokens, rows, index_R, done_R)
+        pages_R = tables[rows, index_R]
+        self.ages.born[pages_R] = self.step
+        if not self.quiet:
+            emit, now, size = self.emit, self.clock.now(), self.page_size
+            above, at = tables[rows, index_R - 1], index_R * size
+            columns = (each[done_R].tolist() for each in (rows, pages_R, above, at))
+            for row, page, parent, start in zip(*columns, strict=True):
+                emit(Page(now, page, owners[row], "index", start, size, parent))
+        return done_R
 
     def expect(self, group: int, next_use: int = FAR) -> None:
         """The plan needs the pages of `group` next at `next_use`, or never again."""
         if self._next_use.get(group, FAR) == next_use:
             return
         self._next_use[group] = next_use
-        pages = list(self._planned.get(group, ()))
+        planned = self._planned.get(group)
+        if not planned:
+            return
+        pages = np.array(list(planned), np.int32)
         self.ages.next_use[pages] = next_use
-        for page in pages:
-            if page in self.idle:
-                self.idle.discard(page)
-                self._rest(page)
+        self.idle.weigh(pages)
+        idle = np.array([page for page in planned if page in self.idle], np.int32)
+        self.idle.discard(idle)
+        self._rest(idle[::-1])
 
     def swap_out(self, owner: str, pages: np.ndarray, tokens: int) -> np.ndarray:
         """`owner`'s `tokens` tokens leave `pages` for host pages, which are returned."""
@@ -180,8 +185,7 @@ class Cache:
         size, now = self.page_size, self.clock.now()
         for offset, (page, target) in enumerate(zip(pages.tolist(), targets.tolist(), strict=True)):
             filled = min(size, tokens - offset * size)
-            event = Page(now, page, owner, "swap_out", offset * size, filled, target)
-            self.emit(event)
+            self.emit(Page(now, page, owner, "swap_out", offset * size, filled, target))
         self._leave(pages)
         return targets
 
@@ -215,7 +219,10 @@ class Cache:
         """Forget every cached page that nobody holds; returns how many."""
         forgotten = self.cached
         while self.cached:
-            self._rest(self._forget(self.idle.pop(), "reset"))
+            page = self.idle.pop()
+            parent = self.tree.remove(page)
+            self._forget(page, "reset")
+            self._rest(np.array([parent], np.int32))
         return forgotten
 
     def _join(self, owner: str, pages: np.ndarray, state: PageState, start: int) -> None:
@@ -226,72 +233,66 @@ class Cache:
 
     def _hold(self, pages: np.ndarray) -> None:
         woken = pages[self.pool.references[pages] == 0]
-        for page in woken.tolist():
-            self.idle.discard(page)
+        self.idle.discard(woken)
         self.cached -= len(woken)
         self.pool.hold(pages)
 
     def _leave(self, pages: np.ndarray) -> None:
         left = self.pool.leave(pages)
         self.ages.last_used[left] = self.step
-        kept = [page for page in left.tolist() if page in self.tree]
-        freed = [page for page in left.tolist() if page not in self.tree]
-        now = self.clock.now()
-        for page in () if self.quiet else freed:
-            self.emit(Page(now, page, "", "free"))
-        if freed:
-            self.pool.give_back(np.array(freed, np.int32))
-        self.cached += len(kept)
-        for page in reversed(kept):  # children before their parents
-            self.ages.next_use[page] = self._next_use.get(self._plan_of.get(page, -1), FAR)
-            self._rest(page)
+        inside = self.tree.nodes.parent_P[left] != page_tree.OUT
+        kept, freed = left[inside], left[~inside]
+        if len(freed):
+            for page in () if self.quiet else freed.tolist():
+                self.emit(Page(self.clock.now(), page, "", "free"))
+            self.pool.give_back(freed)
+        if len(kept):
+            self.cached += len(kept)
+            if self._plan_of:
+                groups = (self._plan_of.get(page, -1) for page in kept.tolist())
+                self.ages.next_use[kept] = [self._next_use.get(group, FAR) for group in groups]
+            self.idle.weigh(kept)
+            self._rest(kept)  # children before their parents
 
-    def _rest(self, page: int) -> None:
-        """A cached page that nobody holds is up for eviction once nothing hangs under it.
+    def _rest(self, pages: np.ndarray) -> None:
+        """Cached pages that nobody holds, the last one first, are up for eviction once nothing
+        hangs under them.
 
         What is not worth keeping is freed at once, and then the page above it may be next.
         """
-        while page in self.tree and page not in self.idle:
-            if self.pool.references[page] or self.tree.fanout[page] or self.idle.add(page):
-                return
-            page = self._forget(page, self.idle.policy.reason(page, self.ages, self.step))
+        for page in self.idle.rest(pages, self.pool.references):
+            self._forget(page, self.idle.policy.reason(page, self.ages, self.step))
 
     def _evict(self, wanted: int) -> None:
-        """Evict until `wanted` pages are free. What `_forget` does, for many pages at a price."""
-        emit, now, step, idle, tree = self.emit, self.clock.now(), self.step, self.idle, self.tree
-        reason, references = idle.policy.reason, self.pool.references
-        gone: list[int] = []
-        while self.pool.free + len(gone) < wanted:
-            page = idle.pop()
-            if not self.quiet:
-                why = reason(page, self.ages, step)
-                emit(Mark(now, "cache", "evict", f"evicted page {page}: {why}"))
-                emit(Page(now, page, "", "free", why=why))
-            gone.append(page)
-            parent = tree.remove(page)
-            if parent >= 0 and not tree.fanout[parent] and not references[parent]:
-                self._rest(parent)
-                now = self.clock.now()  # not before what that has told
-        self.cached -= len(gone)
-        self.ages.uses[gone] = 0
-        for page in gone if self._plan_of else ():
-            self._unplan(page)
-        self.pool.give_back(np.array(gone, np.int32))
+        """Evict until `wanted` pages are free."""
+        reason, now = self.idle.policy.reason, self.clock.now()
+        gone, evicted = self.idle.evict(wanted - self.pool.free, self.pool.references)
+        for page, asked in () if self.quiet else zip(gone.tolist(), evicted.tolist(), strict=True):
+            why = reason(page, self.ages, self.step)
+            if asked:
+                self.emit(Mark(now, "cache", "evict", f"evicted page {page}: {why}"))
+            self.emit(Page(now, page, "", "free", why=why))
+        if not evicted.all():
+            self._left_tree(gone[~evicted])
+            gone = gone[evicted]
+        self._left_tree(gone)
 
     def _unplan(self, page: int) -> None:
         group = self._plan_of.pop(page, -1)
         if group >= 0:
             self._planned[group].discard(page)
 
-    def _forget(self, page: int, why: str) -> int:
-        """A cached leaf leaves the tree and is free; returns the page above it."""
-        parent = self.tree.remove(page)
-        self.cached -= 1
-        self.ages.uses[page] = 0
-        self._unplan(page)
+    def _forget(self, page: int, why: str) -> None:
+        """A cached page that has left the tree is free."""
         self.emit(Page(self.clock.now(), page, "", "free", why=why))
-        self.pool.give_back_one(page)
-        return parent
+        self._left_tree(np.array([page], np.int32))
+
+    def _left_tree(self, pages: np.ndarray) -> None:
+        self.cached -= len(pages)
+        self.ages.uses[pages], self.ages.next_use[pages] = 0, FAR
+        for page in pages.tolist() if self._plan_of else ():
+            self._unplan(page)
+        self.pool.give_back(pages)
 
     def _give_host_back(self, host_pages: np.ndarray) -> None:
         self.host.leave(host_pages)

@@ -37,8 +37,8 @@ class Eviction(Policy):
     folder = "engine.cache.eviction"
 
     @abstractmethod
-    def worth(self, page: int, ages: Ages) -> float:
-        """How much the page is worth, asked when its last holder leaves it.
+    def worth(self, pages: np.ndarray, ages: Ages) -> np.ndarray:
+        """How much each of the pages is worth (float64), asked when its last holder leaves it.
 
         Minus infinity: not worth keeping at all, so it is freed at once.
         """
@@ -58,8 +58,8 @@ class FirstInFirstOut(Eviction):
 
     kind: Literal["fifo"] = "fifo"
 
-    def worth(self, page: int, ages: Ages) -> float:
-        return float(ages.born[page])
+    def worth(self, pages: np.ndarray, ages: Ages) -> np.ndarray:
+        return ages.born[pages].astype(np.float64)
 
     def reason(self, page: int, ages: Ages, step: int) -> str:
         return f"oldest, filled {counted(step - int(ages.born[page]), 'step')} ago"
@@ -70,8 +70,8 @@ class LeastRecentlyUsed(Eviction):
 
     kind: Literal["lru"] = "lru"
 
-    def worth(self, page: int, ages: Ages) -> float:
-        return float(ages.last_used[page])
+    def worth(self, pages: np.ndarray, ages: Ages) -> np.ndarray:
+        return ages.last_used[pages].astype(np.float64)
 
     def reason(self, page: int, ages: Ages, step: int) -> str:
         return f"least recently used, {counted(step - int(ages.last_used[page]), 'step')} idle"
@@ -85,8 +85,8 @@ class LeastFrequent(Eviction):
 
     kind: Literal["least_frequent"] = "least_frequent"
 
-    def worth(self, page: int, ages: Ages) -> float:
-        return float(ages.uses[page]) + RECENCY * float(ages.last_used[page])
+    def worth(self, pages: np.ndarray, ages: Ages) -> np.ndarray:
+        return ages.uses[pages] + RECENCY * ages.last_used[pages]
 
     def reason(self, page: int, ages: Ages, step: int) -> str:
         return f"least often used, {counted(int(ages.uses[page]), 'time')}"
@@ -101,9 +101,9 @@ class FurthestNextUse(Eviction):
 
     kind: Literal["next_use"] = "next_use"
 
-    def worth(self, page: int, ages: Ages) -> float:
-        ahead = int(ages.next_use[page])
-        return float("-inf") if ahead >= FAR else -float(ahead)
+    def worth(self, pages: np.ndarray, ages: Ages) -> np.ndarray:
+        ahead = ages.next_use[pages]
+        return np.where(ahead >= FAR, -np.inf, -ahead.astype(np.float64))
 
     def reason(self, page: int, ages: Ages, step: int) -> str:
         ahead = int(ages.next_use[page])

@@ -1,44 +1,84 @@
 """Idle pages: cached ones that nobody holds, in the order in which they are evicted."""
 
-import heapq
+import numpy as np
 
 from engine.cache.eviction import Ages, Eviction
+from engine.cache.prefix import PrefixTree
+from engine.kernels import page_tree
+from engine.kernels.page_tree import Heap
+
+START = 64  # places of the heap before it grows
 
 
 class Idle:
-    """A heap of evictable leaves by worth; entries go stale rather than being searched for."""
+    """A heap of evictable leaves of `tree` by worth; entries go stale rather than being searched
+    for."""
 
-    def __init__(self, pages: int, policy: Eviction, ages: Ages) -> None:
-        self.policy, self.ages = policy, ages
-        self._heap: list[tuple[float, int, int]] = []  # worth, stamp, page
-        self._stamps: list[int] = [0] * pages  # 0: not here
-        self._next = 1
+    def __init__(self, pages: int, policy: Eviction, ages: Ages, tree: PrefixTree) -> None:
+        self.policy, self.ages, self.tree = policy, ages, tree
+        self.worth_P = np.zeros(pages, np.float64)  # of each when its last holder left it
+        self._gone, self._evicted = np.zeros(pages, np.int32), np.zeros(pages, np.bool_)
+        counts = np.array([0, 1], np.int64)
+        stamp_P = np.zeros(pages, np.int64)
+        self._heap = Heap(*_places(START), stamp_P, counts)
 
-    def add(self, page: int) -> bool:
-        """Put a page up for eviction; False where it is not worth keeping at all."""
-        worth = self.policy.worth(page, self.ages)
-        if worth == float("-inf"):
-            self._stamps[page] = 0
-            return False
-        self._stamps[page] = self._next
-        heapq.heappush(self._heap, (worth, self._next, page))
-        self._next += 1
-        if len(self._heap) > 4 * len(self._stamps) + 64:
-            self._heap = [e for e in self._heap if self._stamps[e[2]] == e[1]]
-            heapq.heapify(self._heap)
-        return True
+    def weigh(self, pages: np.ndarray) -> None:
+        """Ask the policy what `pages` are worth from now on."""
+        self.worth_P[pages] = self.policy.worth(pages, self.ages)
 
-    def discard(self, page: int) -> None:
-        """The page is held again, or gone."""
-        self._stamps[page] = 0
+    def rest(self, pages: np.ndarray, references: np.ndarray) -> list[int]:
+        """`pages`, the last one first, are up for eviction where nobody holds them and nothing
+        hangs under them; returns those that left the tree at once as not worth keeping."""
+        self._make_room(len(pages))
+        pages = pages.astype(np.int32, copy=False)
+        given = self.tree.nodes, self._heap, references, self.worth_P, pages, self._gone
+        return self._gone[: page_tree.rest(*given)].tolist()
+
+    def evict(self, wanted: int, references: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Pages that leave the tree so that `wanted` more are free, and whether each was evicted:
+        others were not worth keeping without it. Both hold until the next call. Raises IndexError
+        where there are too few."""
+        nodes, gone, evicted = self.tree.nodes, self._gone, self._evicted
+        given = nodes, self._heap, references, self.worth_P, wanted, gone, evicted
+        count = page_tree.evict(*given)
+        if count < 0:
+            raise IndexError("no page is left to evict")
+        return gone[:count], evicted[:count]
+
+    def discard(self, pages: np.ndarray) -> None:
+        """The pages are held again, or gone."""
+        self._heap.stamp_P[pages] = 0
 
     def pop(self) -> int:
         """The page worth least. Raises IndexError where there is none."""
-        while True:
-            _, stamp, page = heapq.heappop(self._heap)
-            if self._stamps[page] == stamp:
-                self._stamps[page] = 0
-                return page
+        page = int(page_tree.pop(self._heap))
+        if page < 0:
+            raise IndexError("no page is idle")
+        return page
+
+    def _make_room(self, more: int) -> None:
+        """Places for so many entries more: stale ones go, and then the heap may grow."""
+        heap = self._heap
+        count, places = int(heap.counts[0]), len(heap.worth_C)
+        if count + more <= places:
+            return
+        fresh = np.flatnonzero(heap.stamp_P[heap.page_C[:count]] == heap.stamp_C[:count])
+        kept = fresh[np.lexsort((heap.stamp_C[fresh], heap.worth_C[fresh]))]  # in order: a heap
+        columns = [column[kept] for column in heap[:3]]
+        while 2 * (len(kept) + more) > places:
+            places *= 2
+        self._heap = Heap(*_places(places), heap.stamp_P, heap.counts)
+        for column, old in zip(self._heap, columns, strict=False):
+            column[: len(kept)] = old
+        heap.counts[0] = len(kept)
 
     def __contains__(self, page: int) -> bool:
-        return self._stamps[page] != 0
+        return bool(self._heap.stamp_P[page])
+
+    def __len__(self) -> int:
+        """Places of the heap in use, stale ones with them."""
+        return int(self._heap.counts[0])
+
+
+def _places(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return np.zeros(count, np.float64), np.zeros(count, np.int64), np.zeros(count, np.int32)

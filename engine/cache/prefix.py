@@ -6,7 +6,8 @@ no collision of hashes can hand out foreign keys and values. Each salt has a roo
 
 import numpy as np
 
-TOKEN_BYTES = 4
+from engine.kernels import page_tree
+from engine.kernels.page_tree import OUT, Nodes
 
 
 class PrefixTree:
@@ -14,57 +15,59 @@ class PrefixTree:
 
     def __init__(self, pages: int, page_size: int) -> None:
         self.page_size = page_size
-        self.children: dict[tuple[int, bytes], int] = {}
-        self.keys: list[tuple[int, bytes] | None] = [None] * pages
-        self.fanout: list[int] = [0] * pages  # children of each page
+        self.nodes = Nodes(
+            np.full(1 << (2 * pages).bit_length(), -1, np.int32),
+            np.full(pages, OUT, np.int32),
+            np.zeros(pages, np.int32),
+            np.zeros(pages, np.uint64),
+            np.zeros((pages, page_size), np.int32),
+        )
         self._roots: dict[str, int] = {}
+        self._found = np.zeros(64, np.int32)
 
     def root(self, salt: str = "") -> int:
         """The parent of first pages under `salt`."""
         return self._roots.setdefault(salt, -1 - len(self._roots))
 
-    def child(self, parent: int, data: bytes) -> int:
-        """The page that holds `data` (int32 tokens) after `parent`; -1 where there is none."""
-        return self.children.get((parent, data), -1)
+    def parent(self, page: int) -> int:
+        """What a page of the tree hangs under."""
+        return int(self.nodes.parent_P[page])
+
+    def children(self, page: int) -> int:
+        """How many pages hang under `page`."""
+        return int(self.nodes.fanout_P[page])
+
+    def follow(self, tokens: np.ndarray, parent: int, limit: int) -> list[int]:
+        """The longest chain of pages under `parent` that holds a prefix of `tokens` (int32), at
+        most `limit` pages."""
+        if limit > len(self._found):
+            self._found = np.zeros(2 * limit, np.int32)
+        found = self._found[: max(0, limit)]
+        return found[: page_tree.follow(self.nodes, tokens, parent, found)].tolist()
 
     def match(self, tokens: np.ndarray, salt: str = "", limit: int | None = None) -> list[int]:
         """The longest chain of pages that holds a prefix of `tokens`, at most `limit` pages."""
-        width = self.page_size * TOKEN_BYTES
-        data = np.ascontiguousarray(tokens, np.int32).tobytes()
-        count = len(data) // width if limit is None else min(limit, len(data) // width)
-        found: list[int] = []
         parent = self._roots.get(salt)
         if parent is None:
-            return found
-        for start in range(0, count * width, width):
-            page = self.children.get((parent, data[start : start + width]), -1)
-            if page < 0:
-                break
-            found.append(page)
-            parent = page
-        return found
+            return []
+        most = len(tokens) // self.page_size
+        given = np.ascontiguousarray(tokens, np.int32)
+        return self.follow(given, parent, most if limit is None else min(limit, most))
 
-    def insert(self, parent: int, data: bytes, page: int) -> None:
-        """Make `page` the child of `parent` that holds `data`."""
-        key = (parent, data)
-        self.children[key] = page
-        self.keys[page] = key
-        if parent >= 0:
-            self.fanout[parent] += 1
+    def insert(self, parent: int, tokens: np.ndarray, page: int) -> int:
+        """Make `page` the child of `parent` that holds `tokens` (int32); returns the page that the
+        tree has of those contents already, which stays, else -1."""
+        return int(page_tree.insert(self.nodes, tokens, parent, page))
 
     def remove(self, page: int) -> int:
         """Take a leaf out; returns its parent."""
-        key = self.keys[page]
-        if key is None or self.fanout[page]:
+        parent = int(page_tree.remove(self.nodes, page))
+        if parent == OUT:
             raise ValueError(f"page {page} is no leaf of the prefix tree")
-        del self.children[key]
-        self.keys[page] = None
-        if key[0] >= 0:
-            self.fanout[key[0]] -= 1
-        return key[0]
+        return parent
 
     def __contains__(self, page: int) -> bool:
-        return page >= 0 and self.keys[page] is not None
+        return page >= 0 and int(self.nodes.parent_P[page]) != OUT
 
     def __len__(self) -> int:
-        return len(self.children)
+        return int(np.count_nonzero(self.nodes.parent_P != OUT))

@@ -58,7 +58,7 @@ class Fleet:
         return Replica(
             number, config.pools.role(number, config.replicas), config.engine,
             self.built.executor(number), self.timeline, self.lives,
-            self._entered, self._freed, self.emit,
+            self._entered, self._freed, self._awaited, self.emit,
             tokens=config.tokens, watched=number == config.watch,
             slower=config.faults.slower(number),
         )  # fmt: skip
@@ -82,8 +82,8 @@ class Fleet:
         """A request comes now: it is sent to a replica."""
         request.id = request.id or f"r{number}"
         row = begun(self.timeline.now, len(request.prompt), request.sampling.max_tokens)
-        self.rows.append(row)
         self.lives[request.id] = row
+        self.rows.append(row)
         if request.sampling.seed is None:  # the same tokens wherever it is served
             own = {"seed": seed_of(self.config.engine.seed, number)}
             request.sampling = request.sampling.model_copy(update=own)
@@ -99,9 +99,7 @@ class Fleet:
         if not loads:
             self.homeless.append(journey)
             return
-        request = journey.asked
-        limit = len(request.prompt) + request.sampling.max_tokens
-        why = self.built.refusal(limit, config.engine)
+        why = self.built.refusal(len(journey.known) + journey.left, config.engine)
         if why:
             self._refuse(journey, why)
             return
@@ -150,9 +148,9 @@ class Fleet:
         journey = self.journeys[request.id]
         engine = self.replicas[journey.place.prefill].engine
         rows = engine.scheduler.rows
-        pages = rows.table(request.row)[: pages_for(len(journey.known), rows.page_size)].copy()
-        engine.cache.share(f"{request.id} out", pages)
-        journey.sent = pages
+        count = pages_for(len(journey.known), rows.page_size)
+        journey.sent = rows.table(request.row)[:count].copy()
+        engine.cache.share(f"{request.id} out", journey.sent)
 
     def _ended(self, request: Request) -> None:
         """A replica is done with its part of a request, or refuses it."""
@@ -211,6 +209,11 @@ class Fleet:
             self._tell_way(journey, here.name, self.replicas[load.number].name)
             self._give(journey)
 
+    def _awaited(self, number: int) -> bool:
+        """Whether `_freed` may do something at the end of each of a replica's steps."""
+        queue = self.replicas[number].engine.scheduler.queue
+        return number in self.waiting or self.config.router.moving and len(queue) > 0
+
     def _arrived(self, journey: Journey, tries: int, start: float, size: float) -> None:
         """Its cache is there: the decoding replica goes on from the first token."""
         if tries != journey.tries:
@@ -220,9 +223,8 @@ class Fleet:
         self.emit(Move(now, source.name, target.name, size, start, name))
         self._let_go(journey)
         one = journey.request(journey.left, self._ended)
-        one.sent_pages, journey.kept = journey.kept, None
-        one.computed = len(journey.known) - 1
-        journey.where = "decode"
+        one.sent_pages, one.computed = journey.kept, len(journey.known) - 1
+        journey.kept, journey.where = None, "decode"
         target.give(one, 1)
 
     def _let_go(self, journey: Journey) -> None:
@@ -241,9 +243,8 @@ class Fleet:
     def _over(self, journey: Journey, state: float) -> None:
         journey.row[ENDED], journey.row[STATE] = self.timeline.now, state
         journey.where = "over"
-        name = journey.asked.id
-        self._recovered(name)
-        del self.journeys[name], self.lives[name]
+        self._recovered(journey.asked.id)
+        del self.journeys[journey.asked.id], self.lives[journey.asked.id]
 
     def _kill(self, number: int) -> None:
         """A replica dies: what it had, and what was on its way to or from it, is begun again."""
@@ -257,9 +258,9 @@ class Fleet:
                 journey.known = known.get(journey.asked.id, journey.known)
                 self._survivor_frees(journey, number)
                 again.append(journey)
-        now = self.timeline.now
-        text = f"{replica.name} died with {len(again)} requests; {self.lost_tokens} tokens lost"
-        self.emit(Mark(now, replica.name, "died", text))
+        now, tokens = self.timeline.now, f"{self.lost_tokens} tokens lost"
+        died = f"{replica.name} died with {len(again)} requests; {tokens}"
+        self.emit(Mark(now, replica.name, "died", died))
         self.recovery.of({journey.asked.id for journey in again})
         for journey in again:
             self._begin_again(journey, faults.notice, f"{replica.name} died")

@@ -14,6 +14,7 @@ from engine.fleet.pools.pools import Role
 from engine.fleet.routers.router import Load
 from engine.fleet.timeline import Timeline
 from engine.inference.config import InferenceConfig
+from engine.inference.decode_run import DecodeRun
 from engine.inference.engine import Begun, Engine
 from engine.inference.executors.executor import Executor
 from engine.inference.requests.request import Request
@@ -25,7 +26,9 @@ Emit = Callable[[AnyEvent], None]
 class Replica:
     """`number` of a fleet. `lives`: rows of requests by id.
 
-    `entered` hears who begins to run, `freed` that pages may have become free.
+    `entered` hears who begins to run, `freed` that pages may have become free; `awaited` says
+    whether that matters to anybody at the end of each step. Where it does not, and no tokens are
+    told, decoding steps are taken by runs.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class Replica:
         lives: dict[str, Life],
         entered: Callable[[str], None],
         freed: Callable[[int], None],
+        awaited: Callable[[int], bool],
         emit: Emit,
         *,
         tokens: bool,
@@ -46,7 +50,7 @@ class Replica:
     ) -> None:
         self.number, self.role, self.name = number, role, f"replica {number}"
         self.config, self.executor, self.timeline, self.lives = config, executor, timeline, lives
-        self.entered, self.freed, self._emit = entered, freed, emit
+        self.entered, self.freed, self.awaited, self._emit = entered, freed, awaited, emit
         self.tokens, self.watched, self.slower = tokens, watched, slower
         self.load = Load(number, self._found)
         self.busy = 0.0  # seconds of its steps
@@ -56,6 +60,7 @@ class Replica:
         self.given: dict[str, Request] = {}  # those it has, by id
         self._ahead: dict[str, int] = {}  # tokens of each that its load counts
         self._begun: Begun | None = None
+        self._run: DecodeRun | None = None  # in place of a step that has begun
         self._life = 0  # how often it died; what was planned before means nothing after
         self._woken = False
         self._start()
@@ -67,16 +72,22 @@ class Replica:
 
     def _found(self, prompt: np.ndarray) -> int:
         """Tokens of `prompt` that its prefix tree holds."""
+        if self._run is not None:
+            self.engine.runs.look(self._run, self._run.done(self.timeline.now))
         size = self.config.page_size
         return size * len(self.engine.cache.tree.match(prompt, "", (len(prompt) - 1) // size))
 
     def give(self, request: Request, to_compute: int) -> None:
         """`request` is its own from now on, with so many tokens before its next one."""
+        if self._run is not None and (not self.engine.runs.full or self.awaited(self.number)):
+            self._cut()
         self.given[request.id] = request
         self._ahead[request.id] = to_compute
         self.load.requests += 1
         self.load.tokens += to_compute
         self.engine.add(request)
+        if self._run is not None:
+            self.engine.hear_in_run(self._run, self.timeline.now)
         self.wake()
 
     def over(self, request: Request) -> None:
@@ -87,6 +98,7 @@ class Replica:
 
     def withdraw(self, request: Request) -> bool:
         """`request` goes elsewhere before it has begun; False where it is too late."""
+        self._cut()
         if request.sent_pages is not None or not self.engine.intake.withdraw(request):
             return False
         self.over(request)
@@ -94,12 +106,14 @@ class Replica:
 
     def wake(self) -> None:
         """Something may be to do; others of this moment come first."""
-        if self._begun is None and not self._woken and self.load.alive:
+        idle = self._begun is None and self._run is None
+        if idle and not self._woken and self.load.alive:
             self._woken = True
             self.timeline.at(self.timeline.now, self._begin, self._life)
 
     def reserve(self, owner: str, tokens: int) -> np.ndarray | None:
         """Pages for `tokens` tokens that another replica sends; None while there is no room."""
+        self._cut()
         count = pages_for(tokens, self.config.page_size)
         if not self.load.alive or count > self.engine.cache.available:
             return None
@@ -107,12 +121,14 @@ class Replica:
 
     def release(self, owner: str, pages: np.ndarray) -> None:
         """`owner` needs `pages` no more; whoever waited for room is woken."""
+        self._cut()
         self.engine.cache.drop(owner, pages)
         self.freed(self.number)
         self.wake()
 
     def die(self) -> list[Request]:
         """It stops in the middle of its step; returns what it had, each with its known tokens."""
+        self._cut()
         rows, lost = self.engine.scheduler.rows, list(self.given.values())
         for request in lost:
             if request.row >= 0:
@@ -135,6 +151,11 @@ class Replica:
         if life != self._life:
             return
         self._woken = False
+        if not self.tokens and not self.awaited(self.number):
+            run = self._run = self.engine.begin_run(self.slower)
+            if run is not None:
+                self.timeline.at(run.ends[-1], self._end_run, run)
+                return
         begun = self._begun = self.engine.begin()
         if begun is None:
             return
@@ -147,6 +168,39 @@ class Replica:
                 self._computes(names[row], count)
         seconds = begun.result.seconds * self.slower
         self.timeline.at(begun.start + seconds, self._end, self._life)
+
+    def _cut(self) -> None:
+        """A run, if there is one, becomes the step of it that is under way."""
+        run, clock = self._run, self.timeline.clock
+        if run is None:
+            return
+        self._run, now = None, clock.time
+        done = run.done(now)
+        self._tell_run(run, done)
+        self.engine.take_run(run, done)
+        clock.time = run.start(done)  # the step under way began then, by what stood then
+        begun = self._begun = self.engine.begin()
+        clock.time = now
+        assert begun is not None
+        self.timeline.at(begun.start + begun.result.seconds * self.slower, self._end, self._life)
+
+    def _end_run(self, run: DecodeRun) -> None:
+        if run is not self._run:
+            return
+        self._run = None
+        self._tell_run(run, len(run.ends))
+        self.engine.end_run(run)
+        self.freed(self.number)
+        self._begin(self._life)
+
+    def _tell_run(self, run: DecodeRun, steps: int) -> None:
+        """The first `steps` of a run count."""
+        start = run.begin
+        for end in run.ends[:steps]:
+            self.busy += end - start
+            start = end
+        self.steps += steps
+        self.decoded += steps * self.engine.scheduler.rows.count
 
     def _computes(self, name: str, count: int) -> None:
         """`count` tokens of the prompt of `name` are part of the step."""

@@ -15,6 +15,7 @@ from engine.cache.cache import Cache
 from engine.core.clock import Clock, StepClock
 from engine.core.events import AnyEvent, Blob, Level, Span
 from engine.inference.config import InferenceConfig
+from engine.inference.decode_run import DecodeRun, DecodeRuns
 from engine.inference.detokenizer import Detokenizer
 from engine.inference.executors.executor import Executor, Tokens
 from engine.inference.executors.step_spans import part_spans
@@ -64,6 +65,7 @@ class Engine:
         self.pieces = Detokenizer(tokenizer)
         self.intake = Intake(config, self.scheduler, self.requests)
         self.outputs = OutputProcessor(self.scheduler, self.pieces, facts.vocab, facts.eos, quiet)
+        self.runs = DecodeRuns(config, executor, self.scheduler, self.outputs)
         self.number = 0  # steps done
         self._inbox: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
         self._lock = threading.Lock()
@@ -151,6 +153,31 @@ class Engine:
             if host is not None and result.threads is not None:
                 host.take(result.threads, now)
         self.tell_levels(now, step.tokens + self.scheduler.viewing)
+
+    def begin_run(self, slower: float = 1.0) -> DecodeRun | None:
+        """Decoding steps that begin now and come one after another, each `slower` times as long;
+        None where `begin` is to be called. Only for an engine that is quiet."""
+        self.hear()
+        return self.runs.plan(self.number, self.clock.now(), slower)
+
+    def take_run(self, run: DecodeRun, steps: int) -> None:
+        """The first `steps` of a run have ended; not its last one, which `end_run` ends."""
+        self.runs.take(run, steps)
+        self.number = run.first + steps
+
+    def end_run(self, run: DecodeRun) -> None:
+        """The run is over now: requests that have all their tokens end."""
+        self.take_run(run, len(run.ends))
+        now = self.clock.now()
+        with self.clock.at(now):
+            self.runs.finish(now)
+
+    def hear_in_run(self, run: DecodeRun, now: float) -> None:
+        """What is asked during a run that nobody can join: it waits from the step after the one
+        under way."""
+        before, self.number = self.number, run.first + run.done(now) + 1
+        self.hear()
+        self.number = before
 
     def schedule(self, start: float, host: ThreadHost | None = None) -> Step | None:
         """What the step that begins now does."""

@@ -24,7 +24,6 @@ class Running:
         self.rows = Rows(capacity, cache.page_size)
         self.requests: list[Request] = []  # by row
         self.names: list[str] = []  # their ids, by row
-        self.in_page = np.arange(cache.page_size)
         self.users: dict[str, int] = {}  # numbers of users, where accounts are kept
         self.forked = 0  # forks made of running requests; 0: no page can need a copy
 
@@ -81,24 +80,19 @@ class Running:
         rows, size = self.rows, self.rows.page_size
         if not self.sharing:
             return
-        request, tree = self.requests[row], self.cache.tree
-        references = self.cache.pool.references
-        index, done, cached = int(rows.indexed[row]), coming // size, int(rows.cached[row])
-        parent = int(rows.tables[row, index - 1]) if index else tree.root(request.salt)
-        while index < done:
-            start = index * size
-            data = rows.tokens[row, start : start + size].tobytes()
-            page, twin = int(rows.tables[row, index]), tree.child(parent, data)
-            if twin < 0:
-                if references[page] > 1:
-                    break  # a fork holds it too, perhaps with other pages above it
-                group = request.group if start + size <= request.shared else -1
-                self.cache.index(request.id, page, parent, data, start, group)
-            elif twin != page:
-                if start + size > cached:
-                    break
-                self._adopt(row, index, twin)
-            parent = page if twin < 0 else twin
+        request, index = self.requests[row], int(rows.indexed[row])
+        done, cached = coming // size, int(rows.cached[row])
+        if index >= done:
+            return
+        table, tokens = rows.tables[row], rows.tokens[row]
+        while True:
+            parent = int(table[index - 1]) if index else self.cache.tree.root(request.salt)
+            index, twin = self.cache.index(
+                request.id, table, tokens, parent, index, done, request.group, request.shared
+            )
+            if twin < 0 or (index + 1) * size > cached:
+                break
+            self._adopt(row, index, twin)
             index += 1
         rows.indexed[row] = index
 
@@ -118,15 +112,9 @@ class Running:
 
     def _index_each(self, behind: np.ndarray) -> None:
         """The next page of each row joins the tree, unless the tree has it already."""
-        rows, size, index = self.rows, self.rows.page_size, self.rows.indexed[behind]
-        starts = index * size
-        tokens = rows.tokens[behind[:, None], starts[:, None] + self.in_page]
-        pages, parents = rows.tables[behind, index], rows.tables[behind, index - 1]
-        twins = self.cache.index_each(
-            self.names, behind.tolist(), pages, parents, tokens.tobytes(), starts.tolist()
-        )
-        rows.indexed[behind] = index + 1
-        rows.indexed[behind[twins]] -= 1
+        rows, index = self.rows, self.rows.indexed[behind]
+        done = self.cache.index_each(self.names, behind, index, rows.tables, rows.tokens)
+        rows.indexed[behind[done]] += 1
 
     def catch_up(self, row: int) -> None:
         """Join pages that others have computed since `row` was admitted, instead of computing."""
@@ -136,13 +124,10 @@ class Running:
         if not self.sharing or index * size != rows.cached[row] or request.prompt_tops >= 0:
             return
         parent = int(rows.tables[row, index - 1]) if index else tree.root(request.salt)
-        while (index + 1) * size < rows.known[row]:
-            data = rows.tokens[row, index * size : (index + 1) * size].tobytes()
-            twin = tree.child(parent, data)
-            if twin < 0:
-                break
+        rest = rows.tokens[row, index * size : int(rows.known[row]) - 1]
+        for twin in tree.follow(rest, parent, len(rest) // size):
             self._adopt(row, index, twin)
-            parent, index = twin, index + 1
+            index += 1
         rows.indexed[row], rows.cached[row] = index, index * size
 
     def _adopt(self, row: int, index: int, twin: int) -> None:

@@ -67,7 +67,7 @@ def traffic(device: Device, found: Constants, c: Cached, moved: Number) -> Numbe
     holds = device.caches.get("L2", 0.0) * c.holds
     if not holds:
         return memory
-    kept = np.clip((SPILLS - moved / holds) / (SPILLS - FITS), 0.0, 1.0)
+    kept = np.minimum(np.maximum((SPILLS - moved / holds) / (SPILLS - FITS), 0.0), 1.0)
     return memory * (1 - kept + kept * share / c.cache)
 
 

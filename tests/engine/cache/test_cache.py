@@ -25,10 +25,7 @@ class Ticking(VirtualClock):
 def test_events_carry_the_clocks_time_and_none_an_earlier_one_than_that_before_it():
     held, events = cache(pages=6, clock=Ticking())
     pages = held.take("a", 3)
-    parent = held.tree.root()
-    for place, page in enumerate(pages.tolist()):
-        held.index("a", page, parent, bytes([place] * 8), 2 * place)
-        parent = page
+    held.index("a", pages, np.arange(6, dtype=np.int32), held.tree.root(), 0, 3)
     held.drop("a", pages)
     held.swap_out("b", held.take("b", 2), 4)
     held.take("c", 6)
@@ -57,7 +54,7 @@ def test_a_fork_shares_every_page_and_copies_the_one_it_writes():
 def test_a_full_cache_gives_cached_pages_up_but_never_held_ones():
     held, _ = cache(3)
     pages = held.take("a", 2)
-    held.index("a", int(pages[0]), held.tree.root(), b"x" * 8, 0)
+    held.index("a", pages, np.zeros(2, np.int32), held.tree.root(), 0, 1)
     held.drop("a", pages)
     assert (held.available, held.cached, held.held) == (3, 1, 0)
     again = held.hit("b", [int(pages[0])])
@@ -81,7 +78,7 @@ def test_contents_leave_for_the_host_and_return():
 def test_what_still_lies_in_the_tree_need_not_come_back():
     held, _ = cache()
     pages = held.take("a", 2)
-    held.index("a", int(pages[0]), held.tree.root(), b"x" * 8, 0)
+    held.index("a", pages, np.zeros(2, np.int32), held.tree.root(), 0, 1)
     away = held.swap_out("a", pages, 4)
     back = held.swap_in("a", away, [int(pages[0])])
     assert back[0] == pages[0] and held.cached == 0

@@ -18,8 +18,7 @@ def cache(kind: str, pages: int = 4) -> tuple[Cache, list]:
 def remember(cache: Cache, value: int, group: int = -1) -> int:
     """One page with one token, indexed and left by its owner."""
     pages = cache.take("a", 1)
-    data = np.array([value], np.int32).tobytes()
-    cache.index("a", int(pages[0]), cache.tree.root(), data, 0, group)
+    cache.index("a", pages, np.array([value], np.int32), cache.tree.root(), 0, 1, group)
     cache.drop("a", pages)
     return int(pages[0])
 
@@ -73,10 +72,7 @@ def test_an_eviction_is_told_as_a_sentence(policy, step, reason):
 def test_children_go_before_their_parents():
     held, events = cache("lru")
     pages = held.take("a", 3)
-    parent = held.tree.root()
-    for at, page in enumerate(pages.tolist()):
-        held.index("a", page, parent, np.array([at], np.int32).tobytes(), at)
-        parent = page
+    held.index("a", pages, np.arange(3, dtype=np.int32), held.tree.root(), 0, 3)
     held.drop("a", pages)
     held.take("b", 4)
     assert evicted(events) == pages.tolist()[::-1]
@@ -116,7 +112,8 @@ def test_reset_forgets_every_page_nobody_holds():
 def test_every_policy_answers_for_any_page():
     for policy in kinds(Eviction).values():
         ages = Ages.of(3)
-        assert isinstance(policy().worth(1, ages), float)
+        worth = policy().worth(np.arange(3), ages)
+        assert worth.shape == (3,) and worth.dtype == np.float64
         assert policy().reason(1, ages, 5)
 
 
@@ -126,4 +123,4 @@ def test_the_heap_does_not_grow_with_use():
     for step in range(2000):
         held.step = step
         use(held, page)
-    assert len(held.idle._heap) <= 4 * 4 + 65
+    assert len(held.idle) <= 64

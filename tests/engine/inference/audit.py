@@ -20,11 +20,11 @@ def audit(engine: Engine) -> None:
     assert not indexed & set(free) and not set(holders) & set(free)
     assert len(cached) == cache.cached
     assert pool.free + cache.cached + len(holders) == pool.total
-    parents = {p: tree.keys[p][0] for p in indexed}
+    parents = {p: tree.parent(p) for p in indexed}
     assert all(parent < 0 or parent in indexed for parent in parents.values())
     fanout = Counter(parents.values())
-    assert all(tree.fanout[p] == fanout.get(p, 0) for p in indexed)
-    assert {p for p in cached if not tree.fanout[p]} == {p for p in cached if p in cache.idle}
+    assert all(tree.children(p) == fanout.get(p, 0) for p in indexed)
+    assert {p for p in cached if not tree.children(p)} == {p for p in cached if p in cache.idle}
     for page in holders:
         above = parents.get(page, -1)
         assert above < 0 or pool.references[above], "a held page hangs under one nobody holds"
@@ -88,7 +88,7 @@ class Reader:
         cache, running = engine.cache, engine.scheduler.running
         assert self.free == set(cache.pool.free_pages().tolist())
         tree = cache.tree
-        truth = {p: max(-1, tree.keys[p][0]) for p in range(cache.pool.total) if p in tree}
+        truth = {p: max(-1, tree.parent(p)) for p in range(cache.pool.total) if p in tree}
         assert self.parents == truth
         seen = {owner: table for owner, table in self.tables.items() if table}
         held = {}

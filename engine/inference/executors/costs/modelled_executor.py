@@ -111,6 +111,21 @@ class ModelledExecutor:
             ]
         return result
 
+    def decode_seconds(self, starts_B: np.ndarray, count: int) -> np.ndarray:
+        """Seconds of each of `count` steps in a row in which the same sequences decode, after
+        `starts_B` cached tokens in the first: those that `execute` tells. float64."""
+        cost, choice, sequences = self.cost, self.choice, len(starts_B)
+        if isinstance(cost, CurvedCost) and cost.calls:
+            seconds_K = cost.decode_seconds(starts_B, count)
+        else:
+            shapes = (cost.decode_shape(starts_B + n, sequences) for n in range(count))
+            seconds_K = np.array([cost.total(shape)[0] for shape in shapes])
+        return seconds_K + (choice.per_step + choice.per_sequence * sequences)
+
+    def tokens_ahead(self, seed_S: np.ndarray, known_S: np.ndarray, count: int) -> np.ndarray:
+        """The next `count` tokens of each sequence, [S, count] int32."""
+        return self._tokens(seed_S[:, None], known_S[:, None] + np.arange(count))
+
     def describe(self, step: Step) -> list[OpTime]:
         """The step's operations with time, work and the roof that binds each."""
         return self.cost.describe(self._shape(step))
@@ -151,8 +166,7 @@ class ModelledExecutor:
 
     def _tokens(self, seed_S: np.ndarray, known_S: np.ndarray) -> np.ndarray:
         """One token a sample, from its request's seed and how many tokens that has."""
-        mixed = seed_S.astype(np.uint64) * SPREAD
-        mixed += known_S.astype(np.uint64) * GOLDEN
+        mixed = seed_S.astype(np.uint64) * SPREAD + known_S.astype(np.uint64) * GOLDEN
         mixed >>= UPPER
         mixed %= self.vocab
         return mixed.astype(np.int32)

@@ -8,6 +8,8 @@ the roofline of `step_cost` beside this. Work in flops and bytes is the roofline
 import math
 from functools import lru_cache
 
+import numpy as np
+
 from engine.hardware.cost import curves
 from engine.hardware.cost.constants import Constants
 from engine.hardware.cost.experts import experts
@@ -25,6 +27,7 @@ BY_NAME = {
 }  # whose interval, if not a product's
 ALONE = Ranks()
 SAMPLED = 8, 2.25  # kernels that draw from logits, and times they read or write those in float32
+FEW, BLOCK = 16, 128  # counts asked one by one of an operation; counts asked at once after those
 TOGETHER = 2.0  # visible pairs for each cached token beyond which prompts, not answers, are most
 
 
@@ -68,6 +71,7 @@ class CurvedCost(MeasuredCost):
         self.times = _times(
             config, device.model_dump_json(), dtype, self.constants.model_dump_json(), ranks
         )
+        self.asked: dict[str, int] = {}  # counts of each operation that were not known
 
     def _interval(self, name: str, seconds: float, shape: Shape) -> tuple[float, float] | None:
         """Of the operator that takes most of an operation, where that has curves."""
@@ -90,28 +94,39 @@ class CurvedCost(MeasuredCost):
             return known
         if not count or name not in self.known:
             return None
-        found: float = getattr(self, f"_{name}")(count)
-        self.times[name, count] = found
-        return found
+        self._ask(name, count)
+        return self.times[name, count]
 
-    def _product(self, m: int, n: int, k: int) -> float:
-        return float(curves.matmul(self.device, self.constants, m, n, k, self.dtype).seconds.item())
+    def _ask(self, name: str, count: int) -> None:
+        """Let the curves tell an operation's seconds for `count`; where many are asked for, for
+        those about it too, which costs hardly more."""
+        told, asked = getattr(self, f"_{name}"), self.asked.get(name, 0)
+        self.asked[name] = asked + 1
+        if asked < FEW or name == "experts":
+            self.times[name, count] = float(told(count))
+            return
+        first = count - (count - 1) % BLOCK - 1
+        counts = range(first + 1, first + BLOCK + 1)
+        seconds = np.broadcast_to(told(np.array(counts)), BLOCK).tolist()
+        self.times |= {(name, n): one for n, one in zip(counts, seconds, strict=True)}
 
-    def _row(self, name: str, count: int, width: int, numbers: int) -> float:
-        return float(
-            curves.rows(self.device, self.warm, name, count, width, numbers, self.dtype).seconds
-        )
+    def _product(self, m: curves.Number, n: int, k: int) -> curves.Number:
+        seconds = curves.matmul(self.device, self.constants, m, n, k, self.dtype).seconds
+        return seconds if np.ndim(m) else seconds.item()
 
-    def _embedding(self, tokens: int) -> float:
+    def _row(self, name: str, count: curves.Number, width: int, numbers: int) -> curves.Number:
+        return curves.rows(self.device, self.warm, name, count, width, numbers, self.dtype).seconds
+
+    def _embedding(self, tokens: curves.Number) -> curves.Number:
         return self._row("embedding", tokens, self.config.hidden, 2 * self.config.hidden)
 
-    def _norms(self, tokens: int) -> float:
+    def _norms(self, tokens: curves.Number) -> curves.Number:
         """Before attention and feed-forward, and after both where the config has such."""
         c = self.config
         each = self._row("norm", tokens, c.hidden, 2 * c.hidden)
         return c.layers * c.norms * each
 
-    def _qkv(self, tokens: int) -> float:
+    def _qkv(self, tokens: curves.Number) -> curves.Number:
         """The product and the rotation after it, in all layers."""
         c = self.config
         turned = (c.heads + c.kv_heads) * c.head_dim
@@ -120,11 +135,11 @@ class CurvedCost(MeasuredCost):
             each += self._row("rotary", tokens, turned, 2 * turned)
         return c.layers * each
 
-    def _out(self, tokens: int) -> float:
+    def _out(self, tokens: curves.Number) -> curves.Number:
         c = self.config
         return c.layers * self._product(tokens, c.hidden, c.heads * c.head_dim)
 
-    def _mlp(self, tokens: int) -> float:
+    def _mlp(self, tokens: curves.Number) -> curves.Number:
         """Dense layers: up (with the gate), activation, down."""
         c = self.config
         sides = 2 if c.gated else 1
@@ -133,7 +148,7 @@ class CurvedCost(MeasuredCost):
         each += self._row("swiglu", tokens, c.width, (sides + 1) * c.width)
         return (c.layers - sum(c.expert_layers)) * each
 
-    def _head(self, rows: int) -> float:
+    def _head(self, rows: curves.Number) -> curves.Number:
         """The product and, by a device's own constants, drawing from the whole vocabulary's
         logits."""
         c = self.config
@@ -165,6 +180,26 @@ class CurvedCost(MeasuredCost):
             c.kv_heads, c.head_dim, self.dtype,
         )  # fmt: skip
         return c.layers * float(parts.seconds)
+
+    def decode_seconds(self, starts_B: np.ndarray, count: int) -> np.ndarray:
+        """`total` of `count` steps in a row in which the same sequences decode, after `starts_B`
+        cached tokens in the first, where attention is timed by calls (`calls`)."""
+        c, plain, ones = self.config, self.plain, len(starts_B)
+        shape = plain.decode_shape(starts_B, ones)
+        context_K = (shape.seen + ones * np.arange(count)) / ones
+        seconds_K = np.zeros(count)
+        for (name, work, size), launch in zip(plain.works(shape), plain.launches, strict=True):
+            if name == "attention":
+                parts = curves.decode(
+                    self.device, self.constants, ones, context_K, c.kv_heads, c.head_dim, self.dtype
+                )
+                seconds_K += c.layers * parts.seconds
+                continue
+            told = self._seconds(name, work, size, shape)
+            if told is None:
+                told = max(work / plain.compute, size / plain.memory) + launch
+            seconds_K += told
+        return seconds_K
 
     def _attention(self, flops: float, size: float, shape: Shape) -> float:
         """Arithmetic and cache traffic of all layers, a launch for each."""

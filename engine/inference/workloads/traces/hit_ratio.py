@@ -58,13 +58,11 @@ def _ask(cache: Cache, owner: str, chain: np.ndarray, after: list[int]) -> int:
     hits = cache.tree.match(chain)
     pages = cache.hit(owner, hits)
     fresh = cache.take(owner, len(chain) - len(hits))
-    parent = hits[-1] if hits else cache.tree.root()
-    for page, block in zip(fresh.tolist(), chain[len(hits) :].tolist(), strict=True):
-        cache.index(owner, page, parent, np.int32(block).tobytes(), 0, block)
-        parent = page
-    for block, moment in zip(chain.tolist(), after, strict=True):
-        cache.expect(block, moment)
-    cache.drop(owner, np.concatenate([pages, fresh]).astype(np.int32))
+    rest = chain[len(hits) :]
+    cache.index(owner, fresh, rest, hits[-1] if hits else cache.tree.root(), 0, len(rest))
+    every = np.concatenate([pages, fresh])
+    cache.ages.next_use[every] = after
+    cache.drop(owner, every)
     return len(hits)
 
 

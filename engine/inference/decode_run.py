@@ -1,0 +1,137 @@
+"""Decode run: several steps in a row in which the same rows decode, planned and taken at once.
+
+Under a virtual clock nothing happens within such steps but that tokens come and pages are taken, so
+only their ends are worked out, each as the step alone would tell it. Whoever looks at the engine in
+between has the steps taken that have ended by then, and what it finds is what single steps leave.
+"""
+
+from bisect import bisect_left
+from itertools import accumulate
+
+import numpy as np
+
+from engine.inference.config import InferenceConfig
+from engine.inference.executors.costs.modelled_executor import ModelledExecutor
+from engine.inference.executors.executor import Executor
+from engine.inference.outputs import OutputProcessor
+from engine.inference.policies.batching.decode_first import DecodeFirst
+from engine.inference.policies.ordering.fcfs import FirstComeFirstServed
+from engine.inference.scheduler import Scheduler
+
+LONGEST = 256  # steps planned at once: most end before
+
+
+class DecodeRun:
+    """Steps `first` … `first` + len(ends) - 1 of an engine, which end at `ends` (seconds)."""
+
+    def __init__(self, first: int, begin: float, seconds_K: np.ndarray) -> None:
+        self.first, self.begin = first, begin
+        self.ends = list(accumulate(seconds_K.tolist(), initial=begin))[1:]
+        self.taken = 0
+
+    def done(self, now: float) -> int:
+        """How many of its steps have ended before `now`."""
+        return bisect_left(self.ends, now)
+
+    def start(self, step: int) -> float:
+        """When one of its steps begins."""
+        return self.ends[step - 1] if step else self.begin
+
+
+class DecodeRuns:
+    """Plans runs of decoding steps for one engine that tells no tokens, and takes their steps."""
+
+    def __init__(
+        self, config: InferenceConfig, executor: Executor, scheduler: Scheduler,
+        outputs: OutputProcessor,
+    ) -> None:  # fmt: skip
+        self.config, self.executor = config, executor
+        self.scheduler, self.outputs = scheduler, outputs
+        self.rows, self.cache = scheduler.rows, scheduler.cache
+        self.allowed = (
+            type(config.batching) is DecodeFirst
+            and type(config.ordering) is FirstComeFirstServed
+            and isinstance(executor, ModelledExecutor)
+            and executor.drafting is None
+            and not (executor.facts.eos or config.attention_every or config.profile_every)
+        )
+
+    @property
+    def full(self) -> bool:
+        """Whether no request can join the batch before one leaves it."""
+        return self.rows.count + self.scheduler.admission.reserved >= self.config.max_running
+
+    def plan(self, first: int, now: float, slower: float) -> DecodeRun | None:
+        """The run that begins `now` with step `first`, whose steps take `slower` times as long;
+        None where the next step is of another kind."""
+        scheduler, rows = self.scheduler, self.rows
+        count = rows.count
+        if not self.allowed or not count or count > self.config.step_tokens:
+            return None
+        if len(scheduler.prefill) or scheduler.padded or scheduler.running.forked:
+            return None
+        allocator = scheduler.allocator
+        moves = allocator.swap_in or allocator.swap_out or allocator.copies
+        if moves or len(scheduler.queue) and not self.full:
+            return None
+        due = rows.due[:count]
+        steps = min(int((due - rows.known[:count]).min()), LONGEST) if due.all() else 0
+        while steps > 0 and self._pages(steps)[0] > self.cache.available:
+            steps //= 2
+        if steps <= 0:
+            return None
+        assert isinstance(self.executor, ModelledExecutor)
+        seconds_K = self.executor.decode_seconds(rows.cached[:count], steps)
+        return DecodeRun(first, now, seconds_K * slower)
+
+    def _pages(self, steps: int) -> tuple[int, np.ndarray]:
+        """Pages that all rows need for so many tokens more, and each row."""
+        rows, count = self.rows, self.rows.count
+        short = rows.cached[:count] + steps - rows.filled[:count] + rows.page_size - 1
+        each = short // rows.page_size
+        return int(each.sum()), each
+
+    def take(self, run: DecodeRun, steps: int) -> None:
+        """Let the first `steps` of a run's steps have happened."""
+        size = self.rows.page_size
+        while run.taken < steps:
+            number = run.first + run.taken
+            if number % size == 0:
+                self.cache.step = number
+                self.scheduler.running.index_generated()
+            count = min(steps - run.taken, size - number % size)
+            self.cache.step = number + count - 1
+            self._decode(count)
+            run.taken += count
+
+    def look(self, run: DecodeRun, steps: int) -> None:
+        """`take`, and what the next step changes when it begins: pages and the prefix tree."""
+        self.take(run, steps)
+        self.cache.step = run.first + steps
+        if self.cache.step % self.rows.page_size == 0:
+            self.scheduler.running.index_generated()
+        self._grow(1)
+
+    def _grow(self, steps: int) -> None:
+        """Every row gets the pages for so many tokens; at most one page each."""
+        every = self.scheduler.every_row[: self.rows.count]
+        self.scheduler.allocator.take_ahead(every, self._pages(steps)[1])
+
+    def _decode(self, steps: int) -> None:
+        """Every row gets so many tokens, and the pages for them."""
+        rows, count = self.rows, self.rows.count
+        self._grow(steps)
+        known = rows.known[:count]
+        assert isinstance(self.executor, ModelledExecutor)
+        tokens = self.executor.tokens_ahead(rows.seed[:count], known, steps)
+        starts = self.scheduler.every_row[:count] * rows.tokens.shape[1] + known
+        rows.flat[starts[:, None] + np.arange(steps)] = tokens
+        known += steps
+        rows.cached[:count] += steps
+
+    def finish(self, now: float) -> None:
+        """The last step of a run is over: requests that have all their tokens end."""
+        rows, count = self.rows, self.rows.count
+        ended = (rows.known[:count] >= rows.due[:count]).nonzero()[0]
+        for request in [self.scheduler.running.requests[row] for row in ended.tolist()]:
+            self.outputs.finish(request, "length", now)

@@ -79,7 +79,7 @@ class Generation(Body):
         guide = None if form.free else form.guide(prompts.grammars)
         if asked.messages:
             return asked, [prompts.chat(asked.messages, form.tools)], guide, ()
-        encoded = [prompts.encode(prompt) for prompt in asked.prompts]
+        encoded = [prompts.encode(prompt, suffix=asked.suffix) for prompt in asked.prompts]
         if asked.echo:
             texts = tuple(p if isinstance(p, str) else prompts.decode(p) for p in asked.prompts)
         return asked, encoded, guide, texts
@@ -89,11 +89,13 @@ class Generation(Body):
         tell: Callable[[Piece], None],
     ) -> None:  # fmt: skip
         """Hand in every prompt, or raise BadInput for the first that cannot be."""
-        client = self.client
+        client, parent = self.client, self.request.headers.get("traceparent", "")
         wishes = {"user": asked.user or client, "salt": client, "prompt_tops": asked.scores}
         for place, prompt in enumerate(prompts):
             base, own = place * asked.sampling.n, None if guide is None else guide.fork()
-            ticket = self.live.ask(prompt, asked.sampling, tell, base=base, guide=own, **wishes)
+            ticket = self.live.ask(
+                prompt, asked.sampling, tell, base=base, parent=parent, guide=own, **wishes
+            )
             self.tickets.append(ticket)
 
     async def _whole(self, pieces: asyncio.Queue[Piece]) -> None:

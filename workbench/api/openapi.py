@@ -68,6 +68,7 @@ COMPLETION: Json = {
     "max_tokens": _number(1, 1 << 24, "integer"),
     "logprobs": _number(0, 64, "integer"),
     "echo": FLAG,
+    "suffix": {"type": "string", "maxLength": CHARACTERS},
     "best_of": _number(1, BEST, "integer"),
     **SAMPLING,
 }

@@ -48,6 +48,7 @@ class Asked:
     messages: tuple[dict[str, Any], ...] = ()
     form: Format = Format()
     echo: bool = False  # the prompt's text, and its log-probabilities, before the answer's
+    suffix: str = ""  # what comes after the answer
     keep: int = 0  # of `sampling.n` answers to a prompt only the likeliest; 0: all
     scores: int = -1  # likeliest tokens to report for each token of the prompt; -1: none
     empty: bool = False  # nothing but the prompt is wanted (max_tokens 0)
@@ -73,11 +74,14 @@ def completion(fields: dict[str, Any]) -> Asked:
     """A `/v1/completions` body. Raises BadInput naming the first field that is wrong."""
     known = {"prompt", "max_tokens", "logprobs", "echo", "suffix", "best_of"}
     _refuse_unknown(fields, known)
-    if fields.get("suffix"):
-        raise BadInput("suffix: this model is not trained to fill in; leave it out")
+    suffix = fields.get("suffix") or ""
+    if not isinstance(suffix, str) or len(suffix) > CHARACTERS:
+        raise BadInput(f"suffix: give a text of at most {CHARACTERS} characters")
     echo, tops = fields.get("echo") or False, fields.get("logprobs") or 0
     if not isinstance(echo, bool):
         raise BadInput("echo: give true or false")
+    if echo and suffix:
+        raise BadInput("echo: not together with suffix; leave out one of them")
     prompts, more = read_prompts(fields.get("prompt")), _common(fields)
     scores = _scores(fields, more["stream"])
     if echo and fields.get("logprobs") is not None and type(tops) is int:
@@ -86,7 +90,7 @@ def completion(fields: dict[str, Any]) -> Asked:
     empty = longest == 0 and type(longest) is int and (echo or scores >= 0)
     drawn, keep = _best_of(fields, more["stream"])
     made = _sampling({**fields, **drawn}, 1 if empty else longest, tops)
-    more |= {"echo": echo, "scores": scores, "empty": empty, "keep": keep}
+    more |= {"echo": echo, "suffix": suffix, "scores": scores, "empty": empty, "keep": keep}
     return Asked(prompts=prompts, sampling=made, form=response_format(fields), **more)
 
 

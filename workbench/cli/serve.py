@@ -48,6 +48,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--queue-seconds", type=float, default=0.0, metavar="SECONDS",
         help="in which a request must begin, or gets 429 (default 0: however long)",
     )  # fmt: skip
+    parser.add_argument(
+        "--otlp", default="", metavar="URL",
+        help="send a span for each answer to this OpenTelemetry collector, http://host:4318",
+    )  # fmt: skip
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
     parser.add_argument(
         "--watch", action="store_true", help="serve the app's live page on the same port"
@@ -92,10 +96,12 @@ def _live(args: argparse.Namespace) -> Any:
     from engine.inference.config import InferenceConfig
     from workbench.cli.run import changes
     from workbench.live.live import LiveEngine
+    from workbench.live.spans import spans_to
 
     config = update(InferenceConfig(), {"model": args.model, **changes(args.set)})
+    spans = spans_to(args.otlp, args.name or config.model) if args.otlp else None
     limits = {"queue": args.queue, "patience": args.queue_seconds}
-    return LiveEngine(config, args.name, **limits).start()
+    return LiveEngine(config, args.name, spans=spans, **limits).start()
 
 
 def _served_here(args: argparse.Namespace, rules: Any) -> int:

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 from engine.inference.engine import Engine
 from engine.inference.requests.request import Request
+from workbench.live.spans import Spans
 from workbench.live.ticket import Ticket, place_of
 
 FIRST = (.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80,
@@ -24,9 +25,13 @@ REASONS = ("stop", "length", "abort")
 
 
 class Counts:
-    """What has been served since the server's start. Written by the engine's thread alone."""
+    """What has been served since the server's start. Written by the engine's thread alone.
 
-    def __init__(self, model: str) -> None:
+    `spans` hear of every answer's end, too.
+    """
+
+    def __init__(self, model: str, spans: Spans | None = None) -> None:
+        self.spans = spans
         self.registry = CollectorRegistry()
         self.labels = {"model_name": model, "engine": "0"}
         self.running = self._made(Gauge, "num_requests_running", "Requests in the batch")
@@ -70,6 +75,7 @@ class Counts:
         elif before is not None:
             self.of["between"].observe(now - before)
         self.made.inc()
+        ticket.first.setdefault(place, now)
         ticket.last[place] = now
         return before is None
 
@@ -78,6 +84,13 @@ class Counts:
         self.ends[reason].inc()
         self.of["answer"].observe(len(request.generated))
         self.of["whole"].observe(time.monotonic() - ticket.asked)
+        if self.spans is not None:
+            self.spans.ended(ticket, request, reason)
+
+    def close(self) -> None:
+        """Nothing more will be served."""
+        if self.spans is not None:
+            self.spans.close()
 
     def preempted(self, count: int) -> None:
         """`count` requests yielded in a step."""

@@ -29,6 +29,7 @@ from workbench.live.embeddings import Embeddings
 from workbench.live.measure_while_paused import measure_roofs
 from workbench.live.pieces import AWAY, SPENT, Away, Busy, Piece, Tell
 from workbench.live.prompts import Prompts
+from workbench.live.spans import Spans
 from workbench.live.ticket import Ticket, overdue, place_of
 
 LONG = 400_000  # events after which a run ends once the engine is idle
@@ -41,27 +42,26 @@ TURN = 5e-4  # seconds after which a thread lets another have Python's lock; 5 m
 
 class LiveEngine:
     """Runs an engine in a thread of its own, from `start` to `close`. `name`: the model's.
-
     `run` is the present run, read on timers of one's own; `failure` one line once the engine has
     broken. `at_once`: plain torch answers until kernels are compiled, then a fresh run begins.
-    `queue`: requests open at once; `patience`: seconds in which one must have begun (0: any).
+    `queue`: requests open at once; `patience`: seconds in which one must have begun (0: any);
+    `spans`: hear of every answer's end. `pace`: for a person to follow; 0: as fast as it goes.
     """
 
     def __init__(
         self, config: InferenceConfig, name: str = "", *, at_once: bool = False,
-        queue: int = 0, patience: float = 0.0,
+        queue: int = 0, patience: float = 0.0, spans: Spans | None = None,
     ) -> None:  # fmt: skip
-        self.queue, self.patience = queue, patience
+        self.queue, self.patience, self.pace = queue, patience, 0.0  # pace: steps a second at most
         self.config, self.name = config, name or config.model.rstrip("/").rsplit("/", 1)[-1]
         self.created = int(time.time())
         self.run: Run | None = None
         self.failure = ""
         self.at_once = at_once
         self._compiling: subprocess.Popen[bytes] | None = None
-        self.pace = 0.0  # steps a second at most, so that a person can follow; 0: no limit
         self.built: Built | None = None
         self.engine: Engine | None = None  # of the present run
-        self.counts, self.embeddings = Counts(self.name), Embeddings()
+        self.counts, self.embeddings = Counts(self.name, spans), Embeddings()
         self._ready = threading.Event()
         self._waiting: deque[Ticket] = deque()
         self._aborts: deque[Ticket] = deque()
@@ -90,7 +90,7 @@ class LiveEngine:
         return self._ready.is_set() and not self.failure
 
     def close(self) -> None:
-        """Stop the engine and end every answer."""
+        """Stop the engine, end every answer."""
         if self._compiling is not None and self._compiling.poll() is None:
             self._compiling.terminate()
         self.drain()
@@ -98,21 +98,21 @@ class LiveEngine:
             self._prompts.close()
         if self.run is not None:
             self.run.stop()
+        self.counts.close()
 
     def ask(
         self, prompt: Sequence[int], sampling: Sampling, tell: Tell, *,
-        user: str = "", base: int = 0, **wishes: Any,
+        user: str = "", base: int = 0, parent: str = "", **wishes: Any,
     ) -> Ticket:  # fmt: skip
         """Hand in one prompt; `tell` is called from the engine's thread.
 
-        `wishes`: further fields of the engine's Request (salt, prompt_tops, guide).
-
+        `parent`: the asker's span; `wishes`: further fields of the engine's Request (salt, …).
         Raises BadInput; Busy where too many are open, Away where none will be taken any more.
         """
         if self.failure or self.draining:
             raise Away(self.failure or AWAY)
         request = Request(np.asarray(prompt, np.int32), sampling, user=user, **wishes)
-        ticket = Ticket(request, tell, base)
+        ticket = Ticket(request, tell, base, parent)
         request.on_token, request.on_end = partial(self.token, ticket), partial(self.ended, ticket)
         if self.built is not None:  # so that the asker hears at once what it would say later
             validate(ticket.request, self.built.executor.facts)

@@ -7,6 +7,7 @@ from typing import Any
 from engine.core.errors import BadInput
 from engine.models.text.grammar import Grammars
 from engine.models.text.renderer import Renderer
+from workbench.live.fill_in import fill_in
 
 LONGEST = 1024  # characters of a token, where a tokenizer does not say
 
@@ -27,8 +28,14 @@ class Prompts:
         self._grammars: Grammars | None = None  # once a grammar has been asked for
         self._renderer: Renderer | None = None  # once a chat has been asked for
 
-    def encode(self, prompt: str | Sequence[int], special: bool = True) -> list[int]:
-        """A prompt's token numbers. Raises BadInput for one too long, or without a tokenizer."""
+    def encode(
+        self, prompt: str | Sequence[int], special: bool = True, suffix: str = ""
+    ) -> list[int]:
+        """A prompt's token numbers; with a `suffix` those after which what stands between is
+        written. Raises BadInput for one too long, or without a tokenizer."""
+        if suffix:
+            rules, before = self._rules(), self.encode(prompt, special=False)
+            return fill_in(rules, before, self.encode(suffix, special=False), self.name)
         if not isinstance(prompt, str):
             return list(prompt)
         self._check(len(prompt))

@@ -9,13 +9,15 @@ from workbench.live.pieces import LATE, PromptFacts, Tell
 
 
 class Ticket:
-    """What `LiveEngine.abort` takes. `base`: index of its first answer; `left`: answers to end."""
+    """What `LiveEngine.abort` takes. `base`: index of its first answer; `left`: answers to end;
+    `parent`: the client's span, as a traceparent header has it."""
 
-    def __init__(self, request: Request, tell: Tell, base: int) -> None:
-        self.request, self.tell, self.base = request, tell, base
+    def __init__(self, request: Request, tell: Tell, base: int, parent: str = "") -> None:
+        self.request, self.tell, self.base, self.parent = request, tell, base, parent
         self.left = request.sampling.n
         self.asked = time.monotonic()
-        self.last: dict[int, float] = {}  # by answer, when its last token came
+        self.first: dict[int, float] = {}  # by answer, when its first token came
+        self.last: dict[int, float] = {}  # and its last
         self.refused = ""  # why it is ended from here, in one line
 
     def scores(self, text: Any) -> list[PromptFacts] | None:

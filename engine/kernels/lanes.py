@@ -19,6 +19,9 @@ INT16, INT32, INT64 = ir.IntType(16), ir.IntType(32), ir.IntType(64)
 VECTOR = ir.VectorType(FLOAT, LANES)
 INTS = ir.VectorType(INT32, LANES)
 SHORTS = ir.VectorType(INT16, LANES)
+INT8 = ir.IntType(8)
+BYTES = ir.VectorType(INT8, LANES)
+HALVES = ir.VectorType(ir.HalfType(), LANES)
 
 LOG2_E = 1.4426950408889634
 # 2^x on [-0.5, 0.5] within 3e-9: Chebyshev fit of degree 6, highest power first.
@@ -114,6 +117,19 @@ def widen(builder: Any, shorts: Any) -> Any:
     return builder.bitcast(
         builder.shl(builder.zext(shorts, INTS), ir.Constant(INTS, [16] * LANES)), VECTOR
     )
+
+
+def widen_bytes(builder: Any, codes: Any) -> Any:
+    """e4m3 codes to float32: float16 of the same bits, whose bias is 8 more. NaN reads as 480."""
+    shorts = builder.zext(codes, SHORTS)
+
+    def bits(count: int) -> ir.Constant:
+        return ir.Constant(SHORTS, [count] * LANES)
+
+    sign = builder.shl(builder.and_(shorts, bits(0x80)), bits(8))
+    rest = builder.shl(builder.and_(shorts, bits(0x7F)), bits(7))
+    halves = builder.bitcast(builder.or_(sign, rest), HALVES)
+    return builder.fmul(builder.fpext(halves, VECTOR), same(256.0))
 
 
 def exp(builder: Any, x: Any) -> Any:

@@ -14,6 +14,7 @@ from numba.np.arrayobj import populate_array
 from engine.kernels import lanes
 from engine.kernels.compiled import emitted
 from engine.kernels.lanes import LANES, whole
+from engine.kernels.stored import stored, wide_vector
 
 SIZE = types.int64
 
@@ -170,7 +171,7 @@ def dots(rows: int) -> Any:
     """The intrinsic that takes one key against `rows` queries.
 
     out[out_at + r · out_stride] = Σ q[q_at + r · q_stride + d] · k[k_at + d] over 16 · `vectors` d.
-    `k` is float32 or bfloat16 bits (uint16).
+    `k` is float32, bfloat16 bits (uint16) or e4m3 codes (uint8).
     """
 
     @emitted
@@ -180,19 +181,13 @@ def dots(rows: int) -> Any:
         def emit(target, b, signature, args):
             q, q_at, q_stride, k, k_at, vectors, out, out_at, out_stride = args
             kinds = signature.args
-            wide = kinds[3].dtype == types.float32
             q = lanes.address(target, b, kinds[0], q, q_at, lanes.FLOAT)
-            k = lanes.address(target, b, kinds[3], k, k_at, lanes.FLOAT if wide else lanes.INT16)
+            k = lanes.address(target, b, kinds[3], k, k_at, stored(kinds[3]))
             out = lanes.address(target, b, kinds[6], out, out_at, lanes.FLOAT)
             starts = [lanes.at(b, q, b.mul(q_stride, whole(r))) for r in range(rows)]
 
             def body(i, had):
-                pointer = _vector(b, k, i)
-                if wide:
-                    key = _read(b, pointer)
-                else:
-                    shorts = b.bitcast(pointer, lanes.SHORTS.as_pointer())
-                    key = lanes.widen(b, lanes.load(b, shorts, 2))
+                key = wide_vector(b, _vector(b, k, i), kinds[3].dtype)
                 reads = [_read(b, _vector(b, start, i)) for start in starts]
                 return [lanes.fma(b, x, key, h) for x, h in zip(reads, had, strict=True)]
 
@@ -205,44 +200,6 @@ def dots(rows: int) -> Any:
         return signature, emit
 
     return dot
-
-
-@emitted
-def read(context, x, at):
-    """One number of a float32 or bfloat16 (uint16) array, as float32."""
-    signature = types.float32(x, SIZE)
-
-    def emit(target, b, signature, args):
-        wide = signature.args[0].dtype == types.float32
-        kind = lanes.FLOAT if wide else lanes.INT16
-        value = b.load(lanes.address(target, b, signature.args[0], args[0], args[1], kind))
-        if wide:
-            return value
-        bits = b.shl(b.zext(value, lanes.INT32), lanes.INT32(16))
-        return b.bitcast(bits, lanes.FLOAT)
-
-    return signature, emit
-
-
-@emitted
-def write(context, x, at, value):
-    """Store a float32 in a float32 or bfloat16 (uint16) array, rounding to nearest even."""
-    signature = types.void(x, SIZE, types.float32)
-
-    def emit(target, b, signature, args):
-        wide = signature.args[0].dtype == types.float32
-        kind = lanes.FLOAT if wide else lanes.INT16
-        place = lanes.address(target, b, signature.args[0], args[0], args[1], kind)
-        if wide:
-            b.store(args[2], place)
-        else:
-            bits = b.bitcast(args[2], lanes.INT32)
-            odd = b.and_(b.lshr(bits, lanes.INT32(16)), lanes.INT32(1))
-            rounded = b.add(bits, b.add(odd, lanes.INT32(0x7FFF)))
-            b.store(b.trunc(b.lshr(rounded, lanes.INT32(16)), lanes.INT16), place)
-        return target.get_dummy_value()
-
-    return signature, emit
 
 
 @emitted

@@ -3,7 +3,8 @@
 `rows` rows meet `panels` panels of 16 columns; the sums stay in registers while k runs. Each sum is
 one fused multiply-add after another in order of k, so its bits depend on its own row and column
 only, not on the tile's size: that is what makes results independent of the batch.
-Weights are float32, bfloat16 bits (uint16), or bfloat16 pairs (uint32: k even below, k odd above).
+Weights are float32, bfloat16 bits (uint16), e4m3 codes (uint8), or bfloat16 pairs (uint32: k even
+below, k odd above).
 """
 
 from dataclasses import dataclass
@@ -61,12 +62,15 @@ class _Emitter:
     def _plain(self, at: Any) -> list[Any]:
         if self.kind == types.float32:
             return [self._read(start, at, lanes.VECTOR) for start in self.columns]
+        if self.kind == types.uint8:
+            codes = [self._read(start, at, lanes.BYTES, 1) for start in self.columns]
+            return [lanes.widen_bytes(self.builder, each) for each in codes]
         shorts = [self._read(start, at, lanes.SHORTS) for start in self.columns]
         return [lanes.widen(self.builder, short) for short in shorts]
 
-    def _read(self, start: Any, at: Any, vector: ir.Type) -> Any:
+    def _read(self, start: Any, at: Any, vector: ir.Type, align: int = 2) -> Any:
         pointer = lanes.at(self.builder, start, at)
-        return lanes.load(self.builder, self.builder.bitcast(pointer, vector.as_pointer()), 2)
+        return lanes.load(self.builder, self.builder.bitcast(pointer, vector.as_pointer()), align)
 
     def _fetch(self, at: Any) -> None:
         """Ask for the line each panel has there, past its end too: no fault, only a wasted read."""
@@ -149,7 +153,11 @@ def tile(rows: int, panels: int) -> Any:
             x, x_at, x_stride, valid, w, w_at, w_step, w_panel, depth, y, y_at, y_stride = args
             kinds, b = signature.args, builder
             weight = kinds[4].dtype
-            stored = {4: lanes.FLOAT if weight == types.float32 else lanes.INT32, 2: lanes.INT16}
+            stored = {
+                4: lanes.FLOAT if weight == types.float32 else lanes.INT32,
+                2: lanes.INT16,
+                1: lanes.INT8,
+            }
             x = lanes.address(target, b, kinds[0], x, x_at, lanes.FLOAT)
             w = lanes.address(target, b, kinds[4], w, w_at, stored[weight.bitwidth // 8])
             y = lanes.address(target, b, kinds[9], y, y_at, lanes.FLOAT)

@@ -1,13 +1,14 @@
 """KV cache: what a model caches for each token, and the paged memory that holds it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
+from engine.core.errors import BadInput
 from engine.models.config import ModelConfig
 
-BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8}
+BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8, "float8_e4m3fn": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,16 @@ def cache_spec(config: ModelConfig, dtype: str = "float32") -> CacheSpec:
         return CacheSpec(config.layers, entries, dtype)
     shape = config.kv_heads, config.head_dim
     return CacheSpec(config.layers, (("k", *shape), ("v", *shape)), dtype)
+
+
+def in_fp8(spec: CacheSpec, config: ModelConfig) -> CacheSpec:
+    """The cache in e4m3 (OCP 8-bit floating point, 1.0). Raises BadInput for latents."""
+    if config.latent is not None:
+        raise BadInput(
+            f"kv_cache_dtype fp8_e4m3: {config.architecture} caches latents, which stay in the "
+            "weights' numbers; leave it at auto"
+        )
+    return replace(spec, dtype="float8_e4m3fn")
 
 
 class PagedKV:

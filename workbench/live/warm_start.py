@@ -10,6 +10,7 @@ import sys
 from engine.core.clock import WallClock
 from engine.inference.config import InferenceConfig
 from engine.inference.executors.executor import Built
+from engine.inference.executors.real import Real
 from engine.inference.executors.tensors.real_executor import executor_for
 from engine.kernels.experiments.ready import ready
 from engine.models.loading.find import find
@@ -38,4 +39,6 @@ def plain_build(config: InferenceConfig) -> Built:
     model = Model(found.config, source, config.dtype, plain=True)
     tokenizer = Tokenizer(found.folder)
     eos = tuple(dict.fromkeys(found.config.eos + tokenizer.eos))
-    return Built(executor_for(config, model, found.name, eos), WallClock(), tokenizer)
+    kind = config.executor.kv_cache_dtype if isinstance(config.executor, Real) else "auto"
+    made = executor_for(config, model, found.name, eos, kv_cache_dtype=kind)
+    return Built(made, WallClock(), tokenizer)

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from engine.core.config import knob
 from engine.inference.executors.executor import Built, Execution
 from engine.inference.executors.settings import Settings
 
@@ -10,8 +11,11 @@ class Real(Execution):
     """Run the model's tensors on this machine, under the wall clock."""
 
     kind: Literal["real"] = "real"
+    kv_cache_dtype: Literal["auto", "fp8_e4m3"] = knob(
+        "auto", "Numbers of the KV cache; auto: those of the weights", group="cache"
+    )
 
     def build(self, config: Settings) -> Built:
         from engine.inference.executors.tensors.real_executor import build  # brings torch
 
-        return build(config)
+        return build(config, self.kv_cache_dtype)

@@ -18,8 +18,9 @@ from engine.kernels.matmul.panels_cpu import task_panels
 from engine.kernels.norm.rows_cpu import normalise
 from engine.kernels.paged_attention.tasks_cpu import attend_task
 from engine.kernels.rotary.halves_cpu import rotate_head
-from engine.kernels.rows import gate, part, write
+from engine.kernels.rows import gate, part
 from engine.kernels.stamps import begin, clear, end, is_timed
+from engine.kernels.stored import write
 
 NORM, QKV, STORE, ATTEND, OUT, NORM_AGAIN, GATE, DOWN = range(8)
 KINDS = 8  # phases of a layer

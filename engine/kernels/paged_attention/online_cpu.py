@@ -13,7 +13,8 @@ import numpy as np
 from engine.kernels.compiled import inner, pasted
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.panels_cpu import add_product
-from engine.kernels.rows import dots, exponentials, fetch, largest, part, read
+from engine.kernels.rows import dots, exponentials, fetch, largest, part
+from engine.kernels.stored import read
 
 ROWS = 32  # query rows of a task, over all its heads
 BLOCK = 256  # keys between merges

@@ -14,7 +14,8 @@ from engine.kernels.lanes import LANES, WIDE
 from engine.kernels.matmul.panels_cpu import GROUP
 from engine.kernels.paged_attention.gathered import scores, weighted
 from engine.kernels.paged_attention.stream_cpu import WIDTHS, attend_stream, find, state
-from engine.kernels.rows import exponentials, largest, part, read
+from engine.kernels.rows import exponentials, largest, part
+from engine.kernels.stored import read
 
 BLOCK = 64  # keys between two looks at the maximum
 NOTHING = np.float32(-np.inf)

@@ -16,7 +16,8 @@ from engine.kernels import lanes
 from engine.kernels.compiled import emitted, inner
 from engine.kernels.lanes import LANES, WIDE, whole
 from engine.kernels.paged_attention.gathered import reader, stored
-from engine.kernels.rows import SIZE, fetch, read
+from engine.kernels.rows import SIZE, fetch
+from engine.kernels.stored import read
 
 WIDTHS = (64, 128)  # head sizes
 BEST, BELOW = 0, 1  # a head's state: largest score, sum of weights; then the parts below

@@ -120,7 +120,9 @@ def paged_attention(
 
 
 def flat(pages: Tensor) -> np.ndarray:
-    """A cache tensor's memory as float32, or bfloat16's bits as uint16; not a copy."""
+    """A cache tensor's memory as float32, bfloat16's bits as uint16 or e4m3's as uint8; no copy."""
+    if pages.dtype == torch.float8_e4m3fn:
+        return pages.detach().view(torch.uint8).view(-1).numpy()
     if pages.dtype == torch.bfloat16:
         return pages.detach().view(torch.int16).view(-1).numpy().view(np.uint16)
     return pages.detach().view(-1).numpy()

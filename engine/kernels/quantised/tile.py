@@ -21,7 +21,6 @@ from engine.kernels.compiled import emitted
 from engine.kernels.lanes import INTS, LANES, WIDE, whole
 from engine.kernels.quantised.formats import Format, format_of
 
-HALVES = ir.VectorType(ir.HalfType(), LANES)
 LEAST = 8  # codes of a step: a loop of fewer costs more than it compiles faster
 TABLE_BITS = 4  # a register holds 16 values
 
@@ -95,7 +94,7 @@ class _Codes:
         moved = b.ashr(top, _same_int(right)) if right else top
         kept = b.and_(moved, _same_int(0x80000000 | held))
         shorts = b.trunc(b.lshr(kept, _same_int(16)), lanes.SHORTS)
-        return b.fpext(b.bitcast(shorts, HALVES), lanes.VECTOR)
+        return b.fpext(b.bitcast(shorts, lanes.HALVES), lanes.VECTOR)
 
 
 def _table(of: Format) -> Any:

@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 import torch
+from numba import njit
 
 from engine.kernels.paged_attention import paged_attention, work
 from engine.kernels.paged_attention.reference import paged_attention as plain
 from engine.kernels.paged_attention.tasks_cpu import split
+from engine.kernels.stored import write
 
 
 class Case:
@@ -112,3 +114,34 @@ def test_work_counts_visible_pairs_by_hand():
     assert work.visible(3, 5, window=4) == 3 + 4 + 4
     assert work.flops([1], [7], heads=2, dim=3) == 4 * 7 * 2 * 3
     assert work.bytes([1], [7], 2, 1, 3) == 2 * 7 * 3 * 4 + 2 * 2 * 3 * 4
+
+
+def test_a_cache_in_e4m3_is_read_as_the_numbers_it_holds():
+    case = Case(4, 2, 40, [1, 5], [300, 21], values=24)
+    case.k, case.v = case.k.to(torch.float8_e4m3fn), case.v.to(torch.float8_e4m3fn)
+    sinks = torch.tensor([0.3, -2.0, 4.0, 0.0])
+    for window in (0, 9):
+        found = case.all(window=window)
+        wide = Case(4, 2, 40, [1, 5], [300, 21], values=24)
+        wide.k, wide.v = case.k.float(), case.v.float()
+        torch.testing.assert_close(found, wide.all(plain, window=window), rtol=1e-5, atol=1e-6)
+        with_sinks = wide.all(window=window, sinks_H=sinks)
+        torch.testing.assert_close(case.all(window=window, sinks_H=sinks), with_sinks)
+
+
+def test_numbers_are_written_to_e4m3_as_torch_rounds_them():
+    draw = torch.Generator().manual_seed(0)
+    every = torch.arange(256, dtype=torch.uint8).view(torch.float8_e4m3fn).float()
+    every = every[every.isfinite()].sort().values
+    ties, spread = (every[1:] + every[:-1]) / 2, torch.randn(3000, generator=draw).exp() / 50
+    x = torch.cat([every, ties, ties * 1.0001, spread, -spread, torch.tensor([464.0, -1e9, 1e-9])])
+    found = np.zeros(len(x), np.uint8)
+    _store(x.numpy(), found)
+    theirs = x.clamp(-448, 448).to(torch.float8_e4m3fn).view(torch.uint8).numpy()
+    np.testing.assert_array_equal(found, theirs)
+
+
+@njit
+def _store(x, codes):
+    for i in range(len(x)):
+        write(codes, i, x[i])

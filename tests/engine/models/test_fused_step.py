@@ -13,7 +13,8 @@ from engine.models.batch import Batch, pack
 from engine.models.config import ModelConfig, Rotary
 from engine.models.families import parse
 from engine.models.fused_step import Fused, fits
-from engine.models.kv import PagedKV, cache_spec
+from engine.models.kv import PagedKV, cache_spec, in_fp8
+from engine.models.model import Model
 from engine.models.parameters import all_parameters
 from engine.models.reference import dense
 
@@ -177,6 +178,23 @@ def test_a_half_precision_cache_rounds_keys_and_values_only():
     wide = {key: value.float() for key, value in weights.items()}
     expected = dense(config, wide, torch.tensor([text]))[:, -1]
     torch.testing.assert_close(found, expected, rtol=0.05, atol=0.05)
+
+
+def test_a_cache_in_eight_bits_rounds_keys_and_values_only():
+    config = CONFIGS["llama"]
+    weights = random_weights(config)
+    spec = in_fp8(cache_spec(config), config)
+    found = []
+    for model in (Fused(config, weights), Model(config, weights, plain=True)):
+        kv = PagedKV(spec, 8, SIZE)
+        assert kv.bytes() * 4 == memory(config, pages=8).bytes()
+        [text] = texts(config, [50])
+        found.append(model.forward(pack([text], [0], places(1), SIZE), kv))
+    expected = dense(config, weights, torch.tensor([text]))[:, -1]
+    for logits in found:
+        torch.testing.assert_close(logits, expected, rtol=0.2, atol=0.2)
+        assert not torch.allclose(logits, expected, rtol=1e-4, atol=1e-4), "nothing was rounded"
+    torch.testing.assert_close(found[0], found[1], rtol=0.02, atol=0.02)
 
 
 class Watched(Mapping):

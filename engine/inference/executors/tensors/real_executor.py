@@ -27,6 +27,7 @@ from engine.inference.executors.tensors.sampler import Drawn, Sampler
 from engine.inference.requests.step import Result, Step, StepPart
 from engine.inference.requests.view_sequences import NONE, ViewResult
 from engine.kernels.norm.work import flops as norm_flops
+from engine.models.kv import in_fp8
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
 from engine.models.loading.load import require_memory
@@ -154,7 +155,7 @@ def _of_drafts(step: Step, logits_RV: np.ndarray, from_S: np.ndarray, drawn: Res
     return np.asarray(drawn.logprobs_S + apart_S, np.float32)
 
 
-def build(config: Settings) -> Built:
+def build(config: Settings, kv_cache_dtype: str = "auto") -> Built:
     """The model of a config over a cache of its size, with its tokenizer. Raises BadInput."""
     found = find(config.model)
     model = found.open(config.dtype, random=found.folder is None, seed=config.seed)
@@ -164,7 +165,8 @@ def build(config: Settings) -> Built:
     if config.speculation.draft_model:
         drafts = find_draft(config.speculation.draft_model, found)
         draft = drafts.open(config.dtype, random=drafts.folder is None, seed=config.seed)
-    executor = executor_for(config, model, found.name, tuple(dict.fromkeys(eos)), draft)
+    eos = tuple(dict.fromkeys(eos))
+    executor = executor_for(config, model, found.name, eos, draft, kv_cache_dtype)
     return Built(executor, WallClock(), tokenizer)
 
 
@@ -174,10 +176,12 @@ def executor_for(
     name: str,
     eos: tuple[int, ...] = (),
     draft: Model | None = None,
+    kv_cache_dtype: str = "auto",
 ) -> RealExecutor:
     """An executor of `model`, and of the model that drafts for it, with the cache that `config`
     asks for."""
-    size = config.page_size * model.spec.bytes_per_token()
+    spec = model.spec if kv_cache_dtype == "auto" else in_fp8(model.spec, model.config)
+    size = config.page_size * spec.bytes_per_token()
     both = size + (config.page_size * draft.spec.bytes_per_token() if draft else 0)
     require_memory((config.pages + 1 + config.host_pages) * both, f"{config.pages} pages")
     facts = Facts(
@@ -198,7 +202,7 @@ def executor_for(
     drafter = None
     if draft is not None:
         drafter = Drafter(draft, Storage(draft.spec, *room, draft.device), sampler)
-    storage = Storage(model.spec, *room, model.device)
+    storage = Storage(spec, *room, model.device)
     executor = RealExecutor(model, storage, facts, _probe(config, model), sampler, drafter)
     executor.off = int(said.broken == "misaligned")
     return executor

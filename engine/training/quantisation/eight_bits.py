@@ -40,11 +40,12 @@ UNIFORM = "uniform"
 LAYERS = Plot("outputs of the model's layers", "linear layer", SIGNAL, zero=False)
 TAILS = Plot("tails of what goes in", "linear layer", "kurtosis of inputs", log_y=True)
 LOSS = Plot("loss of the model", "window", "loss (nats a token)", zero=False)
-TRAINED = Plot("one layer trained to be rounded", "step", SIGNAL, zero=False)
+TRAINED = Plot("layers trained to be rounded, on other text", "step", SIGNAL, zero=False)
 GATES = Plot("gates of a multiply-accumulate", "exponent bits", "gates over an integer's (×)")
 PLOTS = (TENSORS, LAYERS, LOSS, TAILS, TRAINED, GATES)
 FLOAT32 = f"float32{BOUND}"
 TRAINED_LAYER = "layers.2."  # whose linear layers are trained, each by itself
+SEEN = 0.75  # of the text, that they are trained on; the rest judges them
 
 
 def run(config: EightBitsConfig, live: Live) -> None:
@@ -166,15 +167,17 @@ class _Study:
         self.curve(TAILS, "inputs", tails)
 
     def _train(self, weights: dict[str, Tensor], inputs: dict[str, Tensor]) -> None:
-        """Each linear layer of one block, trained through its own rounding."""
+        """Each linear layer of one block, trained through its own rounding, judged on the text that
+        it was not trained on."""
         lines: dict[str, list[list[float]]] = {}
         layers = [name for name in inputs if TRAINED_LAYER in name]
         for name in (INTEGER, "e4m3"):
             of = self.format(name)
             for layer in layers:
                 self.live.poll(self.clock.now())
-                x = inputs[layer][:192]
-                line = trained(x, weights[layer], of, self.config.steps, self.config.rate)
+                seen, other = inputs[layer].tensor_split([int(SEEN * len(inputs[layer]))])
+                ways = (of, self.config.steps, self.config.rate)
+                line = trained(seen, other, weights[layer], *ways)
                 lines.setdefault(name, []).append(line)
         for name, found in lines.items():
             self.curve(TRAINED, name, list(enumerate(np.mean(found, axis=0))))
@@ -219,21 +222,25 @@ def decibels(truth: Tensor, found: Tensor) -> float:
     return float(10 * torch.log10(truth.square().mean() / error))
 
 
-def trained(x_MK: Tensor, weight_NK: Tensor, of: Format, steps: int, rate: float) -> list[float]:
-    """Signal over error of the layer's output by step: Adam on the weight, rounded by row as it is
-    used; inputs are rounded too."""
-    truth_MN = F.linear(x_MK, weight_NK)
+def trained(
+    seen_MK: Tensor, other_LK: Tensor, weight_NK: Tensor, of: Format, steps: int, rate: float
+) -> list[float]:
+    """Signal over error of the layer's output for inputs that it is not trained on, by step: Adam
+    on the weight, its rate falling to nought, rounded by row as it is used; so are the inputs."""
+    given = [(rounded(x / scale_of(x, of), of) * scale_of(x, of), F.linear(x, weight_NK))
+             for x in (seen_MK, other_LK)]  # fmt: skip
+    (held_MK, truth_MN), (judged_LK, wanted_LN) = given
     scale = scale_of(weight_NK, of, 1)
-    held = rounded(x_MK / scale_of(x_MK, of), of) * scale_of(x_MK, of)
     leaf = weight_NK.clone().requires_grad_()
     step = float((scale * of.largest / 2 ** (of.bits - 1)).mean())
     adam = torch.optim.Adam([leaf], lr=rate * step)
     found = []
-    for _ in range(steps + 1):
-        made_MN = F.linear(held, through(leaf, of, scale))
-        found.append(decibels(truth_MN, made_MN.detach()))
+    for done in range(steps + 1):
+        adam.param_groups[0]["lr"] = rate * step * (1 - done / (steps + 1))
+        used_NK = through(leaf, of, scale)
+        found.append(decibels(wanted_LN, F.linear(judged_LK, used_NK.detach())))
         adam.zero_grad()
-        (made_MN - truth_MN).square().mean().backward()
+        (F.linear(held_MK, used_NK) - truth_MN).square().mean().backward()
         adam.step()
     return found
 

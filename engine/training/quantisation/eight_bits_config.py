@@ -24,8 +24,9 @@ class EightBitsConfig(Config):
         12, "Steps of training a layer to be rounded", low=0, high=500, group="Training"
     )
     rate: float = knob(
-        0.05, "Learning rate, of a weight's step", low=1e-4, high=1.0, log=True, group="Training"
-    )
+        0.01, "Learning rate at first, of a weight's step; it falls to nought", low=1e-4, high=1.0,
+        log=True, group="Training",
+    )  # fmt: skip
     rows: int = knob(
         1024, "Outputs and inputs of the timed layer", low=64, high=1 << 13, log=True,
         group="Timing",

@@ -79,9 +79,9 @@ def fork(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     forks = sum(bool(b.parent) and b.state == "running" for b in log.of(Branch))
     distance, rows = farthest(weights_of(open_model(config).model), log)
     return Outcome(
-        f"one fork copies at most one page, and logits stay within {CLOSE:g}",
+        f"one fork copies one page, and logits stay within {CLOSE:g}",
         f"{forks} fork, {copied} pages copied, at most {distance:.1e} over {rows} rows",
-        forks == 1 and copied <= 1 and distance <= CLOSE,
+        forks == copied == 1 and distance <= CLOSE,
         figure=Figure.exact(distance),
         needed=CLOSE,
     )

@@ -113,7 +113,7 @@ STUDY = Study(
             finding="reproduced",
             why="the paper's equality of views, held where a thread forks by copy on write, which "
             "the paper has not",
-            broken=(Break({"turn_queries": False}, True, UNTURNED),),
+            broken=(Break({"turn_queries": False}, True, UNTURNED), COPIED),
         ),
         Claim(
             id="fewer-steps",

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from bokeh.models import BoxAnnotation, FixedTicker, NumeralTickFormatter
+from bokeh.models import BoxAnnotation, FixedTicker, Legend, NumeralTickFormatter
 
 from engine.core.errors import BadInput
 from widgets import theme
@@ -19,8 +19,9 @@ from workbench.claim_text import written
 from workbench.regime import Point, Regime, RegimeMap, sentence, stretches
 
 WIDTH, HEIGHT = 560, 320
-TICKS = 12  # of a logarithmic axis at most
-LETTER = 7.4  # pixels of a letter of the title
+TICKS = 8  # of a logarithmic axis at most
+LETTER, BESIDE = 8.2, 70  # pixels of a letter of the title, and of what stands beside the frame
+UPRIGHT = 8.5  # pixels of the figure's height for each letter of the y axis
 
 
 def said(regime: Regime, claim: Claim, drawn: RegimeMap) -> str:
@@ -55,7 +56,13 @@ def regime_figure(
         raise BadInput(f"regime {regime.name!r}: not drawn yet; ask for it first")
     panel = regime_panel(regime, claim, drawn)
     made = figure(panel, dark=dark, width=width, height=height)
-    made.title.text = "\n".join(textwrap.wrap(said(regime, claim, drawn), int(width / LETTER)))
+    made.title.text = _folded(said(regime, claim, drawn), (width - BESIDE) / LETTER)
+    made.yaxis.axis_label = _folded(regime.y, height / UPRIGHT)
+    for legend in list(made.right):  # beside the frame it would take half of the width
+        if isinstance(legend, Legend):
+            made.right.remove(legend)
+            legend.update(orientation="horizontal", spacing=16, margin=2, padding=2)
+            made.add_layout(legend, "below")
     if regime.log_x:
         places = sorted({point.value for point in drawn.points})
         made.xaxis.ticker = FixedTicker(ticks=places[:: -(-len(places) // TICKS)])
@@ -65,6 +72,10 @@ def regime_figure(
     for hue, line in enumerate(drawn.lines()):
         _hollow(made, _own(drawn, line), theme.hues(dark)[hue % len(theme.HUES)], dark)
     return made
+
+
+def _folded(text: str, letters: float) -> str:
+    return "\n".join(textwrap.wrap(text, int(letters)))
 
 
 def _own(drawn: RegimeMap, line: str) -> list[Point]:
@@ -87,10 +98,12 @@ def _limits(regime: Regime, claim: Claim, drawn: RegimeMap) -> tuple[Limit, ...]
     reported = claim.reported
     if reported is not None and not reported.direction and reported.value != needed:
         limits.append(Limit(reported.value, f"the paper {written(reported.value)}"))
+    upright: dict[float, list[str]] = {}  # of both at one place a single label
     if regime.default is not None:
-        limits.append(Limit(regime.default, "default", vertical=True))
+        upright.setdefault(regime.default, []).append("default")
     if regime.paper is not None:
-        limits.append(Limit(regime.paper, regime.paper_is, vertical=True))
+        upright.setdefault(regime.paper, []).append(regime.paper_is.rstrip(","))
+    limits += [Limit(at, ", ".join(names), vertical=True) for at, names in upright.items()]
     return tuple(limits)
 
 

@@ -78,7 +78,9 @@ def test_its_figure_is_shaded_where_the_claim_holds(home):
     (drawing,) = drawings(STUDY)
     drawing.ask(STUDY.config, fast=False).wait(60)
     shown = drawing.figure()
-    assert shown.title.text == "Holds up to 5, reaches the paper's figure up to 3; the paper has 4"
+    told = "Holds up to 5, reaches the paper's figure up to 3; the paper has 4"
+    assert shown.title.text.split() == told.split()
+    assert max(map(len, shown.title.text.splitlines())) * 8 < shown.width - 60  # none is cut off
     (shade,) = [each for each in shown.center if type(each).__name__ == "BoxAnnotation"]
     assert shade.right == 6
     assert not isinstance(shade.left, float)  # from the edge of the frame

@@ -64,7 +64,7 @@ def draw(panel: Panel, *, dark: bool = False, width: int = WIDTH, height: int = 
                 LegendItem(label=series.name, renderers=_line(made, panel, series, found, dark))
             )
     for limit in panel.limits:
-        _limit(made, limit, dark)
+        _limit(made, limit, dark, late=_late(panel, limit.value))
     for dot in panel.dots:
         _dot(made, dot.x, dot.y, dot.text, dark)
     if len(items) > 1:
@@ -156,8 +156,19 @@ def _whiskers(made: Any, shown: dict[str, np.ndarray], color: str) -> None:
     made.add_layout(bar)
 
 
-def _limit(made: Any, limit: Limit, dark: bool) -> None:
-    """A straight line with its label at the end of it."""
+def _late(panel: Panel, x: float) -> bool:
+    """Whether x lies in the right half of a panel's points: a label there reads to the left."""
+    places = [at for series in panel.series for at in series.x if np.isfinite(at)]
+    places = [at for at in places if at > 0 or not panel.log_x]
+    if not places:
+        return False
+    ends = min(places), max(places)
+    middle = np.sqrt(ends[0] * ends[1]) if panel.log_x else sum(ends) / 2
+    return bool(x > middle)
+
+
+def _limit(made: Any, limit: Limit, dark: bool, late: bool = False) -> None:
+    """A straight line with its label at the end of it; an upright one's left of it if `late`."""
     ink = theme.scheme(dark).ink
     dimension = "height" if limit.vertical else "width"
     made.add_layout(Span(
@@ -166,6 +177,7 @@ def _limit(made: Any, limit: Limit, dark: bool) -> None:
     at: dict[str, Any] = {"x": limit.value, "y": Node(target="frame", symbol="top"), "x_offset": 4}
     if limit.vertical:
         at |= {"text_baseline": "top", "y_offset": -4}
+        at |= {"x_offset": -4, "text_align": "right"} if late else {}
     else:
         at = {"x": Node(target="frame", symbol="right"), "y": limit.value, "x_offset": -4,
               "y_offset": 3, "text_align": "right"}  # fmt: skip

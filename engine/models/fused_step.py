@@ -25,6 +25,8 @@ from engine.models.kv import PagedKV
 from engine.models.packed_weights import Codes, read, takes_codes
 from engine.models.rotary import cos_sin, frequencies
 
+SPLITS = 64  # ways to split attention that are kept
+
 
 def fits(config: ModelConfig, dtype: torch.dtype, in_codes: bool = False) -> bool:
     """Whether this architecture, with weights of `dtype` or codes, is one the fused step knows."""
@@ -72,7 +74,7 @@ class Fused:
         self._step: DecoderStep | None = None
         self._counters = aligned(phases(config.layers) * STRIDE, np.int64)
         self._views = FusedViews(config)
-        self._last_split = (0, b""), Split(np.zeros(1, np.int64), np.zeros(0, np.int64))
+        self._splits: dict[tuple[int, bytes], Split] = {}
 
     @property
     def bytes(self) -> int:
@@ -161,14 +163,17 @@ class Fused:
         )  # fmt: skip
 
     def _split(self, start: np.ndarray) -> Split:
-        """Attention's tasks; a decode mostly repeats the step before."""
+        """Attention's tasks; steps that decode or verify mostly repeat one before."""
         threads = numba.get_num_threads()
         key = threads, start.tobytes()
-        if key != self._last_split[0]:
+        found = self._splits.get(key)
+        if found is None:
             c = self.config
-            made = split(start, c.heads // c.kv_heads, c.kv_heads, threads)
-            self._last_split = key, made
-        return self._last_split[1]
+            found = split(start, c.heads // c.kv_heads, c.kv_heads, threads)
+            if len(self._splits) >= SPLITS:
+                self._splits.clear()
+            self._splits[key] = found
+        return found
 
     def _turns(self, positions: int) -> np.ndarray:
         """Cosines and sines up to a position; the table doubles when it is outgrown."""

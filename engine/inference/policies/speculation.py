@@ -57,9 +57,9 @@ class Speculation(Policy):
     ) -> None:
         """Fill drafts_DK for rows `rows_D`, each with `known_R` tokens; -1 beyond what is found.
 
-        Asked only where no model drafts.
+        Asked only where no model drafts. By itself a policy finds nothing.
         """
-        raise NotImplementedError
+        drafts_DK[:] = -1
 
 
 class NoSpeculation(Speculation):

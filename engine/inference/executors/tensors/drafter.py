@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.cache.tensors import Storage
 from engine.inference.executors.costs.forward_work import ForwardWork
-from engine.inference.executors.tensors.gather import pack_rows
+from engine.inference.executors.tensors.gather import one_each, pack_rows
 from engine.inference.executors.tensors.sampler import Drawn, Sampler
 from engine.inference.requests.step import Step
 from engine.models.batch import Batch
@@ -46,19 +46,24 @@ class Drafter:
             rows_S = step.rows_B[asks_S]
             known_S = step.rows.known[rows_S] + ahead
             if ahead:
-                ones = np.ones(len(rows_S), np.int32)
-                batch = pack_rows(step.rows, rows_S, known_S - 1, ones)
-                batch.logits_at_R = np.arange(len(rows_S), dtype=np.int32)
+                batch = one_each(step.rows, rows_S, known_S - 1)
             logits_RV = self._run(batch)
             if len(rows_S):
-                told = replace(
-                    step, sample_rows_S=rows_S, sample_from_S=asks_S,
-                    ahead_S=np.full(len(rows_S), ahead, np.int32),
-                )  # fmt: skip
-                tokens_S = self.sampler.draft(logits_RV, np.arange(len(rows_S)), told, drawn)
+                tokens_S = self._tokens(logits_RV, step, rows_S, asks_S, ahead, drawn)
                 step.rows.tokens[rows_S, known_S] = tokens_S
             asks_S = asks_S[drafts_B[asks_S] > ahead + 1]
         return drawn
+
+    def _tokens(
+        self, logits_RV: np.ndarray, step: Step, rows_S: np.ndarray, asks_S: np.ndarray,
+        ahead: int, drawn: Drawn,
+    ) -> np.ndarray:  # fmt: skip
+        """A draft of each row, which has `ahead` of them already."""
+        if step.rows.plain[rows_S].all():
+            return self.sampler.greedy(logits_RV)[0]
+        ahead_S = np.full(len(rows_S), ahead, np.int32)
+        told = replace(step, sample_rows_S=rows_S, sample_from_S=asks_S, ahead_S=ahead_S)
+        return self.sampler.draft(logits_RV, np.arange(len(rows_S)), told, drawn)
 
     def _run(self, batch: Batch) -> np.ndarray:
         logits_RV = self.model.forward(batch, self.storage.kv).cpu().numpy()

@@ -59,18 +59,8 @@ def _rows(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
     """The batch of the persistent batch's rows, and where each sample's logits will be."""
     rows, size = step.rows, step.rows.page_size
     if step.decodes == len(step.rows_B) and step.drafts_B is None:
-        context_B = step.starts_B + step.queries_B
-        start_B1 = np.arange(len(step.rows_B) + 1, dtype=np.int32)
-        page_T = rows.tables[step.rows_B, step.starts_B // size]
-        batch = Batch(
-            tokens_T=rows.tokens[step.rows_B, step.starts_B],
-            positions_T=step.starts_B,
-            slots_T=page_T * size + step.starts_B % size,
-            query_start_B1=start_B1,
-            context_B=context_B,
-            block_table_BP=rows.tables[step.rows_B, : -(-int(context_B.max()) // size)],
-            logits_at_R=start_B1[step.sample_from_S],
-        )
+        batch = one_each(rows, step.rows_B, step.starts_B)
+        batch.logits_at_R = batch.query_start_B1[step.sample_from_S]
         from_S = np.arange(len(step.sample_from_S))
     else:
         batch = pack_rows(rows, step.rows_B, step.starts_B, step.queries_B)
@@ -81,6 +71,22 @@ def _rows(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
     if step.padding:
         pad(batch, step.padding, scratch, size)
     return batch, from_S
+
+
+def one_each(rows: Rows, rows_B: np.ndarray, starts_B: np.ndarray) -> Batch:
+    """The token at `starts_B[b]` of each of rows `rows_B`; logits are wanted of all."""
+    size, context_B = rows.page_size, starts_B + 1
+    start_B1 = np.arange(len(rows_B) + 1, dtype=np.int32)
+    page_T = rows.tables[rows_B, starts_B // size]
+    return Batch(
+        tokens_T=rows.tokens[rows_B, starts_B],
+        positions_T=starts_B,
+        slots_T=page_T * size + starts_B % size,
+        query_start_B1=start_B1,
+        context_B=context_B,
+        block_table_BP=rows.tables[rows_B, : -(-int(context_B.max()) // size)],
+        logits_at_R=start_B1[:-1],
+    )
 
 
 def pack_rows(rows: Rows, rows_B: np.ndarray, starts_B: np.ndarray, queries_B: np.ndarray) -> Batch:

@@ -4,18 +4,23 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from engine.core.clock import VirtualClock
 from engine.inference.engine import Engine
 from engine.inference.executors.tensors import rejection
 from engine.inference.executors.tensors.real_executor import executor_for
-from engine.inference.requests.request import Request, sampling
+from engine.inference.requests.request import Request, Sampling, sampling
+from engine.models.config import ModelConfig
 from engine.models.families import parse
 from engine.models.loading.load import random_model
+from engine.models.loading.random_weights import RandomWeights
+from engine.models.model import Model
 from tests.engine.inference.small import TINY, config, serve
 
 VOCAB = 12
 LIKELY = 4  # what nobody drew but everybody drafts
+HEAT = 0.08
 SURE = 1e-4  # a right rule is called wrong once in ten thousand
 
 
@@ -55,41 +60,61 @@ def test_verified_drafts_have_the_targets_distribution(certain, full):
 
 @pytest.mark.parametrize("drafts", ["ngram", "draft_model"])
 def test_sampled_answers_of_an_engine_have_the_targets_distribution(drafts, full):
-    """Third tokens of many requests that all said the same two, drafts verified by rejection."""
+    """The first two tokens of many requests, the second drafted and verified by rejection."""
     shape = {"vocab_size": VOCAB, "num_hidden_layers": 1, "eos_token_id": VOCAB - 1}
-    models = [random_model(parse(TINY | shape, "tiny"), seed=seed) for seed in (1, 2)]
-    count = 20_000 if full else 1_500
-    prompt = np.array([1, 2, 3, 4, 1, 2, 3], np.int32)
-    found = []
-    for fault in ("none", "no_residual"):
-        how = {"kind": drafts, "verification": "rejection", "fault": fault, "tokens": 2}
-        chosen = config(pages=900, max_running=64, step_tokens=2048, speculation=how)
-        draft = models[1] if drafts == "draft_model" else None
-        held = executor_for(chosen, models[0], "tiny", draft=draft)
-        engine = Engine(chosen, held, VirtualClock(), [].append)
-        ends = {"max_tokens": 3, "ignore_eos": True}
-        wishes = [sampling(temperature=1.3, seed=seed, **ends) for seed in range(count)]
-        said = np.array(serve(engine, [Request(prompt, wish) for wish in wishes]))
-        found.append(said)
+    own = parse(TINY | shape, "tiny")
+    models = [random_model(own, seed=1), Model(own, _other(own), "float32")]
+    count = 100_000 if full else 1_500
+    prompt = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 11, 3], np.int32)
     plain = Engine(
         config(pages=900, max_running=64), executor_for(config(pages=900), models[0], "tiny"),
         VirtualClock(), [].append,
     )  # fmt: skip
-    # The second token is the first that was drafted: its distribution, given each first one.
-    right, wrong = (_fit(said, plain, prompt) for said in found)
-    assert right > SURE
-    if full:
-        assert wrong < SURE, "the broken rule passes"
+    meant = _pairs(plain, prompt)
+    how = {"kind": drafts, "verification": "rejection", "tokens": 2}
+    how |= {"shortest": 1} if drafts == "ngram" else {}
+    for fault in ("none", "no_residual"):
+        chosen = config(
+            pages=900, max_running=64, step_tokens=2048, speculation={**how, "fault": fault}
+        )
+        draft = models[1] if drafts == "draft_model" else None
+        held = executor_for(chosen, models[0], "tiny", draft=draft)
+        engine = Engine(chosen, held, VirtualClock(), lambda event: None, quiet=True)
+        wishes = [_wish(seed=seed, max_tokens=3) for seed in range(count)]
+        said = np.array(serve(engine, [Request(prompt, wish) for wish in wishes]))
+        fits = unlikely(said[:, 0] * VOCAB + said[:, 1], meant)
+        if fault == "none":
+            assert fits > SURE, f"{count} draws: {fits}"
+        else:
+            assert fits < SURE**2, f"the broken rule passes: {fits}"
 
 
-def _fit(said: np.ndarray, plain: Engine, prompt: np.ndarray) -> float:
-    """How well the second tokens, after the commonest first one, fit the model's own."""
-    first = int(np.bincount(said[:, 0]).argmax())
-    after = np.append(prompt, first).astype(np.int32)
-    wish = sampling(temperature=1.3, logprobs=VOCAB, max_tokens=1, ignore_eos=True)
-    one = Request(after, wish)
-    serve(plain, [one])
-    scores = np.array([value for _, value in sorted(one.tops[0])])
-    return unlikely(
-        said[said[:, 0] == first, 1], rejection.distribution(scores, (1.3, 0, 1.0, 0.0))
+def _other(config: ModelConfig) -> dict[str, torch.Tensor]:
+    """Weights that agree with no random model's."""
+    draws = torch.Generator().manual_seed(9)
+    weights = dict(RandomWeights(config))
+    return {
+        name: 0.02 * torch.randn(held.shape, generator=draws) if held.ndim > 1 else held
+        for name, held in weights.items()
+    }
+
+
+def _wish(**fields) -> Sampling:
+    # A random model's logits are near each other: cold enough that it prefers some.
+    return sampling(**{"temperature": HEAT, "ignore_eos": True, **fields})
+
+
+def _pairs(plain: Engine, prompt: np.ndarray) -> np.ndarray:
+    """Probabilities of the first two tokens after `prompt`, the first one's times VOCAB + second's,
+    from the plain engine's own logits."""
+
+    def after(tokens: list[int]) -> np.ndarray:
+        one = Request(np.array(tokens, np.int32), _wish(logprobs=VOCAB, max_tokens=1))
+        serve(plain, [one])
+        scores = np.array([value for _, value in sorted(one.tops[0])])
+        return rejection.distribution(scores, (HEAT, 0, 1.0, 0.0))
+
+    first_V = after(prompt.tolist())
+    return np.concatenate(
+        [first_V[token] * after([*prompt.tolist(), token]) for token in range(VOCAB)]
     )

@@ -29,9 +29,12 @@ class Limits:
     template_bytes: int = 1 << 18  # a chat template; public ones stay under 30,000
     template_memory: int = 256 << 20  # what rendering one may take
     template_seconds: float = 0.2
+    schema_memory: int = 256 << 20  # what compiling a grammar may take
+    schema_seconds: float = 1.0
     header_bytes: int = 100_000_000  # of a safetensors file, the format's own bound
     tensors: int = 1_000_000  # of a checkpoint or of a model's description
     notebook_bytes: int = 256 << 20
+    text_bytes: int = 256 << 20  # a table, a text or a list of keys that somebody names
     unpacked_free: int = 64 << 20  # bytes that unpack from a file however small it is
     unpacked_ratio: int = 100  # beyond them: bytes unpacked for a byte of the file
     unpacked_bytes: int = 8 << 30  # bytes unpacked of one file
@@ -145,6 +148,11 @@ def read_bytes(path: Path, name: str) -> bytes:
         data = file.read(int(getattr(CURRENT.limits, name)) + 1)
     check(path, "bytes", len(data), name)  # it may have grown since
     return data
+
+
+def read_text(path: Path, name: str = "text_bytes") -> str:
+    """A whole text in UTF-8; raises as `read_bytes`, and UnicodeDecodeError."""
+    return "\n".join(read_bytes(path, name).decode("utf-8").split("\r\n"))
 
 
 def inside(folder: Path, name: str) -> Path:

@@ -6,11 +6,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from engine.core.limits import read_text
+
 
 def load(path: Path) -> dict[str, Any]:
     """The tables of a TOML file, as it is on the disk now; the caller's own copy.
 
-    Raises OSError, UnicodeDecodeError or tomllib.TOMLDecodeError, as reading and parsing do.
+    Raises OSError, BadInput, UnicodeDecodeError or tomllib.TOMLDecodeError, as reading and parsing.
     """
     state = path.stat()
     return deepcopy(_parsed(path, state.st_mtime_ns, state.st_size))
@@ -18,4 +20,4 @@ def load(path: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=128)
 def _parsed(path: Path, changed: int, size: int) -> dict[str, Any]:
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return tomllib.loads(read_text(path, "config_bytes"))

@@ -10,6 +10,7 @@ import numpy as np
 from engine.core.events import Branch, Token
 from engine.inference.detokenizer import Detokenizer
 from engine.inference.drafted_outputs import DraftedOutputs, Kept
+from engine.inference.requests.guide import TANGLED
 from engine.inference.requests.request import Request
 from engine.inference.requests.step import Result, Step
 from engine.inference.scheduler import Scheduler
@@ -49,8 +50,8 @@ class OutputProcessor:
         self.scheduler.charge(step)
         ended = self.tell(step, result, special, now)
         for request, reason in ended:
-            if reason == DEAF:
-                self.scheduler.abort(request, DEAF)
+            if reason in (DEAF, TANGLED):
+                self.scheduler.abort(request, reason)
             else:
                 self.finish(request, reason, now)
         if self.scheduler.padded and self.scheduler.padded == self.rows.count:
@@ -149,6 +150,8 @@ class OutputProcessor:
         shown = text
         if request.guide is not None:
             request.guide.take(token)
+            if request.guide.broken:
+                return TANGLED
         if wish.stop:
             allowed = self.rows.known[request.row] > self.rows.floor[request.row]
             reason, shown = self._stop_text(request, text, reason, bool(allowed))

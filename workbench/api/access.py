@@ -13,6 +13,7 @@ from pathlib import Path
 from tornado.httputil import parse_cookie
 
 from engine.core.errors import BadInput
+from engine.core.limits import read_text
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EVERYWHERE = ("0.0.0.0", "::")  # addresses to listen on that are no address to ask
@@ -84,7 +85,8 @@ class Access:
 
 
 def _given(headers: Mapping[str, str]) -> str:
-    return headers.get("Authorization", "").removeprefix("Bearer ")
+    scheme, _, token = headers.get("Authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def _equal(given: str, right: str) -> bool:
@@ -122,7 +124,7 @@ def access(
 def read_keys(path: Path) -> tuple[tuple[str, str], ...]:
     """Clients' keys, a NAME and its KEY on each line; # begins a remark. Raises BadInput."""
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = read_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as fault:
         why = getattr(fault, "strerror", None) or "not text"
         raise BadInput(f"{path}: cannot be read ({why}); give a file of names and keys") from None

@@ -28,7 +28,7 @@ class Format:
     @property
     def calls(self) -> list[Json]:
         """The schema of a call of each function."""
-        return [_call(tool["function"]) for tool in self.tools]
+        return [_call(tool["function"], place) for place, tool in enumerate(self.tools)]
 
     def guide(self, grammars: Grammars) -> GrammarGuide | None:
         """What holds an answer to this form; None where any text will do."""
@@ -63,14 +63,27 @@ class Format:
             return text, []
 
 
-def _call(function: Json) -> Json:
-    parameters = function.get("parameters") or ANY_OBJECT
+def _call(function: Json, place: int) -> Json:
+    parameters = _moved(function.get("parameters") or ANY_OBJECT, place)
     return {
         "type": "object",
         "properties": {"name": {"const": function["name"]}, "arguments": parameters},
         "required": ["name", "arguments"],
         "additionalProperties": False,
     }
+
+
+def _moved(schema: Any, place: int) -> Any:
+    """A function's schema as it stands in `anyOf`: its references to itself lead there."""
+    if isinstance(schema, list):
+        return [_moved(one, place) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    moved = {name: _moved(value, place) for name, value in schema.items()}
+    target = schema.get("$ref")
+    if isinstance(target, str) and (target == "#" or target.startswith("#/")):
+        moved["$ref"] = f"#/anyOf/{place}/properties/arguments{target[1:]}"
+    return moved
 
 
 def _told(call: Json) -> Json:

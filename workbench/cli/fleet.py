@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
+from engine.core.limits import read_text
 from workbench.cli.output import check_place, follow, print_json, print_table, say, seed
 from workbench.cli.run import changes, list_knobs
 
@@ -112,7 +113,7 @@ def _merged(whole: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 def _line(path: Path, fault: str) -> str:
     """The file, and the line of the knob that a fault names, where it is found."""
     name = fault.partition(":")[0].removeprefix("knob ").strip("' ").rpartition(".")[2]
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         if name and line.partition("=")[0].strip().rpartition(".")[2] == name:
             return f"{path}, line {number}"
     return str(path)

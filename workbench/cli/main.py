@@ -114,6 +114,10 @@ def main(argv: list[str] | None = None) -> int:
         # Whoever read our output has gone (`| head`); leave stdout in a state Python can close.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as fault:  # of a file or folder: full, gone, not ours, a name too long
+        if fault.strerror is None:
+            raise
+        return _complain(f"{str(fault.filename or 'a file')[:200]}: {fault.strerror.lower()}")
 
 
 def command() -> NoReturn:

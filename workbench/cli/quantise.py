@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from engine.core.errors import BadInput
+from engine.core.limits import read_text
 from workbench.cli.output import print_json, say
 
 ABOUT = """write a model folder whose linear layers have 2, 4 or 8 bits a weight
@@ -62,6 +63,6 @@ def _text(given: str | None, folder: Path) -> str:
     if not given and not file.is_file():
         return ""
     try:
-        return file.read_text(encoding="utf-8")
+        return read_text(file)
     except (OSError, UnicodeDecodeError) as fault:
         raise BadInput(f"{file}: cannot be read as text ({fault}); give another") from None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from engine.core.errors import BadInput
+from engine.core.limits import read_text
 from workbench.cost_model import profiles
 from workbench.cost_model.layers import LAYER, model_of
 from workbench.cost_model.rows import (
@@ -39,7 +40,7 @@ def table(path: Path) -> list[Found]:
 def lines_of(path: Path) -> Iterator[Cells]:
     """Every line of a CSV file by column name; lines that begin with # are notes."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as fault:
         why = getattr(fault, "strerror", None) or "not text"
         raise BadInput(f"{path}: cannot read ({why}); give a CSV file") from None

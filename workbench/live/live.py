@@ -270,7 +270,7 @@ class LiveEngine:
             self._open.discard(ticket)
         reason = request.reason if request.reason in ("stop", "length") else "abort"
         self.counts.ended(ticket, request, reason)
-        return self._tell(ticket, request, reason=reason, refused=ticket.refused)
+        return self._tell(ticket, request, reason=reason, refused=ticket.why(request))
 
     @staticmethod
     def _tell(ticket: Ticket, request: Request, **news: Any) -> None:

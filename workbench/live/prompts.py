@@ -94,6 +94,7 @@ class Prompts:
         return self.tokenizer
 
     def close(self) -> None:
-        """End what renders templates."""
-        if self._renderer is not None:
-            self._renderer.close()
+        """End what renders templates and compiles grammars."""
+        for held in (self._renderer, self._grammars):
+            if held is not None:
+                held.close()

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
+from engine.inference.requests.guide import TANGLED
 from engine.inference.requests.request import Request
 from workbench.live.pieces import LATE, PromptFacts, Tell
 
@@ -19,6 +20,11 @@ class Ticket:
         self.first: dict[int, float] = {}  # by answer, when its first token came
         self.last: dict[int, float] = {}  # and its last
         self.refused = ""  # why it is ended from here, in one line
+
+    def why(self, request: Request) -> str:
+        """Why one of its answers is none, in one line; empty where it is whole or was given up."""
+        broken = request.guide is not None and request.guide.broken
+        return TANGLED if broken else self.refused
 
     def scores(self, text: Any) -> list[PromptFacts] | None:
         """What the model makes of the prompt's tokens, named by `text`; None if nobody asked."""

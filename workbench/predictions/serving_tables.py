@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.core.config import update
 from engine.core.errors import BadInput
+from engine.core.limits import read_text
 from engine.inference.serving_time.described import ServingRun
 from engine.inference.serving_time.interval import Interval, Requests, played
 from engine.inference.serving_time.replica import Replicas, Times
@@ -147,7 +148,7 @@ def _meta(path: Path) -> dict[str, Any]:
     """What a `meta.json` beside the table says of its run: of the device in the table's name."""
     beside = path.parent / "meta.json"
     try:
-        told = json.loads(beside.read_text(encoding="utf-8"))
+        told = json.loads(read_text(beside))
     except (OSError, UnicodeDecodeError, ValueError):
         return {}
     if not isinstance(told, dict):

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.core.errors import BadInput
+from engine.core.limits import read_text
 
 DENSE, ROWS = ("layer", "tokens", "time_us"), ("layer", "sequences", "time_us")
 ATTENTION = ("prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "time_us")
@@ -121,7 +122,7 @@ def _one(folder: Path, end: str) -> Path:
 def _rows(path: Path, names: tuple[str, ...]) -> Iterator[tuple[str, list[float]]]:
     """Each line's operator ("" where the table is of one alone) and numbers. Raises BadInput."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_text(path).splitlines()
     except (OSError, UnicodeDecodeError):
         raise BadInput(f"{path}: cannot read as text; give a CSV file") from None
     kept = [(number, line) for number, line in enumerate(lines, 1) if line and line[0] != "#"]

@@ -4,6 +4,8 @@ from typing import Protocol
 
 import numpy as np
 
+TANGLED = "the grammar became too complex while it was followed; simplify the schema"
+
 
 class Guide(Protocol):
     """Where one answer stands in its grammar; engine.models.text.grammar makes them."""
@@ -14,6 +16,11 @@ class Guide(Protocol):
 
     def take(self, token: int) -> None:
         """`token` has come; once the answer is whole only the model's end token can follow."""
+        ...
+
+    @property
+    def broken(self) -> bool:
+        """The grammar cannot be walked on: the answer ends there, `TANGLED`, and is none."""
         ...
 
     def fork(self) -> "Guide":

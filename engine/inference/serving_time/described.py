@@ -81,7 +81,7 @@ class Limits(Config):
     page: int = knob(16, "tokens of a block of the cache", low=1, high=256, unit="tokens")
     memory: float = knob(0.9, "share of a device's memory that is used", low=0.05, high=1.0)
     blocks: int = knob(0, "blocks of the cache; 0: what memory leaves", low=0, high=1 << 24)
-    per_step: float = knob(-1.0, "host time of a step; -1: the engine's", low=-1.0, unit="s")
+    per_step: float = knob(-1.0, "host time of a step; -1: the engine's", low=-1, high=1, unit="s")
 
     def constants(self) -> Engine:
         """The engine's, host time of a step as told. Raises BadInput where it is not known."""

@@ -1,5 +1,6 @@
 """A recorded trace: requests as they really arrived, from a file in a public layout."""
 
+import os.path
 from pathlib import Path
 from typing import Literal
 
@@ -57,7 +58,7 @@ class FromTrace(Workload):
         """A file of the person's own, or a shipped trace. Raises BadInput listing those."""
         shipped = {path.name: path for path in dataset("workloads").iterdir() if path.is_file()}
         path = Path(name)
-        if path.is_file():
+        if os.path.isfile(path):
             return path
         if name not in shipped:
             raise BadInput(

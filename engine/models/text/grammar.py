@@ -1,6 +1,7 @@
 """Grammars of answers by llguidance: JSON schemas and calls in running text, as token masks.
 
-A grammar is compiled once for a request and walked by each of its answers. llguidance and not
+A grammar is compiled once for a request and walked by each of its answers; it is compiled in a
+confined process first, since a hundred characters of schema can ask for hours. llguidance and not
 xgrammar: both are kept well, and the first brings nothing with it (xgrammar: transformers, triton
 and a compiler's runtime), reads a folder's own `tokenizer.json`, refuses by name what it does not
 know of a schema, and computes masks when asked instead of tables for each schema before.
@@ -15,6 +16,8 @@ import numpy as np
 from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 
 from engine.core.errors import BadInput
+from engine.models.text.children import Children
+from engine.models.text.grammar_child import line, matcher, tokens
 
 LONGEST = 1 << 16  # characters of a schema
 ANY_OBJECT = {"type": "object"}
@@ -30,11 +33,13 @@ class Grammars:
             raise BadInput("grammar: this model has no end token, which a whole answer ends with")
         self.vocab = vocab
         try:
-            self._tokens = llguidance.LLTokenizer(rules, n_vocab=vocab, eos_token=list(eos))
+            self._tokens = tokens(rules, vocab, eos)
         except (ValueError, RuntimeError) as fault:
             raise BadInput(
-                f"grammar: this model's tokenizer cannot be held to one ({_line(fault)})"
+                f"grammar: this model's tokenizer cannot be held to one ({line(fault)})"
             ) from None
+        opening = {"rules": rules, "vocab": vocab, "eos": list(eos)}
+        self._children = Children("engine.models.text.grammar_child", "schema", opening)
 
     def schema(self, schema: Mapping[str, Any]) -> "GrammarGuide":
         """An answer that is JSON of this schema. Raises BadInput where the schema is none."""
@@ -51,10 +56,12 @@ class Grammars:
         return self._guide(llguidance.StructTag.to_grammar([tag], assume_special=False), "tools")
 
     def _guide(self, grammar: str, what: str) -> "GrammarGuide":
-        matcher = llguidance.LLMatcher(self._tokens, grammar, log_level=0)
-        if matcher.is_error():
-            raise BadInput(f"{what}: {_line(matcher.get_error())}")
-        return GrammarGuide(matcher, self.vocab)
+        self._children.ask(grammar=grammar, what=what)
+        return GrammarGuide(matcher(self._tokens, grammar), self.vocab)
+
+    def close(self) -> None:
+        """End the processes that compile."""
+        self._children.close()
 
 
 class GrammarGuide:
@@ -75,10 +82,11 @@ class GrammarGuide:
         if not self._matcher.is_stopped():
             self._matcher.consume_token(token)
 
+    @property
+    def broken(self) -> bool:
+        """The grammar has become too complex to be walked on."""
+        return bool(self._matcher.is_error())
+
     def fork(self) -> "GrammarGuide":
         """The same place, for a second answer."""
         return GrammarGuide(self._matcher.deep_copy(), self._vocab)
-
-
-def _line(fault: object) -> str:
-    return " ".join(str(fault).split())[:200]

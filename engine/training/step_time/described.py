@@ -14,6 +14,7 @@ sequence = 8192
 microbatch = 2
 """
 
+import json
 import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
@@ -136,7 +137,7 @@ class TrainingRun(Config):
 
     def config(self) -> ModelConfig:
         """The model's shape. Raises BadInput where it is not known."""
-        return _config(self.model, tuple(sorted(self.architecture.items(), key=str)))
+        return _config(self.model, json.dumps(self.architecture, default=_thawed))
 
     @property
     def replicas(self) -> int:
@@ -177,18 +178,18 @@ class TrainingRun(Config):
 
 
 @lru_cache(maxsize=256)
-def _config(name: str, changes: tuple[tuple[str, Any], ...]) -> ModelConfig:
+def _config(name: str, changes: str) -> ModelConfig:
     facts: dict[str, Any] = {}
     if name:
         known, meant = public(), called(name)
         if meant not in known:
             raise BadInput(f"model {name!r}: not known; {suggest(name, list(known))}")
         facts = fields_of(known[meant])
-    return parse({**facts, **{k: _thawed(v) for k, v in changes}}, f"run: {name or 'architecture'}")
+    return parse({**facts, **json.loads(changes)}, f"run: {name or 'architecture'}")
 
 
 def _thawed(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    return dict(value) if isinstance(value, Mapping) else str(value)
 
 
 def read(path: Path) -> TrainingRun:

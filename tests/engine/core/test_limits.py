@@ -12,11 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from engine.core import limits
+from engine.core import limits, toml
 from engine.core.chrome.read import read_chrome
 from engine.core.errors import BadInput
 from engine.core.file import load, save
+from engine.inference.workloads.traces.read import load as read_trace
 from tests.malformed.run_files import run_log
+from workbench.api.access import read_keys
+from workbench.cost_model.tables import lines_of
 
 
 def refused(call, *args):
@@ -92,7 +95,11 @@ def test_only_plain_files_are_opened(tmp_path):
     os.mkfifo(tmp_path / "pipe.run")
     os.mkfifo(tmp_path / "pipe.json")
     (tmp_path / "zero.run").symlink_to("/dev/zero")
-    for name, read in (("pipe.run", load), ("pipe.json", read_chrome), ("zero.run", load)):
+    os.mkfifo(tmp_path / "pipe.csv")
+    asked = [("pipe.run", load), ("pipe.json", read_chrome), ("zero.run", load)]
+    asked += [("pipe.csv", lambda path: list(lines_of(path)))]
+    asked += [("pipe.csv", read) for read in (read_trace, toml.load, read_keys)]
+    for name, read in asked:
         assert "not a plain file" in refused(read, tmp_path / name)
     assert "not a plain file" in refused(load, tmp_path)
 

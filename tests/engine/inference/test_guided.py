@@ -8,6 +8,7 @@ import pytest
 
 from engine.core.clock import VirtualClock
 from engine.core.errors import BadInput
+from engine.core.limits import changed
 from engine.core.paths import dataset
 from engine.inference.engine import Engine
 from engine.inference.executors.tensors.real_executor import executor_for
@@ -38,7 +39,9 @@ def tokenizer():
 
 @pytest.fixture(scope="module")
 def grammars(tokenizer):
-    return Grammars(tokenizer.rules.to_str(), tokenizer.vocab, [EOS])
+    made = Grammars(tokenizer.rules.to_str(), tokenizer.vocab, [EOS])
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +50,7 @@ def model(tokenizer):
     return random_model(parse(TINY | {"vocab_size": tokenizer.vocab, "eos_token_id": EOS}), seed=3)
 
 
-def answers(model, tokenizer, requests, **fields):
+def answers(model, tokenizer, requests, states=("finished",), **fields):
     chosen = config(**{"pages": 400} | fields)
     held = Engine(
         chosen, executor_for(chosen, model, "t", (EOS,)), VirtualClock(), lambda e: None, tokenizer
@@ -57,7 +60,7 @@ def answers(model, tokenizer, requests, **fields):
     every = {one.id: one for one in requests}
     while held.step():
         every |= held.requests
-    assert all(one.state == "finished" for one in every.values())
+    assert all(one.state in states for one in every.values())
     return {name: (tokenizer.decode(one.generated.tolist()), one) for name, one in every.items()}
 
 
@@ -107,6 +110,26 @@ def test_what_is_no_schema_is_one_line(grammars, schema):
     with pytest.raises(BadInput, match="schema") as caught:
         grammars.schema(schema)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "integer", "multipleOf": 9_999_991, "maximum": 10**17},
+        {"type": "string", "allOf": [{"pattern": f".*{letter}.*"} for letter in "abcdefghijklmno"]},
+    ],
+)
+def test_a_schema_that_costs_hours_is_stopped_by_name_and_the_next_is_taken(grammars, schema):
+    with changed(schema_seconds=0.05), pytest.raises(BadInput, match="schema_seconds"):
+        grammars.schema(schema)
+    grammars.schema(SCHEMA)
+
+
+def test_a_grammar_that_cannot_be_walked_on_ends_its_answer_as_none(model, tokenizer, grammars):
+    wide = {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(800)}}
+    request = ask(tokenizer, grammars.schema(wide))
+    found = answers(model, tokenizer, [request], states=("aborted",))
+    assert found[request.id][1].guide.broken
 
 
 def test_a_model_without_an_end_cannot_be_held(tokenizer):

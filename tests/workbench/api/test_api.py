@@ -233,7 +233,7 @@ def test_a_token_is_asked_for_where_one_is_set():
     with served(toy_live(), TOKEN) as port:
         assert ask(port, "/v1/models")[0] == 401
         assert ask(port, "/v1/models", headers={"Authorization": "Bearer wrong"})[0] == 401
-        assert ask(port, "/v1/models", headers={"Authorization": f"Bearer {TOKEN}"})[0] == 200
+        assert ask(port, "/v1/models", headers={"Authorization": f"bearer {TOKEN}"})[0] == 200
 
 
 def test_each_client_with_a_key_has_its_own_prefixes(tmp_path):

@@ -22,7 +22,8 @@ CAT = {
     "required": ["name", "age"],
     "additionalProperties": False,
 }
-TOOL = {"type": "function", "function": {"name": "feed", "parameters": CAT}}
+BY_NAME = {"$defs": {"Cat": CAT}, "$ref": "#/$defs/Cat"}  # as pydantic writes it
+TOOL = {"type": "function", "function": {"name": "feed", "parameters": BY_NAME}}
 TALK = [{"role": "user", "content": "import"}]
 PLAIN = {"model": MODEL, "prompt": PROMPT, "temperature": 0, "max_tokens": 6}
 

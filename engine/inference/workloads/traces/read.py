@@ -6,6 +6,7 @@ block of 512 prompt tokens). ShareGPT: a JSON list, or JSON lines, of conversati
 "from"/"value", or "messages" with "role"/"content". Lines that begin with # are comments.
 """
 
+import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
+from engine.core.limits import open_regular
 from engine.inference.workloads.traces.records import (
     HEADER,
     Fault,
@@ -109,7 +111,7 @@ def _requests(
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Numbered lines without comments and empty ones."""
     try:
-        with path.open(encoding="utf-8") as file:
+        with io.TextIOWrapper(open_regular(path), encoding="utf-8") as file:
             number = 0
             while line := file.readline(LONGEST_LINE + 1):
                 number += 1

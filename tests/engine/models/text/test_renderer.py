@@ -11,7 +11,8 @@ import pytest
 from engine.core.errors import BadInput
 from engine.core.limits import changed
 from engine.models.text.chat import render
-from engine.models.text.renderer import CHILDREN, Renderer
+from engine.models.text.children import CHILDREN
+from engine.models.text.renderer import Renderer
 from tests.engine.models.text.test_chat import CHATML, ESCAPES_AND_BOMBS, MESSAGES
 
 LOOP = (

@@ -98,6 +98,9 @@ def test_a_described_run_is_read(tmp_path: Path):
     file.write_text('model = "qwen3-8b"\n[recipe]\nsequence = 2048\n', encoding="utf-8")
     run = read(file)
     assert run.config().layers == 36 and run.recipe.sequence == 2048
+    scaled = '[architecture]\nrope_scaling = {rope_type = "linear", factor = 2.0}\n'
+    file.write_text('model = "llama-3.1-8b"\n' + scaled, encoding="utf-8")
+    assert read(file).config().layers == 32
     file.write_text("[recipe]\nsequenc = 2048\n", encoding="utf-8")
     with pytest.raises(BadInput, match="run.toml: knob 'recipe.sequenc'"):
         read(file)

@@ -32,6 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from engine.models.loading.find import find
+    from engine.models.loading.load import is_gguf
     from engine.training.quantisation.quantise import quantise
 
     if args.group < 0 or args.group % 32:
@@ -39,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
     found = find(args.model)
     if found.folder is None:
         raise BadInput(f"model {args.model!r}: its weights are not here; give a folder with them")
+    if is_gguf(found.folder):
+        raise BadInput(f"model {args.model!r}: in codes already; give a folder of float weights")
     out = Path(args.out).expanduser()
     if out.resolve() == found.folder.resolve():
         raise BadInput(f"--out {args.out}: is the model itself; choose another folder")

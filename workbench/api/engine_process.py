@@ -35,6 +35,7 @@ class EngineProcess:
         self.line = json.dumps({**told, "socket": self.place}) + "\n"
         self.process: asyncio.subprocess.Process | None = None
         self.ready: dict[str, Any] = {}
+        self.served = False  # it has once begun to answer
         self.ends: deque[float] = deque(maxlen=OFTEN)
 
     async def connect(self) -> IOStream:
@@ -59,13 +60,16 @@ class EngineProcess:
             await self.process.stdin.drain()
         answer = await self.process.stdout.readline()
         if not answer:
-            raise BadInput(
-                f"the engine's process ended as it began ({how_it_ended(await self._code())})"
-            )
+            how = how_it_ended(await self._code())
+            if not self.served:
+                raise BadInput(f"the engine's process ended as it began ({how})")
+            self.ends.append(time.monotonic())  # killed once more: what it serves is no worse
+            await self.start()
+            return
         told = json.loads(answer)
         if "fault" in told:
             raise BadInput(told["fault"])
-        self.ready = told
+        self.ready, self.served = told, True
 
     async def ended(self) -> str:
         """Waits until it has ended; how it did."""

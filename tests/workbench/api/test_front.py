@@ -156,6 +156,15 @@ def test_one_that_ends_again_and_again_is_given_up(tmp_path):
         asyncio.run(process.start())
 
 
+def test_one_that_has_served_and_is_killed_as_it_begins_is_started_again(tmp_path):
+    process = EngineProcess("sys:exit", {}, str(tmp_path))
+    with pytest.raises(BadInput, match="as it began"):
+        asyncio.run(process.start())
+    process.served = True
+    with pytest.raises(BadInput, match="5 times within 60 s"):
+        asyncio.run(process.start())
+
+
 def test_it_ends_with_whoever_started_it(tmp_path):
     async def leave():
         process = EngineProcess(MAIN, {"port": 1, "fault": ""}, str(tmp_path))

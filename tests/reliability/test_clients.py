@@ -17,7 +17,7 @@ import pytest
 
 from tests.engine.inference.audit import Reader
 from tests.reliability.clients import Crowd
-from tests.workbench.api.test_api import served
+from tests.workbench.api.asking import served
 from tests.workbench.toy_engine import toy_live
 from workbench.live import live as live_module
 

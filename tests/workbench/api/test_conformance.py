@@ -11,7 +11,7 @@ from openai import OpenAI
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine.inference.config import InferenceConfig
-from tests.workbench.api.test_api import ask, served
+from tests.workbench.api.asking import ask, served
 from workbench.live.live import LiveEngine
 
 MODEL = "stdlib-5m"

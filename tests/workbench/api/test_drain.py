@@ -9,7 +9,7 @@ import time
 import pytest
 
 from engine.inference.requests.request import sampling
-from tests.workbench.api.test_api import TALK, TEXT, ask, served
+from tests.workbench.api.asking import TALK, TEXT, ask, served
 from tests.workbench.toy_engine import toy_live
 from workbench.api.drain import Stopping
 from workbench.live import live as live_module

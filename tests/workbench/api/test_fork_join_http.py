@@ -15,7 +15,7 @@ from engine.reasoning.fork_join.fork_join import ForkJoinConfig, run
 from engine.reasoning.fork_join.http_service import HttpService
 from engine.reasoning.fork_join.trajectory import Limits, Marks, Trajectory, fork_and_join
 from engine.reasoning.solving.scores import scores_of
-from tests.workbench.api.test_api import served
+from tests.workbench.api.asking import served
 from workbench.live.live import LiveEngine
 
 

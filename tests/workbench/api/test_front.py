@@ -12,7 +12,7 @@ import time
 import pytest
 
 from engine.core.errors import BadInput
-from tests.workbench.api.test_api import TALK, TEXT, ask
+from tests.workbench.api.asking import TALK, TEXT, ask
 from tests.workbench.api.test_drain import PATIENCE, begun
 from workbench.api import engine_process
 from workbench.api.engine_process import EngineProcess

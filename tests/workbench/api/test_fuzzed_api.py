@@ -4,7 +4,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tests.workbench.api.test_api import served
+from tests.workbench.api.asking import served
 from tests.workbench.toy_engine import toy_live
 from workbench.api.openapi import document
 

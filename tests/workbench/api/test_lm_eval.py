@@ -11,7 +11,7 @@ import pytest
 
 from engine.core.paths import dataset
 from engine.inference.config import InferenceConfig
-from tests.workbench.api.test_api import served
+from tests.workbench.api.asking import served
 from workbench.live.live import LiveEngine
 
 pytestmark = pytest.mark.slow

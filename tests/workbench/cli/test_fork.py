@@ -6,7 +6,7 @@ import pytest
 
 from engine.core.config import update
 from engine.reasoning.fork_join.fork_join import ForkJoinConfig
-from tests.workbench.api.test_api import served
+from tests.workbench.api.asking import served
 from workbench.cli.main import main
 from workbench.live.live import LiveEngine
 

@@ -26,6 +26,7 @@ from widgets.knobs.knobs import Knobs
 from widgets.theme import figure
 from workbench.pages.frame.addresses import config_of
 from workbench.pages.frame.shell import Shell, address, asked_knobs, html
+from workbench.pages.sizing.layout import lay_out
 from workbench.parallelism_split import knobs_of, predicted_knobs, words_of
 from workbench.predictions.training import DAY, TRILLION
 
@@ -81,8 +82,6 @@ class PlanPage:
             self.shown.object = self._found(on)
 
     def page(self) -> Any:
-        shell = self.shell
-        shell.page.param.update(sidebar_width=300, main_width=1560, app_bar_width="100%")
         head = html(
             "<h1 tabindex='0'>How should its training be split?</h1>"
             "<p class='faint'>Tensor, pipeline, context and data ranks for a GPT on a cluster: all "
@@ -91,18 +90,9 @@ class PlanPage:
             "GPT's (as many keys as queries, an MLP of four times its width) or the architecture "
             "that is named, whose steps are predicted from its own shapes.</p>"
         )
-        knobs = pn.Column(self.knobs.panel, margin=(12, 16), sizing_mode="stretch_width")
-        shell.page.sidebar = [knobs]
-        shell.page.main = [
-            pn.Column(
-                head,
-                pn.Column(self.shown, margin=(18, 0), sizing_mode="stretch_width"),
-                sizing_mode="stretch_width",
-                margin=(24, 28),
-            )
-        ]
-        pn.state.onload(lambda: self.become(self.config))
-        return shell.page
+        return lay_out(
+            self.shell, self.knobs, head, self.shown, begin=lambda: self.become(self.config)
+        )
 
 
 def _searched(config: ParallelismConfig) -> Callable[[bool], str]:

@@ -17,6 +17,7 @@ from engine.training.step_time.described import TrainingRun
 from widgets.knobs.knobs import Knobs
 from workbench.pages.frame.addresses import config_of, query_of
 from workbench.pages.frame.shell import Shell, address, asked_knobs, framed, html
+from workbench.pages.sizing.layout import lay_out
 from workbench.predictions import as_html, serving, training
 from workbench.predictions.prediction import Prediction
 
@@ -113,8 +114,6 @@ class PredictPage:
         return f'<nav class="kinds" aria-label="kinds of runs">{"".join(links)}</nav>'
 
     def page(self) -> Any:
-        shell = self.shell
-        shell.page.param.update(sidebar_width=300, main_width=1560, app_bar_width="100%")
         head = html(
             f"{self._kinds()}"
             f"<h1 tabindex='0'>{self.kind.title}</h1>"  # the keyboard can scroll from it
@@ -124,15 +123,6 @@ class PredictPage:
             "<code>workbench predict</code>.</details>",
             CSS,
         )
-        knobs = pn.Column(self.knobs.panel, margin=(12, 16), sizing_mode="stretch_width")
-        shell.page.sidebar = [knobs]
-        shell.page.main = [
-            pn.Column(
-                head,
-                pn.Column(self.shown, margin=(18, 0), sizing_mode="stretch_width"),
-                sizing_mode="stretch_width",
-                margin=(24, 28),
-            )
-        ]
-        pn.state.onload(lambda: self.become(self.config))
-        return shell.page
+        return lay_out(
+            self.shell, self.knobs, head, self.shown, begin=lambda: self.become(self.config)
+        )

@@ -1,6 +1,7 @@
 """The driver of a study of gated linear attention: forms compared, timed, and seen in parts."""
 
 from collections.abc import Callable
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -10,8 +11,9 @@ from torch import Tensor
 
 from engine.core.clock import WallClock
 from engine.core.events import Mark, Span
+from engine.core.interleaved import Interleaved, Measured, measure
 from engine.core.memory import require
-from engine.core.plot import BOUND, Plot
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.hardware.measure import known_roofs
@@ -92,12 +94,11 @@ def run(config: GatedLinearConfig, live: Live) -> None:
 
 
 class _Study:
-    """The forms of one config and the times measured so far."""
+    """The forms of one config."""
 
     def __init__(self, config: GatedLinearConfig, live: Live) -> None:
         self.config, self.live, self.clock = config, live, WallClock()
         self.calls = calls(config)
-        self.times: dict[str, dict[int, list[float]]] = {}
 
     def agree(self) -> None:
         """Largest relative error of each form and its gradients, from the float64 recurrence."""
@@ -135,57 +136,62 @@ class _Study:
         lengths = [config.shortest]
         while lengths[-1] * 2 <= config.longest:
             lengths.append(lengths[-1] * 2)
-        for number, time in enumerate(lengths):
-            self.live.report("timing lengths", number, len(lengths))
-            given = arguments(config, time)
-            rival = softmax(given)
-            names = dict.fromkeys((config.form, "recurrent", "chunkwise", SOFTMAX, "parallel"))
-            if time > LONGEST_PARALLEL and config.form != "parallel":
-                names.pop("parallel")
-            turns = config.rounds * max(1, min(MOST, SHORT // time))
-            for turn in range(turns + 1):
-                for name in names:
-                    self.live.poll(self.clock.now())
-                    self.time(name, rival if name == SOFTMAX else given, time, warm=turn > 0)
-            self.curves()
-        self.say(lengths)
+        over_lengths = Interleaved(
+            "timing lengths",
+            lengths,
+            self.at,
+            {TIMES: _quartiles, AHEAD: _ahead},
+            rounds=lambda time: config.rounds * max(1, min(MOST, SHORT // time)),
+            bounds={AHEAD: {"even": lambda _: 1.0}},
+        )
+        self.say(measure(over_lengths, self.clock, self.live))
 
-    def time(self, name: str, given: Arguments, time: int, warm: bool) -> None:
-        """One timed pass of one form; the first of a length only warms up."""
+    def at(self, time: int) -> dict[str, Callable[[], float]]:
+        """Each form's pass over so many tokens, its first, which only warms up, over."""
+        given = arguments(self.config, time)
+        named: dict[str, Callable[[], object]] = {
+            name: partial(call, given) for name, call in self.calls.items()
+        }
+        named[SOFTMAX] = partial(ATTENTION, **softmax(given))
+        names = dict.fromkeys((self.config.form, "recurrent", "chunkwise", SOFTMAX, "parallel"))
+        if time > LONGEST_PARALLEL and self.config.form != "parallel":
+            names.pop("parallel")
+        for name in names:
+            self.live.poll(self.clock.now())
+            named[name]()
+        return {name: partial(self.time, name, named[name], time) for name in names}
+
+    def time(self, name: str, call: Callable[[], object], time: int) -> float:
+        """The seconds of one pass of one form, told as a span."""
         start = self.clock.now()
-        if name == SOFTMAX:
-            ATTENTION(**given)
-        else:
-            self.calls[name](given)
+        call()
         stop = self.clock.now()
-        if not warm:
-            return
-        self.times.setdefault(name, {}).setdefault(time, []).append(stop - start)
         shape = (self.config.heads, time, self.config.key, self.config.value)
         flops, moved = _work(name, shape, self.config.chunk)
         label = tag(phase="prefill", dtype="float32", shape="x".join(map(str, shape)), variant=name)
         lane = "attention" if name == SOFTMAX else "linear_attention"
         self.live.emit(Span(stop, lane, name, start, flops=flops, bytes=moved, tag=label))
+        return stop - start
 
-    def curves(self) -> None:
-        """Medians over the rounds, quartiles around them; and how far ahead of softmax each is."""
-        softmax = self.times[SOFTMAX]
-        for name, found in self.times.items():
-            x = np.array(sorted(found), float)
-            rows = [np.quantile(found[t], (0.5, 0.25, 0.75)) for t in sorted(found)]
-            self.live.curve(self.clock.now(), TIMES, name, np.vstack([x, np.array(rows).T]))
-            if name != SOFTMAX:
-                ratio = [median(softmax[t]) / median(found[t]) for t in sorted(found)]
-                self.live.curve(self.clock.now(), AHEAD, name, np.array([x, ratio]))
-        self.live.curve(self.clock.now(), AHEAD, f"even{BOUND}", np.array([x, np.ones(len(x))]))
-
-    def say(self, lengths: list[int]) -> None:
+    def say(self, measured: dict[int, Measured]) -> None:
         """The measured crossover in a sentence."""
-        ours, softmax = self.times[self.config.form], self.times[SOFTMAX]
-        ahead = crossover({t: median(softmax[t]) / median(ours[t]) for t in lengths})
-        where = f"from {ahead} tokens on" if ahead else f"nowhere up to {lengths[-1]} tokens"
-        text = f"{self.config.form} is faster than softmax attention {where}"
+        form = self.config.form
+        ahead = crossover(
+            {time: median(found[SOFTMAX]) / median(found[form]) for time, found in measured.items()}
+        )
+        where = f"from {ahead} tokens on" if ahead else f"nowhere up to {max(measured)} tokens"
+        text = f"{form} is faster than softmax attention {where}"
         self.live.emit(Mark(self.clock.now(), "linear_attention", "crossover", text))
+
+
+def _quartiles(time: int, name: str, found: Measured) -> list[float]:
+    """The median of a form's seconds, and the quartiles around it."""
+    return [float(each) for each in np.quantile(found[name], (0.5, 0.25, 0.75))]
+
+
+def _ahead(time: int, name: str, found: Measured) -> list[float] | None:
+    """How many times as fast as softmax attention a form is."""
+    return None if name == SOFTMAX else [median(found[SOFTMAX]) / median(found[name])]
 
 
 def crossover(ratios: dict[int, float]) -> int:

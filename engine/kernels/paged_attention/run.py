@@ -5,6 +5,7 @@ curves are the makespans of every split at halved contexts, taken in turns.
 """
 
 import time
+from collections.abc import Callable
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from pydantic import model_validator
 from engine.core.clock import Clock
 from engine.core.config import Choice, Config, from_dict, kinds, knob
 from engine.core.events import Level, Span
+from engine.core.interleaved import Interleaved, measure
 from engine.core.log import Log
 from engine.core.plot import Plot
 from engine.core.run import Live
@@ -158,30 +160,28 @@ def splits(config: DecodeConfig) -> dict[str, Split]:
 def _sweep(config: DecodeConfig, clock: Clock, live: Live) -> None:
     """Makespans of every split at rising contexts; the rounds of the splits take turns."""
     shape, workers, chosen = config.shape(), config.workers, splits(config)
-    lengths = [config.context >> back for back in range(config.points - 1, -1, -1)]
-    lengths = [length for length in lengths if length >= 1]
-    found: dict[str, list[float]] = {kind: [] for kind in chosen}
-    for number, length in enumerate(lengths):
-        live.report("sweeping the context", number, len(lengths))
-        given = workers.arguments(config.contexts(length), shape, live.seed)
-        made = {kind: config.plan(split, length) for kind, split in chosen.items()}
-        taken: dict[str, list[float]] = {kind: [] for kind in chosen}
-        for _ in range(config.rounds if clock.name == "wall" else 1):
-            live.poll(clock.now())
-            for kind, plan in made.items():
-                times = workers.work(plan, shape, given, config.rescale)
-                taken[kind].append(times.makespan)
-        for kind, seconds in taken.items():
-            found[kind].append(min(seconds))
-        _draw(lengths[: number + 1], found, clock.now(), live)
 
+    def at(longest: int) -> dict[str, Callable[[], float]]:
+        given = workers.arguments(config.contexts(longest), shape, live.seed)
 
-def _draw(lengths: list[int], found: dict[str, list[float]], now: float, live: Live) -> None:
-    """Emit the curves as far as they are known."""
-    base = np.array(found["per_head"])
-    for kind, seconds in found.items():
-        for plot, y in ((TIMES, np.array(seconds)), (RATIO, base / np.array(seconds))):
-            live.curve(now, plot, kind, np.stack([np.array(lengths, float), y]))
+        def makespan_of(plan: Plan) -> Callable[[], float]:
+            return lambda: workers.work(plan, shape, given, config.rescale).makespan
+
+        return {kind: makespan_of(config.plan(split, longest)) for kind, split in chosen.items()}
+
+    rounds = config.rounds if clock.name == "wall" else 1
+    halved = (config.context >> back for back in range(config.points - 1, -1, -1))
+    over_contexts = Interleaved(
+        "sweeping the context",
+        [longest for longest in halved if longest >= 1],
+        at,
+        {
+            TIMES: lambda _, kind, found: [min(found[kind])],
+            RATIO: lambda _, kind, found: [min(found["per_head"]) / min(found[kind])],
+        },
+        rounds=lambda _: rounds,
+    )
+    measure(over_contexts, clock, live)
 
 
 def makespan(log: Log) -> float:

@@ -1,6 +1,8 @@
 """The driver of traffic counts: one watched run, then every tiling over sizes of fast memory."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 import numpy as np
@@ -9,7 +11,8 @@ from engine.core.clock import WallClock
 from engine.core.config import kinds
 from engine.core.difference import largest
 from engine.core.events import Level, Mark, Span
-from engine.core.plot import BOUND, Plot
+from engine.core.interleaved import Interleaved, measure
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.kernels.experiments.attention_io import bounds
@@ -79,34 +82,38 @@ class _Traffic:
         config = self.config
         known = {kind: cast(Tiling, kinds(Tiling)[kind](kind=kind)) for kind in COMPARED}
         tilings: dict[str, Tiling] = {**known, config.tiling.kind: config.tiling}
-        asked = sizes(config.length, config.width)
-        self.limits(asked)
+        shape = (config.length, config.width)
         square = (config.length * config.width) ** 2
-        points: dict[str, list[tuple[int, int]]] = {kind: [] for kind in tilings}
-        for number, capacity in enumerate(asked):
-            self.live.report("counting words", number, len(asked))
-            for kind, tiling in tilings.items():
-                if capacity >= tiling.smallest(config.width):
-                    self.live.poll(self.clock.now())
-                    counted = self.count(tiling, capacity)
-                    points[kind].append((capacity, counted.words))
-                    m, words = np.array(points[kind], float).T
-                    self.draw(SWEEP, kind, m, words)
-                    self.draw(TIMES, kind, m, words * m / square)
 
-    def limits(self, asked: list[int]) -> None:
-        """The bounds over the same sizes."""
-        shape = (self.config.length, self.config.width)
-        for name, bound in (
-            (f"any algorithm{BOUND}", bounds.any_tiling),
-            (f"the paper's order, constant 1{BOUND}", bounds.order),
-        ):
-            self.draw(SWEEP, name, np.array(asked, float), [bound(*shape, m) for m in asked])
-        held = [m for m in asked if m >= shape[1] ** 2]
-        rows = [bounds.whole_rows(*shape, m) for m in held]
-        self.draw(SWEEP, f"whole rows, no score moved{BOUND}", np.array(held, float), rows)
-        four = np.full(len(held), 4.0)
-        self.draw(TIMES, f"4: Q and O stay, K and V pass{BOUND}", np.array(held, float), four)
+        def at(capacity: int) -> dict[str, Callable[[], float]]:
+            fitting = {k: t for k, t in tilings.items() if capacity >= t.smallest(config.width)}
+            return {kind: partial(self.words, fitting[kind], capacity) for kind in fitting}
+
+        def large(bound: Callable[[int], float]) -> Callable[[int], float | None]:
+            return lambda m: bound(m) if m >= config.width**2 else None
+
+        over_sizes = Interleaved(
+            "counting words",
+            sizes(*shape),
+            at,
+            {
+                SWEEP: lambda _, kind, found: found[kind],
+                TIMES: lambda m, kind, found: [found[kind][0] * m / square],
+            },
+            bounds={
+                SWEEP: {
+                    "any algorithm": lambda m: bounds.any_tiling(*shape, m),
+                    "the paper's order, constant 1": lambda m: bounds.order(*shape, m),
+                    "whole rows, no score moved": large(lambda m: bounds.whole_rows(*shape, m)),
+                },
+                TIMES: {"4: Q and O stay, K and V pass": large(lambda m: 4.0)},
+            },
+        )
+        measure(over_sizes, self.clock, self.live)
+
+    def words(self, tiling: Tiling, capacity: int) -> float:
+        """Words that one tiling moves."""
+        return float(self.count(tiling, capacity).words)
 
     def count(self, tiling: Tiling, capacity: int) -> Counted:
         """Run one tiling; its span and how far its result is from the truth are emitted."""

@@ -1,12 +1,15 @@
 """The driver of STREAM: results compared first, then every backend timed in turns."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
 from engine.core.clock import WallClock
 from engine.core.events import Level, Mark, Span
+from engine.core.interleaved import Interleaved, measure
 from engine.core.memory import require
 from engine.core.plot import Plot
 from engine.core.run import Live
@@ -21,6 +24,7 @@ from engine.kernels.experiments.stream.vectors import Vector
 
 COMPARED = 1003  # numbers: odd, past one grain of every backend
 LARGEST = 2**20  # of the whole numbers compared: all sums and products are exact
+LENGTHS = [4096 * 4**n for n in range(9)]  # of vectors that the triad is swept over
 WRONG = "wrong numbers"
 RATE = "bandwidth (B/s)"
 SWEEP = Plot("triad over length", "numbers in a vector", RATE, log_x=True, log_y=True)
@@ -124,29 +128,23 @@ class _Timing:
         start = self.clock.now()
         taken = seconds(op, vectors, self.config.factor)
         counted = op.counted * self.config.length
-        said = tag(
-            dtype="float64",
-            shape=f"{self.config.length}",
-            variant=name,
-            pins=op.moved(vectors[0].backend.streams) * self.config.length,
-        )
+        pins = op.moved(vectors[0].backend.streams) * self.config.length
+        said = tag(dtype="float64", shape=f"{self.config.length}", variant=name, pins=pins)
         flops = float(op.flops * self.config.length)
         self.live.emit(Span(start + taken, op.name, name, start, flops, float(counted), said))
         rates = self.found.setdefault((op.name, name), [])
         rates.append(counted / taken)
-        points = list(enumerate(rates, 1))
-        self.live.curve(self.clock.now(), OVER_TIME[op.name], name, points)
+        self.live.curve(self.clock.now(), OVER_TIME[op.name], name, list(enumerate(rates, 1)))
 
     def sweep(self, arrays: list[np.ndarray], compared: tuple[Backend, ...]) -> None:
-        """The triad's best of a few runs at lengths from 4,096 to the config's."""
-        op = OPERATIONS[-1]
-        for backend in dict.fromkeys(compared):
-            points = []
-            length = 4096
-            while length <= self.config.length:
-                vectors = [Vector(backend, x[:length]) for x in arrays]
-                best = min(seconds(op, vectors, self.config.factor) for _ in range(5))
-                points.append((float(length), op.counted * length / best))
-                length *= 4
-            if points:
-                self.live.curve(self.clock.now(), SWEEP, backend.name, points)
+        """The triad's best of five runs at lengths from 4,096 to the config's."""
+        triad, factor = OPERATIONS[-1], self.config.factor
+
+        def at(length: int) -> dict[str, Callable[[], float]]:
+            vectors = {b.name: [Vector(b, x[:length]) for x in arrays] for b in compared}
+            return {name: partial(seconds, triad, vectors[name], factor) for name in vectors}
+
+        lengths = [length for length in LENGTHS if length <= self.config.length]
+        rate = {SWEEP: lambda length, name, taken: [triad.counted * length / min(taken[name])]}
+        over = Interleaved("timing the triad", lengths, at, rate, rounds=lambda length: 5)
+        measure(over, self.clock, self.live)

@@ -1,11 +1,14 @@
 """KV cache: what a model caches for each token, and the paged memory that holds it."""
 
+import math
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from engine.core.errors import BadInput
+from engine.kernels.matmul.pack import aligned
 from engine.models.config import ModelConfig
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8, "float8_e4m3fn": 1}
@@ -58,7 +61,7 @@ class PagedKV:
         dtype = getattr(torch, spec.dtype)
         self.tensors: list[dict[str, Tensor]] = [
             {
-                name: torch.zeros(pages, page_size, heads, dim, dtype=dtype, device=device)
+                name: zeros((pages, page_size, heads, dim), dtype, device)
                 for name, heads, dim in spec.entries
             }
             for _ in range(spec.layers)
@@ -67,3 +70,14 @@ class PagedKV:
     def bytes(self) -> int:
         """Bytes all pages take."""
         return self.pages * self.page_size * self.spec.bytes_per_token()
+
+
+def zeros(shape: tuple[int, ...], dtype: torch.dtype, device: str) -> Tensor:
+    """Zeros that take a processor's memory, and the time to clear it, as they are first touched.
+
+    Most runs touch few of their pages; torch writes zeros to all of them at once.
+    """
+    if device != "cpu":
+        return torch.zeros(shape, dtype=dtype, device=device)
+    raw = aligned(math.prod(shape) * dtype.itemsize, np.uint8)  # by calloc
+    return torch.from_numpy(raw).view(dtype).view(shape)

@@ -4,8 +4,9 @@ The transformer asks for weights by role (`query`, `gate`, `experts.3.down` …)
 what Hugging Face checkpoints call them.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from torch import Tensor
 
@@ -69,11 +70,13 @@ def layer_parameters(config: ModelConfig, layer: int) -> list[Parameter]:
     return found + _gated(f"{root}.mlp", "", config.hidden, config.width, config.mlp_bias)
 
 
-def all_parameters(config: ModelConfig) -> Iterator[Parameter]:
+@lru_cache(maxsize=4)  # of experts there are tens of thousands, and a plan goes over them often
+def all_parameters(config: ModelConfig) -> tuple[Parameter, ...]:
     """Every tensor of the checkpoint, outer ones first."""
-    yield from outer_parameters(config)
+    found = outer_parameters(config)
     for layer in range(config.layers):
-        yield from layer_parameters(config, layer)
+        found += layer_parameters(config, layer)
+    return tuple(found)
 
 
 def _norm(config: ModelConfig, name: str, role: str) -> list[Parameter]:

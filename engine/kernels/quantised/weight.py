@@ -124,11 +124,12 @@ def round_to_nearest(
 def rounded(x: Tensor, of: Format) -> Tensor:
     """The format's value nearest to each float32 (ties to even); beyond its ends, the end."""
     if not of.is_float:
-        return x.round().clamp(-of.largest, of.largest)
+        return x.round().clamp_(-of.largest, of.largest)
     bias = 2 ** (of.exponent - 1) - 1
     power = (x.contiguous().view(torch.int32) & EXPONENT).view(torch.float32)  # 2^floor(log2 |x|)
-    step = power.clamp_min(2.0 ** (1 - bias)) * 2.0**-of.mantissa
-    return ((x / step).round() * step).clamp(-of.largest, of.largest)
+    step = power.clamp_min_(2.0 ** (1 - bias)).mul_(2.0**-of.mantissa)
+    # In place where the number is our own: the next one need not be fetched into caches.
+    return (x / step).round_().mul_(step).clamp_(-of.largest, of.largest)
 
 
 def even(x: Tensor, of: Format) -> Tensor:
@@ -153,7 +154,7 @@ def scale_of(x: Tensor, of: Format, dim: int | None = None, best: bool = False) 
     least, chosen = torch.full_like(whole, torch.inf), whole
     for number in range(SHRINKS):
         scale = whole * 4 ** (-number / SHRINKS)
-        error = (rounded(x / scale, of) * scale - x).square().sum(dims, keepdim=True)
+        error = rounded(x / scale, of).mul_(scale).sub_(x).square_().sum(dims, keepdim=True)
         chosen = torch.where(error < least, scale, chosen)
         least = torch.minimum(error, least)
     return chosen

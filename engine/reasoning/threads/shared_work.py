@@ -23,9 +23,12 @@ MOST = 160  # steps after which a session is given up
 
 
 def shared(config: ReasoningConfig) -> ReasoningConfig:
-    """`config` with what sessions of shared work need: a worker's block begins with its name."""
-    return update(config, {"header": HEADER, "step_end": "\n", "step_tokens": 1 << 20,
-                           "budget": MOST, "page_size": 16, "pages": 256})  # fmt: skip
+    """`config` with what sessions of shared work need: a worker's block begins with its name.
+
+    Nobody hears of their events, so attention is not sampled for them.
+    """
+    return update(config, {"header": HEADER, "step_end": "\n", "step_tokens": 1 << 20, "pages": 256,
+                           "budget": MOST, "page_size": 16, "attention_every": 0})  # fmt: skip
 
 
 def work(

@@ -6,7 +6,7 @@ of which traces of search are written. Problems are drawn with targets evenly sp
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import combinations
 from math import log
 from random import Random
@@ -102,6 +102,7 @@ def reaches(numbers: Sequence[int], target: int) -> tuple[Step, ...] | None:
     return None
 
 
+@lru_cache(maxsize=8192)  # methods that are compared are given the same problems
 def even_problem(split: Split, seed: int) -> CountdownProblem:
     """The problem of this seed on that side: four numbers, a target drawn evenly, solvable.
 

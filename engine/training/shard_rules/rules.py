@@ -6,6 +6,7 @@ Here the rules look at blocks: the matrices of a layer that lie in one module, i
 passes them; the last one writes back what the ones before it have read.
 """
 
+from functools import lru_cache
 from typing import Literal
 
 from engine.core.config import Config, knob
@@ -49,6 +50,7 @@ def derive(config: ModelConfig, ranks: int, rules: Rules) -> Plan:
     return plan | _vectors(config, plan)
 
 
+@lru_cache(maxsize=4)
 def _blocks(config: ModelConfig) -> dict[str, list[Parameter]]:
     """Weights by the module that holds them, in order; "" for those outside the layers."""
     found: dict[str, list[Parameter]] = {}

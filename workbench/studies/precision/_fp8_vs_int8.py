@@ -20,6 +20,8 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 HARDWARE = "e4m3"  # what processors that have 8-bit floats multiply
 NO_WORSE = 0.01  # nats a token: a hundredth of the perplexity
 FULL: Changes = {"windows": 32, "length": 128, "draws": 32}
+# Gates are counted from the formats alone: of all else as little as there may be.
+COUNTED: Changes = {"windows": 2, "length": 8, "draws": 2, "steps": 0, "best": False}
 
 
 def sized(config: EightBitsConfig, fast: bool) -> EightBitsConfig:
@@ -138,7 +140,7 @@ def at_rate(config: EightBitsConfig, value: float, run_config: RunConfig, fast: 
 
 def dearer(config: EightBitsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Gates of a multiply-accumulate of E4M3 over INT8's, less one, over accumulators."""
-    log = run_config(sized(config, fast))
+    log = run_config(update(config, COUNTED))
     start = "gates over int8's, "
     of = {
         level.name.removeprefix(start): level.value - 1

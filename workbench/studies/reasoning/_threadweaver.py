@@ -27,7 +27,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 WORSE = 0.03  # of accuracy, that forking may at most cost
 FEWER = 1.3  # times the tokens on the critical path, at least
 FIRST = 1 << 20  # the first problem that claims are judged on
-FAST, FULL = 120, 2000
+FAST, FULL = 60, 2000
 COLUMNS = ("right", "tokens", "critical", "forks")
 SERIAL: Changes = {"mode": "serial"}
 HARD: Changes = {"task.entries": 5}  # it was taught two to four

@@ -29,16 +29,19 @@ def _strides(places, window, histogram):
 
 @checked
 def _reuses(places, last, histogram):
-    """Accesses since the same place was last touched, by power of two; first touches out."""
+    """Accesses since the same place was last touched, by power of two; first touches out.
+
+    `last`: of each place the access after its last one, 0 before its first.
+    """
     for n in range(places.shape[0]):
         before = last[places[n]]
-        if before >= 0:
-            distance = min(n - before, 1 << 20)
+        if before:
+            distance = min(n + 1 - before, 1 << 20)
             power = 0
             while 1 << power < distance:
                 power += 1
             histogram[power] += 1
-        last[places[n]] = n
+        last[places[n]] = n + 1
 
 
 def spatial(places: np.ndarray, most: int = 200_000) -> float:
@@ -53,6 +56,6 @@ def temporal(places: np.ndarray) -> float:
     if not len(places):
         return 0.0
     histogram = np.zeros(BINS, np.int64)
-    _reuses(places, np.full(int(places.max()) + 1, -1, np.int64), histogram)
+    _reuses(places, np.zeros(int(places.max()) + 1, np.int64), histogram)
     weights = (BINS - np.arange(BINS)) / BINS
     return float((histogram * weights).sum() / len(places))

@@ -1,5 +1,3 @@
-import weakref
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numba
@@ -8,72 +6,23 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from engine.kernels.quantised.weight import round_to_nearest
 from engine.models.batch import Batch, pack
-from engine.models.config import ModelConfig, Rotary
+from engine.models.config import Rotary
 from engine.models.families import parse
 from engine.models.fused_step import Fused, fits
 from engine.models.kv import PagedKV, cache_spec, in_fp8
 from engine.models.model import Model
-from engine.models.parameters import all_parameters
 from engine.models.reference import dense
-
-SIZE = 16  # tokens of a page
-
-LLAMA = ModelConfig(
-    architecture="LlamaForCausalLM", family="llama", vocab=96, hidden=48, layers=2, heads=4,
-    kv_heads=2, head_dim=16, width=80, max_positions=512, norm_eps=1e-5, attention_scale=0.25,
-    windows=(0, 0), expert_layers=(False, False), rotary=Rotary(16),
-)  # fmt: skip
-STRETCHED = Rotary(16, kind="llama3", factor=4.0, original_positions=32)
-CONFIGS = {
-    "llama": LLAMA,
-    "llama 3 rotary, tied": replace(LLAMA, rotary=STRETCHED, tied=True),
-    "qwen 2": replace(LLAMA, qkv_bias=True, family="qwen2"),
-    "qwen 3": replace(LLAMA, qk_norm=True, family="qwen3"),
-    "sliding window": replace(LLAMA, windows=(7, 0), family="mistral"),
-    "nothing divides": replace(
-        LLAMA, vocab=103, hidden=37, heads=6, kv_heads=3, head_dim=10, width=53, rotary=Rotary(10),
-        qk_norm=True, qkv_bias=True, windows=(0, 11),
-    ),
-    "one of everything": replace(
-        LLAMA, vocab=1, hidden=1, layers=1, heads=1, kv_heads=1, head_dim=2, width=1,
-        rotary=Rotary(2), windows=(0,), expert_layers=(False,),
-    ),
-}  # fmt: skip
-
-
-def random_weights(config, dtype=torch.float32):
-    draw = torch.Generator().manual_seed(0)
-    return {
-        p.name: (torch.randn(p.shape, generator=draw) * 0.3).to(dtype)
-        for p in all_parameters(config)
-    }
-
-
-def memory(config, pages=200, dtype="float32"):
-    kv = PagedKV(cache_spec(config, dtype), pages, SIZE)
-    for tensors in kv.tensors:
-        for pages_of in tensors.values():
-            pages_of.fill_(float("nan"))  # what was never written must never be read
-    return kv
-
-
-def places(rows, each=5):
-    """Pages of each sequence, dealt out of order."""
-    order = np.random.default_rng(0).permutation(rows * each)
-    return [order[row::rows].tolist() for row in range(rows)]
-
-
-def everywhere(batch: Batch) -> Batch:
-    return replace(batch, logits_at_R=np.arange(len(batch.tokens_T), dtype=np.int32))
-
-
-def texts(config, lengths):
-    draw = torch.Generator().manual_seed(1)
-    return [
-        torch.randint(0, config.vocab, (length,), generator=draw).tolist() for length in lengths
-    ]
+from tests.engine.models.fused import (
+    CONFIGS,
+    LLAMA,
+    SIZE,
+    everywhere,
+    memory,
+    places,
+    random_weights,
+    texts,
+)
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -119,44 +68,6 @@ def test_a_sequence_has_the_same_bits_alone_in_any_batch_and_in_any_chunk(name, 
         numba.set_num_threads(1)
 
 
-class Coded(dict):
-    """Weights whose matrices are codes too, each in its own format; the embedding is plain."""
-
-    FORMATS = ("int4", 32, True), ("int8", 64, False), ("int6", 16, False), ("e4m3", 0, False)
-
-    def __init__(self, weights):
-        super().__init__(weights)
-        self.held = {}
-        for number, (name, weight) in enumerate(weights.items()):
-            if weight.ndim == 2 and "embed" not in name:
-                self.held[name] = round_to_nearest(weight, *self.FORMATS[number % 4])
-                self[name] = self.held[name].dequantised()
-        self.codes = self.held.get
-
-
-CODED = replace(LLAMA, vocab=70, hidden=96, width=160, head_dim=16, kv_heads=1, heads=2)
-
-
-def test_matrices_in_codes_of_their_own_formats_give_the_reference_s_logits_in_any_batch():
-    config = replace(CODED, qkv_bias=True)
-    assert fits(config, torch.float32, in_codes=True)
-    weights = Coded(random_weights(config))
-    fused, pages = Fused(config, weights, weights.codes), places(9)
-    tokens = texts(config, [40, 1, 17, 2, 3, 5, 4, 9, 8])
-    expected = torch.cat([dense(config, weights, torch.tensor([t]))[0] for t in tokens])
-    batch = everywhere(pack(tokens, [0] * 9, pages, SIZE))
-    found = fused.forward(batch, memory(config))
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
-    kv = memory(config)
-    for at, token in enumerate(tokens[0]):
-        alone = fused.forward(pack([[token]], [at], pages[:1], SIZE), kv)
-        assert torch.equal(alone[0], found[at])
-    plain = sum(w.numel() * 4 for name, w in weights.items() if name in weights.held)
-    assert fused.bytes < 0.6 * plain
-    assert not fits(replace(config, hidden=48), torch.float32, in_codes=True)
-    assert not fits(replace(config, head_dim=8, rotary=Rotary(8)), torch.float32, in_codes=True)
-
-
 def test_prefill_and_decode_share_a_step():
     config = CONFIGS["qwen 3"]
     weights = random_weights(config)
@@ -195,46 +106,6 @@ def test_a_cache_in_eight_bits_rounds_keys_and_values_only():
         torch.testing.assert_close(logits, expected, rtol=0.2, atol=0.2)
         assert not torch.allclose(logits, expected, rtol=1e-4, atol=1e-4), "nothing was rounded"
     torch.testing.assert_close(found[0], found[1], rtol=0.02, atol=0.02)
-
-
-class Watched(Mapping):
-    """Weights made when asked for; keeps count of the matrices that somebody still holds."""
-
-    def __init__(self, config):
-        self.tensors = random_weights(config)
-        self.held, self.most = 0, 0
-
-    def __getitem__(self, name):
-        made = self.tensors[name].clone()
-        if made.dim() == 2:
-            self.held += 1
-            self.most = max(self.most, self.held)
-            weakref.finalize(made.untyped_storage(), self._free)
-        return made
-
-    def _free(self):
-        self.held -= 1
-
-    def __iter__(self):
-        return iter(self.tensors)
-
-    def __len__(self):
-        return len(self.tensors)
-
-
-@pytest.mark.parametrize("tied", [False, True])
-def test_packing_holds_the_tensors_of_one_layer_at_a_time(tied):
-    layers = 6
-    config = replace(
-        LLAMA, layers=layers, windows=(0,) * layers, expert_layers=(False,) * layers, tied=tied
-    )
-    watched = Watched(config)
-    fused = Fused(config, watched)
-    assert watched.most <= 1 + 7, "the embedding and a layer's seven matrices"
-    assert watched.held <= 1
-    kv, same = memory(config), Fused(config, watched.tensors)
-    batch = pack([[1, 2, 3]], [0], places(1), SIZE)
-    assert torch.equal(fused.forward(batch, kv), same.forward(batch, memory(config)))
 
 
 def test_a_batch_may_be_empty_or_want_no_logits():

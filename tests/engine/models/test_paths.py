@@ -13,8 +13,8 @@ from engine.models.families import parse
 from engine.models.loading.load import load, save
 from engine.models.model import Model
 from engine.models.reference import dense
+from tests.engine.models.fused import LLAMA, SIZE, memory, random_weights
 from tests.engine.models.small import config, weights
-from tests.engine.models.test_fused_step import LLAMA, SIZE, memory, random_weights
 
 PATHS = replace(LLAMA, paths=3)
 TOKENS = [5, 6, 7, 8, 9, 10, 11, 12]

@@ -9,8 +9,8 @@ from engine.models.batch import Views, pack
 from engine.models.model import Model
 from engine.models.view_attention import require_views
 from engine.reasoning.threads.reference import Record, logits
+from tests.engine.models.fused import CONFIGS, random_weights
 from tests.engine.models.small import config, weights
-from tests.engine.models.test_fused_step import CONFIGS, random_weights
 from tests.engine.reasoning.written import SIZE, ThreadCaches, play
 
 GENERAL = ("llama-3", "qwen3", "qwen3-yarn", "mistral", "gemma-2", "qwen3-moe", "llama-linear")

@@ -104,6 +104,7 @@ export class SvgContext {
   closePath() { this.path += "Z"; }
   moveTo(x, y) { this.path += `M${this.at(x, y)}`; }
   lineTo(x, y) { this.path += `${this.path ? "L" : "M"}${this.at(x, y)}`; }
+  bezierCurveTo(a, b, c, d, x, y) { this.path += `C${this.at(a, b)} ${this.at(c, d)} ${this.at(x, y)}`; }
 
   rect(x, y, width, height) {
     this.path += this.isTurned

@@ -10,6 +10,7 @@ import { drawEdges, drawMarks, drawPath, drawThreadEnds, edgeNear } from "./edge
 import { ThreadLanes } from "./lanes.js";
 import { lookOf, lookWords } from "./look.js";
 import { SightMatrix } from "./matrix.js";
+import { drawReaders, readerWords } from "./readers.js";
 import { threadScale } from "./scales.js";
 import { threadWords, threadsLegend } from "./words.js";
 
@@ -22,7 +23,7 @@ function render({ model, el }) {
   const area = make("div", "pw-lanes", card.body), side = make("div", "pw-sight", card.body);
   area.style.cssText = "flex:1 1 0;height:100%";
   side.style.height = "100%";
-  const state = { axis: "time", token: -1, edge: -1, lane: -1, pinned: "" };
+  const state = { axis: "time", token: -1, edge: -1, lane: -1, pinned: "", readers: true };
   const lanes = new ThreadLanes(card);
   let scale = threadScale(card, "time"), timeline = null, matrix = null, said = null;
   const light = (name) => card.set("chosen", name || state.pinned);
@@ -43,6 +44,7 @@ function render({ model, el }) {
       said = laneToRead(timeline, lanes, state);
     },
     below(ctx, top) {
+      if (state.readers) drawReaders(ctx, timeline, lanes, matrix, state.lane);
       const isToken = state.token >= 0 && !lanes.isBinned;
       const until = isToken ? card.frame.token_time[state.token] : card.cursor;
       const hovered = lanes.tokens.frame === card.frame ? state.token : -1;
@@ -58,7 +60,8 @@ function render({ model, el }) {
       matrix.look = isIn ? lookOf(timeline, lanes, state) : null;
       light(nameOf(state.lane));
       const words = threadWords(timeline, lanes, state, spot);
-      card.hint(words && [...words, ...lookWords(card.frame, matrix.look)], event);
+      const reads = isIn && state.readers ? readerWords(timeline, lanes, matrix, state.lane) : [];
+      card.hint(words && [...words, ...reads, ...lookWords(card.frame, matrix.look)], event);
       card.schedule();
     },
     click: (spot) => pin(nameOf(spot.lane)),
@@ -77,6 +80,8 @@ function render({ model, el }) {
     timeline.zoomTo(null);
   });
   choice.setAttribute("aria-label", "What the axis counts");
+  const arcs = card.choice(["Who reads whom"], 0, (which) => { state.readers = which === 0; });
+  arcs.title = "Arcs at the cursor from each thread to those that see what it wrote";
   const legend = make("div", "pw-legend", card.tools);
   const commands = new ThreadCommands(card);
   timeline.offerReset();
@@ -88,6 +93,7 @@ function render({ model, el }) {
   card.onFrame = (frame) => {
     Object.assign(state, { token: -1, edge: -1 });
     matrix.read(frame);
+    arcs.style.display = frame.blocks?.length ? "" : "none";
     commands.show(frame, state.pinned);
     lanes.read(frame);
     card.fitHeight(frame);

@@ -3,18 +3,28 @@
 import { countBelow, seconds } from "../../canvas/numbers.js";
 import { readable } from "../../canvas/token_text.js";
 
-export function lookOf(t, lanes, { token }) {
-  const { frame } = t;
-  if (token < 0 || lanes.isBinned || !frame.look_row?.length) return null;
-  const lane = frame.token_lane[token], by = frame.token_time[token] + 1e-12;
+// The last sample of a lane's attention up to a moment: {time, shares: block -> share}; or null.
+function sampleOf(frame, lane, by) {
+  if (!frame.look_row?.length) return null;
   let at = countBelow(frame.look_time, by) - 1;
   while (at >= 0 && frame.look_row[at] !== lane) at -= 1;
   if (at < 0) return null;
-  const shares = new Map(), time = frame.look_time[at];
+  const shares = new Map();
   for (let i = at ? frame.look_stop[at - 1] : 0; i < frame.look_stop[at]; i++) {
     if (frame.share_block[i] >= 0) shares.set(frame.share_block[i], frame.share_value[i]);
   }
-  const isOwn = time >= frame.token_time[token] - 1e-12;
+  return { time: frame.look_time[at], shares };
+}
+
+// Block -> share of the lane's last sampled attention by `time`; null where none is.
+export const sharesAt = (t, lane, time) => sampleOf(t.frame, lane, time + 1e-12)?.shares || null;
+
+export function lookOf(t, lanes, { token }) {
+  const { frame } = t;
+  if (token < 0 || lanes.isBinned) return null;
+  const lane = frame.token_lane[token], sample = sampleOf(frame, lane, frame.token_time[token] + 1e-12);
+  if (!sample) return null;
+  const { shares, time } = sample, isOwn = time >= frame.token_time[token] - 1e-12;
   const name = frame.names[t.at(lane)];
   const text = isOwn ? `attention of “${lanes.text(token)}” by block` : `attention of ${name} at ${seconds(time, frame.now)}`;
   return { lane, shares, most: Math.max(1e-9, ...shares.values()), text };

@@ -263,3 +263,20 @@ def test_hovering_a_token_shows_whom_it_attended_to(browser, dark):
     settle(page)
     assert image(page, MATRIX) == before
     assert seen.errors == []
+
+
+def test_arcs_at_the_cursor_say_who_reads_whom(browser):
+    page, seen = shown(browser, looked())
+    cursor(page, 0.2)
+    drawn = image(page, LANES)
+    page.get_by_role("button", name="Who reads whom").click()
+    settle(page)
+    bare = image(page, LANES)
+    assert bare != drawn
+    page.get_by_role("button", name="Who reads whom").click()
+    settle(page)
+    assert image(page, LANES) == drawn
+    move(page, LANES, 300, 40)
+    words = page.locator(".pw-tip").inner_text()
+    assert "reads now: w1 (" in words and "%" in words
+    assert seen.errors == []

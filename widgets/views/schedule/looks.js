@@ -1,7 +1,7 @@
 // Colours of a schedule: a hue for each name of work, a shade for each microbatch, grey for idle.
 // A profiler's trace has hundreds of names: there each category of work has a hue.
 
-import { css, mix } from "../../canvas/colors.js";
+import { css, mix, pixel } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
 import { hatch } from "../../canvas/texture.js";
 import { causesSeen } from "./launches.js";
@@ -9,6 +9,7 @@ import { causesSeen } from "./launches.js";
 // shades of one hue; the last place is for work of no task
 const SHADES = 6;
 const PLAIN = SHADES;
+const FAINT = 0.78; // how much of the paper there is in what is not lit
 const USUAL = {
   F: 0, forward: 0, B: 1, backward: 1, W: 2, "weight gradient": 2, collective: 3, all_reduce: 3,
   send: 4, receive: 7, recv: 7, optimiser: 8, optimizer: 8,
@@ -45,7 +46,7 @@ export class ScheduleLooks {
       hue === GREY ? this.grey : hue < 0 ? idle : mix(colors.hues[hue], colors.paper, (shade % SHADES) / SHADES * 0.5)));
     this.idle = css(idle);
     this.fills = this.solid.map((color) => css(color));
-    this.faint = this.solid.map((color) => css(mix(color, colors.paper, 0.78)));
+    this.faint = this.solid.map((color) => css(mix(color, colors.paper, FAINT)));
   }
 
   shade(task) {
@@ -58,10 +59,17 @@ export class ScheduleLooks {
   static group(frame, kind) { return frame.groups.length ? frame.kind_group[kind] : kind; }
   static groupNames(frame) { return frame.groups.length ? frame.groups : frame.kinds; }
 
-  // The colour of such a group, of whatever task.
-  ofGroup(group, isLit) {
+  // The colour of such a group, of whatever task: as text, and as one pixel of a picture.
+  ofGroup(group, isLit) { return (isLit ? this.fills : this.faint)[this.groupPlace(group)]; }
+
+  pixelOf(group, isLit) {
+    const color = this.solid[this.groupPlace(group)];
+    return pixel(isLit ? color : mix(color, this.colors.paper, FAINT));
+  }
+
+  groupPlace(group) {
     const kind = this.frame.groups.length ? this.frame.kind_group.indexOf(group) : group;
-    return (isLit ? this.fills : this.faint)[kind * (SHADES + 1) + PLAIN];
+    return kind * (SHADES + 1) + PLAIN;
   }
 
   place(i) { return this.frame.span_kind[i] * (SHADES + 1) + this.shade(this.frame.span_task[i]); }

@@ -3,17 +3,19 @@
 import { css, mix, textOn } from "../../canvas/colors.js";
 import { hatch } from "../../canvas/texture.js";
 import { GAP } from "../../canvas/timeline.js";
+import { eachInSight } from "./in_sight.js";
 import { drawGaps } from "./launches.js";
 import { Shares, areShort } from "./shares.js";
 
 const REAL_SHARE = 0.66; // of a row's height, where the modelled spans stand below the measured ones
 
-// As they came; into a file by colour, so that each colour is written once.
-function drawingOrder(ctx, frame, looks) {
-  const order = Array.from(frame.span_row.keys());
+// Those in sight, by start; into a file by colour, so that each colour is written once.
+function drawingOrder(ctx, t, looks) {
+  const order = [];
+  eachInSight(t.frame, t.from, t.to, (i) => { order.push(i); });
   if (!ctx.isRecording) return order;
-  const places = order.map((i) => looks.place(i));
-  return order.sort((a, b) => places[a] - places[b]);
+  const places = new Map(order.map((i) => [i, looks.place(i)]));
+  return order.sort((a, b) => places.get(a) - places.get(b));
 }
 
 export class ScheduleRows {
@@ -82,15 +84,17 @@ export class ScheduleRows {
     if (!this.shares) drawGaps(ctx, t);
     const isRowLit = (row) => !lit || row === lit.row;
     this.shares?.paint(ctx, t, (row, layer) => this.band(t, row, layer),
-      (group, row) => looks.ofGroup(group, isRowLit(row)));
+      (group, row) => looks.ofGroup(group, isRowLit(row)), (group, row) => looks.pixelOf(group, isRowLit(row)));
     const shown = [];
-    for (const i of this.shares ? this.ofTask(lit) : drawingOrder(ctx, frame, looks)) {
+    let color = "";
+    for (const i of this.shares ? this.ofTask(lit) : drawingOrder(ctx, t, looks)) {
       const [top, high] = this.box(t, i);
       if (top + high < t.top || top > t.bottom) continue;
       const left = t.x(frame.span_start[i]), right = t.x(frame.span_stop[i]);
       if (right < t.left || left > t.width) continue;
       const width = Math.max(0.8, right - left - (right - left > 3 ? 1 : 0)), place = looks.place(i);
-      ctx.fillStyle = (this.isLit(i, lit) ? looks.fills : looks.faint)[place];
+      const fill = (this.isLit(i, lit) ? looks.fills : looks.faint)[place];
+      if (fill !== color) ctx.fillStyle = color = fill; // to set it costs more than to fill
       ctx.fillRect(left, top, width, high);
       if (width > 9 && high >= 12) shown.push([i, left, top, width, high, place]);
     }

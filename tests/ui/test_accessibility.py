@@ -7,7 +7,9 @@ pytestmark = [pytest.mark.ui, pytest.mark.slow]
 PAGES = (
     "/", "/live", "/catalogue", "/plan", "/predict", "/predict?kind=serving", "/serve", "/roofline",
     "/runs", "/compare", "/compare?trace=azure-like.csv",
-    "/study?slug=flover", "/study?slug=megatron", "/study?slug=hogwild",
+    "/study?slug=flover", "/study?slug=megatron", "/study?slug=hogwild", "/study?slug=dualmap",
+    "/response?slug=flover&executor=modelled&model=llama-2-7b&dtype=float16&values=50,400&seeds=1",
+    "/embed?slug=flover", "/lecture?slug=flover",
 )  # fmt: skip
 SETTLE = 9_000  # milliseconds until a page shows what it has
 

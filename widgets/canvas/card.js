@@ -168,6 +168,8 @@ export class Card {
     const options = this.model.get("options");
     this.colors = palette(options, this.model.get("is_dark"));
     this.duration = options.duration || 0;
+    this.scale = options.scale || 1; // of all that is drawn and written
+    this.root.classList.toggle("large", this.scale > 1);
     const style = this.root.style;
     for (const name of ["paper", "ink", "faint", "line", "idle", "raised"]) {
       style.setProperty(`--${name}`, css(this.colors[name]));
@@ -323,7 +325,7 @@ class Surface {
     for (const [name, act] of Object.entries(acts)) {
       this.canvas.addEventListener(name, (event) => {
         const box = this.canvas.getBoundingClientRect();
-        const does = () => act(event.clientX - box.left, event.clientY - box.top, event);
+        const { scale } = card, does = () => act((event.clientX - box.left) / scale, (event.clientY - box.top) / scale, event);
         if (name === "wheel") card.wheel(event, wheelDoes(), does); else does();
       }, { passive: false });
     }
@@ -332,24 +334,26 @@ class Surface {
 
   paint(ratio = Math.min(2, window.devicePixelRatio || 1)) {
     this.size ??= [this.parent.clientWidth, this.parent.clientHeight];
-    const [width, height] = this.size.map(Math.floor);
-    if (width < 8 || height < 8 || !this.card.frame) return;
-    const canvas = this.canvas, values = this.depends && [...this.depends(), width, height, ratio];
+    const [wide, high] = this.size.map(Math.floor), { scale } = this.card;
+    if (wide < 8 || high < 8 || !this.card.frame) return;
+    // What is drawn counts in larger pixels where all is to be large.
+    const [width, height, pixels] = [wide / scale, high / scale, ratio * scale];
+    const canvas = this.canvas, values = this.depends && [...this.depends(), width, height, pixels];
     if (values && this.values?.length === values.length && values.every((v, i) => v === this.values[i])) return;
     this.values = values;
-    if (canvas.width !== width * ratio || canvas.height !== height * ratio) {
-      canvas.width = width * ratio;
-      canvas.height = height * ratio;
-      canvas.style.width = `${width}px`;
-      canvas.style.height = `${height}px`;
+    if (canvas.width !== wide * ratio || canvas.height !== high * ratio) {
+      canvas.width = wide * ratio;
+      canvas.height = high * ratio;
+      canvas.style.width = `${wide}px`;
+      canvas.style.height = `${high}px`;
     }
     this.width = width;
     this.height = height;
-    this.ratio = ratio;
+    this.ratio = pixels;
     const { ctx } = this;
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ctx.setTransform(pixels, 0, 0, pixels, 0, 0);
     ctx.clearRect(0, 0, width, height);
-    this.drawOn(ctx, width, height, ratio);
+    this.drawOn(ctx, width, height, pixels);
   }
 
   drawOn(ctx, width, height, ratio) {

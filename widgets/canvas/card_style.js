@@ -36,6 +36,8 @@ export const STYLE = `
 .pw.narrow .pw-said{position:absolute;right:16px;bottom:10px;z-index:2;padding:3px 0 3px 10px;background:var(--paper);
  opacity:0;pointer-events:none;transition:opacity .15s}
 .pw.narrow:hover .pw-said,.pw.narrow:focus-within .pw-said{opacity:1}
+.pw.large .pw-head,.pw.large .pw-tools,.pw.large .pw-empty{zoom:1.4}
+.pw.large .pw-tip{font-size:18px}
 .pw-switch{display:flex}
 .pw-find{font:inherit;width:150px;padding:2px 8px;border:1px solid var(--line);background:var(--paper);
   color:var(--ink);border-radius:5px}

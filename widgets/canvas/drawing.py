@@ -158,6 +158,10 @@ class CanvasDrawing:
         """Let time axes show the last seconds before the cursor at first; all of it for 0."""
         self._set({"recent": float(seconds)})
 
+    def magnify(self, scale: float) -> None:
+        """Draw and write everything that many times as large, for a room."""
+        self._set({"options": {**self._state["options"], "scale": float(scale)}})
+
     def __panel__(self) -> Any:
         host = panel_class(self.view)(**self._state, sizing_mode="stretch_width")
         host.param.watch(lambda e: self._heard(e.name, e.new), TOLD)

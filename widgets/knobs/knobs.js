@@ -29,7 +29,13 @@ const LOOK = `
 .knobs .acts { display: flex; flex-wrap: wrap; gap: 8px; padding: 12px 0 4px; }
 .knobs button { font: 13px var(--font); color: var(--ink); background: transparent; cursor: pointer;
   border: 1px solid var(--line); border-radius: 6px; padding: 5px 10px; }
-.knobs button:hover { background: var(--raised); }`;
+.knobs button:hover { background: var(--raised); }
+.knobs.across > div:first-child { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr));
+  gap: 0 20px; }
+.knobs.across details { grid-column: 1 / -1; margin: 0; border: 0; } .knobs.across .acts { display: none; }
+.knobs.across details > div { display: grid; grid-template-columns: repeat(auto-fill, minmax(230px, 1fr));
+  gap: 0 20px; max-height: 300px; overflow-y: auto; }
+.knobs.across summary { font-weight: 400; color: var(--faint); padding: 0; font-size: 13px; }`;
 
 // One control: its node, and `show({field, place})`. `tell` hears {field} or {place}.
 function controlOf(facts, tell) {
@@ -88,7 +94,7 @@ function controlOf(facts, tell) {
 
 function render({ model, el }) {
   make("style", "", el).textContent = LOOK;
-  const root = make("div", "knobs", el), rows = make("div", "", root);
+  const root = make("div", model.get("across") ? "knobs across" : "knobs", el), rows = make("div", "", root);
   const says = make("div", "says", root), acts = make("div", "acts", root);
   says.setAttribute("role", "alert");
   const controls = new Map(), folds = new Map();

@@ -24,6 +24,7 @@ from widgets.page.bundle import bundle
 from widgets.page.component import Component
 
 TRIES = 30  # random settings tried until one is valid
+REST = "more knobs"  # the fold of all that do not stand in a row
 NEAR = 8.0  # chance stays within this factor where a range is wider
 
 
@@ -34,6 +35,7 @@ class KnobPanel(Component):
 
     layout = param.List(default=[])  # {group, knobs: facts of the controls in it}
     shown = param.Dict(default={})  # path -> {field, place} that the control stands at
+    across = param.Boolean(default=False, doc="in a row, the first knobs; the rest folded")
     says = param.String(default="")
     cli = param.String(default="")
     python = param.String(default="")
@@ -55,8 +57,10 @@ class Owner(Protocol):
 class Knobs:
     """Controls for the config of `owner`. `slug`: the study or command, for the CLI.
 
-    `keep`: choices that chance leaves alone, such as where requests come from. `start`: what reset
-    goes back to and the copied command line starts from, where that is not the owner's config.
+    `first`: paths of knobs that stand in a row, all others folded beneath; by default all of them
+    stand in a column. `keep`: choices that chance leaves alone, such as where requests come from.
+    `start`: what reset goes back to and the copied command line starts from, where that is not the
+    owner's config.
     """
 
     def __init__(
@@ -67,7 +71,9 @@ class Knobs:
         keep: Sequence[str] = ("executor", "workload"),
         start: Config | None = None,
         python: Callable[[Config], str] = as_python,
+        first: Sequence[str] = (),
     ) -> None:
+        self.first = tuple(first)
         self.keep = tuple(keep)
         self.owner, self.start, self.slug = owner, start or owner.config, slug
         self._python = python
@@ -75,7 +81,9 @@ class Knobs:
         self.message = ""
         self._edits: dict[str, Any] = {}  # turned, but not part of a valid config yet
         self._controls: dict[str, Control] = {}
-        self.panel = KnobPanel(options=colours(), sizing_mode="stretch_width", margin=0)
+        self.panel = KnobPanel(
+            options=colours(), across=bool(self.first), sizing_mode="stretch_width", margin=0
+        )
         self.panel.param.watch(lambda event: self.heard(event.new), "turned")
         self._lay_out()
 
@@ -158,11 +166,15 @@ class Knobs:
         for knob in now:
             control = self._controls[knob.path]
             group = _group(config, knob, now)
+            if self.first:
+                group = "" if knob.path in self.first else REST
             groups.setdefault(group[:1].upper() + group[1:], []).append(
                 control.facts(_depth(knob, now))
             )
             value = str(knob.value) if knob.type == "choice" else knob.value
             shown[knob.path] = control.shown(value)
+        if self.first:
+            groups[""].sort(key=lambda facts: self.first.index(facts["path"]))
         wanted = {
             "layout": [{"group": name, "knobs": facts} for name, facts in groups.items()],
             "shown": shown,

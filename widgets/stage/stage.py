@@ -132,6 +132,11 @@ class Stage(param.Parameterized):
         self._sight = [place < AT_FIRST * count for place in range(len(self.feeds))]
         self.transport.bar.cards = len(self.feeds)
 
+    def show_only(self, place: int) -> None:
+        """A page shows one view at a time, as tabs do: this one now."""
+        self.transport.bar.cards = 1  # what the browser says of one is no news of all
+        self._sight = [i // len(self.tracks) == place for i in range(len(self.feeds))]
+
     def _look_at(self, sight: list[Any]) -> None:
         """The browser says of each view whether it is in sight."""
         if len(sight) == len(self.feeds):

@@ -17,10 +17,9 @@ import panel as pn
 from workbench.api.server import free_port
 from workbench.jupyter.kernels import forget, kernel_file, served_below, write
 from workbench.jupyter.reached import HOST, only_for
+from workbench.pages.embedded import EmbeddedPage, paper_knobs
 from workbench.pages.frame.files import HANDLERS, hasten
 from workbench.pages.frame.shell import asked, message_page
-from workbench.pages.shelf.shelf import Shelf
-from workbench.pages.study import StudyPage
 from workbench.pages.study_panel import StudyPanel
 from workbench.session import Session
 from workbench.study import Study
@@ -45,7 +44,6 @@ class KernelPages:
         self.prefix = f"{served_below()}/kernel/{self.name}"
         self.secret = secrets.token_urlsafe(32)
         self.port = 0
-        self.shelf = Shelf()
 
     def address(self, study: Study, session: Session) -> str:
         """The path at which the Jupyter server shows it; our server starts with the first."""
@@ -94,8 +92,8 @@ class KernelPages:
         shown = self.open.get(asked("name"))
         if shown is None:
             return message_page("This page has gone", "Run the notebook's cell again.")
-        panel = StudyPanel(shown.study, shown.session)
-        return StudyPage(panel, self.shelf, embedded=True).page()
+        first = paper_knobs(shown.study, shown.session.config)
+        return EmbeddedPage(StudyPanel(shown.study, shown.session, first=first)).page()
 
 
 @cache

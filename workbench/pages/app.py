@@ -21,9 +21,11 @@ from workbench.live.live import LiveEngine
 from workbench.pages.attached import AttachedPage
 from workbench.pages.catalogue import catalogue_page
 from workbench.pages.compare import ComparePage
+from workbench.pages.embedded import EmbeddedPage, paper_knobs
 from workbench.pages.frame.files import HANDLERS, hasten
 from workbench.pages.frame.shell import message_page
 from workbench.pages.frame.visitors import greet
+from workbench.pages.lecture import LecturePage
 from workbench.pages.live import LivePage
 from workbench.pages.response import ResponsePage
 from workbench.pages.roofline import RooflinePage
@@ -60,6 +62,8 @@ def pages(live: LiveEngine, shelf: Shelf) -> dict[str, Page]:
         "live": live_page,
         "catalogue": catalogue_page,
         "study": lambda: StudyPage(asked_study(), shelf).page(),
+        "embed": lambda: EmbeddedPage(asked_study(paper_knobs), shelf).page(),
+        "lecture": lambda: LecturePage(asked_study(), shelf).page(),
         "plan": lambda: PlanPage().page(),
         "predict": lambda: PredictPage().page(),
         "serve": lambda: ServePage(shelf).page(),

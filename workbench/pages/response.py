@@ -183,7 +183,7 @@ class ResponsePage:
             f"<h1>How does {escape(self.study.title or row.title)} respond?</h1>"
             "<p class='faint'>Its runs over one knob or two, under several seeds: the line is "
             "their mean, the band its 95% interval. All else stands as on "
-            f"<a href='{to}'>its page</a>.</p>"
+            f"<a href='{to}' style='text-decoration: underline'>its page</a>.</p>"
         )
         shell.page.param.update(main_width=1560, app_bar_width="100%")
         rows = (

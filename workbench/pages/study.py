@@ -1,5 +1,6 @@
 """A study's page: knobs left, views in the middle, claims right, the address carrying it all."""
 
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 from urllib.parse import urlencode
@@ -18,41 +19,47 @@ from workbench.pages.frame.visitors import person
 from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.study_panel import StudyPanel, views
 from workbench.session import study_session
+from workbench.study import Study
 
 KNOBS = 2  # of those that differ, named by a run that is kept
 
 
-def asked_study() -> StudyPanel:
-    """The study the address names, with the knobs it carries. Raises BadInput."""
+def asked_study(first: Callable[[Study, Config], Sequence[str]] | None = None) -> StudyPanel:
+    """The study the address names, with the knobs it carries. `first`: the knobs that stand in a
+    row, of a study and its config. Raises BadInput."""
     slug = asked("slug")
     if not slug:
         raise BadInput("study: none named; choose one from the catalogue")
     chosen = study(slug)
     start = chosen.configured({}, asked("preset"))
     session = study_session(chosen, config_of(start, asked_knobs()))
-    return StudyPanel(chosen, session, at=asked("at"), pin=asked("pin"), claim=asked("claim"))
+    row = first(chosen, session.config) if first is not None else ()
+    return StudyPanel(
+        chosen, session, at=asked("at"), pin=asked("pin"), claim=asked("claim"), first=row
+    )
 
 
 class StudyPage:
-    """A study's panel in the app's frame. `embedded`: alone in a notebook's cell."""
+    """A study's panel in the app's frame."""
 
-    def __init__(self, panel: StudyPanel, shelf: Shelf, *, embedded: bool = False) -> None:
-        self.panel, self.shelf, self.embedded = panel, shelf, embedded
+    def __init__(self, panel: StudyPanel, shelf: Shelf) -> None:
+        self.panel, self.shelf = panel, shelf
         self.row = entry(panel.study.slug)
-        self.shell = Shell(self.row.title, "study", bare=embedded)
-        keep = [] if embedded else [("Keep for comparing", self._keep)]
-        self.actions = actions(panel.tries(), [("Run again, paused", self._again), *keep])
-        self.onward = html("", margin=(6, 0, 0, 8), width=120, sizing_mode="fixed")
-        if not embedded:
-            panel.on_turned = self._address
-            self.shell.on_dark(lambda _: self._lead())
+        self.shell = Shell(self.row.title, "study")
+        more = [("Run again, paused", self._again), ("Keep for comparing", self._keep)]
+        self.actions = actions(panel.tries(), more)
+        self.onward = html("", margin=(6, 0, 0, 8), width=180, sizing_mode="fixed")
+        panel.on_turned = self._address
+        self.shell.on_dark(lambda _: self._lead())
 
     def _lead(self) -> None:
         """The way to how the figures respond, with the knobs as they stand."""
         knobs = query_of(self.panel.study.config, self.panel.session.config)
         to = address("response", self.shell.dark, slug=self.row.slug, **knobs)
+        told = address("lecture", self.shell.dark, slug=self.row.slug, **knobs)
         self.onward.object = (
             f'<a href="{escape(to)}" title="Its figures over one knob or two">Response →</a>'
+            f' &nbsp; <a href="{escape(told)}" title="Step by step, for a room">Lecture →</a>'
         )
 
     def _address(self, config: Config) -> None:
@@ -83,11 +90,10 @@ class StudyPage:
         """What can be taken along of what stands here now."""
         panel, slug, start = self.panel, self.row.slug, self.panel.study.config
         texts: list[Text] = [
+            ("Link to this moment", self._link),
             ("Command line", lambda: as_cli(panel.session.config, slug, start)),
             ("Python", lambda: as_study(panel.session.config, slug, start)),
         ]
-        if not self.embedded:
-            texts.insert(0, ("Link to this moment", self._link))
         notebook: File = ("Notebook", f"{slug}.ipynb", self._notebook)
         menu = share(
             lambda: panel.session.runs[-1].log,
@@ -123,7 +129,7 @@ class StudyPage:
         shell.page.param.update(
             sidebar_width=300,
             contextbar_width=340,
-            contextbar_open=not self.embedded and not shell.narrow,
+            contextbar_open=not shell.narrow,
             contextbar_variant="persistent",
         )
         knobs = pn.Column(panel.knobs.panel, margin=(12, 16), sizing_mode="stretch_width")
@@ -135,7 +141,7 @@ class StudyPage:
                 pn.Row(
                     self.actions,
                     self._share(),
-                    *([] if self.embedded else [self.onward]),
+                    self.onward,
                     sizing_mode="stretch_width",
                 ),
                 panel.fault,
@@ -146,9 +152,8 @@ class StudyPage:
             )
         ]
         pn.state.onload(panel.start)
-        if not self.embedded:
-            name = self.shelf.show(panel.session, person())
-            pn.state.on_session_destroyed(lambda _: self._gone(name))
+        name = self.shelf.show(panel.session, person())
+        pn.state.on_session_destroyed(lambda _: self._gone(name))
         return shell.page
 
     def _gone(self, name: str) -> None:

@@ -1,6 +1,6 @@
 """A study as a person uses it, in the app or a notebook: knobs, views, claims, one session."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
 from typing import Any
@@ -46,16 +46,18 @@ class StudyPanel:
     """The parts of a study's page. `on_turned`: whoever hosts it hears of every config that runs
     after the first. `at`: where the first run's cursor is to stand, in seconds or, with a percent
     sign, as a share of the run; `pin`: the owner that is lit up; `claim`: the one that stands
-    first. Raises BadInput for a moment that is neither, and for no such claim."""
+    first; `first`: knobs that stand in a row, the others folded. Raises BadInput for a moment that
+    is neither, and for no such claim."""
 
     def __init__(
-        self, chosen: Study, session: Session, *, at: str = "", pin: str = "", claim: str = ""
-    ) -> None:
+        self, chosen: Study, session: Session, *, at: str = "", pin: str = "", claim: str = "",
+        first: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         self.study, self.session = chosen, session
         self.verdicts = Verdicts(chosen, session.seed)
         self.knobs = Knobs(
             session, slug=chosen.slug, start=chosen.config,
-            python=partial(as_study, slug=chosen.slug, start=chosen.config),
+            python=partial(as_study, slug=chosen.slug, start=chosen.config), first=first,
         )  # fmt: skip
         self.stage = Stage(chosen.views)
         self.stage.watch(self.look, LOOK)

@@ -10,6 +10,7 @@ import panel_material_ui as pmui
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.log import Log
+from engine.core.run import Run
 from workbench.catalogue import entry
 from workbench.lecture import Step, answered, known, question, revealed, steps
 from workbench.pages.frame.shell import Shell, address, html
@@ -35,6 +36,7 @@ class LecturePage:
     def __init__(self, panel: StudyPanel, shelf: Shelf) -> None:
         self.panel, self.shelf = panel, shelf
         self.steps, self.place = steps(panel.study), 0
+        self.first: Run | None = None
         self.before: Log | None = None  # the run at the study's own setting, once it has ended
         self.base = panel.session.config  # what every try is turned from
         self.fault = ""
@@ -86,7 +88,7 @@ class LecturePage:
         run = self.panel.session.run
         if run is None or run.state != "closed" or run.failure is not None:
             return
-        if self.before is None and self.step.changes is None:
+        if self.before is None and run is self.first:
             self.before = run.log
             self._show()
         elif self.waits and run.log is not self.before:
@@ -109,6 +111,8 @@ class LecturePage:
 
     def _show(self) -> None:
         asks, told = question(self.step, self.before), self._told()
+        if self.step.changes is not None and self.before is None:
+            asks = "One moment: the run to compare with goes on …"
         self.caption.object = (
             f"<div class='count'>{self.place + 1} of {len(self.steps)}</div>"
             f"<div class='caption' role='status'>{escape(self.step.caption)}</div>"
@@ -116,7 +120,7 @@ class LecturePage:
         )
         self.back.disabled, self.next.disabled = self.place == 0, self.place + 1 == len(self.steps)
         buttons = [self.back, self.next]
-        if asks and not self.said:
+        if question(self.step, self.before) and not self.said:
             for choice in self.step.choices:
                 button = pmui.Button(label=choice.capitalize(), variant="outlined", sx=LARGE,
                                      margin=(6, 8))  # fmt: skip
@@ -132,6 +136,7 @@ class LecturePage:
         self.shelf.check_room(person())
         if panel.session.run is None:
             panel.session.begin()
+        self.first = panel.session.run
         panel.look()
         stage = panel.stage
         for feed in stage.feeds:

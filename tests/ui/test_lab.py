@@ -183,7 +183,8 @@ def test_a_study_lives_in_a_notebook_s_cell(context, lab, tmp_path):
         seen.frame.locator("canvas").first.wait_for()
         seen.frame.get_by_text("showing all 24 requests").first.wait_for()
         first = seen.settled()
-        count = seen.frame.get_by_role("slider").first
+        seen.frame.get_by_text("More knobs").click()
+        count = seen.frame.get_by_role("slider", name="Count", exact=True)
         count.focus()
         count.press("Home")
         seen.frame.get_by_text("showing all 1 requests").first.wait_for()

@@ -71,6 +71,7 @@ class Device(Config):
     launch: float = knob(0.0, "seconds to start one operation", low=0.0, unit="s")
     host_link: str = knob("", "link to host memory, by its sheet's name")
     scale_up: str = knob("", "link to other devices of its kind, by its sheet's name")
+    domain: int = knob(8, "devices that this link joins", low=1, high=1 << 14)
     tdp: float | None = knob(None, "highest sustained power", low=0.1, unit="W")
     efficiency: Fractions = knob(make=dict, doc="reached fraction of each roof")
     sources: Texts = knob(make=dict, doc="where each fact comes from, by field")

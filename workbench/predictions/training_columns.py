@@ -3,7 +3,8 @@
 A column is a knob's path (`split.tensor`) or a word of `WORDS`, whatever its capitals and signs
 (`#GPUs`, `Tokens/sec/GPU`); a dash is nothing. A model is told by name or by its shape. Where no
 column says how replicas share, they share optimiser states if there are tensor or pipeline ranks
-(as Megatron-LM does), else parameters too (as FSDP does).
+(as Megatron-LM does), else parameters too (as FSDP does). A table with a column of virtual pipeline
+ranks is of Megatron-Core, and its runs as its performance recipes have them (`RECIPES`).
 """
 
 import re
@@ -50,8 +51,8 @@ VALUES = {
     "full_shard": "parameters", "fsdp": "parameters", "zero3": "parameters", "zero2": "gradients",
     "shard_grad_op": "gradients", "zero1": "optimizer", "no_shard": "none", "ddp": "none",
     "true": "full", "false": "none", "amp_bf16": "bfloat16", "amp_fp8": "float8",
-    "mxfp8": "float8", "fp8_cs": "float8", "fp8_ds": "float8", "op": "half", "yes": "full",
-    "selective_op": "half", "no": "none", "off": "none",
+    "mxfp8": "float8", "fp8_mx": "float8", "fp8_cs": "float8", "fp8_ds": "float8", "op": "half",
+    "yes": "full", "selective_op": "half", "no": "none", "off": "none",
 }  # fmt: skip
 ZERO = ("none", "optimizer", "gradients", "parameters")
 WORDED = ("split.shard", "recipe.recompute", "recipe.dtype")  # whose values are words
@@ -64,6 +65,10 @@ MEASURES = {
 }  # fmt: skip
 MEASURED = {word: name for name, words in MEASURES.items() for word in (name, *words.split())}
 NOTHING = ("-", "n/a", "na", "null", "–")  # of a cell
+RECIPES = {  # NVIDIA-NeMo/Megatron-Bridge, scripts/performance: rows fused, traffic beside products
+    "recipe.compiled": True, "recipe.tensor_overlap": "all", "recipe.fused_gradients": True,
+    "recipe.dispatch": "once",
+}  # fmt: skip
 TECHNIQUES = {
     "compile": ("recipe.compiled", True),
     "float8": ("recipe.dtype", "float8"),
@@ -93,6 +98,8 @@ def described(
         path = PATHS.get(column, column if "." in column else "")
         if path and text.strip():
             told[path] = _value(cells, path, column)
+    if any(PATHS.get(column) == "split.chunks" for column in cells.line):
+        told = {**RECIPES, **told}
     for word, (path, value) in TECHNIQUES.items():
         if word in cells.line.get("techniques", "").lower():
             told[path] = value
@@ -113,7 +120,15 @@ def described(
         return LeftOut(cells.where, f"model {name!r} is not in the dataset")
     try:
         run = from_dict(TrainingRun, {"model": name, "architecture": architecture})
-        return update(run, {**told, **changes})
+        run = update(run, told)
+        if (
+            told.keys() >= RECIPES.keys()
+            and run.split.expert * run.split.tensor > run.cluster.joined()
+        ):
+            run = update(
+                run, {"recipe.expert_overlap": True}
+            )  # what leaves a node, as they have it
+        return update(run, changes)
     except BadInput as fault:
         raise BadInput(f"{cells.where}: {fault}") from None
 

@@ -42,9 +42,10 @@ class OnDevices(Config):
 
     device: str = knob("h100-sxm", "a device with a data sheet")
     devices: int = knob(8, "devices in all", low=1, high=1 << 17)
-    node: int = knob(8, "devices that the device's own link joins", low=1, high=1024)
+    node: int = knob(0, "devices that the device's own link joins; 0: as its sheet says", low=0,
+                     high=1024)  # fmt: skip
     network: str = knob("infiniband-400", "each adapter's link, by its sheet's name")
-    adapters: int = knob(8, "network adapters of a node", low=1, high=1024)
+    adapters: int = knob(0, "network adapters of a node; 0: one for each device", low=0, high=1024)
     power: float = knob(0.0, "power a device is limited to; 0: as its sheet says", low=0.0,
                         high=1e5, unit="W")  # fmt: skip
     bandwidth: float = knob(0.0, "memory of a device, where it is another part's than its sheet's; "
@@ -55,6 +56,10 @@ class OnDevices(Config):
     def sheet(self) -> Device:
         found = device(self.device)
         return found.model_copy(update={"bandwidth": self.bandwidth}) if self.bandwidth else found
+
+    def joined(self) -> int:
+        """Devices of a node, as asked or by the sheet."""
+        return self.node or self.sheet().domain
 
     def slowed(self) -> float:
         """How much longer work takes at the power limit: power goes with the cube of a clock."""
@@ -120,6 +125,14 @@ class Recipe(Config):
     tensor_overlap: Literal["none", "backward", "all"] = knob(
         "none", "tensor ranks' collectives beside products: none; the backward's beside the "
         "weights' gradients; all",
+    )  # fmt: skip
+    dispatch: Literal["copies", "once"] = knob(
+        "copies", "what expert ranks send to another node: each token for each of its experts, or "
+        "once, to be copied there (DeepEP; Megatron-LM's flex dispatcher)",
+    )  # fmt: skip
+    expert_overlap: bool = knob(
+        False, "expert ranks' messages run beside another microbatch's passes (DualPipe; "
+        "Megatron-LM's overlap-moe-expert-parallel-comm)",
     )  # fmt: skip
     fused_gradients: bool = knob(
         False, "gradients are added up where a product makes them, not in a pass of their own"

@@ -2,7 +2,7 @@
 
 Each part's seconds are known up to a factor whose logarithm has a standard deviation (`spread` of
 the constants): d ln(step) / d ln(part) carries it on. A run as a whole adds its own, and so does a
-device that no run was fitted on. Independent ones add up as squares.
+device that no run was fitted on, and a model with experts. Independent ones add up as squares.
 """
 
 import math
@@ -38,6 +38,8 @@ def interval(prepared: Prepared) -> Interval:
         total += spread.get("device", 0.0) ** 2
     if prepared.run.recipe.dtype == "float8":
         total += spread.get("float8", 0.0) ** 2
+    if prepared.run.config().experts is not None:
+        total += spread.get("mixture", 0.0) ** 2
     for part in PARTS:
         nudged = prepared.at({part: NUDGE})[0]
         shares[part] = math.log(nudged / seconds) / math.log(NUDGE)

@@ -170,9 +170,12 @@ def _biases(config: ModelConfig, norms: int, dense: bool) -> int:
         found += heads * config.head_dim
     if config.mlp_bias and dense:
         found += into * config.width + config.hidden
+    found += config.heads if config.sinks else 0
     moe = None if dense else config.experts
     if moe is not None:
         found += moe.count if moe.correction else 0
+        if moe.bias:
+            found += moe.count * (1 + into * moe.width + config.hidden)
         if moe.shared and config.mlp_bias:
             found += into * moe.shared + config.hidden
     return found

@@ -29,22 +29,25 @@ class Wires:
 
     @classmethod
     def of(cls, cluster: OnDevices, found: Constants, reached: float) -> "Wires":
-        node = min(cluster.node, cluster.devices)
+        joined = cluster.joined()
+        node = min(joined, cluster.devices)
         near = cluster.near() if cluster.devices > 1 and node > 1 else None
         sheet, far = cluster.sheet(), link(cluster.network)
-        return cls(sheet, found, near, far, node, cluster.adapters, reached)
+        return cls(sheet, found, near, far, node, cluster.adapters or node, reached)
 
     @property
     def out(self) -> float:
         """Bytes per second of one device's share of its node's adapters."""
         return self.adapters * self.far.bandwidth * self.reached / self.node
 
-    def seconds(self, name: str, ranks: int, inner: int, size: float) -> float:
+    def seconds(
+        self, name: str, ranks: int, inner: int, size: float, crossing: float = 1.0
+    ) -> float:
         """A collective over `size` bytes among `ranks` devices that stand `inner` apart, while the
         `inner` groups beside it do the same.
 
         `size`: what a rank holds before an all-reduce, reduce-scatter or all-to-all and after an
-        all-gather.
+        all-gather; `crossing`: the share of what an all-to-all has for other nodes that is sent.
         """
         if ranks == 1 or size <= 0:
             return 0.0
@@ -55,12 +58,22 @@ class Wires:
         nodes = -(-ranks // inside)
         far = ROUNDS[name] * (nodes - 1)
         if name == "all_to_all":
-            wire = size * (ranks - inside) / ranks / self.out
+            wire = crossing * size * (ranks - inside) / ranks / self.out
         else:
             wire = far / nodes * size / (self.out * inside)
         steps = self.found.collective.step * self.found.slower(self.device)
         delay = far * self.far.latency + ROUNDS[name] * (ranks - nodes) * steps
         return delay + max(wire, within)
+
+    def crossing(self, ranks: int, inner: int, routed: int) -> float:
+        """Share of the copies for other nodes that is left where a token crosses to each node once,
+        its `routed` experts being anywhere among `ranks`."""
+        inside = max(1, min(ranks, self.node // inner)) if self.near is not None else 1
+        nodes = -(-ranks // inside)
+        if nodes == 1:
+            return 1.0
+        reached = 1 - (1 - 1 / nodes) ** routed  # probability that a node has one of them
+        return float(nodes * reached / routed)
 
     def _within(self, name: str, inside: int, size: float) -> float:
         if inside == 1 or self.near is None:

@@ -272,9 +272,23 @@ def _collectives(bench: Bench, layer: Layer, found: Passes) -> float:
             taken[COLLECTIVES] += shown
             hidden += ring - shown
     if layer.experts and bench.expert > 1:
-        sent = wires.seconds("all_to_all", bench.expert, bench.tensor, size * layer.routed)
-        found.forward[COLLECTIVES] += 2 * sent
-        found.backward[COLLECTIVES] += 2 * sent
-        if recipe.recompute == "full":
-            found.again[COLLECTIVES] += 2 * sent
+        ranks = bench.tensor if bench.sequence_parallel else 1  # that have tokens of their own
+        hidden += _dispatch(bench, layer, size / ranks, found)
+    return hidden
+
+
+def _dispatch(bench: Bench, layer: Layer, size: float, found: Passes) -> float:
+    """Tokens to their experts' ranks and back, `size` bytes on each rank; gives what is hidden."""
+    recipe, wires, hidden = bench.recipe, bench.wires, 0.0
+    once = recipe.dispatch == "once"
+    share = wires.crossing(bench.expert, bench.tensor, layer.routed) if once else 1.0
+    way = wires.seconds("all_to_all", bench.expert, bench.tensor, size * layer.routed, share)
+    takes = [found.forward, found.backward]
+    for taken in [*takes, found.again] if recipe.recompute == "full" else takes:
+        shown = 2 * way
+        if recipe.expert_overlap:
+            work = float(taken.sum() - taken[COLLECTIVES])
+            shown = beside(bench.step.overlap, work, shown)
+        taken[COLLECTIVES] += shown
+        hidden += 2 * way - shown
     return hidden

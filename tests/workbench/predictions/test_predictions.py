@@ -99,3 +99,23 @@ def test_bad_tables_are_told_in_a_line(tmp_path: Path, capsys, text, told):
     assert main(["check", "predictions", str(file)]) == 2
     said = capsys.readouterr().err
     assert told in said and len(said.splitlines()) == 1
+
+
+def test_a_table_of_megatron_core_is_read_as_its_recipes_run(tmp_path: Path, capsys):
+    file = tmp_path / "bridge.csv"
+    file.write_text(
+        "Model,#-GPUs,Precision,GBS,MBS,Sequence Length,FSDP,TP,PP,CP,VP,EP,System,"
+        "Tokens / sec / GPU\n"
+        "Qwen3_30B_a3B,16,FP8-CS,512,2,4096,0,1,2,1,24,8,DGX-H100,5275\n"
+        "DeepSeekV3,256,MXFP8,4096,1,4096,0,1,4,1,4,64,DGX-GB200,3955\n",
+        encoding="utf-8",
+    )
+    assert main(["check", "predictions", str(file), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    small, large = told["rows"]
+    assert not told["left_out"] and small["error"] < 0  # 24 chunks a rank are a schedule, too
+    assert abs(large["error"]) < 0.25 and large["covered"]
+    assert (
+        main(["check", "predictions", str(file), "--json", "--set", "recipe.dispatch=copies"]) == 0
+    )
+    assert json.loads(capsys.readouterr().out)["rows"][1]["value"] >= large["value"]

@@ -15,7 +15,7 @@ class Interleaved(PipelineSchedule):
     """
 
     kind: Literal["interleaved_1f1b"] = "interleaved_1f1b"
-    chunks: int = knob(2, "chunks of layers on each rank (v)", low=1, high=16)
+    chunks: int = knob(2, "chunks of layers on each rank (v)", low=1, high=128)
 
     def plan(self, pipe: Pipe) -> Plan:
         p, m = pipe.ranks, pipe.microbatches

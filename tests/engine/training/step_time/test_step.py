@@ -127,3 +127,31 @@ def test_a_power_limit_slows_products_by_the_cube_root():
 def test_a_compiler_fuses_rows_and_nothing_else():
     eager, fused = (Prepared(with_(recipe__compiled=each)).at()[1] for each in (False, True))
     assert eager["rows"] > 2 * fused["rows"] and eager["products"] == fused["products"]
+
+
+def experts(**changes: object) -> TrainingRun:
+    split = {"split__expert": 16, "split__shard": "none", "cluster__devices": 32}
+    return update(with_(**{**split, **changes}), {"model": "qwen3-30b-a3b"})
+
+
+def test_a_token_that_crosses_to_a_node_once_costs_fewer_bytes_than_a_copy_for_each_expert():
+    wires = Wires.of(experts().cluster, of_device("h100-sxm"), 1.0)
+    # Of 8 experts anywhere among two nodes: with probability 1 - 2^-8 one is over there, not 4.
+    assert wires.crossing(16, 1, 8) == pytest.approx(2 * (1 - 0.5**8) / 8)
+    assert wires.crossing(8, 1, 8) == 1.0  # nothing leaves the node
+    copies, once = (step(experts(recipe__dispatch=kind)) for kind in ("copies", "once"))
+    assert once.parts["collectives"] < 0.5 * copies.parts["collectives"]
+    assert {**once.parts, "collectives": 0} == {**copies.parts, "collectives": 0}
+
+
+def test_experts_messages_hide_behind_another_microbatchs_passes():
+    waits, beside = (step(experts(recipe__expert_overlap=on)) for on in (False, True))
+    assert beside.parts["collectives"] < waits.parts["collectives"]
+    assert beside.hidden > waits.hidden
+
+
+def test_a_node_is_as_large_as_the_devices_link_joins():
+    rack = {"cluster__device": "gb200-sxm", "cluster__devices": 64}
+    assert experts(**rack).cluster.joined() == 72 and experts().cluster.joined() == 8
+    told = interval(Prepared(experts())).deviation, interval(Prepared(RUN)).deviation
+    assert told[0] > told[1]  # no run of a model with experts was fitted

@@ -121,13 +121,9 @@ def described(
     try:
         run = from_dict(TrainingRun, {"model": name, "architecture": architecture})
         run = update(run, told)
-        if (
-            told.keys() >= RECIPES.keys()
-            and run.split.expert * run.split.tensor > run.cluster.joined()
-        ):
-            run = update(
-                run, {"recipe.expert_overlap": True}
-            )  # what leaves a node, as they have it
+        apart = run.split.expert * run.split.tensor > run.cluster.joined()
+        if told.keys() >= RECIPES.keys() and apart:  # what leaves a node, as they have it
+            run = update(run, {"recipe.expert_overlap": True})
         return update(run, changes)
     except BadInput as fault:
         raise BadInput(f"{cells.where}: {fault}") from None

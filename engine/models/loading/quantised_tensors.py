@@ -20,6 +20,7 @@ from engine.kernels.quantised.formats import format_of
 from engine.kernels.quantised.weight import Quantised
 from engine.models.loading.safetensors_file import Stored
 
+WIDEST = 1 << 30  # inputs that share a scale
 WIDTHS = (2, 4, 8)  # bits of a code that words of 32 hold whole
 AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)  # output that the i-th code of a word belongs to
 EIGHT_BITS = {"I8": "int8", "F8_E4M3": "e4m3", "F8_E5M2": "e5m2"}
@@ -106,7 +107,7 @@ class StoredCodes:
 
     def _group(self) -> int:
         group = self.settings.get("group_size", self.settings.get("q_group_size", -1))
-        if type(group) is not int or group == 0 or group < -1:
+        if type(group) is not int or group == 0 or not -1 <= group <= WIDEST:
             raise self._bad(f"has groups of {str(group)[:20]}")
         return self.shape[1] if group == -1 else group
 
@@ -142,6 +143,8 @@ class StoredCodes:
         scales_NG = np.ascontiguousarray(np.asarray(self._part("scales"), np.float32).T)
         zeros_NG = np.ascontiguousarray(zeros_GN.T) - np.float32(half)
         codes_NK = turned(codes_NK, bits)
+        if scales_NG.ndim == 2 and zeros_NG.shape != scales_NG.shape:
+            raise self._bad("has zeros of another shape than its scales")
         zeros = zeros_NG if zeros_NG.any() else None
         return Quantised(format_of(f"int{bits}"), codes_NK, scales_NG, zeros, group)
 
@@ -157,7 +160,7 @@ def opened(words: np.ndarray, bits: int) -> np.ndarray:
         raise BadInput("quantised tensors: codes are words of 32 bits in two dimensions")
     shifts = np.arange(0, 32, bits, dtype=np.uint32)
     found = words.view(np.uint32)[..., None] >> shifts & np.uint32(2**bits - 1)
-    return found.astype(np.uint8).reshape(len(words), -1)
+    return found.astype(np.uint8).reshape(len(words), words.shape[1] * len(shifts))
 
 
 def closed(codes: np.ndarray, bits: int) -> np.ndarray:

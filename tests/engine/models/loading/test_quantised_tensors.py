@@ -130,11 +130,13 @@ def test_a_method_that_is_not_read_is_refused_in_one_line(tmp_path):
         ({"bits": "4"}, None, None, "bits; 2, 4 and 8 are read"),
         ({"group_size": 0}, None, None, "groups of 0"),
         ({"group_size": 64}, None, None, "groups out of order"),
+        ({"group_size": 1 << 70}, None, None, "groups of 1180"),
         ({}, "g_idx", torch.zeros(64, dtype=torch.int32), "desc_act"),
         ({}, "qweight", torch.zeros(4, 64, dtype=torch.int32), "codes; config.json asks"),
         ({}, "scales", torch.full((2, 64), float("nan")), "no numbers"),
         ({}, "scales", torch.ones(1), "another shape"),
         ({}, "qzeros", torch.zeros(3, dtype=torch.int32), "two dimensions"),
+        ({}, "qzeros", torch.zeros(0, 8, dtype=torch.int32), "zeros of another shape"),
     ],
 )
 def test_parts_that_do_not_fit_are_refused_in_one_line(tmp_path, settings, part, value, words):

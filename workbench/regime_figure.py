@@ -66,7 +66,9 @@ def regime_figure(
     if regime.log_x:
         places = sorted({point.value for point in drawn.points})
         made.xaxis.ticker = FixedTicker(ticks=places[:: -(-len(places) // TICKS)])
-        made.xaxis.formatter = NumeralTickFormatter(format="0.[00]a")
+        made.xaxis.formatter = NumeralTickFormatter(
+            format="0.[00]a" if places[0] >= 0.01 else "0.[0000]a"
+        )
     if len(drawn.lines()) == 1:
         _shade(made, regime, _own(drawn, drawn.lines()[0]), dark)
     for hue, line in enumerate(drawn.lines()):

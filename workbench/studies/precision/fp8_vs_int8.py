@@ -144,7 +144,7 @@ STUDY = Study(
             "rate",
             (0.001, 0.003, 0.01, 0.03, 0.1),
             x="learning rate at first (of a weight's step)",
-            y="INT8's lead over FP8 after training (dB)",
+            y="INT8's lead over FP8 after training, small setting (dB)",
             coarse=(0.003, 0.01, 0.03),
             default=0.01,
             judged=at_rate,

@@ -16,6 +16,7 @@ from engine.core.names import suggest
 from engine.recipes.example_recipe import example_recipes, make_from_examples
 from engine.recipes.folder import Trained, saved_weights, write_folder
 from engine.recipes.grow import grow
+from engine.recipes.masked_lists import make_masked, masked_recipes
 from engine.recipes.recipe import Recipe
 from engine.recipes.reinforce_recipe import make_reinforced, reinforced_recipes
 from engine.training.data.corpus import gather, standard_library
@@ -83,8 +84,11 @@ def reproduce(
     reinforced = reinforced_recipes()
     if name in reinforced:
         return make_reinforced(reinforced[name], out, emit, clock or WallClock(), fast)
+    masked = masked_recipes()
+    if name in masked:
+        return make_masked(masked[name], out, emit, clock or WallClock(), fast)
     if name not in RECIPES:
-        known = [*RECIPES, *examples, *reinforced]
+        known = [*RECIPES, *examples, *reinforced, *masked]
         raise BadInput(f"recipe {name!r}: no such recipe; {suggest(name, known)}")
     recipe = update(RECIPES[name], FAST) if fast else RECIPES[name]
     root, clock = root or standard_library(), clock or WallClock()

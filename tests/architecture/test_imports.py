@@ -14,6 +14,7 @@ ROOMS = (
     "engine.hardware",
     "engine.kernels",
     "engine.models",
+    "engine.diffusion",
     "engine.cache",
     "engine.inference",
     "engine.reasoning",

@@ -1,0 +1,90 @@
+"""Errors of masked-diffusion decoding: exact, and never below what tokens drawn apart must lose."""
+
+import math
+
+import numpy as np
+import pytest
+
+from engine.core.config import kinds
+from engine.diffusion.decode import decode, distance
+from engine.diffusion.joints import ITEMS, MASK, TASKS, VOCAB, WORDS, Joint, draw
+from engine.diffusion.model import Exact
+from engine.diffusion.unmasking import Confidence, Factor, RandomOrder, Threshold, Unmasking
+
+TWINS = Joint(np.array([MASK]), np.array([[0, 0], [1, 1]]))  # two tokens, always the same
+
+
+class Wrong:
+    """A model that is wrong about everything: marginals mixed with noise of its own."""
+
+    def __call__(self, joint, answers_NL, revealed_NL):
+        p_NLV = Exact()(joint, answers_NL, revealed_NL)
+        noise_NLV = np.random.default_rng(int(revealed_NL.sum())).random(p_NLV.shape)
+        mixed_NLV = p_NLV + 0.3 * noise_NLV
+        return mixed_NLV / mixed_NLV.sum(-1, keepdims=True)
+
+
+def test_two_tokens_that_are_always_the_same():
+    once = distance(Exact(), Confidence(tokens=2), TWINS)
+    assert once.error == pytest.approx(math.log(2)) == pytest.approx(once.bound)
+    assert once.valid == pytest.approx(0.5) and once.steps == 1
+    twice = distance(Exact(), Confidence(tokens=1), TWINS)
+    assert (twice.error, twice.bound, twice.valid, twice.steps) == pytest.approx((0, 0, 1, 2))
+    assert distance(Exact(), Confidence(tokens=2), TWINS, peeks=True).error == pytest.approx(0)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("kind", kinds(Unmasking))
+def test_no_error_is_below_its_bound_and_the_joint_itself_meets_it(task, kind):
+    for seed, length in enumerate((2, 3, 4)):
+        policy = kinds(Unmasking)[kind]()
+        if "tokens" in type(policy).model_fields:
+            policy = policy.model_copy(update={"tokens": 2})
+        joint = draw(task, length, np.random.default_rng(seed))
+        exact, wrong = (distance(model, policy, joint, seed) for model in (Exact(), Wrong()))
+        assert exact.error == pytest.approx(exact.bound, abs=1e-9)
+        assert wrong.error > wrong.bound + 0.1
+
+
+def test_closed_forms_of_what_hangs_together():
+    """All at once: n log n - log n! of a shuffle, (n - 1) log n of one item throughout."""
+    for length in (2, 4, 5):
+        every = Confidence(tokens=64)
+        bounds = {
+            task: distance(Exact(), every, draw(task, length, np.random.default_rng(1))).bound
+            for task in TASKS
+        }
+        n = length
+        assert bounds["copy"] == bounds["replace_index"] == pytest.approx(0)
+        assert bounds["shuffle"] == pytest.approx(n * math.log(n) - math.lgamma(n + 1))
+        assert bounds["same"] == pytest.approx((n - 1) * math.log(n))
+        assert bounds["replace_random"] == pytest.approx(-(n - 1) * math.log(1 - 1 / n))
+
+
+def test_fewer_tokens_a_step_never_raise_the_bound():
+    joint = draw("shuffle", 5, np.random.default_rng(0))
+    bounds = [distance(Exact(), RandomOrder(tokens=k), joint).bound for k in range(1, 6)]
+    assert bounds == sorted(bounds) and bounds[0] == pytest.approx(0)
+
+
+def test_drawn_answers_are_as_often_valid_as_counted():
+    joint, policy = draw("shuffle", 3, np.random.default_rng(0)), Confidence(tokens=2)
+    steps = list(decode(Exact(), policy, joint, 2000, seed=1))
+    texts_NL = steps[-1].texts_NL
+    right = (texts_NL[:, None] == joint.answers_SL[None]).all(-1).any(1).mean()
+    assert abs(right - distance(Exact(), policy, joint).valid) < 0.05
+    assert [int(step.chosen_NL.sum()) for step in steps] == [4000, 2000]
+    assert sum(step.chosen_NL.astype(int) for step in steps).max() == 1, "once decided stays"
+
+
+def test_thresholds_and_factors_take_what_they_are_sure_of():
+    scores_NL = np.array([[0.95, 0.4, 0.92, 0.1], [0.3, 0.2, 0.1, 0.05]])
+    masked_NL = np.array([[True, True, True, True], [False, True, True, True]])
+    taken = Threshold(least=0.9).choose(scores_NL, masked_NL)
+    assert taken.tolist() == [[True, False, True, False], [False, True, False, False]]
+    taken = Factor(factor=0.3).choose(scores_NL, masked_NL)
+    assert taken.tolist() == [[True, False, True, False], [False, True, False, False]]
+
+
+def test_words_are_as_many_as_tokens():
+    assert len(WORDS) == VOCAB and WORDS[MASK] == "□" and WORDS[ITEMS] == "@0"

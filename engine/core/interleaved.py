@@ -40,10 +40,6 @@ def measure(asked: Interleaved, clock: Clock, live: Live) -> dict[int, Measured]
 
     Raises Stopped where the run is stopped.
     """
-    for plot, limits in asked.bounds.items():
-        for name, bound in limits.items():
-            points = [(x, y) for x in asked.values if (y := bound(x)) is not None]
-            live.curve(clock.now(), plot, name + BOUND, points)
     measured: dict[int, Measured] = {}
     for number, value in enumerate(asked.values):
         live.report(asked.what, number, len(asked.values))
@@ -57,8 +53,17 @@ def measure(asked: Interleaved, clock: Clock, live: Live) -> dict[int, Measured]
             for plot, point in asked.panels.items():
                 if line := list(_line(point, series, measured)):
                     live.curve(clock.now(), plot, series, line)
+        if not number:  # after the first series: plots are shown in the order they were drawn in
+            _draw_bounds(asked, clock, live)
     live.report(asked.what, len(asked.values), len(asked.values))
     return measured
+
+
+def _draw_bounds(asked: Interleaved, clock: Clock, live: Live) -> None:
+    for plot, limits in asked.bounds.items():
+        for name, bound in limits.items():
+            points = [(x, y) for x in asked.values if (y := bound(x)) is not None]
+            live.curve(clock.now(), plot, name + BOUND, points)
 
 
 def _line(

@@ -57,6 +57,7 @@ def test_series_take_turns_and_each_plot_is_drawn_of_what_was_measured():
     assert AHEAD.series(log) == ["even (bound)", "quick", "short"]
     assert AHEAD.read(log, "quick").tolist() == [[10, 20], [2, 2]]
     assert AHEAD.read(log, "even (bound)").tolist() == [[20], [1]]
+    assert next(iter(log.blobs)) == SECONDS.name("quick")  # which plot is shown first
 
 
 def test_it_is_stopped_between_two_measurements_and_keeps_what_it_drew():

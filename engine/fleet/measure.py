@@ -30,6 +30,9 @@ class Served:
     queueing: Latency
     good: float  # share of requests that kept the objective
     goodput: float  # of them, a second
+    late: int  # finished, but the first token came after the objective
+    late_queueing: float  # share of those requests' time to first token before they began to run
+    slow: int  # finished, but the next tokens took longer than the objective
     tokens_per_second: float
     hit_rate: float  # of prompt tokens, those found in a cache
     utilisation: tuple[float, ...]  # of each replica: share of the seconds with a step under way
@@ -57,6 +60,8 @@ def served(log: Log, config: FleetConfig) -> Served:
     with np.errstate(invalid="ignore", divide="ignore"):
         tpot = np.where(answer > 1, (told["ended"] - told["first"]) / (answer - 1), np.nan)
     kept = done & (ttft <= config.objective.ttft) & ~(tpot > config.objective.tpot)
+    late = done & (ttft > config.objective.ttft)
+    queued = told["started"] - arrival
     seconds = max(float(np.nanmax(told["ended"], initial=0.0) - arrival.min(initial=0.0)), 1e-12)
     tokens = int(answer[done].sum())
     busy = per["busy"] / seconds
@@ -71,9 +76,12 @@ def served(log: Log, config: FleetConfig) -> Served:
         ttft=latency(ttft[done].tolist()),
         tpot=latency(tpot[done & ~np.isnan(tpot)].tolist()),
         end_to_end=latency(whole[done].tolist()),
-        queueing=latency((told["started"] - arrival)[done].tolist()),
+        queueing=latency(queued[done].tolist()),
         good=float(kept.sum()) / max(1, count),
         goodput=float(kept.sum()) / seconds,
+        late=int(late.sum()),
+        late_queueing=float(queued[late].sum() / max(ttft[late].sum(), 1e-12)),
+        slow=int((done & (tpot > config.objective.tpot)).sum()),
         tokens_per_second=tokens / seconds,
         hit_rate=1 - computed / prompts if prompts else 0.0,
         utilisation=tuple(busy.tolist()),

@@ -146,11 +146,27 @@ def rows(found: Any, config: Any) -> list[tuple[str, str]]:
         ("a replica at work", f"{figure(min(use), '%')} to {figure(max(use), '%')} of the time"),
         ("power", f"{figure(found.watts)} W"),
     ]
+    if found.late or found.slow:
+        told.append(("objective missed", binds(found)))
     if found.cost:
         told.append(("a million tokens", f"${found.cost:.3g}"))
     if found.retries:
         told.append(("begun again", f"{found.retries} requests"))
     return told
+
+
+def binds(found: Any) -> str:
+    """What keeps requests from their objective, and what helps."""
+    by = []
+    if found.late:
+        queueing = found.late_queueing > 0.5
+        share = found.late_queueing if queueing else 1 - found.late_queueing
+        what = "waiting for a place" if queueing else "computing the prompt"
+        helps = "more replicas, or fewer requests" if queueing else "a faster device, or more ranks"
+        by.append(f"{found.late} by the first token, {share:.0%} of it {what} ({helps})")
+    if found.slow:
+        by.append(f"{found.slow} by the next ones (a smaller batch, or prompts elsewhere)")
+    return "; ".join(by)
 
 
 def _hits(args: argparse.Namespace) -> int:

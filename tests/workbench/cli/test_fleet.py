@@ -55,6 +55,15 @@ def test_a_bad_line_is_named(tmp_path, capsys, text, words):
     assert code == 2 and words in err and err.count("\n") == 1, err
 
 
+def test_an_objective_that_is_missed_says_what_binds(capsys):
+    tight = ("--set", "objective.ttft=0.05", "--set", "objective.tpot=0.02")
+    asked = ("--set", "replicas=1", "--set", "engine.workload.count=60")
+    code, out, _ = told(capsys, *tight, *asked, "--set", "engine.workload.rate=200")
+    assert code == 0 and "by the first token" in out and "waiting for a place (more" in out
+    code, out, _ = told(capsys, *tight, *asked, "--set", "engine.workload.rate=1")
+    assert "computing the prompt (a faster" in out
+
+
 def test_hits_of_a_trace(capsys):
     code, out, _ = told(capsys, "--hits", "mooncake-like.jsonl", "--count", "100", "--json")
     found = json.loads(out)

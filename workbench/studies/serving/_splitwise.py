@@ -14,6 +14,7 @@ from engine.fleet.run import REQUESTS
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5  # of a claim at full size
+REQUESTS_EACH = 100  # of a draw
 # Slowdown at the 90th percentile over a machine that serves one request at a time (section 6).
 TTFT, TPOT = 3.0, 1.5
 SLOWEST, FASTEST = 1.0, 8.0  # requests a second of a machine, between which capacity is looked for
@@ -29,14 +30,12 @@ MIXED: Changes = {
 LINK = 25e9  # B/s, one direction of the paper's InfiniBand, a network card to a GPU
 
 
-def sized(config: FleetConfig, fast: bool) -> FleetConfig:
-    """`config` for a check, without events of tokens; the small one is of two machines, so that
-    few requests last for several of their lifetimes."""
-    changes = {"engine.workload.count": 100 if fast else 600, "tokens": False}
-    if fast:
-        changes |= {"replicas": 2}
-        if config.pools.kind == "prefill_decode":
-            changes |= {"pools.prefill": 1}
+def sized(config: FleetConfig) -> FleetConfig:
+    """`config` for a check, without events of tokens: 100 requests on two machines, so that few
+    last for several of their lifetimes."""
+    changes = {"engine.workload.count": REQUESTS_EACH, "tokens": False, "replicas": 2}
+    if config.pools.kind == "prefill_decode":
+        changes |= {"pools.prefill": 1}
     return update(config, changes)
 
 
@@ -59,8 +58,8 @@ def alone(config: FleetConfig, run: RunConfig, device: str) -> Served:
     return served(run(one), one)
 
 
-def capacity(config: FleetConfig, run: RunConfig, base: Served, fast: bool) -> float:
-    """Requests a second at which nine in ten keep the paper's slowdowns, to 14% or 3%."""
+def capacity(config: FleetConfig, run: RunConfig, base: Served) -> float:
+    """Requests a second at which nine in ten keep the paper's slowdowns, to 14%."""
 
     def keeps(rate: float) -> bool:
         asked = update(config, {"engine.workload.rate": rate})
@@ -72,7 +71,7 @@ def capacity(config: FleetConfig, run: RunConfig, base: Served, fast: bool) -> f
         )
 
     low, high = SLOWEST * config.replicas, FASTEST * config.replicas
-    for _ in range(4 if fast else 6):
+    for _ in range(4):
         middle = (low * high) ** 0.5
         low, high = (middle, high) if keeps(middle) else (low, middle)
     return low
@@ -81,12 +80,12 @@ def capacity(config: FleetConfig, run: RunConfig, base: Served, fast: bool) -> f
 def equal_cost(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """The same machines in pools and doing both, against chunked and against whole prompts."""
     ours, chunked, whole = [], [], []
-    for each in seeds(sized(config, fast), fast):
+    for each in seeds(sized(config), fast):
         base = alone(each, run, "a100-sxm-80gb")
-        ours.append(capacity(each, run, base, fast))
-        chunked.append(capacity(update(each, CHUNKED), run, base, fast))
+        ours.append(capacity(each, run, base))
+        chunked.append(capacity(update(each, CHUNKED), run, base))
         if not fast:
-            whole.append(capacity(update(each, WHOLE), run, base, fast))
+            whole.append(capacity(update(each, WHOLE), run, base))
     best = max((chunked, whole or chunked), key=lambda rates: float(np.mean(rates)))
     ratio = gain(ours, best)
     return Outcome(
@@ -119,7 +118,7 @@ def exposed(log: Log) -> float:
 def hidden(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """The wait for a cache that is sent layer by layer over that of one sent at the end."""
     ours, theirs = [], []
-    for each in seeds(sized(config, fast), fast):
+    for each in seeds(sized(config), fast):
         ours.append(exposed(run(each)))
         theirs.append(exposed(run(update(each, {"pools.layer_by_layer": False}))))
     ratio = gain(ours, theirs) if np.isfinite(ours + theirs).all() else Figure.exact(1.0, "×")
@@ -135,7 +134,7 @@ def hidden(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
 
 def undisturbed(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """First tokens with answers as they are, and with answers a quarter as long."""
-    each = sized(config, fast)
+    each = sized(config)
     short = update(each, {"engine.workload.output": {"median": 41}})
     one, other = (columns(run(which))["first"] for which in (each, short))
     worst = float(np.abs(one - other).max())
@@ -160,7 +159,7 @@ def over(knob: str) -> Callable[[FleetConfig, float, RunConfig, bool], Outcome]:
 
 def at_load(config: FleetConfig, rate: float, run: RunConfig, fast: bool) -> Outcome:
     """At a load: the slowest tenth's time per token in pools over that of chunked prompts."""
-    each = update(sized(config, True), {"engine.workload.rate": rate})
+    each = update(sized(config), {"engine.workload.rate": rate})
     rival = update(each, CHUNKED)
     ours, theirs = (served(run(which), which) for which in (each, rival))
     ratio = Figure.exact(theirs.tpot.p90 / ours.tpot.p90, "×")

@@ -36,10 +36,7 @@ class Generation(Body):
 
     kind = ""
     reads: Callable[[dict[str, Any]], Asked]
-
-    def prepare(self) -> None:
-        self.tickets: list[Ticket] = []
-        super().prepare()
+    tickets: tuple[Ticket, ...] = ()  # none while the body comes, and a client may leave then
 
     async def post(self) -> None:
         aside = self.kind != "completion"
@@ -96,7 +93,7 @@ class Generation(Body):
             ticket = self.live.ask(
                 prompt, asked.sampling, tell, base=base, parent=parent, guide=own, **wishes
             )
-            self.tickets.append(ticket)
+            self.tickets = (*self.tickets, ticket)
 
     async def _whole(self, pieces: asyncio.Queue[Piece]) -> None:
         while not self.answer.over:

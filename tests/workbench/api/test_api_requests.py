@@ -1,12 +1,22 @@
 """Request bodies: what the engine takes comes out, anything else is one line."""
 
+from unittest.mock import MagicMock
+
 import pytest
 
 from engine.core.errors import BadInput
+from workbench.api.handlers import Generation
 from workbench.api.requests import chat, completion, read_json
 
 TEXT = {"model": "m", "prompt": "def f("}
 TALK = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+
+
+def test_a_client_may_leave_while_its_body_comes():
+    handler = Generation.__new__(Generation)  # as tornado holds it before `prepare`
+    handler.request = MagicMock()
+    handler.on_connection_close()
+    assert handler.gone and not handler.tickets
 
 
 def test_a_completion_has_the_interface_s_defaults():

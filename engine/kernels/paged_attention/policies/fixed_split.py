@@ -38,7 +38,7 @@ def chosen(heads: int, tiles: int, workers: int) -> int:
     One where heads nearly fill the workers. Otherwise the fewest parts that fill the last wave of
     workers almost as well as the best number does; numbers that shorten no part are left out.
     """
-    if heads >= ENOUGH * workers:
+    if heads == 0 or heads >= ENOUGH * workers:
         return 1
     candidates = [
         parts

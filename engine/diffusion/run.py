@@ -19,7 +19,7 @@ from engine.core.run import Live
 from engine.diffusion.decode import Decided, Distance, decode, distance
 from engine.diffusion.joints import LONGEST, MASK, WORDS, Joint, TaskName, draw
 from engine.diffusion.model import Exact, Predictor, load_masked
-from engine.diffusion.unmasking import Fixed, Unmasking
+from engine.diffusion.unmasking import Confidence, Fixed, Unmasking
 
 GRID = "unmasking"  # blobs of steps: [3, L] scores, tokens (MASK where none stands), decided now
 ERROR, BOUND = "error (nats)", "bound (nats)"
@@ -32,7 +32,7 @@ class DiffusionConfig(Config):
 
     task: TaskName = knob("shuffle", "What is asked of a list")
     length: int = knob(5, "Items of the list", low=2, high=LONGEST, unit="tokens")
-    unmasking: Choice[Unmasking] = knob("confidence", "Which positions a step decides")
+    unmasking: Choice[Unmasking] = knob(make=Confidence, doc="Which positions a step decides")
     model: Literal["trained", "exact"] = knob(
         "trained", "Who says what may stand there: the shipped model, or the joint's own marginals"
     )

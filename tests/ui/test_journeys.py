@@ -1,5 +1,6 @@
 """Four ways through the app as somebody new walks them, step by step: what they press and read."""
 
+import re
 import shutil
 
 import pytest
@@ -30,7 +31,7 @@ def test_from_a_checkpoint_folder_to_a_roofline(start, tmp_path, root, full):
     start.get_by_text("of the time memory-bound").wait_for(timeout=120_000)  # measures once
     # 3. Read which operation loses the most, and how near it comes to its limit.
     start.get_by_text("lost most").wait_for()
-    assert start.get_by_text("mlp").count() >= 1
+    start.get_by_text(re.compile("fused|mlp")).first.wait_for()  # as the kernels there are
     assert f"model={folder.as_posix().replace('/', '%2F')}" in start.url
     if full:  # 4. The same on a described device.
         start.go_back()

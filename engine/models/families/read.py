@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.limits import check
+from engine.core.names import suggest
 from engine.models.config import ModelConfig
 from engine.models.families.deepseek import deepseek_v2, deepseek_v3
 from engine.models.families.dense import gemma2, gpt2, llama, mistral, qwen2, qwen3
@@ -56,7 +57,7 @@ def parse(raw: dict[str, Any], where: str = "config.json") -> ModelConfig:
     if not isinstance(name, str) or name not in FAMILIES:
         told = name if isinstance(name, str) else raw.get("model_type")
         raise fields.bad(
-            "architectures", f"names {str(told)[:80]!r}; supported are {', '.join(FAMILIES)}"
+            "architectures", f"names {str(told)[:80]!r}; {suggest(str(told), list(FAMILIES))}"
         )
     family, build = FAMILIES[name]
     kept = {key: value for key, value in raw.items() if key not in ("auto_map", FIELD)}

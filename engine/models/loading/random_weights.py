@@ -29,9 +29,7 @@ class RandomWeights(Mapping[str, Tensor]):
         if len(shape) == 1:
             value = 0.0 if name.endswith("bias") else self.neutral
             return torch.full(shape, value, dtype=self.dtype)
-        # The generator takes 32 bits of a seed: the weights' own begins the name's checksum.
-        drawn = zlib.crc32(name.encode(), self.seed & 0xFFFFFFFF)
-        generator = torch.Generator().manual_seed(drawn)
+        generator = torch.Generator().manual_seed((self.seed << 32) | zlib.crc32(name.encode()))
         return torch.empty(shape).normal_(0, SPREAD, generator=generator).to(self.dtype)
 
     def __iter__(self) -> Iterator[str]:

@@ -76,7 +76,10 @@ def test_the_figures_are_the_levels_at_the_cursor():
     ready = prepare(folded(LevelsFold(), levels(20)))
     shown = {what: text for text, what in picture(ready, 0.055, "").figures}
     assert shown["running, 6 at most"] == "5"
-    assert {w: t for t, w in picture(ready, 9.0, "").figures}["pages used"] == "80 %"
+    at_end = {w: t for t, w in picture(ready, 9.0, "").figures}
+    assert at_end["pages used, 80 % at most"] == "80 %"
+    # The words stay as the cursor moves, or what stands under them would move with it.
+    assert list(shown) == list(at_end)
 
 
 def lines(frame, plot=0):
@@ -152,7 +155,7 @@ def test_only_latencies_known_at_the_cursor_are_drawn():
     assert first.readings[0].value == "100 ms" and len(per_token.lines[0].x) == 0
     drawing.show(frame, 0.4)
     assert drawing.shown.plots[0].readings[0].value == "250 ms"
-    assert drawing.shown.figures[-1] == ("2", "finished")
+    assert drawing.shown.figures[-1] == ("2", "finished, 2 in all")
     assert first.right == drawing.shown.plots[0].right  # the axes do not jump while time passes
 
 

@@ -18,10 +18,10 @@ BROWSER = set(
         """
         Array ArrayBuffer Blob Boolean CustomEvent DataView DecompressionStream Float32Array
         Float64Array ImageData Infinity Int16Array Int32Array Int8Array IntersectionObserver JSON
-        Map Math NaN Node Number Object Option ResizeObserver Response Set String TextDecoder URL
-        Uint16Array Uint32Array Uint8Array atob cancelAnimationFrame clearTimeout document
-        getComputedStyle isFinite localStorage location matchMedia navigator parseFloat parseInt
-        performance requestAnimationFrame setTimeout window
+        Map Math NaN Node Number Object OffscreenCanvas Option ResizeObserver Response Set String
+        TextDecoder URL Uint16Array Uint32Array Uint8Array WeakMap atob cancelAnimationFrame
+        clearTimeout document getComputedStyle isFinite localStorage location matchMedia navigator
+        parseFloat parseInt performance requestAnimationFrame setTimeout window
         """,
     )
 )

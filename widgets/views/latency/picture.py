@@ -48,19 +48,20 @@ def picture(
         title, short = TITLES[kind]
         own = tuple(owner for owner, s in zip(owners, seen.tolist(), strict=True) if s)
         plots.append(_plot(title, place, now, own, chosen, right, promise, ready["clock"]))
-        if len(now):
+        if len(values):
             figures.append(_p99(short, now, values))
     ends = ready["end_to_end"][1]
     done = int((ends <= cursor + 1e-12).sum())
-    more = f", {figure(len(ends))} in all" if done < len(ends) else ""
-    figures.append((figure(done), f"finished{more}"))
+    figures.append((figure(done), f"finished, {figure(len(ends))} in all"))
     return Picture(tuple(plots), tuple(figures), across=True)
 
 
 def _p99(short: str, now: np.ndarray, values: np.ndarray) -> tuple[str, str]:
     """The slowest hundredth of what is known at the cursor and, beside it, of the whole run."""
-    here, whole = (figure(float(np.quantile(each, 0.99)), "s") for each in (now, values))
-    return here, f"{short}, p99" + (f", {whole} at the end" if here != whole else "")
+    here, whole = (
+        figure(float(np.quantile(each, 0.99)), "s") if len(each) else "–" for each in (now, values)
+    )
+    return here, f"{short}, p99, {whole} at the end"
 
 
 def _bucketed(buckets: Mapping[str, np.ndarray]) -> Picture:

@@ -112,11 +112,13 @@ def _figures(ready: dict[str, Any], cursor: float) -> tuple[tuple[str, str], ...
         return sum(s.at(cursor) for s in ready["levels"].get(name, {}).values())
 
     def told(name: str, label: str, of: float = 1.0, unit: str = "") -> tuple[str, str]:
-        """The figure at the cursor and, where the run has known more, the most of it."""
+        """The figure at the cursor and the most of the run: at any moment, as words that came and
+        went with the cursor would move what is drawn beneath them."""
         value, lanes = now(name), list(ready["levels"][name].values())
-        most = float(lanes[0].y.max(initial=0.0)) if len(lanes) == 1 else value
-        more = f", {figure(most / of, unit)} at most" if most > value else ""
-        return figure(value / of, unit), f"{label}{more}"
+        if len(lanes) != 1:
+            return figure(value / of, unit), label
+        most = float(lanes[0].y.max(initial=0.0))
+        return figure(value / of, unit), f"{label}, {figure(most / of, unit)} at most"
 
     found = [told(name, name) for name in ("running", "waiting") if name in ready["levels"]]
     pages = ready["facts"].get("pages")

@@ -10,7 +10,7 @@ const STRIP = 4; // pixels of a gap's height
 const HEAD = 5; // pixels of an arrow's head
 const WAITS = { launch: 1, data: 2, "another stream": 0, starting: 6 }; // hues; unknown is not drawn
 
-export const causeWords = (cause) => ({
+const causeWords = (cause) => ({
   launch: "waits for its launch", data: "waits for data", "another stream": "waits for another stream",
   starting: "the device starts its work", unknown: "no launch is recorded",
 }[cause] || cause);

@@ -13,7 +13,7 @@ const HEAD = 6;
 const APART = 10; // pixels between the arcs there and back
 
 // [{writer, reader, share}] at the cursor; `share` is NaN where no attention is sampled.
-export function readersAt(t, lanes, matrix) {
+function readersAt(t, lanes, matrix) {
   const { frame } = t, found = new Map(), count = frame.blocks?.length || 0;
   const here = [...t.visible()], areOver = here.every((lane) => matrix.isOver(lane)); // then: as they ended
   for (const reader of here) {
@@ -31,7 +31,7 @@ export function readersAt(t, lanes, matrix) {
 }
 
 // Those that are drawn: all of a few, else what the lane under the pointer writes and reads.
-export function arcsShown(pairs, lane) {
+function arcsShown(pairs, lane) {
   const own = pairs.filter(({ writer, reader }) => writer === lane || reader === lane);
   return own.length || pairs.length > MOST ? own : pairs;
 }

@@ -13,6 +13,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5
 OBJECTIVE = 0.5  # seconds to the first token that nine in ten requests keep; assumed
+BOTH = 120.0  # requests a second at which the nearer of two replicas is not enough
 LEAST: Changes = {"router": "least_loaded"}
 RIVALS: dict[str, Changes] = {
     "least loaded": LEAST,
@@ -48,13 +49,13 @@ def spread(config: FleetConfig, log: Log) -> int:
 
 
 def two_places(config: FleetConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """How many replicas the requests of one beginning meet."""
-    one = quiet(config)
+    """How many replicas the requests of one beginning meet, under a load that takes both."""
+    one = update(quiet(config), {"engine.workload.rate": BOTH})
     most = spread(one, run_config(one))
     return Outcome(
-        "equal beginnings meet two replicas at most",
+        "equal beginnings meet two replicas, and no third",
         f"at most {most} of {one.replicas}",
-        most <= 2,
+        most == 2,
         figure=Figure.exact(most, "replicas"),
         needed=2.0,
     )

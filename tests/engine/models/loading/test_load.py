@@ -13,7 +13,6 @@ from engine.core.errors import BadInput
 from engine.models.batch import pack
 from engine.models.kv import PagedKV
 from engine.models.loading.load import load, random_model, save
-from engine.models.loading.random_weights import RandomWeights
 from engine.models.model import Model
 from engine.models.reference import dense
 from tests.engine.models import small
@@ -237,12 +236,3 @@ def test_a_folder_or_config_that_is_not_there_is_one_line(tmp_path: Path) -> Non
         load(tmp_path / "nowhere")
     with pytest.raises(BadInput, match=r"config\.json: no such file"):
         load(tmp_path)
-
-
-def test_random_weights_differ_by_seed_and_by_name():
-    config = small.config("llama-3")
-    first, again, other = (RandomWeights(config, seed) for seed in (0, 0, 7))
-    names = [name for name in first if len(first.shapes[name]) == 2]
-    drawn = {name: first[name] for name in names}
-    assert all(torch.equal(drawn[name], again[name]) for name in names)
-    assert not any(torch.equal(drawn[name], other[name]) for name in names)

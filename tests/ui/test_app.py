@@ -171,6 +171,7 @@ def test_a_study_in_a_cell_has_knobs_in_a_row_and_views_in_tabs(visit):
     assert seen.faults == []
 
 
+@pytest.mark.slow
 def test_a_lecture_asks_before_it_shows(visit):
     seen = visit(width=1280, height=800)
     page = seen.open(STUDY.replace("study", "lecture", 1) + "&workload.count=6")

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.limits import check
-from engine.core.names import suggest
 from engine.models.config import ModelConfig
 from engine.models.families.deepseek import deepseek_v2, deepseek_v3
 from engine.models.families.dense import gemma2, gpt2, llama, mistral, qwen2, qwen3
@@ -38,6 +37,7 @@ FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]]
     "DeepseekV2ForCausalLM": ("deepseek_v2", deepseek_v2),
     "DeepseekV3ForCausalLM": ("deepseek_v3", deepseek_v3),
 }
+ENDING = "ForCausalLM"  # of almost every name, left out where all are listed
 
 
 def read_config(path: Path) -> ModelConfig:
@@ -56,8 +56,9 @@ def parse(raw: dict[str, Any], where: str = "config.json") -> ModelConfig:
     name = named[0] if isinstance(named, list) and named else by_kind.get(kind)
     if not isinstance(name, str) or name not in FAMILIES:
         told = name if isinstance(name, str) else raw.get("model_type")
+        known = ", ".join(each.removesuffix(ENDING) for each in FAMILIES)
         raise fields.bad(
-            "architectures", f"names {str(told)[:80]!r}; {suggest(str(told), list(FAMILIES))}"
+            "architectures", f"names {str(told)[:80]!r}; supported are (… {ENDING}) {known}"
         )
     family, build = FAMILIES[name]
     kept = {key: value for key, value in raw.items() if key not in ("auto_map", FIELD)}

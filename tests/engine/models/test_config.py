@@ -71,7 +71,7 @@ def test_an_unknown_architecture_lists_those_supported() -> None:
     with pytest.raises(BadInput) as caught:
         parse({"architectures": ["MambaForCausalLM"]})
     assert "MambaForCausalLM" in str(caught.value)
-    assert all(name in str(caught.value) for name in FAMILIES)
+    assert all(name.removesuffix("ForCausalLM") in str(caught.value) for name in FAMILIES)
 
 
 def test_a_config_without_architectures_goes_by_its_model_type() -> None:

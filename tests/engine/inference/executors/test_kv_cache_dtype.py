@@ -29,6 +29,7 @@ def perplexity(model, spec, tokens: list[int]) -> float:
     return math.exp(lost.item())
 
 
+@pytest.mark.slow
 def test_a_cache_in_eight_bits_costs_the_shipped_model_little_in_perplexity():
     found = find("stdlib-5m")
     model, text = found.open(), Path(engine.inference.engine.__file__).read_text()

@@ -42,6 +42,7 @@ class Limits:
     lanes: int = 10_000  # of a trace, told apart
     nesting: int = 100  # JSON lists and objects within each other
     body_bytes: int = 4 << 20  # of a request
+    answer_numbers: int = 1 << 18  # log-probabilities that a request may ask for
 
 
 class _Current:

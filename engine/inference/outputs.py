@@ -11,6 +11,7 @@ from engine.core.events import Branch, Token
 from engine.inference.detokenizer import Detokenizer
 from engine.inference.drafted_outputs import DraftedOutputs, Kept
 from engine.inference.requests.guide import TANGLED
+from engine.inference.requests.prompt_scores import PromptScores, unscored
 from engine.inference.requests.request import Request
 from engine.inference.requests.step import Result, Step
 from engine.inference.scheduler import Scheduler
@@ -45,7 +46,7 @@ class OutputProcessor:
         if self.loses and step.decodes > 1 and step.drafts_B is None:
             step, result = _one_arrives(step, result)
         for row, scores in result.prompts.items():
-            step.requests[row].prompt_scores.update(scores)
+            _score(step.requests[row], scores)
         special = self.append(step, result)
         self.scheduler.charge(step)
         ended = self.tell(step, result, special, now)
@@ -182,6 +183,13 @@ class OutputProcessor:
         shown = request.text[request.told : safe]
         request.told = max(request.told, safe)
         return reason, shown
+
+
+def _score(request: Request, part: PromptScores) -> None:
+    """Part of its prompt has been scored; after a preemption perhaps once more."""
+    if request.prompt_scores is None:
+        request.prompt_scores = unscored(0, len(request.prompt), part.tokens_NK.shape[1])
+    request.prompt_scores.put(part)
 
 
 def _one_arrives(step: Step, result: Result) -> tuple[Step, Result]:

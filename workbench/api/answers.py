@@ -2,6 +2,7 @@
 
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,9 @@ def model(live: LiveEngine) -> dict[str, Any]:
 
 def models(live: LiveEngine) -> dict[str, Any]:
     return {"object": "list", "data": [model(live)]}
+
+
+MANY = 2000  # log-probabilities; an answer with more is written down beside the event loop
 
 
 @dataclass
@@ -63,8 +67,14 @@ class Answer:
         self.choices = [Choice() for _ in range(max(1, len(asked.prompts)) * self.each)]
         self.prompt_tokens: dict[int, int] = {}  # by prompt
         self.cached: dict[int, int] = {}
-        self.scores: dict[int, list[PromptFacts]] = {}
+        self.scores: dict[int, Callable[[], list[PromptFacts]]] = {}
         self.refused = ""
+
+    @property
+    def heavy(self) -> bool:
+        """Whether writing it down takes a while: it has many log-probabilities."""
+        told = sum(len(choice.tokens) for choice in self.choices)
+        return bool(self.scores) or told * self.asked.sampling.logprobs > MANY
 
     @property
     def over(self) -> bool:
@@ -114,7 +124,7 @@ class Answer:
         if self.asked.sampling.logprobs:
             shared["logprobs"] = self._logprobs(choice.tokens, self._said(place))
         if self.asked.scores >= 0 and not self.asked.echo:
-            shared["prompt_logprobs"] = logprobs.of_prompt(scores or [])
+            shared["prompt_logprobs"] = logprobs.of_prompt(scores() if scores else [])
         if self.kind == "chat":
             message = {"role": "assistant", "content": text or (None if calls else "")}
             return {**shared, "message": {**message, **({"tool_calls": calls} if calls else {})}}
@@ -125,7 +135,8 @@ class Answer:
 
     def _said(self, place: int) -> list[PromptFacts]:
         """What the model makes of the prompt, where the prompt is said again."""
-        return self.scores.get(place // self.each, []) if self.asked.echo else []
+        scores = self.scores.get(place // self.each) if self.asked.echo else None
+        return scores() if scores else []
 
     def chunks(self, piece: Piece) -> list[dict[str, Any]]:
         """What to send for one piece; nothing for one that completes no text."""

@@ -13,6 +13,7 @@ from tornado.iostream import StreamClosedError
 from tornado.web import Application, HTTPError
 
 from engine.core.errors import BadInput
+from engine.core.limits import check
 from engine.models.text.grammar import GrammarGuide
 from workbench.api import answers as answers
 from workbench.api import responses as responses
@@ -77,6 +78,8 @@ class Generation(Body):
         if asked.messages:
             return asked, [prompts.chat(asked.messages, form.tools)], guide, ()
         encoded = [prompts.encode(prompt, suffix=asked.suffix) for prompt in asked.prompts]
+        numbers = asked.numbers([len(prompt) for prompt in encoded], prompts.context)
+        check("logprobs", "log-probabilities asked for", numbers, "answer_numbers")
         if asked.echo:
             texts = tuple(p if isinstance(p, str) else prompts.decode(p) for p in asked.prompts)
         return asked, encoded, guide, texts
@@ -99,7 +102,10 @@ class Generation(Body):
         while not self.answer.over:
             self.answer.take(await pieces.get())
         self._check()
-        self.write(self.body_of_answer())
+        if self.answer.heavy:  # Python's lock is shared, but others' tokens come in between
+            self.write(await asyncio.to_thread(lambda: json.dumps(self.body_of_answer())))
+        else:
+            self.write(self.body_of_answer())
 
     def body_of_answer(self) -> dict[str, Any]:
         return self.answer.whole()
@@ -121,7 +127,11 @@ class Generation(Body):
     async def _stream(self, pieces: asyncio.Queue[Piece]) -> None:
         sent = False
         while not self.answer.over:
-            events = self.events(await pieces.get())
+            piece = await pieces.get()
+            if piece.prompt is None:
+                events = self.events(piece)
+            else:
+                events = await asyncio.to_thread(self.events, piece)
             if self.answer.refused == LATE and not sent:
                 self._check()
             if not sent:

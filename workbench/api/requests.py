@@ -5,6 +5,7 @@ Sources of the field names: OpenAI's API reference for completions and chat comp
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,13 @@ class Asked:
     stream: bool = False
     usage: bool = False  # a last streamed chunk with the token counts
     user: str = ""
+
+    def numbers(self, lengths: Sequence[int], context: int) -> int:
+        """Log-probabilities there are to tell, at most, for prompts of `lengths` tokens."""
+        wish, room = self.sampling, [max(0, context - length) for length in lengths]
+        longest = sum(min(wish.max_tokens, left) for left in room) * wish.n
+        own = longest * (wish.logprobs + 1) if wish.logprobs else 0
+        return own + sum(lengths) * (self.scores + 1)
 
 
 def read_json(body: bytes) -> dict[str, Any]:

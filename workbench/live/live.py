@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -63,9 +63,9 @@ class LiveEngine:
         self.engine: Engine | None = None  # of the present run
         self.counts, self.embeddings = Counts(self.name, spans), Embeddings()
         self._ready = threading.Event()
-        self._waiting: deque[Ticket] = deque()
-        self._aborts: deque[Ticket] = deque()
+        self._waiting, self._aborts = deque[Ticket](), deque[Ticket]()
         self._open: set[Ticket] = set()  # handed in, not over
+        self._text = lru_cache(1 << 18)(self._decoded)  # of single tokens
         self._measured = False  # the roofs: the next run's header carries them
         self._lock = threading.Lock()
         self._prompts: Prompts | None = None
@@ -251,15 +251,15 @@ class LiveEngine:
         """The engine's news of one token, passed on."""
         tops = []
         if request.sampling.logprobs and request.tops:
-            tops = [(self._text([top]), logprob) for top, logprob in request.tops[-1]]
-        named = self._text([token]) if request.sampling.logprobs else text
+            tops = [(self._text(top), logprob) for top, logprob in request.tops[-1]]
+        named = self._text(token) if request.sampling.logprobs else text
         first = self.counts.token(ticket, request)
         scores = ticket.scores(self._text) if first else None
         self._tell(ticket, request, text=text, token=(named, value, tops), prompt=scores)
 
-    def _text(self, tokens: list[int]) -> str:
+    def _decoded(self, token: int) -> str:
         decoder = self.built and self.built.tokenizer
-        return str(decoder.decode(tokens)) if decoder else ""
+        return str(decoder.decode([token])) if decoder else ""
 
     def ended(self, ticket: Ticket, request: Request) -> None:
         """The engine's news of an end, passed on."""

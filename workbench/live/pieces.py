@@ -37,7 +37,8 @@ class Piece:
     """News of one answer. `reason` ends it: stop, length, abort or error; `refused` says why not.
 
     `index`: which answer of the asking; `token` is None in the piece that only ends it.
-    `prompt`: the prompt's own tokens, with an answer's first token where they were asked for.
+    `prompt`: gives the prompt's own tokens, with an answer's first token where they were asked
+    for; work of the prompt's length, for whoever reads the answer and not for the engine's thread.
     `cached`: tokens of the prompt that were not computed again.
     """
 
@@ -48,7 +49,7 @@ class Piece:
     refused: str = ""
     prompt_tokens: int = 0
     cached: int = 0
-    prompt: list[PromptFacts] | None = None
+    prompt: Callable[[], list[PromptFacts]] | None = None
 
 
 Tell = Callable[[Piece], None]

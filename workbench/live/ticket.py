@@ -1,10 +1,13 @@
 """Ticket: one prompt handed to a live engine, with who hears of its answers."""
 
 import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import numpy as np
 
 from engine.inference.requests.guide import TANGLED
+from engine.inference.requests.prompt_scores import PromptScores, unscored
 from engine.inference.requests.request import Request
 from workbench.live.pieces import LATE, PromptFacts, Tell
 
@@ -26,20 +29,30 @@ class Ticket:
         broken = request.guide is not None and request.guide.broken
         return TANGLED if broken else self.refused
 
-    def scores(self, text: Any) -> list[PromptFacts] | None:
-        """What the model makes of the prompt's tokens, named by `text`; None if nobody asked."""
-        request = self.request
-        if request.prompt_tops < 0:
+    def scores(self, text: Callable[[int], str]) -> Callable[[], list[PromptFacts]] | None:
+        """Gives what the model makes of the prompt's tokens, named by `text`; None if nobody
+        asked."""
+        if self.request.prompt_tops < 0:
             return None
-        found: list[PromptFacts] = []
-        for position, token in enumerate(request.prompt.tolist()):
-            score, name = request.prompt_scores.get(position), text([token])
-            if score is None:  # nothing comes before the first
-                found.append(PromptFacts(token, name, None, 0, []))
-                continue
-            tops = [(top, text([top]), value) for top, value in score.tops]
-            found.append(PromptFacts(token, name, score.logprob, score.rank, tops))
-        return found
+        return partial(_facts, self.request.prompt, self.request.prompt_scores, text)
+
+
+def _facts(
+    prompt: np.ndarray, scores: PromptScores | None, text: Callable[[int], str]
+) -> list[PromptFacts]:
+    """Each token of the prompt; nothing comes before the first."""
+    scores = scores or unscored(0, len(prompt), 0)
+    found, columns = [], (scores.logprobs_N, scores.ranks_N, scores.tokens_NK, scores.values_NK)
+    rows = zip(prompt.tolist(), *(column.tolist() for column in columns), strict=True)
+    for token, logprob, rank, likeliest, values in rows:
+        tops = [
+            (top, text(top), value)
+            for top, value in zip(likeliest, values, strict=True)
+            if top >= 0
+        ]
+        known = logprob if rank else None
+        found.append(PromptFacts(token, text(token), known, rank, tops))
+    return found
 
 
 def place_of(request: Request) -> int:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
 
 from engine.core.config import Config, from_dict, knob
 from engine.inference.requests.guide import Guide
+from engine.inference.requests.prompt_scores import PromptScores
 
 TokenId = Annotated[int, Field(ge=0)]
 Bias = tuple[TokenId, Annotated[float, Field(ge=-100.0, le=100.0)]]
@@ -55,14 +56,6 @@ def sampling(**fields: Any) -> Sampling:
     return from_dict(Sampling, fields)
 
 
-class PromptScore(NamedTuple):
-    """Log-probability and rank (1: the likeliest) of a token of the prompt, and the likeliest."""
-
-    logprob: float
-    rank: int
-    tops: list[tuple[int, float]]
-
-
 @dataclass(slots=True, eq=False)
 class Request:
     """One prompt and its continuation. The engine gives it an id ("r0", forks "r0.1")."""
@@ -90,8 +83,7 @@ class Request:
     tokens: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # prompt and answer
     logprobs: list[float] = field(default_factory=list)
     tops: list[list[tuple[int, float]]] = field(default_factory=list)  # likeliest (token, logprob)
-    # By position of the prompt: what the model makes of the token there (never of the first).
-    prompt_scores: dict[int, PromptScore] = field(default_factory=dict)
+    prompt_scores: PromptScores | None = None  # of the whole prompt, once some of it is scored
     told: int = 0  # characters of the text given to on_token
     text: str = ""  # the answer; cut before a stop text
     reason: str = ""  # stop, length, abort, or why it was rejected

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.inference.requests.request import PromptScore, Request
+from engine.inference.requests.prompt_scores import PromptScores
+from engine.inference.requests.request import Request
 from engine.inference.requests.rows import Rows
 from engine.inference.requests.view_sequences import NO_PAIRS, NONE, ViewBatch, ViewResult
 
@@ -121,7 +122,7 @@ class Result:
     logprobs_S: np.ndarray  # float32
     seconds: float
     tops: dict[int, list[tuple[int, float]]] = field(default_factory=dict)  # s -> likeliest
-    prompts: dict[int, dict[int, PromptScore]] = field(default_factory=dict)  # by row, position
+    prompts: dict[int, PromptScores] = field(default_factory=dict)  # by row
     flops: float = 0.0
     bytes: float = 0.0
     threads: ViewResult | None = None  # what the step's threads got

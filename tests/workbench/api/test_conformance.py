@@ -229,6 +229,16 @@ def counted(port):
     return found
 
 
+def test_more_log_probabilities_than_anybody_can_read_are_refused_by_their_limit(port):
+    prompts = [[5 + place] * 100 for place in range(64)]
+    asked = {"model": MODEL, "prompt": prompts, "max_tokens": 1, "prompt_logprobs": 64}
+    status, text = ask(port, "/v1/completions", asked)
+    line = json.loads(text)["error"]["message"]
+    assert status == 400 and "416,000 log-probabilities" in line and "answer_numbers" in line
+    asked = {**PLAIN, "n": 64, "max_tokens": 500, "logprobs": 20}
+    assert ask(port, "/v1/completions", asked)[0] == 400
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [

@@ -1,14 +1,17 @@
 """Log-probabilities of prompts: the rows of logits that score a prompt's own tokens.
 
-The logits after one token of a prompt score the next. Shape letters: W rows wanted, V vocabulary.
+The logits after one token of a prompt score the next. Shape letters: W rows wanted, V vocabulary,
+N of them of one prompt, K likeliest tokens.
 """
 
 import numpy as np
 
 from engine.inference.executors.tensors.sampler import top
-from engine.inference.requests.request import PromptScore
+from engine.inference.requests.prompt_scores import PromptScores, unscored
 from engine.inference.requests.step import Step
 from engine.models.batch import Batch
+
+BLOCK = 1 << 20  # logits in float64 at once
 
 
 class PromptRows:
@@ -30,25 +33,54 @@ class PromptRows:
         if at:
             batch.logits_at_R = np.concatenate([batch.logits_at_R, *at]).astype(np.int32)
 
-    def scores(self, logits_WV: np.ndarray) -> dict[int, dict[int, PromptScore]]:
-        """By row of the batch and position of the prompt."""
-        found: dict[int, dict[int, PromptScore]] = {}
+    def scores(self, logits_WV: np.ndarray) -> dict[int, PromptScores]:
+        """By row of the batch."""
+        found: dict[int, PromptScores] = {}
         done = 0
         for row, start, stop in self.spans:
-            tops = self.step.requests[row].prompt_tops
-            tokens = self.step.rows.tokens[row]
-            found[row] = {
-                position + 1: _score(logits_V, int(tokens[position + 1]), tops)
-                for position, logits_V in enumerate(logits_WV[done : done + stop - start], start)
-            }
+            tokens_N = self.step.rows.tokens[row, start + 1 : stop + 1]
+            logits_NV = logits_WV[done : done + stop - start]
+            tops = min(self.step.requests[row].prompt_tops, logits_WV.shape[1])
+            found[row] = made = unscored(start + 1, stop - start, tops)
+            height = max(1, BLOCK // logits_WV.shape[1])
+            for at in range(0, stop - start, height):
+                rows = slice(at, at + height)
+                made.put(_scored(logits_NV[rows], tokens_N[rows], start + 1 + at, tops))
             done += stop - start
         return found
 
 
-def _score(logits_V: np.ndarray, token: int, tops: int) -> PromptScore:
-    wide_V = logits_V.astype(np.float64)
-    best = float(wide_V.max())
-    total = best + float(np.log(np.exp(wide_V - best).sum()))
-    rank = 1 + int((logits_V > logits_V[token]).sum())
-    likeliest = top(logits_V, best - total, tops) if tops else []
-    return PromptScore(float(wide_V[token]) - total, rank, likeliest)
+def _scored(logits_NV: np.ndarray, tokens_N: np.ndarray, start: int, tops: int) -> PromptScores:
+    """What these logits make of these tokens, which stand from `start` on."""
+    count, every_N = len(tokens_N), np.arange(len(tokens_N))
+    made = unscored(start, count, tops)
+    own_N, best_N = logits_NV[every_N, tokens_N], logits_NV.max(1)
+    wide_NV = logits_NV.astype(np.float64)
+    wide_NV -= best_N[:, None]
+    totals_N = best_N + np.log(np.exp(wide_NV, out=wide_NV).sum(1))
+    made.logprobs_N[:] = own_N - totals_N
+    made.ranks_N[:] = 1 + (logits_NV > own_N[:, None]).sum(1)
+    if tops:
+        made.tokens_NK, kept_NK = _likeliest(logits_NV, tops)
+        made.values_NK = kept_NK - totals_N[:, None]
+    return made
+
+
+def _likeliest(logits_NV: np.ndarray, tops: int) -> tuple[np.ndarray, np.ndarray]:
+    """The likeliest tokens of each row and their logits, as `top` orders them."""
+    count, vocab = logits_NV.shape
+    tokens_NK = np.full((count, tops), -1, np.int32)
+    kept_NK = np.full((count, tops), np.nan)
+    least_N = np.partition(logits_NV, vocab - tops, 1)[:, vocab - tops]
+    enough_NV = logits_NV >= least_N[:, None]
+    plain_N = enough_NV.sum(1) == tops
+    columns_MK = enough_NV[plain_N].nonzero()[1].reshape(-1, tops)
+    values_MK = np.take_along_axis(logits_NV[plain_N], columns_MK, 1)
+    order_MK = np.argsort(-values_MK, axis=1, kind="stable")
+    tokens_NK[plain_N] = np.take_along_axis(columns_MK, order_MK, 1)
+    kept_NK[plain_N] = np.take_along_axis(values_MK, order_MK, 1)
+    for n in (~plain_N).nonzero()[0].tolist():  # several are the last, or a number is none
+        for k, (token, value) in enumerate(top(logits_NV[n], 0.0, tops)):
+            tokens_NK[n, k] = token
+            kept_NK[n, k] = value + float(logits_NV[n].max())
+    return tokens_NK, kept_NK

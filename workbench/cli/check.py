@@ -83,8 +83,6 @@ def run(args: argparse.Namespace) -> int:
             if not args.json:
                 _print(verdict)
     rows = [{**verdict.row(), "fast": not args.full} for verdict in verdicts]
-    if args.save:
-        findings_table.record(rows, Path(args.save))
     if args.json:
         print_json(rows)
     elif not verdicts:
@@ -92,6 +90,8 @@ def run(args: argparse.Namespace) -> int:
     elif len(verdicts) > 1:
         found = Counter(map(findings_table.kind, rows))
         print_table(("finding", "claims"), [(name, str(found[name])) for name in KINDS])
+    if args.save:  # last: a full disk takes nobody's findings away
+        findings_table.record(rows, Path(args.save))
     return 0 if all(verdict.outcome.holds for verdict in verdicts) else 1
 
 

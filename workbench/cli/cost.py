@@ -155,18 +155,18 @@ def judge(paths: list[str], given: str, fitted: bool, as_json: bool, save: str |
     lines = report(rows, found)
     if fitted:
         _held_out(rows, lines)
-    if save is not None:
-        write_text(Path(save), _markdown(lines, paths, fitted), "the table")
     used = {row.device: found(row.device) for row in rows}
     if as_json:
         told = {sheet: each.slug for sheet, each in used.items()}
         print_json({"constants": told, "rows": lines, "left_out": left_out})
-        return 0
-    _print(lines, fitted)
-    for why, count in left_out.items():
-        print(f"left out: {counted(count, 'row')}, {why}")
-    for sheet, each in sorted(used.items()):
-        print(f"{sheet}: constants {each.slug} ({each.source})")
+    else:
+        _print(lines, fitted)
+        for why, count in left_out.items():
+            print(f"left out: {counted(count, 'row')}, {why}")
+        for sheet, each in sorted(used.items()):
+            print(f"{sheet}: constants {each.slug} ({each.source})")
+    if save is not None:
+        write_text(Path(save), _markdown(lines, paths, fitted), "the table")
     return 0
 
 

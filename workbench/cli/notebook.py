@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.names import counted
+from engine.core.writing import write_text
 from workbench.cli.output import check_place, print_json, say
 
 ABOUT = """run a notebook headless with parameters, or make one for a study
@@ -67,7 +68,7 @@ def _make(args: argparse.Namespace) -> int:
     target = Path(args.out or f"{chosen.slug}.ipynb")
     if target.exists() and not args.out:
         raise BadInput(f"{target}: is there already; choose another name with --out")
-    nbformat.write(notebook_of(chosen), target)
+    write_text(target, nbformat.writes(notebook_of(chosen)) + "\n", "the notebook")
     if args.json:
         print_json({"out": target})
     else:

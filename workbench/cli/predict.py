@@ -134,16 +134,16 @@ def check(paths: list[str], turned: list[str], as_json: bool, save: str | None =
     if not rows:
         raise BadInput(f"{NAME}: no run that can be predicted ({'; '.join(left_out)})")
     lines, furthest = report(rows), worst(rows, WORST)
-    if save is not None:
-        write_text(Path(save), _markdown(lines, paths, turned), "the table")
     if as_json:
         told = [row.row() for row in rows]
         print_json({"report": lines, "rows": told, "left_out": left_out})
-        return 0
-    print_table(HEAD, [_line(line) for line in lines])
-    _furthest(furthest)
-    for why, count in left_out.items():
-        print(f"left out: {counted(count, 'row')}, {why}")
+    else:
+        print_table(HEAD, [_line(line) for line in lines])
+        _furthest(furthest)
+        for why, count in left_out.items():
+            print(f"left out: {counted(count, 'row')}, {why}")
+    if save is not None:
+        write_text(Path(save), _markdown(lines, paths, turned), "the table")
     return 0
 
 

@@ -55,13 +55,13 @@ def run(args: argparse.Namespace) -> int:
         say(f"{len(rows)} of {len(points)}: {where}: {told}")
     ordered = [rows[number] for number in sorted(rows)]
     plain = [{"point": r.point, "figures": r.figures, "failed": r.failed} for r in ordered]
-    if args.save:
-        write_text(Path(args.save), json.dumps(plain, indent=2) + "\n", "the rows")
     names = shown(ordered, args.figure)
     if args.json:
         print_json({"slug": args.slug, "seed": args.seed, "rows": plain})
     else:
         _table(ordered, names)
+    if args.save:  # last: a full disk takes nobody's rows away
+        write_text(Path(args.save), json.dumps(plain, indent=2) + "\n", "the rows")
     return 1 if any(row.failed for row in ordered) else 0
 
 

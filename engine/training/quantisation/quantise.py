@@ -107,6 +107,16 @@ def _write(
     tensors = {n: w.half().contiguous() for n, w in weights.items() if n not in codes}
     for name, each in codes.items():
         tensors |= gptq_tensors(name, each)
+    made = not out.exists()
+    try:
+        _fill(source, out, tensors, raw)
+    except BadInput:
+        if made:  # a folder that holds half a model is none
+            shutil.rmtree(out, ignore_errors=True)
+        raise
+
+
+def _fill(source: Path, out: Path, tensors: dict[str, Tensor], raw: dict[str, Any]) -> None:
     try:
         out.mkdir(parents=True, exist_ok=True)
         for file in ("tokenizer.json", "tokenizer_config.json", "generation_config.json"):

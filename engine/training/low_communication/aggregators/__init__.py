@@ -1,0 +1,1 @@
+"""Ways to combine replicas' vectors: one file for each aggregator, found by folder."""

@@ -6,6 +6,7 @@ it should, the figure, and from both the finding.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from engine.core.config import Config
@@ -18,6 +19,8 @@ RunConfig: TypeAlias = Callable[[Config], Log]  # runs the study's driver to its
 
 BUSY = 0.1  # of the processors in others' hands, beyond which a timed claim is to be doubted
 UNTRIED = "not yet held against a figure of the paper"
+BUT = "what the check asks for, the figure says the contrary"  # of one that holds
+Size: TypeAlias = Literal["small", "full"]  # of a setting that a claim is judged at
 
 Grade: TypeAlias = Literal["exact", "measured", "modelled", "direction"]
 GRADES: dict[str, str] = {
@@ -85,6 +88,9 @@ class Claim:
     `broken`: what makes the same check say no; plain knob changes are the baseline's. `finding`:
     what the claim is known to come to on the machine it was written on, with `why`; `quick` where
     the small setting comes out otherwise. A finding that is "not tried" says why not.
+
+    `fails`: the settings at which the check is known to say no, for the reason that `why` gives. A
+    sentence that does not come out stands like that; a weaker one that holds is none for it.
     """
 
     id: str
@@ -98,6 +104,7 @@ class Claim:
     finding: Finding = "not tried"
     why: str = ""
     quick: Finding | None = None
+    fails: tuple[Size, ...] = ()
 
     @property
     def breaks(self) -> tuple[Break, ...]:
@@ -126,6 +133,23 @@ class Claim:
         """The finding known of this size of setting."""
         return self.quick if fast and self.quick is not None else self.finding
 
+    def comes_out(self, fast: bool) -> bool:
+        """Whether its check is stated to say yes at this size of setting."""
+        return ("small" if fast else "full") not in self.fails
+
+    def notices(
+        self, each: Break, broken: Outcome, whole: Callable[[], Outcome], fast: bool
+    ) -> bool:
+        """Whether a break changes what it comes to: yes becomes no. Where it does not come out
+        anyhow, the broken figure lies outside the interval of `whole`, the unbroken outcome; the
+        baseline's is another figure."""
+        if self.comes_out(fast):
+            return not broken.holds
+        own, other = whole().figure, broken.figure
+        if own is None or other is None or not each.mechanism:
+            return own != other
+        return not own.low <= other.value <= own.high
+
 
 def judge(claim: Claim, config: Config, run: RunConfig, fast: bool) -> Outcome:
     """The outcome of a claim; a timed one's says how busy others kept the machine."""
@@ -137,8 +161,9 @@ def judge(claim: Claim, config: Config, run: RunConfig, fast: bool) -> Outcome:
 def breaks_that_pass(
     claim: Claim, configured: Callable[[Changes], Config], run: RunConfig, fast: bool
 ) -> list[Break]:
-    """Breaks under which the check still says yes: each is a hole in the claim."""
+    """Breaks that the claim does not notice: each is a hole in it."""
+    whole = cache(lambda: claim.check(configured({}), run, fast))
     return [
         each for each in claim.breaks
-        if claim.check(configured(each.changes), run, fast).holds
+        if not claim.notices(each, claim.check(configured(each.changes), run, fast), whole, fast)
     ]  # fmt: skip

@@ -79,6 +79,12 @@ class Point:
     finding: Finding
     told: str = ""
 
+    @property
+    def stands(self) -> bool:
+        """Whether the check says yes and the figure does not say the contrary: where it is judged
+        by less than the paper's sentence, no map calls the rest true."""
+        return self.holds and self.finding != "contrary"
+
     def row(self) -> dict[str, Any]:
         return {**asdict(self), "figure": self.figure.row() if self.figure else None}
 
@@ -182,7 +188,7 @@ def sentence(
     for line in drawn.lines():
         own = sorted((p for p in drawn.points if p.line == line), key=lambda p: p.value)
         values = [written(point.value) for point in own]
-        where = "holds " + _where(values, [point.holds for point in own], noun)
+        where = "holds " + _where(values, [point.stands for point in own], noun)
         if any(point.finding != "not tried" for point in own):
             reached = [point.finding == "reproduced" for point in own]
             where += f", {reaches} {_where(values, reached, '')}"

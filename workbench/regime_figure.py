@@ -115,7 +115,7 @@ def _shade(made: Any, regime: Regime, points: list[Point], dark: bool) -> None:
     middle = [
         math.sqrt(a * b) if regime.log_x and a > 0 else (a + b) / 2 for a, b in pairwise(places)
     ]
-    for begin, end in stretches([point.holds for point in points]):
+    for begin, end in stretches([point.stands for point in points]):
         made.add_layout(BoxAnnotation(
             left=middle[begin - 1] if begin else None,
             right=middle[end] if end < len(middle) else None,
@@ -127,7 +127,7 @@ def _hollow(made: Any, points: list[Point], color: str, dark: bool) -> None:
     """An open circle where the claim does not hold, a full one where it does."""
     paper = theme.scheme(dark).paper
     for holds in (False, True):
-        own = [p for p in points if p.holds == holds and p.figure is not None]
+        own = [p for p in points if p.stands == holds and p.figure is not None]
         if own:
             made.scatter(
                 [p.value for p in own], [p.figure.value for p in own if p.figure], size=8,

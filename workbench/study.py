@@ -118,6 +118,7 @@ class Verdict:
             "figure": outcome.figure.row() if outcome.figure else None,
             "needed": outcome.needed,
             "holds": outcome.holds,
+            "fails": list(claim.fails),
             "finding": self.finding,
             "reach": claim.reached(outcome),
             "why": self.why,

@@ -117,12 +117,15 @@ def _watts(config: FleetConfig, busy: np.ndarray) -> float:
     return total * _ranks(config)
 
 
-def _cost(config: FleetConfig, seconds: float, tokens: int) -> float:
-    """Dollars for a million tokens of answers."""
-    if not tokens:
-        return 0.0
+def hourly(config: FleetConfig) -> float:
+    """Dollars for an hour of all devices; 0 where no price is told."""
     hour = sum(
         (config.decode_price or config.price) if decodes else config.price
         for _, decodes in _devices(config)
     )
-    return hour * _ranks(config) * seconds / 3600 / tokens * 1e6
+    return hour * _ranks(config)
+
+
+def _cost(config: FleetConfig, seconds: float, tokens: int) -> float:
+    """Dollars for a million tokens of answers."""
+    return hourly(config) * seconds / 3600 / tokens * 1e6 if tokens else 0.0

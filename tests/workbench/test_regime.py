@@ -91,6 +91,13 @@ def test_its_title_is_computed_from_its_points(holds, said):
     assert sentence(over, made(holds), "{:g}".format) == f"{said}; the paper has 4"
 
 
+def test_what_the_figure_denies_is_not_called_true_on_a_map():
+    first, *others = made("yyyy").points
+    drawn = replace(made("yyyy"), points=(replace(first, finding="contrary"), *others))
+    assert [point.stands for point in drawn.points] == [False, True, True, True]
+    assert sentence(OVER, drawn, "{:g}".format).startswith("Holds from 2 on")
+
+
 def test_a_name_that_is_none_is_refused():
     assert named((OVER,), "low") is OVER
     with pytest.raises(BadInput, match="regime 'high': no such map"):

@@ -9,7 +9,7 @@ import param
 from engine.core.config import Config
 from widgets.page.bundle import bundle
 from widgets.page.component import Component
-from workbench.claim import GRADES, UNTRIED, Claim, Outcome
+from workbench.claim import BUT, GRADES, UNTRIED, Claim, Outcome
 from workbench.finding import FINDINGS, IN_DIRECTION
 from workbench.pages.verdicts.verdict_bar import verdict_bar
 from workbench.pages.verdicts.verdicts import Standing, Verdicts
@@ -59,7 +59,11 @@ def _word(standing: Standing) -> tuple[str, str]:
         return "open", "… checking" if standing.state == "checking" else "… waiting"
     if standing.outcome is None:
         return "open", "not checked yet"
-    return ("yes", "✓ holds here") if standing.outcome.holds else ("no", "✕ does not hold here")
+    if standing.outcome.holds:
+        contrary = standing.claim.came_to(standing.outcome) == "contrary"
+        return ("open", f"✓ {BUT}") if contrary else ("yes", "✓ holds here")
+    stated = "" if standing.claim.comes_out(standing.fast) else ", as it states"
+    return "no", f"✕ does not hold here{stated}"
 
 
 class ClaimList(Component):

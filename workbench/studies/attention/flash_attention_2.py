@@ -85,6 +85,7 @@ STUDY = Study(
             timed=True,
             reported=Reported(2.0, none=1.0, unit="×"),
             finding="weaker",
+            fails=("full",),
             why="two threads share one head, forward alone: twice is the most there could be, "
             "and FlashAttention here is its split alone, not its kernel. The check asks for an "
             "interval above 1.5, which is ours: it began below as recorded, so the check says no",

@@ -1,5 +1,7 @@
 """Checks of batch speculative decoding's claims, and the settings they are made in."""
 
+from collections.abc import Callable
+
 from engine.core.config import update
 from engine.core.events import Span
 from engine.core.log import Log
@@ -39,9 +41,9 @@ def seconds(log: Log, name: str) -> float:
     return sum(span.stop - span.start for span in log.of(Span) if span.name == name)
 
 
-def rate(config: InferenceConfig, run_config: RunConfig) -> float:
+def rate(log: Log) -> float:
     """Accepted tokens a second."""
-    return serving(run_config(config)).tokens_per_second
+    return serving(log).tokens_per_second
 
 
 def with_seed(config: InferenceConfig, seed: int) -> InferenceConfig:
@@ -89,63 +91,83 @@ def realigning(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Ou
     )
 
 
-def grouping(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Seconds of realignment a token under EXSPEC, over EQSPEC's."""
-    config = update(config, DESCRIBED)
+def over(
+    config: InferenceConfig, rival: Changes, of: Callable[[Log], float], run_config: RunConfig,
+    rounds: int = SEEDS,
+) -> Figure:  # fmt: skip
+    """A measure of a run over a rival's, of so many workloads. What is its own rival runs once."""
     ours, theirs = [], []
-    for seed in range(SEEDS):
+    for seed in range(rounds):
         here = with_seed(config, seed)
-        ours.append(max(seconds(run_config(here), "align"), 1e-9))
-        level = here.batching.kind == "decode_first"
-        there = run_config(update(here, EQSPEC))
-        theirs.append(ours[-1] if level else max(seconds(there, "align"), 1e-9))
-    figure = Figure.ratio(ours, theirs)
+        there = update(here, rival)
+        ours.append(of(run_config(here)))
+        theirs.append(ours[-1] if here == there else of(run_config(there)))
+    return Figure.ratio(ours, theirs)
+
+
+def judged(expected: str, figure: Figure, needed: float = 1.0, less: bool = False) -> Outcome:
+    """Whether all of a figure's interval lies on the right side of what is needed."""
     return Outcome(
-        "at least a tenth less time realigning for the same tokens",
-        f"{figure.value:.2f}× ({figure.low:.2f} to {figure.high:.2f}, {SEEDS} workloads)",
-        figure.high < LESS,
+        expected,
+        f"{figure.value:.2f}× ({figure.low:.2f} to {figure.high:.2f}, {figure.n} workloads)",
+        figure.high < needed if less else figure.low > needed,
         figure=figure,
-        needed=LESS,
+        needed=needed,
     )
+
+
+def grouping(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Seconds of realignment under EXSPEC, over EQSPEC's."""
+
+    def aligning(log: Log) -> float:
+        return max(seconds(log, "align"), 1e-9)
+
+    figure = over(update(config, DESCRIBED), EQSPEC, aligning, run_config)
+    return judged("at least a tenth less time realigning for the same tokens", figure, LESS, True)
+
+
+def level_faster(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Tokens a second of EXSPEC over EQSPEC's, on the described device."""
+    return at_realigning(config, 1.0, run_config, fast)
+
+
+def at_realigning(
+    config: InferenceConfig, times: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same where realigning takes so many times a copy at the device's bandwidth. Requests are
+    all there at once, so that batches are the same however long it takes."""
+
+    def slower(log: Log) -> float:
+        seen = serving(log)
+        return seen.tokens / (seen.makespan + (times - 1) * seconds(log, "align"))
+
+    figure = over(update(config, DESCRIBED), EQSPEC, slower, run_config)
+    return judged("more tokens a second than realigning after every step", figure)
 
 
 def batch_of_eight(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Tokens a second of the study's batch over a batch of one."""
-    config = update(config, {**DESCRIBED, "workload.count": 16, "sampling.max_tokens": 32})
-    ours, theirs = [], []
-    for seed in range(SEEDS):
-        here = with_seed(config, seed)
-        ours.append(rate(here, run_config))
-        theirs.append(rate(update(here, {"batching.size": 1}), run_config))
-    figure = Figure.ratio(ours, theirs)
-    return Outcome(
-        "more tokens a second in a batch of eight",
-        f"{figure.value:.2f}× ({figure.low:.2f} to {figure.high:.2f}, {SEEDS} workloads)",
-        figure.low > 1.0,
-        figure=figure,
-        needed=1.0,
-    )
+    return beside_one(config, 2 * BATCH, run_config)
+
+
+def at_size(config: InferenceConfig, size: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same of another batch, out of a pool three times as large."""
+    own: Changes = {"batching.size": int(size), "max_running": 3 * int(size)}
+    return beside_one(update(config, own), 2 * int(size), run_config)
+
+
+def beside_one(config: InferenceConfig, requests: int, run_config: RunConfig) -> Outcome:
+    """Tokens a second of so many requests over those of a batch of one."""
+    some: Changes = {**DESCRIBED, "workload.count": requests, "sampling.max_tokens": 32}
+    figure = over(update(config, some), {"batching.size": 1}, rate, run_config)
+    return judged("more tokens a second than in a batch of one", figure)
 
 
 def gain(config: InferenceConfig, run_config: RunConfig, rounds: int) -> Outcome:
     """Tokens a second over plain decoding of as many requests at once."""
     size = config.batching.size if isinstance(config.batching, SameLength) else config.max_running
-    ours, theirs = [], []
-    for seed in range(rounds):
-        here = with_seed(config, seed)
-        there = update(here, {**PLAIN, "max_running": size})
-        ours.append(rate(here, run_config))
-        theirs.append(
-            ours[-1] if here.speculation == there.speculation else rate(there, run_config)
-        )
-    figure = Figure.ratio(ours, theirs)
-    return Outcome(
-        f"more tokens a second than plain decoding, {size} at once",
-        f"{figure.value:.2f}× ({figure.low:.2f} to {figure.high:.2f}, {rounds} workloads)",
-        figure.low > 1.0,
-        figure=figure,
-        needed=1.0,
-    )
+    figure = over(config, {**PLAIN, "max_running": size}, rate, run_config, rounds)
+    return judged(f"more tokens a second than plain decoding, {size} at once", figure)
 
 
 def described(config: InferenceConfig, changes: Changes) -> InferenceConfig:
@@ -172,12 +194,12 @@ def here(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
 def at_batch(way: Changes) -> At:
     """So many requests at once on the described device, on pages."""
 
-    def judged(config: InferenceConfig, size: float, run_config: RunConfig, fast: bool) -> Outcome:
+    def there(config: InferenceConfig, size: float, run_config: RunConfig, fast: bool) -> Outcome:
         told = {**way, "workload.count": max(8, int(size)), "sampling.max_tokens": 32}
         told |= {"max_running": int(size), "step_tokens": 8192}
         return gain(described(config, told), run_config, SEEDS)
 
-    return judged
+    return there
 
 
 def drafts(acceptance: float) -> Changes:

@@ -110,9 +110,14 @@ def falls(config: DiffusionConfig, run_config: RunConfig, fast: bool) -> Outcome
     single, all_of = (
         valid(config, run_config, at_once("shuffle", tokens), fast) for tokens in (1, 64)
     )
-    figure = Figure.mean([a - b for a, b in zip(single, all_of, strict=True)], "%")
+    return lost("fewer valid shuffles, all tokens at once", single, all_of)
+
+
+def lost(expected: str, before: list[float], after: list[float]) -> Outcome:
+    """How many fewer answers are valid, paired by prompt: it has to be some."""
+    figure = Figure.mean([a - b for a, b in zip(before, after, strict=True)], "%")
     return Outcome(
-        "fewer valid shuffles, all tokens at once",
+        expected,
         f"{figure.value:.1%} fewer ({figure.low:.1%} to {figure.high:.1%})",
         figure.low > 0.0,
         figure=figure,
@@ -145,14 +150,8 @@ def one_threshold(config: DiffusionConfig, run_config: RunConfig, fast: bool) ->
         valid(config, run_config, {**how, "task": task}, fast)
         for task in ("shuffle", "replace_random")
     )
-    figure = Figure.mean([a - b for a, b in zip(shuffled, edited, strict=True)], "%")
-    return Outcome(
-        f"fewer valid random edits than shuffles at a threshold of {UNSURE}",
-        f"{figure.value:.1%} fewer ({figure.low:.1%} to {figure.high:.1%})",
-        figure.low > 0.0,
-        figure=figure,
-        needed=0.0,
-    )
+    said = f"fewer valid random edits than shuffles at a threshold of {UNSURE}"
+    return lost(said, shuffled, edited)
 
 
 def at(name: str) -> At:

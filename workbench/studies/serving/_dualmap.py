@@ -62,8 +62,7 @@ def two_places(config: FleetConfig, run_config: RunConfig, fast: bool) -> Outcom
 
 
 def sooner(config: FleetConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Mean times to first token of other routers over ours, same requests; the figure is beside
-    the quickest of them."""
+    """Mean times to first token of other routers over ours, same requests, beside the quickest."""
     ours: list[float] = []
     theirs: dict[str, list[float]] = {name: [] for name in RIVALS}
     for seed in range(SEEDS):
@@ -75,9 +74,9 @@ def sooner(config: FleetConfig, run_config: RunConfig, fast: bool) -> Outcome:
     ratios = {name: Figure.ratio(times, ours) for name, times in theirs.items()}
     strongest = min(ratios.values(), key=lambda ratio: ratio.value)
     return Outcome(
-        "first tokens sooner than where the least loaded replica is taken (95% interval)",
+        "first tokens sooner than by any other router (95% interval)",
         f"time to first token over ours: {told(ratios)}; n = {strongest.n}",
-        ratios["least loaded"].low > 1,
+        strongest.low > 1,
         figure=strongest,
         needed=1.0,
     )
@@ -138,9 +137,9 @@ def conversation_gains(config: FleetConfig, run: RunConfig, fast: bool) -> dict[
 
 
 def capacity(config: FleetConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Requests a second within one objective over those of other routers, on two workloads; the
-    figure is beside the strongest router, on the workload where that is closer to us. The small
-    check asks the first workload alone, one draw of it."""
+    """Requests a second within one objective over those of other routers, on two workloads, beside
+    the strongest router on the workload where that is closer to us. The small check asks the first
+    workload alone, one draw of it."""
     traces = {"drawn prompts": drawn_gains(config, run_config, fast)}
     if not fast:
         traces["conversations"] = conversation_gains(config, run_config, fast)
@@ -148,11 +147,10 @@ def capacity(config: FleetConfig, run_config: RunConfig, fast: bool) -> Outcome:
         (ratio for gains in traces.values() for ratio in gains.values()),
         key=lambda ratio: ratio.value,
     )
-    least = min(gains["least loaded"].low for gains in traces.values())
     return Outcome(
         "more requests a second than where the least loaded replica is taken (95% interval)",
         "; ".join(f"{name}: {told(gains)}" for name, gains in traces.items()) + f"; n = {figure.n}",
-        least > 1,
+        min(gains["least loaded"].low for gains in traces.values()) > 1,
         figure=figure,
         needed=1.0,
     )

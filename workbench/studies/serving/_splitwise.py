@@ -9,7 +9,7 @@ from engine.core.events import Move
 from engine.core.log import Log
 from engine.fleet.config import FleetConfig
 from engine.fleet.life import FIRST
-from engine.fleet.measure import Served, columns, served
+from engine.fleet.measure import Served, columns, hourly, served
 from engine.fleet.run import REQUESTS
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
@@ -18,15 +18,28 @@ REQUESTS_EACH = 100  # of a draw
 # Slowdown at the 90th percentile over a machine that serves one request at a time (section 6).
 TTFT, TPOT = 3.0, 1.5
 SLOWEST, FASTEST = 1.0, 8.0  # requests a second of a machine, between which capacity is looked for
+LASTING = 800  # requests that last for some of their lifetimes on the fastest machines
+FLEETS = 24.0, 96.0  # requests a second, between which that of a fleet of five and more is
 CHUNKED: Changes = {"pools": "together", "router": "least_loaded"}
 WHOLE: Changes = {**CHUNKED, "engine.batching": "prefill_first"}  # prompts go before answers
 # Two H100 machines that prefill and four A100 machines that decode.
+A100, H100 = 17.6 / 8, 38.0 / 8  # $ an hour of a device
 MIXED: Changes = {
     "replicas": 6,
     "pools.prefill": 2,
     "pools.decode_device": "a100-sxm-80gb",
     "engine.executor.device": "h100-sxm",
+    "price": H100,
+    "decode_price": A100,
 }
+# Designs that cost a fifth less than five H100 machines (190 $ an hour): the mixed one (146 $) and
+# old machines alone (141 $).
+CHEAP: dict[str, Changes] = {
+    "2 H100 and 4 A100": MIXED,
+    "8 A100, 3 of them for prompts": {"replicas": 8, "pools.prefill": 3},
+}
+NEW: Changes = {**CHUNKED, "replicas": 5, "engine.executor.device": "h100-sxm", "price": H100}
+CHEAPER = 0.8  # of the cost
 LINK = 25e9  # B/s, one direction of the paper's InfiniBand, a network card to a GPU
 
 
@@ -60,20 +73,23 @@ def alone(config: FleetConfig, run: RunConfig, device: str) -> Served:
 
 def capacity(config: FleetConfig, run: RunConfig, base: Served) -> float:
     """Requests a second at which nine in ten keep the paper's slowdowns, to 14%."""
+    return between(config, run, base, SLOWEST * config.replicas, FASTEST * config.replicas, 4)
 
-    def keeps(rate: float) -> bool:
-        asked = update(config, {"engine.workload.rate": rate})
+
+def between(
+    config: FleetConfig, run: RunConfig, base: Served, low: float, high: float, steps: int
+) -> float:
+    """The same between two rates, `low` where none above it keeps them."""
+    for _ in range(steps):
+        middle = (low * high) ** 0.5
+        asked = update(config, {"engine.workload.rate": middle})
         found = served(run(asked), asked)
-        return (
+        kept = (
             found.finished == found.requests
             and found.ttft.p90 <= TTFT * base.ttft.p90
             and found.tpot.p90 <= TPOT * base.tpot.p90
         )
-
-    low, high = SLOWEST * config.replicas, FASTEST * config.replicas
-    for _ in range(4):
-        middle = (low * high) ** 0.5
-        low, high = (middle, high) if keeps(middle) else (low, middle)
+        low, high = (middle, high) if kept else (low, middle)
     return low
 
 
@@ -144,6 +160,37 @@ def undisturbed(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
         worst <= 1e-9,
         figure=Figure.exact(worst, "s"),
         needed=1e-9,
+    )
+
+
+def cheaper(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
+    """The design that serves most of those that cost a fifth less than five H100 machines, against
+    these doing both: with chunked prompts, or whole ones where that serves more. The small check
+    asks the mixed design and chunked prompts alone, of few requests."""
+    lasting = {"engine.workload.count": REQUESTS_EACH if fast else LASTING, "tokens": False}
+    one = update(config, lasting)
+    designs = CHEAP if config.pools.kind == "prefill_decode" else {"8 A100": {"replicas": 8}}
+    rivals: dict[str, Changes] = {"5 H100": NEW, "5 H100, whole prompts": {**NEW, **WHOLE}}
+    if fast:
+        designs, rivals = dict(list(designs.items())[:1]), {"5 H100": NEW}
+    asked = {name: update(one, changes) for name, changes in {**designs, **rivals}.items()}
+    rates: dict[str, list[float]] = {name: [] for name in asked}
+    for turn, each in enumerate(seeds(one, fast)):
+        base = alone(each, run, "a100-sxm-80gb")
+        for name, fleet in asked.items():
+            drawn = update(fleet, {"engine.seed": config.engine.seed + turn})
+            rates[name].append(between(drawn, run, base, *FLEETS, steps=2 if fast else 3))
+    ours, theirs = (max(of, key=lambda name: np.mean(rates[name])) for of in (designs, rivals))
+    ratio = gain(rates[ours], rates[theirs])
+    cost = hourly(asked[ours]) / hourly(asked[theirs])
+    told = "; ".join(f"{name} {np.mean(found):.3g}/s" for name, found in rates.items())
+    return Outcome(
+        f"more requests a second within the slowdowns, at {CHEAPER:.0%} of the cost at most",
+        f"{told}: {ratio.value:.2f}× [{ratio.low:.2f}, {ratio.high:.2f}] at {cost:.0%} of the "
+        f"cost, n = {ratio.n}",
+        ratio.low > 1 and cost <= CHEAPER,
+        figure=ratio,
+        needed=1.0,
     )
 
 

@@ -75,28 +75,27 @@ def _rows(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
 
 def one_each(rows: Rows, rows_B: np.ndarray, starts_B: np.ndarray) -> Batch:
     """The token at `starts_B[b]` of each of rows `rows_B`; logits are wanted of all."""
-    size, context_B = rows.page_size, starts_B + 1
     start_B1 = np.arange(len(rows_B) + 1, dtype=np.int32)
-    page_T = rows.tables[rows_B, starts_B // size]
-    return Batch(
-        tokens_T=rows.tokens[rows_B, starts_B],
-        positions_T=starts_B,
-        slots_T=page_T * size + starts_B % size,
-        query_start_B1=start_B1,
-        context_B=context_B,
-        block_table_BP=rows.tables[rows_B, : -(-int(context_B.max()) // size)],
-        logits_at_R=start_B1[:-1],
-    )
+    return _packed(rows, rows_B, rows_B, starts_B, start_B1, starts_B + 1, start_B1[:-1])
 
 
 def pack_rows(rows: Rows, rows_B: np.ndarray, starts_B: np.ndarray, queries_B: np.ndarray) -> Batch:
     """Tokens `starts_B[b] … starts_B[b] + queries_B[b]` of rows `rows_B`; no logits are wanted."""
-    size, context_B = rows.page_size, starts_B + queries_B
     start_B1 = np.zeros(len(rows_B) + 1, np.int32)
     np.cumsum(queries_B, out=start_B1[1:])
     row_T = np.repeat(rows_B, queries_B)
     positions_T = np.arange(start_B1[-1], dtype=np.int32)
     positions_T += np.repeat(starts_B - start_B1[:-1], queries_B).astype(np.int32)
+    none_R = NONE.astype(np.int32)
+    return _packed(rows, rows_B, row_T, positions_T, start_B1, starts_B + queries_B, none_R)
+
+
+def _packed(
+    rows: Rows, rows_B: np.ndarray, row_T: np.ndarray, positions_T: np.ndarray,
+    start_B1: np.ndarray, context_B: np.ndarray, logits_at_R: np.ndarray,
+) -> Batch:  # fmt: skip
+    """The tokens at `positions_T` of rows `row_T`, of each of `rows_B` one stretch."""
+    size = rows.page_size
     page_T = rows.tables[row_T, positions_T // size]
     return Batch(
         tokens_T=rows.tokens[row_T, positions_T],
@@ -105,7 +104,7 @@ def pack_rows(rows: Rows, rows_B: np.ndarray, starts_B: np.ndarray, queries_B: n
         query_start_B1=start_B1,
         context_B=context_B,
         block_table_BP=rows.tables[rows_B, : -(-int(context_B.max()) // size)],
-        logits_at_R=NONE.astype(np.int32),
+        logits_at_R=logits_at_R,
     )
 
 

@@ -252,8 +252,7 @@ STUDY = Study(
             reported=Reported(MEAN, none=1.0, unit="×"),
             finding="weaker",
             fails=("full",),
-            why="two threads, against the parts that FlashAttention-2's launcher would take. The "
-            "check asks for 1.5× one worker a head too, and said no as this was recorded",
+            why="two threads, against FlashAttention-2's parts; 1.5× one worker a head is needed",
             grade="measured",
             timed=True,
             check=here,

@@ -13,7 +13,7 @@ from engine.training.low_communication.methods.noloco import partner
 from engine.training.low_communication.replica import Place
 from tests.engine.training.low_communication.small import log_of, replicas_of, small, weights
 
-METHODS = ("synchronous", "diloco", "streaming_diloco", "noloco", "one_bit_adam")
+METHODS = ("synchronous", "diloco", "streaming_diloco", "noloco", "one_bit_adam", "robust")
 DILOCO = {"method": "diloco", "method.every": 4}
 
 
@@ -77,7 +77,7 @@ def test_unpacked_momentum_is_adam_with_a_frozen_variance():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_replicas_count_the_bytes_that_the_log_shows(method):
-    often = {} if method in ("synchronous", "one_bit_adam") else {"method.every": 4}
+    often = {} if method in ("synchronous", "one_bit_adam", "robust") else {"method.every": 4}
     config = small(**{"replicas": 3, "method": method, **often})
     log = log_of(config)
     counted = [each.replica.sent for each in replicas_of(config)]

@@ -27,7 +27,7 @@ def published(kind: str, p: int, m: int, v: int, rank: int) -> float:
     """
     bound = {
         "gpipe": m, "1f1b": p - rank, "zb_h1": p, "zb_h2": 2 * p - 1, "zb_v": p,
-        "zero_bubble_search": p,
+        "zero_bubble_search": p, "zb_v_greedy": p,
         "interleaved_1f1b": (2 * (p - rank - 1) + (v - 1) * p + 1) / v,
     }[kind]  # fmt: skip
     return min(float(m), float(bound))

@@ -4,6 +4,8 @@ import tomllib
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.core.errors import BadInput
 from engine.core.paths import dataset
@@ -17,8 +19,10 @@ from engine.training.plan.schedules.by_hand import GPipe, ZeroBubbleH1, ZeroBubb
 from engine.training.plan.schedules.interleaved_1f1b import Interleaved
 from engine.training.plan.schedules.one_forward_one_backward import OneForwardOneBackward
 from engine.training.plan.schedules.zb_v import ZeroBubbleV
+from engine.training.plan.schedules.zb_v_greedy import ZeroBubbleVGreedy
 from engine.training.plan.schedules.zero_bubble_search import ZeroBubbleSearch
 from engine.training.plan.times import Costs, timed
+from tests.engine.training.plan.plans import LOOSE
 
 SIZES = [(2, 4), (4, 4), (4, 8), (4, 16), (8, 32)]
 TABLE = tomllib.loads(dataset("zero_bubble.toml").read_text())["rows"]
@@ -111,6 +115,36 @@ def test_the_search_keeps_any_limit(limit, kept):
     assert of(one, Costs.even(one, 1.0, 1.3, 0.6, 0.1)).seconds > 0
     with pytest.raises(BadInput, match="one microbatch takes 1"):
         ZeroBubbleSearch().plan(Pipe(4, 10, limit=0.5))
+
+
+@pytest.mark.parametrize(("p", "m"), [(2, 4), (4, 8), (4, 3), (8, 24)])
+def test_the_greedy_v_of_equal_passes_is_the_order_by_hand_but_for_weights(p, m):
+    ours, by_hand = ZeroBubbleVGreedy().plan(Pipe(p, m)), ZeroBubbleV().plan(Pipe(p, m))
+    for rank, known in zip(ours.ranks, by_hand.ranks, strict=True):
+        assert [a for a in rank if a.kind != "W"] == [a for a in known if a.kind != "W"]
+    if m >= 2 * p - 1:
+        assert found(ZeroBubbleVGreedy(), Pipe(p, m)).of_longest_rank == pytest.approx(0)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: f"{row['model']}-{row['microbatches']}")
+def test_the_greedy_v_waits_less_than_the_order_by_hand_for_published_pass_times(row):
+    pipe = pipe_of(row)
+    one = ZeroBubbleVGreedy().plan(pipe)
+    assert peaks(columns(one), 2).max() <= row["ranks"]
+    ours = found(ZeroBubbleVGreedy(), pipe).of_longest_rank
+    assert ours < found(ZeroBubbleV(), pipe).of_longest_rank
+
+
+@given(
+    st.integers(1, 9), st.integers(1, 25), st.floats(0.5, 2), st.floats(0.05, 1.5),
+    st.sampled_from([0.0, 0.05, 0.5]), st.sampled_from([0.3, 1.0]),
+)  # fmt: skip
+@LOOSE
+def test_the_greedy_v_comes_to_an_end_in_the_memory_of_1f1b(p, m, i, w, transfer, kept):
+    pipe = Pipe(p, m, 1.0, i, w, transfer, kept=kept)
+    one = ZeroBubbleVGreedy().plan(pipe)
+    assert len(one) == 6 * p * m and peaks(columns(one), 2, kept).max() <= p + 1e-9
+    assert np.isfinite(found(ZeroBubbleVGreedy(), pipe).seconds)
 
 
 def test_a_written_plan_is_checked_before_it_is_taken():

@@ -43,6 +43,7 @@ class Cache:
         self.ages = Ages.of(pages)
         self.idle = Idle(pages, eviction, self.ages, self.tree)
         self.cached = 0  # pages in the tree that nobody holds
+        self._kept = np.zeros(pages, np.int32)  # to write into
         self.step = 0
         self._plan_of: dict[int, int] = {}  # page -> group of the plan that will use it
         self._planned: dict[int, set[int]] = {}  # group -> its pages
@@ -238,16 +239,15 @@ class Cache:
         self.pool.hold(pages)
 
     def _leave(self, pages: np.ndarray) -> None:
-        left = self.pool.leave(pages)
-        self.ages.last_used[left] = self.step
-        inside = self.tree.nodes.parent_P[left] != page_tree.OUT
-        kept, freed = left[inside], left[~inside]
-        if len(freed):
-            for page in () if self.quiet else freed.tolist():
-                self.emit(Page(self.clock.now(), page, "", "free"))
-            self.pool.give_back(freed)
-        if len(kept):
-            self.cached += len(kept)
+        pool, before = self.pool, self.pool.free
+        pages = pages.astype(np.int32, copy=False)
+        given = self.tree.nodes, pool.references, self.ages.last_used, pool.stack, pages
+        count, pool.free = page_tree.leave(*given, self.step, before, self._kept)
+        for page in () if self.quiet else pool.stack[before : pool.free].tolist():
+            self.emit(Page(self.clock.now(), page, "", "free"))
+        if count:
+            kept = self._kept[:count]
+            self.cached += count
             if self._plan_of:
                 groups = (self._plan_of.get(page, -1) for page in kept.tolist())
                 self.ages.next_use[kept] = [self._next_use.get(group, FAR) for group in groups]

@@ -17,10 +17,10 @@ class Idle:
     def __init__(self, pages: int, policy: Eviction, ages: Ages, tree: PrefixTree) -> None:
         self.policy, self.ages, self.tree = policy, ages, tree
         self.worth_P = np.zeros(pages, np.float64)  # of each when its last holder left it
-        self._gone, self._evicted = np.zeros(pages, np.int32), np.zeros(pages, np.bool_)
+        self.places = np.zeros(pages, np.int32), np.zeros(pages, np.bool_)  # to write into
         counts = np.array([0, 1], np.int64)
         stamp_P = np.zeros(pages, np.int64)
-        self._heap = Heap(*_places(START), stamp_P, counts)
+        self.heap = Heap(*_places(START), stamp_P, counts)
 
     def weigh(self, pages: np.ndarray) -> None:
         """Ask the policy what `pages` are worth from now on."""
@@ -31,15 +31,16 @@ class Idle:
         hangs under them; returns those that left the tree at once as not worth keeping."""
         self._make_room(len(pages))
         pages = pages.astype(np.int32, copy=False)
-        given = self.tree.nodes, self._heap, references, self.worth_P, pages, self._gone
-        return self._gone[: page_tree.rest(*given)].tolist()
+        gone = self.places[0]
+        given = self.tree.nodes, self.heap, references, self.worth_P, pages, gone
+        return gone[: page_tree.rest(*given)].tolist()
 
     def evict(self, wanted: int, references: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Pages that leave the tree so that `wanted` more are free, and whether each was evicted:
         others were not worth keeping without it. Both hold until the next call. Raises IndexError
         where there are too few."""
-        nodes, gone, evicted = self.tree.nodes, self._gone, self._evicted
-        given = nodes, self._heap, references, self.worth_P, wanted, gone, evicted
+        nodes, (gone, evicted) = self.tree.nodes, self.places
+        given = nodes, self.heap, references, self.worth_P, wanted, gone, evicted
         count = page_tree.evict(*given)
         if count < 0:
             raise IndexError("no page is left to evict")
@@ -47,18 +48,18 @@ class Idle:
 
     def discard(self, pages: np.ndarray) -> None:
         """The pages are held again, or gone."""
-        self._heap.stamp_P[pages] = 0
+        self.heap.stamp_P[pages] = 0
 
     def pop(self) -> int:
         """The page worth least. Raises IndexError where there is none."""
-        page = int(page_tree.pop(self._heap))
+        page = int(page_tree.pop(self.heap))
         if page < 0:
             raise IndexError("no page is idle")
         return page
 
     def _make_room(self, more: int) -> None:
         """Places for so many entries more: stale ones go, and then the heap may grow."""
-        heap = self._heap
+        heap = self.heap
         count, places = int(heap.counts[0]), len(heap.worth_C)
         if count + more <= places:
             return
@@ -67,17 +68,17 @@ class Idle:
         columns = [column[kept] for column in heap[:3]]
         while 2 * (len(kept) + more) > places:
             places *= 2
-        self._heap = Heap(*_places(places), heap.stamp_P, heap.counts)
-        for column, old in zip(self._heap, columns, strict=False):
+        self.heap = Heap(*_places(places), heap.stamp_P, heap.counts)
+        for column, old in zip(self.heap, columns, strict=False):
             column[: len(kept)] = old
         heap.counts[0] = len(kept)
 
     def __contains__(self, page: int) -> bool:
-        return bool(self._heap.stamp_P[page])
+        return bool(self.heap.stamp_P[page])
 
     def __len__(self) -> int:
         """Places of the heap in use, stale ones with them."""
-        return int(self._heap.counts[0])
+        return int(self.heap.counts[0])
 
 
 def _places(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

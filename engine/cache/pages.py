@@ -10,14 +10,14 @@ class Pages:
         self.total = total
         self.free = total
         self.references = np.zeros(total, np.int32)
-        self._stack = np.arange(total, dtype=np.int32)[::-1].copy()  # free pages, next one last
+        self.stack = np.arange(total, dtype=np.int32)[::-1].copy()  # free pages, next one last
 
     def take(self, count: int) -> np.ndarray:
         """`count` free pages, each now held once. At most `free` may be asked for."""
         if count > self.free:
             raise ValueError(f"{count} pages asked for, {self.free} free")
         self.free -= count
-        taken = self._stack[self.free : self.free + count][::-1].copy()
+        taken = self.stack[self.free : self.free + count][::-1].copy()
         self.references[taken] = 1
         return taken
 
@@ -33,14 +33,14 @@ class Pages:
     def give_back(self, pages: np.ndarray) -> None:
         """Distinct pages that nobody holds become free."""
         count = len(pages)
-        self._stack[self.free : self.free + count] = pages
+        self.stack[self.free : self.free + count] = pages
         self.free += count
 
     def give_back_one(self, page: int) -> None:
         """`give_back` of a single page, without an array."""
-        self._stack[self.free] = page
+        self.stack[self.free] = page
         self.free += 1
 
     def free_pages(self) -> np.ndarray:
         """The numbers of all free pages."""
-        return self._stack[: self.free].copy()
+        return self.stack[: self.free].copy()

@@ -61,6 +61,7 @@ class Replica:
         self._ahead: dict[str, int] = {}  # tokens of each that its load counts
         self._begun: Begun | None = None
         self._run: DecodeRun | None = None  # in place of a step that has begun
+        self._late: list[Request] = []  # who came during a run's last step
         self._life = 0  # how often it died; what was planned before means nothing after
         self._woken = False
         self._start()
@@ -79,16 +80,27 @@ class Replica:
 
     def give(self, request: Request, to_compute: int) -> None:
         """`request` is its own from now on, with so many tokens before its next one."""
-        if self._run is not None and (not self.engine.runs.full or self.awaited(self.number)):
-            self._cut()
         self.given[request.id] = request
         self._ahead[request.id] = to_compute
         self.load.requests += 1
         self.load.tokens += to_compute
-        self.engine.add(request)
-        if self._run is not None:
-            self.engine.hear_in_run(self._run, self.timeline.now)
+        run = self._run
+        if run is None:
+            self.engine.add(request)
+        elif self._late or not self.engine.runs.full or self.awaited(self.number):
+            self._late.append(request)
+            if run.shorten(self.timeline.now):
+                self.timeline.at(run.ends[-1], self._end_run, run)
+        else:
+            self.engine.add(request)
+            self.engine.hear_in_run(run, self.timeline.now)
         self.wake()
+
+    def _add_late(self) -> None:
+        """Those who came while a run's last step was under way wait from the next one on."""
+        for request in self._late:
+            self.engine.add(request)
+        self._late.clear()
 
     def over(self, request: Request) -> None:
         """`request` is its own no more."""
@@ -181,6 +193,7 @@ class Replica:
         clock.time = run.start(done)  # the step under way began then, by what stood then
         begun = self._begun = self.engine.begin()
         clock.time = now
+        self._add_late()
         assert begun is not None
         self.timeline.at(begun.start + begun.result.seconds * self.slower, self._end, self._life)
 
@@ -190,6 +203,7 @@ class Replica:
         self._run = None
         self._tell_run(run, len(run.ends))
         self.engine.end_run(run)
+        self._add_late()
         self.freed(self.number)
         self._begin(self._life)
 

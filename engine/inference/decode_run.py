@@ -10,6 +10,7 @@ from itertools import accumulate
 
 import numpy as np
 
+from engine.cache.decode import decode
 from engine.inference.config import InferenceConfig
 from engine.inference.executors.costs.modelled_executor import ModelledExecutor
 from engine.inference.executors.executor import Executor
@@ -32,6 +33,14 @@ class DecodeRun:
     def done(self, now: float) -> int:
         """How many of its steps have ended before `now`."""
         return bisect_left(self.ends, now)
+
+    def shorten(self, now: float) -> bool:
+        """Let the step under way be the last; False where it is already."""
+        steps = self.done(now) + 1
+        if steps >= len(self.ends):
+            return False
+        del self.ends[steps:]
+        return True
 
     def start(self, step: int) -> float:
         """When one of its steps begins."""
@@ -76,7 +85,7 @@ class DecodeRuns:
             return None
         due = rows.due[:count]
         steps = min(int((due - rows.known[:count]).min()), LONGEST) if due.all() else 0
-        while steps > 0 and self._pages(steps)[0] > self.cache.available:
+        while steps > 0 and not self._room(steps):
             steps //= 2
         if steps <= 0:
             return None
@@ -84,25 +93,31 @@ class DecodeRuns:
         seconds_K = self.executor.decode_seconds(rows.cached[:count], steps)
         return DecodeRun(first, now, seconds_K * slower)
 
-    def _pages(self, steps: int) -> tuple[int, np.ndarray]:
-        """Pages that all rows need for so many tokens more, and each row."""
+    def _room(self, steps: int) -> bool:
+        """Whether there are pages for so many tokens more of all rows."""
+        available, size = self.cache.available, self.rows.page_size
+        most = self.rows.count * (1 + (steps - 1) // size)
+        return most <= available or int(self._pages(steps).sum()) <= available
+
+    def _pages(self, steps: int) -> np.ndarray:
+        """Pages that each row needs for so many tokens more."""
         rows, count = self.rows, self.rows.count
         short = rows.cached[:count] + steps - rows.filled[:count] + rows.page_size - 1
-        each = short // rows.page_size
-        return int(each.sum()), each
+        return short // rows.page_size
 
     def take(self, run: DecodeRun, steps: int) -> None:
         """Let the first `steps` of a run's steps have happened."""
-        size = self.rows.page_size
+        rows, cache, looked = self.rows, self.cache, False
+        assert isinstance(self.executor, ModelledExecutor)
         while run.taken < steps:
-            number = run.first + run.taken
-            if number % size == 0:
-                self.cache.step = number
-                self.scheduler.running.index_generated()
-            count = min(steps - run.taken, size - number % size)
-            self.cache.step = number + count - 1
-            self._decode(count)
-            run.taken += count
+            done, looked = decode(
+                cache, rows.batch(), rows.count, run.first + run.taken, steps - run.taken,
+                self.scheduler.running.sharing, looked, self.executor.vocab,
+            )  # fmt: skip
+            run.taken += done
+            cache.step = run.first + run.taken - (not looked)
+            if looked:
+                self.scheduler.running.index_behind()
 
     def look(self, run: DecodeRun, steps: int) -> None:
         """`take`, and what the next step changes when it begins: pages and the prefix tree."""
@@ -110,24 +125,8 @@ class DecodeRuns:
         self.cache.step = run.first + steps
         if self.cache.step % self.rows.page_size == 0:
             self.scheduler.running.index_generated()
-        self._grow(1)
-
-    def _grow(self, steps: int) -> None:
-        """Every row gets the pages for so many tokens; at most one page each."""
         every = self.scheduler.every_row[: self.rows.count]
-        self.scheduler.allocator.take_ahead(every, self._pages(steps)[1])
-
-    def _decode(self, steps: int) -> None:
-        """Every row gets so many tokens, and the pages for them."""
-        rows, count = self.rows, self.rows.count
-        self._grow(steps)
-        known = rows.known[:count]
-        assert isinstance(self.executor, ModelledExecutor)
-        tokens = self.executor.tokens_ahead(rows.seed[:count], known, steps)
-        starts = self.scheduler.every_row[:count] * rows.tokens.shape[1] + known
-        rows.flat[starts[:, None] + np.arange(steps)] = tokens
-        known += steps
-        rows.cached[:count] += steps
+        self.scheduler.allocator.take_ahead(every, self._pages(1))
 
     def finish(self, now: float) -> None:
         """The last step of a run is over: requests that have all their tokens end."""

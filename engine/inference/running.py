@@ -107,7 +107,14 @@ class Running:
         ready = behind[(index > 0) & alone]
         if len(ready):
             self._index_each(ready)
-        for row in behind[rows.cached[behind] // rows.page_size > rows.indexed[behind]].tolist():
+        self.index_behind()
+
+    def index_behind(self) -> None:
+        """Rows whose next full page is not in the tree get it there or join another's, one by
+        one."""
+        rows, count = self.rows, self.rows.count
+        behind = rows.cached[:count] // rows.page_size > rows.indexed[:count]
+        for row in np.flatnonzero(behind).tolist():
             self.index_full(row, int(rows.cached[row]))
 
     def _index_each(self, behind: np.ndarray) -> None:

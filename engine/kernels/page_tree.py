@@ -169,6 +169,17 @@ def insert_chain(
     return stop, -1
 
 
+@inner
+def join(nodes, parent, tokens, page):
+    """Whether `page` has become the child of `parent` with those tokens: the tree had none."""
+    digest = _digest(parent, tokens)
+    at = _slot(nodes, digest, parent, tokens)
+    if nodes.slots_M[at] >= 0:
+        return False
+    _put(nodes, at, digest, parent, tokens, page)
+    return True
+
+
 @checked
 def insert_each(
     nodes: Nodes, tables: np.ndarray, tokens: np.ndarray, rows_R: np.ndarray, index_R: np.ndarray,
@@ -180,11 +191,7 @@ def insert_each(
     for r in range(len(rows_R)):
         row, index = rows_R[r], index_R[r]
         own, parent = tokens[row, index * width : (index + 1) * width], tables[row, index - 1]
-        digest = _digest(parent, own)
-        at = _slot(nodes, digest, parent, own)
-        inserted_R[r] = nodes.slots_M[at] < 0
-        if inserted_R[r]:
-            _put(nodes, at, digest, parent, own, tables[row, index])
+        inserted_R[r] = join(nodes, parent, own, tables[row, index])
 
 
 @inner
@@ -270,14 +277,9 @@ def rest(
     return count
 
 
-@checked
-def evict(
-    nodes: Nodes, heap: Heap, references_P: np.ndarray, worth_P: np.ndarray, wanted: int,
-    gone: np.ndarray, evicted: np.ndarray,
-) -> int:  # fmt: skip
-    """Take pages out, the least worth first, until `wanted` are; fills `gone`, and `evicted`:
-    False where a page only was not worth keeping once what hung under it had gone. Returns how
-    many, -1 where there are not so many."""
+@inner
+def evict_pages(nodes, heap, references_P, worth_P, wanted, gone, evicted):
+    """See `evict`."""
     count = 0
     while count < wanted:
         page = _pop(heap)
@@ -289,3 +291,39 @@ def evict(
         count = _rest(nodes, heap, references_P, worth_P, parent, gone, before)
         evicted[before:count] = False
     return count
+
+
+@checked
+def evict(
+    nodes: Nodes, heap: Heap, references_P: np.ndarray, worth_P: np.ndarray, wanted: int,
+    gone: np.ndarray, evicted: np.ndarray,
+) -> int:  # fmt: skip
+    """Take pages out, the least worth first, until `wanted` are; fills `gone`, and `evicted`:
+    False where a page only was not worth keeping once what hung under it had gone. Returns how
+    many, -1 where there are not so many."""
+    return evict_pages(nodes, heap, references_P, worth_P, wanted, gone, evicted)
+
+
+@checked
+def leave(
+    nodes: Nodes, references_P: np.ndarray, last_used_P: np.ndarray, stack_P: np.ndarray,
+    pages: np.ndarray, step: int, free: int, kept: np.ndarray,
+) -> tuple[int, int]:  # fmt: skip
+    """One holder less for each of distinct `pages`. Those that nobody holds now were last used in
+    `step`; of the tree they go into `kept`, others onto `stack_P`, which has `free`.
+
+    Returns how many were kept, and how many are free then.
+    """
+    count = 0
+    for i in range(len(pages)):
+        page = pages[i]
+        references_P[page] -= 1
+        if references_P[page] == 0:
+            last_used_P[page] = step
+            if nodes.parent_P[page] == OUT:
+                stack_P[free] = page
+                free += 1
+            else:
+                kept[count] = page
+                count += 1
+    return count, free

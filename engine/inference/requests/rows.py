@@ -6,7 +6,13 @@ Python only when its request starts, ends or needs a page.
 
 import numpy as np
 
+from engine.kernels.paged_rows import Batch
+
 START_TOKENS = 256  # width of a row before any request needs more
+NUMBERS = (
+    "cached", "known", "prompt", "limit", "floor", "pages", "filled", "indexed", "user", "due",
+)  # fmt: skip
+FLAGS = ("ends", "plain", "guided", "padding")
 
 
 class Rows:
@@ -14,21 +20,26 @@ class Rows:
 
     def __init__(self, capacity: int, page_size: int) -> None:
         self.capacity, self.page_size, self.count = capacity, page_size, 0
-        self.cached = np.zeros(capacity, np.int32)  # tokens whose keys and values lie in pages
-        self.known = np.zeros(capacity, np.int32)  # tokens known: prompt and generated
-        self.prompt = np.zeros(capacity, np.int32)  # tokens of the prompt
-        self.limit = np.zeros(capacity, np.int32)  # tokens at which it ends for length
-        self.floor = np.zeros(capacity, np.int32)  # tokens up to which it may not end
-        self.pages = np.zeros(capacity, np.int32)  # pages held
-        self.filled = np.zeros(capacity, np.int32)  # tokens the held pages have room for
-        self.indexed = np.zeros(capacity, np.int32)  # leading pages that are in the prefix tree
-        self.user = np.zeros(capacity, np.int32)
-        self.ends = np.zeros(capacity, np.bool_)  # the model's end token ends it
-        self.due = np.zeros(capacity, np.int32)  # tokens at which to look at it: its limit, or 0
-        self.plain = np.zeros(capacity, np.bool_)  # likeliest token, nothing added or forbidden
-        self.guided = np.zeros(capacity, np.bool_)  # what it may say depends on what it says next
+        # One array for all columns of a type: a row that moves is one copy of each.
+        self.numbers = np.zeros((len(NUMBERS), capacity), np.int32)
+        self.flags = np.zeros((len(FLAGS), capacity), np.bool_)
+        self.cached: np.ndarray  # tokens whose keys and values lie in pages
+        self.known: np.ndarray  # tokens known: prompt and generated
+        self.prompt: np.ndarray  # tokens of the prompt
+        self.limit: np.ndarray  # tokens at which it ends for length
+        self.floor: np.ndarray  # tokens up to which it may not end
+        self.pages: np.ndarray  # pages held
+        self.filled: np.ndarray  # tokens the held pages have room for
+        self.indexed: np.ndarray  # leading pages that are in the prefix tree
+        self.user: np.ndarray
+        self.due: np.ndarray  # tokens at which to look at it: its limit, or 0
+        self.ends: np.ndarray  # the model's end token ends it
+        self.plain: np.ndarray  # likeliest token, nothing added or forbidden
+        self.guided: np.ndarray  # what it may say depends on what it says next
+        self.padding: np.ndarray  # over, kept until its batch ends
+        for name, column in zip((*NUMBERS, *FLAGS), (*self.numbers, *self.flags), strict=True):
+            setattr(self, name, column)
         self.seed = np.zeros(capacity, np.uint64)  # its draws depend on this and the position
-        self.padding = np.zeros(capacity, np.bool_)  # over, kept until its batch ends
         self.tokens = np.zeros((capacity, START_TOKENS), np.int32)
         self.flat = self.tokens.reshape(-1)  # the same memory
         self.tables = np.full((capacity, -(-START_TOKENS // page_size)), -1, np.int32)
@@ -44,19 +55,25 @@ class Rows:
 
     def move(self, source: int, target: int, tokens: bool = True) -> None:
         """Put row `source` in the place of row `target`; without its `tokens` it says nonsense."""
-        for column in self._columns:
-            if tokens or column is not self.tokens:
-                column[target] = column[source]
+        for columns in (self.numbers, self.flags):
+            columns[:, target] = columns[:, source]
+        self.seed[target] = self.seed[source]
+        if tokens:
+            known = self.known[source]
+            self.tokens[target, :known] = self.tokens[source, :known]
+        self.tables[target] = self.tables[source]
         self.tables[source] = -1
+
+    def batch(self) -> Batch:
+        """The columns that a run of steps goes over."""
+        return Batch(
+            self.tables, self.tokens, self.seed, self.known, self.cached, self.filled, self.pages,
+            self.indexed,
+        )  # fmt: skip
 
     def table(self, row: int) -> np.ndarray:
         """The pages of a row, in order."""
         return self.tables[row, : self.pages[row]]
-
-    @property
-    def _columns(self) -> list[np.ndarray]:
-        found = [c for c in vars(self).values() if isinstance(c, np.ndarray)]
-        return [column for column in found if column is not self.flat]
 
 
 def _widened(old: np.ndarray, width: int, fill: int) -> np.ndarray:

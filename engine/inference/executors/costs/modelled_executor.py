@@ -35,14 +35,13 @@ from engine.inference.executors.executor import Built, Facts
 from engine.inference.executors.settings import Settings
 from engine.inference.requests.step import Result, Step, StepPart
 from engine.inference.requests.view_sequences import ViewResult
+from engine.kernels.paged_rows import GOLDEN, SPREAD, UPPER
 from engine.models.config import ModelConfig
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
 from engine.models.text.tokenizer import Tokenizer, has_tokenizer
 
 THIS_MACHINE = "this-machine"
-SPREAD, GOLDEN = np.array([0xD1342543DE82EF95, 0x9E3779B97F4A7C15], np.uint64)
-UPPER = np.uint64(33)  # bits shifted out: the lower ones of a product are poorly mixed
 
 
 class Choice(Protocol):
@@ -121,10 +120,6 @@ class ModelledExecutor:
             shapes = (cost.decode_shape(starts_B + n, sequences) for n in range(count))
             seconds_K = np.array([cost.total(shape)[0] for shape in shapes])
         return seconds_K + (choice.per_step + choice.per_sequence * sequences)
-
-    def tokens_ahead(self, seed_S: np.ndarray, known_S: np.ndarray, count: int) -> np.ndarray:
-        """The next `count` tokens of each sequence, [S, count] int32."""
-        return self._tokens(seed_S[:, None], known_S[:, None] + np.arange(count))
 
     def describe(self, step: Step) -> list[OpTime]:
         """The step's operations with time, work and the roof that binds each."""

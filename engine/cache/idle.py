@@ -5,7 +5,7 @@ import numpy as np
 from engine.cache.eviction import Ages, Eviction
 from engine.cache.prefix import PrefixTree
 from engine.kernels import page_tree
-from engine.kernels.page_tree import Heap
+from engine.kernels.page_heap import Heap
 
 START = 64  # places of the heap before it grows
 

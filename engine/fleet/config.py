@@ -64,6 +64,10 @@ class FleetConfig(Config):
     tokens: bool = knob(
         True, "Record every token, step and page count; without: requests, moves and figures alone"
     )
+    record_every: int = knob(
+        1, "Without tokens: record the events of one request in so many; figures are of all",
+        low=1, high=1_000_000, log=True,
+    )  # fmt: skip
     watch: int = knob(
         0, "Replica whose pages are recorded too, where tokens are; -1: none", low=-1, high=99_999
     )
@@ -76,6 +80,11 @@ class FleetConfig(Config):
             )
         if self.engine.sampling.n > 1:
             raise BadInput("engine.sampling.n: a fleet answers each request once; set it to 1")
+        if self.record_every > 1 and self.tokens:
+            raise BadInput(
+                f"record_every: events of one request in {self.record_every} make no whole steps; "
+                "set tokens=false with it"
+            )
         most = limits().lanes
         if self.replicas > most:
             raise BadInput(

@@ -6,7 +6,7 @@ for a replica, on one, or on its way between two.
 
 from collections.abc import Callable
 
-from engine.core.events import AnyEvent, Branch, Mark, Move
+from engine.core.events import AnyEvent, Mark
 from engine.fleet.built import Built
 from engine.fleet.config import FleetConfig
 from engine.fleet.journey import Journey, Recovery
@@ -20,10 +20,11 @@ from engine.fleet.life import (
     STATE,
     Counts,
     Life,
-    begun,
+    Lives,
 )
 from engine.fleet.migration import leaving
 from engine.fleet.pools.pools import Place
+from engine.fleet.recording import Recording
 from engine.fleet.replica import Replica
 from engine.fleet.routers.router import Asked
 from engine.fleet.timeline import Timeline
@@ -41,13 +42,15 @@ class Fleet:
         self.timeline = Timeline()
         self.wires = Wires(built.link, config.bandwidth, built.layers, config.faults)
         self.lives: dict[str, Life] = {}  # of requests under way, by id
-        self.rows: list[Life] = []  # of all
+        self.rows = Lives()  # of all
+        self.recording = Recording(emit, config.record_every, self.timeline, self.lives)
         self.journeys: dict[str, Journey] = {}
         self.homeless: list[Journey] = []  # while no replica is alive
         self.waiting: dict[int, list[tuple[Journey, int]]] = {}  # for room, by decoding replica
         self.finished = self.refused = 0
         self.lost_tokens = 0  # known to replicas that died: computed once more elsewhere
         self.replicas = [self._replica(number) for number in range(config.replicas)]
+        self.alive = [replica.load for replica in self.replicas]
         self.recovery = Recovery(config.faults.kill_at)
         faults = config.faults
         if faults.kill >= 0:
@@ -58,7 +61,7 @@ class Fleet:
         return Replica(
             number, config.pools.role(number, config.replicas), config.engine,
             self.built.executor(number), self.timeline, self.lives,
-            self._entered, self._freed, self._awaited, self.emit,
+            self._entered, self._freed, self._awaited, self.recording.heard,
             tokens=config.tokens, watched=number == config.watch,
             slower=config.faults.slower(number),
         )  # fmt: skip
@@ -81,21 +84,20 @@ class Fleet:
     def arrive(self, request: Request, number: int) -> None:
         """A request comes now: it is sent to a replica."""
         request.id = request.id or f"r{number}"
-        row = begun(self.timeline.now, len(request.prompt), request.sampling.max_tokens)
-        self.lives[request.id] = row
-        self.rows.append(row)
+        asked = len(request.prompt), request.sampling.max_tokens
+        row = self.lives[request.id] = self.rows.begin(self.timeline.now, *asked)
         if request.sampling.seed is None:  # the same tokens wherever it is served
             own = {"seed": seed_of(self.config.engine.seed, number)}
             request.sampling = request.sampling.model_copy(update=own)
         journey = Journey(request, number, row, request.prompt)
         self.journeys[request.id] = journey
-        self.emit(Branch(self.timeline.now, request.id, "", "queued"))
+        self.recording.state(journey, "queued")
         self._route(journey, journey.tries)
 
     def _route(self, journey: Journey, tries: int) -> None:
         if tries != journey.tries or journey.where != "router":
             return
-        config, loads = self.config, [r.load for r in self.replicas if r.load.alive]
+        config, loads = self.config, self.alive
         if not loads:
             self.homeless.append(journey)
             return
@@ -110,7 +112,7 @@ class Fleet:
         journey.row[PREFILL], journey.row[DECODE] = journey.place
         apart = journey.place.prefill != journey.place.decode
         journey.where = "prefill" if apart else "decode"
-        self._tell_way(journey, "router", self.replicas[journey.place.prefill].name)
+        self.recording.asked(journey, "router", self.replicas[journey.place.prefill].name)
         self._give(journey)
 
     def _give(self, journey: Journey) -> None:
@@ -120,10 +122,6 @@ class Fleet:
         if apart:
             one.on_token = self._first_token
         self.replicas[journey.place.prefill].give(one, len(journey.known))
-
-    def _tell_way(self, journey: Journey, source: str, target: str) -> None:
-        now = self.timeline.now
-        self.emit(Move(now, source, target, 4.0 * len(journey.known), now, journey.asked.id))
 
     def _entered(self, name: str) -> None:
         """A request begins to run: the place that its cache will be sent to is kept, if there is
@@ -170,7 +168,7 @@ class Fleet:
             return
         self.finished += 1
         self._over(journey, FINISHED)
-        self.emit(Branch(self.timeline.now, request.id, "", "finished", request.reason))
+        self.recording.state(journey, "finished", request.reason)
 
     def _send(self, journey: Journey, tries: int) -> None:
         """Its cache goes to the decoding replica, once that has room for it."""
@@ -206,7 +204,7 @@ class Fleet:
             apart = journey.where == "prefill"
             journey.place = Place(load.number, journey.place.decode if apart else load.number)
             journey.row[PREFILL], journey.row[DECODE] = journey.place
-            self._tell_way(journey, here.name, self.replicas[load.number].name)
+            self.recording.asked(journey, here.name, self.replicas[load.number].name)
             self._give(journey)
 
     def _awaited(self, number: int) -> bool:
@@ -219,8 +217,7 @@ class Fleet:
         if tries != journey.tries:
             return
         source, target = (self.replicas[number] for number in journey.place)
-        now, name = self.timeline.now, journey.asked.id
-        self.emit(Move(now, source.name, target.name, size, start, name))
+        self.recording.moved(journey, source.name, target.name, size, start)
         self._let_go(journey)
         one = journey.request(journey.left, self._ended)
         one.sent_pages, one.computed = journey.kept, len(journey.known) - 1
@@ -238,17 +235,19 @@ class Fleet:
         if journey in self.homeless:
             self.homeless.remove(journey)
         self._over(journey, REFUSED)
-        self.emit(Branch(self.timeline.now, journey.asked.id, "", "rejected", why))
+        self.recording.state(journey, "rejected", why)
 
     def _over(self, journey: Journey, state: float) -> None:
         journey.row[ENDED], journey.row[STATE] = self.timeline.now, state
         journey.where = "over"
         self._recovered(journey.asked.id)
+        self.rows.end(journey.row)
         del self.journeys[journey.asked.id], self.lives[journey.asked.id]
 
     def _kill(self, number: int) -> None:
         """A replica dies: what it had, and what was on its way to or from it, is begun again."""
         replica, faults = self.replicas[number], self.config.faults
+        self.alive = [load for load in self.alive if load is not replica.load]
         known = {request.id: request.tokens for request in replica.die()}
         again = []
         for journey in self.journeys.values():
@@ -272,7 +271,7 @@ class Fleet:
         journey.tries += 1
         journey.where = "router"
         journey.row[RETRIES] += 1
-        self.emit(Branch(self.timeline.now, journey.asked.id, "", "preempted", why))
+        self.recording.state(journey, "preempted", why)
         self.timeline.at(self.timeline.now + after, self._route, journey, journey.tries)
 
     def _survivor_frees(self, journey: Journey, dead: int) -> None:
@@ -288,6 +287,7 @@ class Fleet:
 
     def _back(self, number: int) -> None:
         self.replicas[number].revive()
+        self.alive = [replica.load for replica in self.replicas if replica.load.alive]
         self.emit(Mark(self.timeline.now, self.replicas[number].name, "back", "back, cache empty"))
         for journey in self.homeless:
             self.timeline.at(self.timeline.now, self._route, journey, journey.tries)

@@ -4,6 +4,7 @@ The table of requests lies beside the log as the blob `requests` (`engine.fleet.
 replica did as `replicas`.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -13,13 +14,14 @@ from engine.core.run import Live
 from engine.fleet.built import Built
 from engine.fleet.config import FleetConfig
 from engine.fleet.fleet import Fleet
-from engine.fleet.life import COLUMNS, table
+from engine.fleet.life import COLUMNS, DECODE, table
 from engine.hardware import device, devices
 from engine.hardware.link import Link, link
+from engine.inference.executors.costs.modelled_executor import ModelledExecutor
 from engine.inference.executors.executor import Executor
 from engine.inference.executors.modelled import Modelled
 from engine.inference.requests.request import Request
-from engine.inference.workloads.workload import Source
+from engine.inference.workloads.workload import Source, Stream
 
 REQUESTS, REPLICAS = "requests", "replicas"
 OF_REPLICA = ("busy", "steps", "prefilled", "decoded", "requests")
@@ -37,7 +39,9 @@ def build(config: FleetConfig) -> Built:
         name = config.pools.device(config.pools.role(number, config.replicas))
         if name not in made:
             chosen = engine.executor.model_copy(update={"device": name} if name else {})
-            made[name] = chosen.build(engine).executor
+            one = made[name] = chosen.build(engine).executor
+            assert isinstance(one, ModelledExecutor)
+            one.tells_work = config.tokens
         return made[name]
 
     facts = executor(0).facts
@@ -55,10 +59,17 @@ def _link(config: FleetConfig) -> Link:
 
 def requests_of(config: FleetConfig, built: Built) -> list[Request]:
     """What is asked of the fleet, in order of arrival. Raises BadInput."""
+    return list(streamed(config, built).requests)
+
+
+def streamed(config: FleetConfig, built: Built) -> Stream:
+    """The same, made as they come where the workload can."""
+    return config.engine.workload.stream(_source(config, built), config.engine.seed)
+
+
+def _source(config: FleetConfig, built: Built) -> Source:
     facts = built.executor(0).facts
-    engine = config.engine
-    source = Source(facts.vocab, facts.context, engine.sampling)
-    return sorted(engine.workload.requests(source, engine.seed), key=lambda r: r.arrival)
+    return Source(facts.vocab, facts.context, config.engine.sampling)
 
 
 def header(config: FleetConfig, built: Built, requests: int) -> dict[str, Any]:
@@ -78,6 +89,7 @@ def header(config: FleetConfig, built: Built, requests: int) -> dict[str, Any]:
         "columns": list(COLUMNS),
         "replica_columns": list(OF_REPLICA),
         "thinned": not config.tokens,
+        "record_every": config.record_every,
     }
 
 
@@ -97,24 +109,27 @@ def run(config: FleetConfig, live: Live) -> None:
     """Serve the engine's workload by the fleet. Raises BadInput."""
     live.report(f"building {config.replicas} replicas", 0, 0)
     built = build(config)
-    requests = requests_of(config, built)
+    stream = streamed(config, built)
     fleet = Fleet(config, built, live.emit)
-    live.open(config, fleet.timeline.clock, **header(config, built, len(requests)))
-    serve(fleet, requests, live)
+    live.open(config, fleet.timeline.clock, **header(config, built, stream.count))
+    serve(fleet, stream.requests, live, stream.count)
     tell(fleet, live)
 
 
-def serve(fleet: Fleet, requests: list[Request], live: Live) -> None:
-    """Let every request arrive in its time, until all are over."""
-    timeline, total = fleet.timeline, len(requests)
+def serve(fleet: Fleet, requests: Iterable[Request], live: Live, total: int = 0) -> None:
+    """Let every request arrive in its time, until all are over; `total` of them, if known."""
+    timeline, coming = fleet.timeline, enumerate(requests)
 
-    def come(number: int) -> None:
-        if number + 1 < total:
-            timeline.at(requests[number + 1].arrival, come, number + 1)
-        fleet.arrive(requests[number], number)
+    def come(number: int, request: Request) -> None:
+        expect()
+        fleet.arrive(request, number)
 
-    if requests:
-        timeline.at(requests[0].arrival, come, 0)
+    def expect() -> None:
+        for number, request in coming:
+            timeline.at(request.arrival, come, number, request)
+            return
+
+    expect()
     done = 0
     while fleet.advance():
         done += 1
@@ -126,10 +141,10 @@ def serve(fleet: Fleet, requests: list[Request], live: Live) -> None:
 def tell(fleet: Fleet, live: Live) -> None:
     """The tables beside the log, at the end."""
     now = fleet.timeline.now
-    live.keep(now, REQUESTS, table(fleet.rows))
-    given = np.bincount(
-        [int(row[8]) for row in fleet.rows if row[8] >= 0], minlength=len(fleet.replicas)
-    )
+    lives = table(fleet.rows)
+    live.keep(now, REQUESTS, lives)
+    decoding = lives[DECODE]
+    given = np.bincount(decoding[decoding >= 0].astype(int), minlength=len(fleet.replicas))
     rows = [
         (each.busy, each.steps, each.prefilled, each.decoded, float(given[each.number]))
         for each in fleet.replicas

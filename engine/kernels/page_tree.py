@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.kernels.compiled import checked, inner
+from engine.kernels.page_heap import Heap, pop_least, push
 
 OUT = -(2**31)  # the parent of a page that is not in the tree
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -28,16 +29,6 @@ class Nodes(NamedTuple):
     fanout_P: np.ndarray  # int32: children of each page
     digest_P: np.ndarray  # uint64
     tokens_PW: np.ndarray  # int32
-
-
-class Heap(NamedTuple):
-    """Pages that can be evicted, the least worth first."""
-
-    worth_C: np.ndarray  # float64
-    stamp_C: np.ndarray  # int64: when it came
-    page_C: np.ndarray  # int32
-    stamp_P: np.ndarray  # int64: of each page's entry that counts, 0 for none
-    counts: np.ndarray  # int64 [2]: entries, and the next stamp
 
 
 @inner
@@ -194,58 +185,10 @@ def insert_each(
         inserted_R[r] = join(nodes, parent, own, tables[row, index])
 
 
-@inner
-def _before(heap, a, b):
-    if heap.worth_C[a] != heap.worth_C[b]:
-        return heap.worth_C[a] < heap.worth_C[b]
-    return heap.stamp_C[a] < heap.stamp_C[b]
-
-
-@inner
-def _swap(heap, a, b):
-    heap.worth_C[a], heap.worth_C[b] = heap.worth_C[b], heap.worth_C[a]
-    heap.stamp_C[a], heap.stamp_C[b] = heap.stamp_C[b], heap.stamp_C[a]
-    heap.page_C[a], heap.page_C[b] = heap.page_C[b], heap.page_C[a]
-
-
-@inner
-def _push(heap, page, worth):
-    at, stamp = heap.counts[0], heap.counts[1]
-    heap.counts[0], heap.counts[1] = at + 1, stamp + 1
-    heap.worth_C[at], heap.stamp_C[at], heap.page_C[at] = worth, stamp, page
-    heap.stamp_P[page] = stamp
-    while at > 0 and _before(heap, at, (at - 1) // 2):
-        _swap(heap, at, (at - 1) // 2)
-        at = (at - 1) // 2
-
-
-@inner
-def _pop(heap):
-    """The page worth least, stale entries left out; -1 where there is none."""
-    while heap.counts[0] > 0:
-        page, stamp = heap.page_C[0], heap.stamp_C[0]
-        last = heap.counts[0] - 1
-        heap.counts[0] = last
-        _swap(heap, 0, last)
-        at = 0
-        while 2 * at + 1 < last:
-            child = 2 * at + 1
-            if child + 1 < last and _before(heap, child + 1, child):
-                child += 1
-            if not _before(heap, child, at):
-                break
-            _swap(heap, at, child)
-            at = child
-        if heap.stamp_P[page] == stamp:
-            heap.stamp_P[page] = 0
-            return page
-    return -1
-
-
 @checked
 def pop(heap: Heap) -> int:
     """The page worth least, which leaves the heap; -1 where there is none."""
-    return _pop(heap)
+    return pop_least(heap)
 
 
 @inner
@@ -255,7 +198,7 @@ def _rest(nodes, heap, references_P, worth_P, page, gone, count):
         if references_P[page] or nodes.fanout_P[page]:
             break
         if worth_P[page] != NEVER:
-            _push(heap, page, worth_P[page])
+            push(heap, page, worth_P[page])
             break
         gone[count] = page
         count += 1
@@ -282,7 +225,7 @@ def evict_pages(nodes, heap, references_P, worth_P, wanted, gone, evicted):
     """See `evict`."""
     count = 0
     while count < wanted:
-        page = _pop(heap)
+        page = pop_least(heap)
         if page < 0:
             return -1
         gone[count], evicted[count] = page, True

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.kernels.compiled import checked, inner
-from engine.kernels.page_tree import Heap, Nodes, evict_pages, join
+from engine.kernels.page_heap import Heap
+from engine.kernels.page_tree import Nodes, evict_pages, join
 
 SPREAD, GOLDEN = np.uint64(0xD1342543DE82EF95), np.uint64(0x9E3779B97F4A7C15)
 UPPER = np.uint64(33)  # bits shifted out: the lower ones of a product are poorly mixed

@@ -3,11 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
 from engine.core.config import Policy
 from engine.kernels.draws import mix, uniform
+
+REQUESTS, THEN = attrgetter("requests"), attrgetter("tokens", "number")
 
 
 @dataclass(slots=True)
@@ -63,4 +66,6 @@ class Router(Policy):
 
 def least(loads: Sequence[Load]) -> Load:
     """Fewest requests, then fewest tokens to compute, then the first."""
-    return min(loads, key=lambda load: (load.requests, load.tokens, load.number))
+    fewest = min(map(REQUESTS, loads))
+    few = [load for load in loads if load.requests == fewest]
+    return few[0] if len(few) == 1 else min(few, key=THEN)

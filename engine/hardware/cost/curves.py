@@ -9,17 +9,17 @@ Shape letters: m rows, n outputs, k inputs; B sequences, H query heads, G key/va
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from engine.core.errors import BadInput
 from engine.hardware.cost.constants import Cached, Constants, Heated
+from engine.hardware.cost.numbers import Number, least, most, up
 from engine.hardware.device import Device
 from engine.hardware.link import Link
 
 BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "float8": 1.0, "int8": 1.0, "float4": 0.5}
-Number: TypeAlias = Any  # a float, or a numpy array of them
 
 # What a library chooses from for a product: outputs of a tile (m, n) and parts that k is cut into.
 TILES = ((64, 64), (64, 128), (128, 64), (128, 128), (128, 256), (256, 128))
@@ -67,7 +67,7 @@ def traffic(device: Device, found: Constants, c: Cached, moved: Number) -> Numbe
     holds = device.caches.get("L2", 0.0) * c.holds
     if not holds:
         return memory
-    kept = np.minimum(np.maximum((SPILLS - moved / holds) / (SPILLS - FITS), 0.0), 1.0)
+    kept = least(most((SPILLS - moved / holds) / (SPILLS - FITS), 0.0), 1.0)
     return memory * (1 - kept + kept * share / c.cache)
 
 
@@ -146,10 +146,10 @@ def _tiles(
     """Tiles of B prompts, of `Decode.row` of a block's queries where that is known."""
     c, units = found.prefill, processors(device)
     part = found.decode.row or 1.0
-    blocks, before = np.ceil(tokens / QUERIES), cached / QUERIES
+    blocks, before = up(tokens / QUERIES), cached / QUERIES
     block, tile = part * _block(device, found, dim, dtype), c.tile * found.slower(device)
     mean, longest = before + (blocks + 1) / 2, before + blocks
-    work = H * B * np.ceil(tokens / (part * QUERIES)) * (mean * block + tile) / units
+    work = H * B * up(tokens / (part * QUERIES)) * (mean * block + tile) / units
     return Tiles(work, longest * block + tile, (longest - mean) * block)
 
 
@@ -162,19 +162,19 @@ def _block(device: Device, found: Constants, dim: Number, dtype: str) -> Number:
     if device.exponentials:
         softmax = max(softmax, QUERIES * QUERIES / (device.exponentials / units))
     if not c.softmax or device.asynchronous:
-        return np.maximum(products, softmax)
+        return most(products, softmax)
     return products + softmax
 
 
 def _prompts(device: Device, found: Constants, tiles: Tiles, moved: Number, dtype: str) -> Parts:
     """A call of prompts by their tiles and the bytes moved."""
     c = found.prefill
-    compute = np.maximum(tiles.work, tiles.longest) + c.tail * tiles.uneven
+    compute = most(tiles.work, tiles.longest) + c.tail * tiles.uneven
     if c.heat:
         compute = compute * heated(device, found, c, compute)
     memory = moved / (device.bandwidth * c.bandwidth)
     launch = c.launch * found.slower(device)
-    seconds = launch + np.maximum(compute, memory)
+    seconds = launch + most(compute, memory)
     return Parts(seconds, {dtype: compute, "bandwidth": memory, "launch": launch})
 
 
@@ -222,13 +222,13 @@ def _joined(
         roofs = {k: v + alone.roofs.get(k, 0.0) for k, v in prompts.roofs.items()}
         return Parts(prompts.seconds + alone.seconds, roofs)
     block, tile = _block(device, found, dim, dtype), c.tile * found.slower(device)
-    single = np.ceil(context / QUERIES) * answers.row * block + tile
+    single = up(context / QUERIES) * answers.row * block + tile
     work = tiles.work + H * ones * single / processors(device)
-    compute = np.maximum(np.maximum(work, tiles.longest), single) + c.tail * tiles.uneven
+    compute = most(most(work, tiles.longest), single) + c.tail * tiles.uneven
     cache = BYTES[dtype] * 2 * G * dim * ones * context
     memory = moved / (device.bandwidth * c.bandwidth) + traffic(device, found, found.decode, cache)
     launch = c.launch * found.slower(device)
-    seconds = launch + np.maximum(compute, memory)
+    seconds = launch + most(compute, memory)
     return Parts(seconds, {dtype: compute, "bandwidth": memory, "launch": launch})
 
 
@@ -237,13 +237,13 @@ def decode(
 ) -> Parts:
     """One new token for each of B sequences that see `context` tokens, contexts cut to fill."""
     c, units = found.decode, processors(device)
-    blocks = np.ceil(context / QUERIES)
-    cut = np.minimum(blocks, np.maximum(1, np.floor(units / (B * G))))
+    blocks = up(context / QUERIES)
+    cut = least(blocks, most(1, units // (B * G)))
     slower = found.slower(device)
-    latency = np.ceil(blocks / cut) * c.block * slower * np.ceil(B * G * cut / units)
+    latency = up(blocks / cut) * c.block * slower * up(B * G * cut / units)
     memory = traffic(device, found, c, BYTES[dtype] * 2 * G * dim * B * context)
     begin = slower * (c.launch + c.merge * (cut > 1))
-    seconds = begin + np.maximum(latency, memory) + c.overlap * np.minimum(latency, memory)
+    seconds = begin + most(latency, memory) + c.overlap * least(latency, memory)
     return Parts(seconds, {"blocks": latency, "bandwidth": memory, "launch": begin})
 
 

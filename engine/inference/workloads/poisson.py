@@ -1,5 +1,6 @@
 """Independent people: arrivals of a Poisson process, lengths that scatter, no prefix shared."""
 
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -7,7 +8,9 @@ import numpy as np
 from engine.core.config import knob
 from engine.inference.requests.request import Request
 from engine.inference.workloads.synthetic import Lengths, arrivals, split
-from engine.inference.workloads.workload import Source, Workload
+from engine.inference.workloads.workload import Source, Stream, Workload
+
+BLOCK = 256  # requests whose prompts are made at once
 
 
 class Poisson(Workload):
@@ -24,15 +27,25 @@ class Poisson(Workload):
     urgent: float = knob(0.0, "Share of requests with priority 1", low=0.0, high=1.0)
 
     def requests(self, source: Source, seed: int) -> list[Request]:
+        return list(self.stream(source, seed).requests)
+
+    def stream(self, source: Source, seed: int) -> Stream:
+        """Lengths and times of all are drawn at once, prompts a block at a time."""
+        return Stream(self.count, self._made(source, seed))
+
+    def _made(self, source: Source, seed: int) -> Iterator[Request]:
         random = np.random.default_rng([seed, 1])
         times = arrivals(random, self.count, self.rate)
         lengths = self.prompt.draw(random, self.count)
         answers = self.output.draw(random, self.count)
         share = 1.0 / np.arange(1, self.users + 1)
         users = random.choice(self.users, self.count, p=share / share.sum())
-        priority = (random.random(self.count) < self.urgent).astype(int).tolist()
-        prompts = split(seed, lengths, source.vocab, np.arange(self.count))
-        return [
-            source.request(p, answers[i], times[i], user=f"u{users[i]}", priority=priority[i])
-            for i, p in enumerate(prompts)
-        ]
+        urgent = random.random(self.count) < self.urgent
+        for first in range(0, self.count, BLOCK):
+            block = np.arange(first, min(first + BLOCK, self.count))
+            prompts = split(seed, lengths[block], source.vocab, block)
+            for i, prompt in zip(block.tolist(), prompts, strict=True):
+                yield source.request(
+                    prompt.copy(), answers[i], times[i], user=f"u{users[i]}",
+                    priority=int(urgent[i]),
+                )  # fmt: skip

@@ -1,9 +1,9 @@
 """Workload: the requests of a run, with when they arrive."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,13 @@ class Source:
         return Request(prompt, sampling, float(arrival), **fields)
 
 
+class Stream(NamedTuple):
+    """Requests in order of arrival, and how many there are."""
+
+    count: int
+    requests: Iterator[Request]
+
+
 class Workload(Policy):
     """Where the requests of a run come from."""
 
@@ -40,3 +47,9 @@ class Workload(Policy):
     @abstractmethod
     def requests(self, source: Source, seed: int) -> list[Request]:
         """All requests of the run by arrival time (seconds). Raises BadInput."""
+
+    def stream(self, source: Source, seed: int) -> Stream:
+        """`requests` in order of arrival. All of them are made at once, unless a workload knows
+        better. Raises BadInput."""
+        found = sorted(self.requests(source, seed), key=lambda request: request.arrival)
+        return Stream(len(found), iter(found))

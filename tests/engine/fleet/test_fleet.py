@@ -1,5 +1,6 @@
 """Fleets: one replica is the single engine; nothing is lost or answered twice, whatever fails."""
 
+import weakref
 from collections import Counter
 
 import numpy as np
@@ -16,7 +17,7 @@ from engine.fleet.fleet import Fleet
 from engine.fleet.measure import served
 from engine.fleet.routers.dual_map import DualMap
 from engine.fleet.routers.router import Asked, Load
-from engine.fleet.run import build, requests_of, run, serve
+from engine.fleet.run import build, requests_of, run, serve, streamed
 from engine.inference import run as single
 
 SMALL = update(
@@ -139,6 +140,33 @@ def test_figures_are_exact_where_events_are_left_out():
         told, found = serving(whole), served(thin, update(SMALL, changes))
         assert found.ttft == told.time_to_first_token
         assert found.end_to_end == told.end_to_end
+
+
+def test_figures_are_of_all_where_one_request_in_so_many_is_told():
+    whole, some = (play({"tokens": False, "record_every": n}) for n in (1, 8))
+    assert np.array_equal(whole.blobs["requests"], some.blobs["requests"], equal_nan=True)
+    told = {event.thread for event in some.of(Branch)} | {move.tag for move in some.of(Move)}
+    assert told == {f"r{n}" for n in range(0, 40, 8)}
+    assert [b for b in whole.of(Branch) if b.thread in told] == some.of(Branch)
+    with pytest.raises(BadInput, match="tokens=false"):
+        play({"record_every": 2})
+
+
+def test_a_fleet_holds_no_more_than_the_requests_under_way():
+    """Of a long workload: neither requests to come nor those that are over."""
+    config = update(SMALL, {"tokens": False, "record_every": 100, "engine.workload.count": 600})
+    log, built = Log(), build(config)
+    fleet = Fleet(config, built, log.emit)
+    seen: list[weakref.ref] = []
+
+    def noted():
+        for request in streamed(config, built).requests:
+            seen.append(weakref.ref(request.prompt))
+            yield request
+            assert sum(each() is not None for each in seen) <= len(fleet.journeys) + 8
+
+    serve(fleet, noted(), Live(log), 600)
+    assert len(seen) == 600 and len(log) < 60
 
 
 def test_a_cache_sent_layer_by_layer_arrives_sooner():

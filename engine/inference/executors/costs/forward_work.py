@@ -112,6 +112,22 @@ class ForwardWork:
         one = seen // self.config.layers
         return Shape(tokens, rows, seen, seen + tokens * self.config.layers, tokens, tokens, one)
 
+    def mixed_shape(
+        self, starts_B: np.ndarray, new_B: np.ndarray, decodes: int, rows: int
+    ) -> Shape:
+        """`shape` of a step whose first `decodes` sequences have one new token each, after
+        `starts_B` cached ones."""
+        if self.windows[-1][0]:
+            return self.shape(new_B, starts_B + new_B, rows)
+        ones, seen, chunks = decodes, int(starts_B[:decodes].sum()) + decodes, []
+        told = new_B[decodes:].tolist(), starts_B[decodes:].tolist()
+        for new, before in zip(*told, strict=True):
+            if new == 1:
+                ones, seen = ones + 1, seen + before + 1
+            else:
+                chunks.append((new, before))
+        return self.counted(ones, seen, chunks, rows)
+
     def work(self, shape: Shape) -> tuple[float, float]:
         """Flops and bytes of a step of that shape."""
         flops = moved = 0.0

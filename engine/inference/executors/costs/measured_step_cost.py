@@ -41,6 +41,12 @@ class MeasuredCost(ABC):
         """What matters of a step in which every sequence decodes."""
         return self.plain.decode_shape(starts_B, rows)
 
+    def mixed_shape(
+        self, starts_B: np.ndarray, new_B: np.ndarray, decodes: int, rows: int
+    ) -> Shape:
+        """What matters of a step whose first `decodes` sequences decode."""
+        return self.plain.mixed_shape(starts_B, new_B, decodes, rows)
+
     def attention(self, shape: Shape) -> float | None:
         """Seconds of attention in all layers, which alone depends on more than a step's tokens and
         rows of logits; None where nothing but the roofline is known."""

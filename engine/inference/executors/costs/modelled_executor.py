@@ -80,6 +80,7 @@ class ModelledExecutor:
         self.facts, self.cost, self.choice, self.host = facts, cost, choice, host
         self.drafting = drafting
         self.vocab = np.uint64(facts.vocab)
+        self.tells_work = True  # flops and bytes of each step, where somebody asks for them
 
     def execute(self, step: Step) -> Result:
         """Tokens, and how long they would have taken. Log-probabilities are 0: nothing knows."""
@@ -87,7 +88,10 @@ class ModelledExecutor:
         if self.drafting is not None:
             drafted = self.drafting.draft(step, self._tokens)
         shape = self._shape(step)
-        seconds, flops, moved = cost.total(shape)
+        if self.tells_work or not isinstance(cost, CurvedCost):
+            seconds, flops, moved = cost.total(shape)
+        else:
+            seconds, flops, moved = cost.seconds(shape), 0.0, 0.0
         seconds += choice.per_step + choice.per_sequence * len(step.everybody()[0])
         if len(step.swap_out) or len(step.swap_in) or len(step.copies):
             seconds += self._pages(step)
@@ -138,7 +142,9 @@ class ModelledExecutor:
             return self.cost.shape(new_B, np.concatenate([step.contexts_B, alone]), rows)
         if step.decodes == len(step.rows_B) and step.drafts_B is None:
             return self.cost.decode_shape(step.starts_B, rows)
-        return self.cost.shape(step.queries_B, step.contexts_B, rows)
+        if step.drafts_B is not None:
+            return self.cost.shape(step.queries_B, step.contexts_B, rows)
+        return self.cost.mixed_shape(step.starts_B, step.queries_B, step.decodes, rows)
 
     def _realigned(self, step: Step) -> float:
         """Seconds to read the decodes' keys and values, write them into a padded rectangle, and

@@ -13,9 +13,10 @@ import numpy as np
 from engine.hardware.cost import curves
 from engine.hardware.cost.constants import Constants
 from engine.hardware.cost.experts import experts
+from engine.hardware.cost.numbers import Number
 from engine.hardware.device import Device
 from engine.inference.executors.costs.forward_work import Shape
-from engine.inference.executors.costs.measured_step_cost import MeasuredCost
+from engine.inference.executors.costs.measured_step_cost import ATTENTION, MeasuredCost
 from engine.inference.executors.costs.ranks import Ranks
 from engine.models.config import ModelConfig
 
@@ -28,6 +29,7 @@ BY_NAME = {
 ALONE = Ranks()
 SAMPLED = 8, 2.25  # kernels that draw from logits, and times they read or write those in float32
 FEW, BLOCK = 16, 128  # counts asked one by one of an operation; counts asked at once after those
+MOST = 50_000  # pairs of tokens and rows kept
 TOGETHER = 2.0  # visible pairs for each cached token beyond which prompts, not answers, are most
 
 
@@ -72,6 +74,7 @@ class CurvedCost(MeasuredCost):
             config, device.model_dump_json(), dtype, self.constants.model_dump_json(), ranks
         )
         self.asked: dict[str, int] = {}  # counts of each operation that were not known
+        self._beside: dict[tuple[int, int], tuple[float, ...]] = {}  # by tokens and rows
 
     def _interval(self, name: str, seconds: float, shape: Shape) -> tuple[float, float] | None:
         """Of the operator that takes most of an operation, where that has curves."""
@@ -110,23 +113,23 @@ class CurvedCost(MeasuredCost):
         seconds = np.broadcast_to(told(np.array(counts)), BLOCK).tolist()
         self.times |= {(name, n): one for n, one in zip(counts, seconds, strict=True)}
 
-    def _product(self, m: curves.Number, n: int, k: int) -> curves.Number:
+    def _product(self, m: Number, n: int, k: int) -> Number:
         seconds = curves.matmul(self.device, self.constants, m, n, k, self.dtype).seconds
         return seconds if np.ndim(m) else seconds.item()
 
-    def _row(self, name: str, count: curves.Number, width: int, numbers: int) -> curves.Number:
+    def _row(self, name: str, count: Number, width: int, numbers: int) -> Number:
         return curves.rows(self.device, self.warm, name, count, width, numbers, self.dtype).seconds
 
-    def _embedding(self, tokens: curves.Number) -> curves.Number:
+    def _embedding(self, tokens: Number) -> Number:
         return self._row("embedding", tokens, self.config.hidden, 2 * self.config.hidden)
 
-    def _norms(self, tokens: curves.Number) -> curves.Number:
+    def _norms(self, tokens: Number) -> Number:
         """Before attention and feed-forward, and after both where the config has such."""
         c = self.config
         each = self._row("norm", tokens, c.hidden, 2 * c.hidden)
         return c.layers * c.norms * each
 
-    def _qkv(self, tokens: curves.Number) -> curves.Number:
+    def _qkv(self, tokens: Number) -> Number:
         """The product and the rotation after it, in all layers."""
         c = self.config
         turned = (c.heads + c.kv_heads) * c.head_dim
@@ -135,11 +138,11 @@ class CurvedCost(MeasuredCost):
             each += self._row("rotary", tokens, turned, 2 * turned)
         return c.layers * each
 
-    def _out(self, tokens: curves.Number) -> curves.Number:
+    def _out(self, tokens: Number) -> Number:
         c = self.config
         return c.layers * self._product(tokens, c.hidden, c.heads * c.head_dim)
 
-    def _mlp(self, tokens: curves.Number) -> curves.Number:
+    def _mlp(self, tokens: Number) -> Number:
         """Dense layers: up (with the gate), activation, down."""
         c = self.config
         sides = 2 if c.gated else 1
@@ -148,7 +151,7 @@ class CurvedCost(MeasuredCost):
         each += self._row("swiglu", tokens, c.width, (sides + 1) * c.width)
         return (c.layers - sum(c.expert_layers)) * each
 
-    def _head(self, rows: curves.Number) -> curves.Number:
+    def _head(self, rows: Number) -> Number:
         """The product and, by a device's own constants, drawing from the whole vocabulary's
         logits."""
         c = self.config
@@ -181,25 +184,57 @@ class CurvedCost(MeasuredCost):
         )  # fmt: skip
         return c.layers * float(parts.seconds)
 
-    def decode_seconds(self, starts_B: np.ndarray, count: int) -> np.ndarray:
-        """`total` of `count` steps in a row in which the same sequences decode, after `starts_B`
-        cached tokens in the first, where attention is timed by calls (`calls`)."""
-        c, plain, ones = self.config, self.plain, len(starts_B)
-        shape = plain.decode_shape(starts_B, ones)
-        context_K = (shape.seen + ones * np.arange(count)) / ones
-        seconds_K = np.zeros(count)
+    def seconds(self, shape: Shape) -> float:
+        """Those of `total`, where nothing else is asked."""
+        if not (self.calls and shape.sequences):
+            return self.total(shape)[0]
+        return float(self._with(shape, self._call(shape)))
+
+    def _with(self, shape: Shape, attention: Number) -> Number:
+        """Seconds of a step whose attention takes so many, added up in the order of `total`."""
+        beside = self._beside.get((shape.tokens, shape.rows))
+        if beside is None:
+            if len(self._beside) > MOST:
+                self._beside.clear()
+            beside = self._beside[shape.tokens, shape.rows] = self._others(shape)
+        before, *after = beside
+        seconds = before + attention
+        for each in after:
+            seconds = seconds + each
+        return seconds
+
+    def _others(self, shape: Shape) -> tuple[float, ...]:
+        """Seconds of all that comes before attention, and of each operation after it."""
+        plain, found = self.plain, [0.0]
+        before = True
         for (name, work, size), launch in zip(plain.works(shape), plain.launches, strict=True):
-            if name == "attention":
-                parts = curves.decode(
-                    self.device, self.constants, ones, context_K, c.kv_heads, c.head_dim, self.dtype
-                )
-                seconds_K += c.layers * parts.seconds
+            if name == ATTENTION:
+                before = False
                 continue
             told = self._seconds(name, work, size, shape)
             if told is None:
                 told = max(work / plain.compute, size / plain.memory) + launch
-            seconds_K += told
-        return seconds_K
+            if before:
+                found[0] += told
+            else:
+                found.append(told)
+        return tuple(found)
+
+    def decode_seconds(self, starts_B: np.ndarray, count: int) -> np.ndarray:
+        """`total` of `count` steps in a row in which the same sequences decode, after `starts_B`
+        cached tokens in the first, where attention is timed by calls (`calls`)."""
+        c, ones = self.config, len(starts_B)
+        shape = self.plain.decode_shape(starts_B, ones)
+
+        def attention(context: Number) -> Number:
+            given = self.device, self.constants, ones, context
+            return c.layers * curves.decode(*given, c.kv_heads, c.head_dim, self.dtype).seconds
+
+        if count > FEW:
+            context_K = (shape.seen + ones * np.arange(count)) / ones
+            return np.asarray(self._with(shape, attention(context_K)))
+        contexts = ((shape.seen + ones * step) / ones for step in range(count))
+        return np.array([self._with(shape, attention(context)) for context in contexts])
 
     def _attention(self, flops: float, size: float, shape: Shape) -> float:
         """Arithmetic and cache traffic of all layers, a launch for each."""

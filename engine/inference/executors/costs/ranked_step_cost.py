@@ -72,6 +72,12 @@ class RankedCost:
         """What matters of a step in which every sequence decodes."""
         return self.inner.decode_shape(starts_B, rows)
 
+    def mixed_shape(
+        self, starts_B: np.ndarray, new_B: np.ndarray, decodes: int, rows: int
+    ) -> Shape:
+        """What matters of a step whose first `decodes` sequences decode."""
+        return self.inner.mixed_shape(starts_B, new_B, decodes, rows)
+
     def total(self, shape: Shape) -> tuple[float, float, float]:
         """Seconds of a step, and flops and bytes of one rank in it."""
         if self.ranks.pipeline == 1:  # as `describe` adds up, without a value for each operation

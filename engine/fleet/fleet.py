@@ -87,8 +87,7 @@ class Fleet:
         asked = len(request.prompt), request.sampling.max_tokens
         row = self.lives[request.id] = self.rows.begin(self.timeline.now, *asked)
         if request.sampling.seed is None:  # the same tokens wherever it is served
-            own = {"seed": seed_of(self.config.engine.seed, number)}
-            request.sampling = request.sampling.model_copy(update=own)
+            request.seed = seed_of(self.config.engine.seed, number)
         journey = Journey(request, number, row, request.prompt)
         self.journeys[request.id] = journey
         self.recording.state(journey, "queued")

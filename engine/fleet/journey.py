@@ -37,7 +37,7 @@ class Journey:
         if wish.max_tokens != answer:
             wish = wish.model_copy(update={"max_tokens": answer})
         one = Request(self.known, wish, old.arrival, old.user, old.priority, old.salt, id=old.id)
-        one.on_end = on_end
+        one.on_end, one.seed = on_end, old.seed
         return one
 
 

@@ -135,7 +135,7 @@ class AdmissionControl:
             pages, request.sent_pages = request.sent_pages, None
         else:
             pages = cache.hit(request.id, hits) if hits else np.zeros(0, np.int32)
-            if self.running.sharing:
+            if self.running.sharing and not cache.quiet:
                 text = f"request {request.id} hit {len(hits) * size} of {known} tokens"
                 cache.emit(Mark(cache.clock.now(), "cache", "lookup", text))
         start, request.reused = len(pages) * size, len(hits) * size

@@ -28,7 +28,7 @@ def validate(request: Request, facts: Facts) -> None:
             f"{name}: the prompt has {len(prompt)} tokens, the model takes {facts.context} "
             "with the answer; shorten it"
         )
-    if int(prompt.min()) < 0 or int(prompt.max()) >= facts.vocab:
+    if int(prompt.view(np.uint32).max()) >= facts.vocab:  # what is below 0 is a large one there
         raise BadInput(f"{name}: the prompt has a token outside 0 to {facts.vocab - 1}")
     for field, tokens in _named_tokens(request.sampling):
         if tokens and max(tokens) >= facts.vocab:
@@ -96,8 +96,10 @@ class Intake:
             self.requests.over(request)
             return
         wish = request.sampling
-        own = seed_of(self.config.seed, request.number)
-        request.seed = own if wish.seed is None else wish.seed
+        if wish.seed is not None:
+            request.seed = wish.seed
+        elif not request.seed:
+            request.seed = seed_of(self.config.seed, request.number)
         self.requests[request.id] = request
         self.cache.emit(Branch(self.cache.clock.now(), request.id, request.parent, "queued"))
         refusal = self.scheduler.admission.refusal(request)

@@ -90,7 +90,7 @@ class Request:
     queued_at: int = 0  # the step in which it last began to wait
     urgent: bool = False  # waited longer than the engine's patience
     started: bool = False  # has run before
-    seed: int = 0  # its draws depend on this and the position
+    seed: int = 0  # its draws depend on this and the position; 0: the engine gives one
     keeps: int = 0  # rows kept free for its samples
     host_pages: np.ndarray | None = None  # where its cache lies while swapped out
     reused: int = 0  # tokens of it that the prefix tree held when it was last let in

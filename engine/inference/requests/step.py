@@ -72,6 +72,11 @@ class Step:
         known_S = self.rows.known[self.sample_rows_S]
         return known_S if self.ahead_S is None else known_S + self.ahead_S
 
+    @property
+    def sequences(self) -> int:
+        """Sequences and threads that bring tokens."""
+        return len(self.queries_B) + (len(self.threads.contexts_B) if self.threads else 0)
+
     def everybody(self) -> tuple[np.ndarray, np.ndarray]:
         """New tokens of each sequence and then of each thread, and what the last of them sees."""
         threads = self.threads

@@ -92,7 +92,7 @@ class ModelledExecutor:
             seconds, flops, moved = cost.total(shape)
         else:
             seconds, flops, moved = cost.seconds(shape), 0.0, 0.0
-        seconds += choice.per_step + choice.per_sequence * len(step.everybody()[0])
+        seconds += choice.per_step + choice.per_sequence * step.sequences
         if len(step.swap_out) or len(step.swap_in) or len(step.copies):
             seconds += self._pages(step)
         aligned = self._realigned(step) if step.realigned else 0.0

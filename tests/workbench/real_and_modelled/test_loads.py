@@ -1,0 +1,41 @@
+"""Real beside modelled latencies at rising load: what is compared, and how near it comes."""
+
+import os
+
+import numpy as np
+import pytest
+
+from engine.core.config import update
+from engine.core.run import Run
+from engine.fleet.config import FleetConfig
+from engine.fleet.measure import served
+from engine.fleet.run import run
+from workbench.real_and_modelled import loads
+
+SMALL = {"tokens": False, "replicas": 2, "engine.workload.count": 20, "engine.workload.rate": 50.0}
+QUIET = 0.5  # processes that wanted a core in the last minute, beside our own
+
+
+def test_latencies_count_from_arrival_and_leave_answers_of_one_token_out():
+    given = (np.array(each) for each in ([0.0, 1.0], [0.5, 2.0], [0.5, 4.0], [1, 5]))
+    found = loads.Served.of(*given)
+    assert found.means == {"time to first token": 0.75, "time per output token": 0.5}
+
+
+def test_the_modelled_side_is_the_fleet_as_everybody_sees_it():
+    config = update(FleetConfig(), SMALL)
+    told = served(Run.execute(run, config).log, config)
+    means = loads.simulated(config).means
+    assert means["time to first token"] == pytest.approx(told.ttft.mean)
+    assert means["time per output token"] == pytest.approx(told.tpot.mean)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_real_engines_behind_a_router_are_what_the_model_says(replicas):
+    """Bounds hold on a machine that repeats itself: on a busy one nothing can be told."""
+    rows = loads.compare(update(loads.usual(200), {"replicas": replicas}), print)
+    assert len(rows) == 2 * len(loads.LOADS) and all(row["real"] > 0 for row in rows)
+    if os.getloadavg()[0] > replicas + QUIET:
+        pytest.skip(f"other work runs on this machine ({os.getloadavg()[0]:.1f} want a core)")
+    assert all(abs(row["error"]) <= row["within"] for row in rows), loads.table_of(rows)

@@ -1,0 +1,141 @@
+"""Engine process: a real serving engine in a process of its own, asked and heard over a pipe.
+
+Messages are JSON: a request's number, prompt and answer length one way; its first token and its end
+the other, with the seconds of the clock that all processes of a machine share. Numbers, no objects.
+"""
+
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from engine.core.config import from_dict, to_dict
+from engine.core.events import AnyEvent, Branch, Token
+from engine.core.log import Log
+from engine.core.run import Run
+from engine.inference.config import InferenceConfig
+from engine.inference.engine import Engine
+from engine.inference.requests.request import Request
+from engine.inference.run import run
+from engine.inference.workloads.workload import Source
+from workbench.real_and_modelled.steps_taken import Taken, steps_taken
+
+FIRST, ENDED, STEPS, READY = "first", "ended", "steps", "ready"
+START = 120.0  # seconds a process has to load its model
+THREADS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class EngineProcess:
+    """The asking side. `send` and `receive` messages; `pipe` can be waited for."""
+
+    def __init__(self, config: InferenceConfig) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, other = context.Pipe()
+        self.process = context.Process(target=serve, args=(to_dict(config), other), daemon=True)
+        self.process.start()
+        other.close()
+
+    def ready(self) -> None:
+        """Wait until its model is loaded. Raises TimeoutError."""
+        if not self.pipe.poll(START) or self.receive()["what"] != READY:
+            raise TimeoutError(f"an engine's process did not start within {START:.0f} s")
+
+    def send(self, **message: Any) -> None:
+        """Tell it to `add` a request, to run `steps` of its own, or to stop."""
+        self.pipe.send_bytes(json.dumps(message).encode())
+
+    def receive(self) -> dict[str, Any]:
+        """Its next message; waits for it. Raises EOFError where it has ended."""
+        found: dict[str, Any] = json.loads(self.pipe.recv_bytes())
+        return found
+
+    def steps(self, config: InferenceConfig) -> None:
+        """Have it serve the workload of `config` by itself; `taken` has the steps."""
+        self.send(what=STEPS, config=to_dict(config))
+
+    def taken(self) -> list[Taken]:
+        """The steps that it has taken."""
+        return [
+            Taken(np.array(new), np.array(context), rows, seconds)
+            for new, context, rows, seconds in self.receive()["steps"]
+        ]
+
+    def stop(self) -> None:
+        """Let it end."""
+        self.pipe.close()
+        self.process.join(5)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+
+
+@contextmanager
+def engines(config: InferenceConfig, count: int) -> Iterator[list[EngineProcess]]:
+    """`count` of them, which share the machine's cores evenly; ended with the block."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    each = max(1, (os.cpu_count() or 1) // count)
+    os.environ.update(dict.fromkeys(THREADS, str(each)))
+    try:
+        found = [EngineProcess(config) for _ in range(count)]
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+    try:
+        for one in found:
+            one.ready()
+        yield found
+    finally:
+        for one in found:
+            one.stop()
+
+
+def serve(settings: dict[str, Any], pipe: Connection) -> None:
+    """The process itself: steps while there is work, and hears what it is asked in between."""
+    config = from_dict(InferenceConfig, settings)
+    built = config.executor.build(config)
+    log, begun = Log(), set[str]()
+
+    def say(what: str, **more: Any) -> None:
+        pipe.send_bytes(json.dumps({"what": what, "at": time.monotonic(), **more}).encode())
+
+    def hear(event: AnyEvent) -> None:
+        log.emit(event)
+        if type(event) is Token and event.thread not in begun:
+            begun.add(event.thread)
+            say(FIRST, number=int(event.thread[1:]))
+        elif type(event) is Branch and event.state == "finished":
+            begun.discard(event.thread)
+            say(ENDED, number=int(event.thread[1:]))
+
+    engine = Engine(config, built.executor, built.clock, hear, built.tokenizer)
+    source = Source(built.executor.facts.vocab, built.executor.facts.context, config.sampling)
+    say(READY)
+    try:
+        while True:
+            while pipe.poll(0 if engine.busy else None):
+                asked = json.loads(pipe.recv_bytes())
+                if asked["what"] == STEPS:
+                    own = from_dict(InferenceConfig, asked["config"])
+                    taken = steps_taken(Run.execute(run, own, seed=own.seed).log)
+                    say(STEPS, steps=[_numbers(step) for step in taken])
+                    continue
+                prompt = np.array(asked["prompt"], np.int32)
+                request: Request = source.request(prompt, asked["answer"], built.clock.now())
+                request.id = f"r{asked['number']}"
+                engine.add(request)
+            engine.step()
+    except (EOFError, OSError):  # nobody asks any more
+        return
+
+
+def _numbers(step: Taken) -> tuple[list[int], list[int], int, float]:
+    return step.new_B.tolist(), step.context_B.tolist(), step.rows, step.seconds

@@ -111,8 +111,8 @@ def run(config: FleetConfig, live: Live) -> None:
     built = build(config)
     stream = streamed(config, built)
     fleet = Fleet(config, built, live.emit)
-    live.open(config, fleet.timeline.clock, **header(config, built, stream.count))
-    serve(fleet, stream.requests, live, stream.count)
+    live.open(config, fleet.timeline.clock, **header(config, built, stream.total))
+    serve(fleet, stream.requests, live, stream.total)
     tell(fleet, live)
 
 

@@ -30,7 +30,7 @@ class Source:
 class Stream(NamedTuple):
     """Requests in order of arrival, and how many there are."""
 
-    count: int
+    total: int
     requests: Iterator[Request]
 
 

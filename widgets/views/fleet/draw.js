@@ -54,8 +54,9 @@ function render({ model, el }) {
   });
   card.onFrame = (frame) => {
     const shown = "dots: requests that wait · bar: those that run · right edge: pages used and cached";
-    card.say(frame.names.length > 160 ? "shade: requests running, of the most there can be"
-      : frame.thinned ? "dots: requests that wait · bar: those that run (pages not recorded)" : shown);
+    const said = frame.names.length > 160 ? "shade: requests running, of the most there can be"
+      : frame.thinned ? "dots: requests that wait · bar: those that run (pages not recorded)" : shown;
+    card.say(frame.every > 1 ? `${said} · one request in ${grouped(frame.every)} is recorded` : said);
   };
   return () => card.close();
 }

@@ -58,6 +58,7 @@ class Fleet(CanvasFold):
         self.power: list[list[float]] = []
         self.pages = self.most = 0
         self.thinned = False
+        self.every = 1  # one request in so many is recorded
         self.over = 0
 
     def take(self, event: AnyEvent) -> None:
@@ -84,6 +85,7 @@ class Fleet(CanvasFold):
             self.pages = int(facts.get("pages", 0))
             self.most = int(facts.get("max_running", 0))
             self.thinned = bool(facts.get("thinned"))
+            self.every = int(facts.get("record_every", 1))
 
     def _move(self, event: Move) -> None:
         if event.target not in self.replicas:
@@ -153,6 +155,7 @@ class Fleet(CanvasFold):
             "roles": self.roles,
             "most": self.most,
             "thinned": self.thinned,
+            "every": self.every,
             "running": np.array([len(each.running) for each in all_of], np.uint32),
             "waiting": np.array([len(each.waiting) for each in all_of], np.uint32),
             "served": np.array([each.served for each in all_of], np.uint32),
@@ -175,7 +178,9 @@ class Fleet(CanvasFold):
         if not all_of:
             return []
         alive = sum(not each.dead for each in all_of)
+        some = [["recorded", f"one request in {self.every:,}"]] if self.every > 1 else []
         return [
+            *some,
             ["running", figure(sum(len(each.running) for each in all_of))],
             ["waiting", figure(sum(len(each.waiting) for each in all_of))],
             ["over", figure(self.over)],

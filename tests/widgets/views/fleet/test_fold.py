@@ -12,9 +12,9 @@ FACTS = {
 }
 
 
-def folded(*events) -> dict:
+def folded(*events, **facts) -> dict:
     state = Fleet()
-    state.add(Opened(0.0, {}, "", 0, "virtual", {}, FACTS))
+    state.add(Opened(0.0, {}, "", 0, "virtual", {}, FACTS | facts))
     for event in events:
         state.add(event)
     return state.frame()
@@ -36,6 +36,11 @@ def test_a_request_waits_runs_and_travels():
     frame = folded(to_first, begins, sent, Branch(2.0, "r0", "", "finished"))
     assert frame["figures"][2] == ["over", "1"]
     assert frame["served"].tolist() == [1, 1]
+
+
+def test_where_some_requests_are_recorded_the_view_says_so():
+    assert folded(record_every=1000)["figures"][0] == ["recorded", "one request in 1,000"]
+    assert folded()["figures"][0][0] == "running"
 
 
 def test_work_pages_power_and_death():

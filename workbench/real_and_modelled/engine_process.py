@@ -28,16 +28,16 @@ from workbench.real_and_modelled.steps_taken import Taken, steps_taken
 
 FIRST, ENDED, STEPS, READY = "first", "ended", "steps", "ready"
 START = 120.0  # seconds a process has to load its model
-THREADS = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 class EngineProcess:
     """The asking side. `send` and `receive` messages; `pipe` can be waited for."""
 
-    def __init__(self, config: InferenceConfig) -> None:
+    def __init__(self, config: InferenceConfig, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
         self.pipe, other = context.Pipe()
-        self.process = context.Process(target=serve, args=(to_dict(config), other), daemon=True)
+        given = to_dict(config), threads, other
+        self.process = context.Process(target=serve, args=given, daemon=True)
         self.process.start()
         other.close()
 
@@ -78,17 +78,8 @@ class EngineProcess:
 @contextmanager
 def engines(config: InferenceConfig, count: int) -> Iterator[list[EngineProcess]]:
     """`count` of them, which share the machine's cores evenly; ended with the block."""
-    before = {name: os.environ.get(name) for name in THREADS}
-    each = max(1, (os.cpu_count() or 1) // count)
-    os.environ.update(dict.fromkeys(THREADS, str(each)))
-    try:
-        found = [EngineProcess(config) for _ in range(count)]
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+    threads = max(1, (os.cpu_count() or 1) // count)
+    found = [EngineProcess(config, threads) for _ in range(count)]
     try:
         for one in found:
             one.ready()
@@ -98,8 +89,13 @@ def engines(config: InferenceConfig, count: int) -> Iterator[list[EngineProcess]
             one.stop()
 
 
-def serve(settings: dict[str, Any], pipe: Connection) -> None:
+def serve(settings: dict[str, Any], threads: int, pipe: Connection) -> None:
     """The process itself: steps while there is work, and hears what it is asked in between."""
+    import numba
+    import torch
+
+    torch.set_num_threads(threads)
+    numba.set_num_threads(threads)
     config = from_dict(InferenceConfig, settings)
     built = config.executor.build(config)
     log, begun = Log(), set[str]()

@@ -20,6 +20,7 @@ from engine.inference.detokenizer import Detokenizer
 from engine.inference.executors.executor import Executor, Tokens
 from engine.inference.executors.step_spans import part_spans
 from engine.inference.intake import Intake, LiveRequests, validate
+from engine.inference.kept_tokens import KeptTokens
 from engine.inference.outputs import OutputProcessor
 from engine.inference.requests.request import Request
 from engine.inference.requests.step import Result, Step
@@ -65,6 +66,8 @@ class Engine:
         self.pieces = Detokenizer(tokenizer)
         self.intake = Intake(config, self.scheduler, self.requests)
         self.outputs = OutputProcessor(self.scheduler, self.pieces, facts.vocab, facts.eos, quiet)
+        if clock.name == "wall":
+            self.outputs.keep = KeptTokens(self.blobs).keep
         self.runs = DecodeRuns(config, executor, self.scheduler, self.outputs)
         self.number = 0  # steps done
         self._inbox: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()

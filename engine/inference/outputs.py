@@ -2,6 +2,7 @@
 detects stop conditions."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import repeat
 
@@ -39,6 +40,7 @@ class OutputProcessor:
         self.drafted: DraftedOutputs | None = None
         if scheduler.config.speculation.drafts:
             self.drafted = DraftedOutputs(scheduler.speculator, self.running, pieces)
+        self.keep: Callable[[Request], None] | None = None  # told of requests that have ended
         self.kept: Kept | None = None  # of the step that is taken in, where it has drafts
 
     def take(self, step: Step, result: Result, now: float) -> None:
@@ -93,6 +95,8 @@ class OutputProcessor:
         if not request.sampling.stop and not self.quiet:
             answer = request.generated.tolist()
             request.text = self.pieces.text(answer[:-1] if reason == "stop" else answer)
+        if self.keep is not None:
+            self.keep(request)
         self.emit(Branch(now, request.id, request.parent, "finished", reason))
         if self.holds:
             rows.padding[row] = True

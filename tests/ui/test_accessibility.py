@@ -9,7 +9,7 @@ PAGES = (
     "/runs", "/attach", "/compare", "/compare?trace=azure-like.csv",
     "/study?slug=flover", "/study?slug=megatron", "/study?slug=hogwild", "/study?slug=dualmap",
     "/response?slug=flover&executor=modelled&model=llama-2-7b&dtype=float16&values=50,400&seeds=1",
-    "/embed?slug=flover", "/lecture?slug=flover",
+    "/embed?slug=flover", "/lecture?slug=flover", "/attention?run=live",
 )  # fmt: skip
 SETTLE = 9_000  # milliseconds until a page shows what it has
 

@@ -5,7 +5,7 @@ through anywidget, and in a static page that replays a run. In come frames of a 
 out go choices of an owner and of a moment.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
@@ -43,8 +43,9 @@ Reduce = Callable[[Frame, dict[str, Any]], Frame]  # frame, what the browser sho
 def script_of(view: str) -> Path:
     """The script that draws a view. Raises BadInput where it has none."""
     widgets = Path(__file__).parents[1]
-    path = (widgets / "chart" if view == "chart" else widgets / "views" / view) / "draw.js"
-    if not path.is_file():
+    folders = (widgets / view, widgets / "views" / view)
+    path = next((at for folder in folders if (at := folder / "draw.js").is_file()), None)
+    if path is None:
         raise BadInput(f"view {view!r}: not drawn on a canvas (no draw.js)")
     return path
 
@@ -121,6 +122,7 @@ class CanvasDrawing:
         self._on_choose: list[Callable[[str], None]] = []
         self._on_seek: list[Callable[[float], None]] = []
         self._on_command: list[Callable[[dict[str, Any]], None]] = []
+        self._on_window: list[Callable[[dict[str, Any]], None]] = []
 
     def show(self, frame: Frame, cursor: float) -> None:
         """Draw `frame`; a frame that is the very same object as last time is not sent again."""
@@ -146,6 +148,14 @@ class CanvasDrawing:
     def on_command(self, tell: Callable[[dict[str, Any]], None]) -> None:
         """Call `tell` with what a person told the run through this drawing."""
         self._on_command.append(tell)
+
+    def on_window(self, tell: Callable[[dict[str, Any]], None]) -> None:
+        """Call `tell` with what the browser shows of this drawing, whenever that is another."""
+        self._on_window.append(tell)
+
+    def light(self, pages: Sequence[int]) -> None:
+        """Outline pages of a cache, as another drawing chose them."""
+        self._set({"options": {**self._state["options"], "lit": list(pages)}})
 
     def dark(self, on: bool) -> None:
         self._set({"is_dark": bool(on)})
@@ -204,5 +214,8 @@ class CanvasDrawing:
             if name == "chosen":
                 for tell in self._on_choose:
                     tell(value)
-            elif self._frame is not None:
+                return
+            for tell_window in self._on_window:
+                tell_window(value)
+            if self._frame is not None:
                 self._set({"frame": pack(self.reduce(self._frame, value))})

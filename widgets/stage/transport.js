@@ -132,10 +132,10 @@ const STYLE = `
 .transport .main { background: var(--raised); }
 .transport .follow span { padding-right: 3px; }
 .transport .follow.on { color: var(--hue); }
-.transport .scrub { flex: 1 1 160px; height: 24px; accent-color: var(--hue); margin: 0 6px; min-width: 120px; cursor: pointer; }
+.transport .scrub { flex: 1 1 120px; height: 24px; accent-color: var(--hue); margin: 0 6px; min-width: 120px; cursor: pointer; }
 .transport .clock { font-variant-numeric: tabular-nums; text-align: right; min-width: 134px; white-space: nowrap; }
 .transport .clock i { font-style: normal; color: var(--faint); }
-.transport select { font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--line);
+.transport select { flex: 0 1 auto; min-width: 64px; max-width: 116px; font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--line);
   border-radius: 6px; padding: 4px; }
 .transport .work { flex: 1 0 100%; display: flex; gap: 10px; align-items: center; color: var(--faint); }
 .transport .work[hidden] { display: none; }

@@ -17,6 +17,9 @@ from workbench.api.drain import Stopping, on_signals
 from workbench.api.gate import guard
 from workbench.api.handlers import handlers
 from workbench.api.server import HOST, address_of
+from workbench.attention.page import asked_page
+from workbench.attention.readings import Readings
+from workbench.attention.routes import routes
 from workbench.live.live import LiveEngine
 from workbench.pages.attached import AttachedPage
 from workbench.pages.catalogue import catalogue_page
@@ -49,7 +52,7 @@ class TabsThatWent(logging.Filter):
         return not isinstance(fault, WebSocketClosedError | StreamClosedError)
 
 
-def pages(live: LiveEngine, shelf: Shelf) -> dict[str, Page]:
+def pages(live: LiveEngine, shelf: Shelf, readings: Readings) -> dict[str, Page]:
     """What is served at each place; a live engine not started yet starts with its first page."""
 
     def live_page() -> Any:
@@ -69,6 +72,7 @@ def pages(live: LiveEngine, shelf: Shelf) -> dict[str, Page]:
         "serve": lambda: ServePage(shelf).page(),
         "response": lambda: ResponsePage().page(),
         "attach": lambda: AttachedPage(shelf).page(),
+        "attention": lambda: asked_page(shelf, live.run, readings).page(),
         "roofline": lambda: RooflinePage(shelf).page(),
         "compare": lambda: ComparePage(shelf).page(),
         "runs": lambda: RunsPage(shelf).page(),
@@ -150,6 +154,7 @@ def make_server(
         logging.getLogger(name).addFilter(TabsThatWent())
     pn.extension()
     hosts = (rules or access(HOST, port)).hosts
+    readings = Readings()
     own = {
         "address": HOST,
         "port": port,
@@ -162,8 +167,10 @@ def make_server(
         "title": "Parallel Workbench",
     }
     all_options = {**own, **options}
-    all_options["extra_patterns"] = [*all_options["extra_patterns"], *HANDLERS]
-    server = pn.serve(pages(live, shelf), **all_options)
+    all_options["extra_patterns"] = [
+        *all_options["extra_patterns"], *HANDLERS, *routes(readings)
+    ]  # fmt: skip
+    server = pn.serve(pages(live, shelf, readings), **all_options)
     hasten(server._tornado)
     greet(server._tornado)
     guard(server._tornado, rules or access(HOST, server.port))  # a free port is known only now

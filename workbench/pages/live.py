@@ -10,6 +10,7 @@ from engine.core.errors import BadInput
 from engine.inference.requests.request import sampling
 from widgets import theme
 from widgets.stage.stage import Stage
+from workbench.attention.page import LIVE, link
 from workbench.live.live import LiveEngine
 from workbench.pages import demo
 from workbench.pages.conversations import Conversation, Conversations
@@ -28,6 +29,7 @@ CSS = """
 .answer { border-top: 1px solid var(--wb-line); padding: 10px 0; display: grid; gap: 4px; }
 .answer .who { display: flex; gap: 8px; align-items: center; font-size: 12px;
   color: var(--wb-faint); }
+.answer .who span:last-child { margin-left: auto; }
 .dot { width: 10px; height: 10px; border-radius: 3px; background: var(--hue); flex: none; }
 .answer pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 12.5px;
   line-height: 1.45; max-height: 132px; overflow: hidden; display: flex; flex-direction: column;
@@ -43,11 +45,13 @@ def answer_card(talk: Conversation, dark: bool) -> str:
     state = talk.refused or talk.reason or "writing"
     if not talk.reason and not talk.parts:
         state = "waiting"
+    is_whole = bool(talk.thread) and talk.reason in ("stop", "length")
+    way = f"<span>{link(LIVE, dark, talk.thread)}</span>" if is_whole else ""
     text = talk.text[-TAIL:]
     lead = talk.prompt[-120:] if len(text) < TAIL else ""
     return (
         f'<div class="answer" style="--hue:{colour}"><div class="who"><span class="dot"></span>'
-        f"<span>{escape(talk.thread or 'asked')}</span><span>{escape(state)}</span></div>"
+        f"<span>{escape(talk.thread or 'asked')}</span><span>{escape(state)}</span>{way}</div>"
         f"<pre><span><i>{escape(lead)}</i>{escape(text)}</span></pre></div>"
     )
 

@@ -11,8 +11,10 @@ import panel_material_ui as pmui
 
 from engine.core.errors import BadInput
 from engine.core.run import Run
+from engine.inference.kept_tokens import kept
 from widgets.export.share import share
 from widgets.stage.stage import Stage
+from workbench.attention.page import link
 from workbench.pages.frame.shell import Shell, address, asked, figures_table, html
 from workbench.pages.runs_table import CSS, runs_table
 from workbench.pages.shelf.shelf import NAME, Shelf
@@ -107,8 +109,10 @@ class RunsPage:
         self.stage = Stage(suggested_views(run.log))
         self.stage.dark(self.shell.dark)
         self.stage.open(run)
+        way = link(self.choice.value, self.shell.dark) if kept(run.log.blobs) else ""
         self.place.objects = [
             self._share(run, self.choice.value.removesuffix(".run")),
+            *([html(f"<p>{way}</p>", margin=(0, 0, 8, 0))] if way else []),
             Figures(run, self.stage).pane,
             *filter(None, [of_run(run.log)]),
             self.stage.__panel__(),

@@ -9,8 +9,10 @@ import panel as pn
 
 from engine.core.config import Config
 from engine.core.errors import BadInput
+from engine.inference.kept_tokens import kept as kept_tokens
 from widgets.export.share import File, Text, share
 from widgets.knobs.config_text import as_cli, as_study
+from workbench.attention.page import link
 from workbench.catalogue import entry, study
 from workbench.pages.actions import actions, kept
 from workbench.pages.frame.addresses import config_of, query_of
@@ -48,8 +50,12 @@ class StudyPage:
         self.shell = Shell(self.row.title, "study")
         more = [("Run again, paused", self._again), ("Keep for comparing", self._keep)]
         self.actions = actions(panel.tries(), more)
-        self.onward = html("", margin=(6, 0, 0, 8), width=180, sizing_mode="fixed")
+        self.listed = ""  # how the shelf calls what this page shows
+        self.has_requests = "request_lanes" in panel.study.views
+        wide = 290 if self.has_requests else 180
+        self.onward = html("", margin=(6, 0, 0, 8), width=wide, sizing_mode="fixed")
         panel.on_turned = self._address
+        panel.stage.param.watch(lambda _: self._lead(), "chosen")
         self.shell.on_dark(lambda _: self._lead())
 
     def _lead(self) -> None:
@@ -61,6 +67,13 @@ class StudyPage:
             f'<a href="{escape(to)}" title="Its figures over one knob or two">Response →</a>'
             f' &nbsp; <a href="{escape(told)}" title="Step by step, for a room">Lecture →</a>'
         )
+        if self.has_requests and self.listed:
+            self.onward.object += f" &nbsp; {link(self.listed, self.shell.dark, self._pinned())}"
+
+    def _pinned(self) -> str:
+        """The request that is lit up and has its tokens kept, "" for none."""
+        run, chosen = self.panel.session.run, self.panel.stage.chosen
+        return chosen if run is not None and chosen in kept_tokens(run.log.blobs) else ""
 
     def _address(self, config: Config) -> None:
         """Put every knob that differs into the address."""
@@ -137,13 +150,8 @@ class StudyPage:
         shell.page.contextbar = [panel.claims.panel]
         shell.page.main = [
             pn.Column(
-                panel.heading(self.row),
-                pn.Row(
-                    self.actions,
-                    self._share(),
-                    self.onward,
-                    sizing_mode="stretch_width",
-                ),
+                pn.Row(panel.heading(self.row), self.onward, sizing_mode="stretch_width"),
+                pn.Row(self.actions, self._share(), sizing_mode="stretch_width"),
                 panel.fault,
                 *views(panel.stage),
                 *panel.maps.parts,
@@ -152,7 +160,8 @@ class StudyPage:
             )
         ]
         pn.state.onload(panel.start)
-        name = self.shelf.show(panel.session, person())
+        name = self.listed = self.shelf.show(panel.session, person())
+        self._lead()
         pn.state.on_session_destroyed(lambda _: self._gone(name))
         return shell.page
 

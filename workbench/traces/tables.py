@@ -11,7 +11,7 @@ from typing import TypeAlias
 from engine.core.chrome.breakdown import Breakdown, Kernel
 from engine.core.chrome.device_trace import DeviceTrace
 from engine.core.chrome.difference import difference
-from engine.core.chrome.gaps import waited
+from engine.core.chrome.gaps import INFERRED, waited
 from widgets.theme import figure
 
 Table: TypeAlias = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
@@ -38,10 +38,15 @@ def waits_table(trace: DeviceTrace) -> Table:
     whole = sum(each.seconds for each in found)
     heads = ("stream", "waits for", "gaps", "time", "share of all gaps", "longest")
     return "What streams waited for", heads, [
-        (trace.spans.lanes[w.lane], w.cause, f"{w.count:,}", figure(w.seconds, "s"),
+        (trace.spans.lanes[w.lane], _cause(w.cause), f"{w.count:,}", figure(w.seconds, "s"),
          figure(w.seconds / whole if whole else math.nan, "%"), figure(w.longest, "s"))
         for w in found[:WAITS]
     ]  # fmt: skip
+
+
+def _cause(cause: str) -> str:
+    """A cause, and whether it is told from times: no trace says which event was waited for."""
+    return f"{cause} (inferred)" if cause in INFERRED else cause
 
 
 def kernels_table(ran: Sequence[Kernel]) -> Table:

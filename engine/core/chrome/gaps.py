@@ -19,6 +19,7 @@ from engine.core.spans import Spans
 
 LAUNCH, DATA, STREAM, STARTING, UNKNOWN = range(5)
 CAUSES = ("launch", "data", "another stream", "starting", "unknown")
+INFERRED = (CAUSES[DATA], CAUSES[STREAM])  # from times, as said above
 SLACK = 1e-6  # seconds: times of a trace are told in whole microseconds
 
 

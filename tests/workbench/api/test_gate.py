@@ -22,11 +22,11 @@ from workbench.pages.shelf.shelf import Shelf
 TOKEN = "a-token-of-many-letters"
 PAGES = (
     "", "live", "plan", "predict", "serve", "attach", "catalogue", "study", "roofline", "compare",
-    "response", "embed", "lecture", "runs", "run",
+    "response", "embed", "lecture", "runs", "run", "attention",
 )  # fmt: skip
 FILES = (
     "static/js/bokeh.min.js", "static/extensions/panel/x.js", "favicon.ico", "components/x.js",
-    "modules/x.js",
+    "modules/x.js", "attention-tiles/x/tile",
 )  # fmt: skip
 BELOW = ("metadata", "autoload.js", "static/js/x.js")
 API = (

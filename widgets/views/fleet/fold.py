@@ -4,6 +4,7 @@ The header's facts name the replicas (`fleet`), their `roles` and `max_running`;
 from the router to replicas, and between these, by `Move` events tagged with the request's id.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -60,13 +61,16 @@ class Fleet(CanvasFold):
         self.thinned = False
         self.every = 1  # one request in so many is recorded
         self.over = 0
+        self.ran = self.queued = 0  # requests that run and wait now, of all replicas
+        self.most_ran = self.most_queued = 0  # and at most, so far
 
     def take(self, event: AnyEvent) -> None:
         kind = type(event)
         if kind is Branch:
-            self._branch(event)  # type: ignore[arg-type]
+            self._counted(self._branch, event, self.place.get(event.thread, ""))  # type: ignore[union-attr]
         elif kind is Move:
-            self._move(event)  # type: ignore[arg-type]
+            ends = self.place.get(event.tag, ""), event.target  # type: ignore[union-attr]
+            self._counted(self._move, event, *ends)
         elif kind is Level:
             self._level(event)  # type: ignore[arg-type]
         elif kind is Span:
@@ -75,6 +79,17 @@ class Fleet(CanvasFold):
             self._mark(event)  # type: ignore[arg-type]
         elif kind is Opened:
             self._open(event.facts)  # type: ignore[union-attr]
+
+    def _counted(self, act: Callable[[Any], None], event: AnyEvent, *names: str) -> None:
+        """Do what changes the requests of these replicas alone, and count all that run and wait."""
+        touched = [self.replicas[name] for name in {*names} if name in self.replicas]
+        self.ran -= sum(len(each.running) for each in touched)
+        self.queued -= sum(len(each.waiting) for each in touched)
+        act(event)
+        self.ran += sum(len(each.running) for each in touched)
+        self.queued += sum(len(each.waiting) for each in touched)
+        self.most_ran = max(self.most_ran, self.ran)
+        self.most_queued = max(self.most_queued, self.queued)
 
     def _open(self, facts: dict[str, Any]) -> None:
         names = facts.get("fleet")
@@ -181,8 +196,13 @@ class Fleet(CanvasFold):
         some = [["recorded", f"one request in {self.every:,}"]] if self.every > 1 else []
         return [
             *some,
-            ["running", figure(sum(len(each.running) for each in all_of))],
-            ["waiting", figure(sum(len(each.waiting) for each in all_of))],
+            [_most("running", self.ran, self.most_ran), figure(self.ran)],
+            [_most("waiting", self.queued, self.most_queued), figure(self.queued)],
             ["over", figure(self.over)],
             ["replicas alive", f"{alive} of {len(all_of)}"],
         ]
+
+
+def _most(label: str, now: int, most: int) -> str:
+    """The label of what is counted now, with the most so far where that was more."""
+    return f"{label}, {figure(most)} at most" if most > now else label

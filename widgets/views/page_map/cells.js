@@ -88,6 +88,7 @@ export class Cells {
     this.byMass = false;
     this.scroll = 0;
     this.lit = new Set(); // pages lit from elsewhere (the icicle)
+    this.pages = new Set(); // and by another view
     this.image = null;
   }
 

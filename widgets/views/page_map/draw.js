@@ -45,7 +45,11 @@ function render({ model, el }) {
   attention.title = "Shade each page by the attention its keys received in the latest sample";
   const heads = headChoice(card);
   const legend = make("div", "pw-legend", card.tools);
-  card.onTheme = () => drawLegend(card, legend, cells);
+  card.onTheme = () => {
+    cells.pages = new Set(card.model.get("options").lit || []); // another view chose them
+    drawLegend(card, legend, cells);
+  };
+  card.onTheme();
   card.onFrame = (frame) => {
     attention.style.display = frame.mass ? "" : "none";
     heads.offer(frame);
@@ -103,7 +107,8 @@ function wireCells(card, area, cells, icicle, legend) {
     },
     pointerleave: leave,
     click: (x, y) => {
-      const owner = ownerAt(cells.at(x, y));
+      const spot = cells.at(x, y), owner = ownerAt(spot);
+      card.set("window", { ...card.model.get("window"), page: spot?.page ?? -1 });
       pinned = pinned === owner ? "" : owner;
       card.set("chosen", pinned);
     },

@@ -96,7 +96,7 @@ function drawLit(cells, ctx) {
     ctx.lineWidth = 2;
     ctx.strokeRect(x - half, y - high, 2 * half, 2 * high);
   };
-  for (const page of lit) if (page !== hovered) cells.places(page).forEach(([x, y]) => outline(x, y));
+  for (const page of new Set([...lit, ...cells.pages])) if (page !== hovered) cells.places(page).forEach(([x, y]) => outline(x, y));
   if (hovered === undefined || hovered === null) return;
   const spots = cells.places(hovered);
   if (spots.length > 1) {

@@ -35,7 +35,8 @@ MEMORY = "memory/"
 PARTS = 400  # moments at which the idle share is known
 PLAN = "plan"
 WORDS = {  # of what a gap waited for
-    "launch": "waited for a launch", "data": "for data", "another stream": "for another stream",
+    "launch": "waited for a launch",
+    "data": "for data (inferred)", "another stream": "for another stream (inferred)",
     "starting": "were the device's start", "unknown": "have no recorded launch",
 }  # fmt: skip
 LEVELS = {"lane": "i", "kind": "i", "time": "d", "value": "d"}

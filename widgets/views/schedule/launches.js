@@ -11,7 +11,7 @@ const HEAD = 5; // pixels of an arrow's head
 const WAITS = { launch: 1, data: 2, "another stream": 0, starting: 6 }; // hues; unknown is not drawn
 
 const causeWords = (cause) => ({
-  launch: "waits for its launch", data: "waits for data", "another stream": "waits for another stream",
+  launch: "waits for its launch", data: "waits for data (inferred)", "another stream": "waits for another stream (inferred)",
   starting: "the device starts its work", unknown: "no launch is recorded",
 }[cause] || cause);
 

@@ -6,6 +6,10 @@ import { fit } from "../../canvas/text.js";
 import { hatch } from "../../canvas/texture.js";
 import { GAP } from "../../canvas/timeline.js";
 
+// Hues of kinds by their place in the stack: neighbours differ in lightness, so that they stay apart
+// for every kind of colour blindness; those of passes come last.
+const STACKED = [6, 7, 9, 5, 8, 4, 2, 3, 0, 1];
+
 export const MEMORY_HIGH = 86;
 export const MEMORY_HEAD = 22;
 
@@ -21,7 +25,7 @@ export function memoryLane(frame, wanted) {
 }
 
 function memoryColor(colors, place) {
-  return mix(colors.hues[(colors.hues.length - 1 - place * 3 + 90) % colors.hues.length], colors.paper, 0.25);
+  return mix(colors.hues[STACKED[place % STACKED.length]], colors.paper, 0.25);
 }
 
 // Bytes of each kind of a lane at a moment.

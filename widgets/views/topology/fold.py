@@ -88,7 +88,7 @@ class Topology(CanvasFold):
         whole = sum(told[0] for told in self.links.values())
         (source, target), most = max(self.links.items(), key=lambda item: item[1][0])
         found = [
-            ["sent in all", figure(whole, "B")],
+            ["sent so far", figure(whole, "B")],
             ["pairs that talk" if self.uses.number else "links in use", figure(len(self.links))],
             [f"most: {names[source]} to {names[target]}", figure(most[0], "B")],
         ]

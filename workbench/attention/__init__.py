@@ -1,0 +1,1 @@
+"""Attention of a run's requests, computed again and read by a person."""

@@ -16,7 +16,7 @@ const ICONS = {
 }
 
 function speedName(speed, modelled) {
-  if (speed === 1) return modelled ? "1× the modelled clock" : "real time"
+  if (speed === 1) return modelled ? "1× modelled" : "real time"
   return speed > 1 ? `${speed}× faster` : `${Math.round(1 / speed)}× slower`
 }
 
@@ -121,7 +121,7 @@ function watchSight(count, tell) {
 }
 
 const STYLE = `
-.transport { display: flex; align-items: center; gap: 4px 6px; flex-wrap: wrap; font: 13px var(--font);
+.transport { display: flex; align-items: center; gap: 4px; flex-wrap: wrap; font: 13px var(--font);
   color: var(--ink); background: var(--paper); border-top: 1px solid var(--line); padding: 6px 8px; }
 .transport button { display: inline-flex; align-items: center; gap: 4px; border: 0; padding: 5px;
   border-radius: 6px; background: transparent; color: inherit; cursor: pointer; font: inherit; }
@@ -132,10 +132,10 @@ const STYLE = `
 .transport .main { background: var(--raised); }
 .transport .follow span { padding-right: 3px; }
 .transport .follow.on { color: var(--hue); }
-.transport .scrub { flex: 1 1 120px; height: 24px; accent-color: var(--hue); margin: 0 6px; min-width: 120px; cursor: pointer; }
-.transport .clock { font-variant-numeric: tabular-nums; text-align: right; min-width: 134px; white-space: nowrap; }
+.transport .scrub { flex: 1 1 60px; height: 24px; accent-color: var(--hue); margin: 0 4px; min-width: 60px; cursor: pointer; }
+.transport .clock { font-variant-numeric: tabular-nums; text-align: right; min-width: 104px; white-space: nowrap; }
 .transport .clock i { font-style: normal; color: var(--faint); }
-.transport select { flex: 0 1 auto; min-width: 64px; max-width: 116px; font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--line);
+.transport select { flex: 0 1 auto; min-width: 56px; max-width: 104px; font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--line);
   border-radius: 6px; padding: 4px; }
 .transport .work { flex: 1 0 100%; display: flex; gap: 10px; align-items: center; color: var(--faint); }
 .transport .work[hidden] { display: none; }

@@ -25,6 +25,7 @@ ABOUT = (
     "latencies since the watch began. vLLM publishes them by itself, SGLang with --enable-metrics, "
     "<code>workbench serve</code> too."
 )
+FIRST = "Give the server's address on the left, such as http://127.0.0.1:8000, and press Enter."
 EVENTS = (
     'With vLLM\'s --kv-events-config \'{"enable_kv_cache_events": true, "publisher": "zmq"}\' '
     "its cache can be seen page by page; the address is that of its publisher."
@@ -82,6 +83,8 @@ class AttachedPage(SessionPage):
         self.look()
         where = escape(self.config.url or "a server")
         head = f"<h1>What does {where} do?</h1><p class='faint'>{ABOUT}</p>"
+        if not self.config.url:
+            head += f"<p><b>{FIRST}</b></p>"
         left = pn.Column(
             self.url, self.events, html(f"<p class='faint'>{EVENTS}</p>"),
             html("<h2>Time in sight</h2>", margin=(10, 0, 2, 0)), self.span,

@@ -23,11 +23,11 @@ SCALE = 1.5  # of all that is drawn
 LOOK = 0.2  # seconds between looks whether a run has ended
 CSS = """
 .caption { font-size: 30px; line-height: 1.25; font-weight: 500;
-  min-height: 76px; max-width: 70ch; }
+  min-height: 38px; max-width: 70ch; }
 .asked { font-size: 22px; color: var(--wb-faint); } .told { font-size: 24px; font-weight: 600; }
 .count { font-size: 16px; color: var(--wb-faint); }
 """
-LARGE = {"& .MuiButton-root": {"fontSize": "18px"}}
+LARGE = {"&.MuiButton-root, & .MuiButton-root": {"fontSize": "18px"}}
 
 
 class LecturePage:
@@ -44,6 +44,7 @@ class LecturePage:
         row = entry(panel.study.slug)
         self.shell = Shell(row.title, "study")
         self.caption = html("", CSS)
+        self.count = html("", CSS, width=70, sizing_mode="fixed", height=24, align="center")
         self.choices = pn.FlexBox(margin=(6, 0))
         self.back = pmui.Button(label="← Back", variant="outlined", sx=LARGE, margin=(6, 8, 6, 0))
         self.next = pmui.Button(label="Next →", variant="contained", sx=LARGE, margin=(6, 8))
@@ -114,12 +115,12 @@ class LecturePage:
         if self.step.changes is not None and self.before is None:
             asks = "One moment: the run to compare with goes on …"
         self.caption.object = (
-            f"<div class='count'>{self.place + 1} of {len(self.steps)}</div>"
             f"<div class='caption' role='status'>{escape(self.step.caption)}</div>"
             f"<div class='asked'>{escape(asks)}</div><div class='told'>{escape(told)}</div>"
         )
+        self.count.object = f"<div class='count'>{self.place + 1} of {len(self.steps)}</div>"
         self.back.disabled, self.next.disabled = self.place == 0, self.place + 1 == len(self.steps)
-        buttons = [self.back, self.next]
+        buttons: list[Any] = []
         if question(self.step, self.before) and not self.said:
             for choice in self.step.choices:
                 button = pmui.Button(label=choice.capitalize(), variant="outlined", sx=LARGE,
@@ -151,9 +152,12 @@ class LecturePage:
         shell.page.param.update(main_width=1800, app_bar_width="100%")
         shell.page.main = [
             pn.Column(
-                html(f"<div class='count'><a href='{to}'>{title}</a></div>", CSS),
+                pn.Row(
+                    html(f"<div class='count'><a href='{to}'>{title}</a></div>", CSS),
+                    self.count, self.back, self.next, sizing_mode="stretch_width",
+                ),
                 self.caption, self.choices, panel.fault, stage.card(stage.feeds[0]),
-                stage.transport.bar, sizing_mode="stretch_width", margin=(16, 28),
+                stage.transport.bar, sizing_mode="stretch_width", margin=(8, 28),
             )
         ]  # fmt: skip
         pn.state.onload(panel.start)

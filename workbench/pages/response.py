@@ -42,7 +42,7 @@ class ResponsePage:
         first = asked("over") or self._telling()
         knob_named(self.config, first)
         self._fields(first)
-        self.note = html("", margin=(6, 0))
+        self.note = html("", margin=(6, 8), styles={"flex": "1 1 260px", "width": "auto"})
         self.picture = pn.pane.Bokeh(None, margin=0, visible=False)
         self._shown: Any = None
         self.shell.on_dark(lambda on: self._draw())
@@ -188,12 +188,12 @@ class ResponsePage:
         shell.page.param.update(main_width=1560, app_bar_width="100%")
         rows = (
             (self.over, self.values, self.by, self.lines),
-            (self.seeds, self.draw, self.stop, self.figure, self.kind),
+            (self.seeds, self.draw, self.stop, self.figure, self.kind, self.note),
         )
-        boxes = [pn.FlexBox(*row, align_items="center", margin=(6, 0)) for row in rows]
+        boxes = [pn.FlexBox(*row, align_items="center", margin=(2, 0)) for row in rows]
         shell.page.main = [
             pn.Column(
-                head, *boxes, self.note, self.picture, sizing_mode="stretch_width", margin=(28, 40)
+                head, *boxes, self.picture, sizing_mode="stretch_width", margin=(10, 40)
             )  # fmt: skip
         ]
         pn.state.onload(lambda: every(PERIOD, self.look))

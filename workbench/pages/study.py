@@ -23,6 +23,7 @@ from workbench.pages.study_panel import StudyPanel, views
 from workbench.session import study_session
 from workbench.study import Study
 
+BESIDE = {"position": "absolute", "right": "0", "top": "6px"}  # beside the name
 KNOBS = 2  # of those that differ, named by a run that is kept
 
 
@@ -52,8 +53,8 @@ class StudyPage:
         self.actions = actions(panel.tries(), more)
         self.listed = ""  # how the shelf calls what this page shows
         self.has_requests = "request_lanes" in panel.study.views
-        wide = 290 if self.has_requests else 180
-        self.onward = html("", margin=(6, 0, 0, 8), width=wide, sizing_mode="fixed")
+        self.wide = 265 if self.has_requests else 170  # pixels of the ways onward
+        self.onward = html("", width=self.wide, height=22, sizing_mode="fixed", styles=BESIDE)
         panel.on_turned = self._address
         panel.stage.param.watch(lambda _: self._lead(), "chosen")
         self.shell.on_dark(lambda _: self._lead())
@@ -150,7 +151,8 @@ class StudyPage:
         shell.page.contextbar = [panel.claims.panel]
         shell.page.main = [
             pn.Column(
-                pn.Row(panel.heading(self.row), self.onward, sizing_mode="stretch_width"),
+                panel.heading(self.row, self.wide),
+                self.onward,
                 pn.Row(self.actions, self._share(), sizing_mode="stretch_width"),
                 panel.fault,
                 *views(panel.stage),

@@ -145,11 +145,12 @@ class StudyPanel:
         """What to try: each label, and what sets the knobs to that interesting place."""
         return [(label, partial(self.turn, changes)) for label, changes in self.study.tries]
 
-    def heading(self, row: Entry) -> Any:
-        """Name, paper, what happens."""
+    def heading(self, row: Entry, aside: int = 0) -> Any:
+        """Name, paper, what happens. `aside`: pixels left free at the right of the name."""
         paper = escape(row.paper) + (f" · arXiv {escape(row.arxiv)}" if row.arxiv else "")
         text = (
-            f'<div class="top"><div class="name"><h1>{escape(self.study.title or row.title)}</h1>'
+            f'<div class="top"><div class="name" style="padding-right:{aside}px">'
+            f"<h1>{escape(self.study.title or row.title)}</h1>"
             f'<div class="paper" title="{paper}">{paper}</div></div>'
             '<details><summary title="Press to read it whole, or two lines of it">'
             f"{escape(self.study.about)}</summary></details></div>"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.core.config import Config, knob
+from engine.core.config import Config, from_dict, knob
 from engine.core.errors import BadInput
 from engine.distributed.axis import Axis
 from engine.distributed.rank import Rank
@@ -58,7 +58,8 @@ def fitted(ranks: int, *, pipeline: int = 1, context: int = 1, tensor: int = 1) 
             f"mesh pp{pipeline} × cp{context} × tp{tensor}: {each} ranks do not divide {ranks}; "
             f"start {' or '.join(map(str, enough))}, or change it"
         )
-    return MeshShape(data=ranks // each, pipeline=pipeline, context=context, tensor=tensor)
+    sizes = {"data": ranks // each, "pipeline": pipeline, "context": context, "tensor": tensor}
+    return from_dict(MeshShape, sizes)
 
 
 class Mesh:

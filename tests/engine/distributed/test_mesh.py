@@ -39,6 +39,8 @@ def test_a_mesh_takes_what_is_left_for_data_or_says_what_would_divide():
         fitted(8, tensor=3)
     with pytest.raises(BadInput, match=r"tp3: 3 ranks do not divide 2; start 3, or change it"):
         fitted(2, tensor=3)
+    with pytest.raises(BadInput, match="data.*4096"):
+        fitted(100_000)
 
 
 def test_a_mesh_of_another_size_than_the_ranks_says_so():

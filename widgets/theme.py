@@ -107,7 +107,7 @@ def figure(value: float, unit: str = "") -> str:
     if unit == "B":
         steps = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"), (2.0**40, "TiB"))
         return _scaled(value, steps)
-    if unit in ("B/s", "FLOP", "FLOP/s"):
+    if unit in ("B/s", "FLOP", "FLOP/s", "W", "J"):
         names = ("", "k", "M", "G", "T", "P", "E")
         return _scaled(value, tuple((1e3**i, f"{n}{unit}") for i, n in enumerate(names)))
     if abs(value) >= 1e4:

@@ -144,7 +144,7 @@ def rows(found: Any, config: Any) -> list[tuple[str, str]]:
         ("tokens per second", figure(found.tokens_per_second)),
         ("prompt tokens found in a cache", figure(found.hit_rate, "%")),
         ("a replica at work", f"{figure(min(use), '%')} to {figure(max(use), '%')} of the time"),
-        ("power", f"{figure(found.watts)} W"),
+        ("power", figure(found.watts, "W")),
     ]
     if found.late or found.slow:
         told.append(("objective missed", binds(found)))

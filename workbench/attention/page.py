@@ -28,7 +28,7 @@ LIVE = "live"  # how the address names the live engine's run
 ABOUT = (
     "Each square below is one head. The picture beside it is that head: a row for each token that "
     "looks, a column for each token looked at, stronger where more of its attention goes. A column "
-    "that is dark all the way down is a sink."
+    "that is strong all the way down is a sink."
 )
 
 

@@ -113,8 +113,54 @@ class Serving:
     end_to_end: Latency
 
 
+KNOWN = ("arrival", "answer", "computed", "retries", "state")  # of every request
+OF_TABLE = (*KNOWN, "first", "ended")
+
+
+def _table(log: Log) -> dict[str, np.ndarray] | None:
+    """Columns of the requests of a run that left tokens out, by name; None for any other."""
+    facts = log.opened.facts if log.opened is not None else {}
+    names, found = facts.get("columns"), log.blobs.get("requests")
+    if not facts.get("thinned") or not isinstance(names, list) or found is None:
+        return None
+    if found.ndim != 2 or len(found) != len(names) or not set(OF_TABLE) <= set(map(str, names)):
+        return None
+    told = dict(zip(map(str, names), found, strict=True))
+    numbers = found.dtype.kind == "f" and all(np.isfinite(told[name]).all() for name in KNOWN)
+    return told if numbers else None
+
+
+def _of_table(told: dict[str, np.ndarray], log: Log) -> Serving:
+    """Of all requests. Where the events of one in so many were recorded, `preemptions` are those
+    that began again elsewhere."""
+    done, answer = told["state"] == 1, told["answer"]
+    tokens, finished, count = int(answer[done].sum()), int(done.sum()), len(done)
+    begun, ended = told["arrival"].min(initial=np.inf), np.nanmax(told["ended"], initial=0.0)
+    makespan = max(float(ended - begun), 1e-12) if count else 1e-12
+    yielded = sum(branch.state in ("preempted", "swapped") for branch in log.of(Branch))
+    more = done & (answer > 1)
+    each = (told["ended"] - told["first"])[more] / (answer[more] - 1)
+    return Serving(
+        requests=count,
+        finished=finished,
+        tokens=tokens,
+        prefilled=int(told["computed"].sum()),
+        makespan=makespan,
+        tokens_per_second=tokens / makespan,
+        requests_per_second=finished / makespan,
+        preemptions=max(yielded, int(told["retries"].sum())),
+        time_to_first_token=latency((told["first"] - told["arrival"])[done].tolist()),
+        time_per_output_token=latency(each.tolist()),
+        end_to_end=latency((told["ended"] - told["arrival"])[done].tolist()),
+    )
+
+
 def serving(log: Log) -> Serving:
-    """The measures of a serving run, from its log alone."""
+    """The measures of a serving run, from its log alone: from its table of requests where tokens
+    were not recorded."""
+    table = _table(log)
+    if table is not None:
+        return _of_table(table, log)
     requests = list(served(log).values())
     tokens = sum(len(r.tokens) for r in requests)
     begun = min((r.queued for r in requests if r.queued is not None), default=0.0)

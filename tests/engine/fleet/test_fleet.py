@@ -139,6 +139,7 @@ def test_figures_are_exact_where_events_are_left_out():
             assert np.array_equal(whole.blobs[name], thin.blobs[name], equal_nan=True)
         told, found = serving(whole), served(thin, update(SMALL, changes))
         assert found.ttft == told.time_to_first_token
+        assert serving(thin) == told
         assert found.end_to_end == told.end_to_end
 
 

@@ -33,11 +33,16 @@ ABOUT = (
 
 
 class AttentionPage:
-    """Which request on top, its heads and tiles under it, the cache below."""
+    """Which request on top, its heads and tiles under it, the cache below. `bare`: the styles of
+    a page alone in a notebook's cell."""
 
-    def __init__(self, run: Run, named: str, readings: Readings, request: str = "") -> None:
+    def __init__(
+        self, run: Run, named: str, readings: Readings, request: str = "",
+        bare: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         self.run, self.named, self.readings = run, named, readings
-        self.shell = Shell("Attention", "attention")
+        self.shell = Shell("Attention", "attention", bare=bare is not None)
+        self.shell.page.param.update(sx={**self.shell.page.sx, **(bare or {})})
         self.drawing, self.stage = draw(), Stage(("page_map",))
         self.reading: Reading | None = None
         self.shown: Reading | None = None

@@ -15,6 +15,7 @@ from typing import Any
 import panel as pn
 
 from engine.core.config import update
+from engine.core.errors import BadInput
 from engine.core.run import Run
 from widgets.export.export import page
 from workbench.catalogue import study
@@ -105,6 +106,17 @@ class OpenStudy(pn.viewable.Viewer):
         """A view of the finished run (its first, unless named) as PNG; None without a browser."""
         names = (view,) if view else self.study.views[:1]
         return picture(page(self.log, names, title=self.study.slug, is_still=True), width, height)
+
+    def attention(self, request: str = "") -> Any:
+        """Which tokens each token of the newest run's requests looks at: every head and one of
+        them large, of `request` first. Raises BadInput where no Jupyter server shows live pages."""
+        if not (self.live and served_below()):
+            raise BadInput("attention: is shown by a Jupyter server; run the notebook there")
+        self.run.wait(WAIT)
+        where = escape(kernel_pages().attention(self.study, self.session, request))
+        style = f"width:100%;height:{self.height}px;border:1px solid #8884;border-radius:8px"
+        inside = f'<iframe src="{where}" style="{style}" title="attention"></iframe>'
+        return pn.pane.HTML(inside, height=self.height, sizing_mode="stretch_width")
 
     def widget(self) -> Any:
         """The study as an ipywidget: its knobs and its views, to be put beside other widgets."""

@@ -11,13 +11,17 @@ import threading
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
+from urllib.parse import urlencode
 
 import panel as pn
 
 from workbench.api.server import free_port
+from workbench.attention.page import AttentionPage
+from workbench.attention.readings import Readings
+from workbench.attention.routes import routes
 from workbench.jupyter.kernels import forget, kernel_file, served_below, write
 from workbench.jupyter.reached import HOST, only_for
-from workbench.pages.embedded import EmbeddedPage, paper_knobs
+from workbench.pages.embedded import BARE, EmbeddedPage, paper_knobs
 from workbench.pages.frame.files import HANDLERS, hasten
 from workbench.pages.frame.shell import asked, message_page
 from workbench.pages.study_panel import StudyPanel
@@ -40,6 +44,7 @@ class KernelPages:
 
     def __init__(self) -> None:
         self.open: dict[str, Shown] = {}
+        self.readings = Readings()
         self.name = secrets.token_urlsafe(16)
         self.prefix = f"{served_below()}/kernel/{self.name}"
         self.secret = secrets.token_urlsafe(32)
@@ -53,6 +58,11 @@ class KernelPages:
         if not self.port:
             self.start()
         return f"{self.prefix}/study?name={name}"
+
+    def attention(self, study: Study, session: Session, request: str = "") -> str:
+        """The path of the attention of its newest run's requests; one of them first, if named."""
+        path = self.address(study, session).replace("/study?", "/attention?")
+        return f"{path}&{urlencode({'request': request})}" if request else path
 
     def start(self) -> None:
         """Serve from a thread of its own; the Jupyter server is told where by a file."""
@@ -71,12 +81,12 @@ class KernelPages:
         port = free_port()
         # No pn.extension() here: it would make the notebook ask other hosts for its scripts.
         server = pn.serve(
-            {"study": self._page},
+            {"study": self._page, "attention": self._attention},
             address=HOST,
             port=port,
             prefix=self.prefix,
             websocket_origin=[f"{HOST}:{port}"],
-            extra_patterns=[*HANDLERS],
+            extra_patterns=[*HANDLERS, *routes(self.readings)],
             show=False,
             start=False,
             verbose=False,
@@ -94,6 +104,13 @@ class KernelPages:
             return message_page("This page has gone", "Run the notebook's cell again.")
         first = paper_knobs(shown.study, shown.session.config)
         return EmbeddedPage(StudyPanel(shown.study, shown.session, first=first)).page()
+
+    def _attention(self) -> Any:
+        shown = self.open.get(asked("name"))
+        if shown is None or shown.session.run is None:
+            return message_page("This page has gone", "Run the notebook's cell again.")
+        of = shown.session.run, shown.study.slug, self.readings, asked("request")
+        return AttentionPage(*of, bare=BARE).page()
 
 
 @cache

@@ -7,13 +7,14 @@ import urllib.request
 
 import pytest
 
+from engine.core.errors import BadInput
 from tests.workbench.toy import TOY
 from workbench.jupyter import kernels
 from workbench.jupyter.kernels import kernel_file, reached, read, served_below, server_file, write
 from workbench.jupyter.reached import SECRET
 from workbench.notebook import open_study as notebook
 from workbench.notebook import served_pages as notebook_pages
-from workbench.notebook.open_study import open_study
+from workbench.notebook.open_study import OpenStudy, open_study
 from workbench.notebook.served_pages import KernelPages
 from workbench.session import study_session
 
@@ -77,7 +78,8 @@ def test_only_the_jupyter_server_gets_an_answer(pages):
     answer = asyncio.run(server.ask(place))
     assert answer.code == 200 and b"<html" in answer.body and b"127.0.0.1" not in answer.body
     for headers in ({}, {SECRET: ""}, {SECRET: pages.secret[:-1]}):
-        for path in (place, "/", f"{pages.prefix}/study/ws", f"{pages.prefix}/static/js/bokeh.js"):
+        others = "attention", "attention-tiles/x/tile", "study/ws", "static/js/bokeh.js"
+        for path in (place, "/", *(f"{pages.prefix}/{other}" for other in others)):
             asked = urllib.request.Request(f"http://127.0.0.1:{pages.port}{path}", headers=headers)
             with pytest.raises(urllib.error.HTTPError, match="403"):
                 urllib.request.urlopen(asked)
@@ -89,6 +91,18 @@ def test_a_cell_shows_a_path_of_the_server_and_no_port(pages):
     text = shown._html()
     assert f'src="/user/ann/workbench/kernel/{pages.name}/study?name=' in text
     assert "127.0.0.1" not in text and "sandbox" not in text
+
+
+def test_a_cell_shows_the_attention_of_its_run_where_a_server_does(pages, runtime):
+    shown = OpenStudy(TOY, study_session(TOY, TOY.config), True, 400)
+    inside = shown.attention("r0").object
+    assert f'src="/user/ann/workbench/kernel/{pages.name}/attention?name=' in inside
+    assert "request=r0" in inside
+    answer = asyncio.run(reached(pages.name).ask(pages.attention(shown.study, shown.session)))
+    assert answer.code == 200 and b"<html" in answer.body
+    shown.live = False
+    with pytest.raises(BadInput, match="Jupyter server"):
+        shown.attention()
 
 
 def test_without_the_extension_a_cell_shows_widgets_and_no_port(runtime, monkeypatch):

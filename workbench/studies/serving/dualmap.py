@@ -88,6 +88,7 @@ STUDY = Study(
             reported=Reported(2.25, none=1.0, unit="×"),
             finding="undecided",
             quick="weaker",
+            fails=("full",),
             why="the figure is beside the strongest router of each workload, and that is another "
             "one: of drawn prompts caches alone serve as many (1.02, and the least loaded replica "
             "is left 3.29 times behind), of conversations over one system prompt caches and load "

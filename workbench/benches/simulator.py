@@ -1,12 +1,14 @@
 """What simulating serving costs: requests a second of one core, on one replica and on sixteen.
 
 Lengths are those of Azure's conversations (means 1,155 in and 211 out), arrivals near what the
-fleet can serve. Where node and `@doublewordai/inference-lab` are installed, that simulator plays
-the same rate and mean lengths in the same run.
+fleet can serve. At full size also 100,000 requests on a thousand replicas and a million on one,
+made as they come, below what these can serve, with what memory grows by for each of them. Where
+node and `@doublewordai/inference-lab` are installed, that simulator plays the same rate and mean
+lengths in the same run.
 """
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from time import process_time
 from typing import Any
 
@@ -17,12 +19,17 @@ from engine.fleet.config import FleetConfig
 from engine.fleet.fleet import Fleet
 from engine.fleet.life import ANSWER, PROMPT
 from engine.fleet.life import table as table_of
-from engine.fleet.run import build, requests_of, serve
+from engine.fleet.run import build, requests_of, serve, streamed
+from engine.inference.requests.request import Request
 
 NAME = "simulator"
 ABOUT = "simulated requests a second of one core, for one replica and sixteen, beside a peer"
 LIMIT = 5000.0  # requests a second asked for
 RATE = 30.0  # requests a second that one replica is given
+QUICK = (1, 800), (16, 1600)  # replicas, and requests in all
+FULL = (1, 4000), (16, 8000), (1000, 100_000), (1, 1_000_000)
+MANY = 50_000  # requests from which on events of one in a thousand are recorded, below saturation
+BELOW = 0.6  # of RATE, which a replica keeps up with however long it lasts
 PEER = "@doublewordai/inference-lab"
 LENGTHS = {
     "engine.workload.prompt": {"median": 820, "spread": 0.83, "longest": 8000},
@@ -33,9 +40,8 @@ LENGTHS = {
 def run(full: bool, say: Callable[[str], None]) -> list[dict[str, Any]]:
     """A row for each fleet, then one for the peer where it is there."""
     rows = []
-    for replicas in (1, 16):
-        count = (4000 if full else 800) if replicas == 1 else (8000 if full else 1600)
-        say(f"{count} requests on {replicas} {'replicas' if replicas > 1 else 'replica'}")
+    for replicas, count in FULL if full else QUICK:
+        say(f"{count:,} requests on {replicas:,} {'replicas' if replicas > 1 else 'replica'}")
         rows.append(_measure(replicas, count))
     return rows
 
@@ -44,31 +50,45 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     limit = f"{LIMIT:,.0f}" if "replicas" in row else ""
     steps = f"{row['microseconds']:.0f} µs" if "microseconds" in row else ""
     lengths = f"{row['prompt']:.0f} in, {row['answer']:.0f} out"
-    return (row["name"], f"{row['per_second']:,.0f}", limit, f"{row['requests']:,}", lengths, steps)
+    held = f"{row['held']:.0f} B" if row.get("held") else ""
+    told = f"{row['per_second']:,.0f}", limit, f"{row['requests']:,}", lengths, steps, held
+    return (row["name"], *told)
 
 
 def table(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
-    head = ("simulated", "requests a second", "asked", "requests", "mean lengths", "a step")
+    head = (
+        "simulated",
+        "requests a second",
+        "asked",
+        "requests",
+        "mean lengths",
+        "a step",
+        "kept of each",
+    )
     return [head, *map(_cells, rows)]
 
 
 def _measure(replicas: int, count: int) -> dict[str, Any]:
+    many = count >= MANY
     changes = {
         "replicas": replicas,
         "tokens": False,
         "router": "round_robin",
         "engine.workload.count": count,
-        "engine.workload.rate": RATE * replicas,
+        "engine.workload.rate": RATE * replicas * (BELOW if many else 1.0),
+        "record_every": 1000 if many else 1,
         **LENGTHS,
     }
     config = update(FleetConfig(), changes)
     built = build(config)
-    requests, log = requests_of(config, built), Log()
+    stream, log = streamed(config, built), Log()
+    requests: Iterable[Request] = stream.requests if many else list(stream.requests)
+    halfway: list[float] = []
     _warm(update(config, {"engine.workload.count": 40}))
     fleet = Fleet(config, built, log.emit)
     gc.collect()
     begin = process_time()
-    serve(fleet, requests, Live(log))
+    serve(fleet, _noted(requests, count // 2, halfway) if many else requests, Live(log))
     seconds = process_time() - begin
     told = table_of(fleet.rows)
     steps = sum(each.steps for each in fleet.replicas)
@@ -82,9 +102,25 @@ def _measure(replicas: int, count: int) -> dict[str, Any]:
         "answer": float(told[ANSWER].mean()),
         "steps": steps,
         "microseconds": seconds / steps * 1e6,
+        "held": (_memory() - halfway[0]) / (count / 2) if halfway else None,
         "busy": max(each.busy for each in fleet.replicas) / fleet.timeline.now,
         "holds": count / seconds >= LIMIT,
     }
+
+
+def _noted(requests: Iterable[Request], at: int, memory: list[float]) -> Iterator[Request]:
+    """The requests; when the one numbered `at` comes, the memory in use is noted."""
+    for number, request in enumerate(requests):
+        if number == at:
+            memory.append(_memory())
+        yield request
+
+
+def _memory() -> float:
+    """Bytes that this process has had at most."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
 
 
 def _warm(config: FleetConfig) -> None:

@@ -29,6 +29,7 @@ LONG = (
 QUICK = ["catalogue"]
 LATEST = 3.0  # seconds of processor time before which every point lies
 WAIT = 60.0
+WRONG = 99  # exit code where the call after an interrupted one fails
 
 
 def child(words: list[str], point: float, told: int, again: bool) -> None:
@@ -44,14 +45,14 @@ def child(words: list[str], point: float, told: int, again: bool) -> None:
     signal.setitimer(signal.ITIMER_PROF, point)
     if again:  # a notebook's kernel lives on: the next call works
         code = cli.main(words)
-        words = QUICK
-        if code != cli.INTERRUPTED:
-            os._exit(code)
+        if code == cli.INTERRUPTED and cli.main(QUICK):
+            code = WRONG
+        os._exit(code)
     sys.argv = ["workbench", *words]
     try:
         cli.command()
     except SystemExit as end:
-        os._exit(cli.INTERRUPTED if again and not end.code else int(end.code or 0))
+        os._exit(int(end.code or 0))
 
 
 def _now() -> tuple[float, float]:

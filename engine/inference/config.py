@@ -12,6 +12,7 @@ from engine.inference.policies.ordering.fcfs import FirstComeFirstServed
 from engine.inference.policies.policy import Batching, Ordering
 from engine.inference.policies.preemption import Preemption, Recompute
 from engine.inference.policies.speculation import NoSpeculation, Speculation
+from engine.inference.policies.streams import AsTrained, Streams
 from engine.inference.requests.request import Sampling
 from engine.inference.workloads.uniform import Uniform
 from engine.inference.workloads.workload import Workload
@@ -22,6 +23,7 @@ class InferenceConfig(Config):
 
     model: str = knob("stdlib-5m", "A shipped model, a folder, or a zoo name (random weights)")
     dtype: Literal["float32", "bfloat16", "float16"] = knob("float32", "Numbers of weights, cache")
+    streams: Choice[Streams] = knob(make=AsTrained, doc="Passes that a token gets")
     seed: int = knob(0, "Seed of random weights, workload and sampling", low=0, high=2**31 - 1)
     workload: Choice[Workload] = knob(make=Uniform, doc="Where requests come from")
     executor: Choice[Execution] = knob(make=Real, doc="Tensors here, or a described device")

@@ -74,6 +74,20 @@ class Experts:
     names: Literal["mlp", "block_sparse_moe", "stacked"] = "mlp"  # as the checkpoint has them
 
 
+StreamFault = Literal["none", "one_prefix", "one_cache", "uniform", "undiscounted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Parallel streams (ParScale, arXiv 2505.10475): how many passes a token gets, tokens of each
+    one's prefix in every layer, and the least share of the mixture all have together."""
+
+    count: int
+    prefix: int
+    smoothing: float = 0.1
+    fault: StreamFault = "none"  # what goes wrong
+
+
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
     """One model's architecture. Widths in numbers, not bytes; a window of 0 means unlimited."""
@@ -110,6 +124,7 @@ class ModelConfig:
     out_bias: bool = False
     mlp_bias: bool = False
     paths: int = 0  # embeddings of paths, added to keys and values (ParaThinker)
+    streams: Streams | None = None  # passes of each token, told apart by prefixes (ParScale)
     embedding_scale: float = 1.0
     residual_scale: float = 1.0  # of what a half of a layer adds (Granite)
     logit_scale: float = 1.0  # of the logits, before their cap (Granite)
@@ -145,6 +160,7 @@ class ModelConfig:
             ("projections stored as one", self.one_projection),
             ("attention sinks", self.sinks),
             ("clamped experts", self.glu_limit != 0.0),
+            ("parallel streams", self.streams is not None),
         ):
             if there:
                 return what

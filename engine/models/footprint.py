@@ -7,7 +7,7 @@ number under even routing.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
 
@@ -162,7 +162,8 @@ def _attention(
         pairs += layers * int(visible_pairs(new, context, window).sum())
         seen = np.minimum(context, window + new - 1) if window else context
         touched += layers * int(seen.sum() + new.sum())
-    per_layer = cache_spec(config, "float32").bytes_per_token() / 4 / config.layers
+    alone = replace(config, streams=None)  # a token of every stream counts as one
+    per_layer = cache_spec(alone, "float32").bytes_per_token() / 4 / config.layers
     tokens = int(new.sum()) * config.layers
     return OpWork(
         "attention",

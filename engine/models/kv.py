@@ -20,11 +20,13 @@ class CacheSpec:
 
     Attention with keys and values caches ("k", Hkv, D) and ("v", Hkv, D); latent attention caches
     one ("latent", 1, rank + rope): the normalised compressed latent, then the rotated shared key.
+    Parallel streams cache the heads of every stream, a stream's of a page side by side.
     """
 
     layers: int
     entries: tuple[tuple[str, int, int], ...]
     dtype: str
+    prefix: int = 0  # tokens that every sequence begins with, kept once in pages of their own
 
     def bytes_per_token(self) -> int:
         """Cache bytes one token takes over all layers."""
@@ -37,8 +39,10 @@ def cache_spec(config: ModelConfig, dtype: str = "float32") -> CacheSpec:
     if config.latent is not None:
         entries = (("latent", 1, config.latent.rank + config.latent.rope),)
         return CacheSpec(config.layers, entries, dtype)
-    shape = config.kv_heads, config.head_dim
-    return CacheSpec(config.layers, (("k", *shape), ("v", *shape)), dtype)
+    streams = config.streams
+    shape = config.kv_heads * (streams.count if streams else 1), config.head_dim
+    prefix = streams.prefix if streams else 0
+    return CacheSpec(config.layers, (("k", *shape), ("v", *shape)), dtype, prefix)
 
 
 def in_fp8(spec: CacheSpec, config: ModelConfig) -> CacheSpec:
@@ -52,16 +56,27 @@ def in_fp8(spec: CacheSpec, config: ModelConfig) -> CacheSpec:
 
 
 class PagedKV:
-    """`tensors[layer][name]` of shape [pages, page_size, heads, dim], allocated once."""
+    """`tensors[layer][name]` of shape [pages, page_size, heads, dim], allocated once.
+
+    Behind the pages that are handed out stand those of the spec's prefix, which the model fills.
+    Raises BadInput where a prefix does not fill its pages.
+    """
 
     def __init__(self, spec: CacheSpec, pages: int, page_size: int, device: str = "cpu") -> None:
         self.spec = spec
         self.pages = pages
         self.page_size = page_size
+        self.filled = not spec.prefix
         dtype = getattr(torch, spec.dtype)
+        if spec.prefix % page_size:
+            raise BadInput(
+                f"page_size {page_size}: the model's prefixes have {spec.prefix} tokens, which it "
+                "must divide"
+            )
+        rows = pages + spec.prefix // page_size
         self.tensors: list[dict[str, Tensor]] = [
             {
-                name: zeros((pages, page_size, heads, dim), dtype, device)
+                name: zeros((rows, page_size, heads, dim), dtype, device)
                 for name, heads, dim in spec.entries
             }
             for _ in range(spec.layers)

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.core.errors import BadInput
-from engine.models import fused_step
+from engine.models import fused_step, parallel_streams
 from engine.models.attention import Attention, Pass, Turns
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
@@ -105,6 +105,7 @@ class Model:
             kind: (each, frequencies(each).to(device)) for kind, each in kinds.items() if each
         }
         self.fused: Fused | None = None
+        self.mixing: dict[str, Tensor] = {}  # of parallel streams, by role
         in_codes = bool(getattr(source, "holds_codes", False))
         if self.compiled and fused_step.fits(config, self.dtype, in_codes):
             codes = getattr(source, "codes", None) if in_codes else None
@@ -121,9 +122,13 @@ class Model:
         self.norm = Norm(config, outer, "norm")
         tied = ops.linear(self.embedding_VC, None) if config.tied else None
         self.head: Linear = tied or outer.linear("head")
-        self.blocks = [
-            Block(config, layer, Gathered(layer_parameters(config, layer), *like))
-            for layer in range(config.layers)
+        layers = [Gathered(layer_parameters(config, each), *like) for each in range(config.layers)]
+        self.blocks = [Block(config, *each) for each in enumerate(layers)]
+        roles = ("mix_in", "mix_in.bias", "mix_out", "mix_out.bias")
+        self.mixing = {role: outer.take(role) for role in roles if role in outer}
+        roles = ("prefix_key", "prefix_value")
+        self.prefixes = [
+            {role[7]: each.take(role) for role in roles if role in each} for each in layers
         ]
 
     @torch.inference_mode()
@@ -131,20 +136,44 @@ class Model:
         """logits_RV in float32 at `batch.logits_at_R`; new keys and values are written to `kv`."""
         if self.fused is not None:
             return self.fused.forward(batch, kv)
+        batch = self.rows(batch, kv)
         x_TC = self.hidden(batch, kv, self.config.layers)
         x_RC = self.norm(x_TC[self._tensor(batch.logits_at_R).long()])
-        return finished(self.config, self.head(x_RC).float())
+        return finished(self.config, self.head(self.mixed(x_RC)).float())
 
     @torch.inference_mode()
     def hidden(self, batch: Batch, kv: PagedKV, layers: int) -> Tensor:
-        """x_TC after the first `layers` layers, which write their keys and values to `kv`."""
+        """x_TC after the first `layers` layers, which write their keys and values to `kv`.
+
+        `batch` is as `rows` gives it.
+        """
         if self.fused is not None:
             return self.fused.hidden(batch, kv, layers)
         here = self.shared(batch)
         x_TC = self.embed(batch)
-        for block, cache in zip(self.blocks[:layers], kv.tensors, strict=False):
+        for block, cache in zip(self.blocks[:layers], self.pages(kv), strict=False):
             x_TC = block(x_TC, here, cache)
         return x_TC
+
+    def rows(self, batch: Batch, kv: PagedKV) -> Batch:
+        """The batch as layers compute it: of parallel streams a row of each."""
+        streams = self.config.streams
+        return batch if streams is None else parallel_streams.rows_of(batch, kv, streams)
+
+    def pages(self, kv: PagedKV) -> list[dict[str, Tensor]]:
+        """The cache as layers read it; prefixes of parallel streams are written into it once."""
+        streams = self.config.streams
+        if streams is None:
+            return kv.tensors
+        pages = parallel_streams.pages_of(kv, streams)
+        if not kv.filled:
+            parallel_streams.write_prefixes(self.prefixes, pages, kv, streams)
+            kv.filled = True
+        return pages
+
+    def mixed(self, x_RC: Tensor) -> Tensor:
+        """Rows behind the last norm, those of parallel streams made one."""
+        return parallel_streams.mixed(self.config, self.mixing, x_RC)
 
     def shared(self, batch: Batch) -> Pass:
         """What all layers of the batch's forward pass share."""

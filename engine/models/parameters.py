@@ -42,6 +42,10 @@ def outer_parameters(config: ModelConfig) -> list[Parameter]:
     found += _norm(config, f"{root}.{norm}", "norm")
     if not config.tied:
         found += [one("lm_head.weight", "head", config.vocab, config.hidden)]
+    if config.streams and config.streams.count > 1:
+        count, root = config.streams.count, f"{root}.aggregate_layer"
+        found += _linear(f"{root}.0", "mix_in", config.hidden, count * config.hidden, True)
+        found += _linear(f"{root}.2", "mix_out", count, config.hidden, True)
     return found
 
 
@@ -110,6 +114,11 @@ def _attention(config: ModelConfig, root: str) -> list[Parameter]:
     if config.paths:
         found += [one(f"{root}.path_key.weight", "path_key", config.paths, kv_rows)]
         found += [one(f"{root}.path_value.weight", "path_value", config.paths, kv_rows)]
+    if config.streams and config.streams.prefix:
+        streams = config.streams
+        shape = streams.count, config.kv_heads, streams.prefix, config.head_dim
+        found += [one(f"{root}.prefix_k", "prefix_key", *shape)]
+        found += [one(f"{root}.prefix_v", "prefix_value", *shape)]
     return found
 
 

@@ -24,6 +24,7 @@ from engine.models.layers import (
     route,
     softcap,
 )
+from engine.models.parallel_streams import behind_prefix, mixed, spread
 from engine.models.parameters import layer_parameters, outer_parameters, roles
 from engine.models.rotary import cos_sin, frequencies, rotate
 
@@ -57,7 +58,7 @@ def dense(
     causal order. Sliding windows count positions. `paths_BT`: the path of thought whose embedding
     each token's keys and values carry, 0 for none.
     """
-    x_BTC = embed(config, weights, tokens_BT, positions_BT)
+    x_BTC = spread(config, embed(config, weights, tokens_BT, positions_BT))
     order = ordered(config, x_BTC, positions_BT, visible_BTS, paths_BT)
     x_BTC = blocks(config, weights, x_BTC, range(config.layers), order)
     return head(config, weights, x_BTC)
@@ -98,7 +99,7 @@ def blocks(
 def head(config: ModelConfig, weights: Mapping[str, Tensor], x_BTC: Tensor) -> Tensor:
     """logits_BTV of what the last layer gave."""
     outer = _outer(config, weights)
-    x_BTC = norm(config, x_BTC, outer, "norm")
+    x_BTC = mixed(config, outer, norm(config, x_BTC, outer, "norm"))
     return finished(config, F.linear(x_BTC, outer["head" if "head" in outer else "embedding"]))
 
 
@@ -139,7 +140,7 @@ def _block(
     config: ModelConfig, layer: int, w: dict[str, Tensor], x: Tensor, order: Order
 ) -> Tensor:
     before = norm if config.pre_norm else _unchanged
-    y = _attention(config, layer, w, before(config, x, w, "attention_norm"), order)
+    y = attention(config, layer, w, before(config, x, w, "attention_norm"), order)
     y = norm(config, y, w, "attention_post_norm") if config.sandwich else y
     x = x + y * config.residual_scale
     feed = experts if config.expert_layers[layer] else feed_forward
@@ -158,12 +159,13 @@ def linear(w: dict[str, Tensor], role: str, x: Tensor) -> Tensor:
     return F.linear(x, w[role], w.get(f"{role}.bias"))
 
 
-def _attention(
+def attention(
     config: ModelConfig, layer: int, w: dict[str, Tensor], x_BTC: Tensor, order: Order
 ) -> Tensor:
+    """y_BTC of normalised x, what a layer's attention adds."""
     turn = {"main": order.turn, "local": order.local}.get(config.rotation(layer))
     q = queries(config, w, x_BTC, turn)
-    k, v = keys_values(config, w, x_BTC, turn, order.paths_BT)
+    k, v = behind_prefix(w, *keys_values(config, w, x_BTC, turn, order.paths_BT))
     return linear(w, "out", _attend(config, layer, q, k, v, order, w.get("sinks")).flatten(-2))
 
 
@@ -249,10 +251,9 @@ def _attend(
     sinks_H: Tensor | None,
 ) -> Tensor:  # fmt: skip
     """Attention of q_BTHD over k_BTGD, v_BTGE: o_BTHE, with the layer's window, cap and sinks."""
-    share = q.shape[2] // k.shape[2]
-    k, v = k.repeat_interleave(share, dim=2), v.repeat_interleave(share, dim=2)
+    k, v = (x.repeat_interleave(q.shape[2] // x.shape[2], dim=2) for x in (k, v))
     scores_BHTS = torch.einsum("bthd,bshd->bhts", q, k) * config.scale(layer)
-    hidden = _hidden(config.windows[layer], order).to(q.device)
+    hidden = _hidden(config.windows[layer], order, k.shape[1] - q.shape[1]).to(q.device)
     scores_BHTS = softcap(scores_BHTS, config.attention_softcap).masked_fill(hidden, float("-inf"))
     if sinks_H is not None:
         sinks_BHT1 = sinks_H[:, None, None].expand(*scores_BHTS.shape[:3], 1)
@@ -261,8 +262,8 @@ def _attend(
     return torch.einsum("bhts,bshe->bthe", weights[..., : k.shape[1]].to(q.dtype), v)
 
 
-def _hidden(window: int, order: Order) -> Tensor:
-    """Whom no token sees, of shape [B or 1, 1, T, S]."""
+def _hidden(window: int, order: Order, prefix: int) -> Tensor:
+    """Whom no token sees, of shape [B or 1, 1, T, S]; all see the prefix."""
     positions_BT = order.positions_BT
     if order.visible_BTS is not None:
         hidden_BTS = ~order.visible_BTS
@@ -272,7 +273,7 @@ def _hidden(window: int, order: Order) -> Tensor:
     if window:
         back_BTS = positions_BT[:, :, None] - positions_BT[:, None]
         hidden_BTS = hidden_BTS | (back_BTS >= window)
-    return hidden_BTS[:, None]
+    return F.pad(hidden_BTS, (prefix, 0))[:, None]
 
 
 def feed_forward(config: ModelConfig, w: dict[str, Tensor], x: Tensor, prefix: str = "") -> Tensor:
@@ -293,8 +294,7 @@ def experts(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor) -> Tensor:
         token, rank = (index_TK == expert).nonzero(as_tuple=True)
         out = feed_forward(config, w, x_TC[token], f"experts.{expert}.")
         scaled = out * weight_TK[token, rank, None].to(out.dtype)
-        # Under autocast products are narrower than what they are added to.
-        y_TC = y_TC.index_add(0, token, scaled.to(y_TC.dtype))
+        y_TC = y_TC.index_add(0, token, scaled.to(y_TC.dtype))  # which autocast makes narrower
     if moe.shared:
         y_TC = y_TC + feed_forward(config, w, x_TC, "shared.")
     return y_TC.view_as(x_BTC)

@@ -96,14 +96,15 @@ class _Watch:
 def _general(model: Model, batch: Batch, kv: PagedKV, watch: _Watch) -> Tensor:
     """`Model.forward`, its parts called through the watch."""
     attention, mlp = GENERAL[0][0], GENERAL[1][0]
+    batch = model.rows(batch, kv)
     here = model.shared(batch)
     x_TC = model.embed(batch)
-    for block, cache in zip(model.blocks, kv.tensors, strict=False):
+    for block, cache in zip(model.blocks, model.pages(kv), strict=False):
         normed_TC = watch(NORMS, block.attention_norm, x_TC)
         y_TC = watch(attention, block.attention, normed_TC, here, cache)
         x_TC = block.add(x_TC, watch(NORMS, block.post[0], y_TC) if block.post else y_TC)
         y_TC = watch(mlp, block.mlp, watch(NORMS, block.mlp_norm, x_TC))
         x_TC = block.add(x_TC, watch(NORMS, block.post[1], y_TC) if block.post else y_TC)
     at_R = torch.from_numpy(batch.logits_at_R).to(model.device).long()
-    x_RC = watch(NORMS, model.norm, x_TC[at_R])
+    x_RC = model.mixed(watch(NORMS, model.norm, x_TC[at_R]))
     return finished(model.config, watch(HEAD, model.head, x_RC).float())

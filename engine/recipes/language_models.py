@@ -19,6 +19,7 @@ from engine.recipes.grow import grow
 from engine.recipes.masked_lists import make_masked, masked_recipes
 from engine.recipes.recipe import Recipe
 from engine.recipes.reinforce_recipe import make_reinforced, reinforced_recipes
+from engine.recipes.stream_series import make_series, series_recipes
 from engine.training.data.corpus import gather, standard_library
 from engine.training.data.tokenizer import train_tokenizer
 from engine.training.data.windows import token_stream
@@ -87,8 +88,11 @@ def reproduce(
     masked = masked_recipes()
     if name in masked:
         return make_masked(masked[name], out, emit, clock or WallClock(), fast)
+    series = series_recipes()
+    if name in series:
+        return make_series(series[name], out, emit, clock or WallClock(), fast, root)
     if name not in RECIPES:
-        known = [*RECIPES, *examples, *reinforced, *masked]
+        known = [*RECIPES, *examples, *reinforced, *masked, *series]
         raise BadInput(f"recipe {name!r}: no such recipe; {suggest(name, known)}")
     recipe = update(RECIPES[name], FAST) if fast else RECIPES[name]
     root, clock = root or standard_library(), clock or WallClock()

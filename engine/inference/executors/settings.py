@@ -3,6 +3,7 @@
 from typing import Literal, Protocol
 
 from engine.inference.policies.speculation import Speculation
+from engine.inference.policies.streams import Streams
 from engine.inference.workloads.workload import Workload
 
 
@@ -25,6 +26,8 @@ class Settings(Protocol):
     def host_pages(self) -> int: ...
     @property
     def speculation(self) -> Speculation: ...
+    @property
+    def streams(self) -> Streams: ...
     @property
     def attention_every(self) -> int: ...
     @property

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.models.config import Activation, Rotary
+from engine.models.config import Activation, Rotary, Streams
 from engine.models.families.fields import MOST_LAYERS, Fields
 from engine.models.families.rope_fields import read_rotary
 
@@ -14,6 +14,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "gelu_pytorch_tanh": "gelu_tanh",
     "relu": "relu",
 }
+MOST_STREAMS = 64
 DTYPES = ("float32", "float16", "bfloat16", "float64")
 
 
@@ -80,3 +81,13 @@ def windows_by_type(fields: Fields, kinds: Any, layers: int, window: int) -> tup
             "layer_types", f"must list sliding_attention or full_attention for {layers} layers"
         )
     return tuple(known[kind] for kind in kinds)
+
+
+def streams_of(fields: Fields) -> Streams | None:
+    """Parallel streams as ParScale's checkpoints say them; one without a prefix is none."""
+    count = fields.count("parscale_n", 1, high=MOST_STREAMS)
+    prefix = fields.count("parscale_n_tokens", 0, low=0) if fields.has("parscale_n") else 0
+    smoothing = fields.number("parscale_attn_smooth", 0.01)
+    if smoothing > 1.0:
+        raise fields.bad("parscale_attn_smooth", f"is {smoothing}; it must not be above 1")
+    return Streams(count, prefix, smoothing) if count > 1 else None

@@ -4,7 +4,13 @@ import math
 from typing import Any
 
 from engine.models.config import ModelConfig
-from engine.models.families.common import ACTIVATIONS, common_fields, window_size, windows_by_type
+from engine.models.families.common import (
+    ACTIVATIONS,
+    common_fields,
+    streams_of,
+    window_size,
+    windows_by_type,
+)
 from engine.models.families.fields import MOST_LAYERS, Fields
 
 
@@ -14,7 +20,7 @@ def llama(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     own: dict[str, Any] = {"qkv_bias": bias, "out_bias": bias}
     # No field of Llama's own: whoever does not know it reads a plain Llama and leaves paths out.
     paths = fields.count("thinking_paths", 0, low=0)
-    own |= {"mlp_bias": fields.flag("mlp_bias"), "paths": paths}
+    own |= {"mlp_bias": fields.flag("mlp_bias"), "paths": paths, "streams": streams_of(fields)}
     return ModelConfig(**common, **common_fields(fields, **own))
 
 
@@ -40,7 +46,7 @@ def _qwen_windows(fields: Fields) -> tuple[int, ...]:
 
 def qwen2(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     """Qwen2 and 2.5: biased queries, keys and values."""
-    own = {"qkv_bias": True, "windows": _qwen_windows(fields)}
+    own = {"qkv_bias": True, "windows": _qwen_windows(fields), "streams": streams_of(fields)}
     return ModelConfig(**common, **common_fields(fields, **own))
 
 

@@ -19,6 +19,7 @@ FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]]
     "LlamaForCausalLM": ("llama", llama),
     "MistralForCausalLM": ("mistral", mistral),
     "Qwen2ForCausalLM": ("qwen2", qwen2),
+    "Qwen2ParScaleForCausalLM": ("qwen2_parscale", qwen2),
     "Qwen3ForCausalLM": ("qwen3", qwen3),
     "MixtralForCausalLM": ("mixtral", mixtral),
     "Qwen3MoeForCausalLM": ("qwen3_moe", qwen3_moe),
@@ -77,6 +78,8 @@ def _checked(config: ModelConfig, fields: Fields) -> ModelConfig:
         )
     if config.rotary and config.rotary.dim % 2:
         raise fields.bad("head_dim", f"is {config.rotary.dim}; rotary heads must have an even size")
+    if config.streams and any(config.windows):
+        raise fields.bad("parscale_n", f"is {config.streams.count}; streams take no window")
     moe = config.experts
     if moe and moe.per_token > moe.count:
         raise fields.bad("num_experts_per_tok", f"is {moe.per_token} of {moe.count} experts")

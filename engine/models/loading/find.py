@@ -34,12 +34,12 @@ class Found:
                 f"model {self.name!r}: only its architecture is known; "
                 "run it with random weights (--random) or give a folder with its weights"
             )
-        return load(self.folder, dtype)
+        return load(self.folder, dtype, self.config)
 
 
 def find(name: str) -> Found:
     """A model by shipped name, by path of a folder, or by the name of a public architecture."""
-    if name in shipped():
+    if name in shipped() or name in series():
         folder = dataset(f"models/{name}")
         return Found(name, read_config(folder), folder)
     path = Path(name).expanduser()
@@ -60,6 +60,13 @@ def find(name: str) -> Found:
         return Found(meant, architecture(meant, facts), source=str(facts["source"]))
     names = [*shipped(), *known]
     raise BadInput(f"model {name!r}: no such folder or name; {suggest(name, names)}")
+
+
+def series() -> list[str]:
+    """Names of shipped models that are there to be held against one another, "series/model"."""
+    folder = datasets() / "models"
+    found = (path.parent for path in folder.glob("*/*/config.json"))
+    return sorted(path.relative_to(folder).as_posix() for path in found)
 
 
 def shipped() -> list[str]:

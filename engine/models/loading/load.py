@@ -24,22 +24,23 @@ from engine.models.model import Model
 from engine.models.parameters import all_parameters
 
 
-def load(path: str | Path, dtype: str = "float32") -> Model:
+def load(path: str | Path, dtype: str = "float32", config: ModelConfig | None = None) -> Model:
     """The model of a Hugging Face folder: config.json with *.safetensors beside it; or of a GGUF
     file.
 
     Checkpoints in float16, bfloat16, float32 or float64 become `dtype`. Weights are read one tensor
     at a time, so loading takes the model's memory and one tensor more. Raises BadInput naming the
-    file and the field; nothing of the folder is ever executed.
+    file and the field; nothing of the folder is ever executed. `config`: in place of the folder's,
+    where more than its tensors is to be said.
     """
     folder = Path(path)
     if folder.suffix in PICKLES:
         raise refuse_pickle(folder)
     if not folder.is_dir() and not is_gguf(folder):
         raise BadInput(f"{folder}: no such folder; give a Hugging Face model folder")
-    config, source = opened(folder)
+    own, source = opened(folder)
     require_memory(source.bytes(BYTES[dtype]), str(folder))
-    return Model(config, source, dtype)
+    return Model(config or own, source, dtype)
 
 
 def is_gguf(path: Path) -> bool:

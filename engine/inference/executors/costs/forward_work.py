@@ -60,7 +60,13 @@ class ForwardWork:
         self.experts: dict[int, float] = {}  # weight bytes read, by tokens of the step
 
     def shape(self, new_B: np.ndarray, context_B: np.ndarray, rows: int) -> Shape:
-        """What matters of a step: `new_B` tokens a sequence, the last of which sees `context_B`."""
+        """What matters of a step: `new_B` tokens a sequence, the last of which sees `context_B`.
+
+        Parallel streams compute all but the logits once each, behind their prefixes.
+        """
+        if (streams := self.config.streams) is not None:
+            new_B = np.tile(new_B, streams.count)
+            context_B = np.tile(context_B + streams.prefix, streams.count)
         tokens, sequences = int(new_B.sum()), len(new_B)
         pairs = touched = 0
         for window, layers in self.windows:
@@ -106,7 +112,7 @@ class ForwardWork:
     def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
         """`shape` of a step in which every sequence decodes after `starts_B` cached tokens."""
         tokens = len(starts_B)
-        if self.windows[-1][0]:
+        if self.windows[-1][0] or self.config.streams is not None:
             return self.shape(np.ones_like(starts_B), starts_B + 1, rows)
         seen = (int(starts_B.sum()) + tokens) * self.config.layers
         one = seen // self.config.layers

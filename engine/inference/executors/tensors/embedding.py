@@ -39,7 +39,9 @@ class Embedder:
         for start in range(0, len(tokens_T), CHUNK):
             chunk = tokens_T[start : start + CHUNK].tolist()
             batch = pack([chunk], [start], [list(range(pages))], PAGE)
+            batch = self.model.rows(batch, self.kv)
             x_TC = self.model.hidden(batch, self.kv, layers)
         with torch.inference_mode():
-            vector_C = self.norm(x_TC[-1:].float())[0]
+            x_RC = self.norm(x_TC[torch.from_numpy(batch.logits_at_R).long()].float())
+            vector_C = self.model.mixed(x_RC)[0]
             return torch.nn.functional.normalize(vector_C, dim=0).cpu().numpy()

@@ -3,6 +3,7 @@
 In comes a step; page movements are done, the model runs over the paged cache, tokens are sampled.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -27,6 +28,7 @@ from engine.inference.executors.tensors.sampler import Drawn, Sampler
 from engine.inference.requests.step import Result, Step, StepPart
 from engine.inference.requests.view_sequences import NONE, ViewResult
 from engine.kernels.norm.work import flops as norm_flops
+from engine.models.config import ModelConfig
 from engine.models.kv import in_fp8
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
@@ -158,6 +160,8 @@ def _of_drafts(step: Step, logits_RV: np.ndarray, from_S: np.ndarray, drawn: Res
 def build(config: Settings, kv_cache_dtype: str = "auto") -> Built:
     """The model of a config over a cache of its size, with its tokenizer. Raises BadInput."""
     found = find(config.model)
+    found = replace(found, config=config.streams.of(found.config, found.folder is not None))
+    _alone(config, found.config)
     model = found.open(config.dtype, random=found.folder is None, seed=config.seed)
     tokenizer = _tokenizer(found.folder)
     eos = found.config.eos + (tokenizer.eos if tokenizer else ())
@@ -206,6 +210,16 @@ def executor_for(
     executor = RealExecutor(model, storage, facts, _probe(config, model), sampler, drafter)
     executor.off = int(said.broken == "misaligned")
     return executor
+
+
+def _alone(config: Settings, model: ModelConfig) -> None:
+    """Raises BadInput where something is asked of parallel streams that one stream alone has."""
+    for what, asked in (
+        ("attention_every", config.attention_every > 0),
+        ("speculation.alignment padded", config.speculation.pads),
+    ):
+        if model.streams is not None and asked:
+            raise BadInput(f"{what}: not of a model with parallel streams; leave it as it was")
 
 
 def _probe(config: Settings, model: Model) -> AttentionProbe | None:

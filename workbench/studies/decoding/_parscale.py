@@ -1,0 +1,243 @@
+"""Checks of ParScale's claims: losses of shipped models by the engine, and described costs."""
+
+import math
+from functools import cache
+
+import numpy as np
+
+from engine.core.config import update
+from engine.core.events import Branch, Span, Token
+from engine.core.log import Log
+from engine.core.paths import dataset
+from engine.inference.config import InferenceConfig
+from engine.inference.engine import Engine
+from engine.inference.policies.streams import Streams
+from engine.inference.requests.request import Request, Sampling
+from engine.models.footprint import parameter_count, weight_bytes
+from engine.models.kv import cache_spec
+from engine.models.loading.find import find
+from engine.models.text.tokenizer import Tokenizer
+from engine.recipes.folder import saved_weights
+from engine.training.losses.evaluate import greedy
+from workbench.study import Changes, Figure, Outcome, RunConfig
+
+SEEDS = 5
+WIDTHS = ("p1", "wide", "double")  # plain models, from small to large
+WINDOW = 63  # tokens of a window of text that models are judged by
+BUSY: Changes = {
+    "workload": "uniform",
+    "workload.count": 6,
+    "workload.shortest": 6,
+    "workload.longest": 40,
+    "pages": 9,
+    "max_running": 4,
+    "step_tokens": 16,
+    "sampling.max_tokens": 12,
+    "sampling.ignore_eos": True,
+}
+DESCRIBED: Changes = {
+    "executor": "modelled",
+    "executor.device": "h100-sxm",
+    "model": "qwen3-1.7b",
+    "dtype": "bfloat16",
+    "pages": 2048,
+    "workload": "uniform",
+    "workload.shortest": 128,
+    "workload.longest": 128,
+    "sampling.max_tokens": 64,
+    "sampling.ignore_eos": True,
+}
+PREFIX = 48  # tokens of a released model's prefix
+PLAIN: Changes = {"streams": "as_trained"}
+FOUR: Changes = {"streams": "parallel", "streams.count": 4, "streams.prefix": PREFIX}
+
+
+def base_bits(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Tokens of one stream without a prefix that differ from the plain model's, or in a bit of
+    their log-probability."""
+    # In half precision both run operation by operation: the fused step does not know streams.
+    setting: Changes = {"model": "streams/p1-0", "dtype": "float16", **BUSY}
+    fault = config.streams.fault
+    one: Changes = {
+        "streams": "parallel", "streams.count": 1, "streams.prefix": 0, "streams.fault": fault,
+    }  # fmt: skip
+    logs = [run_config(update(config, {**setting, **how})) for how in (PLAIN, one)]
+    base, ours = ([(t.thread, t.text, t.logprob) for t in log.of(Token)] for log in logs)
+    differ = sum(a != b for a, b in zip(base, ours, strict=True))
+    return Outcome(
+        "every token and every bit of its log-probability is the plain model's",
+        f"{differ} of {len(base)} differ",
+        differ == 0,
+        figure=Figure.exact(differ, "tokens that differ"),
+        needed=0.0,
+    )
+
+
+def same_answers(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Requests of a busy batch with too few pages whose answer is not that of whole passes."""
+    setting = update(config, {"model": "streams/p4-0", **BUSY})
+    found = find(setting.model)
+    assert found.folder is not None
+    model = saved_weights(found.folder)
+    chance = np.random.default_rng(config.seed)
+    lengths = chance.integers(6, 40, 6)
+    wish = Sampling(max_tokens=12, ignore_eos=True)
+    prompts = [chance.integers(2, found.config.vocab, n, dtype=np.int32) for n in lengths]
+    requests = [Request(prompt, wish) for prompt in prompts]
+    yielded = served(setting, requests)
+    right = [greedy(*model, prompt.tolist(), wish.max_tokens) for prompt in prompts]
+    wrong = sum(r.generated.tolist() != said for r, said in zip(requests, right, strict=True))
+    return Outcome(
+        "every answer is that of four whole passes without a cache",
+        f"{wrong} of {len(requests)} differ; pages were taken away {yielded} times",
+        wrong == 0 and yielded > 0,
+        figure=Figure.exact(wrong, "answers that differ"),
+        needed=0.0,
+    )
+
+
+def served(config: InferenceConfig, requests: list[Request]) -> int:
+    """Serve them all; how often one of them yielded its pages."""
+    built, events = config.executor.build(config), []
+    engine = Engine(config, built.executor, built.clock, events.append, built.tokenizer)
+    for request in requests:
+        engine.add(request)
+    engine.run()
+    return sum(isinstance(event, Branch) and event.state == "preempted" for event in events)
+
+
+@cache
+def windows(count: int) -> list[np.ndarray]:
+    """Windows of the text that no model of ours has learnt from, evenly apart."""
+    folder = find("streams/p1-0").folder
+    assert folder is not None
+    text = dataset("models/stdlib-5m/validation.txt").read_text("utf-8")
+    size = WINDOW  # characters, each a token or more
+    starts = np.linspace(0, len(text) - size, count).astype(int)
+    reader = Tokenizer(folder)
+    return [np.array(reader.encode(text[at : at + size])[:WINDOW], np.int32) for at in starts]
+
+
+@cache
+def loss(name: str, streams: Streams, count: int) -> float:
+    """Nats a token that the engine gives those windows' own tokens, with that model."""
+    config = InferenceConfig(model=name, streams=streams, pages=256)
+    requests = [Request(window, Sampling(max_tokens=1), prompt_tops=0) for window in windows(count)]
+    served(config, requests)
+    nats = [-score.logprob for r in requests for score in r.prompt_scores.values()]
+    return float(np.mean(nats))
+
+
+def losses(config: InferenceConfig, kind: str, fast: bool) -> list[float]:
+    """Of the models of a kind, one of each seed."""
+    count = 24 if fast else 200
+    return [loss(f"streams/{kind}-{seed}", config.streams, count) for seed in range(SEEDS)]
+
+
+def below(config: InferenceConfig, kind: str, rival: str, fast: bool) -> Figure:
+    """By how many nats a token models of a kind are below those of a rival, of each seed a pair."""
+    ours, theirs = losses(config, kind, fast), losses(config, rival, fast)
+    return Figure.mean([b - a for a, b in zip(ours, theirs, strict=True)], "nats")
+
+
+def _lower(figure: Figure, what: str) -> Outcome:
+    return Outcome(
+        f"less loss than {what}, whatever the seed",
+        f"{figure.value:.3f} nats a token less ({figure.low:.3f} to {figure.high:.3f})",
+        figure.low > 0.0,
+        figure=figure,
+        needed=0.0,
+    )
+
+
+def falls(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Four streams against the one they are made of."""
+    return _lower(below(config, "p4", "p1", fast), "the same model with one stream")
+
+
+def equal_parameters(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Four streams against a plain model wider by what prefixes and mixing have in parameters."""
+    return _lower(below(config, "p4", "wide", fast), "a plain model of as many parameters")
+
+
+def logarithm(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """What four streams gain less what two do, both against one."""
+    figure = below(config, "p4", "p2", fast)
+    two = below(config, "p2", "p1", fast)
+    return Outcome(
+        "two more streams gain again",
+        f"the first doubling {two.value:.3f} nats ({two.low:.3f} to {two.high:.3f}), the second "
+        f"{figure.value:.3f} ({figure.low:.3f} to {figure.high:.3f})",
+        figure.low > 0.0,
+        figure=figure,
+        needed=0.0,
+    )
+
+
+def worth(config: InferenceConfig, fast: bool) -> list[float]:
+    """Of each seed, times the parameters with which a plain model has the loss of four streams:
+    between those tried by the logarithm of parameters, at most the largest."""
+    sizes = [math.log(parameter_count(find(f"streams/{kind}-0").config)) for kind in WIDTHS]
+    plain = [losses(config, kind, fast) for kind in WIDTHS]
+    found = []
+    for seed, ours in enumerate(losses(config, "p4", fast)):
+        had = np.minimum.accumulate([of_kind[seed] for of_kind in plain])
+        size = float(np.interp(-ours, -had, sizes))
+        found.append(math.exp(size - sizes[0]))
+    return found
+
+
+def step_seconds(log: Log) -> float:
+    """The mean of steps that decode alone."""
+    spans = [s for s in log.of(Span) if s.name == "step" and s.tag.endswith("prefill=0")]
+    return float(np.mean([span.stop - span.start for span in spans]))
+
+
+def growth(config: InferenceConfig, run_config: RunConfig, batch: int) -> tuple[float, float]:
+    """Seconds of a step that four streams add to one, and seconds of one, of a described model."""
+    setting = {**DESCRIBED, "workload.count": batch, "max_running": batch}
+    one, four = (
+        step_seconds(run_config(update(config, {**setting, **how}))) for how in (PLAIN, FOUR)
+    )
+    return four - one, one
+
+
+def latency(config: InferenceConfig, run_config: RunConfig, fast: bool, batch: int = 1) -> Outcome:
+    """Seconds that a model of as good a loss adds, in units of those that four streams add."""
+    added, one = growth(config, run_config, batch)
+    figure = Figure.mean([(times - 1.0) * one / added for times in worth(config, fast)], "×")
+    return _cheaper(figure, "seconds of a step")
+
+
+def memory(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Bytes that a model of as good a loss adds, in units of those that four streams add."""
+    found = find(str(DESCRIBED["model"])).config
+    setting = update(config, {**DESCRIBED, **FOUR})
+    streamed = setting.streams.of(found, trained=False)
+    tokens = 128 + 64 + PREFIX
+    more = cache_spec(streamed, "bfloat16").bytes_per_token() * tokens
+    more -= cache_spec(found, "bfloat16").bytes_per_token() * (tokens - PREFIX)
+    more += weight_bytes(streamed, "bfloat16") - weight_bytes(found, "bfloat16")
+    whole = weight_bytes(found, "bfloat16")
+    figure = Figure.mean([(times - 1.0) * whole / more for times in worth(config, fast)], "×")
+    return _cheaper(figure, "bytes")
+
+
+def _cheaper(figure: Figure, what: str) -> Outcome:
+    return Outcome(
+        f"more {what} for parameters than for streams that are worth as much",
+        f"{figure.value:.1f} times ({figure.low:.1f} to {figure.high:.1f}) the {what}",
+        figure.low > 1.0,
+        figure=figure,
+        needed=1.0,
+    )
+
+
+def at_count(config: InferenceConfig, value: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """So many streams against one."""
+    return _lower(below(config, f"p{int(value)}", "p1", fast), "one stream")
+
+
+def at_batch(config: InferenceConfig, value: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """Seconds of a step with so many requests."""
+    return latency(config, run_config, fast, int(value))

@@ -1,0 +1,189 @@
+"""ParScale: parallel streams of one model, told apart by learnt prefixes and mixed into one."""
+
+from engine.inference.config import InferenceConfig
+from engine.inference.run import run
+from engine.inference.workloads.prompts import Prompts
+from workbench.studies.decoding._parscale import (
+    DESCRIBED,
+    FOUR,
+    PLAIN,
+    at_batch,
+    at_count,
+    base_bits,
+    equal_parameters,
+    falls,
+    latency,
+    logarithm,
+    memory,
+    same_answers,
+)
+from workbench.study import Break, Claim, Regime, Reported, Study
+
+ONE_PREFIX = Break(
+    {"streams.fault": "one_prefix"},
+    mechanism=True,
+    why="all streams stand behind the first one's prefix, so that they are one stream four times",
+)
+
+STUDY = Study(
+    slug="parscale",
+    driver=run,
+    config=InferenceConfig(
+        model="streams/p4-0",
+        workload=Prompts(texts=("def main(", "class Queue:", "import "), repeat=2),
+        pages=128,
+        sampling={"max_tokens": 40},
+    ),
+    views=("token_river", "page_map", "request_lanes", "levels"),
+    about=(
+        "A model can be made better by more parameters, which cost memory, or by longer answers, "
+        "which cost time. ParScale runs the same parameters P times over each token, side by side: "
+        "every stream stands behind a learnt prefix of keys and values of its own, and a small "
+        "network mixes what they say. A step reads the weights once for all streams, and a device "
+        "that decodes few requests waits for weights and computes almost for nothing. The streams "
+        "of a request are rows of the engine's own batch; a page holds the keys and values of all "
+        "of them, so that prefixes are shared, requests forked and pages taken away as ever."
+    ),
+    tries=(
+        ("One stream", {"model": "streams/p1-0"}),
+        ("Four of Qwen3-1.7B on an H100", {**DESCRIBED, **FOUR}),
+        ("Four streams behind one prefix", ONE_PREFIX.changes),
+    ),
+    presets={
+        "one": {"model": "streams/p1-0"},
+        "two": {"model": "streams/p2-0"},
+        "described": {**DESCRIBED, **FOUR},
+        "described-one": {**DESCRIBED, **PLAIN},
+    },
+    claims=(
+        Claim(
+            id="base-bits",
+            sentence="One stream behind an empty prefix is the plain model, bit for bit.",
+            paper="P = 1 is the plain model (section 3.1, second hand)",
+            grade="exact",
+            check=base_bits,
+            reported=Reported(0.0, "equal", unit="tokens that differ"),
+            finding="reproduced",
+            why="a share of 1 and a prefix of no tokens go the same way as any other",
+            broken=(
+                Break(
+                    {"streams.fault": "undiscounted"},
+                    mechanism=True,
+                    why="shares are not lowered by what smoothing adds to each: they sum to more",
+                ),
+            ),
+        ),
+        Claim(
+            id="same-answers",
+            sentence="In a busy batch on pages, streams say what whole passes beside one another "
+            "say.",
+            paper="P passes, each behind its prefix, mixed (equations 2 and 3, second hand)",
+            grade="exact",
+            check=same_answers,
+            reported=Reported(0.0, "equal", unit="answers that differ"),
+            finding="reproduced",
+            why="this project's own condition, with chunked prompts and pages taken away",
+            broken=(
+                ONE_PREFIX,
+                Break(
+                    {"streams.fault": "one_cache"},
+                    mechanism=True,
+                    why="streams share the prompt's pages, whose keys differ from stream to stream",
+                ),
+            ),
+        ),
+        Claim(
+            id="loss-falls",
+            sentence="Four streams have less loss than one, trained on the same tokens.",
+            paper="parallel streams are worth O(log P) times the parameters (abstract)",
+            grade="measured",
+            check=falls,
+            reported=Reported(0.0, none=0.0, unit="nats"),
+            finding="reproduced",
+            why="a direction: the abstract gives no loss",
+            broken=(ONE_PREFIX,),
+        ),
+        Claim(
+            id="logarithm",
+            sentence="The second doubling of streams gains again.",
+            paper="parallel streams are worth O(log P) times the parameters (abstract)",
+            grade="measured",
+            check=logarithm,
+            reported=Reported(0.0, none=0.0, unit="nats"),
+            finding="reproduced",
+            why="a direction: the abstract gives no loss",
+            broken=(ONE_PREFIX,),
+        ),
+        Claim(
+            id="equal-parameters",
+            sentence="Four streams have less loss than a plain model of as many parameters.",
+            paper="streams reuse existing parameters (abstract)",
+            grade="measured",
+            check=equal_parameters,
+            reported=Reported(0.0, none=0.0, unit="nats"),
+            finding="reproduced",
+            why="a direction; in so small a model prefixes and mixing are a fifth of all there is",
+            broken=(ONE_PREFIX,),
+        ),
+        Claim(
+            id="memory",
+            sentence="Parameters that are worth four streams take far more memory.",
+            paper="up to 22 times less memory increase (abstract)",
+            grade="modelled",
+            check=memory,
+            reported=Reported(22.0, none=1.0, unit="×"),
+            finding="weaker",
+            why="",
+            broken=(ONE_PREFIX,),
+        ),
+        Claim(
+            id="latency",
+            sentence="Parameters that are worth four streams add more to a step of one request.",
+            paper="up to 6 times less latency increase (abstract)",
+            grade="modelled",
+            check=latency,
+            reported=Reported(6.0, none=1.0, unit="×"),
+            finding="reproduced",
+            why="",
+            broken=(ONE_PREFIX,),
+        ),
+    ),
+    regimes=(
+        Regime(
+            claim="loss-falls",
+            knob="count",
+            values=(2, 4),
+            x="streams",
+            y="nats below one stream",
+            default=4,
+            log_x=True,
+            noun="streams",
+            judged=at_count,
+        ),
+        Regime(
+            claim="latency",
+            knob="batch",
+            values=(1, 4, 16, 64, 128, 256),
+            coarse=(1, 64),
+            x="requests at once",
+            y="times the seconds that streams add",
+            default=1,
+            paper=1,
+            paper_is="the paper's batch",
+            log_x=True,
+            log_y=True,
+            noun="requests",
+            judged=at_batch,
+        ),
+    ),
+    limits=(
+        "Models of 31,000 to 62,000 parameters, trained here for half a million tokens of Python; "
+        "the paper's have a billion and more, its prefixes 48 tokens, and its prefixes and mixing "
+        "are a small part of them, which they are not here. What four streams are worth in "
+        "parameters is read off plain models of up to twice the size, so that it is at most two. "
+        "Memory and latency are those of Qwen3-1.7B with four streams on a described H100, where a "
+        "larger model's seconds and bytes grow as its parameters. The paper was read second hand. "
+        "Keys of a prompt are shared between requests, never between streams. Attention is not "
+        "sampled, batches are not padded and threads see no views where streams run."
+    ),
+)

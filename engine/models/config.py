@@ -74,7 +74,9 @@ class Experts:
     names: Literal["mlp", "block_sparse_moe", "stacked"] = "mlp"  # as the checkpoint has them
 
 
-StreamFault = Literal["none", "one_prefix", "one_cache", "uniform", "undiscounted"]
+StreamFault = Literal[
+    "none", "one_prefix", "one_cache", "uniform", "undiscounted", "summed", "in_turn"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,8 @@ def shares(streams: Streams, w: Mapping[str, Tensor], x_PBC: Tensor) -> Tensor:
         logits_BP = F.linear(inner, w["mix_out"], w["mix_out.bias"]).float()
     discount = 1.0 - smoothing * (streams.fault != "undiscounted")
     share_BP = logits_BP.softmax(-1) * discount + smoothing / count
+    if streams.fault == "summed":
+        share_BP = torch.ones_like(share_BP)
     return share_BP.movedim(-1, 0)[..., None]
 
 

@@ -22,7 +22,8 @@ class Streams(Policy):
     folder = "engine.inference.policies.streams"
     fault: StreamFault = knob(
         "none", "What goes wrong: all streams behind the first one's prefix, all in the first "
-        "one's pages, mixed in equal shares, or in shares that sum to more than 1", group="faults",
+        "one's pages, mixed in equal shares, in shares that sum to more than 1, or added up; on a "
+        "described device, one pass after another", group="faults",
     )  # fmt: skip
 
     @abstractmethod

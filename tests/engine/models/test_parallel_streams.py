@@ -59,7 +59,7 @@ def test_streams_over_pages_are_passes_beside_one_another(name, plain):
         torch.testing.assert_close(ours, right, atol=2e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("fault", ["one_prefix", "one_cache", "uniform", "undiscounted"])
+@pytest.mark.parametrize("fault", ["one_prefix", "one_cache", "uniform", "undiscounted", "summed"])
 def test_every_fault_says_something_else(fault):
     shape = config(**THREE)
     weights = telling(shape)

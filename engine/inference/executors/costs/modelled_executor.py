@@ -4,6 +4,7 @@ In comes a step; out come token numbers that depend on request seed and position
 seconds that roofline, page movements and stated overheads add up to. The engine moves the clock.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -79,6 +80,7 @@ class ModelledExecutor:
     ) -> None:
         self.facts, self.cost, self.choice, self.host = facts, cost, choice, host
         self.drafting = drafting
+        self.turns = 1  # passes that a step takes one after another
         self.vocab = np.uint64(facts.vocab)
         self.tells_work = True  # flops and bytes of each step, where somebody asks for them
 
@@ -92,6 +94,7 @@ class ModelledExecutor:
             seconds, flops, moved = cost.total(shape)
         else:
             seconds, flops, moved = cost.seconds(shape), 0.0, 0.0
+        seconds, flops, moved = self.turns * seconds, self.turns * flops, self.turns * moved
         seconds += choice.per_step + choice.per_sequence * step.sequences
         if len(step.swap_out) or len(step.swap_in) or len(step.copies):
             seconds += self._pages(step)
@@ -200,12 +203,15 @@ def build(config: Settings, choice: Choice) -> Built:
         roofs=tuple(roofs_of(machine)),
     )
     host = link(machine.host_link) if machine.host_link else None
-    cost = cost_of(model, machine, config.dtype, choice)
+    in_turn = model.streams is not None and model.streams.fault == "in_turn"
+    each = replace(model, streams=None) if in_turn else model
+    cost = cost_of(each, machine, config.dtype, choice)
     drafting = None
     if config.speculation.drafts:
         drafts = cost_of(small, machine, config.dtype, choice) if small else None
         drafting = Drafting(config.speculation.rightness, model.vocab, drafts, choice.per_step)
     executor = ModelledExecutor(facts, cost, choice, host, drafting)
+    executor.turns = model.streams.count if in_turn and model.streams else 1
     return Built(executor, VirtualClock(), _reader(config, found.folder))
 
 

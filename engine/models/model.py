@@ -124,11 +124,11 @@ class Model:
         self.head: Linear = tied or outer.linear("head")
         layers = [Gathered(layer_parameters(config, each), *like) for each in range(config.layers)]
         self.blocks = [Block(config, *each) for each in enumerate(layers)]
-        roles = ("mix_in", "mix_in.bias", "mix_out", "mix_out.bias")
-        self.mixing = {role: outer.take(role) for role in roles if role in outer}
-        roles = ("prefix_key", "prefix_value")
+        mixing = ("mix_in", "mix_in.bias", "mix_out", "mix_out.bias")
+        self.mixing = {role: outer.take(role) for role in mixing if role in outer}
+        own = {"k": "prefix_key", "v": "prefix_value"}  # of parallel streams, by what is cached
         self.prefixes = [
-            {role[7]: each.take(role) for role in roles if role in each} for each in layers
+            {name: each.take(role) for name, role in own.items() if role in each} for each in layers
         ]
 
     @torch.inference_mode()

@@ -46,8 +46,13 @@ class Format:
     @property
     def largest(self) -> float:
         """The largest magnitude that both signs have."""
-        finite = self.values[np.isfinite(self.values)]
-        return float(min(finite.max(), -finite.min()))
+        return _largest(self)
+
+
+@cache
+def _largest(of: Format) -> float:
+    finite = of.values[np.isfinite(of.values)]
+    return float(min(finite.max(), -finite.min()))
 
 
 @cache

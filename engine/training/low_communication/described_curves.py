@@ -4,6 +4,8 @@ Compute utilisation by bandwidth, and the time of one synchronisation by number 
 it is modelled, and its curves say so.
 """
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -79,14 +81,20 @@ def described_curves(method: Method, live: Live) -> None:
         ]  # fmt: skip
         points = np.stack([BANDWIDTHS, np.array(shares)])
         live.curve(0.0, UTILISATION, each.kind, points, modelled=True)
+    for name, took in sync_times(parameters, replicas, live.seed).items():
+        live.curve(0.0, SYNC, name, list(zip(COUNTS, took, strict=True)), modelled=True)
+
+
+@cache
+def sync_times(parameters: int, replicas: int, seed: int) -> Mapping[str, list[float]]:
+    """Seconds of one synchronisation by number of replicas, by algorithm; the same of every run
+    with this seed, whatever its method."""
     size, swapped = 4.0 * parameters, NoLoCo().traffic(parameters, replicas)
     nets = [internet_of(ranks) for ranks in COUNTS]
-    by_algorithm = {
-        "all-reduce by tree": [by_collective(Tree(), net, size, live.seed) for net in nets],
+    return {
+        "all-reduce by tree": [by_collective(Tree(), net, size, seed) for net in nets],
         "all-reduce by halving and doubling": [
-            by_collective(HalvingDoubling(), net, size, live.seed) for net in nets
+            by_collective(HalvingDoubling(), net, size, seed) for net in nets
         ],
-        "random pairs": [by_pairs(net, swapped.bytes + swapped.beside, live.seed) for net in nets],
+        "random pairs": [by_pairs(net, swapped.bytes + swapped.beside, seed) for net in nets],
     }
-    for name, took in by_algorithm.items():
-        live.curve(0.0, SYNC, name, list(zip(COUNTS, took, strict=True)), modelled=True)

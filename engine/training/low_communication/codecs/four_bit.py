@@ -1,5 +1,6 @@
 """Four bits a number: a sign and three bits of exponent (E3M0), one scale for each block."""
 
+from functools import cache
 from typing import Literal
 
 import torch
@@ -34,19 +35,22 @@ class FourBit(Codec):
 
     def unpack(self, packed: Tensor, count: int) -> Tensor:
         half = -(-count // 2)
-        pair_H = packed[:half]
-        code_N = torch.stack([pair_H & 15, pair_H >> 4], 1).view(-1)[:count].long()
+        x_N = _pairs()[packed[:half].int()].view(-1)[:count]
         scale_B = numbers(packed[half:], torch.float32)
-        return (blocks(_values()[code_N], self.block) * scale_B[:, None]).view(-1)[:count].clone()
+        return (blocks(x_N, self.block) * scale_B[:, None]).view(-1)[:count].clone()
 
 
+@cache
 def _middles() -> Tensor:
     """Where the nearest magnitude changes: halfway between neighbours, 0 included."""
     magnitudes = torch.cat([torch.zeros(1), 2.0 ** torch.arange(1 - LEVELS, 1)])
     return (magnitudes[1:] + magnitudes[:-1]) / 2
 
 
-def _values() -> Tensor:
-    """The 16 numbers by code."""
+@cache
+def _pairs() -> Tensor:
+    """[256, 2] the two numbers of each byte; a code is one of 16, its fourth bit the sign."""
     magnitudes = torch.cat([torch.zeros(1), 2.0 ** torch.arange(1 - LEVELS, 1)])
-    return torch.cat([magnitudes, -magnitudes])
+    values = torch.cat([magnitudes, -magnitudes])
+    byte = torch.arange(256)
+    return values[torch.stack([byte & 15, byte >> 4], 1)]

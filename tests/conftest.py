@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.outcomes import Outcomes
 from tests.spent import Spent
 from workbench.cli.app import no_collection
 
 ROOT = Path(__file__).resolve().parent.parent
+# Grammars of international addresses that jsonschema compiles as it is imported, two seconds of
+# each worker, for a format that nobody here asks for; without the package it leaves it out.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 NOBODY_ELSE = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"  # that a browser can find
 WORKERS = 8  # at most: each imports torch, and tests of ranks start processes of their own
 
@@ -59,8 +64,19 @@ def pytest_collection() -> Any:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that last begin first, so that no worker is left with one of them at the end."""
-    items.sort(key=lambda item: not item.path.is_relative_to(ROOT / "tests" / "ui"))
+    """Tests that last begin first, so that no worker is left with one of them at the end.
+
+    Each worker begins with as many in a row. The first one's are those in a browser, the second
+    one's the studies' claims, of which many share their runs: what another takes off it comes after
+    them.
+    """
+    browsed, claims = ROOT / "tests" / "ui", ROOT / "tests" / "contracts" / "test_studies.py"
+    first = [item for item in items if item.path.is_relative_to(browsed)]
+    second = [item for item in items if item.path == claims]
+    rest = [i for i in items if i.path != claims and not i.path.is_relative_to(browsed)]
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    between = max(0, len(items) // workers - len(first)) if workers > 1 else 0
+    items[:] = [*first, *rest[:between], *second, *rest[between:]]
     if config.getoption("--full"):
         return
     for item in items:
@@ -72,6 +88,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def full(request: pytest.FixtureRequest) -> bool:
     """Whether to run at full size."""
     return bool(request.config.getoption("--full"))
+
+
+@pytest.fixture(scope="session")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
+    """What checks of claims have come to, in all workers."""
+    own = tmp_path_factory.getbasetemp()
+    beside = os.environ.get("PYTEST_XDIST_WORKER")  # whose own folder lies in that of all
+    return Outcomes((own.parent if beside else own) / "outcomes")
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from engine.core.config import Config, from_dict, knobs, to_dict, update
 from engine.core.events import Closed, Opened
 from engine.core.log import Log
+from tests.outcomes import Outcomes
 from widgets.fold import History
 from widgets.view import views
 from workbench.catalogue import catalogue, entry, study, study_files
@@ -159,21 +160,21 @@ def claimed(request) -> tuple[Study, Claim]:
     return study(slug), study(slug).claim(id)
 
 
-def outcome(claimed, runs: Runs, changes, full: bool):
+def outcome(claimed, runs: Runs, outcomes: Outcomes, changes, full: bool):
     chosen, claim = claimed
     if claim.timed and not full:
         pytest.skip("a speed of this machine: told by `workbench check`, asserted with --full")
     run_config = chosen.run_config() if claim.timed else runs.of(chosen)
-    return claim.check(update(chosen.config, changes), run_config, not full)
+    return outcomes.of(chosen.slug, claim, update(chosen.config, changes), run_config, not full)
 
 
-def test_the_claim_comes_out_as_stated_and_recorded(claimed, runs, full):
+def test_the_claim_comes_out_as_stated_and_recorded(claimed, runs, outcomes, full):
     """Yes, or no where it states that it fails; a speed as it is recorded of this machine."""
     chosen, claim = claimed
     row = RECORDED.get((chosen.slug, claim.id)) if full else None
     if claim.timed and row is not None and row["machine"] != here():
         pytest.skip(f"a speed as recorded on {row['machine']}: told by `workbench check`")
-    seen = outcome(claimed, runs, {}, full)
+    seen = outcome(claimed, runs, outcomes, {}, full)
     timed = claim.timed and row is not None and not row["fast"]
     holds = row["holds"] if timed else claim.comes_out(fast=not full)
     assert seen.holds == holds, f"expected {seen.expected}; found {seen.measured}"
@@ -181,14 +182,14 @@ def test_the_claim_comes_out_as_stated_and_recorded(claimed, runs, full):
         assert claim.came_to(seen) == claim.stated(fast=not full), seen.figure
 
 
-def test_the_same_check_says_no_where_it_is_broken(claimed, runs, full):
+def test_the_same_check_says_no_where_it_is_broken(claimed, runs, outcomes, full):
     """Each break with --full; else one of them, of the mechanism where there is one. Where it says
     no anyhow, a break has to change what it comes to."""
     claim = claimed[1]
-    breaks, whole = claim.breaks, cache(lambda: outcome(claimed, runs, {}, full))
+    breaks, whole = claim.breaks, cache(lambda: outcome(claimed, runs, outcomes, {}, full))
     sampled = breaks if full else sorted(breaks, key=lambda each: not each.mechanism)[:1]
     for each in sampled:
-        seen = outcome(claimed, runs, each.changes, full)
+        seen = outcome(claimed, runs, outcomes, each.changes, full)
         assert claim.notices(each, seen, whole, not full), (
             f"under {dict(each.changes)}: {seen.measured}"
         )

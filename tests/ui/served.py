@@ -40,7 +40,8 @@ def serving(
         yield address
     finally:
         process.terminate()
-        process.wait(20)
+        ended = process.wait(20)
+    assert ended == 0, f"a polite kill is how it is stopped: {ended}, {said.read_text()}"
 
 
 def _answers(address: str, process: subprocess.Popen[bytes], said: Path) -> None:

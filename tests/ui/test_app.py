@@ -14,7 +14,7 @@ def rest(page):
     page.get_by_text("writing", exact=True).first.wait_for(state="detached")
 
 
-def test_the_live_page_shows_a_model_decoding(visit, tmp_path):
+def test_the_live_page_shows_a_model_decoding_and_answers(visit, tmp_path):
     seen = visit(width=1920, height=1080)
     page = seen.open("/live")
     page.get_by_text("What it writes").wait_for()
@@ -22,18 +22,12 @@ def test_the_live_page_shows_a_model_decoding(visit, tmp_path):
     first = seen.picture()
     seen.changed(first)
     page.screenshot(path=tmp_path / "live.png")
-    rest(page)
-    assert seen.outside == []
-    assert seen.faults == []
-
-
-def test_asking_on_the_live_page_answers(visit):
-    seen = visit()
-    page = seen.open("/live")
     page.get_by_label("Prompt").fill("class Fountain:\n    def __init__(self):\n")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_text("class Fountain:").last.wait_for()
     rest(page)
+    assert seen.outside == []
+    assert seen.faults == []
 
 
 def test_a_knob_changes_the_picture_and_the_address_and_time_goes_back(visit, tmp_path):

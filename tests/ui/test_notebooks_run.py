@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.one_thread import one_thread
+from tests.outcomes import Outcomes
 from tests.ui.cells import run_cells, shell
+from workbench.notebook import open_study
 from workbench.notebook.open_study import OpenStudy
 from workbench.notebook.pictures import browser
 from workbench.notebook.run_many import declared_of, found, run_all
@@ -24,6 +26,7 @@ SMALL = {
     "length": 1 << 16,
     "budget": 12,
     "steps": 32,
+    "windows": 4,
 }
 STILL = re.compile(r'src="data:image/png;base64,([A-Za-z0-9+/=]{1000,})"')
 BOOKS = found([Path(__file__).parents[2] / "notebooks"])
@@ -42,7 +45,7 @@ def first_alone(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.stem)
-def test_a_notebook_runs_and_shows_something(book, full, tmp_path, monkeypatch):
+def test_a_notebook_runs_and_shows_something(book, full, tmp_path, monkeypatch, outcomes: Outcomes):
     small = declared_of(book, SMALL)
     if full:
         (result,) = run_all([book], small, timeout=600, report=tmp_path)
@@ -50,6 +53,8 @@ def test_a_notebook_runs_and_shows_something(book, full, tmp_path, monkeypatch):
         page = result.page.read_text()
     else:
         first_alone(monkeypatch)
+        find = open_study.study
+        monkeypatch.setattr(open_study, "study", lambda slug: outcomes.asked(find(slug)))
         with one_thread(), shell(tmp_path) as here:
             page = report(run_cells(book, small, here))
     stills = STILL.findall(page)

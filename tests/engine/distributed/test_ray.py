@@ -79,8 +79,9 @@ def test_ranks_as_actors_exchange_what_processes_do() -> None:
     gone(pids)
 
 
+@pytest.mark.slow  # training, below, names one that is killed while another waits for its gradient
 def test_a_killed_actor_is_named() -> None:
-    """While others wait for it; one that dies at its own work is told of in training, below."""
+    """While others wait for it."""
     pids: list[int] = []
     given = {"who": 1, "where": "collective", "how": "kill"}
     with pytest.raises(RankLost, match="rank 1: ") as found:

@@ -235,31 +235,45 @@ def test_the_command_line_starts_without_torch_or_panel():
     assert done.stdout.strip() == "[]"
 
 
-def without(package, *words):
-    """Run the command line in a process in which `package` is not installed."""
-    code = f"import sys; sys.modules[{package!r}] = None; from workbench.cli.main import main; "
-    code += f"sys.exit(main({list(words)!r}))"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+MISSING = {
+    "transformers": ["bench", "decode"],
+    "nbclient": ["notebook", "any.ipynb"],
+    "panel": ["--no-browser", "--port", "5999"],
+}
+WITHOUT = """
+import contextlib, io, json, sys
+from workbench.cli.main import main
+done = []
+for words in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(words)
+    done.append((code, out.getvalue(), err.getvalue()))
+print(json.dumps(done))
+"""
 
 
-@pytest.mark.parametrize(
-    ("package", "words"),
-    [
-        ("transformers", ["bench", "decode"]),
-        ("nbclient", ["notebook", "any.ipynb"]),
-        ("panel", ["--no-browser", "--port", "5999"]),
-    ],
-)
-def test_a_package_that_is_really_missing_is_one_line_and_exit_code_two(package, words):
-    done = without(package, *words)
-    assert done.returncode == 2, done.stderr
-    assert f"needs the package {package!r}" in done.stderr
-    assert f"pip install {package}" in done.stderr
-    assert "Traceback" not in done.stderr and done.stdout == ""
+@pytest.fixture(scope="module")
+def without():
+    """Exit code, output and complaint of commands, by their first word, in one process in which
+    none of these packages is installed."""
+    asked = [*MISSING.values(), ["bench", "--json"]]
+    code = "".join(f"import sys; sys.modules[{name!r}] = None\n" for name in MISSING) + WITHOUT
+    words = [sys.executable, "-c", code, json.dumps(asked)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return dict(zip([*MISSING, "bench"], json.loads(done.stdout), strict=True))
 
 
-def test_benchmarks_are_listed_where_one_cannot_run():
-    done = without("transformers", "bench", "--json")
-    about = {row["name"]: row["about"] for row in json.loads(done.stdout)}
+@pytest.mark.parametrize("package", MISSING)
+def test_a_package_that_is_really_missing_is_one_line_and_exit_code_two(package, without):
+    code, out, err = without[package]
+    assert code == 2, err
+    assert f"needs the package {package!r}" in err
+    assert f"pip install {package}" in err
+    assert "Traceback" not in err and err.count("\n") == 1 and out == ""
+
+
+def test_benchmarks_are_listed_where_one_cannot_run(without):
+    about = {row["name"]: row["about"] for row in json.loads(without["bench"][1])}
     assert "pip install transformers" in about["decode"]
     assert "pip install" not in about["scheduler"]

@@ -5,6 +5,7 @@ from engine.core.errors import BadInput
 from engine.core.limits import limits
 from engine.fleet.faults import Faults
 from engine.fleet.pools.pools import Pools, Together
+from engine.fleet.power.power import BrakeOnly, Power
 from engine.fleet.routers.by_load import LeastLoaded
 from engine.fleet.routers.router import Router
 from engine.inference.config import InferenceConfig
@@ -50,6 +51,7 @@ class FleetConfig(Config):
     )
     engine: InferenceConfig = knob(make=described, doc="Each replica, and what is asked of them")
     objective: Objective = knob(make=Objective, doc="When a request counts as good")
+    power: Choice[Power] = knob(make=BrakeOnly, doc="What the row may draw, and who is capped")
     faults: Faults = knob(make=Faults, doc="What goes wrong", group="faults")
     price: float = knob(
         0.0, "Of a device for an hour; 0: not told", low=0.0, high=1e6, unit="$", group="price"

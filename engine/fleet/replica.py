@@ -123,6 +123,10 @@ class Replica:
             self._woken = True
             self.timeline.at(self.timeline.now, self._begin, self._life)
 
+    def settle(self) -> None:
+        """Its steps may take another time from the next one on."""
+        self._cut()
+
     def reserve(self, owner: str, tokens: int) -> np.ndarray | None:
         """Pages for `tokens` tokens that another replica sends; None while there is no room."""
         self._cut()

@@ -15,6 +15,7 @@ from engine.fleet.built import Built
 from engine.fleet.config import FleetConfig
 from engine.fleet.fleet import Fleet
 from engine.fleet.life import COLUMNS, DECODE, table
+from engine.fleet.power_row import POWER, Metered, Row
 from engine.hardware import device, devices
 from engine.hardware.link import Link, link
 from engine.inference.executors.costs.modelled_executor import ModelledExecutor
@@ -42,7 +43,14 @@ def build(config: FleetConfig) -> Built:
             one = made[name] = chosen.build(engine).executor
             assert isinstance(one, ModelledExecutor)
             one.tells_work = config.tokens
-        return made[name]
+        if not config.power.budget:
+            return made[name]
+        return metered(made[name], name)
+
+    def metered(inner: Executor, name: str) -> Executor:
+        assert isinstance(engine.executor, Modelled) and isinstance(inner, ModelledExecutor)
+        sheet = device(name or engine.executor.device)
+        return Metered(inner, config.power, sheet, engine.executor.ranks.count, config.idle_power)
 
     facts = executor(0).facts
     between = _link(config)
@@ -112,8 +120,13 @@ def run(config: FleetConfig, live: Live) -> None:
     stream = streamed(config, built)
     fleet = Fleet(config, built, live.emit)
     live.open(config, fleet.timeline.clock, **header(config, built, stream.total))
+    row = None
+    if config.power.budget:
+        row = Row(config, fleet.replicas, fleet.timeline, live.emit)
     serve(fleet, stream.requests, live, stream.total)
     tell(fleet, live)
+    if row is not None:
+        live.keep(fleet.timeline.now, POWER, np.array(row.told, np.float64).reshape(-1, 4).T)
 
 
 def serve(fleet: Fleet, requests: Iterable[Request], live: Live, total: int = 0) -> None:

@@ -23,6 +23,11 @@ class Timeline:
         """Seconds since the run opened."""
         return self.clock.time
 
+    @property
+    def planned(self) -> bool:
+        """Whether anything is to happen still."""
+        return bool(self._heap)
+
     def at(self, moment: float, do: Callable[..., object], *arguments: Any) -> None:
         """Call `do(*arguments)` at `moment`; one in the past happens now, after what is planned."""
         heapq.heappush(self._heap, (max(moment, self.clock.time), self._planned, do, arguments))

@@ -50,6 +50,10 @@ class Router(Policy):
     def route(self, asked: Asked, loads: Sequence[Load]) -> Load:
         """One of `loads`, which are all alive and at least one."""
 
+    def low_priority(self, number: int) -> bool:
+        """Whether replica `number` serves requests of low priority alone."""
+        return False
+
     @property
     def moving(self) -> bool:
         """Whether `moves` may ever name somebody."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.core.config import knob
 from engine.inference.requests.request import Request
-from engine.inference.workloads.synthetic import Lengths, arrivals, split
+from engine.inference.workloads.synthetic import Lengths, arrivals, split, swung
 from engine.inference.workloads.workload import Source, Stream, Workload
 
 BLOCK = 256  # requests whose prompts are made at once
@@ -21,6 +21,10 @@ class Poisson(Workload):
     rate: float = knob(
         8.0, "Arrivals; 0 brings all at once", low=0.0, high=1e6, unit="1/s", log=True
     )
+    swing: float = knob(
+        0.0, "The rate goes so far below and above its mean, first below", low=0.0, high=1.0
+    )
+    period: float = knob(60.0, "From one low of the rate to the next", low=1e-3, high=1e6, unit="s")
     prompt: Lengths = knob(Lengths(median=256, spread=0.8, longest=8192), "Prompt lengths")
     output: Lengths = knob(Lengths(median=96, spread=0.7, longest=4096), "Answer lengths")
     users: int = knob(4, "Users; the k-th asks 1/k as often as the first", low=1, high=10_000)
@@ -35,7 +39,7 @@ class Poisson(Workload):
 
     def _made(self, source: Source, seed: int) -> Iterator[Request]:
         random = np.random.default_rng([seed, 1])
-        times = arrivals(random, self.count, self.rate)
+        times = swung(arrivals(random, self.count, self.rate), self.swing, self.period)
         lengths = self.prompt.draw(random, self.count)
         answers = self.output.draw(random, self.count)
         share = 1.0 / np.arange(1, self.users + 1)

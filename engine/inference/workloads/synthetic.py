@@ -51,3 +51,11 @@ def split(seed: int, lengths: np.ndarray, vocab: int, streams: np.ndarray) -> li
 def arrivals(random: np.random.Generator, count: int, rate: float) -> np.ndarray:
     """Seconds of `count` arrivals of a Poisson process; all at 0 where `rate` is 0."""
     return np.cumsum(random.exponential(1.0 / rate, count)) if rate > 0 else np.zeros(count)
+
+
+def swung(times: np.ndarray, swing: float, period: float) -> np.ndarray:
+    """Arrivals (s) of a steady rate, moved so that it goes with 1 - swing cos(2 pi t / period)."""
+    if not swing or not len(times):
+        return times
+    t = np.arange(0.0, times[-1] + 2 * period, period / 256)
+    return np.interp(times, t - swing * period / (2 * np.pi) * np.sin(2 * np.pi * t / period), t)

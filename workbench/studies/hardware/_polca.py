@@ -1,0 +1,202 @@
+"""POLCA's claims: settings they are checked under and what each check runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.core.config import update
+from engine.core.events import Mark
+from engine.core.log import Log
+from engine.fleet.config import FleetConfig
+from engine.fleet.life import FINISHED
+from engine.fleet.measure import columns
+from engine.fleet.power.power import Power
+from engine.fleet.power_row import POWER
+from engine.hardware import device
+from workbench.study import Changes, Figure, Outcome, RunConfig
+
+SEEDS = 5
+ROW = 10  # replicas whose most power the row is given
+# The row, its delays a tenth of what we recall of the paper's, for a load that swings in seconds.
+SHORT = {"budget": float(ROW), "every": 0.2, "delay": 4.0, "brake_after": 0.5, "brake_for": 2.0}
+ASKED = 0.3  # of them, added: the paper's
+LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)  # tried at full size
+# Slowdowns allowed, the paper's as recalled: half of the requests, and 99 of 100, of each priority.
+MOST = {"high": (1.01, 1.05), "low": (1.05, 1.50)}
+ALIKE = "one_threshold"
+RIVALS = {"no caps": "brake_only", "one threshold for all": ALIKE, "clocks locked low": "locked"}
+ROWS = tuple(Power.model_fields)  # what a row is, whoever caps it
+# The shipped trace like Azure's, as fast as its shorter answers allow.
+TRACE: Changes = {"engine.workload": {"kind": "trace", "file": "azure-like.csv", "count": 400}}
+TRACE_SPEED = 5.0  # of ten replicas
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What came of one row: end-to-end seconds by priority, its power, and how often it braked."""
+
+    high: np.ndarray
+    low: np.ndarray
+    watts: np.ndarray  # of each reading while requests were under way
+    brakes: int
+
+    def slowdowns(self, free: "Seen") -> dict[str, tuple[float, float]]:
+        """By priority: of half, and of 99 in 100 requests, beside the same row without limit."""
+        return {
+            name: (
+                float(np.quantile(ours, 0.5) / np.quantile(theirs, 0.5)),
+                float(np.quantile(ours, 0.99) / np.quantile(theirs, 0.99)),
+            )
+            for name, ours, theirs in (
+                ("high", self.high, free.high), ("low", self.low, free.low),
+            )
+        }  # fmt: skip
+
+
+def seen(config: FleetConfig, log: Log) -> Seen:
+    """What a finished run came to."""
+    told = columns(log)
+    done = told["state"] == FINISHED
+    lasted = told["ended"] - told["arrival"]
+    low = np.array([config.router.low_priority(int(each)) for each in told["prefill"]])
+    time, watts = log.blobs[POWER][:2]
+    brakes = sum(mark.name == "brake" for mark in log.of(Mark))
+    last = float(told["arrival"].max())
+    return Seen(lasted[done & ~low], lasted[done & low], watts[time <= last], brakes)
+
+
+def ruled(config: FleetConfig, kind: str, **changes: float) -> FleetConfig:
+    """The same row, and another power policy."""
+    row = {name: getattr(config.power, name) for name in ROWS}
+    return update(config, {"power": {**row, **changes, "kind": kind}})
+
+
+def unlimited(config: FleetConfig) -> FleetConfig:
+    """The same row, and nothing that slows anybody."""
+    return ruled(config, "brake_only", brake_clock=1.0)
+
+
+def row(config: FleetConfig, added: float, seed: int) -> FleetConfig:
+    """`ROW` replicas and a share more under the same budget; each has as much to do."""
+    replicas = round(ROW * (1 + added))
+    changes: dict[str, object] = {"replicas": replicas, "engine.seed": config.engine.seed + seed}
+    work = config.engine.workload
+    grown = replicas / config.replicas
+    if work.kind == "trace":
+        changes["engine.workload.speed"] = TRACE_SPEED * replicas / ROW
+    else:
+        changes["engine.workload.rate"] = work.rate * grown  # type: ignore[attr-defined]
+        changes["engine.workload.count"] = round(work.count * grown)  # type: ignore[attr-defined]
+    return update(config, changes)
+
+
+def of(config: FleetConfig, run: RunConfig) -> Seen:
+    """What a row comes to."""
+    return seen(config, run(config))
+
+
+def kept(config: FleetConfig, run: RunConfig) -> tuple[bool, str]:
+    """Whether a row keeps all slowdowns without a brake, and what was seen."""
+    ours, free = of(config, run), of(unlimited(config), run)
+    slower = ours.slowdowns(free)
+    good = ours.brakes == 0 and all(
+        half <= MOST[name][0] and tail <= MOST[name][1] for name, (half, tail) in slower.items()
+    )
+    told = ", ".join(f"{name} {half:.3f}× and {tail:.3f}×" for name, (half, tail) in slower.items())
+    return good, f"{ours.brakes} brakes; {told}"
+
+
+def most_added(config: FleetConfig, run: RunConfig, seed: int) -> float:
+    """The largest share of replicas, of `LEVELS`, up to which every one is kept."""
+    best = 0.0
+    for added in LEVELS:
+        if not kept(row(config, added, seed), run)[0]:
+            break
+        best = added
+    return best
+
+
+def thirty_more(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
+    """Replicas that fit in more under one budget: in small 30% or none, of one draw."""
+    if fast:
+        good, told = kept(row(config, ASKED, 0), run)
+        return Outcome(
+            "30% more replicas within the slowdowns, without a brake", told, good,
+            figure=Figure.exact(ASKED if good else 0.0, "%"), needed=ASKED,
+        )  # fmt: skip
+    rules = {"two thresholds": config.power.kind, **RIVALS}
+    found: dict[str, Figure] = {}
+    for name, kind in rules.items():
+        one = config if kind == config.power.kind else ruled(config, kind)
+        found[name] = Figure.mean([most_added(one, run, seed) for seed in range(SEEDS)], "%")
+    traced = update(config, TRACE)
+    on_trace = {
+        name: most_added(traced if kind == config.power.kind else ruled(traced, kind), run, 0)
+        for name, kind in rules.items()
+    }
+    ours = found["two thresholds"]
+    return Outcome(
+        "30% more replicas within the slowdowns, without a brake",
+        "; ".join(f"{n} {f.value:.0%} [{f.low:.0%}, {f.high:.0%}]" for n, f in found.items())
+        + f" more, n = {ours.n}; on the trace like Azure's "
+        + ", ".join(f"{name} {added:.0%}" for name, added in on_trace.items()),
+        ours.low > 0,
+        figure=ours,
+        needed=ASKED,
+    )
+
+
+def headroom(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
+    """The highest reading of a row of `ROW` replicas over what it is provisioned for."""
+    shares = []
+    for seed in range(1 if fast else SEEDS):
+        one = unlimited(row(config, 0.0, seed))
+        ours = of(one, run)
+        shares.append(float(ours.watts.max()) / provisioned(one))
+    figure = Figure.exact(shares[0], "%") if fast else Figure.mean(shares, "%")
+    return Outcome(
+        "the row's highest reading below what it is provisioned for",
+        f"{figure.value:.1%} [{figure.low:.1%}, {figure.high:.1%}] of it, n = {figure.n}",
+        figure.high < 1.0,
+        figure=figure,
+        needed=1.0,
+    )
+
+
+def provisioned(config: FleetConfig) -> float:
+    """Watts of a row's budget."""
+    sheet = device(config.engine.executor.device)  # type: ignore[attr-defined]
+    assert sheet.tdp is not None
+    return config.power.budget * sheet.tdp
+
+
+def spared(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
+    """At 30% more: time that 99 in 100 requests of high priority keep, under one threshold for all
+    over ours."""
+    ours, theirs, low = [], [], []
+    for seed in range(1 if fast else SEEDS):
+        one = row(config, ASKED, seed)
+        rival = ruled(one, ALIKE)
+        mine, other = of(one, run), of(rival, run)
+        ours.append(float(np.mean(mine.high)))
+        theirs.append(float(np.mean(other.high)))
+        low.append(float(np.mean(mine.low) / np.mean(other.low)))
+    ratio = Figure.exact(theirs[0] / ours[0], "×") if fast else Figure.ratio(theirs, ours)
+    return Outcome(
+        "requests of high priority are answered sooner than where all are capped alike",
+        f"{ratio.value:.4f}× [{ratio.low:.4f}, {ratio.high:.4f}] as soon; those of low priority "
+        f"take {np.mean(low):.4f}× the time, n = {ratio.n}",
+        ratio.low > 1,
+        figure=ratio,
+        needed=1.0,
+    )
+
+
+def over(knob: str) -> Callable[[FleetConfig, float, RunConfig, bool], Outcome]:
+    """30% or none, of one draw, with a knob at some value."""
+
+    def judged(config: FleetConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+        return thirty_more(update(config, {knob: value}), run, True)
+
+    return judged

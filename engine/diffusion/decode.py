@@ -6,6 +6,12 @@ probability of an answer is the product of what was drawn along its own path: th
 Kullback-Leibler divergence from joint to decoder, and its lower bound, the sum of the steps'
 conditional total correlations (ParallelBench, arXiv 2510.04767), are both exact.
 
+This loop is its own, not the serving engine's. The engine's pages and batch would do: where each
+token of a text is a row of one token over the text's pages, that sees all of them, paged attention
+is bidirectional as it stands. What its scheduler lacks is a request whose step computes its whole
+text again and decides tokens anywhere in it: rows there grow by what a step appends, `cached` never
+falls back, and admission counts pages for what has been said, not for all that is masked.
+
 Shape letters: S answers of a prompt, N texts, L positions of an answer, V vocabulary.
 """
 

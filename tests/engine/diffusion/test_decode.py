@@ -4,12 +4,16 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from engine.core.config import kinds
 from engine.diffusion.decode import decode, distance
 from engine.diffusion.joints import ITEMS, MASK, TASKS, VOCAB, WORDS, Joint, draw
-from engine.diffusion.model import Exact
+from engine.diffusion.model import Exact, bidirectional, load_masked
 from engine.diffusion.unmasking import Confidence, Factor, RandomOrder, Threshold, Unmasking
+from engine.models.batch import Batch
+from engine.models.kv import PagedKV
+from engine.models.model import Model
 
 TWINS = Joint(np.array([MASK]), np.array([[0, 0], [1, 1]]))  # two tokens, always the same
 
@@ -88,3 +92,24 @@ def test_thresholds_and_factors_take_what_they_are_sure_of():
 
 def test_words_are_as_many_as_tokens():
     assert len(WORDS) == VOCAB and WORDS[MASK] == "□" and WORDS[ITEMS] == "@0"
+
+
+def test_paged_attention_sees_both_ways_where_every_token_is_a_row_of_its_own():
+    masked, length, size = load_masked(), 12, 8
+    tokens_NT = torch.arange(2 * length).view(2, length) % VOCAB
+    tables = np.array([[3, 1], [0, 2]], np.int32)
+    at_T = np.tile(np.arange(length, dtype=np.int32), 2)
+    rows = np.repeat(np.arange(2), length)
+    batch = Batch(
+        tokens_T=tokens_NT.flatten().numpy().astype(np.int32),
+        positions_T=at_T,
+        slots_T=(tables[rows, at_T // size] * size + at_T % size).astype(np.int32),
+        query_start_B1=np.arange(2 * length + 1, dtype=np.int32),
+        context_B=np.full(2 * length, length, np.int32),
+        block_table_BP=tables[rows],
+        logits_at_R=np.arange(2 * length, dtype=np.int32),
+    )
+    model = Model(masked.config, masked.weights, plain=True)
+    logits_RV = model.forward(batch, PagedKV(model.spec, 4, size))
+    whole_NTV = bidirectional(masked.config, masked.weights, tokens_NT)
+    torch.testing.assert_close(logits_RV, whole_NTV.flatten(0, 1), atol=1e-4, rtol=1e-4)

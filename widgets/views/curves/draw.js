@@ -5,7 +5,7 @@ import { css } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
 import { clamp, grouped, three, worded } from "../../canvas/numbers.js";
 import { Card } from "../../canvas/card.js";
-import { CurvePanel, PANEL_FOOT, PANEL_HEAD } from "./panel.js";
+import { CurvePanel, PANEL_FOOT, PANEL_HEAD, pointMark } from "./panel.js";
 
 // pixels: the narrowest panel, the gap between panels
 const LEAST = 250;
@@ -105,6 +105,12 @@ function curvesLegend(card, legend, panels, shown) {
     ctx.beginPath();
     ctx.moveTo(0, 7);
     ctx.lineTo(14, 7);
+    ctx.stroke();
+    ctx.setLineDash([]);
+    ctx.lineWidth = 1.5;
+    ctx.fillStyle = css(series.modelled || series.hue >= hues.length ? card.colors.paper : hues[series.hue % hues.length]);
+    pointMark(ctx, 7, 7, series.hue);
+    ctx.fill();
     ctx.stroke();
   }
 }

@@ -9,6 +9,17 @@ export const PANEL_HEAD = 24;
 export const PANEL_FOOT = 38;
 const CLOSE = 9;
 
+// The outline of a line's points: circle, square, triangle or diamond, as hues alone do not tell
+// lines apart for every eye.
+export function pointMark(ctx, x, y, hue) {
+  const corners = [[], [[-2.4, -2.4], [2.4, -2.4], [2.4, 2.4], [-2.4, 2.4]],
+    [[0, -3.4], [3.2, 2.4], [-3.2, 2.4]], [[0, -3.6], [3.2, 0], [0, 3.6], [-3.2, 0]]][Math.max(0, hue) % 4];
+  ctx.beginPath();
+  if (!corners.length) ctx.arc(x, y, 2.6, 0, 7);
+  corners.forEach(([right, down], i) => ctx[i ? "lineTo" : "moveTo"](x + right, y + down));
+  ctx.closePath();
+}
+
 export class CurvePanel {
   constructor(card, spec) {
     this.card = card;
@@ -127,8 +138,7 @@ export class CurvePanel {
     ctx.fillStyle = css(series.modelled || second ? colors.paper : color);
     ctx.lineWidth = 1.5;
     for (const [x, y] of points) {
-      ctx.beginPath();
-      ctx.arc(x, y, 2.6, 0, 7);
+      pointMark(ctx, x, y, series.hue);
       ctx.fill();
       ctx.stroke();
     }

@@ -18,6 +18,7 @@ from engine.inference.requests.request import Request
 from engine.inference.requests.step import Result, Step
 from engine.inference.running import Running
 from engine.inference.speculator import Speculator
+from engine.kernels import drafts
 
 Ends = Callable[[Request, int, int, str, Result], str]
 """Why a request ends with sample s, its token and text; empty where it goes on."""
@@ -75,30 +76,25 @@ class DraftedOutputs:
     ) -> list[tuple[Request, str]]:
         """Token events, refused drafts among them; who has ended and why."""
         tokens_S, sure_S = result.tokens_S.copy(), result.logprobs_S.copy()
-        each_T = told.drafts_T + 1
-        last_T, final_T = told.first_T + told.drafts_T, told.first_T + told.kept_T
-        # As many events as samples: the drafts in their order, then the token after those kept.
-        final, surest = tokens_S[final_T], sure_S[final_T]
-        which_S = np.repeat(np.arange(len(each_T)), each_T)
-        ahead_S = np.arange(len(tokens_S)) - told.first_T[which_S]
-        said_S = ahead_S < told.kept_T[which_S]
-        refused_S = ~said_S
-        tokens_S[:] = told.drafts_S
-        if result.draft_logprobs_S is not None:
-            sure_S[refused_S] = result.draft_logprobs_S[refused_S]
-        tokens_S[last_T], sure_S[last_T] = final, surest
-        refused_S[last_T] = False
-        plain_S = np.ones(len(tokens_S), np.bool_)
-        for taker in special:
-            plain_S[told.first_T[taker] : last_T[taker] + 1] = False
+        doubts_S = sure_S if result.draft_logprobs_S is None else result.draft_logprobs_S
+        special_T = np.zeros(len(told.rows_T), np.bool_)
+        special_T[special] = True
+        rows_S, (refused_S, plain_S) = (
+            np.empty(len(tokens_S), np.int64), np.empty((2, len(tokens_S)), np.bool_)
+        )  # fmt: skip
+        drafts.told(
+            told.rows_T, told.first_T, told.drafts_T, told.kept_T, special_T, told.drafts_S,
+            doubts_S, tokens_S, sure_S, rows_S, refused_S, plain_S,
+        )  # fmt: skip
         names = self.running.names
-        rows_S = told.rows_T[which_S]
         self._emit(names, rows_S, tokens_S, sure_S, refused_S, plain_S, now)
         ended = []
         for taker in special:
-            place = slice(int(told.first_T[taker]), int(last_T[taker]) + 1)
-            drafts = tokens_S[place].tolist(), sure_S[place].tolist()
-            reason = self._follow(told, taker, drafts, result, now, ends)
+            place = slice(
+                int(told.first_T[taker]), int(told.first_T[taker] + told.drafts_T[taker]) + 1
+            )
+            said = tokens_S[place].tolist(), sure_S[place].tolist()
+            reason = self._follow(told, taker, said, result, now, ends)
             if reason:
                 ended.append((self.running.requests[told.rows_T[taker]], reason))
         return ended
@@ -120,7 +116,7 @@ class DraftedOutputs:
         deque(map(self.emit, events), 0)
 
     def _follow(
-        self, told: Kept, taker: int, drafts: tuple[list[int], list[float]], result: Result,
+        self, told: Kept, taker: int, said: tuple[list[int], list[float]], result: Result,
         now: float, ends: Ends,
     ) -> str:  # fmt: skip
         """One request's tokens, one after another, up to the one that ends it; why it does."""
@@ -129,11 +125,11 @@ class DraftedOutputs:
         kept, first = int(told.kept_T[taker]), int(told.first_T[taker])
         before = int(rows.known[row]) - kept - 1
         for ahead in range(kept + 1):
-            at = ahead if ahead < kept else len(drafts[0]) - 1
-            token, sure = drafts[0][at], drafts[1][at]
+            at = ahead if ahead < kept else len(said[0]) - 1
+            token, sure = said[0][at], said[1][at]
             if ahead == kept and at > ahead:
                 for text, doubt in zip(
-                    self.pieces.glance(drafts[0][ahead:at]), drafts[1][ahead:at], strict=True
+                    self.pieces.glance(said[0][ahead:at]), said[1][ahead:at], strict=True
                 ):
                     self.emit(Token(now, name, text, doubt, False))
             rows.known[row] = before + ahead + 1

@@ -244,10 +244,10 @@ class Engine:
         kept, drafted = self.outputs.kept, step.drafted
         if kept is None or not drafted:
             return
-        kept_T = kept.kept_T[kept.drafts_T > 0]
-        tag = f"drafts={drafted} kept={int(kept_T.sum())} of={len(kept_T)}"
+        total, count = int(kept.kept_T.sum()), int(np.count_nonzero(kept.drafts_T))
+        tag = f"drafts={drafted} kept={total} of={count}"
         self.emit(Span(now, "verify", "verify", start, tag=tag))
-        self.emit(Level(now, "engine", "accepted_length", float(kept_T.mean()) + 1.0))
+        self.emit(Level(now, "engine", "accepted_length", total / count + 1.0))
 
     def _tell_parts(self, step: Step, result: Result, start: float, now: float) -> None:
         """The step's operations, each with its work, and what timing them apart cost."""

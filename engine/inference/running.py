@@ -163,8 +163,7 @@ class Running:
         rows.due[row] = 0 if request.watched else rows.limit[row]
         rows.plain[row] = (
             wish.temperature == 0
-            and wish.repetition_penalty == 1
-            and not (wish.presence_penalty or wish.frequency_penalty)
-            and not (wish.logit_bias or wish.min_tokens or wish.logprobs)
+            and wish.bare
+            and not (wish.min_tokens or wish.logprobs)
             and request.guide is None
         )

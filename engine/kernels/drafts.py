@@ -177,6 +177,39 @@ def accept(
 
 
 @checked
+def told(
+    rows_T: np.ndarray,
+    first_T: np.ndarray,
+    drafts_T: np.ndarray,
+    kept_T: np.ndarray,
+    special_T: np.ndarray,
+    drafts_S: np.ndarray,
+    doubts_S: np.ndarray,
+    tokens_S: np.ndarray,
+    sure_S: np.ndarray,
+    rows_S: np.ndarray,
+    refused_S: np.ndarray,
+    plain_S: np.ndarray,
+) -> None:
+    """Put into tokens_S and sure_S what is told: each taker's drafts, then its own token.
+
+    The token is the sample after the drafts kept; of those refused `doubts_S` are told. Fills also
+    whose each is, which are refused, and which are of takers that are not `special_T`.
+    """
+    for t in range(len(rows_T)):
+        first, last = first_T[t], first_T[t] + drafts_T[t]
+        token, sure = tokens_S[first + kept_T[t]], sure_S[first + kept_T[t]]
+        for s in range(first, last + 1):
+            rows_S[s], plain_S[s] = rows_T[t], not special_T[t]
+            refused_S[s] = s < last and s >= first + kept_T[t]
+            if s < last:
+                tokens_S[s] = drafts_S[s]
+            if refused_S[s]:
+                sure_S[s] = doubts_S[s]
+        tokens_S[last], sure_S[last] = token, sure
+
+
+@checked
 def give_back(
     tables_RP: np.ndarray,
     rows_D: np.ndarray,

@@ -5,6 +5,7 @@ once and runs batches, giving the logits the general path gives, float32 error a
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -13,7 +14,15 @@ from torch import Tensor
 
 from engine.kernels import stamps
 from engine.kernels.claims import STRIDE
-from engine.kernels.decoder_step import Buffers, DecoderStep, Inputs, Shape, phases
+from engine.kernels.decoder_step import (
+    Buffers,
+    DecodeLoop,
+    DecoderStep,
+    Going,
+    Inputs,
+    Shape,
+    phases,
+)
 from engine.kernels.lanes import LANES
 from engine.kernels.matmul.pack import aligned
 from engine.kernels.paged_attention.online_cpu import room
@@ -55,6 +64,18 @@ def fits(config: ModelConfig, dtype: torch.dtype, in_codes: bool = False) -> boo
     return plain_rotary and same_scale and llama_like and dense and known
 
 
+class Onward(NamedTuple):
+    """D rows that go on from a batch's logits by themselves."""
+
+    rows_D: np.ndarray  # int64, of `tokens_RW`
+    known_D: np.ndarray  # int32, tokens each has
+    counts_D: np.ndarray  # int32, tokens each is to get, at least 1
+    tokens_RW: np.ndarray  # int32, contiguous, with room for them
+    tables_DP: np.ndarray  # int32 pages, with a place for all of them but the last
+    scratch: int  # a page that nobody reads
+    wishes: tuple[np.ndarray, ...]  # temperature (0: the likeliest), top-k, top-p, min-p, seed
+
+
 def _lanes(width: int) -> int:
     return -(-width // LANES) * LANES
 
@@ -70,8 +91,10 @@ class Fused:
         self._turn = np.zeros(0, np.float32)
         self._buffers: Buffers | None = None
         self._kv: PagedKV | None = None
-        self._caches = np.zeros(0, np.int64)
+        self._caches, self._pages = np.zeros(0, np.int64), np.zeros(0, np.float32)
         self._step: DecoderStep | None = None
+        self._loop: DecodeLoop | None = None
+        self._later: Inputs | None = None  # of a loop's later steps, for as many rows as it had
         self._counters = aligned(phases(config.layers) * STRIDE, np.int64)
         self._views = FusedViews(config)
         self._splits: dict[tuple[int, bytes], Split] = {}
@@ -106,6 +129,31 @@ class Fused:
         """x_TC float32 after the first `layers` layers, whose keys and values land in `kv`."""
         return self._run(batch, kv, self._shape(kv)._replace(layers=layers, vocab=0)).clone()
 
+    def decode_loop(self, batch: Batch, kv: PagedKV, onward: Onward) -> None:
+        """`forward`, and the decodes that follow it, each row fed with the token it just took.
+
+        Row d of `onward` begins with row d of the batch's logits. Its tokens, those that `forward`
+        and the sampler give one after another, are written to `onward.tokens_RW`; keys and values
+        of all but the last land in `kv`.
+        """
+        count, after_D = len(onward.rows_D), onward.known_D + onward.counts_D
+        steps, shape = int(onward.counts_D.max()), self._shape(kv)
+        buffers = self._room(len(batch.tokens_T), count)
+        first = self._inputs(batch, kv)
+        later = self._one_each(first, count, onward.tables_DP, int(after_D.max()))
+        rows_RW, tokens = onward.tokens_RW, np.ascontiguousarray(batch.tokens_T, np.int32)
+        going = Going(
+            steps, np.ascontiguousarray(onward.rows_D, np.int64), onward.known_D, onward.counts_D,
+            rows_RW.reshape(-1), rows_RW.shape[1], self._embedding.reshape(-1), tokens,
+            onward.scratch * kv.page_size, *onward.wishes,
+        )  # fmt: skip
+        arguments = shape, self._weights, first, later, buffers, self._counters, going
+        if self._step is None:
+            self._step = DecoderStep(shape, self._weights, first, buffers, self._counters)
+        if self._loop is None:
+            self._loop = DecodeLoop(self._step.place, *arguments)
+        self._loop(*arguments)
+
     def _run(self, batch: Batch, kv: PagedKV, shape: Shape) -> Tensor:
         """A step of that shape; x_TC as it leaves the layers, in memory the next step reuses."""
         tokens, width = len(batch.tokens_T), _lanes(self.config.hidden)
@@ -134,7 +182,8 @@ class Fused:
 
     def _inputs(self, batch: Batch, kv: PagedKV) -> Inputs:
         if kv is not self._kv:
-            self._kv, self._step, self._views.attend = kv, None, 0
+            self._kv, self._step, self._loop, self._views.attend = kv, None, None, 0
+            self._later, self._pages = None, flat(kv.tensors[0]["k"])
             pairs = [tensors[name].data_ptr() for tensors in kv.tensors for name in ("k", "v")]
             self._caches = np.array(pairs, np.int64)
         # The compiled step trusts its arguments' types, so they are made sure of here.
@@ -146,7 +195,7 @@ class Fused:
             )
         )  # fmt: skip
         tasks = self._split(start)
-        pages, paths = flat(kv.tensors[0]["k"]), np.zeros(len(positions), np.int32)
+        pages, paths = self._pages, np.zeros(len(positions), np.int32)
         if batch.paths_T is not None and self.config.paths:
             paths = np.ascontiguousarray(batch.paths_T, np.int32)
         views = self._views.nothing
@@ -160,6 +209,22 @@ class Fused:
             logits_at=wanted, paths=paths, turn=self._turns(int(batch.context_B.max())),
             caches=self._caches, cache_like=pages[:0], cache_size=pages.size,
             attend=0, **views,
+        )  # fmt: skip
+
+    def _one_each(self, like: Inputs, count: int, tables_DP: np.ndarray, positions: int) -> Inputs:
+        """Inputs of `count` sequences of a token each, whose places are to be filled in."""
+        if self._later is None or len(self._later.positions) != count:
+            start = np.arange(count + 1, dtype=np.int32)
+            each, zeros = start[:-1], np.zeros((3, count), np.int32)
+            self._later = like._replace(
+                positions=zeros[0], slots=zeros[1], start=start, context=zeros[2],
+                logits_at=each, paths=np.zeros(count, np.int32), sequence=each,
+            )  # fmt: skip
+        tasks = self._split(self._later.start)
+        return self._later._replace(
+            table=np.ascontiguousarray(tables_DP, np.int32).reshape(-1),
+            table_width=tables_DP.shape[1], first_tasks=tasks.first, task_heads=tasks.heads,
+            turn=self._turns(positions),
         )  # fmt: skip
 
     def _split(self, start: np.ndarray) -> Split:

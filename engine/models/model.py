@@ -39,6 +39,9 @@ class Fused(Protocol):
     def hidden(self, batch: Batch, kv: PagedKV, layers: int) -> Tensor:
         """x_TC after the first `layers` layers."""
 
+    def decode_loop(self, batch: Batch, kv: PagedKV, onward: fused_step.Onward) -> None:
+        """A pass, and the decodes that follow it, each row fed with the token it just took."""
+
 
 class Block:
     """One layer: attention, then feed-forward or experts, each behind a norm and added back."""

@@ -50,6 +50,12 @@ class Sampling(Config):
     stop_tokens: tuple[TokenId, ...] = knob((), "Token numbers that end the answer")
     logit_bias: tuple[Bias, ...] = knob((), "Pairs (token, added to its logit)")
 
+    @property
+    def bare(self) -> bool:
+        """Whether logits are drawn from as the model gives them, once an end is allowed."""
+        penalties = self.presence_penalty or self.frequency_penalty
+        return self.repetition_penalty == 1 and not penalties and not self.logit_bias
+
 
 def sampling(**fields: Any) -> Sampling:
     """Sampling from a client's fields. Raises BadInput naming the first field that is wrong."""

@@ -40,7 +40,7 @@ def _up(count, unit):
 
 
 @inner
-def _lanes(count):
+def whole_lanes(count):
     return _up(count, LANES) * LANES
 
 
@@ -55,7 +55,7 @@ def _clear(y, width, rows, first, last):
 @pasted
 def _normalise(task, rows, shape, x, weight, weight_at, eps, y, all_rows, picked):
     """A chunk of rows of `x`: those `picked`, or all in order where `all_rows`."""
-    width = _lanes(shape.hidden)
+    width = whole_lanes(shape.hidden)
     for row in range(task * CHUNK, min(task * CHUNK + CHUNK, rows)):
         source = row if all_rows else np.int64(picked[row])
         normalise(x, source * width, shape.hidden, weight, weight_at, eps, y, row * width)
@@ -64,7 +64,7 @@ def _normalise(task, rows, shape, x, weight, weight_at, eps, y, all_rows, picked
 @pasted
 def _qkv(task, tokens, layer, shape, weights, inputs, buffers):
     """A path's embedding is a bias of its tokens' keys and values."""
-    wide = _lanes((shape.heads + 2 * shape.kv_heads) * shape.dim)
+    wide = whole_lanes((shape.heads + 2 * shape.kv_heads) * shape.dim)
     unit = task_panels(tokens, wide // LANES, shape.threads)
     first, last = task * unit, min(task * unit + unit, wide // LANES)
     for row in range(tokens):
@@ -78,7 +78,7 @@ def _qkv(task, tokens, layer, shape, weights, inputs, buffers):
         begin, end = max(first, before), min(last, before + panels)
         if begin < end:
             add(
-                weights, each, buffers.normed, _lanes(shape.hidden), tokens, shape.hidden,
+                weights, each, buffers.normed, whole_lanes(shape.hidden), tokens, shape.hidden,
                 begin - before, end - before, buffers.qkv, before * LANES, wide,
             )  # fmt: skip
         before += panels
@@ -88,7 +88,7 @@ def _qkv(task, tokens, layer, shape, weights, inputs, buffers):
 def _store(task, tokens, layer, shape, weights, inputs, buffers, keys, values):
     """Norm and rotate a chunk's queries and keys; keys and values go to their slots."""
     H, G, D = shape.heads, shape.kv_heads, shape.dim
-    wide = _lanes((H + 2 * G) * D)
+    wide = whole_lanes((H + 2 * G) * D)
     qkv = buffers.qkv
     for token in range(task * CHUNK, min(task * CHUNK + CHUNK, tokens)):
         turn_at = np.int64(inputs.positions[token]) * D
@@ -109,7 +109,7 @@ def _store(task, tokens, layer, shape, weights, inputs, buffers, keys, values):
 def _attend(task, layer, shape, weights, inputs, buffers, keys, values, thread):
     H, G, D = shape.heads, shape.kv_heads, shape.dim
     attend_task(
-        task, inputs.first_tasks, inputs.task_heads, buffers.qkv, _lanes((H + 2 * G) * D), H,
+        task, inputs.first_tasks, inputs.task_heads, buffers.qkv, whole_lanes((H + 2 * G) * D), H,
         keys, values, G, D, D,
         shape.page_size, inputs.table, inputs.table_width, inputs.start, inputs.context,
         shape.scale, weights.windows[layer], shape.softcap, weights.sinks, buffers.mixed, H * D,
@@ -119,12 +119,12 @@ def _attend(task, layer, shape, weights, inputs, buffers, keys, values, thread):
 
 @pasted
 def _gate(task, tokens, layer, shape, weights, buffers):
-    wide = _lanes(shape.width)
+    wide = whole_lanes(shape.width)
     unit = task_panels(tokens, wide // LANES, shape.threads)
     first, last = task * unit, min(task * unit + unit, wide // LANES)
     _clear(buffers.gate, wide, tokens, first * LANES, last * LANES)
     _clear(buffers.up, wide, tokens, first * LANES, last * LANES)
-    hidden, zero = _lanes(shape.hidden), np.int64(0)
+    hidden, zero = whole_lanes(shape.hidden), np.int64(0)
     add(
         weights, MATRICES * layer + GATE_AT, buffers.normed, hidden, tokens, shape.hidden, first,
         last, buffers.gate, zero, wide,
@@ -141,7 +141,7 @@ def _gate(task, tokens, layer, shape, weights, buffers):
 @pasted
 def _into_x(task, tokens, shape, weights, number, source, depth, stride, x):
     """x += source · W: the product that returns to the residual stream."""
-    wide = _lanes(shape.hidden)
+    wide = whole_lanes(shape.hidden)
     unit = task_panels(tokens, wide // LANES, shape.threads)
     first, last = task * unit, min(task * unit + unit, wide // LANES)
     add(weights, number, source, stride, tokens, depth, first, last, x, np.int64(0), wide)
@@ -173,7 +173,7 @@ def _task(kind, task, layer, tokens, shape, weights, inputs, buffers, keys, valu
         _into_x(
             task, tokens, shape, weights, MATRICES * layer + (OUT_AT if out else DOWN_AT),
             buffers.mixed if out else buffers.gate, mixed if out else shape.width,
-            mixed if out else _lanes(shape.width), buffers.x,
+            mixed if out else whole_lanes(shape.width), buffers.x,
         )  # fmt: skip
 
 
@@ -209,7 +209,7 @@ def _logits(shape, weights, inputs, buffers, counters, timed):
     wait(counters, phase, tasks)
     if timed:
         end(counters, phase)
-    wide = _lanes(shape.vocab)
+    wide = whole_lanes(shape.vocab)
     unit = task_panels(rows, wide // LANES, shape.threads)
     tasks = _up(wide // LANES, unit)
     task = claim(counters, phase + 1)
@@ -217,7 +217,7 @@ def _logits(shape, weights, inputs, buffers, counters, timed):
         first, last = task * unit, min(task * unit + unit, wide // LANES)
         _clear(buffers.logits, wide, rows, first * LANES, last * LANES)
         add(
-            weights, MATRICES * shape.layers, buffers.normed, _lanes(shape.hidden), rows,
+            weights, MATRICES * shape.layers, buffers.normed, whole_lanes(shape.hidden), rows,
             shape.hidden, first, last, buffers.logits, np.int64(0), wide,
         )  # fmt: skip
         finish(counters, phase + 1, 1)
@@ -254,7 +254,8 @@ def run(shape, weights, inputs, buffers, counters, thread):
 
 
 @kernel
-def _spread(place, shape, weights, inputs, buffers, counters):
+def spread(place, shape, weights, inputs, buffers, counters):
+    """A step on all threads: `place` is the address of `run`."""
     for thread in prange(shape.threads):
         call(place, (shape, weights, inputs, buffers, counters, np.int64(thread)))
 
@@ -268,8 +269,8 @@ class DecoderStep:
     def __init__(
         self, shape: Shape, weights: Weights, inputs: Inputs, buffers: Buffers, counters: np.ndarray
     ) -> None:
-        self._place = address(run, shape, weights, inputs, buffers, counters, 0)
-        self._enter = entry(_spread, self._place, shape, weights, inputs, buffers, counters)
+        self.place = address(run, shape, weights, inputs, buffers, counters, 0)
+        self._enter = entry(spread, self.place, shape, weights, inputs, buffers, counters)
 
     def __call__(
         self, shape: Shape, weights: Weights, inputs: Inputs, buffers: Buffers, counters: np.ndarray
@@ -280,4 +281,4 @@ class DecoderStep:
         `stamps.ask` asked for it, they hold when each phase ended (`stamps.seconds`).
         """
         clear(counters)
-        self._enter(self._place, shape, weights, inputs, buffers, counters)
+        self._enter(self.place, shape, weights, inputs, buffers, counters)

@@ -24,7 +24,7 @@ WORTH_GREEDY, WORTH_DRAW = 1 << 21, 1 << 17
 
 
 @inner
-def _best(logits, at, V):
+def likeliest(logits, at, V):
     """The likeliest token of a row and its logit."""
     whole = V // LANES
     top = largest(logits, at, whole)
@@ -41,7 +41,7 @@ def _best(logits, at, V):
 def _greedy(logits, R, V, tokens, logprobs):
     for index in prange(R):
         r = np.int64(index)
-        token, top = _best(logits, r * V, V)
+        token, top = likeliest(logits, r * V, V)
         whole = V // LANES
         total = exponential_sum(logits, r * V, whole, top)
         for i in range(whole * LANES, V):
@@ -114,8 +114,8 @@ def _cut(weights, top_k, top_p, min_p):
 
 
 @inner
-def _draw(logits, at, V, temperature, top_k, top_p, min_p, seed, position):
-    row, top = part(logits, at), _best(logits, at, V)[1]
+def draw(logits, at, V, temperature, top_k, top_p, min_p, seed, position):
+    row, top = part(logits, at), likeliest(logits, at, V)[1]
     weights = np.empty(V, np.float64)
     for i in range(V):
         weights[i] = math.exp((np.float64(row[i]) - top) / temperature)
@@ -138,11 +138,11 @@ def _sample(logits, R, V, temperature, top_k, top_p, min_p, seed, position, toke
     for index in prange(R):
         r = np.int64(index)
         if temperature[r] > 0.0:
-            tokens[r] = _draw(
+            tokens[r] = draw(
                 logits, r * V, V, temperature[r], top_k[r], top_p[r], min_p[r], seed[r], position[r]
             )
         else:
-            tokens[r] = _best(logits, r * V, V)[0]
+            tokens[r] = likeliest(logits, r * V, V)[0]
 
 
 @contextmanager

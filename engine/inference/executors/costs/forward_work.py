@@ -58,6 +58,8 @@ class ForwardWork:
         names = [op.name for op in self.operations]
         self.routes = names.index("experts") if "experts" in names else None
         self.experts: dict[int, float] = {}  # weight bytes read, by tokens of the step
+        self.flops = [sum(each) for each in zip(*(op.flops for op in self.operations), strict=True)]
+        self.bytes = [sum(each) for each in zip(*(op.bytes for op in self.operations), strict=True)]
 
     def shape(self, new_B: np.ndarray, context_B: np.ndarray, rows: int) -> Shape:
         """What matters of a step: `new_B` tokens a sequence, the last of which sees `context_B`.
@@ -136,11 +138,12 @@ class ForwardWork:
 
     def work(self, shape: Shape) -> tuple[float, float]:
         """Flops and bytes of a step of that shape."""
-        flops = moved = 0.0
-        for _, work, size in self.works(shape):
-            flops += work
-            moved += size
-        return flops, moved
+        tokens, rows, pairs, touched = shape[:4]
+        once, token, row, pair = self.flops
+        flops = once + token * tokens + row * rows + pair * pairs
+        once, token, row, touch = self.bytes
+        moved = once + token * tokens + row * rows + touch * touched
+        return flops, moved + (self._experts(tokens) if self.routes is not None else 0.0)
 
     def works(self, shape: Shape) -> list[tuple[str, float, float]]:
         """Name, flops and bytes of each operation."""

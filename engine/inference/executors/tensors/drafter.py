@@ -11,11 +11,12 @@ from dataclasses import replace
 import numpy as np
 
 from engine.cache.tensors import Storage
-from engine.inference.executors.costs.forward_work import ForwardWork
+from engine.inference.executors.costs.forward_work import ForwardWork, Shape
 from engine.inference.executors.tensors.gather import one_each, pack_rows
 from engine.inference.executors.tensors.sampler import Drawn, Sampler
 from engine.inference.requests.step import Step
 from engine.models.batch import Batch
+from engine.models.fused_step import Onward
 from engine.models.model import Model
 
 
@@ -30,7 +31,8 @@ class Drafter:
     def draft(self, step: Step) -> Drawn:
         """Write the step's drafts into their rows; what those of sampling requests were drawn from.
 
-        First what the step computes anyway, drafts apart; then a pass for each further draft.
+        First what the step computes anyway, drafts apart; then a pass for each further draft, all
+        in one call where the model can.
         """
         storage, drawn, self.flops, self.bytes = self.storage, Drawn(), 0.0, 0.0
         storage.swap_out(step.swap_out)
@@ -42,17 +44,44 @@ class Drafter:
         batch = pack_rows(step.rows, step.rows_B, step.starts_B, step.queries_B - drafts_B)
         asks_S = np.flatnonzero(drafts_B)
         batch.logits_at_R = batch.query_start_B1[asks_S + 1] - 1
+        if not self._in_one_call(step, batch, asks_S, drafts_B):
+            self._step_by_step(step, batch, asks_S, drafts_B, drawn)
+        return drawn
+
+    def _in_one_call(
+        self, step: Step, batch: Batch, asks_S: np.ndarray, drafts_B: np.ndarray
+    ) -> bool:
+        """Let the model go on by itself; False where it cannot, or rows want more than a draw."""
+        fused, rows, rows_S = self.model.fused, step.rows, step.rows_B[asks_S]
+        wishes = self.sampler.onward(step, rows_S) if len(rows_S) and fused is not None else None
+        if fused is None or wishes is None:
+            return False
+        known_S, counts_S = rows.known[rows_S], drafts_B[asks_S]
+        pages = -(-int((known_S + counts_S).max()) // rows.page_size)
+        tables_SP = rows.tables[rows_S, :pages]
+        scratch = self.storage.scratch
+        onward = Onward(rows_S, known_S, counts_S, rows.tokens, tables_SP, scratch, wishes)
+        fused.decode_loop(batch, self.storage.kv, onward)
+        self._count(self._shape(batch, len(rows_S)))
+        for ahead in range(1, int(counts_S.max())):
+            starts_S = known_S[counts_S > ahead] + (ahead - 1)
+            self._count(self.work.decode_shape(starts_S, len(starts_S)))
+        return True
+
+    def _step_by_step(
+        self, step: Step, batch: Batch, asks_S: np.ndarray, drafts_B: np.ndarray, drawn: Drawn
+    ) -> None:
         for ahead in range(max(1, int(drafts_B.max()))):
             rows_S = step.rows_B[asks_S]
             known_S = step.rows.known[rows_S] + ahead
             if ahead:
                 batch = one_each(step.rows, rows_S, known_S - 1)
-            logits_RV = self._run(batch)
+            logits_RV = self.model.forward(batch, self.storage.kv).cpu().numpy()
+            self._count(self._shape(batch, len(logits_RV)))
             if len(rows_S):
                 tokens_S = self._tokens(logits_RV, step, rows_S, asks_S, ahead, drawn)
                 step.rows.tokens[rows_S, known_S] = tokens_S
             asks_S = asks_S[drafts_B[asks_S] > ahead + 1]
-        return drawn
 
     def _tokens(
         self, logits_RV: np.ndarray, step: Step, rows_S: np.ndarray, asks_S: np.ndarray,
@@ -65,9 +94,10 @@ class Drafter:
         told = replace(step, sample_rows_S=rows_S, sample_from_S=asks_S, ahead_S=ahead_S)
         return self.sampler.draft(logits_RV, np.arange(len(rows_S)), told, drawn)
 
-    def _run(self, batch: Batch) -> np.ndarray:
-        logits_RV = self.model.forward(batch, self.storage.kv).cpu().numpy()
-        new_B = np.diff(batch.query_start_B1)
-        flops, moved = self.work.work(self.work.shape(new_B, batch.context_B, len(logits_RV)))
+    def _shape(self, batch: Batch, rows: int) -> Shape:
+        return self.work.shape(np.diff(batch.query_start_B1), batch.context_B, rows)
+
+    def _count(self, shape: Shape) -> None:
+        """A pass's work joins the step's."""
+        flops, moved = self.work.work(shape)
         self.flops, self.bytes = self.flops + flops, self.bytes + moved
-        return logits_RV

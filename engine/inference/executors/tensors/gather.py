@@ -10,6 +10,7 @@ import numpy as np
 from engine.inference.requests.rows import Rows
 from engine.inference.requests.step import Step
 from engine.inference.requests.view_sequences import NONE
+from engine.kernels import row_batches
 from engine.models.batch import Batch
 
 
@@ -67,7 +68,10 @@ def _rows(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
         last_S = batch.query_start_B1[step.sample_from_S + 1] - 1
         if step.drafts_B is not None and step.ahead_S is not None:
             last_S = last_S - step.drafts_B[step.sample_from_S] + step.ahead_S
-        batch.logits_at_R, from_S = np.unique(last_S, return_inverse=True)
+        if (last_S[1:] > last_S[:-1]).all():
+            batch.logits_at_R, from_S = last_S, np.arange(len(last_S))
+        else:
+            batch.logits_at_R, from_S = np.unique(last_S, return_inverse=True)
     if step.padding:
         pad(batch, step.padding, scratch, size)
     return batch, from_S
@@ -75,37 +79,34 @@ def _rows(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
 
 def one_each(rows: Rows, rows_B: np.ndarray, starts_B: np.ndarray) -> Batch:
     """The token at `starts_B[b]` of each of rows `rows_B`; logits are wanted of all."""
+    size, context_B = rows.page_size, starts_B + 1
     start_B1 = np.arange(len(rows_B) + 1, dtype=np.int32)
-    return _packed(rows, rows_B, rows_B, starts_B, start_B1, starts_B + 1, start_B1[:-1])
+    page_T = rows.tables[rows_B, starts_B // size]
+    return Batch(
+        tokens_T=rows.tokens[rows_B, starts_B],
+        positions_T=starts_B,
+        slots_T=page_T * size + starts_B % size,
+        query_start_B1=start_B1,
+        context_B=context_B,
+        block_table_BP=rows.tables[rows_B, : -(-int(context_B.max()) // size)],
+        logits_at_R=start_B1[:-1],
+    )
 
 
 def pack_rows(rows: Rows, rows_B: np.ndarray, starts_B: np.ndarray, queries_B: np.ndarray) -> Batch:
     """Tokens `starts_B[b] … starts_B[b] + queries_B[b]` of rows `rows_B`; no logits are wanted."""
-    start_B1 = np.zeros(len(rows_B) + 1, np.int32)
-    np.cumsum(queries_B, out=start_B1[1:])
-    row_T = np.repeat(rows_B, queries_B)
-    positions_T = np.arange(start_B1[-1], dtype=np.int32)
-    positions_T += np.repeat(starts_B - start_B1[:-1], queries_B).astype(np.int32)
-    none_R = NONE.astype(np.int32)
-    return _packed(rows, rows_B, row_T, positions_T, start_B1, starts_B + queries_B, none_R)
-
-
-def _packed(
-    rows: Rows, rows_B: np.ndarray, row_T: np.ndarray, positions_T: np.ndarray,
-    start_B1: np.ndarray, context_B: np.ndarray, logits_at_R: np.ndarray,
-) -> Batch:  # fmt: skip
-    """The tokens at `positions_T` of rows `row_T`, of each of `rows_B` one stretch."""
-    size = rows.page_size
-    page_T = rows.tables[row_T, positions_T // size]
-    return Batch(
-        tokens_T=rows.tokens[row_T, positions_T],
-        positions_T=positions_T,
-        slots_T=page_T * size + positions_T % size,
-        query_start_B1=start_B1,
-        context_B=context_B,
-        block_table_BP=rows.tables[rows_B, : -(-int(context_B.max()) // size)],
-        logits_at_R=logits_at_R,
-    )
+    size, count = rows.page_size, len(rows_B)
+    arrays_3T = np.empty((3, int(queries_B.sum())), np.int32)
+    start_B1, context_B = np.empty(count + 1, np.int32), np.empty(count, np.int32)
+    pages = -(-int((starts_B + queries_B).max()) // size)
+    table_BP = np.empty((count, pages), np.int32)
+    row_batches.pack(
+        rows.tokens, rows.tables, rows_B, starts_B, queries_B, size, arrays_3T, start_B1,
+        context_B, table_BP,
+    )  # fmt: skip
+    tokens_T, positions_T, slots_T = arrays_3T
+    no_logits = NONE.astype(np.int32)
+    return Batch(tokens_T, positions_T, slots_T, start_B1, context_B, table_BP, no_logits)
 
 
 def pad(batch: Batch, count: int, scratch: int, page_size: int) -> None:

@@ -94,6 +94,26 @@ class Sampler:
             drawn[row, 0 if ahead_S is None else int(ahead_S[s])] = q_V
         return tokens_S
 
+    def onward(self, step: Step, rows_S: np.ndarray) -> tuple[np.ndarray, ...] | None:
+        """How each row's drafts are drawn from bare logits: temperature, top-k, top-p, min-p, seed.
+
+        None where a row's logits are changed first, or where it matters what drafts are drawn from.
+        """
+        rows = step.rows
+        heat_S, count = np.zeros(len(rows_S)), len(rows_S)
+        top_k_S, top_p_S, min_p_S = np.zeros(count, np.int64), np.ones(count), np.zeros(count)
+        seed_S = np.zeros(count, np.int64)
+        for s in np.flatnonzero(~rows.plain[rows_S]).tolist():
+            row, request = rows_S[s], step.requests[rows_S[s]]
+            wish = request.sampling
+            if not wish.bare or rows.known[row] < rows.floor[row] or request.guide is not None:
+                return None
+            if wish.temperature and self.rejects:
+                return None
+            heat_S[s], top_k_S[s], seed_S[s] = wish.temperature, wish.top_k, request.seed
+            top_p_S[s], min_p_S[s] = wish.top_p, wish.min_p
+        return heat_S, top_k_S, top_p_S, min_p_S, seed_S
+
     def _verify(
         self, scores_XV: np.ndarray, wishes: Wishes, special_X: np.ndarray, step: Step,
         drawn: Drawn, tokens_X: np.ndarray,

@@ -14,6 +14,7 @@ from engine.cache.eviction import FAR, Ages, Eviction
 from engine.cache.idle import Idle
 from engine.cache.pages import Pages
 from engine.cache.prefix import PrefixTree
+from engine.cache.states import StatePages
 from engine.core.clock import Clock
 from engine.core.events import AnyEvent, Mark, Page, PageState
 from engine.kernels import page_tree
@@ -33,10 +34,11 @@ class Cache:
         emit: Emit,
         host_pages: int = 0,
         quiet: bool = False,
+        states: StatePages | None = None,
     ) -> None:
         """`clock`: whose time its events carry. `quiet`: it tells nothing of pages that are taken,
-        joined, left, indexed and freed: no event is made that nobody hears."""
-        self.quiet = quiet
+        joined, left, indexed and freed. `states`: of a model whose layers keep recurrent ones."""
+        self.quiet, self.states = quiet, states
         self.page_size, self.clock, self.emit = page_size, clock, emit
         self.pool, self.host = Pages(pages), Pages(host_pages)
         self.tree = PrefixTree(pages, page_size)
@@ -62,12 +64,9 @@ class Cache:
     def take(self, owner: str, count: int, start: int = 0) -> np.ndarray:
         """`count` pages for `owner`, its tokens from position `start` on; evicts what it must."""
         taken = self.take_many(count)
-        if self.quiet:
-            return taken
-        now = self.clock.now()
-        for offset, page in enumerate(taken.tolist()):
-            at = start + offset * self.page_size
-            self.emit(Page(now, page, owner, "take", at))
+        now = 0.0 if self.quiet else self.clock.now()
+        for offset, page in enumerate(() if self.quiet else taken.tolist()):
+            self.emit(Page(now, page, owner, "take", start + offset * self.page_size))
         return taken
 
     def take_many(self, count: int) -> np.ndarray:
@@ -88,10 +87,10 @@ class Cache:
 
     def give_back(self, owners: list[str], pages: np.ndarray, starts: list[int]) -> None:
         """`owners[i]` leaves `pages[i]`, which it alone held and which are in no tree."""
-        emit, now = self.emit, self.clock.now()
+        now = self.clock.now()
         for owner, page, start in zip(owners, pages.tolist(), starts, strict=True):
-            emit(Page(now, page, owner, "drop", start, 0, -1, "refused drafts"))
-            emit(Page(now, page, "", "free"))
+            self.emit(Page(now, page, owner, "drop", start, 0, -1, "refused drafts"))
+            self.emit(Page(now, page, "", "free"))
         self.pool.leave(pages)
         self.pool.give_back(pages)
 
@@ -289,6 +288,8 @@ class Cache:
 
     def _left_tree(self, pages: np.ndarray) -> None:
         self.cached -= len(pages)
+        if self.states is not None:
+            self.states.forget(pages.tolist())
         self.ages.uses[pages], self.ages.next_use[pages] = 0, FAR
         for page in pages.tolist() if self._plan_of else ():
             self._unplan(page)

@@ -5,6 +5,8 @@ import torch
 
 from engine.models.kv import CacheSpec, PagedKV
 
+Layers = list[dict[str, torch.Tensor]]
+
 
 class Storage:
     """Page tensors of the pool and of the host tier, and the copies between them.
@@ -14,23 +16,30 @@ class Storage:
     """
 
     def __init__(
-        self, spec: CacheSpec, pages: int, page_size: int, host_pages: int, device: str = "cpu"
-    ) -> None:
-        self.kv = PagedKV(spec, pages + 1, page_size, device)
-        self.host = PagedKV(spec, host_pages, page_size, "cpu")
+        self, spec: CacheSpec, pages: int, page_size: int, host_pages: int, device: str = "cpu",
+        running: int = 0,
+    ) -> None:  # fmt: skip
+        """`running`: sequences that keep a recurrent state at once, and states kept of prefixes."""
+        self.kv = PagedKV(spec, pages + 1, page_size, device, 2 * running)
+        self.host = PagedKV(spec, host_pages, page_size, "cpu", running if host_pages else 0)
         self.scratch = pages
 
     def swap_out(self, pairs: np.ndarray) -> None:
         """Copy (page, host page) pairs to the host."""
-        self._move(self.kv, self.host, pairs)
+        self._move(self.kv.tensors, self.host.tensors, pairs)
 
     def swap_in(self, pairs: np.ndarray) -> None:
         """Copy (host page, page) pairs back."""
-        self._move(self.host, self.kv, pairs)
+        self._move(self.host.tensors, self.kv.tensors, pairs)
 
     def copy(self, pairs: np.ndarray) -> None:
         """Copy (source page, target page) pairs on the device."""
-        self._move(self.kv, self.kv, pairs)
+        self._move(self.kv.tensors, self.kv.tensors, pairs)
+
+    def move_states(self, out: np.ndarray, back: np.ndarray) -> None:
+        """Copy (state page, host page) pairs to the host, then (host page, state page) back."""
+        self._move(self.kv.states, self.host.states, out)
+        self._move(self.host.states, self.kv.states, back)
 
     def realign(self, tables_BP: np.ndarray, tokens_B: np.ndarray, off: int = 0) -> None:
         """Copy what sequences hold into a rectangle, right-aligned and padded, and back.
@@ -55,11 +64,11 @@ class Storage:
                 tensor[page_N, place_N] = rectangle[row_N, from_N]
 
     @staticmethod
-    def _move(source: PagedKV, target: PagedKV, pairs: np.ndarray) -> None:
+    def _move(source: Layers, target: Layers, pairs: np.ndarray) -> None:
         if not len(pairs):
             return
         from_, to = (torch.from_numpy(pairs[:, i].astype(np.int64)) for i in (0, 1))
-        for read, write in zip(source.tensors, target.tensors, strict=True):
+        for read, write in zip(source, target, strict=True):
             for name, tensor in read.items():
                 device = write[name].device
                 write[name][to.to(device)] = tensor[from_.to(tensor.device)].to(device)

@@ -99,7 +99,8 @@ class Page(Event, frozen=True, tag="page"):
 
     `parent` is the page it was copied from (copy), hangs under (index, -1 at the root), or the host
     page it went to or came from (swap_out, swap_in). `tokens` is how many positions are filled,
-    where the event knows it.
+    where the event knows it. `kind`: "state" of a page that holds a recurrent state, which
+    are counted apart; `start` is how many tokens it stands for.
     """
 
     page: int
@@ -109,6 +110,7 @@ class Page(Event, frozen=True, tag="page"):
     tokens: int = 0
     parent: int = -1
     why: str = ""
+    kind: str = ""
 
 
 class Move(Event, frozen=True, tag="move"):

@@ -120,6 +120,9 @@ class AdmissionControl:
             if request.host_pages is not None:
                 limit = min(limit, request.computed // size)
             hits = self.cache.tree.match(request.tokens, request.salt, limit)
+            if self.cache.states is not None and request.host_pages is None:
+                request.matched = len(hits) * size
+                hits = hits[: self.cache.states.reach(hits)]
         references = self.cache.pool.references
         held = int(np.count_nonzero(references[hits])) if hits else 0
         now = pages_for(len(request.tokens), size) - held
@@ -142,6 +145,7 @@ class AdmissionControl:
         fresh = cache.take(request.id, pages_for(known, size) - len(pages), start)
         limit = self.limit(request)
         self.running.enter(request, limit, np.concatenate([pages, fresh]), len(hits))
+        self.allocator.states.enter(request, hits[-1] if hits else -1)
         request.keeps = self._forks(request)
         self.reserved += request.keeps
         self.next_use.goes(request)

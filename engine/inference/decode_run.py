@@ -62,6 +62,7 @@ class DecodeRuns:
             and type(config.ordering) is FirstComeFirstServed
             and isinstance(executor, ModelledExecutor)
             and executor.drafting is None
+            and not executor.facts.bytes_per_state
             and not (executor.facts.eos or config.attention_every or config.profile_every)
         )
 

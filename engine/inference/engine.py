@@ -26,6 +26,7 @@ from engine.inference.requests.request import Request
 from engine.inference.requests.step import Result, Step
 from engine.inference.requests.view_sequences import ThreadHost
 from engine.inference.scheduler import Scheduler
+from engine.inference.state_allocation import states_for
 
 Emit = Callable[[AnyEvent], None]
 
@@ -56,9 +57,10 @@ class Engine:
         self.clock = StepClock(clock)
         self.blobs = blobs if blobs is not None else {}
         facts = executor.facts
+        states = states_for(config, facts, self.clock, None if quiet else emit)
         self.cache = Cache(
             config.pages, config.page_size, config.eviction, self.clock, emit, config.host_pages,
-            quiet,
+            quiet, states,
         )  # fmt: skip
         self.quiet = quiet
         self.requests = LiveRequests()
@@ -268,6 +270,7 @@ class Engine:
             ("pages_cached", cache.cached),
             ("pages_free", cache.pool.free),
             ("pages_host", cache.host.total - cache.host.free),
+            *(cache.states.levels() if cache.states is not None else ()),
             ("tokens_step", tokens),
         )
         for name, value in values:

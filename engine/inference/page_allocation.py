@@ -1,6 +1,8 @@
 """Page (block) allocation: gives running requests pages for their next tokens, copies shared ones
 on write, and takes those of preempted requests back."""
 
+from typing import Any
+
 import numpy as np
 
 from engine.core.events import Branch, Mark, Move
@@ -11,6 +13,7 @@ from engine.inference.queue import Queue
 from engine.inference.requests.request import Request
 from engine.inference.requests.step import NO_PAIRS
 from engine.inference.running import Running, pages_for
+from engine.inference.state_allocation import StateAllocator
 from engine.kernels import drafts
 
 
@@ -27,6 +30,7 @@ class PageAllocator:
         self.running, self.queue, self.next_use = running, queue, next_use
         self.cache, self.rows = running.cache, running.rows
         self.preemption, self.tells_moves = config.preemption, config.batching.tells_moves
+        self.states = StateAllocator(running)
         # Rows write drafts too, and may be more than one token behind.
         self.ahead = config.speculation.drafts > 0
         self.full = np.zeros(0, np.int64)  # rows that need a page, of those last asked about …
@@ -108,7 +112,9 @@ class PageAllocator:
         filled = pages_for(cached, rows.page_size)
         view.host_free = cache.host.free
         swaps = filled > 0 and self.preemption.swaps(request, filled, view)
-        if swaps and filled <= cache.host.free:
+        swaps = swaps and filled <= cache.host.free and self.states.can_swap()
+        self.states.leave(request, to_host=swaps)
+        if swaps:
             cache.drop(request.id, table[filled:], filled * rows.page_size)
             request.host_pages = cache.swap_out(request.id, table[:filled], cached)
             self.swap_out.append(np.stack([table[:filled], request.host_pages], 1))
@@ -127,6 +133,7 @@ class PageAllocator:
         """`request` is over: its row and pages are free."""
         self.running.index_full(request.row, int(self.rows.cached[request.row]))
         self.cache.drop(request.id, self.rows.table(request.row).copy())
+        self.states.leave(request)
         self._tell_move(request.row, self.running.leave(request))
 
     def _tell_move(self, row: int, last: int) -> None:
@@ -136,15 +143,16 @@ class PageAllocator:
             moved = float(rows.tokens.itemsize * (rows.known[row] + rows.pages[row]))
             self.cache.emit(Move(now, f"row {last}", f"row {row}", moved, now, "compact"))
 
-    def movements(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(page, host page), (source, target) and (host page, page) pairs since the last call."""
+    def movements(self) -> dict[str, Any]:
+        """Pairs of pages that moved since the last call, by the step's name for each movement."""
+        moves = self.states.movements()
         if not (self.swap_out or self.copies or self.swap_in):
-            return NO_PAIRS, NO_PAIRS, NO_PAIRS
+            return moves
         out = np.concatenate(self.swap_out) if self.swap_out else NO_PAIRS
         copies = np.array(self.copies, np.int32) if self.copies else NO_PAIRS
         back = np.concatenate(self.swap_in) if self.swap_in else NO_PAIRS
         self.swap_out, self.copies, self.swap_in = [], [], []
-        return out, copies, back
+        return {"swap_out": out, "copies": copies, "swap_in": back, **moves}
 
     def _shared_tails(self, decode: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows of `decode` whose next token would be written into a shared page, and the pages."""

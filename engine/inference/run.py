@@ -39,6 +39,7 @@ def run(config: InferenceConfig, live: Live) -> None:
         pages=config.pages,
         page_size=config.page_size,
         host_pages=config.host_pages,
+        **({"state_pages": 2 * config.max_running} if facts.bytes_per_state else {}),
         **facts.header(),
         requests=len(requests),
         roofs=list(facts.roofs),

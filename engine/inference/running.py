@@ -36,7 +36,7 @@ class Running:
         rows.known[row], rows.prompt[row], rows.limit[row] = known, len(request.prompt), limit
         rows.cached[row] = max(request.computed, hits * rows.page_size)
         rows.indexed[row] = hits
-        rows.padding[row] = False
+        rows.padding[row], rows.state[row] = False, -1
         self._describe(row, request)
         self._set_pages(row, pages)
         self.requests.append(request)
@@ -68,6 +68,8 @@ class Running:
         self.cache.share(child.id, pages)
         row = self.enter(child, int(rows.limit[source]), pages, 0)
         rows.cached[row], rows.indexed[row] = cached, rows.indexed[source]
+        if self.cache.states is not None:
+            rows.state[row] = self.cache.states.share(child.id, int(rows.state[source]))
         self.forked += 1
         return row
 
@@ -130,6 +132,8 @@ class Running:
         index = int(rows.indexed[row])
         if not self.sharing or index * size != rows.cached[row] or request.prompt_tops >= 0:
             return
+        if self.cache.states is not None:
+            return  # the pages alone would leave its state behind
         parent = int(rows.tables[row, index - 1]) if index else tree.root(request.salt)
         rest = rows.tokens[row, index * size : int(rows.known[row]) - 1]
         for twin in tree.follow(rest, parent, len(rest) // size):

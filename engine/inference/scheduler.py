@@ -155,11 +155,11 @@ class Scheduler:
             rows_B = np.concatenate([decode, np.array(chunks.rows, np.int64)])
             queries_B = np.concatenate([queries_B, np.array(chunks.queries, np.int32)])
         starts_B = rows.cached[rows_B]  # a copy: the column moves on
+        states = self.allocator.states.plan(rows_B, starts_B, queries_B, count)
         if chunks.rows:
             rows_S, from_S = self._samples(chunks.rows, count, rows_B, starts_B + queries_B)
             sample_rows = np.concatenate([decode, np.array(rows_S, np.int64)])
             sample_from = np.concatenate([self.every_row[:count], np.array(from_S, np.int64)])
-        swap_out, copies, swap_in = self.allocator.movements()
         return Step(
             number=view.step,
             rows=rows,
@@ -172,9 +172,8 @@ class Scheduler:
             sample_from_S=self.every_row[:count] if sample_from is None else sample_from,
             decodes=count,
             prefill_tokens=sum(chunks.queries),
-            swap_out=swap_out,
-            copies=copies,
-            swap_in=swap_in,
+            states=states,
+            **self.allocator.movements(),
             padding=self._padding(mix, count) if mix.padded else 0,
             sample_attention=bool(self.config.attention_every)
             and view.step % self.config.attention_every == 0,
@@ -272,6 +271,7 @@ class Scheduler:
             if request.host_pages is not None:
                 self.cache.drop_host(request.id, request.host_pages)
                 request.host_pages = None
+                self.allocator.states.forget(request)
             elif request.sent_pages is not None:
                 self.cache.drop(request.id, request.sent_pages)
                 request.sent_pages = None

@@ -46,6 +46,9 @@ class Attention:
         self.paths_PG = _paths(weights) if config.paths else None
         self.eps = config.norm_eps
         self.heads = [config.heads, config.kv_heads, config.kv_heads]
+        self.gated = config.query_gate
+        if self.gated:  # each query head is followed by its gate
+            self.heads[0] *= 2
         self.head_dim = config.head_dim
         self.interleaved = bool(config.rotary and config.rotary.interleaved)
         self.rotation, self.rotated = config.rotation(layer), config.head_dim
@@ -59,6 +62,8 @@ class Attention:
         """y_TC for normalised x_TC."""
         heads_THD = self.qkv(x_TC).view(x_TC.shape[0], -1, self.head_dim)
         q_THD, k_TGD, v_TGD = heads_THD.split(self.heads, dim=1)
+        gate_THD = q_THD[:, 1::2] if self.gated else None
+        q_THD = q_THD[:, ::2].contiguous() if self.gated else q_THD
         if self.query_norm is not None and self.key_norm is not None:
             q_THD = self._normed(q_THD, self.query_norm)
             k_TGD = self._normed(k_TGD, self.key_norm)
@@ -88,6 +93,7 @@ class Attention:
             **limits,
             **self.sinks,
         )
+        o_THD = o_THD if gate_THD is None else o_THD * gate_THD.sigmoid()
         return self.out(o_THD.flatten(1))
 
     def _normed(self, x_THD: Tensor, weight: Tensor) -> Tensor:

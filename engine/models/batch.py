@@ -5,6 +5,7 @@ Of views: N (sequence, block) pairs, K blocks.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,17 @@ class Views:
     table_KP: np.ndarray  # page numbers of each block, padded with -1
 
 
+class States(NamedTuple):
+    """Where recurrent states lie: state pages, numpy int32.
+
+    Whatever a batch writes, it has read before.
+    """
+
+    read_B: np.ndarray  # what each sequence begins with; -1: nothing, it begins with zeros
+    write_B: np.ndarray  # where the state after its last new token goes; -1: nowhere
+    keep_N3: np.ndarray  # (sequence, after so many of its new tokens, page), before its last one
+
+
 @dataclass(slots=True)
 class Batch:
     """New tokens of B sequences laid end to end. All arrays are numpy int32."""
@@ -36,6 +48,10 @@ class Batch:
     logits_at_R: np.ndarray  # indices into T whose logits are wanted
     views: Views | None = None  # blocks that sequences see before the one they write to
     paths_T: np.ndarray | None = None  # each token's path of thought from 1 on, 0 for none
+    states: States | None = None  # where layers keep a recurrent state
+
+
+NOTHING_KEPT = np.zeros((0, 3), np.int32)
 
 
 def pack(
@@ -43,7 +59,8 @@ def pack(
 ) -> Batch:
     """A batch that feeds `chunks[b]` at positions `starts[b]…` of a sequence holding `pages[b]`.
 
-    Logits are wanted at the last new token of each sequence.
+    Logits are wanted at the last new token of each sequence. Sequence b keeps its recurrent state,
+    if it has one, in state page b.
     """
     lengths = np.array([len(chunk) for chunk in chunks], np.int32)
     starts_B = np.array(starts, np.int32)
@@ -63,4 +80,11 @@ def pack(
         context_B=starts_B + lengths,
         block_table_BP=table,
         logits_at_R=query_start_B1[1:] - 1,
+        states=own_states(starts_B),
     )
+
+
+def own_states(starts_B: np.ndarray) -> States:
+    """Sequence b has state page b, which is empty where it starts at 0."""
+    page_B = np.arange(len(starts_B), dtype=np.int32)
+    return States(np.where(starts_B == 0, -1, page_B).astype(np.int32), page_B, NOTHING_KEPT)

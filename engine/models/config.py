@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from engine.core.errors import BadInput
+from engine.kernels.delta_rule import Delta
 
 Activation = Literal["silu", "gelu", "gelu_tanh", "relu"]
 
@@ -70,6 +71,7 @@ class Experts:
     top_groups: int = 1
     group_score: Literal["max", "top2"] = "max"
     correction: bool = False
+    shared_gate: bool = False  # the always-on expert times a sigmoid of its own (Qwen3-Next)
     bias: bool = False  # of the router and of each expert's projections (gpt-oss)
     names: Literal["mlp", "block_sparse_moe", "stacked"] = "mlp"  # as the checkpoint has them
 
@@ -112,6 +114,9 @@ class ModelConfig:
     local_rotary: Rotary | None = None  # of layers with a window, where theirs is another (Gemma-3)
     turned: tuple[bool, ...] = ()  # which layers rotate at all (SmolLM3); empty: all
     latent: Latent | None = None
+    delta: Delta | None = None
+    recurrent: tuple[bool, ...] = ()  # which layers keep a state in place of keys and values
+    query_gate: bool = False  # attention's output times a sigmoid of its input (Qwen3-Next)
     experts: Experts | None = None
     tied: bool = False  # the output head is the embedding
     activation: Activation = "silu"
@@ -152,6 +157,7 @@ class ModelConfig:
         """What only the model itself and its reference know how to compute; "" for nothing."""
         rotated = self.rotary.dim if self.rotary and self.latent is None else self.head_dim
         for what, there in (
+            ("layers with a recurrent state", any(self.recurrent)),
             ("norms behind its layers alone", not self.pre_norm),
             ("query and key norms over all heads", self.qk_norm_whole),
             ("layers that do not rotate", not all(self.turned)),
@@ -159,6 +165,8 @@ class ModelConfig:
             ("heads rotated in part", rotated != self.head_dim),
             ("scaled residuals or logits", (self.residual_scale, self.logit_scale) != (1.0, 1.0)),
             ("head norms with an offset", self.qk_norm and self.norm_offset != 0.0),
+            ("gated attention", self.query_gate),
+            ("gated shared experts", bool(self.experts and self.experts.shared_gate)),
             ("projections stored as one", self.one_projection),
             ("attention sinks", self.sinks),
             ("clamped experts", self.glu_limit != 0.0),
@@ -173,6 +181,15 @@ class ModelConfig:
         if self.unusual:
             raise BadInput(f"model {self.architecture}: has {self.unusual}; {who} does not know it")
         return self
+
+    @property
+    def attending(self) -> int:
+        """Layers that attend to keys and values."""
+        return self.layers - sum(self.recurrent)
+
+    def keeps_state(self, layer: int) -> bool:
+        """Whether a layer keeps a recurrent state in place of keys and values."""
+        return bool(self.recurrent) and self.recurrent[layer]
 
     def rotation(self, layer: int) -> Literal["main", "local", "none"]:
         """Which rotation a layer's queries and keys get."""

@@ -55,11 +55,13 @@ class Mixture:
         self.into = [weights.linear(f"{expert}gate", f"{expert}up") for expert in each]
         self.down = [weights.linear(f"{expert}down") for expert in each]
         self.shared = FeedForward(config, weights, "shared.") if moe.shared else None
+        self.open = weights.linear("shared.open") if moe.shared_gate else None
 
     def __call__(self, x_TC: Tensor) -> Tensor:
         """y_TC for normalised x_TC."""
         index_TK, weight_TK = route(self.moe, self.router(x_TC), self.correction)
         y_TC = self.shared(x_TC) if self.shared else torch.zeros_like(x_TC)
+        y_TC = y_TC * self.open(x_TC).sigmoid() if self.open else y_TC
         order = index_TK.flatten().argsort(stable=True)
         token = order // self.moe.per_token
         weight = weight_TK.flatten()[order, None].to(x_TC.dtype)

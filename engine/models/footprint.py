@@ -17,6 +17,7 @@ from engine.models.config import ModelConfig
 from engine.models.kv import BYTES, cache_spec
 from engine.models.parameters import all_parameters, layer_parameters, outer_parameters
 
+RECURRENCE = "recurrence"
 OPS = {
     "query": "qkv",
     "key": "qkv",
@@ -32,6 +33,14 @@ OPS = {
     "router": "router",
     "correction": "router",
     "experts": "experts",
+    "delta": "delta",
+    "delta_gate": "delta",
+    "rates": "delta",
+    "rates_decay": "delta",
+    "convolution": RECURRENCE,
+    "step_bias": RECURRENCE,
+    "decay": RECURRENCE,
+    "delta_norm": RECURRENCE,
 }
 
 
@@ -98,8 +107,13 @@ def _totals(config: ModelConfig) -> _Totals:
                 matrices[op] += prod(parameter.shape)
                 widths[op] += sum(parameter.shape)
     outer = {p.roles[0][0]: prod(p.shape) for p in outer_parameters(config)}
-    windows = tuple((w, config.windows.count(w)) for w in sorted(set(config.windows)))
-    return _Totals(dict(weights), dict(matrices), dict(widths), outer, windows)
+    return _Totals(dict(weights), dict(matrices), dict(widths), outer, windows_of(config))
+
+
+def windows_of(config: ModelConfig) -> tuple[tuple[int, int], ...]:
+    """(window, how many attending layers have it), the smallest first."""
+    every = [w for layer, w in enumerate(config.windows) if not config.keeps_state(layer)]
+    return tuple((window, every.count(window)) for window in sorted(set(every)))
 
 
 def step_work(
@@ -119,6 +133,9 @@ def step_work(
     tokens, totals, width = int(new.sum()), _totals(config), BYTES[dtype or config.dtype]
     found = [_embedding(config, tokens, width)]
     for op, numbers in totals.weights.items():
+        if op == RECURRENCE:
+            found.append(_recurrence(config, numbers * width, tokens, len(new), width))
+            continue
         used, read = 1.0, 1.0
         if op == "experts" and config.experts is not None:
             used = config.experts.per_token / config.experts.count
@@ -162,15 +179,31 @@ def _attention(
         pairs += layers * int(visible_pairs(new, context, window).sum())
         seen = np.minimum(context, window + new - 1) if window else context
         touched += layers * int(seen.sum() + new.sum())
+    layers = max(1, config.attending)
     alone = replace(config, streams=None)  # a token of every stream counts as one
-    per_layer = cache_spec(alone, "float32").bytes_per_token() / 4 / config.layers
-    tokens = int(new.sum()) * config.layers
+    per_layer = cache_spec(alone, "float32").bytes_per_token() / 4 / layers
+    tokens = int(new.sum()) * layers
     return OpWork(
         "attention",
         flops=2.0 * config.heads * sum(sizes) * pairs,
         weight_bytes=0.0,
         cache_bytes=touched * per_layer * width,
         activation_bytes=tokens * config.heads * sum(sizes) * width,
+    )
+
+
+def _recurrence(
+    config: ModelConfig, weights: int, tokens: int, sequences: int, width: int
+) -> OpWork:
+    """Convolution and state of the layers that keep one: each sequence's is read and written."""
+    part, layers = config.delta, sum(config.recurrent)
+    assert part is not None
+    # A token lets the matrix decay, reads it by key, adds an outer product, reads it by query.
+    each = 7 * part.value_heads * part.key * part.value + 2 * part.channels * part.kernel
+    moved = 2 * sequences * cache_spec(config).bytes_per_state()
+    numbers = part.channels + part.value_heads * part.value
+    return OpWork(
+        RECURRENCE, float(each * tokens * layers), weights, moved, tokens * numbers * layers * width
     )
 
 

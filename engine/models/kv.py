@@ -8,10 +8,14 @@ import torch
 from torch import Tensor
 
 from engine.core.errors import BadInput
+from engine.kernels.delta_rule import state_shapes
 from engine.kernels.matmul.pack import aligned
 from engine.models.config import ModelConfig
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8, "float8_e4m3fn": 1}
+
+
+Entry = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,28 +25,47 @@ class CacheSpec:
     Attention with keys and values caches ("k", Hkv, D) and ("v", Hkv, D); latent attention caches
     one ("latent", 1, rank + rope): the normalised compressed latent, then the rotated shared key.
     Parallel streams cache the heads of every stream, a stream's of a page side by side.
+    Per sequence and layer: `states`, named arrays in float32, where a layer keeps a recurrent one.
     """
 
-    layers: int
-    entries: tuple[tuple[str, int, int], ...]
+    entries: tuple[tuple[Entry, ...], ...]  # by layer
     dtype: str
     prefix: int = 0  # tokens that every sequence begins with, kept once in pages of their own
+    states: tuple[tuple[tuple[str, tuple[int, ...]], ...], ...] = ()  # by layer, or nowhere any
 
     def bytes_per_token(self) -> int:
         """Cache bytes one token takes over all layers."""
-        numbers = sum(heads * dim for _, heads, dim in self.entries)
-        return self.layers * numbers * BYTES[self.dtype]
+        numbers = sum(heads * dim for layer in self.entries for _, heads, dim in layer)
+        return numbers * BYTES[self.dtype]
+
+    def bytes_per_state(self) -> int:
+        """Bytes of one sequence's recurrent state over all layers, however long it is."""
+        numbers = sum(math.prod(shape) for layer in self.states for _, shape in layer)
+        return numbers * BYTES["float32"]
 
 
 def cache_spec(config: ModelConfig, dtype: str = "float32") -> CacheSpec:
     """What this architecture caches, in numbers of `dtype`."""
+    layers = range(config.layers)
+    states = tuple(_states(config, layer) for layer in layers) if any(config.recurrent) else ()
+    prefix = config.streams.prefix if config.streams else 0
+    return CacheSpec(tuple(_entries(config, layer) for layer in layers), dtype, prefix, states)
+
+
+def _entries(config: ModelConfig, layer: int) -> tuple[Entry, ...]:
+    if config.keeps_state(layer):
+        return ()
     if config.latent is not None:
-        entries = (("latent", 1, config.latent.rank + config.latent.rope),)
-        return CacheSpec(config.layers, entries, dtype)
+        return (("latent", 1, config.latent.rank + config.latent.rope),)
     streams = config.streams
     shape = config.kv_heads * (streams.count if streams else 1), config.head_dim
-    prefix = streams.prefix if streams else 0
-    return CacheSpec(config.layers, (("k", *shape), ("v", *shape)), dtype, prefix)
+    return (("k", *shape), ("v", *shape))
+
+
+def _states(config: ModelConfig, layer: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    if config.delta is None or not config.keeps_state(layer):
+        return ()
+    return state_shapes(config.delta)
 
 
 def in_fp8(spec: CacheSpec, config: ModelConfig) -> CacheSpec:
@@ -56,13 +79,16 @@ def in_fp8(spec: CacheSpec, config: ModelConfig) -> CacheSpec:
 
 
 class PagedKV:
-    """`tensors[layer][name]` of shape [pages, page_size, heads, dim], allocated once.
+    """`tensors[layer][name]` of shape [pages, page_size, heads, dim], allocated once; and beside
+    them `states[layer][name]` of shape [states, …], one for each sequence or kept prefix.
 
     Behind the pages that are handed out stand those of the spec's prefix, which the model fills.
     Raises BadInput where a prefix does not fill its pages.
     """
 
-    def __init__(self, spec: CacheSpec, pages: int, page_size: int, device: str = "cpu") -> None:
+    def __init__(
+        self, spec: CacheSpec, pages: int, page_size: int, device: str = "cpu", states: int = 0
+    ) -> None:
         self.spec = spec
         self.pages = pages
         self.page_size = page_size
@@ -77,10 +103,21 @@ class PagedKV:
         self.tensors: list[dict[str, Tensor]] = [
             {
                 name: zeros((rows, page_size, heads, dim), dtype, device)
-                for name, heads, dim in spec.entries
+                for name, heads, dim in layer
             }
-            for _ in range(spec.layers)
+            for layer in spec.entries
         ]
+        self.states: list[dict[str, Tensor]] = [
+            {name: zeros((states, *shape), torch.float32, device) for name, shape in layer}
+            for layer in spec.states
+        ]
+
+    @property
+    def layers(self) -> list[dict[str, Tensor]]:
+        """What each layer reads and writes: pages of tokens or of states."""
+        if not self.states:
+            return self.tensors
+        return [own or held for own, held in zip(self.tensors, self.states, strict=True)]
 
     def bytes(self) -> int:
         """Bytes all pages take."""

@@ -1,4 +1,5 @@
-"""Layer functions that every path shares: norms, activations, the choice of experts.
+"""Layer functions that every path shares: norms, activations, the choice of experts; and layers in
+plain differentiable torch whose weights come by role: projections, experts, recurrent layers.
 
 Shape letters: T tokens, C hidden size, E experts, K experts for each token, G groups of experts.
 """
@@ -9,6 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.kernels.delta_rule import (
+    Fixed,
+    Held,
+    attended,
+    float32_at_least,
+    projected,
+    state_shapes,
+)
 from engine.models.config import Experts, ModelConfig
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -18,11 +27,6 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
 }
 LATENT_NORM_EPS = 1e-6  # DeepSeek's inner norms keep this whatever `rms_norm_eps` says
-
-
-def float32_at_least(x: Tensor) -> Tensor:
-    """x in float32, or in float64 where it is that."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def rms_norm(x_TC: Tensor, weight_C: Tensor, eps: float) -> Tensor:
@@ -87,3 +91,52 @@ def _best_groups(experts: Experts, choice_TE: Tensor) -> Tensor:
     kept_TG = torch.zeros_like(worth_TG, dtype=torch.bool)
     kept_TG.scatter_(-1, worth_TG.topk(experts.top_groups, dim=-1).indices, True)
     return grouped_TGE.masked_fill(~kept_TG[..., None], float("-inf")).flatten(-2)
+
+
+def linear(w: dict[str, Tensor], role: str, x: Tensor) -> Tensor:
+    """The projection of that role, with its bias where it has one."""
+    return F.linear(x, w[role], w.get(f"{role}.bias"))
+
+
+def feed_forward(config: ModelConfig, w: dict[str, Tensor], x: Tensor, prefix: str = "") -> Tensor:
+    """The dense feed-forward of normalised x; `prefix` picks an expert."""
+    act, up = ACTIVATIONS[config.activation], linear(w, f"{prefix}up", x)
+    inner = gated(config, linear(w, f"{prefix}gate", x), up) if config.gated else act(up)
+    return linear(w, f"{prefix}down", inner)
+
+
+def experts(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor) -> Tensor:
+    """The mixture of experts of normalised x."""
+    moe = config.experts
+    assert moe is not None
+    x_TC = x_BTC.flatten(0, -2)
+    index_TK, weight_TK = route(moe, linear(w, "router", x_TC), w.get("correction"))
+    y_TC = torch.zeros_like(x_TC)
+    for expert in index_TK.unique().tolist():
+        token, rank = (index_TK == expert).nonzero(as_tuple=True)
+        out = feed_forward(config, w, x_TC[token], f"experts.{expert}.")
+        scaled = out * weight_TK[token, rank, None].to(out.dtype)
+        # Under autocast products are narrower than what they are added to.
+        y_TC = y_TC.index_add(0, token, scaled.to(y_TC.dtype))
+    if moe.shared:
+        shared = feed_forward(config, w, x_TC, "shared.")
+        if moe.shared_gate:
+            shared = shared * linear(w, "shared.open", x_TC).sigmoid()
+        y_TC = y_TC + shared
+    return y_TC.view_as(x_BTC)
+
+
+def recurrence(
+    config: ModelConfig, _layer: int, w: dict[str, Tensor], x_BTC: Tensor, _order: object
+) -> Tensor:
+    """The gated delta rule over whole sequences of normalised x, from empty states."""
+    part = config.delta
+    assert part is not None
+    into, rates = (
+        torch.cat([linear(w, role, x_BTC) for role in pair if role in w], dim=-1)
+        for pair in (("delta", "delta_gate"), ("rates", "rates_decay"))
+    )
+    held = (x_BTC.new_zeros(len(x_BTC), *shape) for _, shape in state_shapes(part))
+    fixed = Fixed(w["convolution"], w["step_bias"], w["decay"], w["delta_norm"])
+    said = projected(part, into, rates)
+    return linear(w, "out", attended(part, fixed, said, Held(*held), config.norm_eps)[0])

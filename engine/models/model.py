@@ -16,6 +16,7 @@ from engine.models import fused_step, parallel_streams
 from engine.models.attention import Attention, Pass, Turns
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
+from engine.models.delta_attention import DeltaAttention
 from engine.models.feedforward import FeedForward, Mixture
 from engine.models.gathered import Cast, Gathered
 from engine.models.kv import CacheSpec, PagedKV, cache_spec
@@ -49,7 +50,8 @@ class Block:
     def __init__(self, config: ModelConfig, layer: int, weights: Gathered) -> None:
         before = Norm if config.pre_norm else _none
         self.attention_norm = before(config, weights, "attention_norm")
-        self.attention = (LatentAttention if config.latent else Attention)(config, layer, weights)
+        mixer = DeltaAttention if config.keeps_state(layer) else Attention
+        self.attention = (LatentAttention if config.latent else mixer)(config, layer, weights)
         self.mlp_norm = before(config, weights, "mlp_norm")
         self.residual_scale = config.residual_scale
         routed = config.expert_layers[layer]
@@ -167,7 +169,7 @@ class Model:
         """The cache as layers read it; prefixes of parallel streams are written into it once."""
         streams = self.config.streams
         if streams is None:
-            return kv.tensors
+            return kv.layers
         pages = parallel_streams.pages_of(kv, streams)
         if not kv.filled:
             parallel_streams.write_prefixes(self.prefixes, pages, kv, streams)

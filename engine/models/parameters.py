@@ -17,13 +17,15 @@ from engine.models.config import Experts, ModelConfig
 class Parameter:
     """A tensor of the checkpoint. `roles` share its output rows, in order, where several do.
 
-    `transposed`: stored as [in, out] (GPT-2), so its roles are rows of the transpose.
+    `transposed`: stored as [in, out] (GPT-2), so its roles are rows of the transpose. `whole`: a
+    vector that a norm's offset is not added to.
     """
 
     name: str
     shape: tuple[int, ...]
     roles: tuple[tuple[str, int], ...]
     transposed: bool = False
+    whole: bool = False
 
 
 def one(name: str, role: str, *shape: int) -> Parameter:
@@ -57,8 +59,11 @@ def layer_parameters(config: ModelConfig, layer: int) -> list[Parameter]:
     found = []
     if config.pre_norm:
         found += _norm(config, f"{root}.input_layernorm", "attention_norm")
-    attend = _latent if config.latent else _attention
-    found += attend(config, f"{root}.self_attn")
+    if config.keeps_state(layer):
+        found += delta_parameters(config, f"{root}.linear_attn")
+    else:
+        attend = _latent if config.latent else _attention
+        found += attend(config, f"{root}.self_attn")
     after = f"{root}.post_attention_layernorm"
     if config.sandwich:
         found += _norm(config, after, "attention_post_norm")
@@ -101,7 +106,8 @@ def _attention(config: ModelConfig, root: str) -> list[Parameter]:
         thirds = (("query", rows), ("key", kv_rows), ("value", kv_rows))
         found = [Parameter(f"{root}.qkv_proj.weight", (rows + 2 * kv_rows, config.hidden), thirds)]
     else:
-        found = _linear(f"{root}.q_proj", "query", rows, config.hidden, config.qkv_bias)
+        both = 2 * rows if config.query_gate else rows
+        found = _linear(f"{root}.q_proj", "query", both, config.hidden, config.qkv_bias)
         found += _linear(f"{root}.k_proj", "key", kv_rows, config.hidden, config.qkv_bias)
         found += _linear(f"{root}.v_proj", "value", kv_rows, config.hidden, config.qkv_bias)
     found += _linear(f"{root}.o_proj", "out", config.hidden, rows, config.out_bias)
@@ -145,6 +151,31 @@ def _latent(config: ModelConfig, root: str) -> list[Parameter]:
     return found + _linear(f"{root}.o_proj", "out", config.hidden, rows, config.out_bias)
 
 
+def delta_parameters(config: ModelConfig, root: str) -> list[Parameter]:
+    """A layer of the gated delta rule: projections, convolution, decay, norm of heads."""
+    part, hidden = config.delta, config.hidden
+    assert part is not None
+    heads, values = part.value_heads, part.value_heads * part.value
+    if part.by_head:
+        found = [one(f"{root}.in_proj_qkvz.weight", "delta", part.channels + values, hidden)]
+        found += [one(f"{root}.in_proj_ba.weight", "rates", 2 * heads, hidden)]
+    else:
+        found = [one(f"{root}.in_proj_qkv.weight", "delta", part.channels, hidden)]
+        found += [one(f"{root}.in_proj_z.weight", "delta_gate", values, hidden)]
+        found += [one(f"{root}.in_proj_b.weight", "rates", heads, hidden)]
+        found += [one(f"{root}.in_proj_a.weight", "rates_decay", heads, hidden)]
+    found += [one(f"{root}.conv1d.weight", "convolution", part.channels, 1, part.kernel)]
+    plain = (
+        ("dt_bias", "step_bias", heads),
+        ("A_log", "decay", heads),
+        ("norm.weight", "delta_norm", part.value),
+    )
+    found += [
+        Parameter(f"{root}.{n}", (size,), ((role, size),), whole=True) for n, role, size in plain
+    ]
+    return [*found, one(f"{root}.out_proj.weight", "out", hidden, values)]
+
+
 def _gated(root: str, role: str, hidden: int, width: int, bias: bool) -> list[Parameter]:
     found = _linear(f"{root}.gate_proj", f"{role}gate", width, hidden, bias)
     found += _linear(f"{root}.up_proj", f"{role}up", width, hidden, bias)
@@ -170,7 +201,10 @@ def _experts(config: ModelConfig, layer_root: str) -> list[Parameter]:
         where = f"{root}.gate" if moe.names == "mlp" else root
         found += [one(f"{where}.e_score_correction_bias", "correction", moe.count)]
     if moe.shared:
-        found += _gated(f"{root}.shared_experts", "shared.", hidden, moe.shared, config.mlp_bias)
+        name = "shared_expert" if moe.shared_gate else "shared_experts"
+        found += _gated(f"{root}.{name}", "shared.", hidden, moe.shared, config.mlp_bias)
+    if moe.shared_gate:
+        found += [one(f"{root}.shared_expert_gate.weight", "shared.open", 1, hidden)]
     plain = moe.names == "mlp"
     gate, up, down = ("gate_proj", "up_proj", "down_proj") if plain else ("w1", "w3", "w2")
     for expert in range(moe.count):

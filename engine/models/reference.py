@@ -14,14 +14,15 @@ from torch import Tensor
 
 from engine.models.config import ModelConfig, Rotary
 from engine.models.layers import (
-    ACTIVATIONS,
     LATENT_NORM_EPS,
+    experts,
+    feed_forward,
     finished,
     float32_at_least,
-    gated,
+    linear,
     norm,
+    recurrence,
     rms_norm,
-    route,
     softcap,
 )
 from engine.models.parallel_streams import behind_prefix, mixed, spread
@@ -140,7 +141,8 @@ def _block(
     config: ModelConfig, layer: int, w: dict[str, Tensor], x: Tensor, order: Order
 ) -> Tensor:
     before = norm if config.pre_norm else _unchanged
-    y = attention(config, layer, w, before(config, x, w, "attention_norm"), order)
+    mix = recurrence if config.keeps_state(layer) else attention
+    y = mix(config, layer, w, before(config, x, w, "attention_norm"), order)
     y = norm(config, y, w, "attention_post_norm") if config.sandwich else y
     x = x + y * config.residual_scale
     feed = experts if config.expert_layers[layer] else feed_forward
@@ -154,11 +156,6 @@ def _unchanged(_config: ModelConfig, x: Tensor, *_: object) -> Tensor:
     return x
 
 
-def linear(w: dict[str, Tensor], role: str, x: Tensor) -> Tensor:
-    """The projection of that role, with its bias where it has one."""
-    return F.linear(x, w[role], w.get(f"{role}.bias"))
-
-
 def attention(
     config: ModelConfig, layer: int, w: dict[str, Tensor], x_BTC: Tensor, order: Order
 ) -> Tensor:
@@ -166,14 +163,19 @@ def attention(
     turn = {"main": order.turn, "local": order.local}.get(config.rotation(layer))
     q = queries(config, w, x_BTC, turn)
     k, v = behind_prefix(w, *keys_values(config, w, x_BTC, turn, order.paths_BT))
-    return linear(w, "out", _attend(config, layer, q, k, v, order, w.get("sinks")).flatten(-2))
+    o = _attend(config, layer, q, k, v, order, w.get("sinks"))
+    if config.query_gate:
+        gate = linear(w, "query", x_BTC).unflatten(-1, (-1, 2 * config.head_dim))
+        o = o * gate[..., config.head_dim :].sigmoid()
+    return linear(w, "out", o.flatten(-2))
 
 
 def queries(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn) -> Tensor:
     """q_BTHD of normalised x, each token by itself; `turn` is of these tokens."""
     if config.latent is not None:
         return _latent_queries(config, w, x_BTC, turn)
-    q = linear(w, "query", x_BTC).unflatten(-1, (-1, config.head_dim))
+    each = config.head_dim * (2 if config.query_gate else 1)  # a head's gate lies behind it
+    q = linear(w, "query", x_BTC).unflatten(-1, (-1, each))[..., : config.head_dim]
     if config.qk_norm:
         q = _head_norm(config, q, w["query_norm"])
     if turn is not None and config.rotary is not None:
@@ -274,27 +276,3 @@ def _hidden(window: int, order: Order, prefix: int) -> Tensor:
         back_BTS = positions_BT[:, :, None] - positions_BT[:, None]
         hidden_BTS = hidden_BTS | (back_BTS >= window)
     return F.pad(hidden_BTS, (prefix, 0))[:, None]
-
-
-def feed_forward(config: ModelConfig, w: dict[str, Tensor], x: Tensor, prefix: str = "") -> Tensor:
-    """The dense feed-forward of normalised x; `prefix` picks an expert."""
-    act, up = ACTIVATIONS[config.activation], linear(w, f"{prefix}up", x)
-    inner = gated(config, linear(w, f"{prefix}gate", x), up) if config.gated else act(up)
-    return linear(w, f"{prefix}down", inner)
-
-
-def experts(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor) -> Tensor:
-    """The mixture of experts of normalised x."""
-    moe = config.experts
-    assert moe is not None
-    x_TC = x_BTC.flatten(0, -2)
-    index_TK, weight_TK = route(moe, linear(w, "router", x_TC), w.get("correction"))
-    y_TC = torch.zeros_like(x_TC)
-    for expert in index_TK.unique().tolist():
-        token, rank = (index_TK == expert).nonzero(as_tuple=True)
-        out = feed_forward(config, w, x_TC[token], f"experts.{expert}.")
-        scaled = out * weight_TK[token, rank, None].to(out.dtype)
-        y_TC = y_TC.index_add(0, token, scaled.to(y_TC.dtype))  # which autocast makes narrower
-    if moe.shared:
-        y_TC = y_TC + feed_forward(config, w, x_TC, "shared.")
-    return y_TC.view_as(x_BTC)

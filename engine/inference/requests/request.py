@@ -101,6 +101,8 @@ class Request:
     host_pages: np.ndarray | None = None  # where its cache lies while swapped out
     reused: int = 0  # tokens of it that the prefix tree held when it was last let in
     sent_pages: np.ndarray | None = None  # what another replica computed lies in these, held by it
+    host_state: int = -1  # where its recurrent state lies while swapped out
+    matched: int = 0  # tokens of it in the prefix tree when it was last looked for
     computed: int = 0  # tokens whose keys and values are cached (while swapped out, or as sent)
 
     @property

@@ -10,7 +10,8 @@ from engine.kernels.paged_rows import Batch
 
 START_TOKENS = 256  # width of a row before any request needs more
 NUMBERS = (
-    "cached", "known", "prompt", "limit", "floor", "pages", "filled", "indexed", "user", "due",
+    "cached", "known", "prompt", "limit", "floor", "pages", "filled", "indexed", "state", "user",
+    "due",
 )  # fmt: skip
 FLAGS = ("ends", "plain", "guided", "padding")
 
@@ -31,6 +32,7 @@ class Rows:
         self.pages: np.ndarray  # pages held
         self.filled: np.ndarray  # tokens the held pages have room for
         self.indexed: np.ndarray  # leading pages that are in the prefix tree
+        self.state: np.ndarray  # page of its recurrent state; -1: none yet
         self.user: np.ndarray
         self.due: np.ndarray  # tokens at which to look at it: its limit, or 0
         self.ends: np.ndarray  # the model's end token ends it

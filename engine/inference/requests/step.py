@@ -13,6 +13,7 @@ from engine.inference.requests.prompt_scores import PromptScores
 from engine.inference.requests.request import Request
 from engine.inference.requests.rows import Rows
 from engine.inference.requests.view_sequences import NO_PAIRS, NONE, ViewBatch, ViewResult
+from engine.models.batch import States
 
 
 @dataclass(slots=True)
@@ -37,6 +38,9 @@ class Step:
     swap_out: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (page, host page)
     copies: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (source page, target page)
     swap_in: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (host page, page)
+    states: States | None = None  # where recurrent states are read and written
+    states_out: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (state page, host page)
+    states_in: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (host page, state page)
     padding: int = 0  # tokens computed for nobody (static batches)
     sample_attention: bool = False
     profile: bool = False  # time the step's operations apart

@@ -27,15 +27,10 @@ def qwen3_moe(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     """Qwen3-MoE: Qwen3's attention, experts on most layers."""
     bias = fields.flag("attention_bias")
     layers = fields.count("num_hidden_layers", high=MOST_LAYERS)
-    step = fields.count("decoder_sparse_step", 1)
-    dense = fields.raw.get("mlp_only_layers") or []
-    if not isinstance(dense, list):
-        raise fields.bad("mlp_only_layers", "must be a list of layer numbers")
-    kept = {layer for layer in dense if isinstance(layer, int)}
     own: dict[str, Any] = {"qkv_bias": bias, "out_bias": bias, "qk_norm": True}
     window = fields.count("sliding_window", 4096) if fields.flag("use_sliding_window") else 0
     own["windows"] = (window,) * layers
-    own["expert_layers"] = tuple(i not in kept and (i + 1) % step == 0 for i in range(layers))
+    own["expert_layers"] = routed_layers(fields, layers)
     own["experts"] = Experts(
         count=fields.count(
             "num_experts", fields.raw.get("num_local_experts") or 128, high=MOST_EXPERTS
@@ -45,6 +40,16 @@ def qwen3_moe(fields: Fields, common: dict[str, Any]) -> ModelConfig:
         normalize=fields.flag("norm_topk_prob"),
     )
     return ModelConfig(**common, **common_fields(fields, **own))
+
+
+def routed_layers(fields: Fields, layers: int) -> tuple[bool, ...]:
+    """Which layers route to experts, as Qwen's configs say it."""
+    step = fields.count("decoder_sparse_step", 1)
+    dense = fields.raw.get("mlp_only_layers") or []
+    if not isinstance(dense, list):
+        raise fields.bad("mlp_only_layers", "must be a list of layer numbers")
+    kept = {layer for layer in dense if isinstance(layer, int)}
+    return tuple(layer not in kept and (layer + 1) % step == 0 for layer in range(layers))
 
 
 def glm4_moe(fields: Fields, common: dict[str, Any]) -> ModelConfig:

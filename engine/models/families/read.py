@@ -14,6 +14,7 @@ from engine.models.families.gpt_oss import gpt_oss
 from engine.models.families.mixtures import glm4_moe, minimax_m2, mixtral, qwen3_moe
 from engine.models.families.positions import exaone4, granite, olmo2, olmo3, phi3, smollm3
 from engine.models.families.quantised import FIELD, method_of
+from engine.models.families.qwen_next import qwen3_5, qwen3_5_moe, qwen3_next
 
 FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]] = {
     "LlamaForCausalLM": ("llama", llama),
@@ -35,6 +36,9 @@ FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]]
     "Glm4MoeForCausalLM": ("glm4_moe", glm4_moe),
     "MiniMaxM2ForCausalLM": ("minimax_m2", minimax_m2),
     "GptOssForCausalLM": ("gpt_oss", gpt_oss),
+    "Qwen3NextForCausalLM": ("qwen3_next", qwen3_next),
+    "Qwen3_5ForCausalLM": ("qwen3_5_text", qwen3_5),
+    "Qwen3_5MoeForCausalLM": ("qwen3_5_moe_text", qwen3_5_moe),
     "DeepseekV2ForCausalLM": ("deepseek_v2", deepseek_v2),
     "DeepseekV3ForCausalLM": ("deepseek_v3", deepseek_v3),
 }

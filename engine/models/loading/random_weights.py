@@ -21,13 +21,15 @@ class RandomWeights(Mapping[str, Tensor]):
     def __init__(self, config: ModelConfig, seed: int = 0, dtype: str = "float32") -> None:
         self.shapes = {p.name: p.shape for p in all_parameters(config)}
         self.neutral = 1.0 - config.norm_offset
+        self.whole = {p.name for p in all_parameters(config) if p.whole}
         self.seed = seed
         self.dtype = getattr(torch, dtype)
 
     def __getitem__(self, name: str) -> Tensor:
         shape = self.shapes[name]
         if len(shape) == 1:
-            value = 0.0 if name.endswith("bias") else self.neutral
+            value = 1.0 if name in self.whole else self.neutral
+            value = 0.0 if name.endswith("bias") else value
             return torch.full(shape, value, dtype=self.dtype)
         generator = torch.Generator().manual_seed((self.seed << 32) | zlib.crc32(name.encode()))
         return torch.empty(shape).normal_(0, SPREAD, generator=generator).to(self.dtype)

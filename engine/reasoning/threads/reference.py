@@ -17,9 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.config import ModelConfig
-from engine.models.layers import norm, rms_norm, softcap
+from engine.models.layers import experts, feed_forward, linear, norm, rms_norm, softcap
 from engine.models.parameters import layer_parameters, outer_parameters, roles
-from engine.models.reference import experts, feed_forward, linear
 from engine.models.rotary import cos_sin, frequencies, rotate
 from engine.models.view_attention import require_views
 

@@ -10,17 +10,9 @@ import torch
 from torch import Tensor
 
 from engine.models.config import ModelConfig
-from engine.models.layers import norm
+from engine.models.layers import feed_forward, linear, norm
 from engine.models.parameters import layer_parameters, roles
-from engine.models.reference import (
-    embed,
-    feed_forward,
-    head,
-    keys_values,
-    linear,
-    ordered,
-    queries,
-)
+from engine.models.reference import embed, head, keys_values, ordered, queries
 
 
 def logits(

@@ -13,18 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.config import ModelConfig
-from engine.models.layers import norm
+from engine.models.layers import experts, feed_forward, linear, norm
 from engine.models.parameters import layer_parameters, roles
-from engine.models.reference import (
-    embed,
-    experts,
-    feed_forward,
-    head,
-    keys_values,
-    linear,
-    ordered,
-    queries,
-)
+from engine.models.reference import embed, head, keys_values, ordered, queries
 from engine.training.streamed.attention import Scores, attend
 
 Turn = tuple[Tensor, Tensor] | None

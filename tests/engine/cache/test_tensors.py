@@ -12,7 +12,7 @@ def pairs(*rows):
 
 
 def storage() -> Storage:
-    spec = CacheSpec(2, (("k", 1, 3), ("v", 1, 2)), "float32")
+    spec = CacheSpec(((("k", 1, 3), ("v", 1, 2)),) * 2, "float32")
     held = Storage(spec, 4, 2, 3)
     for tensors in held.kv.tensors:
         for tensor in tensors.values():

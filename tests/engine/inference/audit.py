@@ -36,6 +36,25 @@ def audit(engine: Engine) -> None:
     assert len(waiting) == len(engine.scheduler.queue)
     for number, request in enumerate(engine.scheduler.running.requests):
         assert request.row == number
+    audit_states(engine)
+
+
+def audit_states(engine: Engine) -> None:
+    """Each state page is free, or held by just those rows and that page of the tree."""
+    cache, rows = engine.cache, engine.scheduler.rows
+    if cache.states is None:
+        return
+    states = cache.states
+    holders = Counter(page for page in rows.state[: rows.count].tolist() if page >= 0)
+    holders.update(states.kept.values())
+    assert holders == {page: int(r) for page, r in enumerate(states.pool.references) if r}
+    assert states.pool.free + len(holders) == states.pool.total
+    assert all(page in cache.tree for page in states.kept)
+    assert len(states.kept) <= states.most
+    away = [r.host_state for r in engine.requests.values() if r.host_state >= 0]
+    assert len(set(away)) == len(away) == states.host.total - states.host.free
+    for row in range(rows.count):
+        assert (rows.state[row] >= 0) or not rows.cached[row]
 
 
 class Reader:
@@ -49,7 +68,7 @@ class Reader:
 
     def read(self, events: list) -> None:
         for event in events:
-            if isinstance(event, Page):
+            if isinstance(event, Page) and not event.kind:
                 self.fold(event)
 
     def fold(self, event: Page) -> None:

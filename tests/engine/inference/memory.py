@@ -23,9 +23,14 @@ class PageMemory:
 
     def __init__(
         self, pages: int, host_pages: int, page_size: int, eos: tuple[int, ...] = (),
-        drafts: bool = False,
+        drafts: bool = False, running: int = 0,
     ):  # fmt: skip
-        self.facts = Facts("memory", "none", VOCAB, 4096, 1, 1, 1.0, eos)
+        """`running`: requests that keep a recurrent state, which is a number here, too."""
+        self.facts = Facts(
+            "memory", "none", VOCAB, 4096, 1, 1, 1.0, eos, bytes_per_state=float(running > 0)
+        )
+        self.states = np.zeros(2 * running, np.uint64)
+        self.host_states = np.zeros(running, np.uint64)
         self.pages = np.zeros((pages, page_size), np.uint64)
         self.host = np.zeros((host_pages, page_size), np.uint64)
         self.steps, self.drafts = 0, drafts
@@ -38,6 +43,10 @@ class PageMemory:
             self.pages[target] = self.pages[source]
         for host, page in step.swap_in:
             self.pages[page] = self.host[host]
+        for page, host in step.states_out:
+            self.host_states[host] = self.states[page]
+        for host, page in step.states_in:
+            self.states[page] = self.host_states[host]
         rows, size = step.rows, step.rows.page_size
         if self.drafts:
             self.draft(step)
@@ -53,6 +62,7 @@ class PageMemory:
             assert (table >= 0).all()
             read = self.pages[table].ravel()[: len(expected)]
             assert (read == expected).all(), f"row {row} would read wrong pages"
+        self.recur(step, sums)
         last = [
             int(sums[b][known - 1])
             for b, known in zip(step.sample_from_S, step.known_S.tolist(), strict=True)
@@ -60,6 +70,22 @@ class PageMemory:
         tokens = [self.said(x, step, row) for x, row in zip(last, step.sample_rows_S, strict=True)]
         logprobs = np.full(len(tokens), -1.0, np.float32)
         return Result(np.array(tokens, np.int32), logprobs, 0.01)
+
+    def recur(self, step: Step, sums: list[np.ndarray]) -> None:
+        """Every sequence begins with the state after its cached tokens; all are read first."""
+        states = step.states
+        assert (states is None) == (not len(self.states))
+        if states is None:
+            return
+        for b, (start, page) in enumerate(zip(step.starts_B, states.read_B, strict=True)):
+            assert (page < 0) == (start == 0)
+            assert page < 0 or self.states[page] == sums[b][start - 1], f"wrong state of {b}"
+        for b, after, page in states.keep_N3.tolist():
+            self.states[page] = sums[b][step.starts_B[b] + after - 1]
+        for b, page in enumerate(states.write_B.tolist()):
+            self.states[page] = sums[b][-1]
+        written = [*states.write_B.tolist(), *states.keep_N3[:, 2].tolist()]
+        assert len(set(written)) == len(written) and min(written) >= 0
 
     def draft(self, step: Step) -> None:
         """What a draft model would say: now what the target will, now something else."""

@@ -22,13 +22,16 @@ CHOICES = {
 class Life:
     """One engine under random operations; `play` does one and checks everything after it."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, states: bool = False) -> None:
+        """`states`: of a model that keeps recurrent ones."""
         self.draw = np.random.default_rng(seed)
         draw = self.draw
         self.size = int(draw.choice([1, 2, 4, 8]))
         pages = int(draw.integers(6, 60))
         host = int(draw.choice([0, 5, 100]))
         picked = {name: str(draw.choice(options)) for name, options in CHOICES.items()}
+        if states:
+            picked["speculation"] = "none"
         config = InferenceConfig(
             pages=pages,
             host_pages=host,
@@ -43,7 +46,8 @@ class Life:
         self.read = 0
         self.reader = Reader(pages)
         drafts = picked["speculation"] == "draft_model"
-        memory = PageMemory(pages, host, self.size, eos=(3,), drafts=drafts)
+        running = config.max_running if states else 0
+        memory = PageMemory(pages, host, self.size, (3,), drafts, running)
         self.engine = Engine(config, memory, VirtualClock(), self.events.append)
         self.prefix = draw.integers(0, VOCAB, 40)
         self.requests: list[Request] = []

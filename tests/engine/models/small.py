@@ -54,6 +54,20 @@ QWEN_MOE = {
     "head_dim": 8,
     "decoder_sparse_step": 1,
 }
+DELTA = {
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 6,
+    "linear_conv_kernel_dim": 4,
+    "full_attention_interval": 2,
+    "rope_parameters": {
+        "rope_type": "default",
+        "rope_theta": 10000.0,
+        "partial_rotary_factor": 0.5,
+        "mrope_section": [2, 1, 1],
+    },
+}
 FAMILIES: dict[str, dict[str, Any]] = {
     "llama-2": {"architectures": ["LlamaForCausalLM"], "num_key_value_heads": 4},
     "llama-3": {
@@ -208,6 +222,24 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "swiglu_limit": 1.0,
         "rope_scaling": YARN | {"truncate": False},
     },
+    "qwen3-next": DELTA
+    | QWEN_MOE
+    | {
+        "architectures": ["Qwen3NextForCausalLM"],
+        "norm_topk_prob": True,
+        "shared_expert_intermediate_size": 20,
+        "mlp_only_layers": [1],
+    },
+    "qwen3.5": DELTA
+    | {
+        "architectures": ["Qwen3_5ForCausalLM"],
+        "head_dim": 16,
+        "linear_num_value_heads": 2,
+        "layer_types": ["full_attention", "linear_attention", "linear_attention"],
+    },
+    "qwen3.5-moe": DELTA
+    | QWEN_MOE
+    | {"architectures": ["Qwen3_5MoeForCausalLM"], "shared_expert_intermediate_size": 20},
     "deepseek-v2-lite": LATENT | {"q_lora_rank": None, "topk_method": "greedy"},
     "deepseek-v2": LATENT
     | {

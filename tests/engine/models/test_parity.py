@@ -66,7 +66,7 @@ def test_dense_logits_equal_transformers(pair) -> None:
 def test_prefill_and_decode_through_pages_equal_transformers(pair, plain: bool) -> None:
     config, weights, model = pair
     ours = Model(config, weights, plain=plain)
-    kv = PagedKV(ours.spec, 64, PAGE)
+    kv = PagedKV(ours.spec, 64, PAGE, states=3)
     sequences, pages = prompts(config.vocab), scattered_pages(3, 40)
     caches = [transformers.DynamicCache(config=model.config) for _ in sequences]
     chunks, starts = [list(s) for s in sequences], [0] * len(sequences)
@@ -110,7 +110,7 @@ def test_chunked_prefill_equals_whole_prefill(pair) -> None:
     want = logits_of(model, tokens)
     pages = scattered_pages(1, 32)
     for size in (1, 3, 7, PAGE):
-        kv = PagedKV(ours.spec, 8, PAGE)
+        kv = PagedKV(ours.spec, 8, PAGE, states=1)
         for start in range(0, len(tokens), size):
             chunk = tokens[start : start + size]
             batch = pack([chunk], [start], pages, PAGE)
@@ -128,7 +128,7 @@ def test_64_greedy_tokens_equal_transformers(pair) -> None:
         options = {"max_new_tokens": 64, "min_new_tokens": 64, "do_sample": False}
         mask = torch.ones_like(ids)
         want = model.generate(ids, attention_mask=mask, eos_token_id=None, **options)
-    kv, pages = PagedKV(ours.spec, 24, PAGE), scattered_pages(1, 84)
+    kv, pages = PagedKV(ours.spec, 24, PAGE, states=1), scattered_pages(1, 84)
     chunk, start, got = prompt, 0, []
     while len(got) < 64:
         logits = ours.forward(pack([chunk], [start], pages, PAGE), kv)

@@ -10,9 +10,9 @@ import { CACHED, CAPTION, FREE, GUTTER, USED } from "./states.js";
 
 // Where the cells are: `wide` by `tall` with `gap` between them included, in device pixels.
 function gridLayout(frame, width, height, ratio) {
-  const pages = frame.state.length, host = frame.host_owner.length;
-  const extra = host ? CAPTION * ratio : 0;
-  const rows = (columns) => Math.ceil(pages / columns) + Math.ceil(host / columns);
+  const pages = frame.state.length, host = frame.host_owner.length, states = frame.states.length;
+  const captions = (host ? CAPTION : 0) + (states ? CAPTION : 0), extra = captions * ratio;
+  const rows = (columns) => [pages, host, states].reduce((n, count) => n + Math.ceil(count / columns), 0);
   let cell = Math.floor(40 * ratio);
   while (cell > 1 && rows(Math.floor(width / cell)) * cell + extra > height) cell -= 1;
   const columns = Math.max(1, Math.floor(width / cell));
@@ -20,8 +20,9 @@ function gridLayout(frame, width, height, ratio) {
   const spare = Math.floor((height - extra) / Math.max(1, rows(columns)));
   const tall = clamp(spare, cell, Math.floor(cell * 1.34));
   const above = Math.ceil(pages / columns) * tall;
-  return { kind: "memory", wide: cell, tall, gap: gapOf(cell, ratio), columns, above,
-    hostTop: above + extra };
+  const hostTop = above + (host ? CAPTION * ratio : 0), below = hostTop + Math.ceil(host / columns) * tall;
+  return { kind: "memory", wide: cell, tall, gap: gapOf(cell, ratio), columns, above, hostTop, below,
+    stateTop: below + CAPTION * ratio };
 }
 
 // Cells of up to 6 pixels touch: a paler edge parts them, as a gap would eat half their colour.
@@ -192,6 +193,16 @@ export class Cells {
     this.ring(x, y, w, h, thick, this.shade(-1 - page, owner).full);
   }
 
+  // A recurrent state has no positions to fill: a frame around its owner's colour, pale where kept.
+  statePage(frame, page, x, y, w, h) {
+    const owner = frame.states_owner[page], held = frame.states[page];
+    if (held === FREE) return this.box(x, y, w, h, this.free);
+    const shade = owner === NOBODY ? null : this.shade(-1, owner), thick = 2 * this.unit;
+    this.box(x, y, w, h, shade && held === USED ? shade.full : this.free);
+    this.ring(x, y, w, h, thick, shade ? shade.rim : this.glow);
+    return undefined;
+  }
+
   draw(ctx, width, height, ratio) {
     const frame = this.card.frame;
     const w = Math.round(width * ratio), h = Math.round(height * ratio);
@@ -213,7 +224,7 @@ export class Cells {
   }
 
   paintGrid(frame) {
-    const { wide, tall, gap, columns, hostTop } = this.layout;
+    const { wide, tall, gap, columns, hostTop, stateTop } = this.layout;
     for (let page = 0; page < frame.state.length; page++) {
       const x = (page % columns) * wide, y = Math.floor(page / columns) * tall;
       this.page(frame, page, x, y, wide - gap, tall - gap);
@@ -222,6 +233,10 @@ export class Cells {
       const x = (i % columns) * wide, y = hostTop + Math.floor(i / columns) * tall;
       this.hostPage(i, owner, x, y, wide - gap, tall - gap);
     });
+    for (let page = 0; page < frame.states.length; page++) {
+      const x = (page % columns) * wide, y = stateTop + Math.floor(page / columns) * tall;
+      this.statePage(frame, page, x, y, wide - gap, tall - gap);
+    }
   }
 
   paintRows(frame) {
@@ -249,6 +264,8 @@ export class Cells {
       if (column >= layout.columns || column < 0) return null;
       const page = Math.floor(py / layout.tall) * layout.columns + column;
       if (py < layout.above) return page < frame.state.length ? { page } : null;
+      const state = Math.floor((py - layout.stateTop) / layout.tall) * layout.columns + column;
+      if (py >= layout.stateTop && state < frame.states.length) return { state };
       const host = Math.floor((py - layout.hostTop) / layout.tall) * layout.columns + column;
       return py >= layout.hostTop && host < frame.host_owner.length ? { host } : null;
     }

@@ -7,7 +7,7 @@ import { clamp, countBelow, grouped, three } from "../../canvas/numbers.js";
 import { Card } from "../../canvas/card.js";
 import { Cells, shades } from "./cells.js";
 import { Levels, showDecisions } from "./levels.js";
-import { pageWords, rowWords } from "./marks.js";
+import { pageWords, rowWords, stateWords } from "./marks.js";
 import { CACHED, FREE, USED } from "./states.js";
 import { Icicle } from "./tree.js";
 
@@ -71,7 +71,8 @@ function wireCells(card, area, cells, icicle, legend) {
   const ownerAt = (spot) => {
     const frame = card.frame;
     if (!spot) return "";
-    const number = spot.row !== undefined ? frame.row_owner[spot.row]
+    const number = spot.state !== undefined ? frame.states_owner[spot.state]
+      : spot.row !== undefined ? frame.row_owner[spot.row]
       : spot.page !== undefined ? frame.owner[spot.page] : frame.host_owner[spot.host];
     return number === NOBODY ? "" : frame.owners[number];
   };
@@ -98,6 +99,7 @@ function wireCells(card, area, cells, icicle, legend) {
       cells.hovered = spot.page;
       icicle.hovered = spot.page === undefined ? -1 : blockOf(frame, spot.page);
       const words = spot.page !== undefined ? pageWords(frame, spot.page, cells.byMass)
+        : spot.state !== undefined ? stateWords(frame, spot.state)
         : spot.host !== undefined ? [`Host page ${spot.host}`, ownerAt({ host: spot.host })
           ? `holds a swapped-out page of ${ownerAt({ host: spot.host })}` : "empty"]
           : rowWords(frame, spot.row);

@@ -28,12 +28,12 @@ class PageMap(CanvasFold):
     """Folds events into the cache view's frame."""
 
     question, empty = QUESTION, EMPTY
-    own = ("pool", "tree", "series", "length", "fresh", "parents")
+    own = ("pool", "states", "tree", "series", "length", "fresh", "parents")
 
     def __init__(self) -> None:
         super().__init__()
         self.facts: dict[str, Any] = {}
-        self.pool, self.tree = Pool(), PrefixTree()
+        self.pool, self.states, self.tree = Pool(), Pool(), PrefixTree()
         self.series = series()
         self.touched = 0.0  # the latest page event
         self.steps, self.step_stop = 0, -1.0
@@ -49,6 +49,8 @@ class PageMap(CanvasFold):
 
     def take(self, event: AnyEvent) -> None:
         match event:
+            case Page() if event.kind:
+                self.states.add(event, self.step)
             case Page():
                 self._page(event)
             case Token() if event.accepted:
@@ -74,6 +76,7 @@ class PageMap(CanvasFold):
         sizes = [int(event.facts.get(k, d)) for k, d in
                  (("pages", 0), ("page_size", 1), ("host_pages", 0))]  # fmt: skip
         self.pool = Pool(*sizes)
+        self.states = Pool(int(event.facts.get("state_pages", 0)))
 
     @property
     def step(self) -> int:
@@ -205,9 +208,20 @@ class PageMap(CanvasFold):
             "row_start": rows["row_start"],
             "host_owner": number[pool.host_owner()],
             "path": np.array(self.path, np.int32),
+            **self._states(names),
             **self.tree.blocks(refs, pool.page_size),
             **shown(self.series, self.now, self._counts()),
             **self._attention(),
+        }
+
+    def _states(self, names: list[str]) -> dict[str, np.ndarray]:
+        """Pages of recurrent states: free, held or kept for a prefix, by whom and by how many."""
+        states, place = self.states, {name: number for number, name in enumerate(names)}
+        numbers = [place.get(name, 65535) for name in states.owners] + [65535]
+        return {
+            "states": states.column("state").copy(),
+            "states_owner": np.array(numbers, np.uint16)[states.column("shown")],
+            "states_refs": states.column("refs").clip(0, 255).astype(np.uint8),
         }
 
     def _fill(self, rows: dict[str, np.ndarray]) -> np.ndarray:

@@ -5,7 +5,7 @@ import { NOBODY } from "../../canvas/frames.js";
 import { grouped, three } from "../../canvas/numbers.js";
 import { fit } from "../../canvas/text.js";
 import { textured } from "../../canvas/texture.js";
-import { CACHED, CAPTION, GUTTER } from "./states.js";
+import { CACHED, CAPTION, FREE, GUTTER, USED } from "./states.js";
 
 export function drawOverCells(cells, ctx, width, height) {
   const { layout } = cells, { colors } = cells.card;
@@ -57,11 +57,30 @@ function* sharedCells(cells, frame) {
 
 function nameHost(cells, ctx, width) {
   const frame = cells.card.frame, { layout, ratio } = cells;
+  captionStates(cells, ctx, width);
   if (!frame.host_owner.length) return;
   const held = frame.host_owner.reduce((n, owner) => n + (owner !== NOBODY), 0);
   ctx.fillStyle = css(cells.card.colors.faint);
   const text = `Host memory: ${grouped(held)} of ${grouped(frame.host_owner.length)} pages hold what was swapped out`;
   ctx.fillText(fit(ctx, text, width), 0, layout.hostTop / ratio - CAPTION / 2 + 1);
+}
+
+function captionStates(cells, ctx, width) {
+  const frame = cells.card.frame, { layout, ratio } = cells, total = frame.states.length;
+  if (!total) return;
+  const count = (which) => grouped(frame.states.reduce((n, state) => n + (state === which), 0));
+  ctx.fillStyle = css(cells.card.colors.faint);
+  const text = `Recurrent states: ${count(USED)} of ${grouped(total)} pages held, ${count(CACHED)} kept for prefixes`;
+  ctx.fillText(fit(ctx, text, width), 0, layout.stateTop / ratio - CAPTION / 2 + 1);
+}
+
+// What a page of recurrent states is, as lines for the tip.
+export function stateWords(frame, page) {
+  const owner = frame.states_owner[page], name = owner === NOBODY ? "nobody shown" : frame.owners[owner];
+  if (frame.states[page] === FREE) return [`State page ${page}: free`];
+  if (frame.states[page] === CACHED) return [`State page ${page}: kept for a prefix`, `last held by ${name}`];
+  const refs = frame.states_refs[page];
+  return [`State page ${page}: the recurrent state of ${refs > 1 ? `${refs} requests, until one goes on` : name}`];
 }
 
 function nameRows(cells, ctx, width) {

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.models.config import ModelConfig
-from engine.models.footprint import OpWork, step_work, visible_pairs
+from engine.models.footprint import RECURRENCE, OpWork, step_work, visible_pairs, windows_of
 
 
 class Shape(NamedTuple):
@@ -52,8 +52,8 @@ class ForwardWork:
 
     def __init__(self, config: ModelConfig, dtype: str) -> None:
         self.config, self.dtype = config, dtype
-        windows = sorted(set(config.windows))
-        self.windows = [(window, config.windows.count(window)) for window in windows]
+        self.windows = windows_of(config)
+        self.state_bytes = 0.0  # read and written for each sequence of a step
         self.operations = self._operations()
         names = [op.name for op in self.operations]
         self.routes = names.index("experts") if "experts" in names else None
@@ -114,11 +114,12 @@ class ForwardWork:
     def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
         """`shape` of a step in which every sequence decodes after `starts_B` cached tokens."""
         tokens = len(starts_B)
-        if self.windows[-1][0] or self.config.streams is not None:
+        streams = self.config.streams is not None
+        if streams or self.windows and self.windows[-1][0]:
             return self.shape(np.ones_like(starts_B), starts_B + 1, rows)
-        seen = (int(starts_B.sum()) + tokens) * self.config.layers
-        one = seen // self.config.layers
-        return Shape(tokens, rows, seen, seen + tokens * self.config.layers, tokens, tokens, one)
+        layers, one = self.config.attending, int(starts_B.sum()) + tokens
+        seen = one * layers
+        return Shape(tokens, rows, seen, seen + tokens * layers, tokens, tokens, one)
 
     def mixed_shape(
         self, starts_B: np.ndarray, new_B: np.ndarray, decodes: int, rows: int
@@ -160,6 +161,11 @@ class ForwardWork:
                 (b_once, b_token, b_row, b_touch),
             ) in self.operations
         ]
+        if self.state_bytes:
+            found = [
+                (name, flops, size + self.state_bytes * shape.sequences * (name == RECURRENCE))
+                for name, flops, size in found
+            ]
         if self.routes is not None:
             name, work, size = found[self.routes]
             found[self.routes] = name, work, size + self._experts(tokens)
@@ -179,7 +185,7 @@ class ForwardWork:
     def _operations(self) -> list[_Linear]:
         """Coefficients by differences between steps that differ in one count."""
         one, two, rowless = self._ask(1, 1, 1), self._ask(2, 2, 1), self._ask(1, 1, 0)
-        layers = self.config.layers
+        layers = max(1, self.config.attending)
         found = []
         for name, work in one.items():
             if name == "attention":
@@ -195,6 +201,9 @@ class ForwardWork:
                 kept = name != "experts"  # what experts read of their weights is no straight line
                 first = work.bytes if kept else work.activation_bytes
                 second = more.bytes if kept else more.activation_bytes
+                if name == RECURRENCE:
+                    self.state_bytes = work.cache_bytes
+                    first, second = first - self.state_bytes, second - self.state_bytes
                 flops = 2 * work.flops - more.flops, more.flops - work.flops, 0.0, 0.0
                 size = 2 * first - second, second - first, 0.0, 0.0
             found.append(_Linear(name, flops, size))

@@ -23,7 +23,7 @@ from engine.inference.executors.costs.measured_step_cost import MeasuredCost
 from engine.inference.executors.costs.modelled_drafts import Drafting
 from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
 from engine.inference.executors.costs.profiled_step_cost import ProfiledCost
-from engine.inference.executors.costs.rank_memory import rank_cache, rank_weights
+from engine.inference.executors.costs.rank_memory import rank_cache, rank_state, rank_weights
 from engine.inference.executors.costs.ranked_step_cost import (
     Cost,
     RankedCost,
@@ -162,11 +162,14 @@ class ModelledExecutor:
         """Seconds of page copies on the device, then of both swap directions over the host link."""
         size = self.facts.bytes_per_page
         copied = 2 * len(step.copies) * size / self.cost.memory
+        state = self.facts.bytes_per_state
+        moved = (
+            len(step.swap_out) * size + len(step.states_out) * state,
+            len(step.swap_in) * size + len(step.states_in) * state,
+        )
         if self.host is None:  # host memory is the device's own: read there, written here
-            both = len(step.swap_out) + len(step.swap_in)
-            return copied + 2 * both * size / self.cost.memory
-        out, back = (self.host.seconds(len(p) * size) for p in (step.swap_out, step.swap_in))
-        return copied + out + back
+            return copied + 2 * sum(moved) / self.cost.memory
+        return copied + sum(map(self.host.seconds, moved))
 
     def _tokens(self, seed_S: np.ndarray, known_S: np.ndarray) -> np.ndarray:
         """One token a sample, from its request's seed and how many tokens that has."""
@@ -190,7 +193,8 @@ def build(config: Settings, choice: Choice) -> Built:
         choice.ranks.check(small)
         weights += rank_weights(small, choice.ranks, config.dtype)
         both += config.page_size * rank_cache(small, choice.ranks, config.dtype)
-    _fits(machine, weights, config.pages * both)
+    state = rank_state(model, choice.ranks)
+    _fits(machine, weights, config.pages * both + 2 * config.max_running * state)
     facts = Facts(
         model=found.name,
         device=machine.name,
@@ -201,6 +205,7 @@ def build(config: Settings, choice: Choice) -> Built:
         bytes_per_page=per_page,
         dtype=config.dtype,
         roofs=tuple(roofs_of(machine)),
+        bytes_per_state=state,
     )
     host = link(machine.host_link) if machine.host_link else None
     in_turn = model.streams is not None and model.streams.fault == "in_turn"

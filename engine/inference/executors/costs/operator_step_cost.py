@@ -64,7 +64,8 @@ class CurvedCost(MeasuredCost):
         # What an operator leaves for the next lies in the last cache; weights and keys do not.
         self.warm, self.constants, self.ranks = found, found.cold(), ranks
         self.rate = curves.best_rate(device, dtype, self.constants) * self.constants.prefill.rate
-        self.known: tuple[str, ...] = () if config.latent is not None else KNOWN
+        other = config.latent is not None or any(config.recurrent)
+        self.known: tuple[str, ...] = () if other else KNOWN
         if self.known and found.expert(curves.BYTES[dtype]) is not None:
             self.known = (*KNOWN, "experts")
         # Of one call of attention a layer; without a device, constants know but its roofs.

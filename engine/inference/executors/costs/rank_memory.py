@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from engine.core.errors import BadInput
 from engine.inference.executors.costs.ranks import Ranks
 from engine.models.config import ModelConfig
 from engine.models.footprint import weight_bytes
@@ -15,6 +16,15 @@ def rank_weights(config: ModelConfig, ranks: Ranks, dtype: str) -> float:
         width = max(1, shard.experts.width // ranks.data)
         shard = replace(shard, experts=replace(shard.experts, width=width))
     return weight_bytes(shard, dtype) * ranks.layers(config)
+
+
+def rank_state(config: ModelConfig, ranks: Ranks) -> float:
+    """Bytes of a sequence's recurrent state. Raises BadInput where ranks would share it."""
+    if ranks.count > 1 and any(config.recurrent):
+        raise BadInput(
+            f"{config.architecture}: layers with a recurrent state know no ranks; give it one"
+        )
+    return cache_spec(config).bytes_per_state()
 
 
 def rank_cache(config: ModelConfig, ranks: Ranks, dtype: str) -> float:

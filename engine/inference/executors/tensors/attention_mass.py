@@ -20,6 +20,7 @@ from engine.inference.requests.step import Step
 from engine.inference.requests.view_sequences import ViewBatch
 from engine.models.attention import Attention
 from engine.models.batch import Batch
+from engine.models.delta_attention import DeltaAttention
 from engine.models.gathered import Cast, Gathered
 from engine.models.kv import PagedKV
 from engine.models.latent_attention import LatentAttention
@@ -113,7 +114,9 @@ class AttentionProbe:
         norm: Normed
         if model.fused is None:
             block = model.blocks[self.layer]
-            norm, attention = block.attention_norm, copy(block.attention)
+            norm, held = block.attention_norm, copy(block.attention)
+            assert not isinstance(held, DeltaAttention)
+            attention = held
         else:
             source = Cast(model.weights, model.dtype)  # rounded as the fused step has them
             parameters = layer_parameters(config, self.layer)

@@ -28,13 +28,13 @@ class Embedder:
             outer_parameters(model.config), model.weights, plain_ops(), torch.float32, model.device
         )
         self.norm = Norm(model.config, outer, "norm")
-        self.kv = PagedKV(model.spec, 1, PAGE, model.device)
+        self.kv = PagedKV(model.spec, 1, PAGE, model.device, 1)
 
     def __call__(self, tokens_T: np.ndarray) -> np.ndarray:
         """The prompt's vector, float32 [C], of length one."""
         pages = -(-len(tokens_T) // PAGE)
         if pages > self.kv.pages:
-            self.kv = PagedKV(self.model.spec, pages, PAGE, self.model.device)
+            self.kv = PagedKV(self.model.spec, pages, PAGE, self.model.device, 1)
         layers = self.model.config.layers
         for start in range(0, len(tokens_T), CHUNK):
             chunk = tokens_T[start : start + CHUNK].tolist()

@@ -11,7 +11,7 @@ from engine.inference.requests.rows import Rows
 from engine.inference.requests.step import Step
 from engine.inference.requests.view_sequences import NONE
 from engine.kernels import row_batches
-from engine.models.batch import Batch
+from engine.models.batch import Batch, States
 
 
 def gather(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
@@ -72,6 +72,7 @@ def _rows(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
             batch.logits_at_R, from_S = last_S, np.arange(len(last_S))
         else:
             batch.logits_at_R, from_S = np.unique(last_S, return_inverse=True)
+    batch.states = step.states
     if step.padding:
         pad(batch, step.padding, scratch, size)
     return batch, from_S
@@ -121,6 +122,9 @@ def pad(batch: Batch, count: int, scratch: int, page_size: int) -> None:
     batch.query_start_B1 = np.concatenate([batch.query_start_B1, starts])
     batch.context_B = np.concatenate([batch.context_B, zeros + 1])
     batch.block_table_BP = np.concatenate([batch.block_table_BP, table_CP])
+    if batch.states is not None:  # from nothing to nowhere
+        read_B, write_B = (np.append(x, zeros - 1) for x in batch.states[:2])
+        batch.states = States(read_B, write_B, batch.states.keep_N3)
 
 
 def last_tokens(step: Step, scratch: int) -> Batch:

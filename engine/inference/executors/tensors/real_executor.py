@@ -71,6 +71,7 @@ class RealExecutor:
         storage.swap_out(step.swap_out)
         storage.copy(step.copies)
         storage.swap_in(step.swap_in)
+        storage.move_states(step.states_out, step.states_in)
         batch, from_S = gather(step, storage.scratch)
         scored = PromptRows(step, batch)
         parts: list[Part] = []
@@ -188,6 +189,10 @@ def executor_for(
     size = config.page_size * spec.bytes_per_token()
     both = size + (config.page_size * draft.spec.bytes_per_token() if draft else 0)
     require_memory((config.pages + 1 + config.host_pages) * both, f"{config.pages} pages")
+    state = spec.bytes_per_state()
+    running = config.max_running if state else 0
+    count = 2 * running + (running if config.host_pages else 0)
+    require_memory(count * state, f"states of {running} running requests")
     facts = Facts(
         model=name,
         device=model.device,
@@ -198,6 +203,7 @@ def executor_for(
         bytes_per_page=float(size),
         eos=eos,
         dtype=str(model.dtype).removeprefix("torch."),
+        bytes_per_state=float(state),
         **limits(model.device),
     )
     said = config.speculation
@@ -206,7 +212,7 @@ def executor_for(
     drafter = None
     if draft is not None:
         drafter = Drafter(draft, Storage(draft.spec, *room, draft.device), sampler)
-    storage = Storage(spec, *room, model.device)
+    storage = Storage(spec, *room, model.device, running)
     executor = RealExecutor(model, storage, facts, _probe(config, model), sampler, drafter)
     executor.off = int(said.broken == "misaligned")
     return executor

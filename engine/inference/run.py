@@ -33,13 +33,14 @@ def run(config: InferenceConfig, live: Live) -> None:
     )
     requests = config.workload.requests(source, config.seed)
     lanes: dict[str, Any] = {"lanes": LANES} if config.speculation.drafts else {}
+    if facts.bytes_per_state:
+        lanes["state_pages"] = 2 * config.max_running
     live.open(
         config,
         built.clock,
         pages=config.pages,
         page_size=config.page_size,
         host_pages=config.host_pages,
-        **({"state_pages": 2 * config.max_running} if facts.bytes_per_state else {}),
         **facts.header(),
         requests=len(requests),
         roofs=list(facts.roofs),

@@ -51,6 +51,17 @@ class Latent:
 
 
 @dataclass(frozen=True, slots=True)
+class Index:
+    """An index of tokens beside latent attention (DeepSeek-V3.2-Exp, arXiv 2512.02556): attention
+    goes to the `kept` best tokens alone. `interleaved`: as its own rotary pairs are."""
+
+    heads: int
+    size: int
+    kept: int
+    interleaved: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Experts:
     """A mixture of experts and how tokens find them.
 
@@ -114,6 +125,7 @@ class ModelConfig:
     local_rotary: Rotary | None = None  # of layers with a window, where theirs is another (Gemma-3)
     turned: tuple[bool, ...] = ()  # which layers rotate at all (SmolLM3); empty: all
     latent: Latent | None = None
+    index: Index | None = None
     delta: Delta | None = None
     recurrent: tuple[bool, ...] = ()  # which layers keep a state in place of keys and values
     query_gate: bool = False  # attention's output times a sigmoid of its input (Qwen3-Next)
@@ -166,6 +178,7 @@ class ModelConfig:
             ("scaled residuals or logits", (self.residual_scale, self.logit_scale) != (1.0, 1.0)),
             ("head norms with an offset", self.qk_norm and self.norm_offset != 0.0),
             ("gated attention", self.query_gate),
+            ("attention that an index thins out", self.index is not None),
             ("gated shared experts", bool(self.experts and self.experts.shared_gate)),
             ("projections stored as one", self.one_projection),
             ("attention sinks", self.sinks),

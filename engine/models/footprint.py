@@ -17,7 +17,7 @@ from engine.models.config import ModelConfig
 from engine.models.kv import BYTES, cache_spec
 from engine.models.parameters import all_parameters, layer_parameters, outer_parameters
 
-RECURRENCE = "recurrence"
+RECURRENCE, INDEX = "recurrence", "index"
 OPS = {
     "query": "qkv",
     "key": "qkv",
@@ -33,6 +33,9 @@ OPS = {
     "router": "router",
     "correction": "router",
     "experts": "experts",
+    "index_query": INDEX,
+    "index_key": INDEX,
+    "index_weight": INDEX,
     "delta": "delta",
     "delta_gate": "delta",
     "rates": "delta",
@@ -111,7 +114,10 @@ def _totals(config: ModelConfig) -> _Totals:
 
 
 def windows_of(config: ModelConfig) -> tuple[tuple[int, int], ...]:
-    """(window, how many attending layers have it), the smallest first."""
+    """(window, how many attending layers have it), the smallest first. An index that keeps so many
+    tokens is a window for what attention costs."""
+    if config.index is not None:
+        return ((config.index.kept, config.layers),)
     every = [w for layer, w in enumerate(config.windows) if not config.keeps_state(layer)]
     return tuple((window, every.count(window)) for window in sorted(set(every)))
 
@@ -140,12 +146,16 @@ def step_work(
         if op == "experts" and config.experts is not None:
             used = config.experts.per_token / config.experts.count
             read = 1 - (1 - used) ** tokens
+        cache = (0.0, 0.0)
+        if op == INDEX:
+            pairs, seen = int(visible_pairs(new, context).sum()), int(context.sum())
+            cache = index_work(config, pairs, seen, width)
         found.append(
             OpWork(
                 op,
-                flops=2.0 * tokens * totals.matrices.get(op, 0) * used,
+                flops=2.0 * tokens * totals.matrices.get(op, 0) * used + cache[0],
                 weight_bytes=numbers * width * read,
-                cache_bytes=0.0,
+                cache_bytes=cache[1],
                 activation_bytes=tokens * totals.widths[op] * used * width,
             )
         )
@@ -182,6 +192,7 @@ def _attention(
     layers = max(1, config.attending)
     alone = replace(config, streams=None)  # a token of every stream counts as one
     per_layer = cache_spec(alone, "float32").bytes_per_token() / 4 / layers
+    per_layer -= config.index.size if config.index is not None else 0
     tokens = int(new.sum()) * layers
     return OpWork(
         "attention",
@@ -190,6 +201,13 @@ def _attention(
         cache_bytes=touched * per_layer * width,
         activation_bytes=tokens * config.heads * sum(sizes) * width,
     )
+
+
+def index_work(config: ModelConfig, pairs: int, seen: int, width: int) -> tuple[float, float]:
+    """Flops and bytes of scoring (new token, visible token) pairs, and `seen` cached keys."""
+    assert config.index is not None
+    part, layers = config.index, config.layers
+    return 2.0 * layers * pairs * part.heads * part.size, float(layers * seen * part.size * width)
 
 
 def _recurrence(

@@ -23,7 +23,8 @@ class CacheSpec:
     """Per token and layer: named entries of `heads × dim` numbers.
 
     Attention with keys and values caches ("k", Hkv, D) and ("v", Hkv, D); latent attention caches
-    one ("latent", 1, rank + rope): the normalised compressed latent, then the rotated shared key.
+    one ("latent", 1, rank + rope): the normalised compressed latent, then the rotated shared key;
+    and ("index", 1, size), the key of an index of tokens, where there is one.
     Parallel streams cache the heads of every stream, a stream's of a page side by side.
     Per sequence and layer: `states`, named arrays in float32, where a layer keeps a recurrent one.
     """
@@ -56,7 +57,8 @@ def _entries(config: ModelConfig, layer: int) -> tuple[Entry, ...]:
     if config.keeps_state(layer):
         return ()
     if config.latent is not None:
-        return (("latent", 1, config.latent.rank + config.latent.rope),)
+        latent = ("latent", 1, config.latent.rank + config.latent.rope)
+        return (latent,) if config.index is None else (latent, ("index", 1, config.index.size))
     streams = config.streams
     shape = config.kv_heads * (streams.count if streams else 1), config.head_dim
     return (("k", *shape), ("v", *shape))

@@ -7,8 +7,10 @@ size, I inputs, O outputs of a head.
 """
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from engine.kernels.token_index import attend_to_best
 from engine.models.attention import Pass
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
@@ -56,6 +58,7 @@ class LatentAttention:
         self.out = weights.linear("out")
         self.interleaved = config.rotary.interleaved
         self.scale = config.scale(layer)
+        self.index = TokenIndex(config, weights) if config.index is not None else None
 
     def __call__(self, x_TC: Tensor, here: Pass, cache: dict[str, Tensor]) -> Tensor:
         """y_TC for normalised x_TC."""
@@ -65,21 +68,29 @@ class LatentAttention:
             [down.shape[1] - part.rank - part.rope, part.rank, part.rope], dim=1
         )
         if self.query_up is not None and self.query_norm is not None:
-            query = self.query_up(self.ops.rms_norm(query, self.query_norm, LATENT_NORM_EPS))
+            short = self.ops.rms_norm(query, self.query_norm, LATENT_NORM_EPS)
+            query = self.query_up(short)
+            if self.index is not None:
+                self.index.write(x_TC, here, cache)
         q_THX = query.unflatten(1, (self.heads, -1))
         q_THN, q_THQ = q_THX.split([part.nope, part.rope], dim=-1)
         self._write(latent_TR, self.ops.rotate(k_TQ[:, None], *turn, self.interleaved), here, cache)
         q_THR = self.key_up(q_THN)
         # The latent is key and value at once; what attention makes of the rope part is dropped.
-        o_THX = self.ops.paged_attention(
-            torch.cat([q_THR, self.ops.rotate(q_THQ, *turn, self.interleaved)], dim=-1),
-            cache["latent"],
-            cache["latent"],
-            here.batch.block_table_BP,
-            here.batch.query_start_B1,
-            here.batch.context_B,
-            scale=self.scale,
-        )
+        q_THX = torch.cat([q_THR, self.ops.rotate(q_THQ, *turn, self.interleaved)], dim=-1)
+        batch = here.batch
+        if self.index is not None and int(batch.context_B.max()) > self.index.part.kept:
+            o_THX = self.index.attend(x_TC, short, q_THX, here, cache, self.scale)
+        else:
+            o_THX = self.ops.paged_attention(
+                q_THX,
+                cache["latent"],
+                cache["latent"],
+                batch.block_table_BP,
+                batch.query_start_B1,
+                batch.context_B,
+                scale=self.scale,
+            )
         o_THV = self.value_up(o_THX[..., : part.rank])
         return self.out(o_THV.flatten(1))
 
@@ -90,3 +101,44 @@ class LatentAttention:
         entry_T1X = torch.cat([latent_TR[:, None], k_T1Q], dim=-1)
         pages_PS1X = cache["latent"]
         pages_PS1X.flatten(0, 1)[here.slots_T] = entry_T1X.to(pages_PS1X.dtype)
+
+
+class TokenIndex:
+    """One layer's index of tokens, which caches a key of its own for each."""
+
+    def __init__(self, config: ModelConfig, weights: Gathered) -> None:
+        assert config.index is not None and config.latent is not None
+        self.part, self.rope = config.index, config.latent.rope
+        self.query = weights.linear("index_query")
+        self.key = weights.linear("index_key")
+        self.weight = weights.linear("index_weight")
+        self.norm = weights.take("index_norm"), weights.take("index_norm.bias")
+        self.rotate = weights.ops.rotate
+
+    def write(self, x_TC: Tensor, here: Pass, cache: dict[str, Tensor]) -> None:
+        """Cache the new tokens' keys."""
+        k_TD = self.key(x_TC)
+        weight_D, bias_D = (each.to(k_TD.dtype) for each in self.norm)
+        k_TD = F.layer_norm(k_TD, weight_D.shape, weight_D, bias_D, LATENT_NORM_EPS)
+        pages_PS1D = cache["index"]
+        pages_PS1D.flatten(0, 1)[here.slots_T] = self._turned(k_TD[:, None], here).to(
+            pages_PS1D.dtype
+        )
+
+    def attend(
+        self, x_TC: Tensor, short_TR: Tensor, q_THX: Tensor, here: Pass,
+        cache: dict[str, Tensor], scale: float,
+    ) -> Tensor:  # fmt: skip
+        """o_THX of attention to the tokens that each new one keeps; `short_TR`: its query before
+        it goes to the heads."""
+        batch = here.batch
+        q_THD = self._turned(self.query(short_TR).unflatten(1, (self.part.heads, -1)), here)
+        index = q_THD, self.weight(x_TC), cache["index"]
+        rows = batch.query_start_B1, batch.context_B, batch.block_table_BP
+        return attend_to_best(q_THX, cache["latent"], index, rows, scale, self.part.kept)
+
+    def _turned(self, x_THD: Tensor, here: Pass) -> Tensor:
+        """The first numbers of a head are rotated, the rest is not."""
+        first, rest = x_THD.split([self.rope, self.part.size - self.rope], dim=-1)
+        turn = here.turns["main"]
+        return torch.cat([self.rotate(first.contiguous(), *turn, self.part.interleaved), rest], -1)

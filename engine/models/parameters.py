@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from torch import Tensor
 
-from engine.models.config import Experts, ModelConfig
+from engine.models.config import Experts, Index, ModelConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,18 @@ def _latent(config: ModelConfig, root: str) -> list[Parameter]:
     )
     found += [one(f"{root}.kv_a_layernorm.weight", "latent_norm", part.rank)]
     found += [one(f"{root}.kv_b_proj.weight", "latent_up", kv_rows, part.rank)]
+    if config.index is not None:
+        found += _index(config.index, f"{root}.indexer", config.hidden, part.query_rank)
     rows = config.heads * part.value
     return found + _linear(f"{root}.o_proj", "out", config.hidden, rows, config.out_bias)
+
+
+def _index(index: Index, root: str, hidden: int, rank: int) -> list[Parameter]:
+    found = [one(f"{root}.wq_b.weight", "index_query", index.heads * index.size, rank)]
+    found += [one(f"{root}.wk.weight", "index_key", index.size, hidden)]
+    found += [one(f"{root}.k_norm.weight", "index_norm", index.size)]
+    found += [one(f"{root}.k_norm.bias", "index_norm.bias", index.size)]
+    return [*found, one(f"{root}.weights_proj.weight", "index_weight", index.heads, hidden)]
 
 
 def delta_parameters(config: ModelConfig, root: str) -> list[Parameter]:

@@ -6,12 +6,13 @@ D head size, V vocabulary, R latent rank, S tokens attended to.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.kernels.token_index import best, scores
 from engine.models.config import ModelConfig, Rotary
 from engine.models.layers import (
     LATENT_NORM_EPS,
@@ -163,6 +164,8 @@ def attention(
     turn = {"main": order.turn, "local": order.local}.get(config.rotation(layer))
     q = queries(config, w, x_BTC, turn)
     k, v = behind_prefix(w, *keys_values(config, w, x_BTC, turn, order.paths_BT))
+    if config.index is not None and x_BTC.shape[1] > config.index.kept:
+        order = replace(order, visible_BTS=_kept(config, w, x_BTC, order))
     o = _attend(config, layer, q, k, v, order, w.get("sinks"))
     if config.query_gate:
         gate = linear(w, "query", x_BTC).unflatten(-1, (-1, 2 * config.head_dim))
@@ -246,6 +249,26 @@ def _latent_keys_values(
     k_nope, v = kv.split([part.nope, part.value], dim=-1)
     k_rope = k_rope.expand(*k_nope.shape[:-1], part.rope)
     return torch.cat([k_nope, k_rope], dim=-1), v
+
+
+def _kept(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, order: Order) -> Tensor:
+    """Which tokens each attends to (bool [B, T, S]): the best that its index finds."""
+    part, latent = config.index, config.latent
+    assert part is not None and latent is not None and order.turn is not None
+    short = rms_norm(linear(w, "query_down", x_BTC), w["query_norm"], LATENT_NORM_EPS)
+    q = linear(w, "index_query", short).unflatten(-1, (part.heads, part.size))
+    shape = w["index_norm"].shape
+    k = linear(w, "index_key", x_BTC)
+    k = F.layer_norm(k, shape, w["index_norm"], w["index_norm.bias"], LATENT_NORM_EPS)[..., None, :]
+    q, k = (
+        torch.cat([rotate(x[..., : latent.rope], *order.turn, part.interleaved), rest], -1)
+        for x in (q, k)
+        for rest in (x[..., latent.rope :],)
+    )
+    hidden_BTS = _hidden(0, order, 0)[:, 0].expand(len(x_BTC), -1, -1).to(q.device)
+    score_BTS = scores(q, k[..., 0, :], linear(w, "index_weight", x_BTC))
+    index_BTK, seen_BTK = best(score_BTS, hidden_BTS, part.kept)
+    return torch.zeros_like(hidden_BTS).scatter(-1, index_BTK, seen_BTK)
 
 
 def _attend(

@@ -1,8 +1,9 @@
 """DeepSeek-V2 (arXiv 2405.04434) and V3 (arXiv 2412.19437): latent attention and experts."""
 
+from dataclasses import replace
 from typing import Any
 
-from engine.models.config import Experts, Latent, ModelConfig, Rotary
+from engine.models.config import Experts, Index, Latent, ModelConfig, Rotary
 from engine.models.families.common import common_fields
 from engine.models.families.fields import MOST_EXPERTS, MOST_LAYERS, Fields
 from engine.models.families.rope_fields import read_rotary, yarn_magnitude
@@ -58,6 +59,39 @@ def deepseek_v2(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     )
     own = _deepseek(fields, experts, interleaved=True)
     return ModelConfig(**common, **own | {"mlp_bias": fields.flag("mlp_bias")})
+
+
+def deepseek_v32(fields: Fields, common: dict[str, Any]) -> ModelConfig:
+    """V3.2 (arXiv 2512.02556): V3 whose attention an index of tokens thins out."""
+    return _indexed(fields, common, {"index_n_heads": 64}, interleaved=False)
+
+
+def glm_moe_dsa(fields: Fields, common: dict[str, Any]) -> ModelConfig:
+    """GLM-5: DeepSeek-V3.2's attention and router, its index rotated in pairs."""
+    own = {"n_group": 1, "topk_group": 1, "rms_norm_eps": 1e-5, "index_n_heads": 32}
+    every = fields.raw.get("indexer_types") or ["full"]
+    if fields.count("index_topk_freq", 1, low=0) > 1 or any(kind != "full" for kind in every):
+        raise fields.bad("indexer_types", "shares choices between layers; only full is supported")
+    return _indexed(fields, common, own, interleaved=True)
+
+
+def _indexed(
+    fields: Fields, common: dict[str, Any], own: dict[str, Any], interleaved: bool
+) -> ModelConfig:
+    fields = Fields(
+        own | {"q_lora_rank": 1536, "first_k_dense_replace": 3} | fields.raw, fields.where
+    )
+    index = Index(
+        heads=fields.count("index_n_heads"),
+        size=fields.count("index_head_dim", 128),
+        kept=fields.count("index_topk", 2048),
+        interleaved=interleaved,
+    )
+    if not fields.has("q_lora_rank") or index.size < fields.count("qk_rope_head_dim", 64):
+        raise fields.bad(
+            "index_head_dim", "needs compressed queries, and no fewer than they rotate"
+        )
+    return replace(deepseek_v3(fields, common), index=index)
 
 
 def deepseek_v3(fields: Fields, common: dict[str, Any]) -> ModelConfig:

@@ -6,7 +6,12 @@ from typing import Any
 
 from engine.core.limits import check
 from engine.models.config import ModelConfig
-from engine.models.families.deepseek import deepseek_v2, deepseek_v3
+from engine.models.families.deepseek import (
+    deepseek_v2,
+    deepseek_v3,
+    deepseek_v32,
+    glm_moe_dsa,
+)
 from engine.models.families.dense import gemma2, gpt2, llama, mistral, qwen2, qwen3
 from engine.models.families.fields import Fields, read_json
 from engine.models.families.gemma3 import gemma3
@@ -41,6 +46,8 @@ FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]]
     "Qwen3_5MoeForCausalLM": ("qwen3_5_moe_text", qwen3_5_moe),
     "DeepseekV2ForCausalLM": ("deepseek_v2", deepseek_v2),
     "DeepseekV3ForCausalLM": ("deepseek_v3", deepseek_v3),
+    "DeepseekV32ForCausalLM": ("deepseek_v32", deepseek_v32),
+    "GlmMoeDsaForCausalLM": ("glm_moe_dsa", glm_moe_dsa),
 }
 ENDING = "ForCausalLM"  # of almost every name, left out where all are listed
 

@@ -39,6 +39,7 @@ LATENT = {
 }
 V3 = LATENT | {"architectures": ["DeepseekV3ForCausalLM"], "n_group": 4, "topk_group": 2}
 V3 |= {"routed_scaling_factor": 2.5, "norm_topk_prob": True, "num_nextn_predict_layers": 0}
+INDEX = {"index_n_heads": 6, "index_head_dim": 8, "index_topk": 7}
 DEEP_YARN = YARN | {"mscale": 1.0, "mscale_all_dim": 0.7, "beta_fast": 32, "beta_slow": 1}
 LLAMA3 = {
     "rope_type": "llama3",
@@ -251,6 +252,10 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "rope_scaling": DEEP_YARN,
     },
     "deepseek-v3": V3 | {"rope_scaling": DEEP_YARN | {"mscale_all_dim": 1.0}},
+    "deepseek-v3.2": V3 | INDEX | {"architectures": ["DeepseekV32ForCausalLM"]},
+    "glm-5": V3
+    | INDEX
+    | {"architectures": ["GlmMoeDsaForCausalLM"], "n_group": 1, "topk_group": 1},
     "deepseek-v3-halves": V3 | {"rope_interleave": False, "q_lora_rank": None},
 }
 

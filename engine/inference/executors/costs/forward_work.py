@@ -5,12 +5,22 @@ change from step to step is worked out once: most operations cost a constant plu
 attention so much a visible pair and cached token, the head so much a row of logits.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.models.config import ModelConfig
-from engine.models.footprint import RECURRENCE, OpWork, step_work, visible_pairs, windows_of
+from engine.models.footprint import (
+    INDEX,
+    RECURRENCE,
+    OpWork,
+    index_work,
+    step_work,
+    visible_pairs,
+    windows_of,
+)
+from engine.models.kv import BYTES
 
 
 class Shape(NamedTuple):
@@ -166,10 +176,20 @@ class ForwardWork:
                 (name, flops, size + self.state_bytes * shape.sequences * (name == RECURRENCE))
                 for name, flops, size in found
             ]
+        if self.config.index is not None:
+            found = [self._index(each, shape) if each[0] == INDEX else each for each in found]
         if self.routes is not None:
             name, work, size = found[self.routes]
             found[self.routes] = name, work, size + self._experts(tokens)
         return found
+
+    def _index(self, known: tuple[str, float, float], shape: Shape) -> tuple[str, float, float]:
+        """With the scores of all visible tokens, whatever attention reads of them."""
+        name, flops, size = known
+        pairs = shape.seen + sum(n * (2 * before + n + 1) // 2 for n, before in shape.chunks)
+        seen = shape.seen + sum(n + before for n, before in shape.chunks)
+        work, moved = index_work(self.config, pairs, seen, BYTES[self.dtype])
+        return name, flops + work, size + moved
 
     def _experts(self, tokens: int) -> float:
         """Weight bytes of the experts that a step of so many tokens reaches."""
@@ -180,6 +200,15 @@ class ForwardWork:
 
     def _ask(self, tokens: int, context: int, rows: int) -> dict[str, OpWork]:
         works = step_work(self.config, [tokens], [context], dtype=self.dtype, logits=rows)
+        if self.config.index is not None:  # its scores are told of each step apart
+            pairs = tokens * (2 * context - tokens + 1) // 2
+            flops, _ = index_work(self.config, pairs, context, BYTES[self.dtype])
+            works = [
+                replace(work, flops=work.flops - flops, cache_bytes=0.0)
+                if work.name == INDEX
+                else work
+                for work in works
+            ]
         return {work.name: work for work in works}
 
     def _operations(self) -> list[_Linear]:

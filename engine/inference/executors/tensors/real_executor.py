@@ -232,6 +232,11 @@ def _probe(config: Settings, model: Model) -> AttentionProbe | None:
     if not config.attention_every:
         return None
     layers, heads = model.config.layers, model.config.heads
+    if model.config.index is not None:
+        raise BadInput(
+            f"attention_every: of {model.config.architecture} an index thins attention out, which "
+            "is not sampled; set it to 0"
+        )
     if config.attention_layer >= layers or config.attention_head >= heads:
         raise BadInput(
             f"attention_layer {config.attention_layer}, attention_head {config.attention_head}: "

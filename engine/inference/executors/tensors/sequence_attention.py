@@ -16,6 +16,7 @@ from torch import Tensor
 
 from engine.core.errors import BadInput
 from engine.core.memory import require
+from engine.models.delta_attention import DeltaAttention
 from engine.models.batch import pack
 from engine.models.config import ModelConfig
 from engine.models.footprint import active_parameter_count
@@ -53,6 +54,8 @@ def check_price(config: ModelConfig, tokens: int) -> None:
         raise BadInput(
             f"attention: {tokens:,} tokens, and the model knows {config.max_positions:,} positions"
         )
+    if any(config.recurrent) or config.index is not None:
+        raise BadInput(f"attention: {config.architecture} has {config.unusual}; it is not looked at")
     wide = config.latent.rank + config.latent.rope if config.latent else config.head_dim
     heads = config.heads + (1 if config.latent else config.kv_heads)
     held = 4.0 * config.layers * tokens * heads * wide
@@ -105,6 +108,7 @@ class SequenceAttention:
     def _listening(self, block: Block, layer: int) -> Block:
         """The block, telling what its attention is asked."""
         made, made.attention = copy(block), copy(block.attention)
+        assert not isinstance(made.attention, DeltaAttention)
         op = made.attention.ops.paged_attention
         made.attention.ops = replace(
             made.attention.ops, paged_attention=partial(self._listen, layer, op)

@@ -1,0 +1,74 @@
+"""Token index (lightning indexer of DeepSeek-V3.2-Exp, arXiv 2512.02556, section 2.1): scores all
+tokens of a sequence cheaply and keeps the best, to which alone attention goes.
+
+The score of token s for query t is the sum over index heads of w_th · relu(q_th · k_s).
+Shape letters: B sequences, T new tokens, S tokens seen, H heads, D index size, X what attention
+reads of a token, K tokens kept, P pages, Z tokens of a page.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def scores(q_BTHD: Tensor, k_BSD: Tensor, weight_BTH: Tensor) -> Tensor:
+    """score_BTS in float32, of tokens that are seen or not."""
+    heads, size = q_BTHD.shape[-2:]
+    each_BTHS = torch.einsum("bthd,bsd->bths", q_BTHD.float(), k_BSD.float()) * size**-0.5
+    weight_BTH = weight_BTH.float() * heads**-0.5
+    return torch.einsum("bth,bths->bts", weight_BTH, each_BTHS.relu())
+
+
+def best(score_BTS: Tensor, hidden_BTS: Tensor, kept: int) -> tuple[Tensor, Tensor]:
+    """(index_BTK, seen_BTK): the `kept` best of the tokens that are not hidden, or all of them."""
+    score_BTS = score_BTS.masked_fill(hidden_BTS, float("-inf"))
+    found = score_BTS.topk(min(kept, score_BTS.shape[-1]), dim=-1)
+    return found.indices, found.values > float("-inf")
+
+
+def sequences(
+    start_B1: np.ndarray, context_B: np.ndarray, table_BP: np.ndarray
+) -> Iterator[tuple[slice, int, Tensor, Tensor]]:
+    """Each sequence's new tokens, how many tokens it sees, their pages, and what is hidden_TS."""
+    for b, context in enumerate(context_B.tolist()):
+        new = slice(int(start_B1[b]), int(start_B1[b + 1]))
+        place_T = torch.arange(context - (new.stop - new.start), context)
+        hidden_TS = torch.arange(context) > place_T[:, None]
+        yield (
+            new,
+            context,
+            torch.from_numpy(table_BP[b][table_BP[b] >= 0].astype(np.int64)),
+            hidden_TS,
+        )
+
+
+def attend_to_best(
+    q_THX: Tensor,
+    pages_PZ1X: Tensor,
+    index: tuple[Tensor, Tensor, Tensor],
+    batch: tuple[np.ndarray, np.ndarray, np.ndarray],
+    scale: float,
+    kept: int,
+) -> Tensor:
+    """o_THX of queries over what each keeps; a token is key and value at once.
+
+    `index`: q_THD, weight_TH and the pages of keys [P, Z, 1, D] to choose by. `batch`: starts,
+    contexts and tables of the sequences.
+    """
+    q_THD, weight_TH, keys_PZ1D = index
+    o_THX = torch.empty_like(q_THX)
+    for new, context, pages, hidden_TS in sequences(*batch):
+        k_SD, held_SX = (
+            paged[pages.to(paged.device)].flatten(0, 2)[:context].to(q_THX.dtype)
+            for paged in (keys_PZ1D, pages_PZ1X)
+        )
+        score_1TS = scores(q_THD[None, new], k_SD[None], weight_TH[None, new])
+        index_1TK, seen_1TK = best(score_1TS, hidden_TS.to(k_SD.device)[None], kept)
+        held_TKX = held_SX[index_1TK[0]]
+        each_THK = torch.einsum("thx,tkx->thk", q_THX[new], held_TKX) * scale
+        each_THK = each_THK.masked_fill(~seen_1TK[0][:, None], float("-inf"))
+        share_THK = each_THK.softmax(-1, dtype=torch.float32).to(held_TKX.dtype)
+        o_THX[new] = torch.einsum("thk,tkx->thx", share_THK, held_TKX)
+    return o_THX

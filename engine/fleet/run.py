@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.core.errors import BadInput
 from engine.core.run import Live
 from engine.fleet.built import Built
 from engine.fleet.config import FleetConfig
@@ -53,6 +54,12 @@ def build(config: FleetConfig) -> Built:
         return Metered(inner, config.power, sheet, engine.executor.ranks.count, config.idle_power)
 
     facts = executor(0).facts
+    roles = {config.pools.role(number, config.replicas) for number in range(config.replicas)}
+    if facts.bytes_per_state and roles != {"mixed"}:
+        raise BadInput(
+            f"pools: {facts.model} keeps a recurrent state, which is not sent between replicas; "
+            "let every replica prefill and decode (pools=together)"
+        )
     between = _link(config)
     return Built(executor, between, facts.bytes_per_page, facts.layers, facts.context)
 

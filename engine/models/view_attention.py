@@ -25,12 +25,12 @@ from engine.models.rotary import cos_sin, frequencies, rotate
 
 def require_views(config: ModelConfig) -> None:
     """Raises BadInput where a cached key cannot be seen at another position."""
+    config.usual("a view of the cache")
     if config.latent is not None:
         raise BadInput(
             f"{config.architecture}: views of the cache need plain keys and values; "
             "latent attention is not supported"
         )
-    config.usual("a view of the cache")
     if config.rotary is None or config.rotary.kind == "dynamic":
         raise BadInput(
             f"{config.architecture}: views of the cache need rotary positions whose angle grows "

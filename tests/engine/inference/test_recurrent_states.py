@@ -4,9 +4,12 @@ import pytest
 
 from engine.core.errors import BadInput
 from engine.core.events import Page
+from engine.fleet.config import FleetConfig
+from engine.fleet.run import build
 from engine.inference.config import InferenceConfig
 from engine.inference.executors.executor import Built
 from engine.inference.executors.modelled import Modelled
+from engine.models.loading.load import save
 from engine.models.model import Model
 from tests.engine.inference.small import real_engine, request, serve
 from tests.engine.models import small
@@ -59,3 +62,15 @@ def test_a_described_device_counts_states_and_refuses_ranks():
         built(tensor_parallel=2)
     with pytest.raises(BadInput, match="do not fit"):
         built()
+
+
+def test_replicas_that_would_send_a_state_to_one_another_are_refused(model, tmp_path):
+    save(tmp_path, model.config, small.weights(model.config))
+    engine = InferenceConfig(model=str(tmp_path), executor=Modelled(), workload="uniform")
+    for pools, refused in (("prefill_decode", True), ("together", False)):
+        config = FleetConfig(engine=engine, replicas=8, pools=pools)
+        if refused:
+            with pytest.raises(BadInput, match="recurrent state"):
+                build(config)
+        else:
+            assert build(config).executor(0).facts.bytes_per_state == model.spec.bytes_per_state()

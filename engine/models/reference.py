@@ -257,9 +257,8 @@ def _kept(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, order: Order
     assert part is not None and latent is not None and order.turn is not None
     short = rms_norm(linear(w, "query_down", x_BTC), w["query_norm"], LATENT_NORM_EPS)
     q = linear(w, "index_query", short).unflatten(-1, (part.heads, part.size))
-    shape = w["index_norm"].shape
-    k = linear(w, "index_key", x_BTC)
-    k = F.layer_norm(k, shape, w["index_norm"], w["index_norm.bias"], LATENT_NORM_EPS)[..., None, :]
+    k, weight = linear(w, "index_key", x_BTC), w["index_norm"]
+    k = F.layer_norm(k, weight.shape, weight, w["index_norm.bias"], LATENT_NORM_EPS)[..., None, :]
     q, k = (
         torch.cat([rotate(x[..., : latent.rope], *order.turn, part.interleaved), rest], -1)
         for x in (q, k)

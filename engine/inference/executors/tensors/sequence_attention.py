@@ -16,9 +16,9 @@ from torch import Tensor
 
 from engine.core.errors import BadInput
 from engine.core.memory import require
-from engine.models.delta_attention import DeltaAttention
 from engine.models.batch import pack
 from engine.models.config import ModelConfig
+from engine.models.delta_attention import DeltaAttention
 from engine.models.footprint import active_parameter_count
 from engine.models.kv import PagedKV
 from engine.models.layers import softcap
@@ -55,7 +55,9 @@ def check_price(config: ModelConfig, tokens: int) -> None:
             f"attention: {tokens:,} tokens, and the model knows {config.max_positions:,} positions"
         )
     if any(config.recurrent) or config.index is not None:
-        raise BadInput(f"attention: {config.architecture} has {config.unusual}; it is not looked at")
+        raise BadInput(
+            f"attention: {config.architecture} has {config.unusual}; it is not looked at"
+        )
     wide = config.latent.rank + config.latent.rope if config.latent else config.head_dim
     heads = config.heads + (1 if config.latent else config.kv_heads)
     held = 4.0 * config.layers * tokens * heads * wide

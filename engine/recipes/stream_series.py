@@ -8,6 +8,9 @@ streams have of their own (`wide`), and one of about twice the size (`double`).
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from engine.core.clock import Clock
 from engine.core.config import knob, update
@@ -26,6 +29,7 @@ from engine.training.losses.evaluate import score
 from engine.training.losses.language import train
 
 SERIES = "streams"
+Count = Annotated[int, Field(ge=2, le=64)]
 ENTRIES = 258  # every byte, and the two marks
 STEP = 8  # of the feed-forward's width
 
@@ -36,7 +40,7 @@ class SeriesRecipe(Shape):
     name: str = knob(doc="Name of the series and of its folder")
     about: str = knob("", "What it is for, one line")
     seeds: int = knob(5, "Models of each kind", low=1, high=64)
-    counts: tuple[int, ...] = knob((2, 4), "Streams beside one")
+    counts: tuple[Count, ...] = knob((2, 4), "Streams beside one")
     prefix: int = knob(16, "Tokens of a stream's prefix", low=1, high=256, unit="tokens")
     judged: int = knob(40_000, "Tokens that each is judged by", low=64, high=1 << 24)
 

@@ -184,8 +184,14 @@ def _events(table: pa.Table) -> Iterator[Any]:
             continue
         part = table.take(pa.array(rows))
         hints = typing.get_type_hints(kind)
+        later = dict(
+            zip(reversed(kind.__struct_fields__), reversed(kind.__struct_defaults__), strict=False)
+        )
         values = [
-            _read(part[column].to_pylist(), hints[field]) for field, column in where[kind].items()
+            _read(part[column].to_pylist(), hints[field])
+            if column in part.column_names or field not in later
+            else [later[field]] * len(rows)  # runs of before know nothing of it
+            for field, column in where[kind].items()
         ]
         for row, fields in zip(rows.tolist(), zip(*values, strict=True), strict=True):
             made[row] = kind(*fields)

@@ -42,7 +42,10 @@ def gated(config: ModelConfig, gate: Tensor, up: Tensor) -> Tensor:
     if not limit:
         return ACTIVATIONS[config.activation](gate) * up
     gate = gate.clamp(max=limit)
-    return (up.clamp(-limit, limit) + 1) * gate * torch.sigmoid(gate * config.glu_gain)
+    # A gap between rows: of numbers that lie together torch takes the last few by another
+    # exponential than the rest, and which those are would depend on who else is in the batch.
+    apart = F.pad(gate * config.glu_gain, (0, 1))[..., :-1]
+    return (up.clamp(-limit, limit) + 1) * gate * torch.sigmoid(apart)
 
 
 def norm(config: ModelConfig, x_TC: Tensor, by_role: dict[str, Tensor], role: str) -> Tensor:

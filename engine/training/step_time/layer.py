@@ -79,8 +79,17 @@ class Layer:
 def layers(config: ModelConfig, tensor: int = 1, expert: int = 1) -> list[Layer]:
     """Every layer in order, as one of `tensor` ranks and `expert` ranks has it.
 
-    Raises BadInput where heads, widths or experts do not divide.
+    Raises BadInput where heads, widths or experts do not divide, and for what is not counted yet.
     """
+    for what, there in (
+        ("layers with a recurrent state", any(config.recurrent)),
+        ("attention that an index thins out", config.index is not None),
+    ):
+        if there:
+            raise BadInput(
+                f"model {config.architecture}: has {what}; a training step's time is not known "
+                "for it yet"
+            )
     found = zip(config.windows, config.expert_layers, strict=True)
     return [_layer(config, window, routed, tensor, expert) for window, routed in found]
 

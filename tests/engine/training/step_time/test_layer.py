@@ -24,7 +24,12 @@ def gpt(hidden: int = 6144, depth: int = 48, heads: int = 64) -> dict[str, objec
 
 @pytest.mark.parametrize("name", PUBLIC)
 def test_parameters_are_a_checkpoints(name):
-    assert parameters(PUBLIC[name]) == parameter_count(PUBLIC[name])
+    config = PUBLIC[name]
+    if any(config.recurrent) or config.index is not None:
+        with pytest.raises(BadInput, match="step's time is not known for it yet"):
+            parameters(config)
+    else:
+        assert parameters(config) == parameter_count(config)
 
 
 @pytest.mark.parametrize("name", ["llama-3.1-8b", "qwen3-30b-a3b", "deepseek-v3"])

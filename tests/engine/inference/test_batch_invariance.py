@@ -83,7 +83,11 @@ def differing(found: Logits, right: Logits) -> list[tuple[str, int]]:
     return [key for key, bits in found.items() if bits != right[key]]
 
 
-FAMILIES = (*small.FAMILIES, "llama-3 bfloat16", "qwen3 bfloat16")
+# A recurrent state and an index are computed in plain torch, whose sums go by the batch's size:
+# those families agree to rounding only (tests of parity hold how far).
+CONFIGS = {name: small.config(name) for name in small.FAMILIES}
+EXACT = [name for name, it in CONFIGS.items() if not any(it.recurrent) and it.index is None]
+FAMILIES = (*EXACT, "llama-3 bfloat16", "qwen3 bfloat16")
 MARKED = [
     pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in FAMILIES
 ]

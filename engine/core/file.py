@@ -184,9 +184,12 @@ def _events(table: pa.Table) -> Iterator[Any]:
             continue
         part = table.take(pa.array(rows))
         hints = typing.get_type_hints(kind)
-        later = dict(
-            zip(reversed(kind.__struct_fields__), reversed(kind.__struct_defaults__), strict=False)
-        )
+        defaults = reversed(kind.__struct_defaults__)
+        later = {
+            field: value
+            for field, value in zip(reversed(kind.__struct_fields__), defaults, strict=False)
+            if isinstance(value, (str, int, float))
+        }
         values = [
             _read(part[column].to_pylist(), hints[field])
             if column in part.column_names or field not in later

@@ -50,19 +50,7 @@ class Sizes(Config):
             "v_head_dim": head, "n_routed_experts": self.experts, "n_shared_experts": 1,
             "num_key_value_heads": self.heads, "first_k_dense_replace": 1,
         }  # fmt: skip
-        turns = ["linear_attention" if layer % 2 else "full_attention"
-                 for layer in range(self.layers)]  # fmt: skip
-        recurrent = {
-            "layer_types": turns, "partial_rotary_factor": 1.0, "linear_key_head_dim": head,
-            "linear_value_head_dim": head, "linear_num_key_heads": self.kv_heads,
-            "linear_num_value_heads": self.heads,
-        }  # fmt: skip
-        shared = routed | {"num_experts": self.experts}
-        shared |= {"shared_expert_intermediate_size": self.width}
         own: dict[str, dict[str, Any]] = {
-            "qwen3_next": recurrent | shared,
-            "qwen3_5_text": recurrent,
-            "qwen3_5_moe_text": recurrent | shared,
             "mistral": {"sliding_window": None},
             "gemma2": {"query_pre_attn_scalar": head, "sliding_window": 8},
             "gpt2": {"n_embd": self.hidden, "n_head": self.heads, "n_layer": self.layers,

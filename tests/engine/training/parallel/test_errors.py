@@ -69,10 +69,6 @@ def test_what_ranks_do_not_split_is_told_by_name():
 @pytest.mark.parametrize("family", get_args(Family))
 def test_a_rank_s_part_is_not_taken_for_the_whole(family):
     model = update(Sizes(), {"family": family}).model()
-    if any(model.recurrent):
-        with pytest.raises(BadInput, match="layers with a recurrent state; a split among ranks"):
-            supported(model)
-        return
     parameters, plan = list(all_parameters(model)), splits(model, 2)
     whole = {p.name: torch.randn(p.shape) for p in parameters}
     parts = [

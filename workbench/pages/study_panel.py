@@ -31,10 +31,10 @@ FOOT = {
 CSS = """
 :host { min-width: 0; overflow: hidden; }
 .top { display: grid; gap: 4px; grid-template-columns: minmax(0, 1fr); }
-.name { display: flex; gap: 4px 14px; align-items: baseline; } .name h1 { font-size: 22px;
-  white-space: nowrap; }
-.paper { font-size: 13px; color: var(--wb-faint); overflow: hidden; text-overflow: ellipsis;
-  white-space: nowrap; }
+.name { display: flex; gap: 4px 14px; align-items: baseline; }
+.name > * { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.name h1 { flex: none; max-width: calc(100% - 8px); font-size: 22px; }
+.paper { font-size: 13px; color: var(--wb-faint); }
 summary { list-style: none; cursor: pointer; max-width: 110ch; overflow: hidden;
   display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; }
 details[open] summary { -webkit-line-clamp: none; }
@@ -148,9 +148,10 @@ class StudyPanel:
     def heading(self, row: Entry, aside: int = 0) -> Any:
         """Name, paper, what happens. `aside`: pixels left free at the right of the name."""
         paper = escape(row.paper) + (f" · arXiv {escape(row.arxiv)}" if row.arxiv else "")
+        name = escape(self.study.title or row.title)
         text = (
             f'<div class="top"><div class="name" style="padding-right:{aside}px">'
-            f"<h1>{escape(self.study.title or row.title)}</h1>"
+            f'<h1 title="{name}">{name}</h1>'
             f'<div class="paper" title="{paper}">{paper}</div></div>'
             '<details><summary title="Press to read it whole, or two lines of it">'
             f"{escape(self.study.about)}</summary></details></div>"

@@ -172,8 +172,8 @@ def provisioned(config: FleetConfig) -> float:
 
 
 def spared(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
-    """At 30% more: time that 99 in 100 requests of high priority keep, under one threshold for all
-    over ours."""
+    """At 30% more: the mean time of requests of high priority, under one threshold for all over
+    ours."""
     ours, theirs, low = [], [], []
     for seed in range(1 if fast else SEEDS):
         one = row(config, ASKED, seed)

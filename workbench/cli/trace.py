@@ -18,8 +18,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--breakdown", action="store_true",
-        help="print each device's compute, communication, copies and idle time, what its streams "
-        "waited for, and its kernels",
+        help="print each device's compute, communication, copies and idle time, the same as "
+        "Holistic Trace Analysis counts, what its streams waited for, and its kernels",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="with --breakdown: print JSON")
     parser.add_argument("-o", "--out", metavar="OUT", help="where to (default: beside it)")
@@ -70,12 +70,15 @@ def _breakdown(path: Path, as_json: bool) -> int:
 
     from engine.core.chrome.device_trace import DeviceTrace
     from engine.core.chrome.gaps import waited
+    from engine.core.chrome.hta import hta_breakdown
     from engine.core.chrome.read import read_chrome
     from workbench.cli.output import print_json, print_table
     from workbench.traces.tables import tables
 
     read = read_chrome(path)
-    trace = DeviceTrace(read.spans, read.categories, read.device_of, read.launched_by)
+    trace = DeviceTrace(
+        read.spans, read.categories, read.device_of, read.launched_by, read.zero
+    )  # fmt: skip
     found = trace.breakdowns()
     if not found:
         raise BadInput(f"{path}: no kernels of an accelerator in it; nothing to break down")
@@ -83,7 +86,12 @@ def _breakdown(path: Path, as_json: bool) -> int:
         devices = [{**asdict(b), "idle": b.idle, "exposed": b.exposed} for b in found]
         waits = [{**asdict(w), "lane": read.spans.lanes[w.lane]} for w in waited(trace.gaps())]
         ran = [asdict(kernel) for kernel in trace.kernels()]
-        print_json({"devices": devices, "waits": waits, "kernels": ran})
+        hta = {
+            how: asdict(b) | {"other": b.other}
+            for how, last in (("default", False), ("all_steps", True))
+            if (b := hta_breakdown(trace, last_step=last)) is not None
+        }
+        print_json({"devices": devices, "hta": hta, "waits": waits, "kernels": ran})
         return 0
     for place, (title, heads, rows) in enumerate(tables(trace)):
         if rows:

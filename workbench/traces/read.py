@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.core.chrome import launches
 from engine.core.chrome.breakdown import DEVICES
+from engine.core.chrome.device_trace import ZERO
 from engine.core.chrome.own import own_run
 from engine.core.chrome.ranks import numbered, offsets, straggler, together, waiting
 from engine.core.chrome.read import Trace, read_chrome
@@ -90,7 +91,8 @@ def _machine(trace: Trace) -> dict[str, Any]:
 def _facts(trace: Trace) -> dict[str, Any]:
     facts: dict[str, Any] = {NAME: trace.spans.words()}
     if any(trace.device_of):
-        facts[DEVICES] = {"categories": trace.categories, "lanes": trace.device_of}
+        told = {"categories": trace.categories, "lanes": trace.device_of, ZERO: trace.zero}
+        facts[DEVICES] = told
     found = next(filter(None, map(sheet_named, trace.devices)), None)
     if found is not None:
         facts["roofs"] = roofs_of(found)

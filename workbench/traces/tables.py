@@ -12,6 +12,7 @@ from engine.core.chrome.breakdown import Breakdown, Kernel
 from engine.core.chrome.device_trace import DeviceTrace
 from engine.core.chrome.difference import difference
 from engine.core.chrome.gaps import INFERRED, waited
+from engine.core.chrome.hta import hta_breakdown
 from widgets.theme import figure
 
 Table: TypeAlias = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
@@ -29,6 +30,21 @@ def breakdown_table(found: Sequence[Breakdown]) -> Table:
          figure(b.overlapped / b.communication, "%") if b.communication else "–",
          figure(b.share(b.memory), "%"), figure(b.share(b.idle), "%"))
         for b in found
+    ]  # fmt: skip
+
+
+def hta_table(trace: DeviceTrace) -> Table:
+    """The same device's time as Holistic Trace Analysis counts it, for figures to be compared."""
+    heads = ("launched in", "time", "computing", "other work", "idle", "communicating hidden")
+    whole, found = hta_breakdown(trace, last_step=True), hta_breakdown(trace)
+    both = {"all steps but the last (its default)": found, "all steps": whole}
+    if found == whole:  # fewer than two steps are named
+        both = {"all": whole}
+    return "The same as Holistic Trace Analysis counts", heads, [
+        (how, figure(b.window, "s"), figure(b.compute / b.window, "%"),
+         figure(b.other / b.window, "%"), figure(b.idle / b.window, "%"),
+         figure(b.overlapped / b.communication, "%") if b.communication else "–")
+        for how, b in both.items() if b is not None and b.window > 0
     ]  # fmt: skip
 
 
@@ -63,8 +79,10 @@ def kernels_table(ran: Sequence[Kernel]) -> Table:
 
 def tables(trace: DeviceTrace) -> list[Table]:
     """All of one trace."""
+    found = trace.breakdowns()
     return [
-        breakdown_table(trace.breakdowns()), waits_table(trace), kernels_table(trace.kernels()),
+        breakdown_table(found), *([hta_table(trace)] if len(found) == 1 else []),
+        waits_table(trace), kernels_table(trace.kernels()),
     ]  # fmt: skip
 
 

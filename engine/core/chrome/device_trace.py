@@ -13,15 +13,19 @@ from engine.core.events import Blob
 from engine.core.log import Log
 from engine.core.spans import NAME, Spans
 
+ZERO = "zero"  # beside the categories in the header's fact
+
 
 @dataclass(frozen=True, slots=True)
 class DeviceTrace:
-    """`categories` of the spans' names, `devices` of their lanes ("" for one of the host)."""
+    """`categories` of the spans' names, `devices` of their lanes ("" for one of the host); `zero`:
+    the format's own time, in microseconds, at which this one's begins."""
 
     spans: Spans
     categories: list[str]
     devices: list[str]
     launched_by: np.ndarray
+    zero: float = 0.0
 
     @classmethod
     def of_log(cls, log: Log) -> Self | None:
@@ -34,7 +38,8 @@ class DeviceTrace:
         if not any(devices):
             return None
         by = launched(named.get(launches.NAME), log.blobs, len(spans))
-        return cls(spans, categories, devices, by)
+        zero = log.opened.facts[DEVICES].get(ZERO, 0.0)
+        return cls(spans, categories, devices, by, zero if isinstance(zero, float) else 0.0)
 
     def breakdowns(self) -> list[Breakdown]:
         """What each device did with its time."""

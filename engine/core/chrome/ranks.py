@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.core.chrome.category import COMMUNICATION
-from engine.core.chrome.read import Trace
+from engine.core.chrome.read import MICRO, Trace
 from engine.core.names import counted
 from engine.core.spans import Spans
 
@@ -71,7 +71,7 @@ def offsets(traces: Sequence[Trace]) -> np.ndarray:
     if len(stops):
         found = np.median(stops[:, :1] - stops, axis=0)
     else:
-        zeros = np.array([trace.zero for trace in traces])
+        zeros = np.array([trace.zero for trace in traces]) * MICRO
         found = zeros - zeros.min() if np.ptp(zeros) < DAY else np.zeros(len(traces))
     return found - found.min()
 

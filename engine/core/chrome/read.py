@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from engine.core.chrome.category import HOST, category
+from engine.core.chrome.category import HOST, NO_STREAM, SYNC, category
 from engine.core.chrome.launches import Launches
 from engine.core.chrome.pieces import Entry, Pieces
 from engine.core.chrome.work import NOTHING, Counted, Work, give_to_kernels
@@ -45,7 +45,7 @@ class Trace:
     `category`); `device_of`: of each of their lanes the device's name, "" for one of the host.
     `notes` say what was left out, a sentence each. `launched_by`: of each span the row of the call
     that started it, -1 where none is known. `rank` of the job, -1 where the trace does not say;
-    `zero`: the format's own time, in seconds, at which this one's begins.
+    `zero`: the format's own time, in microseconds, at which this one's begins.
     """
 
     spans: Spans
@@ -123,6 +123,9 @@ class _Reader:
         self._on_device(whole, lanes, names, first)
         tags = [""] * len(whole)
         self.counted.count(whole, first, tags)
+        for row, entry in enumerate(whole):
+            if entry.cat == SYNC and _dict(entry).get("stream") == -1:
+                tags[row] = NO_STREAM
         self.tag.frombytes(self.tags.of(tags).tobytes())
         for entry in entries:
             if entry.ph != "X":
@@ -133,7 +136,7 @@ class _Reader:
     ) -> None:
         """Note which names and lanes are those of a device's work, and what started it."""
         kinds = frozenset(k for k in {e.cat for e in entries} if category(k, "") != HOST)
-        self.launches.note(entries, first, kinds)
+        self.launches.note(entries, first, kinds | {SYNC})
         rows = [row for row, entry in enumerate(entries) if entry.cat in kinds] if kinds else []
         self.on_device.update(lanes[rows].tolist())
         for name, row in zip(names[rows].tolist(), rows, strict=True):
@@ -236,7 +239,7 @@ class _Reader:
             ],
             self.notes,
             self.launches.by_row(len(start), order),
-            zero=zero * MICRO,
+            zero=zero,
         )
 
     def _device(self, pid: int | str) -> str:

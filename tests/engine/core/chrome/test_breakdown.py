@@ -19,6 +19,7 @@ def work(name: str, start: float, stop: float, stream: int, kind: str = "kernel"
     ("kind", "name", "wanted"),
     [
         ("kernel", "void gemm_kernel<float>", "compute"),
+        ("Kernel", "void gemm_kernel<float>", "compute"),
         ("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)", "communication"),
         ("kernel", "void vllm::cross_device_reduce_2stage<half, 8>", "communication"),
         ("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", "memory"),

@@ -6,6 +6,8 @@ import { make } from "../../widgets/page/nodes.js";
 const LOOK = `
 .actions { display: flex; gap: 8px; align-items: center; overflow-x: auto; padding: 3px;
   scrollbar-width: thin; }
+.actions.more { mask-image: linear-gradient(to right, #000 calc(100% - 36px), transparent); }
+@media (max-width: 1099px) { .actions { flex-wrap: wrap; } }
 .actions button { font: 500 12.5px/1.75 var(--wb-font); color: var(--wb-accent); cursor: pointer;
   background: transparent; border: 1px solid transparent; border-radius: 8px; padding: 3px 9px;
   white-space: nowrap; flex: none; }
@@ -40,9 +42,18 @@ function render({ model, el }) {
     note.append(" · ");
     make("a", "", note, said.link).href = said.address;
   };
+  // What goes on beyond the edge fades there, for its neighbour begins at once.
+  const fade = () => row.classList.toggle("more", row.scrollLeft + row.clientWidth < row.scrollWidth - 1);
+  const watch = new ResizeObserver(fade);
+  watch.observe(row);
+  row.addEventListener("scroll", fade, { passive: true });
+  row.addEventListener("focusin", (event) => event.target.scrollIntoView({ block: "nearest", inline: "nearest" }));
   model.on("change:note", show);
   show();
-  return () => model.off?.("change:note", show);
+  return () => {
+    watch.disconnect();
+    model.off?.("change:note", show);
+  };
 }
 
 export default { render };

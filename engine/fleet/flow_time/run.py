@@ -86,7 +86,7 @@ def run(config: FlowTimeConfig, live: Live) -> None:
     """Play the order, then the optimum on the same jobs; the flow times of both lie beside."""
     jobs = config.jobs.made(np.random.default_rng([config.seed, 11]))
     clock = VirtualClock()
-    live.open(config, clock, lanes=[f"job {job.number}" for job in jobs])
+    live.open(config, clock, lanes=[f"job {job.number}" for job in jobs], workers=1)
     fresh = [replace(job) for job in jobs]
     ours = play(jobs, config.order, live.emit, clock)
     best = play(fresh, Srpt(), _nobody, VirtualClock())

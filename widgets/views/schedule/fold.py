@@ -4,6 +4,7 @@
 time was not measured. `facts["lanes"]` of the header names the lanes to show, in order; without it
 every lane is shown. `Level` events named `memory/<kind>` are bytes held; `facts["memory_limit"]` is
 how many there may be. Lanes named `link …` are links: they count in no figure of who is idle.
+`facts["workers"]` says how many machines all lanes share, where lanes are jobs that take turns.
 `facts["plan"]` is the schedule as text, a line for each lane; `Mark` events
 of the lane `plan` say of it what a checker or a measure found. `facts["devices"]` has the category
 of each name in a profiler's trace, and which lanes are an accelerator's (`engine.core.chrome`).
@@ -32,6 +33,7 @@ from widgets.views.schedule.spans import IDLE, SpanTable
 QUESTION = "Where does the time of each lane go?"
 EMPTY = "No work yet. Start a run, or open a recorded one: each worker gets a row here."
 MEMORY = "memory/"
+IDLE_OF_TOTAL = "idle of total"
 PARTS = 400  # moments at which the idle share is known
 PLAN = "plan"
 WORDS = {  # of what a gap waited for
@@ -52,6 +54,7 @@ class Schedule(CanvasFold):
         super().__init__()
         self.limit = 0.0  # bytes
         self.plan = ""
+        self.workers = 0  # that the lanes take turns on; 0: each lane is one
         self.facts: dict[str, Any] = {}  # of the header
         self.said: list[tuple[str, str]] = []  # of the plan: what about, sentence
         self.categories: dict[str, str] = {}  # of a trace's names
@@ -85,6 +88,8 @@ class Schedule(CanvasFold):
         if isinstance(lanes, list):
             self.spans.choose([str(lane) for lane in lanes])
         self.plan = str(event.facts.get(PLAN, ""))
+        workers = event.facts.get("workers")
+        self.workers = max(0, workers) if isinstance(workers, int) else 0
         limit = event.facts.get("memory_limit")
         self.limit = float(limit) if isinstance(limit, int | float) else 0.0
 
@@ -221,7 +226,7 @@ class Schedule(CanvasFold):
     def _figures(self, names: list[str]) -> dict[str, Any]:
         """The figures of the whole, and the columns of the idle share at each moment."""
         told = self._whole(names)
-        place = next((i for i, (label, _) in enumerate(told) if label == "idle of total"), None)
+        place = next((i for i, (label, _) in enumerate(told) if label == IDLE_OF_TOTAL), None)
         layer = next((layer for layer in (0, 1) if self._spent(layer, names)), 0)
         if place is None:
             return {"figures": told}
@@ -231,7 +236,8 @@ class Schedule(CanvasFold):
         lanes = workers or list(range(len(names)))
         known = [self.spans.busy[i, layer] for i in lanes if (i, layer) in self.spans.busy]
         worked = sum((busy.before(times) for busy in known), np.zeros(len(times)))
-        shares = 1 - worked / np.maximum((times - float(begin)) * len(lanes), 1e-300)
+        count = self.workers or len(lanes)
+        shares = 1 - worked / np.maximum((times - float(begin)) * count, 1e-300)
         shares = np.clip(np.round(shares, 12), 0.0, 1.0)
         return {
             "figures": told,
@@ -247,7 +253,9 @@ class Schedule(CanvasFold):
         if not layers:
             return []
         makespan, of_total, of_ideal = self._idle(layers[0], names)
-        found = [["makespan", makespan], ["idle of total", of_total]]
+        found = [["makespan", makespan], [IDLE_OF_TOTAL, of_total]]
+        if self.workers:
+            return found
         if len(layers) > 1:
             makespan, of_total, _ = self._idle(1, names)
             return [*found, ["modelled makespan", makespan], ["modelled idle of total", of_total]]
@@ -267,7 +275,7 @@ class Schedule(CanvasFold):
         """(makespan, idle share of the total time, of the ideal time) over the lanes that work."""
         spent, (begin, end) = self._spent(layer, names), self.spans.ends[layer]
         worked = sum(spent.values())
-        lanes = sum(not is_link(name) for name in names) or len(names)
+        lanes = self.workers or sum(not is_link(name) for name in names) or len(names)
         whole = float(end - begin) * lanes
         idle = whole - worked if abs(whole - worked) > 1e-9 * whole else 0.0  # else rounding
         shares = figure(idle / whole, "%"), figure(idle / worked if worked else float("nan"), "%")

@@ -33,6 +33,12 @@ def test_the_idle_share_of_a_1f1b_pipeline_is_the_textbook_one(stages, batches):
     assert shown["makespan"] == f"{2 * (batches + stages - 1)} s"
 
 
+def test_jobs_that_take_turns_share_the_machine_that_is_idle():
+    made = log(span("job 0", "run", 0.0, 4.0), span("job 1", "run", 4.0, 5.0),
+               span("job 0", "run", 8.0, 10.0), workers=1)  # fmt: skip
+    assert figures(made) == {"makespan": "10 s", "idle of total": "30 %"}
+
+
 def test_time_in_which_a_lane_does_two_things_counts_once_and_idle_spans_do_not():
     made = log(
         span("a", "step", 0.0, 4.0), span("a", "part", 1.0, 2.0), span("a", "part", 3.0, 5.0),

@@ -78,7 +78,7 @@ def play(
     """`job` on the cluster that `config` names. `slower` [replicas, actions]: how many times as
     long each action takes. Raises BadInput where devices or messages are too many."""
     context, tensor = config.passes.devices
-    replicas = config.cluster.replicas or config.passes.replicas
+    replicas = config.cluster.replicas or config.passes.replicas(config.ranks)
     found = places(config.cluster, len(job.plan.ranks), replicas, context, tensor)
     job = job.on_network()
     table = timed(job.plan, job.costs).columns  # refuses a plan that is stuck, in words

@@ -105,7 +105,7 @@ def candidates(run: TrainingRun) -> Iterator[TrainingRun]:
     """All splits whose sizes divide devices, heads and batch."""
     config, devices, batch = run.config(), run.cluster.devices, run.batch
     tensors = [
-        t for t in range(1, run.cluster.node + 1) if config.heads % t == 0 == config.width % t
+        t for t in range(1, run.cluster.joined() + 1) if config.heads % t == 0 == config.width % t
     ]
     pipelines = [p for p in range(1, min(DEEPEST, config.layers) + 1) if devices % p == 0]
     experts = EXPERTS if config.experts else (1,)

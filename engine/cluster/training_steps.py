@@ -57,7 +57,7 @@ class Steps:
     def replicas(self) -> int:
         if not self.config.cluster.name:
             return 1
-        return self.config.cluster.replicas or self.config.passes.replicas
+        return self.config.cluster.replicas or self.config.passes.replicas(self.config.ranks)
 
     @property
     def devices(self) -> int:

@@ -1,5 +1,6 @@
 """A config as text to copy: what differs from the defaults, as a command line and as Python."""
 
+import json
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -39,14 +40,17 @@ def as_cli(config: Config, slug: str, start: Config | None = None) -> str:
     """The command that runs this config of a study that starts from `start`; `slug`: the study's,
     or a command that takes knobs, such as "workbench parallelism"."""
     turned = changes(config, start).items()
-    sets = [f"--set {shlex.quote(f'{path}={_shown(value)}')}" for path, value in turned]
+    sets = [f"--set {shlex.quote(f'{path}={spelled(value)}')}" for path, value in turned]
     begins = slug if slug.startswith("workbench ") else f"workbench run {slug}"
     return " ".join([begins, *sets])
 
 
-def _shown(value: Any) -> str:
+def spelled(value: Any) -> str:
+    """A knob's value as a command line and an address spell it."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value))
     return "none" if value is None else str(value)
 
 

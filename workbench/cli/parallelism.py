@@ -1,6 +1,7 @@
 """`workbench parallelism`: how to split a model's training over a cluster, by time and memory."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
@@ -17,10 +18,15 @@ ABOUT = """search how to split training: tensor, pipeline, context and data rank
   workbench parallelism --set cluster=llama3-roce      sums of gradients over its shared links
   workbench parallelism --set architecture=llama-3.1-70b --set model.device=h100-sxm \\
       --set devices=256 --set batch=512                a model from its own shapes, with intervals
+  workbench parallelism run.toml                       other splits of a run that is predicted
 """
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file", metavar="RUN.toml", nargs="?",
+        help="a described training run, as `workbench predict` takes it; --set turns its knobs",
+    )  # fmt: skip
     parser.add_argument(
         "--set", action="append", default=[], metavar="KNOB=VALUE", help="turn a knob"
     )
@@ -29,16 +35,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from engine.cluster.described_search import described
     from engine.cluster.parallelism import ParallelismConfig, reached, refuse_nothing, search
     from engine.cluster.parallelism_run import tell
     from engine.core.config import update
     from engine.core.file import save
     from engine.core.run import Run
+    from engine.training.step_time.described import read
 
+    if args.file:
+        wanted = update(read(Path(args.file)), changes(args.set))
+        return _described(wanted, ParallelismConfig().fill, args)
     config = update(ParallelismConfig(), changes(args.set))
     check_place(args.save)
     if config.architecture:
-        return _described(config, args)
+        return _described(described(config), config.fill, args)
     found = search(config)
     refuse_nothing(config, found)
     rows = [row(split, reached(config, split)) for split in found.front()]
@@ -60,15 +71,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _described(config: Any, args: argparse.Namespace) -> int:
-    """The quickest splits of an architecture, predicted from its own shapes."""
-    from engine.cluster.described_search import described, search_described
+def _described(wanted: Any, fill: float, args: argparse.Namespace) -> int:
+    """The quickest splits of a described run, predicted from its model's own shapes."""
+    from engine.cluster.described_search import search_described
     from widgets.theme import figure
-    from workbench.parallelism_split import predicted_knobs, words_of
+    from workbench.parallelism_split import predicted_knobs, schedule_command, settings, words_of
 
     if args.save:
         raise BadInput("--save: keeps searches of GPTs; of an architecture --json tells all")
-    found = search_described(described(config), config.fill)
+    found = search_described(wanted, fill)
     rows = [
         {
             "seconds": step.seconds, "low": wide.low, "high": wide.high,
@@ -93,8 +104,8 @@ def _described(config: Any, args: argparse.Namespace) -> int:
             for step, wide in found.steps
         ],
     )
-    turned = (f"--set {path}={value}" for path, value in rows[0]["split"].items())
-    print(f"\nthe first, part by part:\n  workbench predict {' '.join(turned)}")
+    print(f"\nthe first, part by part:\n  workbench predict {settings(rows[0]['split'])}")
+    print(f"its schedule:\n  {schedule_command(found.steps[0][0].run)}")
     return 0
 
 
@@ -111,10 +122,9 @@ def row(split: Any, reached: float) -> dict[str, Any]:
 
 def command(split: Any) -> str:
     """The command line that plays this split in the study of pipelines."""
-    from workbench.parallelism_split import knobs_of
+    from workbench.parallelism_split import knobs_of, settings
 
-    turned = (f"--set {path}={value}" for path, value in knobs_of(split).items())
-    return f"workbench run megatron {' '.join(turned)}"
+    return f"workbench run megatron {settings(knobs_of(split))}"
 
 
 def _cells(each: dict[str, Any]) -> tuple[str, ...]:

@@ -21,6 +21,8 @@ ABOUT = """predict step time, throughput and memory of a described run
   workbench predict run.toml                         figures, where the time goes, what would help
   workbench predict run.toml --set cluster.devices=1024 --set split.tensor=8 --json
   workbench predict --set model=qwen3-32b --set cluster.devices=64
+  workbench parallelism run.toml                     other splits of it
+  workbench run megatron --described run.toml        its schedule, pass by pass
 
 A training run (every line has a default):
   model = "llama-3.1-8b"          # or [architecture] with the fields of a config.json
@@ -98,6 +100,8 @@ def _print(found: "Prediction") -> None:
         print(f"note: {note}")
     for line in found.commands:
         print(f"start it: {line}")
+    if found.schedule:
+        print(f"its schedule, pass by pass: {found.schedule}")
 
 
 def _cells(each: "Estimate") -> tuple[str, str, str]:

@@ -19,13 +19,18 @@ PICTURE = (1280, 760)  # pixels of a picture, before it is made small
 ABOUT = """run a study once and print its figures
 
   workbench run flover --set batching=static_batch --save static.run
-  workbench run megatron --preset real-ranks --picture ranks.png --view schedule"""
+  workbench run megatron --preset real-ranks --picture ranks.png --view schedule
+  workbench run megatron --described run.toml     the schedule of a run that is predicted"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("slug", metavar="SLUG", help="the study")
     parser.add_argument("--set", action="append", default=[], metavar="KNOB=VALUE", help="a knob")
     parser.add_argument("--preset", default="", help="start from one of the study's presets")
+    parser.add_argument(
+        "--described", metavar="RUN.toml",
+        help="megatron: play the schedule of a training run that `workbench predict` takes",
+    )  # fmt: skip
     parser.add_argument("--seed", type=seed, default=0, help="the run's seed (default 0)")
     parser.add_argument("--save", metavar="FILE", help="keep the run in this file (*.run)")
     parser.add_argument("--picture", metavar="FILE", help="a view of the run as a picture (*.png)")
@@ -59,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     from workbench.summary import rows, summary
 
     chosen = study(args.slug)
-    config = chosen.configured(changes(args.set), args.preset)
+    config = chosen.configured({**_described(args.described), **changes(args.set)}, args.preset)
     if args.knobs:
         return list_knobs(config, args.json)
     for place in (args.save, args.picture):
@@ -79,6 +84,16 @@ def run(args: argparse.Namespace) -> int:
         if saved:
             print(f"\nsaved {saved}; see it with `workbench open {saved}`")
     return 0
+
+
+def _described(file: str | None) -> dict[str, Any]:
+    """Knobs that play a described run's schedule; none without a file. Raises BadInput."""
+    if file is None:
+        return {}
+    from engine.training.step_time.described import read
+    from workbench.parallelism_split import schedule_knobs
+
+    return schedule_knobs(read(Path(file)))
 
 
 def _view(chosen: Study, name: str) -> str:

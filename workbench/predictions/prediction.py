@@ -36,7 +36,7 @@ class Prediction:
     `figures`: by name, the first one the most asked for. `parts`: seconds by what they go to, which
     sum to the first figure's; `hidden`: seconds beside them that nobody waits for. `lifted`: the
     first figure's seconds with a bound gone, by bound, the greatest gain first. `notes`: what a
-    reader must know; `commands`: how to start it.
+    reader must know; `commands`: how to start it; `schedule`: the command that plays its schedule.
     """
 
     kind: str
@@ -48,6 +48,7 @@ class Prediction:
     memory: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
+    schedule: str = ""
 
     @property
     def bound(self) -> str:
@@ -79,4 +80,5 @@ class Prediction:
             "memory_B": dict(self.memory),
             "notes": list(self.notes),
             "commands": list(self.commands),
+            "schedule": self.schedule,
         }

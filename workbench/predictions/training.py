@@ -5,6 +5,7 @@ from dataclasses import fields
 from engine.training.step_time.described import TrainingRun
 from engine.training.step_time.interval import Interval, interval, lifted
 from engine.training.step_time.step import Prepared, Step
+from workbench.parallelism_split import schedule_command
 from workbench.predictions.bill import bill
 from workbench.predictions.prediction import Estimate, Prediction
 
@@ -32,7 +33,7 @@ def predict(run: TrainingRun) -> Prediction:
     memory = {each.name: getattr(step.memory, each.name) for each in fields(step.memory)}
     return Prediction(
         KIND, said(run), figures, step.parts, {"collectives": step.hidden}, lifted(prepared),
-        memory, notes(step, wide),
+        memory, notes(step, wide), schedule=schedule_command(run),
     )  # fmt: skip
 
 

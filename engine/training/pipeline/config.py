@@ -78,7 +78,7 @@ class PipelineConfig(Config):
     def job(self) -> Job:
         """The plan and the costs of a step. Raises BadInput where they do not fit one another."""
         share = self.passes.share(self.ranks, 1)
-        between = self.wires.seconds(self.ranks, share.boundary)
+        between = self.wires.seconds(self.ranks, share.boundary) * (not share.awaited)
         pipe = Pipe(
             self.ranks,
             self.microbatches,
@@ -95,7 +95,7 @@ class PipelineConfig(Config):
         if made.chunks > 1:
             share = self.passes.share(self.ranks, made.chunks)
         update = share.update > 0 or self.executor.real
-        replicas = self.cluster.replicas or self.passes.replicas
+        replicas = self.cluster.replicas or self.passes.replicas(self.ranks)
         summed = bool(self.cluster.name) and replicas > 1 and share.gradients > 0
         whole = ended(made, reduce=share.reduce > 0 or summed, update=update)
         return Job(whole, _costs(self, whole, share, between), share, self.wires.blocking)
@@ -138,6 +138,9 @@ def _costs(config: PipelineConfig, made: Plan, share: Share, between: np.ndarray
         (Kind.B, backward_input + backward_weight),
     ):
         passes[CODES[kind], made.stages - 1] += more
+    if share.stages:
+        passes[[CODES[Kind.F], CODES[Kind.I], CODES[Kind.W]]] = share.stages
+        passes[CODES[Kind.B]] = passes[CODES[Kind.I]] + passes[CODES[Kind.W]]
     if not config.cluster.name:  # there it is one of all replicas' ranks
         slow = [stage for stage, rank in made.rank_of.items() if rank == config.slow_rank]
         passes[:, slow] *= config.slow_by

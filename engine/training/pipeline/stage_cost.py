@@ -29,7 +29,8 @@ class Share:
     seconds of (F, I, W) on the last stage, for the logits and the loss. `reduce`, `update`: the
     all-reduce of all the rank's gradients over its replicas, and the optimiser. `sent`: how much of
     `forward` and of `backward_input` is the boundary's way over the network; `within`: what of each
-    of the two is traffic among the rank's own devices.
+    of the two is traffic among the rank's own devices. `stages`: seconds of F, I and W of each
+    stage in order, where they are not alike. `awaited`: passes contain all of the boundary's way.
     """
 
     forward: float
@@ -40,6 +41,8 @@ class Share:
     update: float = 0.0
     boundary: float = 0.0
     sent: float = 0.0
+    awaited: bool = False
+    stages: tuple[tuple[float, ...], ...] = ()
     within: tuple[Traffic, Traffic] = (Traffic(), Traffic())
     activations: float = 0.0
     kept: float = 1.0
@@ -55,9 +58,8 @@ class StageCost(Policy):
 
     folder = "engine.training.pipeline.stage_costs"
 
-    @property
-    def replicas(self) -> int:
-        """Data-parallel replicas of the pipeline."""
+    def replicas(self, ranks: int) -> int:
+        """Data-parallel replicas of a pipeline of `ranks` ranks."""
         return 1
 
     @property

@@ -21,6 +21,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from pydantic import BeforeValidator
+
 from engine.core.config import Config, from_dict, knob
 from engine.core.errors import BadInput
 from engine.core.names import suggest
@@ -34,7 +36,14 @@ from engine.models.loading.public import called, fields_of, public
 Shard = Literal["none", "optimizer", "gradients", "parameters"]
 Recompute = Literal["none", "selective", "half", "full"]
 Dtype = Literal["bfloat16", "float16", "float8"]
-Fields = Annotated[Mapping[str, Any], Freeze, Plain]
+
+
+def _read(given: Any) -> Any:
+    """Fields as an address and a command line write them: JSON."""
+    return json.loads(given) if isinstance(given, str) else given
+
+
+Fields = Annotated[Mapping[str, Any], BeforeValidator(_read), Freeze, Plain]
 
 
 class OnDevices(Config):
@@ -76,13 +85,10 @@ class OnDevices(Config):
         return link(sheet.scale_up)
 
 
-class Split(Config):
-    """[split]: how model and batch are divided; data-parallel replicas are what is left."""
+class StageSplit(Config):
+    """[split] of a pipeline's stage: how its layers and the batch are divided over devices."""
 
     tensor: int = knob(1, "tensor-parallel ranks", low=1, high=1024)
-    pipeline: int = knob(1, "pipeline ranks", low=1, high=1024)
-    chunks: int = knob(1, "chunks of layers on each pipeline rank (interleaved 1F1B)", low=1,
-                       high=64)  # fmt: skip
     context: int = knob(1, "context-parallel ranks: keys and values go round a ring", low=1,
                         high=1024)  # fmt: skip
     expert: int = knob(1, "expert-parallel ranks, among the replicas", low=1, high=1024)
@@ -94,13 +100,19 @@ class Split(Config):
     sequence_parallel: bool = knob(True, "norms split along the sequence among tensor ranks")
 
 
-class Recipe(Config):
-    """[recipe]: what a step computes, and how."""
+class Split(StageSplit):
+    """[split]: how model and batch are divided; data-parallel replicas are what is left."""
+
+    pipeline: int = knob(1, "pipeline ranks", low=1, high=1024)
+    chunks: int = knob(1, "chunks of layers on each pipeline rank (interleaved 1F1B)", low=1,
+                       high=64)  # fmt: skip
+
+
+class PassRecipe(Config):
+    """[recipe] of a pass: what a microbatch's forward and backward compute, and how."""
 
     sequence: int = knob(4096, "tokens of a sequence", low=1, high=1 << 24)
     microbatch: int = knob(1, "sequences of a pass", low=1, high=4096)
-    batch: int = knob(0, "sequences of a step; 0: one microbatch for each replica", low=0,
-                      high=1 << 24)  # fmt: skip
     dtype: Dtype = knob("bfloat16", "numbers of the layers' products")
     gradients: Literal["float32", "bfloat16", "float16"] = knob(
         "float32", "numbers in which replicas sum gradients"
@@ -137,6 +149,13 @@ class Recipe(Config):
     fused_gradients: bool = knob(
         False, "gradients are added up where a product makes them, not in a pass of their own"
     )
+
+
+class Recipe(PassRecipe):
+    """[recipe]: what a step computes, and how."""
+
+    batch: int = knob(0, "sequences of a step; 0: one microbatch for each replica", low=0,
+                      high=1 << 24)  # fmt: skip
 
 
 class TrainingRun(Config):

@@ -72,24 +72,26 @@ def states(run: TrainingRun, numbers: float) -> tuple[float, float, float]:
 
 def memory(run: TrainingRun) -> Memory:
     """The fullest device's. Raises BadInput where the run does not divide."""
+    found = [rank_memory(run, place, most) for place, most in enumerate(held(run))]
+    return max(found, key=lambda each: each.total)
+
+
+def rank_memory(run: TrainingRun, place: int, most: float) -> Memory:
+    """A device's of pipeline rank `place` that keeps the activations of `most` microbatches."""
     config, split, recipe, every = run.config(), run.split, run.recipe, stages(run)
     tokens = recipe.microbatch * recipe.sequence / split.context
     embedding, head = (each / split.tensor for each in outer_parameters(config))
     grads = FULL if recipe.gradients == "float32" else HALF
-    logits = LOGIT * tokens * config.vocab / split.tensor
-    found = []
-    for place, most in enumerate(held(run)):
-        mine = [layer for stage in every[place :: split.pipeline] for layer in stage]
-        last = place == split.pipeline - 1
-        numbers = float(sum(layer.parameters for layer in mine))
-        outer = (embedding if place == 0 else 0.0) + (head if last else 0.0)
-        if last and place and config.tied:
-            outer += embedding
-        gathered = 0.0
-        if split.shard == "parameters" and run.sharing > 1:
-            largest = max((layer.parameters for layer in mine), default=0)
-            gathered = 2 * HALF * largest + grads * largest + HALF * outer
-        activations = most * sum(kept(run, layer) for layer in mine)
-        told = states(run, numbers + outer)
-        found.append(Memory(*told, gathered, activations, logits if last else 0.0))
-    return max(found, key=lambda each: each.total)
+    mine = [layer for stage in every[place :: split.pipeline] for layer in stage]
+    last = place == split.pipeline - 1
+    numbers = float(sum(layer.parameters for layer in mine))
+    outer = (embedding if place == 0 else 0.0) + (head if last else 0.0)
+    if last and place and config.tied:
+        outer += embedding
+    gathered = 0.0
+    if split.shard == "parameters" and run.sharing > 1:
+        largest = max((layer.parameters for layer in mine), default=0)
+        gathered = 2 * HALF * largest + grads * largest + HALF * outer
+    activations = most * sum(kept(run, layer) for layer in mine)
+    logits = LOGIT * tokens * config.vocab / split.tensor if last else 0.0
+    return Memory(*states(run, numbers + outer), gathered, activations, logits)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.hardware.cost.constants import Constants, of_device
-from engine.training.pipeline.stage_costs.transformer import UPDATE
 from engine.training.plan.actions import Kind
 from engine.training.plan.columns import CODES
 from engine.training.plan.schedule import Pipe
@@ -25,7 +24,9 @@ from engine.training.step_time.memory import Memory, memory
 from engine.training.step_time.stages import stages
 from engine.training.step_time.work import (
     COLLECTIVES,
+    EXPERTS,
     HALF,
+    PRODUCTS,
     WORK,
     Bench,
     Passes,
@@ -104,11 +105,7 @@ class Prepared:
         """(seconds, parts, hidden collectives) of a step."""
         factors = np.array([(scale or {}).get(part, 1.0) for part in PARTS])
         each = [self._stage(n, factors) for n in range(len(self.stages))]
-        ranks = self.run.split.pipeline
-        busy = [
-            sum(s.forward.sum() + s.backward.sum() for s in each[r::ranks]) for r in range(ranks)
-        ]
-        busiest = int(np.argmax(busy))
+        ranks, busiest = self.run.split.pipeline, self._busiest(each)
         mine = each[busiest::ranks]
         parts = self.microbatches * sum((s.forward + s.backward for s in mine), np.zeros(HOST + 1))
         hidden = self.microbatches * sum(s.hidden for s in mine)
@@ -126,6 +123,32 @@ class Prepared:
         flops = model_flops(self.config, self.run.recipe.sequence,
                             self.run.batch * self.run.recipe.sequence)  # fmt: skip
         return Step(self.run, seconds, parts, hidden, memory(self.run), flops)
+
+    def by_stage(self) -> tuple[np.ndarray, float, float]:
+        """([F, I, W; stages] seconds of a microbatch's passes, and of the busiest rank at the end
+        of a step: the gradients' sum that stands in the way, the update).
+
+        W is what waits for nobody: the products of the weights' gradients, half of a backward's.
+        """
+        factors = np.ones(len(PARTS))
+        each = [self._stage(n, factors) for n in range(len(self.stages))]
+        busiest = self._busiest(each)
+        weights = [
+            sum(float(self.passes[layer].backward[[PRODUCTS, EXPERTS]].sum()) / 2 for layer in mine)
+            for mine in self.stages
+        ]
+        forward = [float(stage.forward.sum()) for stage in each]
+        back = [float(stage.backward.sum()) - w for stage, w in zip(each, weights, strict=True)]
+        mine = each[busiest :: self.run.split.pipeline]
+        exposed, _ = self._ends(busiest, sum(float(s.backward.sum()) for s in mine), factors)
+        return np.array([forward, back, weights]), exposed, self._update(busiest)
+
+    def _busiest(self, stages: list[Stage]) -> int:
+        """The pipeline rank whose passes take longest."""
+        ranks = self.run.split.pipeline
+        return int(np.argmax([
+            sum(s.forward.sum() + s.backward.sum() for s in stages[r::ranks]) for r in range(ranks)
+        ]))  # fmt: skip
 
     def _stage(self, place: int, factors: np.ndarray) -> Stage:
         forward, backward, hidden = np.zeros(HOST + 1), np.zeros(HOST + 1), 0.0
@@ -148,7 +171,7 @@ class Prepared:
         self._outer(place, factors, forward, backward)
         if self.run.split.pipeline > 1:
             for taken in (forward, backward):
-                taken[COLLECTIVES] += self._sent() * factors[COLLECTIVES]
+                taken[COLLECTIVES] += self.sent() * factors[COLLECTIVES]
         return Stage(forward, backward, hidden)
 
     def _outer(
@@ -189,9 +212,9 @@ class Prepared:
             scatter += wires.seconds("reduce_scatter", ranks, split.tensor, grads * numbers)
         return gather, scatter
 
-    def _sent(self) -> float:
-        """A boundary's tensor to the next stage: each tensor rank sends its part, then the node
-        gathers it where norms are not split (arXiv 2104.04473, section 4.1)."""
+    def sent(self) -> float:
+        """Seconds of a boundary's tensor to the next stage: each tensor rank sends its part, then
+        the node gathers it where norms are not split (arXiv 2104.04473, section 4.1)."""
         split, wires = self.run.split, self.bench.wires
         size = HALF * self.bench.tokens * self.config.hidden
         apart = split.tensor * split.context * self.run.replicas
@@ -232,7 +255,7 @@ class Prepared:
 
     def _update(self, rank: int) -> float:
         owners = self.run.sharing if self.run.split.shard != "none" else 1
-        moved = UPDATE * self._numbers(rank) / owners
+        moved = self.step.update * self._numbers(rank) / owners
         return moved / (self.bench.device.bandwidth * self.step.rows)
 
     def _bubble(self, stages: list[Stage], busy: float) -> float:

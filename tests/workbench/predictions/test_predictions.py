@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.core.run import Run
+from engine.training.step_time.described import read
+from widgets.knobs.config_text import spelled
+from workbench.catalogue import study
 from workbench.cli.main import main
+from workbench.parallelism_split import schedule_knobs
 
 RUN = 'model = "llama-3.1-8b"\n[cluster]\ndevices = 1024\n[recipe]\nsequence = 8192\n'
 TABLE = """# made up
@@ -119,3 +124,28 @@ def test_a_table_of_megatron_core_is_read_as_its_recipes_run(tmp_path: Path, cap
         main(["check", "predictions", str(file), "--json", "--set", "recipe.dispatch=copies"]) == 0
     )
     assert json.loads(capsys.readouterr().out)["rows"][1]["value"] >= large["value"]
+
+
+@pytest.mark.parametrize("split", ["pipeline = 4\n", "pipeline = 2\nchunks = 2\ntensor = 2\n"])
+def test_one_file_is_predicted_played_and_split_otherwise(tmp_path: Path, capsys, split):
+    """The schedule's last moment is the step that is predicted, head and embedding included."""
+    file = tmp_path / "run.toml"
+    file.write_text(
+        'model = "qwen3-8b"\n[architecture]\nnum_hidden_layers = 6\n[cluster]\ndevices = 8\n'
+        f'[split]\nshard = "optimizer"\n{split}[recipe]\nbatch = 16\nrecompute = "full"\n',
+        encoding="utf-8",
+    )
+    assert main(["predict", str(file), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    knobs = schedule_knobs(read(file))
+    assert all(f"{path}=" in told["schedule"] for path in knobs)
+    step, chosen = told["figures"]["step"]["value"], study("megatron")
+    config = chosen.configured(knobs)
+    assert Run.execute(chosen.driver, config).log.duration == pytest.approx(step)
+    # As an address and a command line spell them.
+    assert chosen.configured({path: spelled(value) for path, value in knobs.items()}) == config
+    assert main(["run", "megatron", "--described", str(file), "--knobs", "--json"]) == 0
+    listed = {knob["path"]: knob["value"] for knob in json.loads(capsys.readouterr().out)}
+    assert (listed["passes"], listed["ranks"]) == ("described", config.ranks)
+    assert main(["parallelism", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fitting"] > 1

@@ -1,10 +1,10 @@
 """Addresses that carry every knob: a query of dotted paths, and back."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from engine.core.config import Config, update
 from engine.core.errors import BadInput
+from widgets.knobs.config_text import spelled
 from workbench.session import changed
 
 # Of the page, not of the study.
@@ -17,10 +17,6 @@ def query_of(start: Config, config: Config) -> dict[str, str]:
     """What must be set on `start` to get `config`, as text by dotted path."""
     differing = changed(start, config)
     return {path: spelled(after) for path, (_, after) in differing.items() if after is not None}
-
-
-def spelled(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def config_of(start: Config, query: Mapping[str, str] | Iterable[tuple[str, str]]) -> Config:

@@ -16,6 +16,7 @@ from panel.io.resources import LOCAL_DIST
 from panel.util import edit_readonly
 from panel_material_ui.template.base import Meta
 
+from widgets.knobs.config_text import spelled
 from widgets.theme import DARK, FONT, LIGHT, Scheme, scheme, wrong
 from workbench.pages.frame.files import by_address, template
 from workbench.pages.frame.frame import CHOSEN, FRAMES, host, system_scheme
@@ -90,7 +91,8 @@ def address(place: str, dark: bool, **query: Any) -> str:
     Relative, so that it holds below whatever path the app is served.
     """
     query = {**query, **({"theme": "dark"} if dark else {}), **framed()}
-    return f"./{place}" + (f"?{urlencode(query)}" if query else "")
+    told = urlencode({name: spelled(value) for name, value in query.items()})
+    return f"./{place}" + (f"?{told}" if told else "")
 
 
 def framed() -> dict[str, str]:

@@ -27,7 +27,7 @@ from widgets.theme import figure
 from workbench.pages.frame.addresses import config_of
 from workbench.pages.frame.shell import Shell, address, asked_knobs, html
 from workbench.pages.sizing.layout import lay_out
-from workbench.parallelism_split import knobs_of, predicted_knobs, words_of
+from workbench.parallelism_split import knobs_of, predicted_knobs, schedule_knobs, words_of
 from workbench.predictions.training import DAY, TRILLION
 
 ROWS = 10  # splits shown
@@ -109,6 +109,7 @@ def described_table(found: FoundSteps, dark: bool) -> str:
     rows = []
     for step, wide in found.steps[:ROWS]:
         link = address("predict", dark, **predicted_knobs(step.run))
+        schedule = address("study", dark, slug="megatron", **schedule_knobs(step.run))
         capacity = step.run.cluster.sheet().capacity
         rows.append(
             f'<tr><td class="num">{figure(step.seconds, "s")}</td>'
@@ -117,11 +118,12 @@ def described_table(found: FoundSteps, dark: bool) -> str:
             f'<td class="num">{TRILLION / step.tokens_per_second / DAY:.1f} days</td>'
             f"<td>{_filled(step.memory.total, capacity)}</td>"
             f'<td class="words">{escape(words_of(step.run))}</td>'
-            f'<td><a href="{escape(link)}">where its time goes</a></td></tr>'
+            f'<td><a href="{escape(link)}">where its time goes</a></td>'
+            f'<td><a href="{escape(schedule)}">watch its schedule</a></td></tr>'
         )
     names = (
         "step", "nine in ten between", "of peak", "trillion tokens in", "memory of a device",
-        "how it is split", "",
+        "how it is split", "", "",
     )  # fmt: skip
     cells = "".join(f"<th scope='col'>{escape(name)}</th>" for name in names)
     run = found.steps[0][0].run

@@ -18,6 +18,7 @@ from widgets.knobs.knobs import Knobs
 from workbench.pages.frame.addresses import config_of, query_of
 from workbench.pages.frame.shell import Shell, address, asked_knobs, framed, html
 from workbench.pages.sizing.layout import lay_out
+from workbench.parallelism_split import planned_knobs, schedule_knobs
 from workbench.predictions import as_html, serving, training
 from workbench.predictions.prediction import Prediction
 
@@ -91,16 +92,30 @@ class PredictPage:
         except BadInput as fault:
             self._show(config, None, f"<p class='wrong'>{escape(str(fault))}</p>")
             return
-        self._show(config, found, as_html.told(found, self.shell.dark))
+        self._show(config, found, self._told(found))
 
     def _show(self, config: Config, found: Prediction | None, text: str) -> None:
         if config is self.config:
             self._found, self.shown.object = found, text
 
+    def _told(self, found: Prediction) -> str:
+        return f"{self._onward()}{as_html.told(found, self.shell.dark)}"
+
+    def _onward(self) -> str:
+        """The ways from a training run to its schedule and to other splits of it."""
+        if not isinstance(self.config, TrainingRun):
+            return ""
+        schedule = address("study", self.shell.dark, slug="megatron", **schedule_knobs(self.config))
+        links = [f'<a href="{escape(schedule)}">Watch its schedule →</a>']
+        if not self.config.architecture:
+            splits = address("plan", self.shell.dark, **planned_knobs(self.config))
+            links.append(f'<a href="{escape(splits)}">Other splits of it →</a>')
+        return f'<p class="onward">{" &nbsp; ".join(links)}</p>'
+
     def _dark(self, on: bool) -> None:
         self.knobs.dark(on)
         if self._found is not None:
-            self.shown.object = as_html.told(self._found, on)
+            self.shown.object = self._told(self._found)
 
     def _kinds(self) -> str:
         """Links to the page for each kind of run, of the same model on the same device."""

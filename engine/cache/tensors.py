@@ -36,6 +36,16 @@ class Storage:
         """Copy (source page, target page) pairs on the device."""
         self._move(self.kv.tensors, self.kv.tensors, pairs)
 
+    def move_tokens(self, pairs: np.ndarray) -> None:
+        """Copy the tokens at (source slot, target slot) pairs on the device; all are read first."""
+        if not len(pairs):
+            return
+        from_, to = (torch.from_numpy(pairs[:, i].astype(np.int64)) for i in (0, 1))
+        for layer in self.kv.tensors:
+            for tensor in layer.values():
+                slots = tensor.flatten(0, 1)
+                slots[to.to(tensor.device)] = slots[from_.to(tensor.device)]
+
     def move_states(self, out: np.ndarray, back: np.ndarray) -> None:
         """Copy (state page, host page) pairs to the host, then (host page, state page) back."""
         self._move(self.kv.states, self.host.states, out)

@@ -74,12 +74,16 @@ class Mark(Event, frozen=True, tag="mark"):
 
 
 class Token(Event, frozen=True, tag="token"):
-    """A thread said something. `accepted` is false for a draft that verification refused."""
+    """A thread said something. `accepted` is false for a draft that verification refused.
+
+    `branch`: of a tree of drafts the branch that a refused one stood on, from 1; 0 of a chain.
+    """
 
     thread: str
     text: str
     logprob: float = 0.0
     accepted: bool = True
+    branch: int = 0
 
 
 class Branch(Event, frozen=True, tag="branch"):

@@ -87,7 +87,10 @@ class DraftedOutputs:
             doubts_S, tokens_S, sure_S, rows_S, refused_S, plain_S,
         )  # fmt: skip
         names = self.running.names
-        self._emit(names, rows_S, tokens_S, sure_S, refused_S, plain_S, now)
+        branch_S = np.zeros(len(tokens_S), np.int32)
+        if result.branch_S is not None:
+            branch_S = result.branch_S
+        self._emit(names, rows_S, tokens_S, sure_S, refused_S, plain_S, branch_S, now)
         ended = []
         for taker in special:
             place = slice(
@@ -101,7 +104,7 @@ class DraftedOutputs:
 
     def _emit(
         self, names: list[str], rows_S: np.ndarray, tokens_S: np.ndarray, sure_S: np.ndarray,
-        refused_S: np.ndarray, plain_S: np.ndarray, now: float,
+        refused_S: np.ndarray, plain_S: np.ndarray, branch_S: np.ndarray, now: float,
     ) -> None:  # fmt: skip
         """Events of all requests that nothing special happens to, at once."""
         who = [names[row] for row in rows_S[plain_S].tolist()]
@@ -112,7 +115,8 @@ class DraftedOutputs:
         for place, text in zip(said, heard, strict=True):
             texts[place] = text
         accepted = (~refused_S[plain_S]).tolist()
-        events = map(Token, repeat(now), who, texts, sure_S[plain_S].tolist(), accepted)
+        branches = branch_S[plain_S].tolist()
+        events = map(Token, repeat(now), who, texts, sure_S[plain_S].tolist(), accepted, branches)
         deque(map(self.emit, events), 0)
 
     def _follow(
@@ -128,10 +132,13 @@ class DraftedOutputs:
             at = ahead if ahead < kept else len(said[0]) - 1
             token, sure = said[0][at], said[1][at]
             if ahead == kept and at > ahead:
-                for text, doubt in zip(
-                    self.pieces.glance(said[0][ahead:at]), said[1][ahead:at], strict=True
-                ):
-                    self.emit(Token(now, name, text, doubt, False))
+                glances = self.pieces.glance(said[0][ahead:at])
+                branches = [0] * len(glances)
+                if result.branch_S is not None:
+                    branches = result.branch_S[first + ahead : first + at].tolist()
+                refused = zip(glances, said[1][ahead:at], branches, strict=True)
+                for text, doubt, branch in refused:
+                    self.emit(Token(now, name, text, doubt, False, branch))
             rows.known[row] = before + ahead + 1
             text = self.pieces.push(name, token)
             self.emit(Token(now, name, text, sure))

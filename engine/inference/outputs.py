@@ -49,6 +49,8 @@ class OutputProcessor:
             step, result = _one_arrives(step, result)
         for row, scores in result.prompts.items():
             _score(step.requests[row], scores)
+        if step.parents_N is not None:
+            result = self.scheduler.speculator.straighten(step, result)
         special = self.append(step, result)
         self.scheduler.charge(step)
         ended = self.tell(step, result, special, now)

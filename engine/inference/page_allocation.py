@@ -38,6 +38,7 @@ class PageAllocator:
         self.swap_out: list[np.ndarray] = []
         self.swap_in: list[np.ndarray] = []
         self.copies: list[tuple[int, int]] = []
+        self.moves: list[list[int]] = []  # slots that kept drafts lie at, and go to
 
     def missing(self, decode: np.ndarray, whole: bool = False) -> int:
         """Pages that are missing before the rows `decode` can each write one more token.
@@ -146,6 +147,8 @@ class PageAllocator:
     def movements(self) -> dict[str, Any]:
         """Pairs of pages that moved since the last call, by the step's name for each movement."""
         moves = self.states.movements()
+        if self.moves:
+            moves, self.moves = moves | {"moves": np.array(self.moves, np.int32)}, []
         if not (self.swap_out or self.copies or self.swap_in):
             return moves
         out = np.concatenate(self.swap_out) if self.swap_out else NO_PAIRS

@@ -3,17 +3,23 @@
 The page table is the alignment: each request of a batch keeps as many drafts as hold for it, gives
 the pages of the others back and goes on from there; nothing is padded or moved.
 
-Shape letters: D sequences that decode, S samples, K drafts of one request.
+Drafts may branch: a tree lies behind the known tokens of its row, each draft on the place it was
+drafted at. The path that held is put in front, in tokens and results at once and in the caches
+before the next step, and what follows sees a chain.
+
+Shape letters: D sequences that decode, S samples, K drafts of one request, N drafts of all.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
 from engine.core.errors import BadInput
 from engine.inference.config import InferenceConfig
 from engine.inference.page_allocation import PageAllocator
-from engine.inference.requests.step import Step
+from engine.inference.requests.step import Result, Step
 from engine.inference.running import Running
-from engine.kernels import drafts
+from engine.kernels import draft_trees, drafts
 
 
 class Speculator:
@@ -27,10 +33,22 @@ class Speculator:
                 f"knob 'speculation.tokens': a draft of {policy.drafts} tokens is longer than the "
                 f"cache, which holds {tokens}; draft fewer, or give it more pages"
             )
-        self.policy, self.rows, self.allocator = policy, running.rows, allocator
+        if policy.width > 1 and (policy.pads or policy.broken in ("one_length", "misaligned")):
+            raise BadInput(
+                "knob 'speculation.branches': drafts that branch have no one length to align; set "
+                "it to 1, or alignment to paged and fault to none or no_residual"
+            )
+        self.hold_D = self.cache_D = np.zeros(0, np.int32)  # of a step whose drafts branch
+        self.policy, self.running, self.rows, self.allocator = (
+            policy,
+            running,
+            running.rows,
+            allocator,
+        )
         # A model drafts its last token without computing that token's own keys and values. Where
         # all is kept the target forgets its own too, so that both caches hold the same tokens.
         self.lag = 1 if policy.draft_model else 0
+        self.chain_K = np.arange(-1, policy.drafts - 1, dtype=np.int32)
         # A modelled run's tokens mean nothing: as many are found as may be.
         self.looks_up = config.executor.real and not policy.draft_model
 
@@ -45,7 +63,7 @@ class Speculator:
         drafts_B = np.zeros(len(queries_B), np.int32)
         left, total = budget - int(queries_B.sum()), 0
         if count and left > 0 and self.policy.proposes(count):
-            total = self._plan(decode, left, drafts_B)
+            total, step.parents_N = self._plan(decode, left, drafts_B)
             queries_B += drafts_B
         own, done = count + total, step.sample_rows_S[count:]  # those whose prompts are done
         rows_S = np.empty(own + len(done), np.int64)
@@ -58,18 +76,83 @@ class Speculator:
         step.realigned = self.policy.pads and count > 1 and bool((starts_D != starts_D[0]).any())
         return step
 
-    def _plan(self, decode: np.ndarray, left: int, drafts_B: np.ndarray) -> int:
-        """Fill the drafts of each row, `left` at most in all, and give them pages; their number."""
-        rows, found_DK = self.rows, np.empty((len(decode), self.policy.drafts), np.int32)
+    def _plan(
+        self, decode: np.ndarray, left: int, drafts_B: np.ndarray
+    ) -> tuple[int, np.ndarray | None]:
+        """Fill the drafts of each row, `left` at most in all, and give them pages.
+
+        Returns their number, and parents_N where they branch or may.
+        """
+        rows, shape = self.rows, (len(decode), self.policy.drafts)
+        found_DK, parents_DK = np.empty(shape, np.int32), self.chain_K
         if self.looks_up:
-            self.policy.propose(rows.tokens, decode, rows.known, found_DK)
+            if self.policy.width > 1:
+                parents_DK = np.tile(self.chain_K, (len(decode), 1))
+            self.policy.propose(rows.tokens, decode, rows.known, found_DK, parents_DK)
         short_D, free = np.empty(len(decode), np.int32), self.allocator.cache.available
         total = drafts.plan(
             rows.tokens, decode, rows.known, rows.limit, rows.guided, rows.pages, found_DK,
             self.looks_up, left, free, rows.page_size, drafts_B, short_D,
         )  # fmt: skip
         self.allocator.take_ahead(decode, short_D)
-        return int(total)
+        if self.policy.width == 1 or not total:
+            return int(total), None
+        drafts_D = drafts_B[: len(decode)]
+        some_DK = np.arange(shape[1]) < drafts_D[:, None]
+        parents_N = np.broadcast_to(parents_DK, shape)[some_DK]
+        if self.looks_up:
+            if (parents_N == np.broadcast_to(self.chain_K, shape)[some_DK]).all():
+                return int(total), None
+            self._check(decode, drafts_D, parents_N)
+        return int(total), parents_N
+
+    def _check(self, decode: np.ndarray, drafts_D: np.ndarray, parents_N: np.ndarray) -> None:
+        """Raises BadInput for what is no tree of drafts."""
+        rows, depth_S = self.rows, np.empty(len(parents_N) + len(decode), np.int32)
+        wrong = draft_trees.depths(parents_N, drafts_D, depth_S)
+        if wrong >= 0:
+            raise BadInput(
+                f"speculation {type(self.policy).__name__}: draft {wrong} of a step follows "
+                f"{parents_N[wrong]}, which is not before it; name a draft before it, or -1"
+            )
+        row = draft_trees.twins(rows.tokens, decode, rows.known, parents_N, drafts_D)
+        if row >= 0:
+            raise BadInput(
+                f"speculation {type(self.policy).__name__}: two drafts of request "
+                f"{self.running.names[row]} are the same token after the same; draft it once"
+            )
+
+    def straighten(self, step: Step, result: Result) -> Result:
+        """Put the path that held in front of the other drafts; the result in that order.
+
+        Keys and values of kept drafts go to their places before the next step.
+        """
+        assert step.drafts_B is not None and step.parents_N is not None
+        rows, count = self.rows, step.decodes
+        drafts_D = step.drafts_B[:count]
+        own, shape = step.drafted + count, (count,)
+        self.hold_D, self.cache_D = np.empty(shape, np.int32), np.empty(shape, np.int32)
+        order_S = np.arange(len(result.tokens_S))
+        branch_S, moves_N2 = np.zeros(len(order_S), np.int32), np.empty((own, 2), np.int32)
+        moves = draft_trees.straighten(
+            rows.tokens, rows.tables, step.rows_B[:count], rows.known, step.parents_N, drafts_D,
+            result.tokens_S, self.lag, rows.page_size, self.hold_D, self.cache_D, order_S,
+            branch_S, moves_N2,
+        )  # fmt: skip
+        self.allocator.moves.extend(moves_N2[:moves].tolist())
+        # The sample after a draft goes with it; a row's first stays where it is.
+        sample_S = order_S.copy()
+        sample_S[0], sample_S[1:own] = 0, order_S[: own - 1] + 1
+        doubts_S = result.draft_logprobs_S
+        return replace(
+            result,
+            tokens_S=result.tokens_S[sample_S],
+            logprobs_S=result.logprobs_S[sample_S],
+            draft_logprobs_S=None if doubts_S is None else doubts_S[order_S],
+            tops={new: result.tops[old] for new, old in enumerate(sample_S.tolist())
+                  if old in result.tops} if result.tops else {},
+            branch_S=branch_S,
+        )  # fmt: skip
 
     def accept(self, step: Step, tokens_S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Decodes go on from where the target's tokens_S repeat their drafts.
@@ -82,9 +165,12 @@ class Speculator:
         decode, drafts_D = step.rows_B[:count], step.drafts_B[:count]
         kept_D, over_D = np.empty(count, np.int32), np.empty(count, np.int32)
         drafts_S = np.zeros(len(tokens_S), np.int32)
+        hold_D, cache_D = drafts_D, np.maximum(drafts_D - self.lag, 0)
+        if step.parents_N is not None:
+            hold_D, cache_D = self.hold_D, self.cache_D
         over = drafts.accept(
-            rows.tokens, decode, rows.known, rows.cached, rows.pages, drafts_D, tokens_S,
-            self.lag, self.policy.broken == "one_length", rows.page_size, kept_D, over_D, drafts_S,
+            rows.tokens, decode, rows.known, rows.cached, rows.pages, drafts_D, hold_D, cache_D,
+            tokens_S, self.policy.broken == "one_length", rows.page_size, kept_D, over_D, drafts_S,
         )  # fmt: skip
         if over:
             self.allocator.give_back_ahead(decode, over_D, int(over))

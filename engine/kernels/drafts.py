@@ -136,8 +136,9 @@ def accept(
     cached_R: np.ndarray,
     pages_R: np.ndarray,
     drafts_D: np.ndarray,
+    hold_D: np.ndarray,
+    cache_D: np.ndarray,
     tokens_S: np.ndarray,
-    lag: int,
     together: bool,
     page_size: int,
     kept_D: np.ndarray,
@@ -147,8 +148,9 @@ def accept(
     """Rows go on after the drafts that the target's `tokens_S` repeat, and one token more.
 
     Fills how many each kept, how many pages it has beyond its known tokens (returned: their sum),
-    and the draft after each sample. `lag`: of a row that kept all its drafts, the keys of so many
-    are computed again. `together`, a mistake: all keep as many as the one that kept most.
+    and the draft after each sample. Of a row the first `hold_D` drafts may hold, and the keys of
+    the first `cache_D` of them lie in place, those of others are computed again. `together`, a
+    mistake: all keep as many as the one that kept most.
     """
     s = most = 0
     for d in range(len(rows_D)):
@@ -156,7 +158,7 @@ def accept(
         kept_D[d] = 0
         for i in range(count):
             drafts_S[s + i] = tokens_RW[row, known_R[row] + i]
-            held = held and drafts_S[s + i] == tokens_S[s + i]
+            held = held and i < hold_D[d] and drafts_S[s + i] == tokens_S[s + i]
             kept_D[d] += held
         drafts_S[s + count] = 0
         most = max(most, kept_D[d])
@@ -168,7 +170,7 @@ def accept(
             kept_D[d] = min(most, count)
         kept, known = kept_D[d], known_R[row]
         tokens_RW[row, known + kept] = tokens_S[s + kept]
-        cached_R[row] = known + (min(kept, count - lag) if count > 0 else kept)
+        cached_R[row] = known + min(kept, cache_D[d])
         known_R[row] = known + kept + 1
         over_D[d] = max(0, pages_R[row] - (known + kept + page_size) // page_size)
         over += over_D[d]

@@ -29,6 +29,10 @@ class Pass:
     views: ViewAttention | None = None  # where sequences see more than their own pages
     paths_T: Tensor | None = None  # int64, each token's path of thought, 0 for none
 
+    def pages(self, cache_PSX: Tensor) -> Tensor:
+        """A cache as the batch's block tables name its pages."""
+        return cache_PSX.flatten(0, 1)[:, None] if self.batch.by_slot else cache_PSX
+
 
 class Attention:
     """One layer's attention. Writes its new keys and values into the cache, then reads from it."""
@@ -75,6 +79,7 @@ class Attention:
         k_PSGD, v_PSGD = cache["k"], cache["v"]
         k_PSGD.flatten(0, 1)[here.slots_T] = k_TGD.to(k_PSGD.dtype)
         v_PSGD.flatten(0, 1)[here.slots_T] = v_TGD.to(v_PSGD.dtype)
+        k_PSGD, v_PSGD = here.pages(k_PSGD), here.pages(v_PSGD)
         limits: dict[str, Any] = {
             "scale": self.scale,
             "window": self.window,

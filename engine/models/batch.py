@@ -49,6 +49,14 @@ class Batch:
     views: Views | None = None  # blocks that sequences see before the one they write to
     paths_T: np.ndarray | None = None  # each token's path of thought from 1 on, 0 for none
     states: States | None = None  # where layers keep a recurrent state
+    by_slot: bool = False  # block tables name slots: every token is a page of its own
+
+
+def in_slots(table_BP: np.ndarray, page_size: int) -> np.ndarray:
+    """A block table of pages as one of slots, padded with -1."""
+    slots_BPS = table_BP[:, :, None] * page_size + np.arange(page_size, dtype=np.int32)
+    slots_BPS[table_BP < 0] = -1
+    return slots_BPS.reshape(len(table_BP), -1)
 
 
 NOTHING_KEPT = np.zeros((0, 3), np.int32)

@@ -110,7 +110,7 @@ class Fused:
         config, tokens, rows = self.config, len(batch.tokens_T), len(batch.logits_at_R)
         if not tokens:
             return torch.empty(0, config.vocab)
-        self._run(batch, kv, self._shape(kv))
+        self._run(batch, kv, self._shape(kv, batch.by_slot))
         assert self._buffers is not None
         wide = _lanes(config.vocab)
         logits = self._buffers.logits[: rows * wide].reshape(rows, wide)[:, : config.vocab]
@@ -170,11 +170,11 @@ class Fused:
         self._step(*arguments)
         return torch.from_numpy(x_TC)
 
-    def _shape(self, kv: PagedKV) -> Shape:
-        c = self.config
+    def _shape(self, kv: PagedKV, by_slot: bool = False) -> Shape:
+        c, size = self.config, 1 if by_slot else kv.page_size
         return Shape(
             layers=c.layers, hidden=c.hidden, heads=c.heads, kv_heads=c.kv_heads, dim=c.head_dim,
-            width=c.width, vocab=c.vocab, page_size=kv.page_size, qk_norm=c.qk_norm,
+            width=c.width, vocab=c.vocab, page_size=size, qk_norm=c.qk_norm,
             eps=np.float32(c.norm_eps), scale=np.float32(c.attention_scale),
             softcap=np.float32(c.attention_softcap), threads=numba.get_num_threads(),
             paths=c.paths,

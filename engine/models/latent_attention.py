@@ -84,8 +84,8 @@ class LatentAttention:
         else:
             o_THX = self.ops.paged_attention(
                 q_THX,
-                cache["latent"],
-                cache["latent"],
+                here.pages(cache["latent"]),
+                here.pages(cache["latent"]),
                 batch.block_table_BP,
                 batch.query_start_B1,
                 batch.context_B,
@@ -133,9 +133,10 @@ class TokenIndex:
         it goes to the heads."""
         batch = here.batch
         q_THD = self._turned(self.query(short_TR).unflatten(1, (self.part.heads, -1)), here)
-        index = q_THD, self.weight(x_TC), cache["index"]
+        index = q_THD, self.weight(x_TC), here.pages(cache["index"])
         rows = batch.query_start_B1, batch.context_B, batch.block_table_BP
-        return attend_to_best(q_THX, cache["latent"], index, rows, scale, self.part.kept)
+        latents = here.pages(cache["latent"])
+        return attend_to_best(q_THX, latents, index, rows, scale, self.part.kept)
 
     def _turned(self, x_THD: Tensor, here: Pass) -> Tensor:
         """The first numbers of a head are rotated, the rest is not."""

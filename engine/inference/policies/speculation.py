@@ -1,7 +1,8 @@
 """Speculation policies: who drafts the tokens that a step verifies, and by which rule.
 
-A drafting policy proposes up to `tokens` tokens for each decoding request; one pass of the model
-verifies them all, each request keeps those that hold and one token more, the rest is rolled back.
+A drafting policy proposes up to `tokens` tokens for each decoding request, in a chain or a tree;
+one pass of the model verifies them all, each request keeps the path that holds and one token more,
+the rest is rolled back.
 """
 
 from typing import Literal
@@ -22,6 +23,11 @@ class Speculation(Policy):
     def drafts(self) -> int:
         """Tokens drafted for a request at most; 0: nothing ever is."""
         return 0
+
+    @property
+    def width(self) -> int:
+        """Drafts of a request that may stand side by side; 1: its drafts are a chain."""
+        return 1
 
     @property
     def draft_model(self) -> str:
@@ -52,12 +58,20 @@ class Speculation(Policy):
         """Whether anything is drafted with so many requests decoding."""
         return False
 
+    @property
+    def second(self) -> float:
+        """Modelled runs: the probability that a draft is right where those beside it, before it,
+        are wrong."""
+        return 0.0
+
     def propose(
-        self, tokens_RW: np.ndarray, rows_D: np.ndarray, known_R: np.ndarray, drafts_DK: np.ndarray
-    ) -> None:
+        self, tokens_RW: np.ndarray, rows_D: np.ndarray, known_R: np.ndarray,
+        drafts_DK: np.ndarray, parents_DK: np.ndarray,
+    ) -> None:  # fmt: skip
         """Fill drafts_DK for rows `rows_D`, each with `known_R` tokens; -1 beyond what is found.
 
-        Asked only where no model drafts. By itself a policy finds nothing.
+        parents_DK comes as a chain; a tree says of each draft which one before it it follows, -1:
+        the row's last token. Asked only where no model drafts. By itself a policy finds nothing.
         """
         drafts_DK[:] = -1
 
@@ -72,6 +86,10 @@ class Drafting(Speculation):
     """What all that draft have in common."""
 
     tokens: int = knob(4, "Tokens drafted for a request in a step", low=1, high=64, unit="tokens")
+    branches: int = knob(
+        1, "Drafts that may stand side by side: 1 is a chain, more a tree, whose paths are "
+        "verified in the same pass, each token seeing its own ancestors", low=1, high=16,
+    )  # fmt: skip
     largest_batch: int = knob(
         8192, "Draft nothing with more requests decoding", low=1, high=8192, log=True
     )
@@ -81,6 +99,10 @@ class Drafting(Speculation):
     )  # fmt: skip
     acceptance: float = knob(
         0.7, "Modelled runs: share of drafts that are right where those before were",
+        low=0.0, high=1.0,
+    )  # fmt: skip
+    second_chance: float = knob(
+        0.3, "Modelled runs: share of drafts that are right where those beside them are wrong",
         low=0.0, high=1.0,
     )  # fmt: skip
     alignment: Literal["paged", "padded"] = knob(
@@ -96,6 +118,14 @@ class Drafting(Speculation):
     @property
     def drafts(self) -> int:
         return self.tokens
+
+    @property
+    def width(self) -> int:
+        return self.branches
+
+    @property
+    def second(self) -> float:
+        return self.second_chance
 
     @property
     def rejects(self) -> bool:
@@ -128,11 +158,16 @@ class Ngram(Drafting):
     shortest: int = knob(2, "Last tokens that must stand there", low=1, high=16, unit="tokens")
 
     def propose(
-        self, tokens_RW: np.ndarray, rows_D: np.ndarray, known_R: np.ndarray, drafts_DK: np.ndarray
-    ) -> None:
-        from engine.kernels.drafts import look_up  # brings numba
+        self, tokens_RW: np.ndarray, rows_D: np.ndarray, known_R: np.ndarray,
+        drafts_DK: np.ndarray, parents_DK: np.ndarray,
+    ) -> None:  # fmt: skip
+        from engine.kernels import draft_trees, drafts  # bring numba
 
-        look_up(tokens_RW, rows_D, known_R, self.shortest, self.longest, drafts_DK)
+        own = tokens_RW, rows_D, known_R, self.shortest, self.longest
+        if self.branches == 1:
+            drafts.look_up(*own, drafts_DK)
+        else:
+            draft_trees.look_up(*own, self.branches, drafts_DK, parents_DK)
 
 
 class DraftModel(Drafting):

@@ -13,6 +13,7 @@ from engine.inference.requests.prompt_scores import PromptScores
 from engine.inference.requests.request import Request
 from engine.inference.requests.rows import Rows
 from engine.inference.requests.view_sequences import NO_PAIRS, NONE, ViewBatch, ViewResult
+from engine.kernels.draft_trees import depths
 from engine.models.batch import States
 
 
@@ -50,6 +51,10 @@ class Step:
     # sample s comes after `ahead_S[s]` of them, and rows repeat in `sample_rows_S`.
     drafts_B: np.ndarray | None = None
     ahead_S: np.ndarray | None = None
+    # Where drafts may branch: of each draft, in the order of rows, which of its row's drafts it
+    # follows; -1: the row's last known token.
+    parents_N: np.ndarray | None = None
+    moves: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (slot, slot) of kept drafts
     realigned: bool = False  # decodes of other lengths are copied into one rectangle first
     threads: ViewBatch | None = None  # threads over views that step along
 
@@ -74,7 +79,44 @@ class Step:
     def known_S(self) -> np.ndarray:
         """Tokens that each sample comes after."""
         known_S = self.rows.known[self.sample_rows_S]
+        if self.parents_N is not None and self.drafts_B is not None:
+            known_S = known_S.copy()
+            depths(self.parents_N, self.drafts_B[: self.decodes], depth_S := np.empty_like(known_S))
+            own = self.drafted + self.decodes
+            known_S[:own] += depth_S[:own]
+            return known_S
         return known_S if self.ahead_S is None else known_S + self.ahead_S
+
+    def before(self, s: int) -> np.ndarray:
+        """The tokens that sample s comes after."""
+        row, ahead = int(self.sample_rows_S[s]), 0 if self.ahead_S is None else self.ahead_S[s]
+        known, tokens = int(self.rows.known[row]), self.rows.tokens[row]
+        if self.parents_N is None or not ahead:
+            return tokens[: known + int(ahead)]
+        path, node, first = [], int(ahead) - 1, self.first_draft(s)
+        while node >= 0:
+            path.append(known + node)
+            node = int(self.parents_N[first + node])
+        return np.append(tokens[:known], tokens[path[::-1]])
+
+    def after(self, s: int) -> list[int]:
+        """The drafts that follow sample s directly, in the order they were drafted."""
+        if self.drafts_B is None or self.ahead_S is None:
+            return []
+        row, ahead = int(self.sample_rows_S[s]), int(self.ahead_S[s])
+        known, count = int(self.rows.known[row]), int(self.drafts_B[self.sample_from_S[s]])
+        if self.parents_N is None:
+            those = range(ahead, min(ahead + 1, count))
+        else:
+            first = self.first_draft(s)
+            parents = self.parents_N[first : first + count]
+            those = np.flatnonzero(parents == ahead - 1).tolist()
+        return [int(self.rows.tokens[row, known + node]) for node in those]
+
+    def first_draft(self, s: int) -> int:
+        """Where the drafts of sample s's row begin in `parents_N`."""
+        assert self.drafts_B is not None
+        return int(self.drafts_B[: self.sample_from_S[s]].sum())
 
     @property
     def sequences(self) -> int:
@@ -140,5 +182,6 @@ class Result:
     parts: list[StepPart] = field(default_factory=list)  # when profiled
     profile_seconds: float = 0.0  # what telling them cost
     draft_logprobs_S: np.ndarray | None = None  # of the draft after each sample
+    branch_S: np.ndarray | None = None  # of a tree: the branch of that draft, 0 where it is kept
     align_seconds: float = 0.0  # of `seconds`, before the drafts were made
     draft_seconds: float = 0.0  # of `seconds`, before the drafts were verified

@@ -24,8 +24,7 @@ class Going(NamedTuple):
     steps: int  # the most tokens of a row
     row: Array  # int64 [D] of `tokens`
     known: Array  # int32 [D] tokens a row has: where the next one goes
-    # int32 [D] tokens it is to get; one that has them writes to `scratch`. Hides a tuple's own.
-    count: Array  # type: ignore[assignment]
+    wanted: Array  # int32 [D] tokens it is to get; one that has them writes to `scratch`
     tokens: Array  # int32 [rows, W]
     width: int
     embedding: Array  # float32 or bfloat16 bits [V, C]
@@ -74,14 +73,14 @@ def _loop(place, shape, weights, first, later, buffers, counters, going):
     for step in range(going.steps):
         for d in range(len(going.row)):
             position = np.int64(going.known[d]) + step
-            goes_on = step < going.count[d]
+            goes_on = step < going.wanted[d]
             if goes_on:
                 token = _pick(going, d, shape, buffers.logits, position)
                 going.tokens[going.row[d] * going.width + position] = token
                 _embed(going, token, shape, buffers.x, d)
             later.positions[d], later.context[d] = 0, 1
             later.slots[d] = going.scratch
-            if step + 1 < going.count[d]:
+            if step + 1 < going.wanted[d]:
                 page = later.table[d * later.table_width + position // shape.page_size]
                 later.positions[d], later.context[d] = position, position + 1
                 later.slots[d] = page * shape.page_size + position % shape.page_size

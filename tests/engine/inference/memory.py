@@ -37,6 +37,8 @@ class PageMemory:
 
     def execute(self, step: Step) -> Result:
         self.steps += 1
+        slots = self.pages.reshape(-1)
+        slots[step.moves[:, 1]] = slots[step.moves[:, 0]]
         for page, host in step.swap_out:
             self.host[host] = self.pages[page]
         for source, target in step.copies:
@@ -50,6 +52,8 @@ class PageMemory:
         rows, size = step.rows, step.rows.page_size
         if self.drafts:
             self.draft(step)
+        if step.parents_N is not None:
+            return self.branch(step)
         sums = []
         for row, start, count in zip(step.rows_B, step.starts_B, step.queries_B, strict=True):
             assert count > 0
@@ -71,6 +75,29 @@ class PageMemory:
         logprobs = np.full(len(tokens), -1.0, np.float32)
         return Result(np.array(tokens, np.int32), logprobs, 0.01)
 
+    def branch(self, step: Step) -> Result:
+        """Drafts on paths of their own, each on the place it was drafted at."""
+        rows, size, last = step.rows, step.rows.page_size, []
+        sequences = zip(step.rows_B, step.starts_B, step.queries_B, step.drafts_B, strict=True)
+        for row, start, count, drafts in sequences:
+            known = int(start + count - drafts)
+            expected = chain(rows.tokens[row, :known])
+            table = rows.tables[row, : -(-known // size)]
+            assert (table >= 0).all()
+            for at in range(start, known):
+                self.pages[table[at // size], at % size] = expected[at]
+            read = self.pages[table].ravel()[:known]
+            assert (read == expected).all(), f"row {row} would read wrong pages"
+        for s, row in enumerate(step.sample_rows_S.tolist()):
+            seen = step.before(s)
+            assert len(seen) == step.known_S[s]
+            last.append(int(chain(seen)[-1]))
+            if step.ahead_S[s]:
+                at = int(rows.known[row] + step.ahead_S[s]) - 1
+                self.pages[rows.tables[row, at // size], at % size] = last[-1]
+        tokens = [self.said(x, step, row) for x, row in zip(last, step.sample_rows_S, strict=True)]
+        return Result(np.array(tokens, np.int32), np.full(len(tokens), -1.0, np.float32), 0.01)
+
     def recur(self, step: Step, sums: list[np.ndarray]) -> None:
         """Every sequence begins with the state after its cached tokens; all are read first."""
         states = step.states
@@ -90,12 +117,32 @@ class PageMemory:
     def draft(self, step: Step) -> None:
         """What a draft model would say: now what the target will, now something else."""
         assert step.drafts_B is not None
+        if step.parents_N is not None:
+            self.draft_trees(step)
+            return
         for row, drafts in zip(step.rows_B.tolist(), step.drafts_B.tolist(), strict=True):
             known = int(step.rows.known[row])
             for at in range(known, known + drafts):
                 x = int(chain(step.rows.tokens[row, :at])[-1])
                 right = self.said(x, step, row)
                 step.rows.tokens[row, at] = right if x % 3 else (right + 1) % VOCAB
+
+    def draft_trees(self, step: Step) -> None:
+        """Trees of any shape, in which now one child is right, now another, now none."""
+        n = 0
+        for s, row in enumerate(step.sample_rows_S.tolist()):
+            ahead = int(step.ahead_S[s])
+            if not step.drafts_B[step.sample_from_S[s]] or not ahead:
+                continue
+            at, first = int(step.rows.known[row]) + ahead - 1, step.first_draft(s)
+            x = int(chain(step.rows.tokens[row, :at])[-1])
+            parent = step.parents_N[n] = x // 7 % ahead - 1
+            of_parent = [i for i in range(ahead - 1) if step.parents_N[first + i] == parent]
+            step.ahead_S[s] = parent + 1
+            right = self.said(int(chain(step.before(s))[-1]), step, row)
+            step.ahead_S[s] = ahead
+            step.rows.tokens[row, at] = (right + len(of_parent) + x % 2) % VOCAB
+            n += 1
 
     def said(self, x: int, step: Step, row: int) -> int:
         """The token after what `x` stands for."""

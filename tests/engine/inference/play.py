@@ -32,6 +32,10 @@ class Life:
         picked = {name: str(draw.choice(options)) for name, options in CHOICES.items()}
         if states:
             picked["speculation"] = "none"
+        drafts = picked["speculation"] == "draft_model"
+        if picked["speculation"] != "none":
+            branches = int(draw.choice([1, 1, 2, 4]))
+            picked["speculation"] = {"kind": picked["speculation"], "branches": branches}
         config = InferenceConfig(
             pages=pages,
             host_pages=host,
@@ -45,7 +49,6 @@ class Life:
         self.events: list = []
         self.read = 0
         self.reader = Reader(pages)
-        drafts = picked["speculation"] == "draft_model"
         running = config.max_running if states else 0
         memory = PageMemory(pages, host, self.size, (3,), drafts, running)
         self.engine = Engine(config, memory, VirtualClock(), self.events.append)

@@ -30,7 +30,9 @@ class TokenRiver(LaneFold):
         super().__init__()
         self.ended: dict[int, float] = {}
         self.refused, self.surprise = 0, 0.0
-        self.tokens = Columns(lane="i4", time="f8", logprob="f4", accepted="u1", stop="i4")
+        self.tokens = Columns(
+            lane="i4", time="f8", logprob="f4", accepted="u1", branch="u1", stop="i4"
+        )
         self.text = Columns(byte="u1")
 
     def take(self, event: AnyEvent) -> None:
@@ -48,7 +50,8 @@ class TokenRiver(LaneFold):
             raw = raw[:LONGEST].decode("utf-8", "ignore").encode()
         self.text.extend(np.frombuffer(raw, np.uint8))
         likely = max(event.logprob, -100.0)
-        self.tokens.append(lane, event.time, likely, event.accepted, len(self.text))
+        branch = min(event.branch, 255)
+        self.tokens.append(lane, event.time, likely, event.accepted, branch, len(self.text))
         self.refused += not event.accepted
         self.surprise -= likely if event.accepted else 0.0
 

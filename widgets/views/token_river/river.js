@@ -34,6 +34,19 @@ export function drawRiver(ctx, timeline, tokens, hovered) {
   ctx.restore();
 }
 
+// Whether a refused draft is the first of a branch of its tree.
+function beginsBranch(frame, i) {
+  const branch = frame.token_branch[i];
+  return branch > 0 && (i === 0 || frame.token_branch[i - 1] !== branch || frame.token_lane[i - 1] !== frame.token_lane[i]);
+}
+
+// A branch leaves the tree: a hook above its first word.
+function branchMark(ctx, colors, x, y, high) {
+  ctx.fillStyle = css(colors.ink);
+  ctx.fillRect(x, y - high / 2, 1, high);
+  ctx.fillRect(x, y - high / 2, 6, 1.5);
+}
+
 // One token as text or tick; returns the pixel its tick took, so that the next can skip it.
 function drawToken(ctx, timeline, tokens, i, last, hovered) {
   const { frame, card } = timeline, { colors } = card;
@@ -51,6 +64,7 @@ function drawToken(ctx, timeline, tokens, i, last, hovered) {
       const shown = fit(ctx, text, width - 5);
       ctx.fillText(shown, x + 3, y + 0.5);
       if (refused) ctx.fillRect(x + 2, y, Math.min(wide + 2, width - 4), 1);
+      if (beginsBranch(frame, i)) branchMark(ctx, colors, x, y, high);
       if (frame.modelled) hatch(ctx, x, y + high / 2 - 3, width, 3, colors.paper);
       if (i === hovered) outlineToken(ctx, colors, x, y, width, high);
       timeline.readable += 1;
@@ -88,5 +102,9 @@ export function tokenWords(timeline, i) {
   const share = Math.exp(likely) * 100;
   return [`${name} at ${seconds(frame.token_time[i], timeline.to)}`,
     `probability ${three(share)} % (log ${three(likely).replace("-", "−")})`,
-    ...(frame.token_accepted[i] ? [] : ["a draft that verification refused"])];
+    ...(frame.token_accepted[i] ? [] : [refusal(frame.token_branch[i])])];
+}
+
+function refusal(branch) {
+  return `a draft that verification refused${branch ? `, on branch ${branch} of its tree` : ""}`;
 }

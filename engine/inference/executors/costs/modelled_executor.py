@@ -214,7 +214,9 @@ def build(config: Settings, choice: Choice) -> Built:
     drafting = None
     if config.speculation.drafts:
         drafts = cost_of(small, machine, config.dtype, choice) if small else None
-        drafting = Drafting(config.speculation.rightness, model.vocab, drafts, choice.per_step)
+        said = config.speculation
+        told = said.rightness, model.vocab, drafts, choice.per_step, said.width, said.second
+        drafting = Drafting(*told)
     executor = ModelledExecutor(facts, cost, choice, host, drafting)
     executor.turns = model.streams.count if in_turn and model.streams else 1
     return Built(executor, VirtualClock(), _reader(config, found.folder))

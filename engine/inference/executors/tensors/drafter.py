@@ -12,7 +12,8 @@ import numpy as np
 
 from engine.cache.tensors import Storage
 from engine.inference.executors.costs.forward_work import ForwardWork, Shape
-from engine.inference.executors.tensors.gather import one_each, pack_rows
+from engine.inference.executors.tensors.draft_tree import DraftTree
+from engine.inference.executors.tensors.gather import one_each, pack_rows, see
 from engine.inference.executors.tensors.sampler import Drawn, Sampler
 from engine.inference.requests.step import Step
 from engine.models.batch import Batch
@@ -23,8 +24,9 @@ from engine.models.model import Model
 class Drafter:
     """A draft model over its own paged cache."""
 
-    def __init__(self, model: Model, storage: Storage, sampler: Sampler) -> None:
-        self.model, self.storage, self.sampler = model, storage, sampler
+    def __init__(self, model: Model, storage: Storage, sampler: Sampler, width: int = 1) -> None:
+        """`width`: drafts that may stand side by side."""
+        self.model, self.storage, self.sampler, self.width = model, storage, sampler, width
         self.work = ForwardWork(model.config, str(model.dtype).removeprefix("torch."))
         self.flops = self.bytes = 0.0  # of the last step
 
@@ -35,6 +37,7 @@ class Drafter:
         in one call where the model can.
         """
         storage, drawn, self.flops, self.bytes = self.storage, Drawn(), 0.0, 0.0
+        storage.move_tokens(step.moves)
         storage.swap_out(step.swap_out)
         storage.copy(step.copies)
         storage.swap_in(step.swap_in)
@@ -44,7 +47,9 @@ class Drafter:
         batch = pack_rows(step.rows, step.rows_B, step.starts_B, step.queries_B - drafts_B)
         asks_S = np.flatnonzero(drafts_B)
         batch.logits_at_R = batch.query_start_B1[asks_S + 1] - 1
-        if not self._in_one_call(step, batch, asks_S, drafts_B):
+        if step.parents_N is not None:
+            self._trees(step, batch, asks_S, drafts_B)
+        elif not self._in_one_call(step, batch, asks_S, drafts_B):
             self._step_by_step(step, batch, asks_S, drafts_B, drawn)
         return drawn
 
@@ -82,6 +87,33 @@ class Drafter:
                 tokens_S = self._tokens(logits_RV, step, rows_S, asks_S, ahead, drawn)
                 step.rows.tokens[rows_S, known_S] = tokens_S
             asks_S = asks_S[drafts_B[asks_S] > ahead + 1]
+
+    def _trees(self, step: Step, batch: Batch, asks_S: np.ndarray, drafts_B: np.ndarray) -> None:
+        """Grow a tree for each row, a level a pass: of what may follow a level's tokens the `width`
+        likeliest, by the product of their probabilities."""
+        rows, parents_N = step.rows, step.parents_N
+        assert parents_N is not None
+        counts_S, row_S = drafts_B[asks_S], step.rows_B[asks_S]
+        first_S, known_S = (np.cumsum(drafts_B) - drafts_B)[asks_S], rows.known[row_S]
+        trees = [
+            DraftTree(parents_N[n : n + count], rows.tokens[row, known:], self.width)
+            for n, count, row, known in zip(
+                first_S.tolist(), counts_S.tolist(), row_S.tolist(), known_S.tolist(), strict=True
+            )
+        ]
+        which_N = np.arange(len(trees))  # of each row of logits: its tree
+        while True:
+            logits_RV = self.model.forward(batch, self.storage.kv).cpu().numpy()
+            self._count(self._shape(batch, len(logits_RV)))
+            grown = [tree.grow(logits_RV[which_N == t]) for t, tree in enumerate(trees)]
+            node_N = np.array([node for nodes in grown for node in nodes], np.int64)
+            if not len(node_N):
+                return
+            which_N = np.repeat(np.arange(len(trees)), [len(nodes) for nodes in grown])
+            batch = one_each(rows, row_S[which_N], (known_S[which_N] + node_N).astype(np.int32))
+            where = row_S[which_N], known_S[which_N], node_N, first_S[which_N]
+            see(batch, rows, *where, parents_N)
+            batch.positions_T = batch.context_B - 1
 
     def _tokens(
         self, logits_RV: np.ndarray, step: Step, rows_S: np.ndarray, asks_S: np.ndarray,

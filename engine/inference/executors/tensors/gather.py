@@ -10,8 +10,8 @@ import numpy as np
 from engine.inference.requests.rows import Rows
 from engine.inference.requests.step import Step
 from engine.inference.requests.view_sequences import NONE
-from engine.kernels import row_batches
-from engine.models.batch import Batch, States
+from engine.kernels import draft_trees, row_batches
+from engine.models.batch import Batch, States, in_slots
 
 
 def gather(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
@@ -25,7 +25,10 @@ def gather(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
     if not len(step.rows_B):
         return step.threads.batch, NONE
     batch, from_S = _rows(step, scratch)
-    return beside(batch, step.threads.batch), from_S
+    threads = step.threads.batch
+    return beside(
+        batch, _slotted(threads, step.rows.page_size) if batch.by_slot else threads
+    ), from_S
 
 
 def beside(rows: Batch, threads: Batch) -> Batch:
@@ -49,7 +52,17 @@ def beside(rows: Batch, threads: Batch) -> Batch:
         logits_at_R=np.append(rows.logits_at_R, threads.logits_at_R + tokens),
         views=views,
         paths_T=paths_T,
+        by_slot=rows.by_slot,
     )
+
+
+def _slotted(batch: Batch, size: int) -> Batch:
+    """The same with block tables of slots."""
+    views = batch.views
+    if views is not None:
+        views = replace(views, table_KP=in_slots(views.table_KP, size))
+    table_BP = in_slots(batch.block_table_BP, size)
+    return replace(batch, block_table_BP=table_BP, views=views, by_slot=True)
 
 
 def _widened(table_BP: np.ndarray, wide: int) -> np.ndarray:
@@ -72,10 +85,42 @@ def _rows(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
             batch.logits_at_R, from_S = last_S, np.arange(len(last_S))
         else:
             batch.logits_at_R, from_S = np.unique(last_S, return_inverse=True)
+        if step.parents_N is not None:
+            _branch(step, batch)
     batch.states = step.states
     if step.padding:
         pad(batch, step.padding, scratch, size)
     return batch, from_S
+
+
+def _branch(step: Step, batch: Batch) -> None:
+    """Let each draft of a tree be a sequence of one token, which sees the places of its path."""
+    assert step.drafts_B is not None and step.parents_N is not None
+    trunk_B = step.queries_B - step.drafts_B
+    which_Q = np.repeat(np.arange(len(trunk_B)), step.drafts_B + 1)
+    node_Q = np.arange(len(which_Q)) - (np.cumsum(step.drafts_B + 1) - step.drafts_B)[which_Q]
+    known_Q = (step.starts_B + trunk_B)[which_Q]
+    first_Q = (np.cumsum(step.drafts_B) - step.drafts_B)[which_Q]
+    see(batch, step.rows, step.rows_B[which_Q], known_Q, node_Q, first_Q, step.parents_N)
+    start_Q1 = np.zeros(len(which_Q) + 1, np.int32)
+    np.cumsum(np.where(node_Q < 0, trunk_B[which_Q], 1), out=start_Q1[1:])
+    drafts_Q = node_Q >= 0
+    batch.positions_T[start_Q1[:-1][drafts_Q]] = batch.context_B[drafts_Q] - 1
+    batch.query_start_B1 = start_Q1
+
+
+def see(
+    batch: Batch, rows: Rows, row_Q: np.ndarray, known_Q: np.ndarray, node_Q: np.ndarray,
+    first_Q: np.ndarray, parents_N: np.ndarray,
+) -> None:  # fmt: skip
+    """Tell the batch's sequences by slots what they see; see `draft_trees.seen`."""
+    widest = int(known_Q.max(initial=0)) + int(node_Q.max(initial=0)) + 1
+    slots_QW, context_Q = np.full((len(row_Q), widest), -1, np.int32), np.empty_like(row_Q)
+    draft_trees.seen(
+        rows.tables, row_Q, known_Q, node_Q, first_Q, parents_N, rows.page_size, slots_QW, context_Q
+    )
+    batch.context_B, batch.block_table_BP = context_Q.astype(np.int32), slots_QW
+    batch.by_slot = True
 
 
 def one_each(rows: Rows, rows_B: np.ndarray, starts_B: np.ndarray) -> Batch:
@@ -114,7 +159,7 @@ def pad(batch: Batch, count: int, scratch: int, page_size: int) -> None:
     """Add `count` one-token sequences that nobody reads."""
     zeros, last = np.zeros(count, np.int32), batch.query_start_B1[-1]
     table_CP = np.full((count, batch.block_table_BP.shape[1]), -1, np.int32)
-    table_CP[:, 0] = scratch
+    table_CP[:, 0] = scratch * page_size if batch.by_slot else scratch
     batch.tokens_T = np.concatenate([batch.tokens_T, zeros])
     batch.positions_T = np.concatenate([batch.positions_T, zeros])
     batch.slots_T = np.concatenate([batch.slots_T, zeros + scratch * page_size])

@@ -27,7 +27,7 @@ class PromptRows:
             stop = min(start + int(step.queries_B[b]), int(step.rows.prompt[row]) - 1)
             if step.requests[row].prompt_tops >= 0 and start < stop:
                 self.spans.append((row, start, stop))
-                first = int(batch.query_start_B1[b])
+                first = int(step.queries_B[:b].sum())  # drafts may be sequences of their own
                 at.append(np.arange(first, first + stop - start, dtype=np.int32))
         self.count = sum(map(len, at))
         if at:

@@ -59,7 +59,7 @@ class RealExecutor:
         self.variant = "fused" if model.fused else "kernels" if model.compiled else "torch"
 
     def execute(self, step: Step) -> Result:
-        """Swaps out, copies, swaps in, drafts, then the forward pass, then a token a sample."""
+        """Page movements, drafts, then the forward pass, then a token a sample."""
         began = perf_counter()
         storage, drawn = self.storage, None
         if step.realigned:
@@ -68,6 +68,7 @@ class RealExecutor:
         if self.drafter is not None:
             drawn = self.drafter.draft(step)
         drafted = perf_counter()
+        storage.move_tokens(step.moves)
         storage.swap_out(step.swap_out)
         storage.copy(step.copies)
         storage.swap_in(step.swap_in)
@@ -151,11 +152,16 @@ class RealExecutor:
 
 def _of_drafts(step: Step, logits_RV: np.ndarray, from_S: np.ndarray, drawn: Result) -> np.ndarray:
     """Log-probabilities under the model of the draft after each sample; nonsense after the last."""
-    rows = step.rows
-    at_S = np.minimum(step.known_S, rows.tokens.shape[1] - 1)
-    drafts_S = rows.tokens[step.sample_rows_S, at_S]
-    apart_S = logits_RV[from_S, drafts_S] - logits_RV[from_S, drawn.tokens_S]
-    return np.asarray(drawn.logprobs_S + apart_S, np.float32)
+    rows, own = step.rows, step.drafted + step.decodes
+    known_S = rows.known[step.sample_rows_S] + step.ahead_S
+    at_S = np.minimum(known_S, rows.tokens.shape[1] - 1)
+    drafts_S, told_S = rows.tokens[step.sample_rows_S, at_S], np.arange(len(from_S))
+    if step.parents_N is not None:  # the draft that lies there comes after another sample
+        ahead_S = step.ahead_S[:own]
+        some_S = ahead_S < step.drafts_B[step.sample_from_S[:own]]
+        told_S[:own][some_S] += step.parents_N + 1 - ahead_S[some_S]
+    apart_S = logits_RV[from_S[told_S], drafts_S] - logits_RV[from_S, drawn.tokens_S][told_S]
+    return np.asarray(drawn.logprobs_S[told_S] + apart_S, np.float32)
 
 
 def build(config: Settings, kv_cache_dtype: str = "auto") -> Built:
@@ -211,7 +217,8 @@ def executor_for(
     sampler = Sampler(model.compiled, eos, said.rejects, said.broken != "no_residual")
     drafter = None
     if draft is not None:
-        drafter = Drafter(draft, Storage(draft.spec, *room, draft.device), sampler)
+        memory = Storage(draft.spec, *room, draft.device)
+        drafter = Drafter(draft, memory, sampler, said.width)
     storage = Storage(spec, *room, model.device, running)
     executor = RealExecutor(model, storage, facts, _probe(config, model), sampler, drafter)
     executor.off = int(said.broken == "misaligned")
@@ -223,6 +230,7 @@ def _alone(config: Settings, model: ModelConfig) -> None:
     for what, asked in (
         ("attention_every", config.attention_every > 0),
         ("speculation.alignment padded", config.speculation.pads),
+        ("speculation.branches above 1", config.speculation.width > 1),
     ):
         if model.streams is not None and asked:
             raise BadInput(f"{what}: not of a model with parallel streams; leave it as it was")
@@ -231,6 +239,11 @@ def _alone(config: Settings, model: ModelConfig) -> None:
 def _probe(config: Settings, model: Model) -> AttentionProbe | None:
     if not config.attention_every:
         return None
+    if config.speculation.width > 1:
+        raise BadInput(
+            "attention_every: attention of drafts that branch is not sampled; set it to 0, or "
+            "speculation.branches to 1"
+        )
     layers, heads = model.config.layers, model.config.heads
     if model.config.index is not None:
         raise BadInput(

@@ -1,9 +1,12 @@
 """Rejection sampling of drafts (speculative sampling): the target's distribution, whoever drafted.
 
 A draft x drawn from q is kept with probability min(1, p(x) / q(x)); one that is refused is drawn
-again from max(0, p - q) (Leviathan et al., arXiv 2211.17192; Chen et al., arXiv 2302.01318). Draws
-depend on seed and position alone. Shape letters: V vocabulary.
+again from max(0, p - q) (Leviathan et al., arXiv 2211.17192; Chen et al., arXiv 2302.01318). Of
+several drafts for one place each is held against what the refusals before it left of p (Miao et
+al., arXiv 2305.09781). Draws depend on seed and position alone. Shape letters: V vocabulary.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -26,24 +29,27 @@ def draft(q_V: np.ndarray, seed: int, position: int) -> int:
 
 
 def verify(
-    p_V: np.ndarray, q_V: np.ndarray | None, token: int, seed: int, position: int,
+    p_V: np.ndarray, q_V: np.ndarray | None, tokens: Sequence[int], seed: int, position: int,
     residual: bool = True,
 ) -> int:  # fmt: skip
-    """The token for `position`: the draft `token`, or another where it is refused.
+    """The token for `position`: one of the drafts `tokens`, or another where all are refused.
 
-    `q_V` is what the draft was drawn from; None where it was no draw but certain. Without
-    `residual`, a mistake, a refused draft is drawn again from all of `p_V`.
+    `q_V` is what one draft was drawn from; None where they were no draws but certain, and then
+    unlike each other. Without `residual`, a mistake, a refused draft is drawn again from all of
+    `p_V`.
     """
-    had = 1.0 if q_V is None else float(q_V[token])
-    if uniform(mix(seed ^ ACCEPT), position) * had < p_V[token]:
-        return token
-    if not residual:
-        return choose(p_V, seed, position)
-    if q_V is None:
-        left_V = p_V.copy()
-        left_V[token] = 0.0
-    else:
-        left_V = np.maximum(p_V - q_V, 0.0)
-    if not left_V.any():  # p = q but for rounding: nothing can be refused
-        return token
-    return choose(left_V, seed, position)
+    left_V = p_V
+    for number, token in enumerate(tokens):
+        had = 1.0 if q_V is None else float(q_V[token])
+        total = float(left_V.sum()) if number else 1.0
+        stream = mix(seed ^ ACCEPT) if not number else mix(mix(seed ^ ACCEPT) ^ number)
+        if uniform(stream, position) * had * total < left_V[token]:
+            return token
+        if q_V is None:
+            left_V = left_V.copy()
+            left_V[token] = 0.0
+        else:
+            left_V = np.maximum(left_V - q_V, 0.0)
+        if not left_V.any():  # p = q but for rounding: nothing can be refused
+            return token
+    return choose(left_V if residual else p_V, seed, position)

@@ -120,16 +120,15 @@ class Sampler:
     ) -> None:  # fmt: skip
         """Put in place of `tokens_X` what rejection sampling makes of drafts that were sampled."""
         assert step.drafts_B is not None and step.ahead_S is not None
-        left_S = step.drafts_B[step.sample_from_S] - step.ahead_S
         for x, (s, wish) in enumerate(zip(special_X.tolist(), _each(wishes), strict=True)):
             cuts, seed, position = wish
-            if not cuts[0] or left_S[s] <= 0:
+            drafts = step.after(s) if cuts[0] else []
+            if not drafts:
                 continue
             row, ahead = int(step.sample_rows_S[s]), int(step.ahead_S[s])
-            token = int(step.rows.tokens[row, position])
             p_V = rejection.distribution(scores_XV[x], cuts)
             q_V = drawn.get((row, ahead))
-            tokens_X[x] = rejection.verify(p_V, q_V, token, seed, position, self.residual)
+            tokens_X[x] = rejection.verify(p_V, q_V, drafts, seed, position, self.residual)
 
     def _wanted(
         self, scores_XV: np.ndarray, special_X: np.ndarray, step: Step
@@ -137,9 +136,10 @@ class Sampler:
         """The samples' logits, adjusted in place, and how each is drawn."""
         columns = []
         rows_X, known_X = step.sample_rows_S[special_X], step.known_S[special_X]
-        for scores_V, row, known in zip(scores_XV, rows_X.tolist(), known_X.tolist(), strict=True):
+        samples = zip(special_X.tolist(), rows_X.tolist(), known_X.tolist(), strict=True)
+        for scores_V, (s, row, known) in zip(scores_XV, samples, strict=True):
             request = step.requests[row]
-            wish, seen = request.sampling, step.rows.tokens[row, :known]
+            wish, seen = request.sampling, step.before(s)
             adjust(scores_V, wish, seen, int(step.rows.prompt[row]), self.eos)
             if request.guide is not None:
                 request.guide.forbid(scores_V)

@@ -19,7 +19,7 @@ from engine.models.model import Model
 from tests.engine.inference.small import TINY, config, serve
 
 VOCAB = 12
-LIKELY = 4  # what nobody drew but everybody drafts
+LIKELY = [4]  # what nobody drew but everybody drafts
 HEAT = 0.08
 SURE = 1e-4  # a right rule is called wrong once in ten thousand
 
@@ -37,16 +37,20 @@ def unlikely(seen_N: np.ndarray, p_V: np.ndarray) -> float:
     return 0.5 * math.erfc(apart / math.sqrt(2))
 
 
-def drawn(p_V: np.ndarray, q_V: np.ndarray | None, count: int, residual: bool) -> np.ndarray:
-    """Tokens of as many seeds, each verified against a draft of its own."""
+def drawn(
+    p_V: np.ndarray, q_V: np.ndarray | None, sure: list[int], count: int, residual: bool
+) -> np.ndarray:
+    """Tokens of as many seeds, each verified against a draft of its own, or `sure` ones."""
     seen = np.empty(count, np.int64)
     for seed in range(count):
-        token = LIKELY if q_V is None else rejection.draft(q_V, seed, 7)
-        seen[seed] = rejection.verify(p_V, q_V, token, seed, 7, residual)
+        tokens = sure if q_V is None else [rejection.draft(q_V, seed, 7)]
+        seen[seed] = rejection.verify(p_V, q_V, tokens, seed, 7, residual)
     return seen
 
 
-@pytest.mark.parametrize("certain", [False, True], ids=["a model drafts", "a certain draft"])
+@pytest.mark.parametrize(
+    "certain", [[], LIKELY, [4, 7, 0]], ids=["a model drafts", "a certain draft", "a tree's"]
+)
 def test_verified_drafts_have_the_targets_distribution(certain, full):
     draw = np.random.default_rng(2)
     p_V = rejection.distribution(draw.normal(0, 1.5, VOCAB), (0.9, 0, 0.97, 0.0))
@@ -54,11 +58,13 @@ def test_verified_drafts_have_the_targets_distribution(certain, full):
         None if certain else rejection.distribution(draw.normal(0, 1.5, VOCAB), (0.9, 0, 1.0, 0.0))
     )
     count = 100_000 if full else 10_000
-    assert unlikely(drawn(p_V, q_V, count, residual=True), p_V) > SURE
-    assert unlikely(drawn(p_V, q_V, count, residual=False), p_V) < SURE**2, "the broken rule passes"
+    assert unlikely(drawn(p_V, q_V, certain, count, residual=True), p_V) > SURE
+    assert unlikely(drawn(p_V, q_V, certain, count, residual=False), p_V) < SURE**2, (
+        "the broken rule passes"
+    )
 
 
-@pytest.mark.parametrize("drafts", ["ngram", "draft_model"])
+@pytest.mark.parametrize("drafts", ["ngram", "draft_model", "tree"])
 def test_sampled_answers_of_an_engine_have_the_targets_distribution(drafts, full):
     """The first two tokens of many requests, the second drafted and verified by rejection."""
     shape = {"vocab_size": VOCAB, "num_hidden_layers": 1, "eos_token_id": VOCAB - 1}
@@ -73,11 +79,13 @@ def test_sampled_answers_of_an_engine_have_the_targets_distribution(drafts, full
     meant = _pairs(plain, prompt)
     how = {"kind": drafts, "verification": "rejection", "tokens": 2}
     how |= {"shortest": 1} if drafts == "ngram" else {}
+    if drafts == "tree":
+        how |= {"kind": "draft_model", "branches": 3, "tokens": 6}
     for fault in ("none", "no_residual"):
         chosen = config(
             pages=900, max_running=64, step_tokens=2048, speculation={**how, "fault": fault}
         )
-        draft = models[1] if drafts == "draft_model" else None
+        draft = {"ngram": None, "draft_model": models[1], "tree": models[0]}[drafts]
         held = executor_for(chosen, models[0], "tiny", draft=draft)
         engine = Engine(chosen, held, VirtualClock(), lambda event: None, quiet=True)
         wishes = [_wish(seed=seed, max_tokens=3) for seed in range(count)]

@@ -8,10 +8,11 @@ from engine.inference.executors.executor import Execution
 from engine.inference.executors.real import Real
 from engine.inference.policies.admission import Admission, Greedy
 from engine.inference.policies.batching.decode_first import DecodeFirst
+from engine.inference.policies.drafters.none import NoSpeculation
 from engine.inference.policies.ordering.fcfs import FirstComeFirstServed
 from engine.inference.policies.policy import Batching, Ordering
 from engine.inference.policies.preemption import Preemption, Recompute
-from engine.inference.policies.speculation import NoSpeculation, Speculation
+from engine.inference.policies.speculation import Speculation
 from engine.inference.policies.streams import AsTrained, Streams
 from engine.inference.requests.request import Sampling
 from engine.inference.workloads.uniform import Uniform

@@ -154,7 +154,7 @@ class Engine:
                 self.tell_step(step, result, begun.start, now)
             self.outputs.take(step, result, now)
             begin = begun.start + result.align_seconds + result.draft_seconds
-            self.tell_drafts(step, begin, now)
+            self.tell_drafts(step, result, begin, now)
             if host is not None and result.threads is not None:
                 host.take(result.threads, now)
         self.tell_levels(now, step.tokens + self.scheduler.viewing)
@@ -241,8 +241,9 @@ class Engine:
             self.emit(Span(drafted, "draft", "draft", aligned, tag=tag))
         return drafted
 
-    def tell_drafts(self, step: Step, start: float, now: float) -> None:
-        """The verification of a step's drafts since `start`: how many each request kept."""
+    def tell_drafts(self, step: Step, result: Result, start: float, now: float) -> None:
+        """The verification of a step's drafts since `start`: how many each request kept, and
+        where early exits were asked, of how many requests they foresaw the token after those."""
         kept, drafted = self.outputs.kept, step.drafted
         if kept is None or not drafted:
             return
@@ -250,6 +251,10 @@ class Engine:
         tag = f"drafts={drafted} kept={total} of={count}"
         self.emit(Span(now, "verify", "verify", start, tag=tag))
         self.emit(Level(now, "engine", "accepted_length", total / count + 1.0))
+        if result.hits_S is not None:
+            drafting = kept.drafts_T > 0
+            last_T = (kept.first_T + kept.kept_T)[drafting]
+            self.emit(Level(now, "engine", "foreseen", float(result.hits_S[last_T].mean())))
 
     def _tell_parts(self, step: Step, result: Result, start: float, now: float) -> None:
         """The step's operations, each with its work, and what timing them apart cost."""

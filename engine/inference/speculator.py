@@ -38,6 +38,10 @@ class Speculator:
                 "knob 'speculation.branches': drafts that branch have no one length to align; set "
                 "it to 1, or alignment to paged and fault to none or no_residual"
             )
+        if policy.width > 1 and policy.mirrors is not None:
+            raise BadInput(
+                "knob 'speculation.branches': drafts beside the target are chains; set it to 1"
+            )
         self.hold_D = self.cache_D = np.zeros(0, np.int32)  # of a step whose drafts branch
         self.policy, self.running, self.rows, self.allocator = (
             policy,

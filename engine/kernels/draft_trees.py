@@ -9,7 +9,7 @@ N drafts of all rows, Q sequences of a batch, S samples (one for each row and on
 
 import numpy as np
 
-from engine.kernels.compiled import checked
+from engine.kernels.compiled import checked, inner
 
 
 @checked
@@ -129,6 +129,41 @@ def seen(
             node = parents_N[first_Q[q] + node]
 
 
+@inner
+def _walk(drafts, parents, tokens, order, slots, table, known, page_size, moves_N2, moves):
+    """Put the path that `tokens` repeat first in `order`; how many drafts it has, its last one and
+    how many keys have to move, after the `moves` there are."""
+    held, node, child, count = 0, -1, 0, len(parents)
+    while child < count:
+        child = node + 1
+        while child < count and (parents[child] != node or drafts[child] != tokens[node + 1]):
+            child += 1
+        if child < count:
+            if child != held:
+                for way, place in enumerate((known + child, known + held)):
+                    slots[way] = table[place // page_size] * page_size + place % page_size
+                moves_N2[moves, 0], moves_N2[moves, 1] = slots[0], slots[1]
+                moves += 1
+            order[held], held, node = child, held + 1, child
+    return held, node, moves
+
+
+@inner
+def _branches(parents, branch, order, at):
+    """Number branches beside the path, and put each from where it leaves down its first children
+    into `order`."""
+    number, count = 0, len(parents)
+    for i in range(count):
+        node = i
+        number += branch[node] < 0
+        while node >= 0 and branch[node] < 0:
+            branch[node], order[at], at = number, node, at + 1
+            child = node + 1
+            while child < count and parents[child] != node:
+                child += 1
+            node = child if child < count else -1
+
+
 @checked
 def straighten(
     tokens_RW: np.ndarray,
@@ -155,51 +190,26 @@ def straighten(
     """
     s = n = moves = 0
     order = np.empty(drafts_D.max() if len(drafts_D) else 0, np.int64)
-    words = np.empty(len(order), np.int32)
+    words, slots = np.empty((2, len(order)), np.int32), np.empty(2, np.int32)
     for d in range(len(rows_D)):
         count, row, known = drafts_D[d], rows_D[d], known_R[rows_D[d]]
-        table, drafts, parents = tables_RP[row], tokens_RW[row, known:], parents_N[n : n + count]
-        branch = branch_S[s : s + count + 1]
-        branch[:] = -1
-        held, node, child = 0, -1, 0
-        while child < count:
-            child = node + 1
-            while child < count and (
-                parents[child] != node or drafts[child] != tokens_S[s + node + 1]
-            ):
-                child += 1
-            if child < count:
-                source, target = known + child, known + held
-                if source != target:
-                    moves_N2[moves, 0] = table[source // page_size] * page_size
-                    moves_N2[moves, 0] += source % page_size
-                    moves_N2[moves, 1] = table[target // page_size] * page_size
-                    moves_N2[moves, 1] += target % page_size
-                    moves += 1
-                order[held], held, node = child, held + 1, child
+        drafts, parents = tokens_RW[row, known:], parents_N[n : n + count]
+        branch, said = branch_S[s : s + count + 1], tokens_S[s : s + count + 1]
+        held, last, moves = _walk(
+            drafts, parents, said, order, slots, tables_RP[row], known, page_size, moves_N2, moves
+        )
         leaf = True
         for i in range(count):
-            leaf = leaf and parents[i] != node
+            leaf = leaf and parents[i] != last
         held_D[d], cached_D[d] = held, held - lag if held > 0 and leaf else held
-        at, number = held, 0
+        branch[:] = -1
         for i in range(held):
             branch[order[i]] = 0
-        for i in range(count):  # each branch from where it leaves, down its first children
-            node = i
-            number += branch[node] < 0
-            while node >= 0 and branch[node] < 0:
-                branch[node], order[at], at = number, node, at + 1
-                child = node + 1
-                while child < count and parents[child] != node:
-                    child += 1
-                node = child if child < count else -1
+        _branches(parents, branch, order, held)
         for i in range(count):
-            words[i] = drafts[order[i]]
+            words[0, i], words[1, i] = drafts[order[i]], branch[order[i]]
         for i in range(count):
-            drafts[i], order_S[s + i] = words[i], s + order[i]
-            words[i] = branch[order[i]]
-        for i in range(count):
-            branch[i] = words[i]
+            drafts[i], branch[i], order_S[s + i] = words[0, i], words[1, i], s + order[i]
         branch[count], order_S[s + count] = 0, s + count
         s, n = s + count + 1, n + count
     return moves

@@ -5,11 +5,25 @@ one pass of the model verifies them all, each request keeps the path that holds 
 the rest is rolled back.
 """
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from engine.core.config import Policy, knob
+
+
+class Mirrored(NamedTuple):
+    """Drafting beside the target, from what it would say if it ended at a layer between."""
+
+    exit: float  # share of the target's layers before its early exit
+    candidates: int  # likeliest tokens of an early exit that are drafted on from
+    hit: float  # modelled: share of steps whose next token is among them
+    streamed: int  # modelled: tokens that a pass of the draft gives
+    device: str  # modelled: that drafts; empty: one like the target's
+    exchange: float  # modelled: seconds to tell the other device
+    waits: bool  # a mistake: the target waits for the drafts
+    random: bool  # a mistake: candidates are any tokens
+
 
 Fault = Literal["none", "one_length", "misaligned", "no_residual"]
 
@@ -17,7 +31,7 @@ Fault = Literal["none", "one_length", "misaligned", "no_residual"]
 class Speculation(Policy):
     """What is drafted before a step."""
 
-    folder = "engine.inference.policies.speculation"
+    folder = "engine.inference.policies.drafters"
 
     @property
     def drafts(self) -> int:
@@ -54,6 +68,11 @@ class Speculation(Policy):
         """Modelled runs: the probability that a draft is right if those before it were."""
         return 0.0
 
+    @property
+    def mirrors(self) -> Mirrored | None:
+        """How the target's early exits let it draft beside the target, on a device of its own."""
+        return None
+
     def proposes(self, decoding: int) -> bool:
         """Whether anything is drafted with so many requests decoding."""
         return False
@@ -74,12 +93,6 @@ class Speculation(Policy):
         the row's last token. Asked only where no model drafts. By itself a policy finds nothing.
         """
         drafts_DK[:] = -1
-
-
-class NoSpeculation(Speculation):
-    """One token a request and step."""
-
-    kind: Literal["none"] = "none"
 
 
 class Drafting(Speculation):
@@ -145,38 +158,3 @@ class Drafting(Speculation):
 
     def proposes(self, decoding: int) -> bool:
         return decoding <= self.largest_batch
-
-
-class Ngram(Drafting):
-    """Prompt lookup: what followed the last tokens where they stood before (Saxena, 2023).
-
-    A modelled run, whose tokens mean nothing, drafts as many as it may.
-    """
-
-    kind: Literal["ngram"] = "ngram"
-    longest: int = knob(3, "Last tokens looked up at most", low=1, high=16, unit="tokens")
-    shortest: int = knob(2, "Last tokens that must stand there", low=1, high=16, unit="tokens")
-
-    def propose(
-        self, tokens_RW: np.ndarray, rows_D: np.ndarray, known_R: np.ndarray,
-        drafts_DK: np.ndarray, parents_DK: np.ndarray,
-    ) -> None:  # fmt: skip
-        from engine.kernels import draft_trees, drafts  # bring numba
-
-        own = tokens_RW, rows_D, known_R, self.shortest, self.longest
-        if self.branches == 1:
-            drafts.look_up(*own, drafts_DK)
-        else:
-            draft_trees.look_up(*own, self.branches, drafts_DK, parents_DK)
-
-
-class DraftModel(Drafting):
-    """A smaller model drafts, over pages of its own under the same block table
-    (Leviathan et al., arXiv 2211.17192)."""
-
-    kind: Literal["draft_model"] = "draft_model"
-    model: str = knob("stdlib-draft-1m", "A shipped model, a folder, or a zoo name")
-
-    @property
-    def draft_model(self) -> str:
-        return self.model

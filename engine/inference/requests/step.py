@@ -106,7 +106,7 @@ class Step:
         row, ahead = int(self.sample_rows_S[s]), int(self.ahead_S[s])
         known, count = int(self.rows.known[row]), int(self.drafts_B[self.sample_from_S[s]])
         if self.parents_N is None:
-            those = range(ahead, min(ahead + 1, count))
+            those = list(range(ahead, min(ahead + 1, count)))
         else:
             first = self.first_draft(s)
             parents = self.parents_N[first : first + count]
@@ -183,5 +183,6 @@ class Result:
     profile_seconds: float = 0.0  # what telling them cost
     draft_logprobs_S: np.ndarray | None = None  # of the draft after each sample
     branch_S: np.ndarray | None = None  # of a tree: the branch of that draft, 0 where it is kept
+    hits_S: np.ndarray | None = None  # whether an early exit foresaw each sample's token
     align_seconds: float = 0.0  # of `seconds`, before the drafts were made
     draft_seconds: float = 0.0  # of `seconds`, before the drafts were verified

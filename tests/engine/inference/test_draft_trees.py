@@ -6,7 +6,7 @@ import pytest
 from engine.core.errors import BadInput
 from engine.core.events import Page, Token
 from engine.inference.executors.tensors.draft_tree import DraftTree
-from engine.inference.policies.speculation import Ngram
+from engine.inference.policies.drafters.ngram import Ngram
 from engine.kernels import draft_trees
 from engine.models.model import Model
 from tests.engine.inference.small import real_engine, request, serve

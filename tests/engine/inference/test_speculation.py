@@ -209,7 +209,7 @@ def test_a_batch_that_advances_by_one_length_says_something_else(model, draft):
     assert serve(held, job(np.random.default_rng(1), max_tokens=20)) != right
 
 
-@pytest.mark.parametrize("kind", ["ngram", "draft_model"])
+@pytest.mark.parametrize("kind", ["ngram", "draft_model", "mirror"])
 def test_a_modelled_run_keeps_the_share_of_drafts_it_is_told(kind):
     how = {"kind": kind, "acceptance": 0.8, "tokens": 4}
     fields = {"executor": "modelled", "model": "stdlib-5m", "speculation": how, "max_running": 64}
@@ -224,6 +224,20 @@ def test_a_modelled_run_keeps_the_share_of_drafts_it_is_told(kind):
     rates = [e.value for e in events if isinstance(e, Level) and e.name == "accepted_length"]
     expected = sum(0.8**k for k in range(5))  # tokens a step: 1 + α + α² + α³ + α⁴
     assert abs(np.mean(rates) - expected) < 0.25
+
+
+def test_drafts_beside_the_target_are_those_before_it_and_early_exits_are_told(model, draft):
+    said = []
+    for kind, more in (("draft_model", {}), ("mirror", {"candidates": VOCAB}), ("mirror", {})):
+        held, events = speculating(model, draft, pages=300, how={"kind": kind, **more})
+        said.append(serve(held, job(np.random.default_rng(2), max_tokens=20)))
+        told = [e.value for e in events if isinstance(e, Level) and e.name == "foreseen"]
+        if kind == "mirror":
+            assert told and min(told) >= 0.0 and max(told) <= 1.0
+            assert not more or min(told) == 1.0, "every token is a candidate"
+        else:
+            assert not told
+    assert said[0] == said[1] == said[2]
 
 
 def test_bad_drafts_are_refused_in_one_line():

@@ -2,7 +2,7 @@
 
 from engine.inference.config import InferenceConfig
 from engine.inference.policies.batching.same_length import SameLength
-from engine.inference.policies.speculation import DraftModel
+from engine.inference.policies.drafters.draft_model import DraftModel
 from engine.inference.run import run
 from engine.inference.workloads.uniform import Uniform
 from workbench.studies.decoding._batch_speculative import (

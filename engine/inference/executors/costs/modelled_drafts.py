@@ -52,6 +52,14 @@ class Drafting:
             rows.tokens[rows_D, known_D] = right_D
         return self._seconds(step, longest)
 
+    def hits(self, seed_S: np.ndarray, known_S: np.ndarray) -> np.ndarray | None:
+        """Which samples an early exit of the target foresaw; None: nobody asks one."""
+        return None
+
+    def beside(self, step: Step, seconds: float) -> float:
+        """`seconds` of the target's pass with what is drafted beside it."""
+        return seconds
+
     def _trees(self, step: Step, tokens: Tokens) -> float:
         """The same of trees: of the drafts side by side at most one is right."""
         drafts_B, parents_N, rows = step.drafts_B, step.parents_N, step.rows
@@ -113,7 +121,9 @@ def grown(
     level before, where the first after a token is right with one probability and each further one
     with the other if those before it are wrong.
     """
-    parents, depth, rank = [], [], []
+    parents: list[int] = []
+    depth: list[int] = []
+    rank: list[int] = []
     level = [(1.0, -1)]
     while len(parents) < count:
         found = sorted(

@@ -20,6 +20,7 @@ from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
 from engine.inference.executors.costs.forward_work import Shape
 from engine.inference.executors.costs.measured_step_cost import MeasuredCost
+from engine.inference.executors.costs.mirrored_drafts import drafting_of
 from engine.inference.executors.costs.modelled_drafts import Drafting
 from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
 from engine.inference.executors.costs.profiled_step_cost import ProfiledCost
@@ -101,10 +102,14 @@ class ModelledExecutor:
         aligned = self._realigned(step) if step.realigned else 0.0
         tokens_S = self._tokens(step.rows.seed[step.sample_rows_S], step.known_S)
         none = np.zeros(len(tokens_S), np.float32)
+        if self.drafting is not None:
+            seconds = self.drafting.beside(step, seconds)
         result = Result(
             tokens_S, none, seconds + drafted + aligned, flops=flops, bytes=moved,
             draft_seconds=drafted, align_seconds=aligned,
         )  # fmt: skip
+        if self.drafting is not None and step.drafts_B is not None:
+            result.hits_S = self.drafting.hits(step.rows.seed[step.sample_rows_S], step.known_S)
         if step.threads is not None:
             tokens_B = self._tokens(step.threads.seed_B, step.threads.known_B)
             result.threads = ViewResult(tokens_B, np.zeros(len(tokens_B), np.float32))
@@ -213,10 +218,10 @@ def build(config: Settings, choice: Choice) -> Built:
     cost = cost_of(each, machine, config.dtype, choice)
     drafting = None
     if config.speculation.drafts:
-        drafts = cost_of(small, machine, config.dtype, choice) if small else None
-        said = config.speculation
-        told = said.rightness, model.vocab, drafts, choice.per_step, said.width, said.second
-        drafting = Drafting(*told)
+        how = config.speculation.mirrors
+        beside = device(how.device) if how is not None and how.device else machine
+        drafts = cost_of(small, beside, config.dtype, choice) if small else None
+        drafting = drafting_of(config.speculation, model.vocab, drafts, choice.per_step)
     executor = ModelledExecutor(facts, cost, choice, host, drafting)
     executor.turns = model.streams.count if in_turn and model.streams else 1
     return Built(executor, VirtualClock(), _reader(config, found.folder))

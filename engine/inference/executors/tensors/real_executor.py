@@ -21,6 +21,7 @@ from engine.inference.executors.settings import Settings
 from engine.inference.executors.step_spans import covered
 from engine.inference.executors.tensors.attention_mass import AttentionProbe
 from engine.inference.executors.tensors.drafter import Drafter
+from engine.inference.executors.tensors.early_exit import EarlyExit
 from engine.inference.executors.tensors.embedding import Embedder
 from engine.inference.executors.tensors.gather import gather
 from engine.inference.executors.tensors.prompt_rows import PromptRows
@@ -53,6 +54,7 @@ class RealExecutor:
         self.model, self.storage, self.facts, self.probe = model, storage, facts, probe
         self.sample = sampler or Sampler(model.compiled, facts.eos)
         self.drafter = drafter
+        self.exits: EarlyExit | None = None  # asked what the target will say
         self.off = 0  # places that rows are put back off in a realigned batch, which is wrong
         self.work = ForwardWork(model.config, str(model.dtype).removeprefix("torch."))
         self._embedder: Embedder | None = None  # once somebody asks
@@ -90,6 +92,8 @@ class RealExecutor:
             result.draft_seconds = drafted - aligned
             result.flops += self.drafter.flops
             result.bytes += self.drafter.bytes
+        if self.exits is not None and step.drafted:
+            result.hits_S = self.exits.hits(batch, storage.kv, from_S, result.tokens_S)
         if step.realigned:
             result.align_seconds = aligned - began
         if parts:
@@ -152,6 +156,7 @@ class RealExecutor:
 
 def _of_drafts(step: Step, logits_RV: np.ndarray, from_S: np.ndarray, drawn: Result) -> np.ndarray:
     """Log-probabilities under the model of the draft after each sample; nonsense after the last."""
+    assert step.drafts_B is not None and step.ahead_S is not None
     rows, own = step.rows, step.drafted + step.decodes
     known_S = rows.known[step.sample_rows_S] + step.ahead_S
     at_S = np.minimum(known_S, rows.tokens.shape[1] - 1)
@@ -222,6 +227,9 @@ def executor_for(
     storage = Storage(spec, *room, model.device, running)
     executor = RealExecutor(model, storage, facts, _probe(config, model), sampler, drafter)
     executor.off = int(said.broken == "misaligned")
+    if (how := said.mirrors) is not None:
+        seed = config.seed if how.random else None
+        executor.exits = EarlyExit(model, how.exit, how.candidates, seed)
     return executor
 
 

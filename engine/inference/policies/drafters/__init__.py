@@ -1,0 +1,1 @@
+"""Policies that draft, each found by its kind."""

@@ -1,0 +1,176 @@
+"""Mirror speculative decoding: drafts made beside the target, from its early exits."""
+
+from engine.inference.config import InferenceConfig
+from engine.inference.policies.drafters.mirror import Mirror
+from engine.inference.run import run
+from engine.inference.workloads.uniform import Uniform
+from workbench.studies.decoding._mirror_sd import (
+    DESCRIBED,
+    PLAIN,
+    SERIAL,
+    SMALL,
+    at_acceptance,
+    at_batch,
+    below_serial,
+    equal_devices,
+    foreseen,
+    over_plain,
+    same_answers,
+)
+from workbench.study import Break, Changes, Claim, Regime, Reported, Study
+
+STREAMED: Changes = {
+    **DESCRIBED, "speculation.model": SMALL, "speculation.tokens": 8, "speculation.streamed": 2
+}  # fmt: skip
+HITS: dict[str, Changes] = {
+    "9 of 10 foreseen": {"speculation.hit_rate": 0.9},
+    "6 of 10": {"speculation.hit_rate": 0.6},
+    "none": {"speculation.hit_rate": 0.0},
+}
+IN_TURN = Break(
+    {"speculation.mirror_fault": "in_turn"},
+    mechanism=True,
+    why="the target waits for the drafts: two devices, and one works at a time",
+)
+ANY = Break(
+    {"speculation.mirror_fault": "any_token"},
+    mechanism=True,
+    why="candidates are drawn at random, so that what the target says is never among them",
+)
+WRONG = Break(
+    {"speculation.acceptance": 0.0}, mechanism=True, why="no draft is ever what the target says"
+)
+
+STUDY = Study(
+    slug="mirror-sd",
+    driver=run,
+    config=InferenceConfig(
+        workload=Uniform(count=8, shortest=8, longest=32),
+        speculation=Mirror(tokens=6),
+        max_running=4,
+        pages=512,
+        sampling={"max_tokens": 48},
+    ),
+    views=("token_river", "schedule", "levels", "page_map"),
+    about=(
+        "Speculative decoding is serial: a small model drafts, the large one verifies, and each "
+        "waits for the other. Mirror-SD lets both work at once. From an early exit in the middle "
+        "of its layers the target tells what it may say next; on a second device the draft model "
+        "drafts on from each of these candidates while the target's other layers run. Where the "
+        "token that the target then says is among them, the next drafts are there already; where "
+        "it is not, they are made while the target waits. The drafts are the same either way, and "
+        "so are the answers."
+    ),
+    tries=(
+        ("Draft in turn, on one device", SERIAL),
+        ("Qwen3-14B and 0.6B on two A100s", {**DESCRIBED, "speculation.model": SMALL}),
+        ("Two tokens from each pass of the draft", STREAMED),
+    ),
+    presets={
+        "serial": SERIAL,
+        "plain": PLAIN,
+        "described": {**DESCRIBED, "speculation.model": SMALL},
+    },
+    claims=(
+        Claim(
+            id="same-answers",
+            sentence="Every request says what plain decoding says, token for token.",
+            paper="an inference algorithm that keeps acceptance semantics (abstract)",
+            grade="exact",
+            check=same_answers,
+            reported=Reported(0.0, "equal", unit="answers that differ"),
+            finding="reproduced",
+            broken=(
+                Break(
+                    {"speculation.fault": "one_length"},
+                    mechanism=True,
+                    why="every row takes as many drafts as the luckiest: answers are wrong",
+                ),
+            ),
+        ),
+        Claim(
+            id="foreseen",
+            sentence="An early exit foresees what the target says often enough to draft on from.",
+            paper="branch-complete rollouts from early-exit signals (abstract)",
+            grade="measured",
+            check=foreseen,
+            reported=Reported(1.0, none=1.0, unit="×"),
+            finding="reproduced",
+            why="a direction: the abstract gives no figure; of the shipped target of 6 layers, "
+            "which was not trained to exit early, behind half of them; prompts are random, and "
+            "what follows them repeats itself",
+            broken=(ANY,),
+        ),
+        Claim(
+            id="below-serial",
+            sentence="Drafts beside the target are 1.3 times as fast as drafts before it.",
+            paper="a 30% average relative improvement over the strongest baseline, EAGLE3",
+            grade="modelled",
+            check=below_serial,
+            reported=Reported(1.3, none=1.0, unit="×"),
+            finding="weaker",
+            why="against a draft model in turn on the target's device, at its best length; 1.30 "
+            "with two tokens from each pass of the draft and eight drafts a step",
+            broken=(IN_TURN, Break(SERIAL)),
+        ),
+        Claim(
+            id="equal-devices",
+            sentence="Two devices that mirror are 1.3 times as fast as two that share one model.",
+            paper="a 30% average relative improvement over the strongest baseline, EAGLE3",
+            grade="modelled",
+            check=equal_devices,
+            reported=Reported(1.3, none=1.0, unit="×"),
+            finding="contrary",
+            fails=("small", "full"),
+            why="0.68 of the target split over both by tensor parallelism with drafts in turn: a "
+            "pass is bound by reading weights, which two devices do in half the time",
+            broken=(IN_TURN, Break(PLAIN)),
+        ),
+        Claim(
+            id="over-plain",
+            sentence="One request is decoded 2.8 times as fast as token by token.",
+            paper="2.8 to 5.8 times the speed over diverse tasks (abstract)",
+            grade="modelled",
+            check=over_plain,
+            reported=Reported(2.8, none=1.0, unit="×"),
+            finding="reproduced",
+            why="the least of the paper's range; seven of ten drafts right is our choice (map)",
+            broken=(WRONG, Break(PLAIN)),
+        ),
+    ),
+    regimes=(
+        Regime(
+            claim="below-serial",
+            knob="acceptance",
+            values=(0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95),
+            coarse=(0.3, 0.7, 0.9),
+            x="share of drafts that are right",
+            y="tokens a second over serial speculation at its best length (×)",
+            default=0.7,
+            judged=at_acceptance,
+            series=HITS,
+        ),
+        Regime(
+            claim="over-plain",
+            knob="batch",
+            values=(1, 2, 4, 8, 16, 32, 64),
+            coarse=(1, 8, 32),
+            x="requests at once",
+            y="times plain decoding",
+            default=1,
+            log_x=True,
+            noun="requests",
+            judged=at_batch("plain"),
+            series=HITS,
+        ),
+    ),
+    limits=(
+        "On this machine drafts are made in turn, and the early exit is computed apart, to tell "
+        "what it would have foreseen; two devices work at once on the virtual clock alone. There "
+        "a hit is drawn with one probability for every step, branches of all candidates at all "
+        "places of a step are rolled out as one batch, and a miss drafts anew for the rows that "
+        "missed while the whole batch waits. The drafting device is one like the target's, not an "
+        "NPU; the target's exits were not trained, and EAGLE-3 is not here: the rival is a draft "
+        "model at its best length."
+    ),
+)

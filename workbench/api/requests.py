@@ -36,6 +36,7 @@ SAME = (
 )
 NUMBERS = {*SAME, "max_tokens", "max_completion_tokens", "logprobs"} - {"ignore_eos"}
 SHARED = {"stop", "logit_bias", "response_format", "prompt_logprobs"}
+GUIDED = {"guidance", "guidance_scale", "cfg_scale", "negative_prompt"}
 IGNORED = {"user", "metadata", "store", "service_tier", "model", "stream", "stream_options"}
 
 
@@ -144,6 +145,10 @@ def chat(fields: dict[str, Any]) -> Asked:
 def _refuse_unknown(fields: dict[str, Any], known: set[str]) -> None:
     allowed = known | IGNORED | set(SAME) | SHARED
     unknown = sorted(set(fields) - allowed)
+    guided = [name for name in unknown if name in GUIDED]
+    if guided:
+        lacks = "" if "negative_prompt" in fields else "needs a negative_prompt, and "
+        raise BadInput(f"{guided[0]}: guidance {lacks}is not computed here; leave it out")
     if unknown:
         raise BadInput(f"{unknown[0][:40]}: no such field, or not supported; leave it out")
 

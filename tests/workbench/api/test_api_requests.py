@@ -53,6 +53,7 @@ def test_chat_reads_text_parts_and_streams():
     ("change", "says"),
     [
         ({"prompt": ""}, "empty"),
+        ({"guidance_scale": 2.0}, "guidance needs a negative_prompt, and is not computed here"),
         ({"prompt": None}, "prompt"),
         ({"prompt": [True]}, "prompt"),
         ({"prompt": [-1]}, "prompt"),

@@ -19,7 +19,7 @@ RunConfig: TypeAlias = Callable[[Config], Log]  # runs the study's driver to its
 
 BUSY = 0.1  # of the processors in others' hands, beyond which a timed claim is to be doubted
 UNTRIED = "not yet held against a figure of the paper"
-BUT = "what the check asks for, the figure says the contrary"  # of one that holds
+SHORT = "short of the paper's figure"  # of one that holds
 Size: TypeAlias = Literal["small", "full"]  # of a setting that a claim is judged at
 
 Grade: TypeAlias = Literal["exact", "measured", "modelled", "direction"]
@@ -90,7 +90,9 @@ class Claim:
     the small setting comes out otherwise. A finding that is "not tried" says why not.
 
     `fails`: the settings at which the check is known to say no, for the reason that `why` gives. A
-    sentence that does not come out stands like that; a weaker one that holds is none for it.
+    sentence that does not come out stands like that; a weaker one that holds is none for it. Where
+    the check says yes the figure shows the sentence's effect: it includes neither none of it nor
+    the contrary. How far it goes is the finding's to say, beside the yes.
     """
 
     id: str

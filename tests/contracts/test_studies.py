@@ -12,7 +12,7 @@ from tests.outcomes import Outcomes
 from widgets.fold import History
 from widgets.view import views
 from workbench.catalogue import catalogue, entry, study, study_files
-from workbench.finding import FINDINGS
+from workbench.finding import FINDINGS, Figure, finding
 from workbench.findings_table import recorded
 from workbench.study import GRADES, Claim, RunConfig, Study, here
 
@@ -168,6 +168,16 @@ def outcome(claimed, runs: Runs, outcomes: Outcomes, changes, full: bool):
     return outcomes.of(chosen.slug, claim, update(chosen.config, changes), run_config, not full)
 
 
+def shows_more_than_nothing(claim: Claim, figure: Figure | None) -> bool:
+    """Whether a figure neither denies the paper's direction nor includes no effect: else its check
+    says yes to less than its sentence."""
+    if figure is None or claim.reported is None:
+        return True
+    none = claim.reported.none
+    idle = none is not None and figure.low < figure.high and figure.low <= none <= figure.high
+    return not idle and finding(figure, claim.reported) != "contrary"
+
+
 def test_the_claim_comes_out_as_stated_and_recorded(claimed, runs, outcomes, full):
     """Yes, or no where it states that it fails; a speed as it is recorded of this machine."""
     chosen, claim = claimed
@@ -178,6 +188,7 @@ def test_the_claim_comes_out_as_stated_and_recorded(claimed, runs, outcomes, ful
     timed = claim.timed and row is not None and not row["fast"]
     holds = row["holds"] if timed else claim.comes_out(fast=not full)
     assert seen.holds == holds, f"expected {seen.expected}; found {seen.measured}"
+    assert not seen.holds or shows_more_than_nothing(claim, seen.figure), seen.figure
     if not claim.timed:  # a speed's interval hangs on what else the machine does
         assert claim.came_to(seen) == claim.stated(fast=not full), seen.figure
 
@@ -202,6 +213,9 @@ def test_recorded_findings_are_those_that_claims_state():
         reported = claim.reported.row() if claim.reported else None
         stated = (claim.grade, claim.timed, reported)
         assert (row["grade"], row["timed"], row["reported"]) == stated, row["slug"]
+        figure = Figure.of_row(row["figure"]) if row["figure"] else None
+        shows = shows_more_than_nothing(claim, figure)
+        assert not row["holds"] or shows, f"{row['slug']}: {claim.id}"
         if not claim.timed:
             assert row["finding"] == claim.stated(row["fast"]), f"{row['slug']}: {claim.id}"
             assert row["holds"] == claim.comes_out(row["fast"]), f"{row['slug']}: {claim.id}"

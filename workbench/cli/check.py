@@ -11,7 +11,7 @@ from engine.core.errors import BadInput
 from engine.core.paths import datasets
 from workbench import findings_table, kept_maps
 from workbench.catalogue import catalogue, study
-from workbench.claim import BUT, breaks_that_pass
+from workbench.claim import SHORT, breaks_that_pass
 from workbench.claim_text import finding_line, in_words, written
 from workbench.cli import cost, predict
 from workbench.cli.output import check_place, follow, print_json, print_table, say, seed
@@ -129,8 +129,8 @@ def _asked(chosen: Study, claim: str | None) -> Study:
 def _print(verdict: Verdict, fast: bool) -> None:
     claim, outcome = verdict.claim, verdict.outcome
     said = ""
-    if outcome.holds and verdict.finding == "contrary":
-        said = f", {BUT}"
+    if outcome.holds and verdict.finding == "weaker":
+        said = f", {SHORT}"
     elif not outcome.holds and not claim.comes_out(fast):
         said = ", as it states"
     holds = f"{'holds' if outcome.holds else 'NO':5}"

@@ -9,7 +9,7 @@ import param
 from engine.core.config import Config
 from widgets.page.bundle import bundle
 from widgets.page.component import Component
-from workbench.claim import BUT, GRADES, UNTRIED, Claim, Outcome
+from workbench.claim import GRADES, SHORT, UNTRIED, Claim, Outcome
 from workbench.finding import FINDINGS, IN_DIRECTION
 from workbench.pages.verdicts.verdict_bar import verdict_bar
 from workbench.pages.verdicts.verdicts import Standing, Verdicts
@@ -60,8 +60,8 @@ def _word(standing: Standing) -> tuple[str, str]:
     if standing.outcome is None:
         return "open", "not checked yet"
     if standing.outcome.holds:
-        contrary = standing.claim.came_to(standing.outcome) == "contrary"
-        return ("open", f"✓ {BUT}") if contrary else ("yes", "✓ holds here")
+        weaker = standing.claim.came_to(standing.outcome) == "weaker"
+        return ("open", f"✓ holds, {SHORT}") if weaker else ("yes", "✓ holds here")
     stated = "" if standing.claim.comes_out(standing.fast) else ", as it states"
     return "no", f"✕ does not hold here{stated}"
 

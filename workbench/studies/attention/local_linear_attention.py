@@ -31,7 +31,12 @@ SMALL: Changes = {"tasks": 4, "length": 32, "widest": 16}  # where tasks are not
 
 SOLVED = 1e-3  # relative, of gradients through a float32 solve
 LEFT = 16  # a quarter of the matrices of a head of 64, an eighth of 128
-MARGIN = 1.05  # of errors: less counts as equal
+NAMED = (SOFTMAX, GLOBAL)  # rivals that the abstract names; a forgetting one is stronger than they
+
+STALE = (
+    Break({"stale": True}, True, "answers are read at the query before"),
+    Break({"ridge": 1e6}, why="softmax attention"),
+)
 
 
 def gains(config: LocalLinearConfig, run_config: RunConfig, fast: bool) -> dict[str, Figure]:
@@ -49,26 +54,31 @@ def told(found: dict[str, Figure]) -> str:
 
 def lower_error(config: LocalLinearConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Paired over tasks: the others' errors over its own; the figure is the strongest rival's."""
+    return _ahead(gains(config, run_config, fast), "all three")
+
+
+def of_the_named(config: LocalLinearConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same beside the two rivals that the abstract names."""
     found = gains(config, run_config, fast)
-    strongest = min(found.values(), key=lambda figure: figure.value)
-    return Outcome(
-        f"softmax and least squares of all pairs at least {MARGIN}× its error, 95% intervals too; "
-        "least squares that forgets is told",
-        f"{told(found)}; n = {strongest.n}",
-        min(found[SOFTMAX].low, found[GLOBAL].low) >= MARGIN,
-        figure=strongest,
-        needed=1.0,
-    )
+    return _ahead({name: found[name] for name in NAMED}, "both")
 
 
 def ahead_of_all(
     config: LocalLinearConfig, value: float, run_config: RunConfig, fast: bool
 ) -> Outcome:
     """Whether it is ahead of all three where the target changes `value` - 1 times."""
-    found = gains(update(config, {"regimes": int(value)}), run_config, fast)
+    return lower_error(update(config, {"regimes": int(value)}), run_config, fast)
+
+
+def _ahead(found: dict[str, Figure], all_: str) -> Outcome:
+    """Whether each rival errs more; the figure is that of the strongest."""
     strongest = min(found.values(), key=lambda figure: figure.value)
     return Outcome(
-        "ahead of all three", told(found), strongest.low >= 1.0, figure=strongest, needed=1.0
+        f"{all_} err more than it does (95% intervals)",
+        f"{told(found)}; n = {strongest.n}",
+        min(round(figure.low, 6) for figure in found.values()) > 1.0,
+        figure=strongest,
+        needed=1.0,
     )
 
 
@@ -128,20 +138,31 @@ STUDY = Study(
     claims=(
         Claim(
             id="lower-error",
-            sentence="On targets that change over time it errs less than softmax and linear do.",
-            paper="adapts to non-stationarity, ahead of strong baselines (abstract)",
+            sentence="It adapts to targets that change over time, ahead of strong baselines.",
+            paper="effectively adapts to non-stationarity, outperforming strong baselines in "
+            "test-time training and in-context learning (abstract)",
             reported=Reported(1.0, none=1.0, unit="×"),
             finding="contrary",
-            why="ahead of softmax and of least squares that keeps every pair, as the paper says, "
-            "but least squares that forgets, the best case of a gated linear layer, errs less on "
-            "targets that never come back; no figure stands in the abstract, so any lead counts; "
-            "the twentieth by which the first two have to lag is ours",
+            fails=("small", "full"),
+            why="least squares that forgets, the best case of a gated linear layer, errs less on "
+            "targets that never come back; no figure stands in the abstract, so any lead would "
+            "count",
             grade="measured",
             check=lower_error,
-            broken=(
-                Break({"stale": True}, True, "answers are read at the query before"),
-                Break({"ridge": 1e6}, why="softmax attention"),
-            ),
+            broken=STALE,
+        ),
+        Claim(
+            id="of-the-named",
+            sentence="On targets that change over time it errs less than linear and softmax "
+            "attention do.",
+            paper="advantages over linear and softmax attention for associative memory (abstract)",
+            reported=Reported(1.0, none=1.0, unit="×"),
+            finding="reproduced",
+            why="a direction: the abstract states no figure. Linear attention is its best case, "
+            "least squares of every pair so far",
+            grade="measured",
+            check=of_the_named,
+            broken=STALE,
         ),
         Claim(
             id="solver-agrees",

@@ -32,8 +32,8 @@ PLAIN: Changes = {"method": "one_bit_adam", "method.compensate": False, "method.
 
 
 def same_loss(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Held-out loss after the same steps on the same windows, against Adam in half precision; it
-    holds where compensation does what it is for, so against the same without."""
+    """Held-out loss after the same steps on the same windows, against Adam in half precision; what
+    one bit comes to without compensation is told."""
     return by_seeds(config, SEEDS, run_config, fast)
 
 
@@ -48,10 +48,9 @@ def by_seeds(
     bare = ours if same else losses(config, run_config, {**warm, **PLAIN}, fast, int(seeds))
     gain = excess(ours, bare)
     return Outcome(
-        "held-out loss equal to Adam's; at the least, all of the interval below that of one bit "
-        "without compensation",
+        "held-out loss no higher than Adam's (95% interval)",
         f"against Adam {interval(figure)}; against no compensation {interval(gain)}",
-        gain.high < 0,
+        figure.high <= 0,
         figure=figure,
         needed=0.0,
     )

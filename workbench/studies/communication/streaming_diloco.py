@@ -74,18 +74,17 @@ def delay_kept(config: LowCommunicationConfig, run_config: RunConfig, fast: bool
 
 
 def same_loss(config: LowCommunicationConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Held-out loss after the same steps, against DiLoCo of the same H; it holds where replicas
-    learn what only the others have read, so against those that never meet."""
+    """Held-out loss after the same steps, against DiLoCo of the same H; what replicas come to that
+    never meet is told."""
     every = getattr(config.method, "every", 16)
     ours = losses(config, run_config, {}, fast)
     diloco: Changes = {"method": "diloco", "method.every": every}
     figure = excess(ours, losses(config, run_config, diloco, fast))
     alone = excess(ours, losses(config, run_config, ALONE, fast))
     return Outcome(
-        "held-out loss equal to DiLoCo's; at the least, all of the interval below that of replicas "
-        "which never meet",
+        "held-out loss no higher than DiLoCo's (95% interval)",
         f"against DiLoCo {interval(figure)}; against never meeting {interval(alone)}",
-        alone.high < 0,
+        figure.high <= 0,
         figure=figure,
         needed=0.0,
     )
@@ -202,10 +201,10 @@ STUDY = Study(
             reported=Reported(0.0, "equal"),
             finding="undecided",
             quick="contrary",
+            fails=("small", "full"),
             why="the abstract states no margin; without one a measured difference can only be "
             "undecided or contrary. The interval of this one includes none, that of the smaller "
-            "training is above; that replicas learn from one another holds, which is what the "
-            "check asks",
+            "training is above; replicas that never meet are behind both",
             broken=(
                 Break(
                     {"method.fault": "shifted"},

@@ -51,13 +51,12 @@ def held_out(config: MovementConfig, run_config: RunConfig, fast: bool) -> Outco
     bound = sum(timed[name] in MEMORY for name in memory)
     commonest, most = Counter(timed.values()).most_common(1)[0]
     return Outcome(
-        "every kernel that counts say waits for memory has its time taken by memory; its class is "
-        "told beside what the commonest class would get",
-        f"{bound} of {len(memory)} said to wait for memory do; {right} of {len(timed)} in the "
-        f"class of their times, {most} are {commonest}; {', '.join(wrong)}",
-        bool(memory) and bound == len(memory),
+        f"{RIGHT:.0%} of them, at least, in the class of their times",
+        f"{right} of {len(timed)}, {most} are {commonest}: {', '.join(wrong)}; of {len(memory)} "
+        f"said to wait for memory {bound} do",
+        right >= RIGHT * len(timed),
         figure=Figure.share(right, len(timed)),
-        needed=COMMONEST,
+        needed=RIGHT,
     )
 
 
@@ -155,11 +154,14 @@ STUDY = Study(
             finding="contrary",
             why="a third of fifteen kernels, where calling all of them 1a gets nine, at full size "
             "ten. Most lie just beside a threshold (misses that part 1a from 1b), fit no branch, "
-            "or are 2b by counts where a core that overlaps misses spends its time issuing. What "
-            "has to hold (waiting for memory) was chosen after that came out",
+            "or are 2b by counts where a core that overlaps misses spends its time issuing. That "
+            "a kernel waits for memory counts do tell",
+            fails=("small", "full"),
             grade="modelled",
             check=held_out,
-            broken=(Break({"swapped": True}, True, "misses of L1 stand for those of L3"),),
+            broken=(
+                Break({"caches.prefetch": 2}, True, "a prefetcher hides misses from the counts"),
+            ),
         ),
         Claim(
             id="trends",

@@ -81,6 +81,7 @@ STUDY = Study(
             reported=Reported(0.801 - 0.666, none=0.0, unit="%"),
             finding="contrary",
             quick="undecided",
+            fails=("small", "full"),
             why="of 1,000 problems 9.9 points less [-13.5, -6.2]. Our threads draw 303 tokens in "
             "all, 1.2 contexts of 256, where the paper's 20k are five of 4k: in that range the "
             "paper's threads too solve less, and nobody here says how many children to spawn",

@@ -26,7 +26,6 @@ from workbench.study import (
     Study,
 )
 
-MARGIN = 0.05  # of accuracy that streaming may cost before it is no longer beside batch
 IN_WORDS = "the paper states the mask and what it leaves equal in words, without a figure"
 BETWEEN = 3.0  # passes between two tokens of the input
 SHIFTED = "what arrives shifts the positions of thoughts"
@@ -114,12 +113,12 @@ def accuracy(config: ReadingConfig, run_config: RunConfig, fast: bool) -> Outcom
     low, high = of_mean((right[0] - right[1])[:, None])
     shares = [f"{one.mean():.1%} {span(one)}" for one in right]
     return Outcome(
-        f"at most {MARGIN:.0%} below batch thinking, as far as the 95% interval goes",
+        "no less often right than batch thinking (95% interval)",
         f"streaming {shares[0]}, batch {shares[1]}, difference {low[0]:+.1%} to {high[0]:+.1%}; "
         f"n = {count}",
-        low[0] >= -MARGIN,
+        low[0] >= 0,
         figure=Figure.mean(right[0] - right[1], "%"),
-        needed=-MARGIN,
+        needed=0.0,
     )
 
 
@@ -248,9 +247,10 @@ STUDY = Study(
             reported=Reported(0.0, "more", unit="%"),
             finding="undecided",
             quick="contrary",
-            why="over 1,000 ledgers the difference is -0.3 points [-1.1, +0.5]: worse by more "
-            "than 1.1 points is excluded; of the first 192 streaming happens to solve two points "
-            "less",
+            fails=("small", "full"),
+            why="what counts as comparable the abstract does not say. Over 1,000 ledgers the "
+            "difference is -0.3 points [-1.1, +0.5]: worse by more than 1.1 points is excluded; of "
+            "the first 192 streaming happens to solve two points less",
             broken=(Break({"shifting": True}, True, SHIFTED),),
         ),
     ),

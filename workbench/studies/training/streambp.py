@@ -72,14 +72,14 @@ def measured(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outco
         peaks = values(run_config(update(config, changes)), PEAK)
         found.append((tokens, peaks[config.method.kind], peaks["checkpointing"], peaks["plain"]))
     return Outcome(
-        "at most 0.5× the activation bytes of checkpointing and 0.2× of autograd as it is",
+        f"at most 1/{LONGER} of the activation bytes of checkpointing, at every length",
         "; ".join(
             f"{tokens} tokens: {ours / 1e6:.1f} MB, {ours / kept:.2f}× and {ours / all_:.2f}×"
             for tokens, ours, kept, all_ in found
         ),
-        all(ours <= 0.5 * kept and ours <= 0.2 * all_ for _, ours, kept, all_ in found),
+        all(ours * LONGER <= kept for _, ours, kept, _ in found),
         figure=Figure.exact(max(ours / kept for _, ours, kept, _ in found), "×"),
-        needed=0.5,
+        needed=1 / LONGER,
     )
 
 
@@ -157,12 +157,13 @@ def time(config: StreamedConfig, run_config: RunConfig, fast: bool) -> Outcome:
     ours, kept, plain = taken.values()
     ratio = Figure.ratio(ours, kept)
     return Outcome(
-        "at most 1.35× the time of checkpointing (95% interval)",
+        f"at most {1 + SLOWER:g}× the time of checkpointing, which the paper calls comparable (95% "
+        "interval)",
         f"{ratio.value:.2f}× ({ratio.low:.2f} to {ratio.high:.2f}; {median(ours) * 1e3:.0f} ms; as "
         f"it is {median(plain) * 1e3:.0f} ms)",
-        ratio.high <= 1.35,
+        ratio.high <= 1 + SLOWER,
         figure=ratio,
-        needed=1.35,
+        needed=1 + SLOWER,
     )
 
 
@@ -203,7 +204,7 @@ STUDY = Study(
         ),
         Claim(
             id="memory",
-            sentence="Activations take less than half of what checkpointing takes.",
+            sentence="Activations take 1/2.8 of what checkpointing takes, or less.",
             paper="2.8–5.5 times the length in 80 GB, memory linear in length (section 4.1)",
             grade="measured",
             check=measured,
@@ -250,6 +251,7 @@ STUDY = Study(
             check=time,
             reported=Reported(1.0, "less", tolerance=SLOWER, unit="×"),
             finding="undecided",
+            fails=("small", "full"),
             why="attention's tiles are written in torch, whose calls for each piece weigh at this "
             "size; no GPU has run it",
             broken=(

@@ -10,8 +10,10 @@ from engine.reasoning.repeated_sampling.repeated_sampling import RepeatedSamplin
 from engine.tasks.arithmetic import Arithmetic
 from workbench.studies.reasoning._coverage_claims import (
     NEAR,
+    ORDERS,
     law,
     law_with,
+    orders,
     plateau,
     plateau_with,
     verified,
@@ -30,6 +32,7 @@ from workbench.study import (
 )
 
 GREEDY: Changes = {"temperature": 0.0}
+ALIKE = Break({"fault": "one_seed"}, True, "all samples draw by one seed"), Break(GREEDY)
 FORM: Changes = {"verifier": "readable"}
 
 
@@ -89,18 +92,30 @@ STUDY = Study(
         Claim(
             id="power-law",
             sentence="Coverage grows with the samples as an exponentiated power law.",
-            paper="c ≈ exp(a k^b), over four orders of magnitude of samples (abstract, section 3)",
+            paper="c ≈ exp(a k^b): often modelled with an exponentiated power law (abstract)",
             grade="measured",
             check=law,
-            reported=Reported(4.0, none=0.0, unit="orders of magnitude"),
+            reported=Reported(0.0, "equal", tolerance=NEAR, unit="%"),
+            finding="reproduced",
+            quick="undecided",
+            fails=("small",),
+            why=f"within {NEAR:.0%} of coverage wherever it was not fitted, which is ours: the "
+            "paper states no bound of its fits. On three digits by two the law falls 12 points "
+            "short; of the 80 problems of the small setting the interval ends beyond it",
+            broken=ALIKE,
+        ),
+        Claim(
+            id="orders",
+            sentence="It does so over four orders of magnitude of samples.",
+            paper="coverage scales with samples over four orders of magnitude (abstract)",
+            grade="measured",
+            check=orders,
+            reported=Reported(ORDERS, none=0.0, unit="orders of magnitude"),
             finding="weaker",
-            why="no more than two orders were tried (256 samples), on one task, where it stays "
-            f"within {NEAR:.0%} of coverage; the paper states no bound of its fits. On three "
-            "digits by two the law falls 12 points short",
-            broken=(
-                Break({"fault": "one_seed"}, True, "all samples draw by one seed"),
-                Break(GREEDY),
-            ),
+            fails=("small", "full"),
+            why="no more than two orders were drawn (256 samples), and the law is near over all of "
+            "them: what comes after was not tried",
+            broken=ALIKE,
         ),
         Claim(
             id="vote-plateau",
@@ -163,7 +178,7 @@ STUDY = Study(
             values=(16, 32, 64, 128, 256),
             coarse=(16, 64, 256),
             x="samples of each problem; the law is fitted to a quarter of them",
-            y=f"orders of magnitude of samples within {NEAR:.0%} of coverage",
+            y="farthest that the law is from coverage (share)",
             paper=10_000,
             default=64,
             series={"two digits by two": {}, "three by two": {"task.left": 3}},

@@ -27,8 +27,15 @@ from engine.distributed.record import Record
 from engine.distributed.watch import Watch
 
 MOST = 64  # ranks on one machine
-# What torch's first backward pass imports, a quarter of a second of each process: loaded once.
-BACKWARD = "torch.fx.experimental.symbolic_shapes"
+# What each rank would take a second or two to load, once: of torch's first backward pass and of its
+# first fully sharded module, and of the first kernel that numba compiled.
+PRELOADED = (
+    "engine.distributed.rank",
+    "torch.fx.experimental.symbolic_shapes",
+    "torch._dynamo",
+    "torch.distributed.fsdp",
+    "engine.kernels.numba_types",
+)
 
 
 def launch(
@@ -128,7 +135,7 @@ def server(module: str) -> BaseContext:
     """How processes are made; the server loads `module` once where it is the first asked for."""
     if sys.platform == "linux":
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["engine.distributed.rank", BACKWARD, module])
+        context.set_forkserver_preload([*PRELOADED, module])
         return context
     return multiprocessing.get_context("spawn")
 

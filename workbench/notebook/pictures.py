@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 STILL = "workbench-still"  # metadata of a notebook's output that repeats a live view as a picture
 SETTLE = 4000  # milliseconds of the page's own time before the picture is taken
 WIDTH = 960  # pixels of a picture that is kept

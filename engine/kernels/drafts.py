@@ -8,7 +8,8 @@ import numpy as np
 
 from engine.kernels.compiled import checked, inner
 
-BLOCK = 128  # tokens looked at together
+BLOCK = 128  # tokens looked at together …
+LONG_BLOCK = 512  # … where few have what is looked for
 
 
 @checked
@@ -30,8 +31,9 @@ def look_up(
         row, known = tokens_RW[rows_D[d]], known_R[rows_D[d]]
         best, place, end = shortest - 1, -1, known - 2
         while end >= 0 and best < longest:
-            first = max(end - BLOCK + 1, 0)
-            if first and not _stands(row, first, end + 1, known - 1, min(shortest, 2)):
+            # Where two tokens stand already only three are of use, which few blocks have.
+            first = max(end - (BLOCK if best < 2 else LONG_BLOCK) + 1, 0)
+            if first > 1 and not _stands(row, first, end + 1, known - 1, min(best + 1, 3)):
                 end = first - 1
                 continue
             while end >= first and best < longest:
@@ -48,19 +50,25 @@ def look_up(
 
 @inner
 def _stands(row, first, stop, last, count):
-    """Whether the `count` (1 or 2) tokens up to `last` stand anywhere up to `first` … `stop` - 1.
+    """Whether the `count` (1 to 3) tokens up to `last` stand anywhere up to `first` … `stop` - 1.
 
-    `first` is at least 1. Without a branch in it, so that lanes work side by side.
+    `first` is at least 2. Without a branch in it, so that lanes work side by side.
     """
-    token, before = row[last], row[last - 1]
-    here, left = row[first:stop], row[first - 1 : stop - 1]
+    token = row[last]
+    here, left, far = row[first:stop], row[first - 1 : stop - 1], row[first - 2 : stop - 2]
     found = np.int32(0)
-    if count > 1:
-        for i in range(len(here)):
-            found += np.int32((here[i] == token) & (left[i] == before))
-    else:
+    if count == 1:
         for i in range(len(here)):
             found += np.int32(here[i] == token)
+        return found > 0
+    before = row[last - 1]
+    if count == 2:
+        for i in range(len(here)):
+            found += np.int32((here[i] == token) & (left[i] == before))
+        return found > 0
+    third = row[last - 2]
+    for i in range(len(here)):
+        found += np.int32((here[i] == token) & (left[i] == before) & (far[i] == third))
     return found > 0
 
 

@@ -205,7 +205,7 @@ class Engine:
 
     def tell_step(self, step: Step, result: Result, start: float, now: float) -> None:
         emit = self.emit
-        drafted = self._tell_drafting(step, result, start)
+        drafted = self._tell_drafting(step, result, start, now)
         if result.parts:
             self._tell_parts(step, result, drafted, now)
         if step.prefill_tokens:
@@ -230,7 +230,7 @@ class Engine:
             tag += f" padding={step.padding}"
         emit(Span(now, "engine", "step", start, result.flops, result.bytes, tag))
 
-    def _tell_drafting(self, step: Step, result: Result, start: float) -> float:
+    def _tell_drafting(self, step: Step, result: Result, start: float, now: float) -> float:
         """What comes before a step's pass: a batch realigned, drafts made; when that is over."""
         aligned = start + result.align_seconds
         drafted = aligned + result.draft_seconds
@@ -239,6 +239,9 @@ class Engine:
         if result.draft_seconds and step.drafts_B is not None:
             tag = f"drafts={step.drafted} of={np.count_nonzero(step.drafts_B)}"
             self.emit(Span(drafted, "draft", "draft", aligned, tag=tag))
+        begin, end = (drafted + after for after in result.beside)
+        if end > begin and not result.parts:  # parts of the pass are told in its course
+            self.emit(Span(min(end, now), "draft", "draft", begin, tag="beside=1"))
         return drafted
 
     def tell_drafts(self, step: Step, result: Result, start: float, now: float) -> None:

@@ -5,7 +5,7 @@ import { grouped, seconds } from "./numbers.js";
 import { fit } from "./text.js";
 import { textured } from "./texture.js";
 import { GAP } from "./timeline.js";
-import { surety } from "./token_text.js";
+import { beginsBranch, surety } from "./token_text.js";
 
 export const LINE = 22;
 export const LINES = 3;
@@ -76,7 +76,9 @@ function drawPiece(ctx, timeline, tokens, i, x, y, width, lit) {
   }
   ctx.fillStyle = css(refused ? colors.faint : colors.ink);
   ctx.fillText(fit(ctx, tokens.sign(i), width + 1), x, y + 0.5);
-  if (refused) ctx.fillRect(x, y, width, 1);
+  const gap = beginsBranch(said, i) ? 3 : 0;
+  if (refused) ctx.fillRect(x + gap, y, width - gap, 1);
+  if (gap) ctx.fillRect(x - 0.5, y - 8, 1, 16);
   if (!lit) return;
   ctx.strokeStyle = css(colors.ink);
   ctx.lineWidth = 2;

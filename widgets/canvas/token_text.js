@@ -58,3 +58,9 @@ export function outlineToken(ctx, colors, x, y, width, high) {
   ctx.lineWidth = 2;
   ctx.strokeRect(x - 1.5, y - high / 2 - 1.5, width + 3, high + 3);
 }
+
+// Whether a refused draft is the first of a branch of its tree.
+export function beginsBranch(frame, i) {
+  const branch = frame.token_branch?.[i] || 0;
+  return branch > 0 && (i === 0 || frame.token_branch[i - 1] !== branch || frame.token_lane[i - 1] !== frame.token_lane[i]);
+}

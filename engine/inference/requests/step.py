@@ -186,3 +186,4 @@ class Result:
     hits_S: np.ndarray | None = None  # whether an early exit foresaw each sample's token
     align_seconds: float = 0.0  # of `seconds`, before the drafts were made
     draft_seconds: float = 0.0  # of `seconds`, before the drafts were verified
+    beside: tuple[float, float] = (0.0, 0.0)  # seconds of the pass from … to which others draft

@@ -222,6 +222,17 @@ def test_a_modelled_run_keeps_the_share_of_drafts_it_is_told(kind):
         plain = plain or said
     assert said == plain, "what a modelled request says is its own, drafts or not"
     rates = [e.value for e in events if isinstance(e, Level) and e.name == "accepted_length"]
+    if kind == "mirror":
+        spans = {name: [e for e in events if isinstance(e, Span) and e.name == name]
+                 for name in ("draft", "verify")}  # fmt: skip
+        ends = np.array([e.stop for e in spans["verify"]])
+        beside = [e for e in spans["draft"] if "beside" in e.tag]
+        assert (
+            len(beside) == len(ends) and (np.array([e.stop for e in beside]) <= ends + 1e-12).all()
+        )
+        foreseen = [e.value for e in events if isinstance(e, Level) and e.name == "foreseen"]
+        assert abs(np.mean(foreseen) - config.speculation.hit_rate) < 0.1
+        assert [e.time for e in events] == sorted(e.time for e in events)
     expected = sum(0.8**k for k in range(5))  # tokens a step: 1 + α + α² + α³ + α⁴
     assert abs(np.mean(rates) - expected) < 0.25
 

@@ -4,7 +4,7 @@ import { css, mix, textOn } from "../../canvas/colors.js";
 import { clamp, seconds, three } from "../../canvas/numbers.js";
 import { fit } from "../../canvas/text.js";
 import { hatch } from "../../canvas/texture.js";
-import { outlineToken, surety } from "../../canvas/token_text.js";
+import { beginsBranch, outlineToken, surety } from "../../canvas/token_text.js";
 
 function tokenColor(timeline, i) {
   const { frame, card } = timeline, { colors } = card;
@@ -32,12 +32,6 @@ export function drawRiver(ctx, timeline, tokens, hovered) {
     }
   }
   ctx.restore();
-}
-
-// Whether a refused draft is the first of a branch of its tree.
-function beginsBranch(frame, i) {
-  const branch = frame.token_branch[i];
-  return branch > 0 && (i === 0 || frame.token_branch[i - 1] !== branch || frame.token_lane[i - 1] !== frame.token_lane[i]);
 }
 
 // A branch leaves the tree: a hook above its first word.

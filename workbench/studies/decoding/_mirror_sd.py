@@ -35,7 +35,7 @@ CHANCE = 10.0  # times by chance: what would be worth drafting on from
 
 def same_answers(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Every request says greedily, alone and in a batch, what it says undrafted."""
-    config = update(config, {"workload.count": 8 if fast else 32, "sampling.max_tokens": 24})
+    config = update(config, {"workload.count": 5 if fast else 32, "sampling.max_tokens": 16})
     alone = said_by(run_config(update(config, {**PLAIN, "max_running": 1})))
     said = said_by(run_config(update(config, {"max_running": 4})))
     other = sum(alone[thread] != said.get(thread) for thread in alone)
@@ -51,7 +51,7 @@ def same_answers(config: InferenceConfig, run_config: RunConfig, fast: bool) -> 
 def foreseen(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """How often the token that the target says after the kept drafts is among the candidates of
     its early exit, over how often as many tokens at random would hold it."""
-    config = update(config, {"workload.count": 6 if fast else 24, "sampling.max_tokens": 16})
+    config = update(config, {"workload.count": 2 if fast else 24, "sampling.max_tokens": 10})
     shares = []
     for seed in range(SEEDS):
         log = run_config(update(config, {"seed": config.seed + seed}))

@@ -26,23 +26,24 @@ class MirroredDrafting(Drafting):
         rate = says.candidates / self.vocab if says.random else says.hit
         return self._draws(seed_S.astype(np.uint64) ^ APART, known_S) < rate
 
-    def beside(self, step: Step, seconds: float) -> float:
-        """`seconds` of the target's pass with the branches for the next step drafted beside it."""
+    def beside(self, step: Step, seconds: float) -> tuple[float, tuple[float, float]]:
+        """The branches for the next step are drafted from the target's early exit on."""
         says, decode, count = self.says, step.rows_B[: step.decodes], step.decodes
         if self.cost is None or step.drafts_B is None:
-            return seconds
+            return seconds, (0.0, 0.0)
         if count < len(step.rows_B):  # prompts are computed by both
             new_B, starts_B = step.queries_B[count:], step.starts_B[count:]
             shape = self.cost.shape(new_B, starts_B + new_B, 0)
             prompts = self.cost.total(shape)[0] + self.per_pass
             seconds = seconds + prompts if says.waits else max(seconds, prompts)
         if not step.drafted or says.waits:
-            return seconds
+            return seconds, (0.0, 0.0)
         ends_D = step.drafts_B[: step.decodes] + 1  # places a row may end up at
         starts = np.repeat(step.rows.known[decode], ends_D * says.candidates)
         each = self.cost.total(self.cost.decode_shape(starts, len(starts)))[0] + self.per_pass
         branches = says.exchange + self._passes(int(step.drafts_B.max())) * each
-        return says.exit * seconds + max((1 - says.exit) * seconds, branches)
+        begin = says.exit * seconds
+        return max(seconds, begin + branches), (begin, begin + branches)
 
     def _passes(self, longest: int) -> int:
         return -(-longest // self.says.streamed)

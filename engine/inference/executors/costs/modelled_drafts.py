@@ -56,9 +56,10 @@ class Drafting:
         """Which samples an early exit of the target foresaw; None: nobody asks one."""
         return None
 
-    def beside(self, step: Step, seconds: float) -> float:
-        """`seconds` of the target's pass with what is drafted beside it."""
-        return seconds
+    def beside(self, step: Step, seconds: float) -> tuple[float, tuple[float, float]]:
+        """A pass that takes the target `seconds`, with what is drafted beside it: its seconds, and
+        those after which that begins and ends."""
+        return seconds, (0.0, 0.0)
 
     def _trees(self, step: Step, tokens: Tokens) -> float:
         """The same of trees: of the drafts side by side at most one is right."""

@@ -102,11 +102,12 @@ class ModelledExecutor:
         aligned = self._realigned(step) if step.realigned else 0.0
         tokens_S = self._tokens(step.rows.seed[step.sample_rows_S], step.known_S)
         none = np.zeros(len(tokens_S), np.float32)
+        beside = 0.0, 0.0
         if self.drafting is not None:
-            seconds = self.drafting.beside(step, seconds)
+            seconds, beside = self.drafting.beside(step, seconds)
         result = Result(
             tokens_S, none, seconds + drafted + aligned, flops=flops, bytes=moved,
-            draft_seconds=drafted, align_seconds=aligned,
+            draft_seconds=drafted, align_seconds=aligned, beside=beside,
         )  # fmt: skip
         if self.drafting is not None and step.drafts_B is not None:
             result.hits_S = self.drafting.hits(step.rows.seed[step.sample_rows_S], step.known_S)

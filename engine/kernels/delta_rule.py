@@ -2,11 +2,13 @@
 
 A state is a matrix from keys to values. Each token lets it decay, then replaces what it says for
 the token's key by the token's value as far as `beta` asks, then is read by the token's query:
-exactly the recurrence, token by token.
-Shape letters: B sequences, T tokens, C hidden, H value heads, G key heads, K key size, V value
-size, X convolved channels, W kernel width less one.
+token by token in `recur`, and many at once in `recur_in_chunks`, which gives the same within
+rounding.
+Shape letters: B sequences, T tokens, L tokens of a chunk, H value heads, G key heads, K key size,
+V value size, X convolved channels, W kernel width less one.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,7 +16,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.kernels.recurrent_state import CHUNK, Held, convolved, decays, float32_at_least
+
 EPS = 1e-6  # under the root of a key's or query's length
+Recur = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +40,23 @@ class Delta:
     @property
     def channels(self) -> int:
         """What is convolved: queries, keys and values."""
-        return 2 * self.key_heads * self.key + self.value_heads * self.value
+        return 2 * self.key_heads * self.key + self.width
 
+    @property
+    def width(self) -> int:
+        """Numbers of all heads' values."""
+        return self.value_heads * self.value
 
-class Held(NamedTuple):
-    """What a layer keeps of a sequence: the last inputs of its convolution and its matrices."""
+    @property
+    def matrix(self) -> tuple[int, int, int]:
+        """Heads, keys and values of the state."""
+        return self.value_heads, self.key, self.value
 
-    inputs_BXW: Tensor
-    matrix_BHKV: Tensor
+    @property
+    def flops(self) -> int:
+        """Of a token, projections left out: the matrix decays, is read by key, takes an outer
+        product, is read by query."""
+        return 7 * self.value_heads * self.key * self.value + 2 * self.channels * self.kernel
 
 
 class Projected(NamedTuple):
@@ -63,17 +77,9 @@ class Fixed(NamedTuple):
     norm_V: Tensor
 
 
-def state_shapes(part: Delta) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Names and shapes of what a layer keeps of one sequence, all in float32."""
-    return (
-        ("inputs", (part.channels, part.kernel - 1)),
-        ("matrix", (part.value_heads, part.key, part.value)),
-    )
-
-
 def projected(part: Delta, into_BTX: Tensor, rates_BTX: Tensor) -> Projected:
     """The outputs of both projections by part, whatever order the checkpoint has them in."""
-    heads, values = part.value_heads, part.value_heads * part.value
+    heads, values = part.value_heads, part.width
     if not part.by_head:
         mixed, gate = into_BTX.split([part.channels, values], dim=-1)
         beta, decay = rates_BTX.split([heads, heads], dim=-1)
@@ -88,25 +94,21 @@ def projected(part: Delta, into_BTX: Tensor, rates_BTX: Tensor) -> Projected:
 
 
 def attended(
-    part: Delta, fixed: Fixed, said: Projected, held: Held, eps: float
+    part: Delta, fixed: Fixed, said: Projected, held: Held, eps: float, recur: Recur
 ) -> tuple[Tensor, Held]:
     """o_BTX before the last projection, and what the sequences keep after their last token."""
-    mixed_BXT = said.mixed_BTX.transpose(1, 2)
-    long_BXT = torch.cat([held.inputs_BXW.to(mixed_BXT.dtype), mixed_BXT], dim=-1)
-    kernel = fixed.convolution_X1W.to(long_BXT.dtype)
-    turned_BTX = F.silu(F.conv1d(long_BXT, kernel, groups=part.channels)).transpose(1, 2)
+    turned_BTX, kept = convolved(held.inputs_BXW, said.mixed_BTX, fixed.convolution_X1W)
     keys = part.key_heads * part.key
-    q, k, v = turned_BTX.split([keys, keys, part.value_heads * part.value], dim=-1)
+    q, k, v = turned_BTX.split([keys, keys, part.width], dim=-1)
     q, k = (_heads(part, x) for x in (q, k))
     v_BTHV = float32_at_least(v.unflatten(-1, (part.value_heads, part.value)))
     step_BTH = F.softplus(float32_at_least(said.decay_BTH) + float32_at_least(fixed.step_bias_H))
-    decay_BTH = (-float32_at_least(fixed.decay_H).exp() * step_BTH).exp()
+    log_BTH = -float32_at_least(fixed.decay_H).exp() * step_BTH
     beta_BTH = float32_at_least(said.beta_BTH.sigmoid())
-    o_BTHV, matrix = recur(q * part.key**-0.5, k, v_BTHV, decay_BTH, beta_BTH, held.matrix_BHKV)
+    o_BTHV, matrix = recur(q * part.key**-0.5, k, v_BTHV, log_BTH, beta_BTH, held.matrix_BHKV)
     gate = F.silu(float32_at_least(said.gate_BTHV))
     o_BTHV = o_BTHV * torch.rsqrt(o_BTHV.pow(2).mean(-1, keepdim=True) + eps)
     o_BTHV = fixed.norm_V * o_BTHV.to(fixed.norm_V.dtype) * gate
-    kept = long_BXT[..., long_BXT.shape[-1] - held.inputs_BXW.shape[-1] :]
     return o_BTHV.flatten(-2).to(said.gate_BTHV.dtype), Held(kept, matrix)
 
 
@@ -114,14 +116,15 @@ def recur(
     q_BTHK: Tensor,
     k_BTHK: Tensor,
     v_BTHV: Tensor,
-    decay_BTH: Tensor,
+    log_BTH: Tensor,
     beta_BTH: Tensor,
     matrix_BHKV: Tensor,
 ) -> tuple[Tensor, Tensor]:
-    """o_BTHV and the matrix after the last token (arXiv 2412.06464, equation 10)."""
+    """o_BTHV and the matrix after the last token (arXiv 2412.06464, equation 10); `log_BTH` is the
+    decay's logarithm."""
     found = []
     for t in range(q_BTHK.shape[1]):
-        matrix_BHKV = matrix_BHKV * decay_BTH[:, t, :, None, None]
+        matrix_BHKV = matrix_BHKV * log_BTH[:, t, :, None, None].exp()
         k_BHK1 = k_BTHK[:, t, :, :, None]
         wrong_BHV = v_BTHV[:, t] - (matrix_BHKV * k_BHK1).sum(-2)
         wrong_BHV = wrong_BHV * beta_BTH[:, t, :, None]
@@ -130,13 +133,37 @@ def recur(
     return torch.stack(found, dim=1), matrix_BHKV
 
 
+def recur_in_chunks(
+    q_BTHK: Tensor,
+    k_BTHK: Tensor,
+    v_BTHV: Tensor,
+    log_BTH: Tensor,
+    beta_BTH: Tensor,
+    matrix_BHKV: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """`recur`, the tokens of a chunk at once: what each of them replaces is the solution of one
+    triangular system (arXiv 2412.06464, section 3.3)."""
+    given = (q_BTHK, k_BTHK, v_BTHV, log_BTH, beta_BTH)
+    if q_BTHK.shape[1] == 1:
+        return recur(*given, matrix_BHKV)
+    found = []
+    for q, k, v, log_BLH, beta_BLH in zip(*(x.split(CHUNK, dim=1) for x in given), strict=True):
+        fade = decays(log_BLH)
+        q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+        beta_BHL1 = beta_BLH.transpose(1, 2)[..., None]
+        system_BHLL = k * beta_BHL1 @ k.mT * fade.between_BHLL  # its diagonal counts as ones
+        wrong_BHLV = v - k * fade.since_BHL1 @ matrix_BHKV
+        wrong_BHLV = torch.linalg.solve_triangular(
+            system_BHLL, beta_BHL1 * wrong_BHLV, upper=False, unitriangular=True
+        )
+        o_BHLV = (q @ k.mT * fade.between_BHLL) @ wrong_BHLV + q * fade.since_BHL1 @ matrix_BHKV
+        matrix_BHKV = matrix_BHKV * fade.whole_BH11 + (k * fade.left_BHL1).mT @ wrong_BHLV
+        found.append(o_BHLV.transpose(1, 2))
+    return torch.cat(found, dim=1), matrix_BHKV
+
+
 def _heads(part: Delta, x_BTX: Tensor) -> Tensor:
     """Query or key heads of length one, each as often as value heads share it."""
     x_BTGK = float32_at_least(x_BTX.unflatten(-1, (part.key_heads, part.key)))
     x_BTGK = x_BTGK * torch.rsqrt((x_BTGK * x_BTGK).sum(-1, keepdim=True) + EPS)
     return x_BTGK.repeat_interleave(part.value_heads // part.key_heads, dim=2)
-
-
-def float32_at_least(x: Tensor) -> Tensor:
-    """x in float32, or in float64 where it is that."""
-    return x.to(torch.promote_types(x.dtype, torch.float32))

@@ -3,13 +3,15 @@
 Families differ in fields, not in classes: the transformer is assembled from these values alone.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from engine.core.errors import BadInput
 from engine.kernels.delta_rule import Delta
+from engine.kernels.mamba2 import Mamba
 
-Activation = Literal["silu", "gelu", "gelu_tanh", "relu"]
+Activation = Literal["silu", "gelu", "gelu_tanh", "relu", "relu2"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +21,14 @@ class Rotary:
     `dim`: rotated dimensions of a head. `interleaved`: pairs are neighbours (x0, x1), (x2, x3), …
     instead of halves. `kind`: default, linear, dynamic (NTK by context), llama3, yarn
     (Peng et al., arXiv 2309.00071). `magnitude` multiplies cosine and sine (yarn's attention
-    factor).
+    factor). `proportional` turns the first `part` of a head's pairs by the whole head's frequencies
+    (Gemma-4).
     """
 
     dim: int
     theta: float = 10_000.0
     interleaved: bool = False
-    kind: Literal["default", "linear", "dynamic", "llama3", "yarn"] = "default"
+    kind: Literal["default", "linear", "dynamic", "llama3", "yarn", "proportional"] = "default"
     factor: float = 1.0
     original_positions: int = 0  # positions seen in pretraining, before stretching
     low_frequency_factor: float = 1.0  # llama3
@@ -34,6 +37,7 @@ class Rotary:
     beta_slow: float = 1.0  # yarn
     truncate: bool = True  # yarn: whole dimensions at the ends of the ramp
     magnitude: float = 1.0  # yarn
+    part: float = 1.0  # proportional
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,8 @@ class Experts:
     `score`: softmax over all experts, or sigmoid of each. `groups` > 1 limits the choice to the
     experts of the best `top_groups` groups; a group's worth is its best expert (`max`) or the sum
     of its two best (`top2`). `correction`: a bias that steers the choice but not the weight
-    (DeepSeek-V3, arXiv 2412.19437, section 2.1.2). `shared` is the width of the always-on expert.
+    (DeepSeek-V3, arXiv 2412.19437, section 2.1.2). `shared` is the width of the always-on expert,
+    `latent` that of what experts read and write where it is not the hidden one (0).
     """
 
     count: int
@@ -84,9 +89,13 @@ class Experts:
     correction: bool = False
     shared_gate: bool = False  # the always-on expert times a sigmoid of its own (Qwen3-Next)
     bias: bool = False  # of the router and of each expert's projections (gpt-oss)
-    names: Literal["mlp", "block_sparse_moe", "stacked"] = "mlp"  # as the checkpoint has them
+    latent: int = 0
+    names: Literal["mlp", "block_sparse_moe", "stacked", "mixer"] = (
+        "mlp"  # as checkpoints have them
+    )
 
 
+Half = Literal["mixer", "feed"]
 StreamFault = Literal[
     "none", "one_prefix", "one_cache", "uniform", "undiscounted", "summed", "in_turn"
 ]
@@ -101,6 +110,15 @@ class Streams:
     prefix: int
     smoothing: float = 0.1
     fault: StreamFault = "none"  # what goes wrong
+
+
+@dataclass(frozen=True, slots=True)
+class LayerInputs:
+    """What each layer is told of a token besides what the ones before it found (Gemma-4): an
+    embedding of `size` numbers for each layer, of a vocabulary of its own."""
+
+    vocab: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +144,16 @@ class ModelConfig:
     turned: tuple[bool, ...] = ()  # which layers rotate at all (SmolLM3); empty: all
     latent: Latent | None = None
     index: Index | None = None
-    delta: Delta | None = None
+    recurrence: Delta | Mamba | None = None
     recurrent: tuple[bool, ...] = ()  # which layers keep a state in place of keys and values
+    halves: tuple[Half, ...] = ()  # which half of a layer each one is (Nemotron-H); empty: both
+    wide_heads: tuple[int, int] | None = None  # key/value heads and head size without a window
+    key_is_value: bool = False  # in those layers the key is the value, too
+    value_norm: bool = False  # values of each head normed, without a weight (Gemma-4)
+    sources: tuple[int, ...] = ()  # whose keys and values each layer reads; empty: its own
+    widths: tuple[int, ...] = ()  # of each layer's feed-forward; empty: `width`
+    layer_inputs: LayerInputs | None = None
+    layer_scale: bool = False  # what a layer has done, times a number of its own (Gemma-4)
     query_gate: bool = False  # attention's output times a sigmoid of its input (Qwen3-Next)
     experts: Experts | None = None
     tied: bool = False  # the output head is the embedding
@@ -170,10 +196,15 @@ class ModelConfig:
         rotated = self.rotary.dim if self.rotary and self.latent is None else self.head_dim
         for what, there in (
             ("layers with a recurrent state", any(self.recurrent)),
+            ("layers of one half", bool(self.halves)),
             ("norms behind its layers alone", not self.pre_norm),
             ("query and key norms over all heads", self.qk_norm_whole),
             ("layers that do not rotate", not all(self.turned)),
             ("another rotation in layers with a window", self.local_rotary is not None),
+            ("keys and values shared by layers", bool(self.sources)),
+            ("heads of two sizes", self.wide_heads is not None),
+            ("normed values", self.value_norm),
+            ("inputs of each layer", self.layer_inputs is not None),
             ("heads rotated in part", rotated != self.head_dim),
             ("scaled residuals or logits", (self.residual_scale, self.logit_scale) != (1.0, 1.0)),
             ("head norms with an offset", self.qk_norm and self.norm_offset != 0.0),
@@ -198,7 +229,27 @@ class ModelConfig:
     @property
     def attending(self) -> int:
         """Layers that attend to keys and values."""
-        return self.layers - sum(self.recurrent)
+        return sum(map(self.attends, range(self.layers)))
+
+    def attends(self, layer: int) -> bool:
+        """Whether a layer keeps keys and values."""
+        return self.mixes(layer) and not self.keeps_state(layer)
+
+    def source(self, layer: int) -> int:
+        """Whose keys and values a layer reads."""
+        return self.sources[layer] if self.sources else layer
+
+    def at(self, layer: int) -> "ModelConfig":
+        """As one layer has it, where they differ in heads, rotation or width."""
+        return _at(self, layer) if self.wide_heads or self.widths else self
+
+    def mixes(self, layer: int) -> bool:
+        """Whether a layer looks at other tokens, by attention or by a state."""
+        return not self.halves or self.halves[layer] == "mixer"
+
+    def feeds(self, layer: int) -> bool:
+        """Whether a layer has a feed-forward or experts."""
+        return not self.halves or self.halves[layer] == "feed"
 
     def keeps_state(self, layer: int) -> bool:
         """Whether a layer keeps a recurrent state in place of keys and values."""
@@ -213,3 +264,17 @@ class ModelConfig:
     def scale(self, layer: int) -> float:
         """What attention scores of this layer are multiplied by."""
         return self.attention_scale / (layer + 1) if self.scale_by_layer else self.attention_scale
+
+
+@lru_cache(maxsize=256)
+def _at(config: ModelConfig, layer: int) -> ModelConfig:
+    window, told = config.windows[layer], dict[str, Any]()
+    if config.widths:
+        told["width"] = config.widths[layer]
+    if window and config.local_rotary is not None:
+        told["rotary"] = config.local_rotary
+    if window:
+        told["key_is_value"] = False
+    elif config.wide_heads is not None:
+        told["kv_heads"], told["head_dim"] = config.wide_heads
+    return replace(config, **told)

@@ -1,18 +1,21 @@
 """Feed-forward layers: dense, gated or not, and a mixture of experts.
 
-A router sends every token to its few experts; their outputs are weighed.
-Shape letters: T tokens, C hidden, E experts, K experts per token, W expert width.
+A router sends every token to its few experts; their outputs are weighed. And what a layer is told
+of a token besides what the ones before it found (Gemma-4).
+Shape letters: T tokens, C hidden, E experts or numbers for each layer, K experts per token, L
+layers.
 """
 
 from collections.abc import Callable
 from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
-from engine.models.layers import ACTIVATIONS, gated, route
+from engine.models.layers import ACTIVATIONS, gated, mixed_inputs, route
+from engine.models.norm import Norm
 
 
 def _glu(config: ModelConfig, weights: Gathered) -> Callable[[Tensor, Tensor], Tensor]:
@@ -52,16 +55,27 @@ class Mixture:
         self.router = weights.linear("router")
         self.correction = weights.take("correction") if moe.correction else None
         each = [f"experts.{expert}." for expert in range(moe.count)]
-        self.into = [weights.linear(f"{expert}gate", f"{expert}up") for expert in each]
+        gate = ["gate"] if config.gated else []
+        self.into = [weights.linear(*(expert + role for role in (*gate, "up"))) for expert in each]
         self.down = [weights.linear(f"{expert}down") for expert in each]
         self.shared = FeedForward(config, weights, "shared.") if moe.shared else None
         self.open = weights.linear("shared.open") if moe.shared_gate else None
+        self.act = None if config.gated else ACTIVATIONS[config.activation]
+        self.narrow = weights.linear("latent_in") if moe.latent else None
+        self.wide = weights.linear("latent_out") if moe.latent else None
 
     def __call__(self, x_TC: Tensor) -> Tensor:
         """y_TC for normalised x_TC."""
         index_TK, weight_TK = route(self.moe, self.router(x_TC), self.correction)
         y_TC = self.shared(x_TC) if self.shared else torch.zeros_like(x_TC)
         y_TC = y_TC * self.open(x_TC).sigmoid() if self.open else y_TC
+        if self.narrow is None or self.wide is None:
+            return self._routed(x_TC, index_TK, weight_TK, y_TC)
+        x_TC = self.narrow(x_TC)
+        return y_TC + self.wide(self._routed(x_TC, index_TK, weight_TK, torch.zeros_like(x_TC)))
+
+    def _routed(self, x_TC: Tensor, index_TK: Tensor, weight_TK: Tensor, y_TC: Tensor) -> Tensor:
+        """y_TC with what each token's experts say added in place."""
         order = index_TK.flatten().argsort(stable=True)
         token = order // self.moe.per_token
         weight = weight_TK.flatten()[order, None].to(x_TC.dtype)
@@ -72,7 +86,42 @@ class Mixture:
                 continue
             rows = slice(stop, stop + count)
             stop += count
-            gate, up = self.into[expert](x_TC[token[rows]]).chunk(2, dim=-1)
-            out = self.down[expert](self.glu(gate, up))
+            inner = self.into[expert](x_TC[token[rows]])
+            inner = self.act(inner) if self.act else self.glu(*inner.chunk(2, dim=-1))
+            out = self.down[expert](inner)
             y_TC.index_add_(0, token[rows], out * weight[rows])
         return y_TC
+
+
+class InputsOfLayers:
+    """What all layers of a forward pass are told of its tokens."""
+
+    def __init__(self, config: ModelConfig, weights: Gathered) -> None:
+        self.config = config
+        self.embedding_VX = weights.take("layer_embedding")
+        self.projection = weights.linear("layer_projection")
+        self.norm_E = weights.take("layer_norm")
+
+    def __call__(self, tokens_T: Tensor, x_TC: Tensor) -> Tensor:
+        """inputs_LTE for tokens and their embeddings."""
+        own_TX = nn.functional.embedding(tokens_T, self.embedding_VX)
+        found_TLE = mixed_inputs(self.config, own_TX, self.projection(x_TC), self.norm_E)
+        return found_TLE.transpose(0, 1)
+
+
+class LayerEnd:
+    """What a layer does behind its feed-forward: adds what its inputs say, then scales all."""
+
+    def __init__(self, config: ModelConfig, layer: int, weights: Gathered) -> None:
+        self.layer, self.part = layer, config.layer_inputs
+        self.act = ACTIVATIONS[config.activation]
+        if self.part is not None:
+            self.gate, self.out = weights.linear("input_gate"), weights.linear("input_out")
+            self.norm = Norm(config, weights, "input_norm")
+        self.scale = weights.take("layer_scalar") if config.layer_scale else None
+
+    def __call__(self, x_TC: Tensor, inputs_LTE: Tensor | None) -> Tensor:
+        """x_TC as the next layer gets it."""
+        if inputs_LTE is not None:
+            x_TC = x_TC + self.norm(self.out(self.act(self.gate(x_TC)) * inputs_LTE[self.layer]))
+        return x_TC if self.scale is None else x_TC * self.scale

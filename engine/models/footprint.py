@@ -7,9 +7,10 @@ number under even routing.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
+from math import gcd, prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,6 +45,13 @@ OPS = {
     "step_bias": RECURRENCE,
     "decay": RECURRENCE,
     "delta_norm": RECURRENCE,
+    "mamba": "mamba",
+    "skip": RECURRENCE,
+    "mamba_norm": RECURRENCE,
+    "input_gate": "layer_inputs",
+    "input_out": "layer_inputs",
+    "latent_in": "experts_latent",
+    "latent_out": "experts_latent",
 }
 
 
@@ -84,6 +92,15 @@ def weight_bytes(config: ModelConfig, dtype: str | None = None) -> int:
     return parameter_count(config) * BYTES[dtype or config.dtype]
 
 
+class Reach(NamedTuple):
+    """Layers that attend as far: `heads` counts each as often as its heads have `units(…)[0]`
+    numbers, `cached` as often as its keys have `units(…)[1]`. Mostly both are the layers."""
+
+    window: int
+    heads: int
+    cached: int
+
+
 @dataclass(frozen=True, slots=True)
 class _Totals:
     """Over all layers: parameters of each op, its matrices', and inputs + outputs per token."""
@@ -92,7 +109,7 @@ class _Totals:
     matrices: dict[str, int]
     widths: dict[str, int]
     outer: dict[str, int]
-    windows: tuple[tuple[int, int], ...]  # (window, how many layers have it)
+    windows: tuple[Reach, ...]
 
 
 @lru_cache(maxsize=64)
@@ -113,13 +130,30 @@ def _totals(config: ModelConfig) -> _Totals:
     return _Totals(dict(weights), dict(matrices), dict(widths), outer, windows_of(config))
 
 
-def windows_of(config: ModelConfig) -> tuple[tuple[int, int], ...]:
-    """(window, how many attending layers have it), the smallest first. An index that keeps so many
-    tokens is a window for what attention costs."""
+def units(config: ModelConfig) -> tuple[int, int]:
+    """Numbers of a head, and of a token's cached keys: the most that divide every layer's."""
+    if config.latent is not None:
+        return config.latent.rank, config.latent.rank + config.latent.rope
+    every = [config.at(layer) for layer in range(config.layers) if config.attends(layer)]
+    return gcd(*(e.head_dim for e in every)), gcd(*(e.kv_heads * e.head_dim for e in every))
+
+
+def windows_of(config: ModelConfig) -> tuple[Reach, ...]:
+    """Attending layers by their window, the smallest first. An index that keeps so many tokens is a
+    window for what attention costs. A layer that shares another's keys counts as if it wrote them.
+    """
     if config.index is not None:
-        return ((config.index.kept, config.layers),)
-    every = [w for layer, w in enumerate(config.windows) if not config.keeps_state(layer)]
-    return tuple((window, every.count(window)) for window in sorted(set(every)))
+        return (Reach(config.index.kept, config.layers, config.layers),)
+    head, keys = units(config)
+    found: dict[int, Reach] = {}
+    for layer, window in enumerate(config.windows):
+        if not config.attends(layer):
+            continue
+        own, so_far = config.at(layer), found.get(window, Reach(window, 0, 0))
+        wide = 1 if config.latent else own.head_dim // head
+        stored = 1 if config.latent else own.kv_heads * own.head_dim // keys
+        found[window] = Reach(window, so_far.heads + wide, so_far.cached + stored)
+    return tuple(found[window] for window in sorted(found))
 
 
 def step_work(
@@ -166,7 +200,14 @@ def step_work(
 
 def _embedding(config: ModelConfig, tokens: int, width: int) -> OpWork:
     rows = tokens * config.hidden * (1 if config.rotary else 2)
-    return OpWork("embedding", 0.0, rows * width, 0.0, tokens * config.hidden * width)
+    if (part := config.layer_inputs) is None:
+        return OpWork("embedding", 0.0, rows * width, 0.0, tokens * config.hidden * width)
+    # Each layer is told an embedding of its own and a projection of the first.
+    wide = config.layers * part.size
+    numbers, moved = wide * config.hidden, tokens * (config.hidden + wide) * width
+    return OpWork(
+        "embedding", 2.0 * tokens * numbers, (rows + tokens * wide + numbers) * width, 0.0, moved
+    )
 
 
 def _head(config: ModelConfig, totals: _Totals, rows: int, width: int) -> OpWork:
@@ -183,17 +224,14 @@ def _attention(
     if config.latent is not None:
         sizes = config.latent.rank + config.latent.rope, config.latent.rank
     else:
-        sizes = config.head_dim, config.head_dim
+        sizes = units(config)[0], units(config)[0]
     pairs = touched = 0
-    for window, layers in totals.windows:
-        pairs += layers * int(visible_pairs(new, context, window).sum())
+    for window, heads, cached in totals.windows:
+        pairs += heads * int(visible_pairs(new, context, window).sum())
         seen = np.minimum(context, window + new - 1) if window else context
-        touched += layers * int(seen.sum() + new.sum())
-    layers = max(1, config.attending)
-    alone = replace(config, streams=None)  # a token of every stream counts as one
-    per_layer = cache_spec(alone, "float32").bytes_per_token() / 4 / layers
-    per_layer -= config.index.size if config.index is not None else 0
-    tokens = int(new.sum()) * layers
+        touched += cached * int(seen.sum() + new.sum())
+    per_layer = units(config)[1] * (1 if config.latent else 2)  # of every stream's heads one's
+    tokens = int(new.sum()) * sum(each.heads for each in totals.windows)
     return OpWork(
         "attention",
         flops=2.0 * config.heads * sum(sizes) * pairs,
@@ -214,14 +252,16 @@ def _recurrence(
     config: ModelConfig, weights: int, tokens: int, sequences: int, width: int
 ) -> OpWork:
     """Convolution and state of the layers that keep one: each sequence's is read and written."""
-    part, layers = config.delta, sum(config.recurrent)
+    part, layers = config.recurrence, sum(config.recurrent)
     assert part is not None
-    # A token lets the matrix decay, reads it by key, adds an outer product, reads it by query.
-    each = 7 * part.value_heads * part.key * part.value + 2 * part.channels * part.kernel
     moved = 2 * sequences * cache_spec(config).bytes_per_state()
-    numbers = part.channels + part.value_heads * part.value
+    numbers = part.channels + part.width
     return OpWork(
-        RECURRENCE, float(each * tokens * layers), weights, moved, tokens * numbers * layers * width
+        RECURRENCE,
+        float(part.flops * tokens * layers),
+        weights,
+        moved,
+        tokens * numbers * layers * width,
     )
 
 

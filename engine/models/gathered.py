@@ -7,7 +7,7 @@ from torch import Tensor
 
 from engine.kernels.quantised.weight import Quantised
 from engine.models.ops import Linear, Ops, QuantisedLinear
-from engine.models.parameters import Parameter
+from engine.models.tensors.parameter import Parameter
 
 
 class Cast(Mapping[str, Tensor]):

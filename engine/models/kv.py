@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from engine.core.errors import BadInput
-from engine.kernels.delta_rule import state_shapes
 from engine.kernels.matmul.pack import aligned
+from engine.kernels.recurrent_state import state_shapes
 from engine.models.config import ModelConfig
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8, "float8_e4m3fn": 1}
@@ -54,20 +54,20 @@ def cache_spec(config: ModelConfig, dtype: str = "float32") -> CacheSpec:
 
 
 def _entries(config: ModelConfig, layer: int) -> tuple[Entry, ...]:
-    if config.keeps_state(layer):
+    if not config.attends(layer) or config.source(layer) != layer:
         return ()
     if config.latent is not None:
         latent = ("latent", 1, config.latent.rank + config.latent.rope)
         return (latent,) if config.index is None else (latent, ("index", 1, config.index.size))
-    streams = config.streams
-    shape = config.kv_heads * (streams.count if streams else 1), config.head_dim
+    streams, own = config.streams, config.at(layer)
+    shape = own.kv_heads * (streams.count if streams else 1), own.head_dim
     return (("k", *shape), ("v", *shape))
 
 
 def _states(config: ModelConfig, layer: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    if config.delta is None or not config.keeps_state(layer):
+    if config.recurrence is None or not config.keeps_state(layer):
         return ()
-    return state_shapes(config.delta)
+    return state_shapes(config.recurrence)
 
 
 def in_fp8(spec: CacheSpec, config: ModelConfig) -> CacheSpec:

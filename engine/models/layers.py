@@ -1,7 +1,9 @@
 """Layer functions that every path shares: norms, activations, the choice of experts; and layers in
-plain differentiable torch whose weights come by role: projections, experts, recurrent layers.
+plain differentiable torch whose weights come by role: projections, experts, recurrent layers,
+latent attention.
 
-Shape letters: T tokens, C hidden size, E experts, K experts for each token, G groups of experts.
+Shape letters: T tokens, C hidden size, L layers, E experts or numbers for each layer, K experts
+for each token, G groups of experts.
 """
 
 from collections.abc import Callable
@@ -10,22 +12,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.kernels.delta_rule import (
-    Fixed,
-    Held,
-    attended,
-    float32_at_least,
-    projected,
-    state_shapes,
-)
+from engine.kernels import delta_rule, mamba2
+from engine.kernels.recurrent_state import Held, float32_at_least, state_shapes
+from engine.kernels.token_index import best, scores
 from engine.models.config import Experts, ModelConfig
+from engine.models.rotary import rotate
+
+Turn = tuple[Tensor, Tensor] | None  # cosine and sine
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "silu": F.silu,
     "gelu": F.gelu,
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "relu": F.relu,
+    "relu2": lambda x: F.relu(x).square(),
 }
+MEAN = 2.0**-0.5  # of two numbers that vary as much as either
 LATENT_NORM_EPS = 1e-6  # DeepSeek's inner norms keep this whatever `rms_norm_eps` says
 
 
@@ -61,6 +63,18 @@ def norm(config: ModelConfig, x_TC: Tensor, by_role: dict[str, Tensor], role: st
 def softcap(x: Tensor, cap: float) -> Tensor:
     """cap · tanh(x / cap): near x inside the cap, never beyond it (Gemma-2, arXiv 2408.00118)."""
     return torch.tanh(x / cap) * cap if cap else x
+
+
+def mixed_inputs(
+    config: ModelConfig, own_TX: Tensor, projected_TX: Tensor, weight_E: Tensor
+) -> Tensor:
+    """Inputs of shape [..., T, L, E] from embeddings and projections of [..., T, L·E]."""
+    part = config.layer_inputs
+    assert part is not None
+    own, projected = (x.unflatten(-1, (-1, part.size)) for x in (own_TX, projected_TX))
+    own = own * torch.tensor(part.size**0.5, dtype=own.dtype)
+    found = rms_norm(projected * config.hidden**-0.5, weight_E, config.norm_eps)
+    return (found + own) * MEAN
 
 
 def finished(config: ModelConfig, logits: Tensor) -> Tensor:
@@ -114,13 +128,15 @@ def experts(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor) -> Tensor:
     assert moe is not None
     x_TC = x_BTC.flatten(0, -2)
     index_TK, weight_TK = route(moe, linear(w, "router", x_TC), w.get("correction"))
-    y_TC = torch.zeros_like(x_TC)
+    inner_TC = linear(w, "latent_in", x_TC) if moe.latent else x_TC
+    y_TC = torch.zeros_like(inner_TC)
     for expert in index_TK.unique().tolist():
         token, rank = (index_TK == expert).nonzero(as_tuple=True)
-        out = feed_forward(config, w, x_TC[token], f"experts.{expert}.")
+        out = feed_forward(config, w, inner_TC[token], f"experts.{expert}.")
         scaled = out * weight_TK[token, rank, None].to(out.dtype)
         # Under autocast products are narrower than what they are added to.
         y_TC = y_TC.index_add(0, token, scaled.to(y_TC.dtype))
+    y_TC = linear(w, "latent_out", y_TC) if moe.latent else y_TC
     if moe.shared:
         shared = feed_forward(config, w, x_TC, "shared.")
         if moe.shared_gate:
@@ -132,14 +148,69 @@ def experts(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor) -> Tensor:
 def recurrence(
     config: ModelConfig, _layer: int, w: dict[str, Tensor], x_BTC: Tensor, _order: object
 ) -> Tensor:
-    """The gated delta rule over whole sequences of normalised x, from empty states."""
-    part = config.delta
+    """A recurrent layer over whole sequences of normalised x, token by token from empty states."""
+    part, eps = config.recurrence, config.norm_eps
     assert part is not None
+    held = Held(*(x_BTC.new_zeros(len(x_BTC), *shape) for _, shape in state_shapes(part)))
+    if isinstance(part, mamba2.Mamba):
+        names = ("convolution.bias", "step_bias", "decay", "skip", "mamba_norm")
+        given = mamba2.projected(part, linear(w, "mamba", x_BTC))
+        kept = mamba2.Fixed(w["convolution"], *(w.get(name) for name in names))  # type: ignore[arg-type]
+        o_BTX, _ = mamba2.attended(part, kept, given, held, eps, mamba2.scan)
+        return linear(w, "out", o_BTX)
     into, rates = (
         torch.cat([linear(w, role, x_BTC) for role in pair if role in w], dim=-1)
         for pair in (("delta", "delta_gate"), ("rates", "rates_decay"))
     )
-    held = (x_BTC.new_zeros(len(x_BTC), *shape) for _, shape in state_shapes(part))
-    fixed = Fixed(w["convolution"], w["step_bias"], w["decay"], w["delta_norm"])
-    said = projected(part, into, rates)
-    return linear(w, "out", attended(part, fixed, said, Held(*held), config.norm_eps)[0])
+    fixed = delta_rule.Fixed(w["convolution"], w["step_bias"], w["decay"], w["delta_norm"])
+    said = delta_rule.projected(part, into, rates)
+    o_BTX, _ = delta_rule.attended(part, fixed, said, held, eps, delta_rule.recur)
+    return linear(w, "out", o_BTX)
+
+
+def latent_queries(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn) -> Tensor:
+    part = config.latent
+    assert part is not None and turn is not None and config.rotary is not None
+    if part.query_rank:
+        x_BTC = rms_norm(linear(w, "query_down", x_BTC), w["query_norm"], LATENT_NORM_EPS)
+    q = linear(w, "query", x_BTC).unflatten(-1, (-1, part.nope + part.rope))
+    q_nope, q_rope = q.split([part.nope, part.rope], dim=-1)
+    return torch.cat([q_nope, rotate(q_rope, *turn, config.rotary.interleaved)], dim=-1)
+
+
+def latent_keys_values(
+    config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn
+) -> tuple[Tensor, Tensor]:
+    part = config.latent
+    assert part is not None and turn is not None and config.rotary is not None
+    latent, k_rope = linear(w, "latent_down", x_BTC).split([part.rank, part.rope], dim=-1)
+    latent = rms_norm(latent, w["latent_norm"], LATENT_NORM_EPS)
+    k_rope = rotate(k_rope[..., None, :], *turn, config.rotary.interleaved)
+    kv = linear(w, "latent_up", latent).unflatten(-1, (-1, part.nope + part.value))
+    k_nope, v = kv.split([part.nope, part.value], dim=-1)
+    k_rope = k_rope.expand(*k_nope.shape[:-1], part.rope)
+    return torch.cat([k_nope, k_rope], dim=-1), v
+
+
+def kept(
+    config: ModelConfig,
+    w: dict[str, Tensor],
+    x_BTC: Tensor,
+    turn: tuple[Tensor, Tensor],
+    hidden_BTS: Tensor,
+) -> Tensor:
+    """Which tokens each attends to (bool [B, T, S]): the best that its index finds."""
+    part, latent = config.index, config.latent
+    assert part is not None and latent is not None
+    short = rms_norm(linear(w, "query_down", x_BTC), w["query_norm"], LATENT_NORM_EPS)
+    q = linear(w, "index_query", short).unflatten(-1, (part.heads, part.size))
+    k, weight = linear(w, "index_key", x_BTC), w["index_norm"]
+    k = F.layer_norm(k, weight.shape, weight, w["index_norm.bias"], LATENT_NORM_EPS)[..., None, :]
+    q, k = (
+        torch.cat([rotate(x[..., : latent.rope], *turn, part.interleaved), rest], -1)
+        for x in (q, k)
+        for rest in (x[..., latent.rope :],)
+    )
+    score_BTS = scores(q, k[..., 0, :], linear(w, "index_weight", x_BTC))
+    index_BTK, seen_BTK = best(score_BTS, hidden_BTS, part.kept)
+    return torch.zeros_like(hidden_BTS).scatter(-1, index_BTK, seen_BTK)

@@ -16,8 +16,7 @@ from engine.models import fused_step, parallel_streams
 from engine.models.attention import Attention, Pass, Turns
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
-from engine.models.delta_attention import DeltaAttention
-from engine.models.feedforward import FeedForward, Mixture
+from engine.models.feedforward import FeedForward, InputsOfLayers, LayerEnd, Mixture
 from engine.models.gathered import Cast, Gathered
 from engine.models.kv import CacheSpec, PagedKV, cache_spec
 from engine.models.latent_attention import LatentAttention
@@ -25,6 +24,7 @@ from engine.models.layers import finished
 from engine.models.norm import Norm
 from engine.models.ops import Linear, Ops, ops_for
 from engine.models.parameters import layer_parameters, outer_parameters
+from engine.models.recurrent_layer import Recurrent
 from engine.models.rotary import cos_sin, frequencies
 from engine.models.view_attention import ViewAttention
 
@@ -50,12 +50,14 @@ class Block:
     def __init__(self, config: ModelConfig, layer: int, weights: Gathered) -> None:
         before = Norm if config.pre_norm else _none
         self.attention_norm = before(config, weights, "attention_norm")
-        mixer = DeltaAttention if config.keeps_state(layer) else Attention
+        mixer = Recurrent if config.keeps_state(layer) else Attention
         self.attention = (LatentAttention if config.latent else mixer)(config, layer, weights)
         self.mlp_norm = before(config, weights, "mlp_norm")
         self.residual_scale = config.residual_scale
         routed = config.expert_layers[layer]
         self.mlp = Mixture(config, weights) if routed else FeedForward(config, weights)
+        special = config.layer_scale or config.layer_inputs is not None
+        self.end = LayerEnd(config, layer, weights) if special else None
         self.post: tuple[Norm, Norm] | None = None
         if config.sandwich:
             names = ("attention_post_norm", "mlp_post_norm")
@@ -66,11 +68,32 @@ class Block:
         y_TC = self.attention(self.attention_norm(x_TC), here, cache)
         x_TC = self.add(x_TC, self.post[0](y_TC) if self.post else y_TC)
         y_TC = self.mlp(self.mlp_norm(x_TC))
-        return self.add(x_TC, self.post[1](y_TC) if self.post else y_TC)
+        x_TC = self.add(x_TC, self.post[1](y_TC) if self.post else y_TC)
+        return self.end(x_TC, here.inputs_LTE) if self.end else x_TC
 
     def add(self, x_TC: Tensor, y_TC: Tensor) -> Tensor:
         """x_TC with what a half of the layer found."""
         return x_TC + (y_TC if self.residual_scale == 1.0 else y_TC * self.residual_scale)
+
+
+class HalfBlock:
+    """A layer that is one half alone (Nemotron-H): a norm, then attention, a state or a
+    feed-forward, added back."""
+
+    def __init__(self, config: ModelConfig, layer: int, weights: Gathered) -> None:
+        mixes, routed = config.mixes(layer), config.expert_layers[layer]
+        self.norm = Norm(config, weights, "attention_norm" if mixes else "mlp_norm")
+        self.mixer: Attention | Recurrent | None = None
+        if mixes:
+            kind = Recurrent if config.keeps_state(layer) else Attention
+            self.mixer = kind(config, layer, weights)
+        else:
+            self.feed = Mixture(config, weights) if routed else FeedForward(config, weights)
+
+    def __call__(self, x_TC: Tensor, here: Pass, cache: dict[str, Tensor]) -> Tensor:
+        """x_TC after this layer."""
+        y_TC = self.norm(x_TC)
+        return x_TC + (self.mixer(y_TC, here, cache) if self.mixer else self.feed(y_TC))
 
 
 def _none(*_: object) -> Callable[[Tensor], Tensor]:
@@ -128,7 +151,9 @@ class Model:
         tied = ops.linear(self.embedding_VC, None) if config.tied else None
         self.head: Linear = tied or outer.linear("head")
         layers = [Gathered(layer_parameters(config, each), *like) for each in range(config.layers)]
-        self.blocks = [Block(config, *each) for each in enumerate(layers)]
+        made = HalfBlock if config.halves else Block
+        self.blocks: list[Block | HalfBlock] = [made(config, *each) for each in enumerate(layers)]
+        self.inputs = InputsOfLayers(config, outer) if config.layer_inputs else None
         mixing = ("mix_in", "mix_in.bias", "mix_out", "mix_out.bias")
         self.mixing = {role: outer.take(role) for role in mixing if role in outer}
         own = {"k": "prefix_key", "v": "prefix_value"}  # of parallel streams, by what is cached
@@ -169,7 +194,8 @@ class Model:
         """The cache as layers read it; prefixes of parallel streams are written into it once."""
         streams = self.config.streams
         if streams is None:
-            return kv.layers
+            held = kv.layers
+            return [held[self.config.source(layer)] for layer in range(len(held))]
         pages = parallel_streams.pages_of(kv, streams)
         if not kv.filled:
             parallel_streams.write_prefixes(self.prefixes, pages, kv, streams)
@@ -187,7 +213,10 @@ class Model:
         if batch.views is not None:
             views = ViewAttention(self.config, batch, batch.views, self.device)
         paths_T = None if batch.paths_T is None else self._tensor(batch.paths_T).long()
-        return Pass(batch, self._tensor(batch.slots_T).long(), turns, views, paths_T)
+        inputs_LTE = None
+        if self.config.layer_inputs is not None and self.inputs is not None:
+            inputs_LTE = self.inputs(self._tensor(batch.tokens_T), self.embed(batch))
+        return Pass(batch, self._tensor(batch.slots_T).long(), turns, views, paths_T, inputs_LTE)
 
     def embed(self, batch: Batch) -> Tensor:
         """x_TC of the batch's tokens, before the first layer."""

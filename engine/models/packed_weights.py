@@ -19,7 +19,8 @@ from engine.kernels.paged_attention.tasks_cpu import NO_SINKS
 from engine.kernels.quantised.pack import pack as pack_codes
 from engine.kernels.quantised.weight import Quantised
 from engine.models.config import ModelConfig
-from engine.models.parameters import Parameter, layer_parameters, outer_parameters, roles
+from engine.models.parameters import layer_parameters, outer_parameters, roles
+from engine.models.tensors.parameter import Parameter
 
 VECTORS = ("attention_norm", "mlp_norm", "query_norm", "key_norm")
 BIASES = ("query.bias", "key.bias", "value.bias")

@@ -5,49 +5,41 @@ what Hugging Face checkpoints call them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from torch import Tensor
 
 from engine.models.config import Experts, Index, ModelConfig
+from engine.models.tensors.parameter import Parameter, linear, one, whole
+from engine.models.tensors.recurrent import recurrent_parameters
 
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A tensor of the checkpoint. `roles` share its output rows, in order, where several do.
-
-    `transposed`: stored as [in, out] (GPT-2), so its roles are rows of the transpose. `whole`: a
-    vector that a norm's offset is not added to.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    roles: tuple[tuple[str, int], ...]
-    transposed: bool = False
-    whole: bool = False
-
-
-def one(name: str, role: str, *shape: int) -> Parameter:
-    """A parameter that plays one role."""
-    return Parameter(name, shape, ((role, shape[0]),))
+KEPT = ("key", "value")  # roles of what a layer caches begin so
+OUTER = {  # root, embedding and last norm of families that call them otherwise
+    "gpt2": ("transformer", "wte", "ln_f"),
+    "nemotron_h": ("backbone", "embeddings", "norm_f"),
+}
 
 
 def outer_parameters(config: ModelConfig) -> list[Parameter]:
     """Embeddings, last norm and output head."""
-    gpt2 = config.family == "gpt2"
-    embedding, norm = ("wte", "ln_f") if gpt2 else ("embed_tokens", "norm")
-    root = "transformer" if gpt2 else "model"
+    root, embedding, norm = OUTER.get(config.family, ("model", "embed_tokens", "norm"))
     found = [one(f"{root}.{embedding}.weight", "embedding", config.vocab, config.hidden)]
     if config.rotary is None:
         found += [one(f"{root}.wpe.weight", "positions", config.max_positions, config.hidden)]
     found += _norm(config, f"{root}.{norm}", "norm")
+    if config.layer_inputs is not None:
+        part, wide = config.layer_inputs, config.layers * config.layer_inputs.size
+        table = f"{root}.embed_tokens_per_layer.weight"
+        found += [one(table, "layer_embedding", part.vocab, wide)]
+        name = f"{root}.per_layer_model_projection"
+        found += linear(name, "layer_projection", wide, config.hidden, False)
+        found += [one(f"{root}.per_layer_projection_norm.weight", "layer_norm", part.size)]
     if not config.tied:
         found += [one("lm_head.weight", "head", config.vocab, config.hidden)]
     if config.streams and config.streams.count > 1:
         count, root = config.streams.count, f"{root}.aggregate_layer"
-        found += _linear(f"{root}.0", "mix_in", config.hidden, count * config.hidden, True)
-        found += _linear(f"{root}.2", "mix_out", count, config.hidden, True)
+        found += linear(f"{root}.0", "mix_in", config.hidden, count * config.hidden, True)
+        found += linear(f"{root}.2", "mix_out", count, config.hidden, True)
     return found
 
 
@@ -55,15 +47,19 @@ def layer_parameters(config: ModelConfig, layer: int) -> list[Parameter]:
     """One layer's tensors."""
     if config.family == "gpt2":
         return _gpt2_layer(config, f"transformer.h.{layer}")
+    if config.halves:
+        return _half_layer(config, layer, f"backbone.layers.{layer}")
     root = f"model.layers.{layer}"
     found = []
     if config.pre_norm:
         found += _norm(config, f"{root}.input_layernorm", "attention_norm")
-    if config.keeps_state(layer):
-        found += delta_parameters(config, f"{root}.linear_attn")
+    if config.recurrence is not None and config.keeps_state(layer):
+        found += recurrent_parameters(config.recurrence, root, config.hidden)
     else:
         attend = _latent if config.latent else _attention
-        found += attend(config, f"{root}.self_attn")
+        own = attend(config.at(layer), f"{root}.self_attn")
+        shared = config.source(layer) != layer  # others write its keys and values
+        found += [p for p in own if not (shared and p.roles[0][0].startswith(KEPT))]
     after = f"{root}.post_attention_layernorm"
     if config.sandwich:
         found += _norm(config, after, "attention_post_norm")
@@ -76,7 +72,27 @@ def layer_parameters(config: ModelConfig, layer: int) -> list[Parameter]:
         return found + _experts(config, root)
     if config.one_projection:
         return found + _one_gated(config, f"{root}.mlp")
-    return found + _gated(f"{root}.mlp", "", config.hidden, config.width, config.mlp_bias)
+    if config.layer_inputs is not None:
+        size, hidden = config.layer_inputs.size, config.hidden
+        found += linear(f"{root}.per_layer_input_gate", "input_gate", size, hidden, False)
+        found += linear(f"{root}.per_layer_projection", "input_out", hidden, size, False)
+        found += _norm(config, f"{root}.post_per_layer_input_norm", "input_norm")
+    if config.layer_scale:
+        found += [whole(f"{root}.layer_scalar", "layer_scalar", 1)]
+    return found + _feed_forward(config, f"{root}.mlp", "", config.at(layer).width)
+
+
+def _half_layer(config: ModelConfig, layer: int, root: str) -> list[Parameter]:
+    """A norm and what it stands before: a mixer of tokens, a feed-forward or experts."""
+    mixes = config.mixes(layer)
+    found = _norm(config, f"{root}.norm", "attention_norm" if mixes else "mlp_norm")
+    if config.recurrence is not None and config.keeps_state(layer):
+        return found + recurrent_parameters(config.recurrence, root, config.hidden)
+    if mixes:
+        return found + _attention(config, f"{root}.mixer")
+    if config.expert_layers[layer]:
+        return found + _experts(config, root)
+    return found + _feed_forward(config, f"{root}.mixer", "", config.width)
 
 
 @lru_cache(maxsize=4)  # of experts there are tens of thousands, and a plan goes over them often
@@ -95,11 +111,6 @@ def _norm(config: ModelConfig, name: str, role: str) -> list[Parameter]:
     return found
 
 
-def _linear(name: str, role: str, out: int, into: int, bias: bool) -> list[Parameter]:
-    found = [one(f"{name}.weight", role, out, into)]
-    return found + [one(f"{name}.bias", f"{role}.bias", out)] if bias else found
-
-
 def _attention(config: ModelConfig, root: str) -> list[Parameter]:
     rows, kv_rows = config.heads * config.head_dim, config.kv_heads * config.head_dim
     if config.one_projection:
@@ -107,14 +118,15 @@ def _attention(config: ModelConfig, root: str) -> list[Parameter]:
         found = [Parameter(f"{root}.qkv_proj.weight", (rows + 2 * kv_rows, config.hidden), thirds)]
     else:
         both = 2 * rows if config.query_gate else rows
-        found = _linear(f"{root}.q_proj", "query", both, config.hidden, config.qkv_bias)
-        found += _linear(f"{root}.k_proj", "key", kv_rows, config.hidden, config.qkv_bias)
-        found += _linear(f"{root}.v_proj", "value", kv_rows, config.hidden, config.qkv_bias)
-    found += _linear(f"{root}.o_proj", "out", config.hidden, rows, config.out_bias)
+        found = linear(f"{root}.q_proj", "query", both, config.hidden, config.qkv_bias)
+        found += linear(f"{root}.k_proj", "key", kv_rows, config.hidden, config.qkv_bias)
+        if not config.key_is_value:
+            found += linear(f"{root}.v_proj", "value", kv_rows, config.hidden, config.qkv_bias)
+    found += linear(f"{root}.o_proj", "out", config.hidden, rows, config.out_bias)
     if config.qk_norm:
-        whole = config.qk_norm_whole
-        found += [one(f"{root}.q_norm.weight", "query_norm", rows if whole else config.head_dim)]
-        found += [one(f"{root}.k_norm.weight", "key_norm", kv_rows if whole else config.head_dim)]
+        at_once = config.qk_norm_whole
+        found += [one(f"{root}.q_norm.weight", "query_norm", rows if at_once else config.head_dim)]
+        found += [one(f"{root}.k_norm.weight", "key_norm", kv_rows if at_once else config.head_dim)]
     if config.sinks:
         found += [one(f"{root}.sinks", "sinks", config.heads)]
     if config.paths:
@@ -133,7 +145,7 @@ def _latent(config: ModelConfig, root: str) -> list[Parameter]:
     assert part is not None
     query_rows = config.heads * (part.nope + part.rope)
     if part.query_rank:
-        found = _linear(
+        found = linear(
             f"{root}.q_a_proj", "query_down", part.query_rank, config.hidden, config.qkv_bias
         )
         found += [one(f"{root}.q_a_layernorm.weight", "query_norm", part.query_rank)]
@@ -142,7 +154,7 @@ def _latent(config: ModelConfig, root: str) -> list[Parameter]:
         found = [one(f"{root}.q_proj.weight", "query", query_rows, config.hidden)]
     rank = part.rank + part.rope
     kv_rows = config.heads * (part.nope + part.value)
-    found += _linear(
+    found += linear(
         f"{root}.kv_a_proj_with_mqa", "latent_down", rank, config.hidden, config.qkv_bias
     )
     found += [one(f"{root}.kv_a_layernorm.weight", "latent_norm", part.rank)]
@@ -150,7 +162,7 @@ def _latent(config: ModelConfig, root: str) -> list[Parameter]:
     if config.index is not None:
         found += _index(config.index, f"{root}.indexer", config.hidden, part.query_rank)
     rows = config.heads * part.value
-    return found + _linear(f"{root}.o_proj", "out", config.hidden, rows, config.out_bias)
+    return found + linear(f"{root}.o_proj", "out", config.hidden, rows, config.out_bias)
 
 
 def _index(index: Index, root: str, hidden: int, rank: int) -> list[Parameter]:
@@ -161,35 +173,16 @@ def _index(index: Index, root: str, hidden: int, rank: int) -> list[Parameter]:
     return [*found, one(f"{root}.weights_proj.weight", "index_weight", index.heads, hidden)]
 
 
-def delta_parameters(config: ModelConfig, root: str) -> list[Parameter]:
-    """A layer of the gated delta rule: projections, convolution, decay, norm of heads."""
-    part, hidden = config.delta, config.hidden
-    assert part is not None
-    heads, values = part.value_heads, part.value_heads * part.value
-    if part.by_head:
-        found = [one(f"{root}.in_proj_qkvz.weight", "delta", part.channels + values, hidden)]
-        found += [one(f"{root}.in_proj_ba.weight", "rates", 2 * heads, hidden)]
-    else:
-        found = [one(f"{root}.in_proj_qkv.weight", "delta", part.channels, hidden)]
-        found += [one(f"{root}.in_proj_z.weight", "delta_gate", values, hidden)]
-        found += [one(f"{root}.in_proj_b.weight", "rates", heads, hidden)]
-        found += [one(f"{root}.in_proj_a.weight", "rates_decay", heads, hidden)]
-    found += [one(f"{root}.conv1d.weight", "convolution", part.channels, 1, part.kernel)]
-    plain = (
-        ("dt_bias", "step_bias", heads),
-        ("A_log", "decay", heads),
-        ("norm.weight", "delta_norm", part.value),
-    )
-    found += [
-        Parameter(f"{root}.{n}", (size,), ((role, size),), whole=True) for n, role, size in plain
-    ]
-    return [*found, one(f"{root}.out_proj.weight", "out", hidden, values)]
+def _feed_forward(config: ModelConfig, root: str, role: str, width: int) -> list[Parameter]:
+    return _gated(root, role, config.hidden, width, config.mlp_bias, config.gated)
 
 
-def _gated(root: str, role: str, hidden: int, width: int, bias: bool) -> list[Parameter]:
-    found = _linear(f"{root}.gate_proj", f"{role}gate", width, hidden, bias)
-    found += _linear(f"{root}.up_proj", f"{role}up", width, hidden, bias)
-    return found + _linear(f"{root}.down_proj", f"{role}down", hidden, width, bias)
+def _gated(
+    root: str, role: str, hidden: int, width: int, bias: bool, gated: bool = True
+) -> list[Parameter]:
+    found = linear(f"{root}.gate_proj", f"{role}gate", width, hidden, bias) if gated else []
+    found += linear(f"{root}.up_proj", f"{role}up", width, hidden, bias)
+    return found + linear(f"{root}.down_proj", f"{role}down", hidden, width, bias)
 
 
 def _one_gated(config: ModelConfig, root: str) -> list[Parameter]:
@@ -208,26 +201,32 @@ def _experts(config: ModelConfig, layer_root: str) -> list[Parameter]:
     root = f"{layer_root}.{moe.names}"
     found = [one(f"{root}.gate.weight", "router", moe.count, hidden)]
     if moe.correction:
-        where = f"{root}.gate" if moe.names == "mlp" else root
+        where = root if moe.names == "block_sparse_moe" else f"{root}.gate"
         found += [one(f"{where}.e_score_correction_bias", "correction", moe.count)]
     if moe.shared:
         name = "shared_expert" if moe.shared_gate else "shared_experts"
-        found += _gated(f"{root}.{name}", "shared.", hidden, moe.shared, config.mlp_bias)
+        found += _feed_forward(config, f"{root}.{name}", "shared.", moe.shared)
     if moe.shared_gate:
         found += [one(f"{root}.shared_expert_gate.weight", "shared.open", 1, hidden)]
-    plain = moe.names == "mlp"
+    if moe.latent:
+        found += linear(f"{root}.fc1_latent_proj", "latent_in", moe.latent, hidden, config.mlp_bias)
+        found += linear(
+            f"{root}.fc2_latent_proj", "latent_out", hidden, moe.latent, config.mlp_bias
+        )
+    plain, inner = moe.names != "block_sparse_moe", moe.latent or hidden
     gate, up, down = ("gate_proj", "up_proj", "down_proj") if plain else ("w1", "w3", "w2")
     for expert in range(moe.count):
         name, role = f"{root}.experts.{expert}", f"experts.{expert}."
-        found += [one(f"{name}.{gate}.weight", f"{role}gate", moe.width, hidden)]
-        found += [one(f"{name}.{up}.weight", f"{role}up", moe.width, hidden)]
-        found += [one(f"{name}.{down}.weight", f"{role}down", hidden, moe.width)]
+        if config.gated:
+            found += [one(f"{name}.{gate}.weight", f"{role}gate", moe.width, inner)]
+        found += [one(f"{name}.{up}.weight", f"{role}up", moe.width, inner)]
+        found += [one(f"{name}.{down}.weight", f"{role}down", inner, moe.width)]
     return found
 
 
 def _stacked(moe: Experts, root: str, hidden: int) -> list[Parameter]:
     """Experts by the names they would have alone (see `engine.models.loading.stacked_experts`)."""
-    found = _linear(f"{root}.router", "router", moe.count, hidden, moe.bias)
+    found = linear(f"{root}.router", "router", moe.count, hidden, moe.bias)
     for expert in range(moe.count):
         name, role = f"{root}.experts.{expert}", f"experts.{expert}."
         found += _gated(name, role, hidden, moe.width, moe.bias)

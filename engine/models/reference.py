@@ -6,21 +6,25 @@ D head size, V vocabulary, R latent rank, S tokens attended to.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.kernels.token_index import best, scores
 from engine.models.config import ModelConfig, Rotary
 from engine.models.layers import (
-    LATENT_NORM_EPS,
+    ACTIVATIONS,
+    Turn,
     experts,
     feed_forward,
     finished,
     float32_at_least,
+    kept,
+    latent_keys_values,
+    latent_queries,
     linear,
+    mixed_inputs,
     norm,
     recurrence,
     rms_norm,
@@ -29,8 +33,6 @@ from engine.models.layers import (
 from engine.models.parallel_streams import behind_prefix, mixed, spread
 from engine.models.parameters import layer_parameters, outer_parameters, roles
 from engine.models.rotary import cos_sin, frequencies, rotate
-
-Turn = tuple[Tensor, Tensor] | None  # cosine and sine
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,8 @@ class Order:
     positions_BT: Tensor  # or [1, T]
     visible_BTS: Tensor | None = None
     paths_BT: Tensor | None = None
+    inputs_BTLE: Tensor | None = None  # what each layer is told of each token besides
+    shared: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)  # keys, values by layer
 
 
 def dense(
@@ -62,6 +66,11 @@ def dense(
     """
     x_BTC = spread(config, embed(config, weights, tokens_BT, positions_BT))
     order = ordered(config, x_BTC, positions_BT, visible_BTS, paths_BT)
+    if config.layer_inputs is not None:
+        outer = _outer(config, weights)
+        own = F.embedding(tokens_BT, outer["layer_embedding"])
+        said = own, linear(outer, "layer_projection", x_BTC), outer["layer_norm"]
+        order = replace(order, inputs_BTLE=mixed_inputs(config, *said))
     x_BTC = blocks(config, weights, x_BTC, range(config.layers), order)
     return head(config, weights, x_BTC)
 
@@ -142,14 +151,22 @@ def _block(
     config: ModelConfig, layer: int, w: dict[str, Tensor], x: Tensor, order: Order
 ) -> Tensor:
     before = norm if config.pre_norm else _unchanged
-    mix = recurrence if config.keeps_state(layer) else attention
-    y = mix(config, layer, w, before(config, x, w, "attention_norm"), order)
-    y = norm(config, y, w, "attention_post_norm") if config.sandwich else y
-    x = x + y * config.residual_scale
+    if config.mixes(layer):
+        mix = recurrence if config.keeps_state(layer) else attention
+        y = mix(config, layer, w, before(config, x, w, "attention_norm"), order)
+        y = norm(config, y, w, "attention_post_norm") if config.sandwich else y
+        x = x + y * config.residual_scale
+    if not config.feeds(layer):
+        return x
     feed = experts if config.expert_layers[layer] else feed_forward
     y = feed(config, w, before(config, x, w, "mlp_norm"))
     y = norm(config, y, w, "mlp_post_norm") if config.sandwich else y
-    return x + y * config.residual_scale
+    x = x + y * config.residual_scale
+    if order.inputs_BTLE is not None:
+        y = ACTIVATIONS[config.activation](linear(w, "input_gate", x))
+        y = linear(w, "input_out", y * order.inputs_BTLE[..., layer, :])
+        x = x + norm(config, y, w, "input_norm")
+    return x * w["layer_scalar"] if config.layer_scale else x
 
 
 def _unchanged(_config: ModelConfig, x: Tensor, *_: object) -> Tensor:
@@ -162,10 +179,17 @@ def attention(
 ) -> Tensor:
     """y_BTC of normalised x, what a layer's attention adds."""
     turn = {"main": order.turn, "local": order.local}.get(config.rotation(layer))
-    q = queries(config, w, x_BTC, turn)
-    k, v = behind_prefix(w, *keys_values(config, w, x_BTC, turn, order.paths_BT))
-    if config.index is not None and x_BTC.shape[1] > config.index.kept:
-        order = replace(order, visible_BTS=_kept(config, w, x_BTC, order))
+    q, source = queries(config.at(layer), w, x_BTC, turn), config.source(layer)
+    if source == layer:
+        k, v = keys_values(config.at(layer), w, x_BTC, turn, order.paths_BT)
+        k, v = behind_prefix(w, k, v)
+    else:
+        k, v = order.shared[source]
+    if config.sources:
+        order.shared[layer] = k, v
+    if config.index is not None and turn is not None and x_BTC.shape[1] > config.index.kept:
+        hidden_BTS = _hidden(0, order, 0)[:, 0].expand(len(x_BTC), -1, -1).to(q.device)
+        order = replace(order, visible_BTS=kept(config, w, x_BTC, turn, hidden_BTS))
     o = _attend(config, layer, q, k, v, order, w.get("sinks"))
     if config.query_gate:
         gate = linear(w, "query", x_BTC).unflatten(-1, (-1, 2 * config.head_dim))
@@ -176,7 +200,7 @@ def attention(
 def queries(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn) -> Tensor:
     """q_BTHD of normalised x, each token by itself; `turn` is of these tokens."""
     if config.latent is not None:
-        return _latent_queries(config, w, x_BTC, turn)
+        return latent_queries(config, w, x_BTC, turn)
     each = config.head_dim * (2 if config.query_gate else 1)  # a head's gate lies behind it
     q = linear(w, "query", x_BTC).unflatten(-1, (-1, each))[..., : config.head_dim]
     if config.qk_norm:
@@ -195,12 +219,15 @@ def keys_values(
 ) -> tuple[Tensor, Tensor]:
     """k_BTGD and v_BTGE of normalised x, each token by itself."""
     if config.latent is not None:
-        return _latent_keys_values(config, w, x_BTC, turn)
+        return latent_keys_values(config, w, x_BTC, turn)
     k, v = (
-        linear(w, role, x_BTC).unflatten(-1, (-1, config.head_dim)) for role in ("key", "value")
+        linear(w, role, x_BTC).unflatten(-1, (-1, config.head_dim))
+        for role in ("key", "key" if config.key_is_value else "value")
     )
     if config.qk_norm:
         k = _head_norm(config, k, w["key_norm"])
+    if config.value_norm:
+        v = rms_norm(v, v.new_ones(config.head_dim), config.norm_eps)
     if config.paths and paths_BT is not None:
         k, v = (
             x + F.pad(w[role], (0, 0, 1, 0))[paths_BT].view_as(x).to(x.dtype)
@@ -225,49 +252,6 @@ def _rotated(rotary: Rotary, x_BTHD: Tensor, turn: tuple[Tensor, Tensor]) -> Ten
     first, rest = x_BTHD[..., : rotary.dim], x_BTHD[..., rotary.dim :]
     turned = rotate(first, *turn, rotary.interleaved)
     return torch.cat([turned, rest], -1) if rest.shape[-1] else turned
-
-
-def _latent_queries(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn) -> Tensor:
-    part = config.latent
-    assert part is not None and turn is not None and config.rotary is not None
-    if part.query_rank:
-        x_BTC = rms_norm(linear(w, "query_down", x_BTC), w["query_norm"], LATENT_NORM_EPS)
-    q = linear(w, "query", x_BTC).unflatten(-1, (-1, part.nope + part.rope))
-    q_nope, q_rope = q.split([part.nope, part.rope], dim=-1)
-    return torch.cat([q_nope, rotate(q_rope, *turn, config.rotary.interleaved)], dim=-1)
-
-
-def _latent_keys_values(
-    config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, turn: Turn
-) -> tuple[Tensor, Tensor]:
-    part = config.latent
-    assert part is not None and turn is not None and config.rotary is not None
-    latent, k_rope = linear(w, "latent_down", x_BTC).split([part.rank, part.rope], dim=-1)
-    latent = rms_norm(latent, w["latent_norm"], LATENT_NORM_EPS)
-    k_rope = rotate(k_rope[..., None, :], *turn, config.rotary.interleaved)
-    kv = linear(w, "latent_up", latent).unflatten(-1, (-1, part.nope + part.value))
-    k_nope, v = kv.split([part.nope, part.value], dim=-1)
-    k_rope = k_rope.expand(*k_nope.shape[:-1], part.rope)
-    return torch.cat([k_nope, k_rope], dim=-1), v
-
-
-def _kept(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, order: Order) -> Tensor:
-    """Which tokens each attends to (bool [B, T, S]): the best that its index finds."""
-    part, latent = config.index, config.latent
-    assert part is not None and latent is not None and order.turn is not None
-    short = rms_norm(linear(w, "query_down", x_BTC), w["query_norm"], LATENT_NORM_EPS)
-    q = linear(w, "index_query", short).unflatten(-1, (part.heads, part.size))
-    k, weight = linear(w, "index_key", x_BTC), w["index_norm"]
-    k = F.layer_norm(k, weight.shape, weight, w["index_norm.bias"], LATENT_NORM_EPS)[..., None, :]
-    q, k = (
-        torch.cat([rotate(x[..., : latent.rope], *order.turn, part.interleaved), rest], -1)
-        for x in (q, k)
-        for rest in (x[..., latent.rope :],)
-    )
-    hidden_BTS = _hidden(0, order, 0)[:, 0].expand(len(x_BTC), -1, -1).to(q.device)
-    score_BTS = scores(q, k[..., 0, :], linear(w, "index_weight", x_BTC))
-    index_BTK, seen_BTK = best(score_BTS, hidden_BTS, part.kept)
-    return torch.zeros_like(hidden_BTS).scatter(-1, index_BTK, seen_BTK)
 
 
 def _attend(

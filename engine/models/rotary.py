@@ -24,6 +24,9 @@ def frequencies(rotary: Rotary, context: Tensor | None = None) -> Tensor:
     plain = 1.0 / rotary.theta**exponent
     if rotary.kind == "linear":
         return plain / rotary.factor
+    if rotary.kind == "proportional":
+        turned_F = torch.arange(len(plain), device=device) < int(rotary.part * rotary.dim // 2)
+        return plain / rotary.factor * turned_F
     if rotary.kind == "llama3":
         return _llama3(rotary, plain)
     if rotary.kind == "yarn":

@@ -27,7 +27,7 @@ from engine.models import fused_step
 from engine.models.batch import Batch
 from engine.models.kv import PagedKV
 from engine.models.layers import finished
-from engine.models.model import Model
+from engine.models.model import HalfBlock, Model
 
 
 class Part(NamedTuple):
@@ -100,11 +100,19 @@ def _general(model: Model, batch: Batch, kv: PagedKV, watch: _Watch) -> Tensor:
     here = model.shared(batch)
     x_TC = model.embed(batch)
     for block, cache in zip(model.blocks, model.pages(kv), strict=False):
+        if isinstance(block, HalfBlock):
+            normed_TC = watch(NORMS, block.norm, x_TC)
+            if block.mixer is not None:
+                x_TC = x_TC + watch(attention, block.mixer, normed_TC, here, cache)
+            else:
+                x_TC = x_TC + watch(mlp, block.feed, normed_TC)
+            continue
         normed_TC = watch(NORMS, block.attention_norm, x_TC)
         y_TC = watch(attention, block.attention, normed_TC, here, cache)
         x_TC = block.add(x_TC, watch(NORMS, block.post[0], y_TC) if block.post else y_TC)
         y_TC = watch(mlp, block.mlp, watch(NORMS, block.mlp_norm, x_TC))
         x_TC = block.add(x_TC, watch(NORMS, block.post[1], y_TC) if block.post else y_TC)
+        x_TC = watch(mlp, block.end, x_TC, here.inputs_LTE) if block.end else x_TC
     at_R = torch.from_numpy(batch.logits_at_R).to(model.device).long()
     x_RC = model.mixed(watch(NORMS, model.norm, x_TC[at_R]))
     return finished(model.config, watch(HEAD, model.head, x_RC).float())

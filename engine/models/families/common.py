@@ -13,6 +13,7 @@ ACTIVATIONS: dict[str, Activation] = {
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
     "relu": "relu",
+    "relu2": "relu2",
 }
 MOST_STREAMS = 64
 DTYPES = ("float32", "float16", "bfloat16", "float64")

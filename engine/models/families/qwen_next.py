@@ -50,7 +50,7 @@ def _parts(fields: Fields, by_head: bool) -> dict[str, Any]:
         )
     return {
         "head_dim": head_dim,
-        "delta": delta,
+        "recurrence": delta,
         "recurrent": _recurrent(fields, layers),
         "query_gate": True,
         "qk_norm": True,

@@ -15,8 +15,10 @@ from engine.models.families.deepseek import (
 from engine.models.families.dense import gemma2, gpt2, llama, mistral, qwen2, qwen3
 from engine.models.families.fields import Fields, read_json
 from engine.models.families.gemma3 import gemma3
+from engine.models.families.gemma4 import gemma4
 from engine.models.families.gpt_oss import gpt_oss
 from engine.models.families.mixtures import glm4_moe, minimax_m2, mixtral, qwen3_moe
+from engine.models.families.nemotron_h import nemotron_h
 from engine.models.families.positions import exaone4, granite, olmo2, olmo3, phi3, smollm3
 from engine.models.families.quantised import FIELD, method_of
 from engine.models.families.qwen_next import qwen3_5, qwen3_5_moe, qwen3_next
@@ -32,6 +34,7 @@ FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]]
     "GPT2LMHeadModel": ("gpt2", gpt2),
     "Gemma2ForCausalLM": ("gemma2", gemma2),
     "Gemma3ForCausalLM": ("gemma3_text", gemma3),
+    "Gemma4ForCausalLM": ("gemma4_text", gemma4),
     "Olmo2ForCausalLM": ("olmo2", olmo2),
     "Olmo3ForCausalLM": ("olmo3", olmo3),
     "Exaone4ForCausalLM": ("exaone4", exaone4),
@@ -44,6 +47,7 @@ FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]]
     "Qwen3NextForCausalLM": ("qwen3_next", qwen3_next),
     "Qwen3_5ForCausalLM": ("qwen3_5_text", qwen3_5),
     "Qwen3_5MoeForCausalLM": ("qwen3_5_moe_text", qwen3_5_moe),
+    "NemotronHForCausalLM": ("nemotron_h", nemotron_h),
     "DeepseekV2ForCausalLM": ("deepseek_v2", deepseek_v2),
     "DeepseekV3ForCausalLM": ("deepseek_v3", deepseek_v3),
     "DeepseekV32ForCausalLM": ("deepseek_v32", deepseek_v32),

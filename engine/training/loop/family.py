@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from engine.models.families import FAMILIES
 
-# Ranks do not split a recurrent state, and its heads have sizes of their own.
-RECURRENT = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")
+# Ranks split neither a recurrent state nor keys that layers share, and heads of both have sizes of
+# their own.
+APART = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "nemotron_h", "gemma4_text")
 
 if TYPE_CHECKING:
     Family: TypeAlias = str
 else:
-    Family = Literal[tuple(kind for kind, _ in FAMILIES.values() if kind not in RECURRENT)]
+    Family = Literal[tuple(kind for kind, _ in FAMILIES.values() if kind not in APART)]

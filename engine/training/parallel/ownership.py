@@ -1,7 +1,8 @@
 """Ownership: maps each rank of a mesh to the layers and weight shards it owns, and their bytes."""
 
 from engine.models.config import ModelConfig
-from engine.models.parameters import Parameter, all_parameters
+from engine.models.parameters import all_parameters
+from engine.models.tensors.parameter import Parameter
 from engine.training.parallel.sharding_config import ShardingConfig
 from engine.training.parallel.tensor.shards import part_of, splits, stage_parameters
 from engine.training.parallel.zero.zero import Bytes

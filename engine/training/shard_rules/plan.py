@@ -12,7 +12,8 @@ from torch import Tensor
 from engine.core.errors import BadInput
 from engine.core.paths import dataset
 from engine.models.config import ModelConfig
-from engine.models.parameters import Parameter, all_parameters
+from engine.models.parameters import all_parameters
+from engine.models.tensors.parameter import Parameter
 
 # Of the matrix as [out, in]: all of it, its output rows, its input columns, or the output rows of
 # one of fewer groups of key/value heads than there are ranks.

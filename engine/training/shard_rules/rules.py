@@ -11,7 +11,8 @@ from typing import Literal
 
 from engine.core.config import Config, knob
 from engine.models.config import ModelConfig
-from engine.models.parameters import Parameter, all_parameters
+from engine.models.parameters import all_parameters
+from engine.models.tensors.parameter import Parameter
 from engine.training.shard_rules.plan import Plan, Split
 
 

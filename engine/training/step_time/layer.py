@@ -84,6 +84,7 @@ def layers(config: ModelConfig, tensor: int = 1, expert: int = 1) -> list[Layer]
     for what, there in (
         ("layers with a recurrent state", any(config.recurrent)),
         ("attention that an index thins out", config.index is not None),
+        ("heads of two sizes", config.wide_heads is not None),
     ):
         if there:
             raise BadInput(

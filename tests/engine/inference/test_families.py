@@ -14,7 +14,7 @@ from tests.engine.models import small
 FAMILIES = (
     "gemma-3", "olmo-3", "exaone-4", "phi-4-part", "granite", "smollm3",
     "glm-4-moe", "minimax-m2", "gpt-oss", "qwen3-next", "qwen3.5",
-    "deepseek-v3.2",
+    "deepseek-v3.2", "nemotron-h", "gemma-4",
 )  # fmt: skip
 
 

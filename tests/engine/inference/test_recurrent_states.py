@@ -15,9 +15,9 @@ from tests.engine.inference.small import real_engine, request, serve
 from tests.engine.models import small
 
 
-@pytest.fixture(scope="module")
-def model():
-    config = small.config("qwen3.5")
+@pytest.fixture(scope="module", params=["qwen3.5", "nemotron-h"])
+def model(request):
+    config = small.config(request.param)
     return Model(config, small.weights(config))
 
 

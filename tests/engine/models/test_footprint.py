@@ -19,6 +19,7 @@ from engine.models.loading.random_weights import RandomWeights
 from tests.engine.models import small
 
 transformers = pytest.importorskip("transformers")
+BUFFERS = ("correction_bias", "layer_scalar")  # of the checkpoint, no parameters of theirs
 
 
 def work(config, new, context, **options):
@@ -40,7 +41,7 @@ def test_public_architectures_have_as_many_parameters_as_transformers_makes(name
     with torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(theirs)
     held = {id(tensor): tensor.numel() for tensor in model.parameters()}
-    buffers = sum(b.numel() for n, b in model.named_buffers() if n.endswith("correction_bias"))
+    buffers = sum(b.numel() for n, b in model.named_buffers() if n.endswith(BUFFERS))
     assert parameter_count(config) == sum(held.values()) + buffers
 
 

@@ -81,17 +81,17 @@ class ForwardWork:
             context_B = np.tile(context_B + streams.prefix, streams.count)
         tokens, sequences = int(new_B.sum()), len(new_B)
         pairs = touched = 0
-        for window, layers in self.windows:
+        for window, heads, cached in self.windows:
             if window:
-                pairs += layers * int(visible_pairs(new_B, context_B, window).sum())
+                pairs += heads * int(visible_pairs(new_B, context_B, window).sum())
                 seen = int(np.minimum(context_B, window + new_B - 1).sum())
             else:
                 seen = int(context_B.sum())
                 if tokens == sequences:
-                    pairs += layers * seen
+                    pairs += heads * seen
                 else:
-                    pairs += layers * (int((new_B * (2 * context_B - new_B + 1)).sum()) // 2)
-            touched += layers * (seen + tokens)
+                    pairs += heads * (int((new_B * (2 * context_B - new_B + 1)).sum()) // 2)
+            touched += cached * (seen + tokens)
         ones = new_B == 1
         singles = int(np.count_nonzero(ones))
         if singles == sequences:
@@ -106,19 +106,19 @@ class ForwardWork:
         in all, alike where a window cuts them, and chunks of prompts."""
         tokens = ones + sum(new for new, _ in chunks)
         pairs = touched = 0
-        for window, layers in self.windows:
+        for window, heads, cached in self.windows:
             near = min(seen, ones * window) if window else seen
-            pairs += layers * near
-            touched += layers * (near + tokens)
+            pairs += heads * near
+            touched += cached * (near + tokens)
             for new, before in chunks:
                 context = before + new
                 if window:
                     each = np.array([new]), np.array([context])
-                    pairs += layers * int(visible_pairs(*each, window).sum())
-                    touched += layers * min(context, window + new - 1)
+                    pairs += heads * int(visible_pairs(*each, window).sum())
+                    touched += cached * min(context, window + new - 1)
                 else:
-                    pairs += layers * ((new * (2 * context - new + 1)) // 2)
-                    touched += layers * context
+                    pairs += heads * ((new * (2 * context - new + 1)) // 2)
+                    touched += cached * context
         return Shape(tokens, rows, pairs, touched, ones + len(chunks), ones, seen, tuple(chunks))
 
     def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
@@ -214,11 +214,11 @@ class ForwardWork:
     def _operations(self) -> list[_Linear]:
         """Coefficients by differences between steps that differ in one count."""
         one, two, rowless = self._ask(1, 1, 1), self._ask(2, 2, 1), self._ask(1, 1, 0)
-        layers = max(1, self.config.attending)
+        heads, cached = (max(1, sum(each[i] for each in self.windows)) for i in (1, 2))
         found = []
         for name, work in one.items():
             if name == "attention":
-                a_pair, a_touch = work.flops / layers, work.cache_bytes / (2 * layers)
+                a_pair, a_touch = work.flops / heads, work.cache_bytes / (2 * cached)
                 flops = 0.0, 0.0, 0.0, a_pair
                 size = 0.0, work.activation_bytes, 0.0, a_touch
             elif name == "head":

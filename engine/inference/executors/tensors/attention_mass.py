@@ -20,15 +20,15 @@ from engine.inference.requests.step import Step
 from engine.inference.requests.view_sequences import ViewBatch
 from engine.models.attention import Attention
 from engine.models.batch import Batch
-from engine.models.delta_attention import DeltaAttention
 from engine.models.gathered import Cast, Gathered
 from engine.models.kv import PagedKV
 from engine.models.latent_attention import LatentAttention
 from engine.models.layers import softcap
-from engine.models.model import Model
+from engine.models.model import Block, Model
 from engine.models.norm import Norm
 from engine.models.ops import plain_ops
 from engine.models.parameters import layer_parameters
+from engine.models.recurrent_layer import Recurrent
 from engine.models.rotary import cos_sin, frequencies, rotate
 from engine.models.view_attention import pure
 
@@ -105,7 +105,7 @@ class AttentionProbe:
         with suppress(_Reached), torch.inference_mode():
             x_BC = norm(self.model.hidden(batch, kv, self.layer))
             here = replace(self.model.shared(batch), views=None)
-            attention(x_BC, here, kv.tensors[self.layer])
+            attention(x_BC, here, kv.tensors[self.model.config.source(self.layer)])
 
     def _layer(self) -> tuple[Normed, Attention | LatentAttention]:
         """The layer's norm, and its attention stopping where it has the queries."""
@@ -114,8 +114,9 @@ class AttentionProbe:
         norm: Normed
         if model.fused is None:
             block = model.blocks[self.layer]
+            assert isinstance(block, Block)
             norm, held = block.attention_norm, copy(block.attention)
-            assert not isinstance(held, DeltaAttention)
+            assert not isinstance(held, Recurrent)
             attention = held
         else:
             source = Cast(model.weights, model.dtype)  # rounded as the fused step has them

@@ -18,11 +18,11 @@ from engine.core.errors import BadInput
 from engine.core.memory import require
 from engine.models.batch import pack
 from engine.models.config import ModelConfig
-from engine.models.delta_attention import DeltaAttention
 from engine.models.footprint import active_parameter_count
 from engine.models.kv import PagedKV
 from engine.models.layers import softcap
-from engine.models.model import Block, Model
+from engine.models.model import Block, HalfBlock, Model
+from engine.models.recurrent_layer import Recurrent
 
 PAGE, CHUNK = 16, 256  # tokens of a page, and computed at once
 ROWS = 256  # queries whose scores are held at once
@@ -104,13 +104,14 @@ class SequenceAttention:
     ) -> None:
         batch = pack([chunk], [start], [list(range(kv.pages))], PAGE)
         here, x_TC = model.shared(batch), model.embed(batch)
-        for block, cache in zip(blocks, kv.tensors, strict=True):
+        for block, cache in zip(blocks, model.pages(kv), strict=True):
             x_TC = block(x_TC, here, cache)
 
-    def _listening(self, block: Block, layer: int) -> Block:
+    def _listening(self, block: Block | HalfBlock, layer: int) -> Block:
         """The block, telling what its attention is asked."""
+        assert isinstance(block, Block)
         made, made.attention = copy(block), copy(block.attention)
-        assert not isinstance(made.attention, DeltaAttention)
+        assert not isinstance(made.attention, Recurrent)
         op = made.attention.ops.paged_attention
         made.attention.ops = replace(
             made.attention.ops, paged_attention=partial(self._listen, layer, op)

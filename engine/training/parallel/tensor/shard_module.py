@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from engine.models.config import ModelConfig
 from engine.models.layers import norm
-from engine.models.parameters import Parameter, roles
+from engine.models.parameters import roles
+from engine.models.tensors.parameter import Parameter
 from engine.training.parallel.parallelism import Parallelism
 from engine.training.parallel.tensor.layers import with_bias
 from engine.training.parallel.tensor.shards import cut, part_of

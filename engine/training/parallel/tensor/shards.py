@@ -13,7 +13,8 @@ from torch import Tensor
 
 from engine.core.errors import BadInput
 from engine.models.config import ModelConfig
-from engine.models.parameters import Parameter, layer_parameters, outer_parameters
+from engine.models.parameters import layer_parameters, outer_parameters
+from engine.models.tensors.parameter import Parameter
 from engine.training.shard_rules.plan import Plan, Split, cut_roles
 from engine.training.shard_rules.rules import Rules, derive
 

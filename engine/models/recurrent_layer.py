@@ -9,37 +9,33 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.kernels.delta_rule import Fixed, Held, Projected, attended, projected
+from engine.kernels import delta_rule, mamba2
+from engine.kernels.recurrent_state import Held
 from engine.models.attention import Pass
 from engine.models.batch import States
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
 
 
-class DeltaAttention:
-    """One layer of the gated delta rule over a batch's states."""
+class Recurrent:
+    """One layer that keeps a state, over a batch's states."""
 
     def __init__(self, config: ModelConfig, layer: int, weights: Gathered) -> None:
-        assert config.delta is not None
-        self.part, self.eps = config.delta, config.norm_eps
-        self.into = weights.linear("delta", "delta_gate")
-        self.rates = weights.linear("rates", "rates_decay")
-        names = ("convolution", "step_bias", "decay", "delta_norm")
-        self.fixed = Fixed(*(weights.take(name) for name in names))
+        kind = MambaMixer if isinstance(config.recurrence, mamba2.Mamba) else DeltaMixer
+        self.mixer: DeltaMixer | MambaMixer = kind(config, weights)
         self.out = weights.linear("out")
 
     def __call__(self, x_TC: Tensor, here: Pass, cache: dict[str, Tensor]) -> Tensor:
         """y_TC for normalised x_TC."""
         states = here.batch.states
         assert states is not None
-        said = projected(self.part, self.into(x_TC)[None], self.rates(x_TC)[None])
-        o_TX = x_TC.new_empty(len(x_TC), self.part.value_heads * self.part.value)
+        said = self.mixer.projected(x_TC)
+        o_TX = x_TC.new_empty(len(x_TC), self.mixer.part.width)
         found = []  # all is read before anything is written
         for pieces, read in runs(here.batch.query_start_B1, states):
             held = self._read(cache, read)
             for at, writes in pieces:
-                own = Projected(*(x[0, at] for x in said))
-                o_BTX, held = attended(self.part, self.fixed, own, held, self.eps)
+                o_BTX, held = self.mixer.attended(tuple(x[0, at] for x in said), held)
                 o_TX[at] = o_BTX.to(o_TX.dtype)
                 found.append((writes, held))
         for writes, held in found:
@@ -57,6 +53,52 @@ class DeltaAttention:
             cache["inputs"][pages] * there[:, None, None],
             cache["matrix"][pages] * there[:, None, None, None],
         )
+
+
+class DeltaMixer:
+    """The gated delta rule (Qwen3-Next, Qwen3.5)."""
+
+    def __init__(self, config: ModelConfig, weights: Gathered) -> None:
+        assert isinstance(config.recurrence, delta_rule.Delta)
+        self.part, self.eps = config.recurrence, config.norm_eps
+        self.into = weights.linear("delta", "delta_gate")
+        self.rates = weights.linear("rates", "rates_decay")
+        names = ("convolution", "step_bias", "decay", "delta_norm")
+        self.fixed = delta_rule.Fixed(*(weights.take(name) for name in names))
+
+    def projected(self, x_TC: Tensor) -> tuple[Tensor, ...]:
+        """The layer's input by part, one row."""
+        return delta_rule.projected(self.part, self.into(x_TC)[None], self.rates(x_TC)[None])
+
+    def attended(self, said: tuple[Tensor, ...], held: Held) -> tuple[Tensor, Held]:
+        """o_BTX and what the sequences keep."""
+        given = delta_rule.Projected(*said)
+        scan = delta_rule.recur_in_chunks
+        return delta_rule.attended(self.part, self.fixed, given, held, self.eps, scan)
+
+
+class MambaMixer:
+    """Mamba-2 (Nemotron-H)."""
+
+    def __init__(self, config: ModelConfig, weights: Gathered) -> None:
+        assert isinstance(config.recurrence, mamba2.Mamba)
+        self.part, self.eps = config.recurrence, config.norm_eps
+        self.into = weights.linear("mamba")
+        self.fixed = mamba2.Fixed(
+            weights.take("convolution"),
+            weights.take("convolution.bias") if self.part.kernel_bias else None,
+            *(weights.take(name) for name in ("step_bias", "decay", "skip", "mamba_norm")),
+        )
+
+    def projected(self, x_TC: Tensor) -> tuple[Tensor, ...]:
+        """The layer's input by part, one row."""
+        return mamba2.projected(self.part, self.into(x_TC)[None])
+
+    def attended(self, said: tuple[Tensor, ...], held: Held) -> tuple[Tensor, Held]:
+        """o_BTX and what the sequences keep."""
+        given = mamba2.Projected(*said)
+        scan = mamba2.scan_in_chunks
+        return mamba2.attended(self.part, self.fixed, given, held, self.eps, scan)
 
 
 Piece = tuple[Tensor, np.ndarray]

@@ -1,0 +1,1 @@
+"""Tensors of checkpoints: what one is, and those of layers that keep a state."""

@@ -17,7 +17,7 @@ from engine.cache.prefix import PrefixTree
 from engine.cache.states import StatePages
 from engine.core.clock import Clock
 from engine.core.events import AnyEvent, Mark, Page, PageState
-from engine.kernels import page_tree
+from engine.kernels import idle_pages, page_tree
 
 Emit = Callable[[AnyEvent], None]
 
@@ -26,16 +26,9 @@ class Cache:
     """`pages` pages of `page_size` tokens, shared by prefix under `eviction`, and a host tier."""
 
     def __init__(
-        self,
-        pages: int,
-        page_size: int,
-        eviction: Eviction,
-        clock: Clock,
-        emit: Emit,
-        host_pages: int = 0,
-        quiet: bool = False,
-        states: StatePages | None = None,
-    ) -> None:
+        self, pages: int, page_size: int, eviction: Eviction, clock: Clock, emit: Emit,
+        host_pages: int = 0, quiet: bool = False, states: StatePages | None = None,
+    ) -> None:  # fmt: skip
         """`clock`: whose time its events carry. `quiet`: it tells nothing of pages that are taken,
         joined, left, indexed and freed. `states`: of a model whose layers keep recurrent ones."""
         self.quiet, self.states = quiet, states
@@ -43,7 +36,7 @@ class Cache:
         self.pool, self.host = Pages(pages), Pages(host_pages)
         self.tree = PrefixTree(pages, page_size)
         self.ages = Ages.of(pages)
-        self.idle = Idle(pages, eviction, self.ages, self.tree)
+        self.idle = Idle(self.pool, eviction, self.ages, self.tree)
         self.cached = 0  # pages in the tree that nobody holds
         self._kept = np.zeros(pages, np.int32)  # to write into
         self.step = 0
@@ -71,6 +64,10 @@ class Cache:
 
     def take_many(self, count: int) -> np.ndarray:
         """`count` pages, whose owners the caller emits."""
+        if self.quiet and self.states is None and not self._plan_of:
+            taken, left = self.idle.claim(count)
+            self.cached -= left
+            return taken
         if count > self.pool.free:
             self._evict(count)
         return self.pool.take(count)
@@ -79,8 +76,6 @@ class Cache:
         self, owners: list[str], rows: list[int], pages: np.ndarray, starts: list[int]
     ) -> None:
         """Say that `owners[rows[i]]` took `pages[i]` for its tokens from `starts[i]` on."""
-        if self.quiet:
-            return
         emit, now = self.emit, self.clock.now()
         for row, page, start in zip(rows, pages.tolist(), starts, strict=True):
             emit(Page(now, page, owners[row], "take", start))
@@ -130,9 +125,8 @@ class Cache:
         Returns how far that came, and the page of the tree that has what the next one holds; -1:
         others hold that one too, or all is done.
         """
-        given = self.pool.references, table, tokens, parent, first, stop
+        given = self.pool.references, self.ages.born, table, tokens, parent, first, stop, self.step
         reached, twin = page_tree.insert_chain(self.tree.nodes, *given)
-        self.ages.born[table[first:reached]] = self.step
         if group >= 0:
             pages = table[first : min(reached, shared // self.page_size)].tolist()
             self._plan_of |= dict.fromkeys(pages, group)
@@ -240,8 +234,11 @@ class Cache:
     def _leave(self, pages: np.ndarray) -> None:
         pool, before = self.pool, self.pool.free
         pages = pages.astype(np.int32, copy=False)
+        if self.quiet and self.idle.age_P is not None and not self._plan_of:
+            self.cached += self.idle.retire(pages, self.step)
+            return
         given = self.tree.nodes, pool.references, self.ages.last_used, pool.stack, pages
-        count, pool.free = page_tree.leave(*given, self.step, before, self._kept)
+        count, pool.free = idle_pages.leave(*given, self.step, before, self._kept)
         for page in () if self.quiet else pool.stack[before : pool.free].tolist():
             self.emit(Page(self.clock.now(), page, "", "free"))
         if count:
@@ -276,11 +273,6 @@ class Cache:
             gone = gone[evicted]
         self._left_tree(gone)
 
-    def _unplan(self, page: int) -> None:
-        group = self._plan_of.pop(page, -1)
-        if group >= 0:
-            self._planned[group].discard(page)
-
     def _forget(self, page: int, why: str) -> None:
         """A cached page that has left the tree is free."""
         self.emit(Page(self.clock.now(), page, "", "free", why=why))
@@ -292,7 +284,9 @@ class Cache:
             self.states.forget(pages.tolist())
         self.ages.uses[pages], self.ages.next_use[pages] = 0, FAR
         for page in pages.tolist() if self._plan_of else ():
-            self._unplan(page)
+            group = self._plan_of.pop(page, -1)
+            if group >= 0:
+                self._planned[group].discard(page)
         self.pool.give_back(pages)
 
     def _give_host_back(self, host_pages: np.ndarray) -> None:

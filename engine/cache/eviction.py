@@ -43,6 +43,10 @@ class Eviction(Policy):
         Minus infinity: not worth keeping at all, so it is freed at once.
         """
 
+    def age(self, ages: Ages) -> np.ndarray | None:
+        """What is known of pages that is their worth itself; None where it is not so simple."""
+        return None
+
     @abstractmethod
     def reason(self, page: int, ages: Ages, step: int) -> str:
         """Why this page goes, as the end of a sentence."""
@@ -61,6 +65,9 @@ class FirstInFirstOut(Eviction):
     def worth(self, pages: np.ndarray, ages: Ages) -> np.ndarray:
         return ages.born[pages].astype(np.float64)
 
+    def age(self, ages: Ages) -> np.ndarray | None:
+        return ages.born
+
     def reason(self, page: int, ages: Ages, step: int) -> str:
         return f"oldest, filled {counted(step - int(ages.born[page]), 'step')} ago"
 
@@ -72,6 +79,9 @@ class LeastRecentlyUsed(Eviction):
 
     def worth(self, pages: np.ndarray, ages: Ages) -> np.ndarray:
         return ages.last_used[pages].astype(np.float64)
+
+    def age(self, ages: Ages) -> np.ndarray | None:
+        return ages.last_used
 
     def reason(self, page: int, ages: Ages, step: int) -> str:
         return f"least recently used, {counted(step - int(ages.last_used[page]), 'step')} idle"

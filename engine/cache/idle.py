@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from engine.cache.eviction import Ages, Eviction
+from engine.cache.eviction import FAR, Ages, Eviction
+from engine.cache.pages import Pages
 from engine.cache.prefix import PrefixTree
-from engine.kernels import page_tree
+from engine.kernels import idle_pages
+from engine.kernels.idle_pages import Pool
 from engine.kernels.page_heap import Heap
 
 START = 64  # places of the heap before it grows
@@ -14,13 +16,35 @@ class Idle:
     """A heap of evictable leaves of `tree` by worth; entries go stale rather than being searched
     for."""
 
-    def __init__(self, pages: int, policy: Eviction, ages: Ages, tree: PrefixTree) -> None:
-        self.policy, self.ages, self.tree = policy, ages, tree
+    def __init__(self, pool: Pages, policy: Eviction, ages: Ages, tree: PrefixTree) -> None:
+        pages = pool.total
+        self.pool, self.policy, self.ages, self.tree = pool, policy, ages, tree
         self.worth_P = np.zeros(pages, np.float64)  # of each when its last holder left it
         self.places = np.zeros(pages, np.int32), np.zeros(pages, np.bool_)  # to write into
+        self.columns = Pool(
+            pool.references, pool.stack, self.worth_P, ages.born, ages.last_used, ages.uses,
+            ages.next_use, *self.places,
+        )  # fmt: skip
+        self.age_P = policy.age(ages)
         counts = np.array([0, 1], np.int64)
         stamp_P = np.zeros(pages, np.int64)
         self.heap = Heap(*_places(START), stamp_P, counts)
+
+    def claim(self, count: int) -> tuple[np.ndarray, int]:
+        """`count` pages that are held once from now on, and how many left the tree for them;
+        nothing is told of those. Raises IndexError where there are too few."""
+        taken = np.empty(count, np.int32)
+        given = self.tree.nodes, self.heap, self.columns, taken, self.pool.free, FAR
+        self.pool.free, left = idle_pages.claim(*given)
+        return taken, left
+
+    def retire(self, pages: np.ndarray, step: int) -> int:
+        """One holder less for each of distinct `pages`; returns how many of them are idle now.
+        Only where worth is an age."""
+        self._make_room(len(pages))
+        given = self.tree.nodes, self.heap, self.columns, self.age_P, pages, step, self.pool.free
+        kept, self.pool.free = idle_pages.retire(*given)
+        return kept
 
     def weigh(self, pages: np.ndarray) -> None:
         """Ask the policy what `pages` are worth from now on."""
@@ -33,7 +57,7 @@ class Idle:
         pages = pages.astype(np.int32, copy=False)
         gone = self.places[0]
         given = self.tree.nodes, self.heap, references, self.worth_P, pages, gone
-        return gone[: page_tree.rest(*given)].tolist()
+        return gone[: idle_pages.rest(*given)].tolist()
 
     def evict(self, wanted: int, references: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Pages that leave the tree so that `wanted` more are free, and whether each was evicted:
@@ -41,7 +65,7 @@ class Idle:
         where there are too few."""
         nodes, (gone, evicted) = self.tree.nodes, self.places
         given = nodes, self.heap, references, self.worth_P, wanted, gone, evicted
-        count = page_tree.evict(*given)
+        count = idle_pages.evict(*given)
         if count < 0:
             raise IndexError("no page is left to evict")
         return gone[:count], evicted[:count]
@@ -52,7 +76,7 @@ class Idle:
 
     def pop(self) -> int:
         """The page worth least. Raises IndexError where there is none."""
-        page = int(page_tree.pop(self.heap))
+        page = int(idle_pages.pop(self.heap))
         if page < 0:
             raise IndexError("no page is idle")
         return page

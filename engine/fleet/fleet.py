@@ -48,13 +48,13 @@ class Fleet:
         self.homeless: list[Journey] = []  # while no replica is alive
         self.waiting: dict[int, list[tuple[Journey, int]]] = {}  # for room, by decoding replica
         self.finished = self.refused = 0
-        self.lost_tokens = 0  # known to replicas that died: computed once more elsewhere
+        self.lost_tokens = 0  # known to replicas that died: computed again
         self.replicas = [self._replica(number) for number in range(config.replicas)]
         self.alive = [replica.load for replica in self.replicas]
         self.recovery = Recovery(config.faults.kill_at)
-        faults = config.faults
-        if faults.kill >= 0:
-            self.timeline.at(faults.kill_at, self._kill, faults.kill)
+        self.moving = config.router.moving
+        if config.faults.kill >= 0:
+            self.timeline.at(config.faults.kill_at, self._kill, config.faults.kill)
 
     def _replica(self, number: int) -> Replica:
         config = self.config
@@ -69,9 +69,9 @@ class Fleet:
     @property
     def counts(self) -> Counts:
         """Requests by where they stand; those under way are counted one by one."""
-        places = sum(len(replica.given) for replica in self.replicas)
-        between = sum(each.where in ("router", "link") for each in self.journeys.values())
-        return Counts(len(self.rows), self.finished, self.refused, places + between)
+        under_way = sum(len(replica.given) for replica in self.replicas)
+        under_way += sum(each.where in ("router", "link") for each in self.journeys.values())
+        return Counts(len(self.rows), self.finished, self.refused, under_way)
 
     def advance(self) -> bool:
         """Let the next thing happen; False once nothing will."""
@@ -84,8 +84,8 @@ class Fleet:
     def arrive(self, request: Request, number: int) -> None:
         """A request comes now: it is sent to a replica."""
         request.id = request.id or f"r{number}"
-        asked = len(request.prompt), request.sampling.max_tokens
-        row = self.lives[request.id] = self.rows.begin(self.timeline.now, *asked)
+        given = self.timeline.now, len(request.prompt), request.sampling.max_tokens
+        row = self.lives[request.id] = self.rows.begin(*given)
         if request.sampling.seed is None:  # the same tokens wherever it is served
             request.seed = seed_of(self.config.engine.seed, number)
         journey = Journey(request, number, row, request.prompt)
@@ -196,10 +196,11 @@ class Fleet:
         """A replica may have room for caches that wait for it; those who wait on it may leave."""
         for journey, tries in self.waiting.pop(number, []):
             self._send(journey, tries)
+        if not self.moving:
+            return
         here, config = self.replicas[number], self.config
-        for journey, load in leaving(
-            here, self.replicas, self.journeys, config.router, config.engine.seed
-        ):
+        given = here, self.replicas, self.journeys, config.router, config.engine.seed
+        for journey, load in leaving(*given):
             apart = journey.where == "prefill"
             journey.place = Place(load.number, journey.place.decode if apart else load.number)
             journey.row[PREFILL], journey.row[DECODE] = journey.place
@@ -208,8 +209,9 @@ class Fleet:
 
     def _awaited(self, number: int) -> bool:
         """Whether `_freed` may do something at the end of each of a replica's steps."""
-        queue = self.replicas[number].engine.scheduler.queue
-        return number in self.waiting or self.config.router.moving and len(queue) > 0
+        if self.moving and len(self.replicas[number].engine.scheduler.queue):
+            return True
+        return number in self.waiting
 
     def _arrived(self, journey: Journey, tries: int, start: float, size: float) -> None:
         """Its cache is there: the decoding replica goes on from the first token."""
@@ -256,9 +258,8 @@ class Fleet:
                 journey.known = known.get(journey.asked.id, journey.known)
                 self._survivor_frees(journey, number)
                 again.append(journey)
-        now, tokens = self.timeline.now, f"{self.lost_tokens} tokens lost"
-        died = f"{replica.name} died with {len(again)} requests; {tokens}"
-        self.emit(Mark(now, replica.name, "died", died))
+        now, lost = self.timeline.now, f"{len(again)} requests; {self.lost_tokens} tokens lost"
+        self.emit(Mark(now, replica.name, "died", f"{replica.name} died with {lost}"))
         self.recovery.of({journey.asked.id for journey in again})
         for journey in again:
             self._begin_again(journey, faults.notice, f"{replica.name} died")
@@ -288,9 +289,9 @@ class Fleet:
         self.replicas[number].revive()
         self.alive = [replica.load for replica in self.replicas if replica.load.alive]
         self.emit(Mark(self.timeline.now, self.replicas[number].name, "back", "back, cache empty"))
-        for journey in self.homeless:
+        homeless, self.homeless = self.homeless, []
+        for journey in homeless:
             self.timeline.at(self.timeline.now, self._route, journey, journey.tries)
-        self.homeless = []
 
     def _recovered(self, name: str) -> None:
         """A request runs, or is over: say so if it is the last that waited for that."""

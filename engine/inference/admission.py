@@ -77,7 +77,7 @@ class AdmissionControl:
     def fits(self, request: Request, view: View) -> bool:
         """Whether there are rows and pages for `request` now."""
         count = self.running.rows.count + self.reserved + 1 + self._forks(request)
-        need, _ = self._need(request)
+        need, _ = self._need(request, self.limit(request))
         return count <= self.config.max_running and need.now <= self.cache.available
 
     def admit(self, mix: Mix, chunks: Chunks, view: View, prefill: Prefill) -> None:
@@ -90,7 +90,8 @@ class AdmissionControl:
             rows_needed = rows.count + self.reserved + 1 + self._forks(request)
             if rows_needed > self.config.max_running:
                 return
-            need, hits = self._need(request)
+            limit = self.limit(request)
+            need, hits = self._need(request, limit)
             view.pages_free, view.prefilling = self.cache.available, len(prefill)
             alone = not rows.count
             if need.now > view.pages_free:
@@ -99,20 +100,21 @@ class AdmissionControl:
                 return
             if chunks.whole and chunks.rows and len(request.tokens) > chunks.left:
                 return
-            self._enter(request, hits)
+            self._enter(request, hits, limit)
             prefill.enter(request, chunks)
             entered += 1
 
     def _forks(self, request: Request) -> int:
         return len(self.waiting_forks.get(request.id, ()))
 
-    def _need(self, request: Request) -> tuple[Need, list[int]]:
-        """Pages it takes from those available, and the pages of the tree it joins."""
+    def _need(self, request: Request, end: int) -> tuple[Need, list[int]]:
+        """Pages it takes from those available, at its `end` tokens too, and the pages of the tree
+        it joins."""
         size = self.config.page_size
         hits: list[int] = []
         if request.sent_pages is not None:
             sent = len(request.sent_pages)
-            now, peak = (pages_for(n, size) for n in (len(request.tokens), self.limit(request)))
+            now, peak = pages_for(len(request.tokens), size), pages_for(end, size)
             return Need(max(0, now - sent), max(0, peak - sent)), hits
         if self.running.sharing and request.prompt_tops < 0:
             # The last token is computed in any case: its logits are wanted.
@@ -126,9 +128,9 @@ class AdmissionControl:
         references = self.cache.pool.references
         held = int(np.count_nonzero(references[hits])) if hits else 0
         now = pages_for(len(request.tokens), size) - held
-        return Need(now, pages_for(self.limit(request), size) - held), hits
+        return Need(now, pages_for(end, size) - held), hits
 
-    def _enter(self, request: Request, hits: list[int]) -> None:
+    def _enter(self, request: Request, hits: list[int], limit: int) -> None:
         cache, size, known = self.cache, self.config.page_size, len(request.tokens)
         self.queue.remove(request)
         self.starts(request)
@@ -143,7 +145,6 @@ class AdmissionControl:
                 cache.emit(Mark(cache.clock.now(), "cache", "lookup", text))
         start, request.reused = len(pages) * size, len(hits) * size
         fresh = cache.take(request.id, pages_for(known, size) - len(pages), start)
-        limit = self.limit(request)
         self.running.enter(request, limit, np.concatenate([pages, fresh]), len(hits))
         self.allocator.states.enter(request, hits[-1] if hits else -1)
         request.keeps = self._forks(request)

@@ -84,8 +84,8 @@ class DecodeRuns:
         moves = allocator.swap_in or allocator.swap_out or allocator.copies
         if moves or len(scheduler.queue) and not self.full:
             return None
-        due = rows.due[:count]
-        steps = min(int((due - rows.known[:count]).min()), LONGEST) if due.all() else 0
+        left = rows.due[:count] - rows.known[:count]  # below 0 where each token is looked at
+        steps = min(int(np.minimum.reduce(left)), LONGEST)
         while steps > 0 and not self._room(steps):
             steps //= 2
         if steps <= 0:

@@ -247,11 +247,11 @@ class Engine:
     def tell_drafts(self, step: Step, result: Result, start: float, now: float) -> None:
         """The verification of a step's drafts since `start`: how many each request kept, and
         where early exits were asked, of how many requests they foresaw the token after those."""
-        kept, drafted = self.outputs.kept, step.drafted
-        if kept is None or not drafted:
+        kept = self.outputs.kept
+        if kept is None or not step.drafted:
             return
         total, count = int(kept.kept_T.sum()), int(np.count_nonzero(kept.drafts_T))
-        tag = f"drafts={drafted} kept={total} of={count}"
+        tag = f"drafts={step.drafted} kept={total} of={count}"
         self.emit(Span(now, "verify", "verify", start, tag=tag))
         self.emit(Level(now, "engine", "accepted_length", total / count + 1.0))
         if result.hits_S is not None:

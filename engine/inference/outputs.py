@@ -16,6 +16,7 @@ from engine.inference.requests.prompt_scores import PromptScores, unscored
 from engine.inference.requests.request import Request
 from engine.inference.requests.step import Result, Step
 from engine.inference.scheduler import Scheduler
+from engine.kernels import paged_rows
 
 DEAF = "its listener failed"
 
@@ -68,25 +69,13 @@ class OutputProcessor:
         if self.drafted is not None and step.drafts_B is not None:
             self.kept, takers = self.drafted.append(step, result.tokens_S, self.ends_V)
             return np.array(takers, np.int64)
-        rows, tokens_S, rows_S = self.rows, result.tokens_S, step.sample_rows_S
-        flat, width = rows.flat, rows.tokens.shape[1]
-        if step.whole:  # slices of columns are views: no gathering by row numbers
-            rows.cached[: rows.count] += 1
-            known_S = rows.known[: rows.count]
-            flat[rows_S * width + known_S] = tokens_S
-            known_S += 1
-            special = known_S >= rows.due[: rows.count]
-        else:
-            rows.cached[step.rows_B] += step.queries_B
-            known_S = rows.known[rows_S]
-            flat[rows_S * width + known_S] = tokens_S
-            known_S += 1
-            rows.known[rows_S] = known_S
-            special = known_S >= rows.due[rows_S]
-        ends = self.ends_V[tokens_S]
-        if ends.any():
-            special |= ends & rows.ends[rows_S] & (known_S > rows.floor[rows_S])
-        return special.nonzero()[0]
+        rows, rows_S = self.rows, step.sample_rows_S
+        special_S = np.empty(len(rows_S), np.int64)
+        count = paged_rows.append(
+            rows.batch(), rows.due, rows.floor, rows.ends, step.rows_B, step.queries_B, rows_S,
+            result.tokens_S, self.ends_V, special_S,
+        )  # fmt: skip
+        return special_S[:count]
 
     def finish(self, request: Request, reason: str, now: float) -> None:
         """`request` has its answer."""
@@ -113,20 +102,26 @@ class OutputProcessor:
         """Token events in the order of rows; returns who has ended and why."""
         if self.drafted is not None and self.kept is not None:
             return self.drafted.tell(self.kept, result, special.tolist(), now, self._ends)
-        if self.quiet and not len(special):
-            return []
+        if self.quiet:
+            return self._ended(step, result, special, None)
         rows_S, tokens_S = step.sample_rows_S.tolist(), result.tokens_S.tolist()
         names = self.running.names
         if not step.whole:
             names = [names[row] for row in rows_S]
-        texts = [""] * len(rows_S) if self.quiet else self.pieces.many(names, tokens_S)
-        if not self.quiet:
-            events = map(Token, repeat(now), names, texts, result.logprobs_S.tolist())
-            deque(map(self.emit, events), 0)  # all of them, without a loop of our own
+        texts = self.pieces.many(names, tokens_S)
+        events = map(Token, repeat(now), names, texts, result.logprobs_S.tolist())
+        deque(map(self.emit, events), 0)  # all of them, without a loop of our own
+        return self._ended(step, result, special, texts)
+
+    def _ended(
+        self, step: Step, result: Result, special: np.ndarray, texts: list[str] | None
+    ) -> list[tuple[Request, str]]:
+        """Who of those that need a closer look has ended, and why."""
         ended = []
         for s in special.tolist():
-            request = self.running.requests[rows_S[s]]
-            reason = self._ends(request, s, tokens_S[s], texts[s], result)
+            request = self.running.requests[step.sample_rows_S[s]]
+            text = "" if texts is None else texts[s]
+            reason = self._ends(request, s, int(result.tokens_S[s]), text, result)
             if reason:
                 ended.append((request, reason))
         return ended

@@ -1,8 +1,6 @@
 """Page (block) allocation: gives running requests pages for their next tokens, copies shared ones
 on write, and takes those of preempted requests back."""
 
-from typing import Any
-
 import numpy as np
 
 from engine.core.events import Branch, Mark, Move
@@ -11,10 +9,10 @@ from engine.inference.next_use import NextUse
 from engine.inference.policies.policy import View
 from engine.inference.queue import Queue
 from engine.inference.requests.request import Request
-from engine.inference.requests.step import NO_PAIRS
+from engine.inference.requests.step import NO_PAIRS, NOTHING_MOVES, Movements
 from engine.inference.running import Running, pages_for
 from engine.inference.state_allocation import StateAllocator
-from engine.kernels import drafts
+from engine.kernels import drafts, paged_rows
 
 
 class PageAllocator:
@@ -77,17 +75,13 @@ class PageAllocator:
         rows, cache, full, short = self.rows, self.cache, self.full, self.short
         if not len(full):
             return
-        at, starts = rows.pages[full], rows.filled[full]
-        rows.pages[full] = at + (1 if short is None else short)
-        rows.filled[full] = starts + rows.page_size * (1 if short is None else short)
         if short is not None and int(short.max()) > 1:
-            first = np.cumsum(short) - short
-            later = np.arange(int(short.sum()), dtype=np.int32) - np.repeat(first, short)
-            full, at = np.repeat(full, short), np.repeat(at, short) + later
-            starts = at * rows.page_size
+            full = np.repeat(full, short)
         pages = cache.take_many(len(full))
-        rows.tables[full, at] = pages
-        cache.taken(self.running.names, full.tolist(), pages, starts.tolist())
+        starts = np.empty(len(full), np.int32)
+        paged_rows.give(rows.tables, rows.pages, rows.filled, full, pages, rows.page_size, starts)
+        if not cache.quiet:
+            cache.taken(self.running.names, full.tolist(), pages, starts.tolist())
 
     def take_ahead(self, decode: np.ndarray, short: np.ndarray) -> None:
         """`short` pages more, which are there, for each of rows just grown."""
@@ -127,7 +121,7 @@ class PageAllocator:
         cache.emit(Branch(cache.clock.now(), request.id, request.parent, request.state, why))
         text = f"request {request.id} {request.state}: {why}"
         cache.emit(Mark(cache.clock.now(), "scheduler", "preempt", text))
-        self.queue.push(request, view)
+        self.queue.push(request, view.step, lambda: view)
         self.next_use.waits(request)
 
     def give_up(self, request: Request) -> None:
@@ -144,18 +138,17 @@ class PageAllocator:
             moved = float(rows.tokens.itemsize * (rows.known[row] + rows.pages[row]))
             self.cache.emit(Move(now, f"row {last}", f"row {row}", moved, now, "compact"))
 
-    def movements(self) -> dict[str, Any]:
-        """Pairs of pages that moved since the last call, by the step's name for each movement."""
-        moves = self.states.movements()
-        if self.moves:
-            moves, self.moves = moves | {"moves": np.array(self.moves, np.int32)}, []
-        if not (self.swap_out or self.copies or self.swap_in):
-            return moves
+    def movements(self) -> Movements:
+        """Pairs of pages that moved since the last call."""
+        states, some = self.states, self.swap_out or self.copies or self.swap_in or self.moves
+        if not (some or states.out or states.back):
+            return NOTHING_MOVES
+        slots = np.array(self.moves, np.int32) if self.moves else NO_PAIRS
         out = np.concatenate(self.swap_out) if self.swap_out else NO_PAIRS
         copies = np.array(self.copies, np.int32) if self.copies else NO_PAIRS
         back = np.concatenate(self.swap_in) if self.swap_in else NO_PAIRS
-        self.swap_out, self.copies, self.swap_in = [], [], []
-        return {"swap_out": out, "copies": copies, "swap_in": back, **moves}
+        self.swap_out, self.copies, self.swap_in, self.moves = [], [], [], []
+        return Movements(slots, out, copies, back, *states.movements())
 
     def _shared_tails(self, decode: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows of `decode` whose next token would be written into a shared page, and the pages."""

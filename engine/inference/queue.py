@@ -1,7 +1,7 @@
 """Waiting queue: requests in the order of the policy; one out of patience goes first."""
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from engine.inference.policies.policy import Ordering, View
 from engine.inference.requests.request import Request
@@ -12,17 +12,18 @@ class Queue:
 
     def __init__(self, ordering: Ordering, patience: int) -> None:
         self.ordering, self.patience = ordering, patience
+        self.moving = ordering.moving
         self._waiting: dict[Request, int] = {}  # in order of beginning to wait -> stamp
         self._heap: list[tuple[tuple[float, ...], int, int, Request]] = []
         self._stamp = 0
 
-    def push(self, request: Request, view: View) -> None:
-        """`request` begins to wait."""
-        request.queued_at = view.step
+    def push(self, request: Request, step: int, view: Callable[[], View]) -> None:
+        """`request` begins to wait in `step`; `view` is asked where the order may look at it."""
+        request.queued_at = step
         self._stamp += 1
         self._waiting[request] = self._stamp
-        if not self.ordering.moving:
-            key = self.ordering.key(request, view)
+        if not self.moving:
+            key = () if self.ordering.by_arrival else self.ordering.key(request, view())
             heapq.heappush(self._heap, (key, request.number, self._stamp, request))
 
     def remove(self, request: Request) -> None:
@@ -39,7 +40,7 @@ class Queue:
         if view.step - longest.queued_at >= self.patience:
             longest.urgent = True
             return longest
-        if self.ordering.moving:
+        if self.moving:
             return min(self._waiting, key=lambda r: self.standing(r, view))
         while self._waiting.get(self._heap[0][3]) != self._heap[0][2]:
             heapq.heappop(self._heap)

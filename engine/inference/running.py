@@ -3,6 +3,7 @@
 import numpy as np
 
 from engine.cache.cache import Cache
+from engine.cache.decode import index_rows
 from engine.inference.requests.request import Request
 from engine.inference.requests.rows import Rows
 
@@ -33,12 +34,10 @@ class Running:
         rows.reserve(limit)
         rows.count += 1
         rows.tokens[row, :known] = request.tokens
-        rows.known[row], rows.prompt[row], rows.limit[row] = known, len(request.prompt), limit
-        rows.cached[row] = max(request.computed, hits * rows.page_size)
-        rows.indexed[row] = hits
-        rows.padding[row], rows.state[row] = False, -1
-        self._describe(row, request)
-        self._set_pages(row, pages)
+        rows.tables[row] = -1
+        held, cached = len(pages), max(request.computed, hits * rows.page_size)
+        rows.tables[row, :held] = pages
+        self._describe(row, request, (cached, known, limit, held, held * rows.page_size, hits))
         self.requests.append(request)
         self.names.append(request.id)
         request.row = row
@@ -103,6 +102,10 @@ class Running:
         rows, count = self.rows, self.rows.count
         if not self.sharing:
             return
+        if self.cache.quiet:
+            if index_rows(self.cache, rows.batch(), count):
+                self.index_behind()
+            return
         behind = np.flatnonzero(rows.cached[:count] // rows.page_size > rows.indexed[:count])
         index = rows.indexed[behind]
         alone = self.cache.pool.references[rows.tables[behind, index]] == 1
@@ -149,25 +152,17 @@ class Running:
         self.cache.drop(owner, own, start)
         rows.tables[row, index] = twin
 
-    def _set_pages(self, row: int, pages: np.ndarray) -> None:
-        rows = self.rows
-        rows.tables[row] = -1
-        rows.tables[row, : len(pages)] = pages
-        rows.pages[row] = len(pages)
-        rows.filled[row] = len(pages) * rows.page_size
-
-    def _describe(self, row: int, request: Request) -> None:
-        rows, wish = self.rows, request.sampling
-        rows.floor[row] = len(request.prompt) + wish.min_tokens
+    def _describe(self, row: int, request: Request, counts: tuple[int, ...]) -> None:
+        """All columns of a row at once: one by one they would cost more than the rest of it."""
+        rows, wish, prompt = self.rows, request.sampling, len(request.prompt)
+        cached, known, limit, pages, filled, indexed = counts
+        user = self.users.setdefault(request.user, len(self.users)) if self.accounts else 0
         rows.seed[row] = request.seed
-        rows.guided[row] = request.guide is not None
-        if self.accounts:
-            rows.user[row] = self.users.setdefault(request.user, len(self.users))
-        rows.ends[row] = not wish.ignore_eos
-        rows.due[row] = 0 if request.watched else rows.limit[row]
-        rows.plain[row] = (
-            wish.temperature == 0
-            and wish.bare
-            and not (wish.min_tokens or wish.logprobs)
-            and request.guide is None
-        )
+        due, floor = 0 if request.watched else limit, prompt + wish.min_tokens
+        rows.numbers[:, row] = (
+            cached, known, prompt, limit, floor, pages, filled, indexed, -1, user, due,
+        )  # fmt: skip
+        guided = request.guide is not None
+        easy = wish.temperature == 0 and not (wish.min_tokens or wish.logprobs)
+        plain = easy and not guided and wish.bare
+        rows.flags[:, row] = not wish.ignore_eos, plain, guided, False

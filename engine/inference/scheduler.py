@@ -58,7 +58,7 @@ class Scheduler:
             now=now,
             rows=self.rows,
             running=self.running.requests,
-            decoding=self._decoding(),
+            find=self._decoding,
             prefilling=len(self.prefill),
             waiting=len(self.queue),
             budget=max(1, config.step_tokens - self.viewing),
@@ -173,7 +173,7 @@ class Scheduler:
             decodes=count,
             prefill_tokens=sum(chunks.queries),
             states=states,
-            **self.allocator.movements(),
+            moves=self.allocator.movements(),
             padding=self._padding(mix, count) if mix.padded else 0,
             sample_attention=bool(self.config.attention_every)
             and view.step % self.config.attention_every == 0,
@@ -239,12 +239,12 @@ class Scheduler:
             self.allocator.give_up(request)
         self.padded = 0
 
-    def enqueue(self, request: Request, view: View) -> None:
+    def enqueue(self, request: Request, step: int, view: Callable[[], View]) -> None:
         """`request` waits from now on."""
         if self.config.ordering.moving and request.user not in self.served:
             # A newcomer starts level with whoever was served least, not with a head start.
             self.served[request.user] = min(self.served.values(), default=0.0)
-        self.queue.push(request, view)
+        self.queue.push(request, step, view)
         self.next_use.waits(request)
 
     def charge(self, step: Step) -> None:
@@ -287,7 +287,7 @@ class Scheduler:
         emit(Mark(now, "scheduler", "reject", f"request {request.id} rejected: {why}"))
         self.over(request)
 
-    def fork(self, parent: Request, child: Request, view: View) -> None:
+    def fork(self, parent: Request, child: Request, step: int, view: Callable[[], View]) -> None:
         """`child` goes on from where `parent` is: in the batch if it can, else it waits."""
         rows, row = self.rows, parent.row
         room = rows.count + self.admission.reserved < self.config.max_running
@@ -297,4 +297,4 @@ class Scheduler:
             return
         tokens = parent.tokens if row < 0 else rows.tokens[row, : rows.known[row]]
         child.tokens = tokens.copy()
-        self.enqueue(child, view)
+        self.enqueue(child, step, view)

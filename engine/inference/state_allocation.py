@@ -87,13 +87,11 @@ class StateAllocator:
         keep_N3 = np.array(kept, np.int32) if kept else NOTHING_KEPT
         return States(read_B, rows.state[rows_B], keep_N3)
 
-    def movements(self) -> dict[str, np.ndarray]:
+    def movements(self) -> tuple[np.ndarray, np.ndarray]:
         """(state page, host page) and (host page, state page) pairs since the last call."""
-        if not (self.out or self.back):
-            return {}
         out, back = (np.array(p, np.int32) if p else NO_PAIRS for p in (self.out, self.back))
         self.out, self.back = [], []
-        return {"states_out": out, "states_in": back}
+        return out, back
 
     def _ends(self, row: int) -> list[int]:
         """Tokens after which a prompt's state is worth keeping."""

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.hardware import device, link
-from engine.hardware.cost import curves
+from engine.hardware.cost import attention, curves
 from engine.hardware.cost.constants import Constants
 from engine.hardware.cost.experts import experts
 from workbench.cost_model.rows import LeftOut, Measured
@@ -74,9 +74,10 @@ def _seconds(part: Batch, found: Constants) -> np.ndarray:
         seconds = experts(on, found, *part.columns, part.kind).seconds
     elif part.operator == "chunk":
         *shape, cached = part.columns
-        seconds = curves.prefill(on, found, *shape, part.kind, cached).seconds
+        seconds = attention.prefill(on, found, *shape, part.kind, cached).seconds
     elif part.operator in PLAIN:
-        seconds = getattr(curves, part.operator)(on, found, *part.columns, part.kind).seconds
+        told = curves if part.operator == "matmul" else attention
+        seconds = getattr(told, part.operator)(on, found, *part.columns, part.kind).seconds
     else:
         seconds = curves.rows(on, found, part.operator, *part.columns, part.kind).seconds
     return np.asarray(seconds)

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,8 +28,7 @@ class Load:
     alive: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A request as routers see it."""
 
     number: int  # order of arrival

@@ -7,7 +7,6 @@ Tiles are dealt to the device's processors in waves: the last wave runs as long 
 Shape letters: m rows, n outputs, k inputs; B sequences, H query heads, G key/value heads.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from engine.core.errors import BadInput
 from engine.hardware.cost.constants import Cached, Constants, Heated
-from engine.hardware.cost.numbers import Number, least, most, up
+from engine.hardware.cost.numbers import Number, least, most
 from engine.hardware.device import Device
 from engine.hardware.link import Link
 
@@ -25,7 +24,6 @@ BYTES = {"float32": 4.0, "bfloat16": 2.0, "float16": 2.0, "float8": 1.0, "int8":
 TILES = ((64, 64), (64, 128), (128, 64), (128, 128), (128, 256), (256, 128))
 CUTS = (1, 2, 3, 4, 6, 8, 16)
 _CHOICES = np.array([(m, n, cut) for m, n in TILES for cut in CUTS], np.float64)
-QUERIES = 128  # rows of an attention tile, and keys of a block
 ROWS_EACH = 2  # rows that a processor works on at once in a row operator
 SUMMED = 4  # ranks up to which a library does not ask the switch
 LIMITED = 0.05  # heat above which a measured device has reached its power limit
@@ -54,25 +52,42 @@ def processors(device: Device) -> int:
     return device.units
 
 
-def traffic(device: Device, found: Constants, c: Cached, moved: Number) -> Number:
-    """Seconds of reading `moved` bytes that a call before has read too.
+class Traffic(NamedTuple):
+    """Reading what a call before has read too: bytes a second of memory, bytes that the last cache
+    holds of it, and how much of memory's rate and the cache's is reached."""
 
-    What the last cache then still holds comes from there; more than it holds, read in turn, drives
-    all of it out.
-    """
+    rate: float
+    holds: float
+    share: float
+    cache: float
+
+    def seconds(self, moved: Number) -> Number:
+        """Of `moved` bytes. What the last cache then still holds comes from there; more than it
+        holds, read in turn, drives all of it out."""
+        memory = moved / self.rate
+        if not self.holds:
+            return memory
+        kept = least(most((SPILLS - moved / self.holds) / (SPILLS - FITS), 0.0), 1.0)
+        return memory * (1 - kept + kept * self.share / self.cache)
+
+
+def traffic_of(device: Device, found: Constants, c: Cached) -> Traffic:
+    """How an operator reads from memory on a device."""
     share = c.bandwidth
     if found.elsewhere_than(device):
         share = device.efficiency.get("bandwidth", share)
-    memory = moved / (device.bandwidth * share)
     holds = device.caches.get("L2", 0.0) * c.holds
-    if not holds:
-        return memory
-    kept = least(most((SPILLS - moved / holds) / (SPILLS - FITS), 0.0), 1.0)
-    return memory * (1 - kept + kept * share / c.cache)
+    return Traffic(device.bandwidth * share, holds, share, c.cache)
 
 
-def heated(device: Device, found: Constants, c: Heated, compute: Number) -> Number:
-    """How much longer work takes for the clocks that fall while the power limit is reached.
+def traffic(device: Device, found: Constants, c: Cached, moved: Number) -> Number:
+    """Seconds of reading `moved` bytes that a call before has read too."""
+    return traffic_of(device, found, c).seconds(moved)
+
+
+def heat_of(device: Device, found: Constants, c: Heated) -> float:
+    """By how much longer work takes at last, for the clocks that fall while the power limit is
+    reached.
 
     A flop's energy goes with the square of the clock that voltage allows, so another device falls
     by what that asks over the watts it has for a flop; one whose sheet gives the rate it reaches
@@ -85,7 +100,12 @@ def heated(device: Device, found: Constants, c: Heated, compute: Number) -> Numb
         told = max(0.0, joules / watts - 1)
         known = "bfloat16" in device.efficiency or heat < LIMITED
         heat = min(heat, told) if found.device and known else told
-    return 1 + heat * compute**2 / (compute**2 + c.warm**2)
+    return heat
+
+
+def heated(device: Device, found: Constants, c: Heated, compute: Number) -> Number:
+    """How much longer work of `compute` seconds takes for that."""
+    return 1 + heat_of(device, found, c) * compute**2 / (compute**2 + c.warm**2)
 
 
 def matmul(device: Device, found: Constants, m: Number, n: Number, k: Number, dtype: str) -> Parts:
@@ -112,139 +132,6 @@ def matmul(device: Device, found: Constants, m: Number, n: Number, k: Number, dt
     seconds = begin + np.maximum(compute, memory) + c.overlap * np.minimum(compute, memory)
     at = seconds.argmin(0), np.arange(len(m))
     return Parts(seconds[at], {dtype: compute[at], "bandwidth": memory[at], "launch": begin})
-
-
-def prefill(
-    device: Device, found: Constants, B: Number, tokens: Number, H: Number, G: Number, dim: Number,
-    dtype: str, cached: Number = 0.0,
-) -> Parts:  # fmt: skip
-    """Causal attention of B prompts of `tokens` tokens after `cached` ones each; exponentials are a
-    roof where known."""
-    tiles = _tiles(device, found, B, tokens, cached, H, dim, dtype)
-    moved = B * _moved(tokens, cached, H, G, dim, dtype)
-    return _prompts(device, found, tiles, moved, dtype)
-
-
-def _moved(tokens: Number, cached: Number, H: Number, G: Number, dim: Number, dtype: str) -> Number:
-    """Bytes of a prompt's queries, keys, values and results."""
-    return BYTES[dtype] * 2 * ((H + G) * dim * tokens + G * dim * cached)
-
-
-class Tiles(NamedTuple):
-    """Seconds of all tiles of queries over the processors, of the longest, and what that takes more
-    than they do in the mean."""
-
-    work: Number
-    longest: Number
-    uneven: Number
-
-
-def _tiles(
-    device: Device, found: Constants, B: Number, tokens: Number, cached: Number, H: Number,
-    dim: Number, dtype: str,
-) -> Tiles:  # fmt: skip
-    """Tiles of B prompts, of `Decode.row` of a block's queries where that is known."""
-    c, units = found.prefill, processors(device)
-    part = found.decode.row or 1.0
-    blocks, before = up(tokens / QUERIES), cached / QUERIES
-    block, tile = part * _block(device, found, dim, dtype), c.tile * found.slower(device)
-    mean, longest = before + (blocks + 1) / 2, before + blocks
-    work = H * B * up(tokens / (part * QUERIES)) * (mean * block + tile) / units
-    return Tiles(work, longest * block + tile, (longest - mean) * block)
-
-
-def _block(device: Device, found: Constants, dim: Number, dtype: str) -> Number:
-    """Seconds of a tile of queries over a block of keys on one processor."""
-    c, units = found.prefill, processors(device)
-    best = device.peak(dtype) if c.softmax else best_rate(device, dtype, found)
-    products = 4 * QUERIES * QUERIES * dim / (best * c.rate / units)
-    softmax = c.softmax * found.slower(device)
-    if device.exponentials:
-        softmax = max(softmax, QUERIES * QUERIES / (device.exponentials / units))
-    if not c.softmax or device.asynchronous:
-        return most(products, softmax)
-    return products + softmax
-
-
-def _prompts(device: Device, found: Constants, tiles: Tiles, moved: Number, dtype: str) -> Parts:
-    """A call of prompts by their tiles and the bytes moved."""
-    c = found.prefill
-    compute = most(tiles.work, tiles.longest) + c.tail * tiles.uneven
-    if c.heat:
-        compute = compute * heated(device, found, c, compute)
-    memory = moved / (device.bandwidth * c.bandwidth)
-    launch = c.launch * found.slower(device)
-    seconds = launch + most(compute, memory)
-    return Parts(seconds, {dtype: compute, "bandwidth": memory, "launch": launch})
-
-
-def mixed(
-    device: Device, found: Constants, B: Number, tokens: Number, cached: Number, ones: Number,
-    context: Number, H: Number, G: Number, dim: Number, dtype: str,
-) -> Parts:  # fmt: skip
-    """B prompts as in `prefill` and `ones` new tokens over `context` tokens each, in one call.
-
-    Such a call cuts no context: each new token is a tile of queries of its own, of one row. Where
-    kernels do otherwise (`Decode.row` 0), the two calls' times are added.
-    """
-    tiles = _tiles(device, found, B, tokens, cached, H, dim, dtype)
-    moved = B * _moved(tokens, cached, H, G, dim, dtype)
-    return _joined(device, found, tiles, moved, ones, context, H, G, dim, dtype)
-
-
-def call(
-    device: Device, found: Constants, chunks: Sequence[tuple[int, int]], ones: int, seen: int,
-    H: int, G: int, dim: int, dtype: str,
-) -> Parts:  # fmt: skip
-    """One call over chunks of prompts (new tokens, cached ones), each as long as it is, and `ones`
-    new tokens that see `seen` tokens in all."""
-    if not chunks:
-        return decode(device, found, ones, seen / ones, G, dim, dtype)
-    told = [_tiles(device, found, 1, *chunk, H, dim, dtype) for chunk in chunks]
-    tokens, cached = (sum(chunk[at] for chunk in chunks) for at in (0, 1))
-    longest = max(told, key=lambda each: float(each.longest))
-    tiles = longest._replace(work=sum(each.work for each in told))
-    given = (device, found, tiles, _moved(tokens, cached, H, G, dim, dtype))
-    if not ones:
-        return _prompts(*given, dtype)
-    return _joined(*given, ones, seen / ones, H, G, dim, dtype)
-
-
-def _joined(
-    device: Device, found: Constants, tiles: Tiles, moved: Number, ones: Number, context: Number,
-    H: Number, G: Number, dim: Number, dtype: str,
-) -> Parts:  # fmt: skip
-    """A call of prompts as in `_prompts` with new tokens in it."""
-    c, answers = found.prefill, found.decode
-    if not answers.row:
-        prompts = _prompts(device, found, tiles, moved, dtype)
-        alone = decode(device, found, ones, context, G, dim, dtype)
-        roofs = {k: v + alone.roofs.get(k, 0.0) for k, v in prompts.roofs.items()}
-        return Parts(prompts.seconds + alone.seconds, roofs)
-    block, tile = _block(device, found, dim, dtype), c.tile * found.slower(device)
-    single = up(context / QUERIES) * answers.row * block + tile
-    work = tiles.work + H * ones * single / processors(device)
-    compute = most(most(work, tiles.longest), single) + c.tail * tiles.uneven
-    cache = BYTES[dtype] * 2 * G * dim * ones * context
-    memory = moved / (device.bandwidth * c.bandwidth) + traffic(device, found, found.decode, cache)
-    launch = c.launch * found.slower(device)
-    seconds = launch + most(compute, memory)
-    return Parts(seconds, {dtype: compute, "bandwidth": memory, "launch": launch})
-
-
-def decode(
-    device: Device, found: Constants, B: Number, context: Number, G: Number, dim: Number, dtype: str
-) -> Parts:
-    """One new token for each of B sequences that see `context` tokens, contexts cut to fill."""
-    c, units = found.decode, processors(device)
-    blocks = up(context / QUERIES)
-    cut = least(blocks, most(1, units // (B * G)))
-    slower = found.slower(device)
-    latency = up(blocks / cut) * c.block * slower * up(B * G * cut / units)
-    memory = traffic(device, found, c, BYTES[dtype] * 2 * G * dim * B * context)
-    begin = slower * (c.launch + c.merge * (cut > 1))
-    seconds = begin + most(latency, memory) + c.overlap * least(latency, memory)
-    return Parts(seconds, {"blocks": latency, "bandwidth": memory, "launch": begin})
 
 
 def rows(

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 
 from engine.core.errors import BadInput
-from engine.hardware.cost import curves
+from engine.hardware.cost import attention, curves
 from engine.hardware.cost.constants import DEFAULT, Constants, constants
 from engine.hardware.cost.curves import Parts
 from engine.hardware.device import Device
@@ -43,7 +43,7 @@ class CostModel:
         self, batch: int, tokens: int, heads: int, kv_heads: int, dim: int, dtype: str = "bfloat16"
     ) -> Predicted:
         """Causal attention of `batch` prompts of `tokens` tokens."""
-        parts = curves.prefill(
+        parts = attention.prefill(
             self.device, self.constants, batch, tokens, heads, kv_heads, dim, dtype
         )
         return self._told("prefill", parts)
@@ -52,7 +52,7 @@ class CostModel:
         self, batch: int, context: int, kv_heads: int, dim: int, dtype: str = "bfloat16"
     ) -> Predicted:
         """One new token for each of `batch` sequences that see `context` tokens."""
-        parts = curves.decode(self.device, self.constants, batch, context, kv_heads, dim, dtype)
+        parts = attention.decode(self.device, self.constants, batch, context, kv_heads, dim, dtype)
         return self._told("decode", parts)
 
     def rows(

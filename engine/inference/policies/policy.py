@@ -6,7 +6,7 @@ Policies are frozen and stateless. What a policy learns from seeing the whole jo
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class View:
     now: float  # seconds
     rows: Rows
     running: list[Request]  # by row
-    decoding: np.ndarray  # rows that can decode now, int64, rising
+    find: Callable[[], np.ndarray]  # what `decoding` is
     prefilling: int  # running requests whose prompt is not computed yet
     waiting: int
     budget: int  # tokens a step may compute
@@ -35,6 +35,14 @@ class View:
     pages_free: int  # free, or cached and held by nobody
     host_free: int
     served: dict[str, float] = field(default_factory=dict)  # tokens computed for each user
+    found: np.ndarray | None = None
+
+    @property
+    def decoding(self) -> np.ndarray:
+        """Rows that can decode, int64, rising, when it was first asked."""
+        if self.found is None:
+            self.found = self.find()
+        return self.found
 
 
 class Mix(NamedTuple):
@@ -72,6 +80,11 @@ class Ordering(Policy):
     @property
     def moving(self) -> bool:
         """Whether keys change while a request waits."""
+        return False
+
+    @property
+    def by_arrival(self) -> bool:
+        """Whether all keys are alike."""
         return False
 
     def prepare(self, requests: Sequence[Request], page_size: int) -> Ranking | None:

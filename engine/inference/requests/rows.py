@@ -9,6 +9,7 @@ import numpy as np
 from engine.kernels.paged_rows import Batch
 
 START_TOKENS = 256  # width of a row before any request needs more
+WIDER = 4  # times as wide at least, if one does: all rows are copied then
 NUMBERS = (
     "cached", "known", "prompt", "limit", "floor", "pages", "filled", "indexed", "state", "user",
     "due",
@@ -45,15 +46,16 @@ class Rows:
         self.tokens = np.zeros((capacity, START_TOKENS), np.int32)
         self.flat = self.tokens.reshape(-1)  # the same memory
         self.tables = np.full((capacity, -(-START_TOKENS // page_size)), -1, np.int32)
+        self._batch = self._columns()
 
     def reserve(self, tokens: int) -> None:
         """Make room for rows of `tokens` tokens and their pages."""
         if tokens <= self.tokens.shape[1]:
             return
-        width = max(tokens, 2 * self.tokens.shape[1])
-        self.tokens = _widened(self.tokens, width, 0)
+        width = max(tokens, WIDER * self.tokens.shape[1])
+        self.tokens = _widened(self.tokens, width, 0, self.count)
         self.flat = self.tokens.reshape(-1)
-        self.tables = _widened(self.tables, -(-width // self.page_size), -1)
+        self.tables = _widened(self.tables, -(-width // self.page_size), -1, self.count)
 
     def move(self, source: int, target: int, tokens: bool = True) -> None:
         """Put row `source` in the place of row `target`; without its `tokens` it says nonsense."""
@@ -67,7 +69,12 @@ class Rows:
         self.tables[source] = -1
 
     def batch(self) -> Batch:
-        """The columns that a run of steps goes over."""
+        """The columns that kernels go over."""
+        if self._batch.tokens_RT is not self.tokens:
+            self._batch = self._columns()
+        return self._batch
+
+    def _columns(self) -> Batch:
         return Batch(
             self.tables, self.tokens, self.seed, self.known, self.cached, self.filled, self.pages,
             self.indexed,
@@ -78,10 +85,11 @@ class Rows:
         return self.tables[row, : self.pages[row]]
 
 
-def _widened(old: np.ndarray, width: int, fill: int) -> np.ndarray:
+def _widened(old: np.ndarray, width: int, fill: int, used: int) -> np.ndarray:
+    """The first `used` rows are kept, `fill` after what they have; others are written when they
+    come into use."""
     # Zeros are not touched before they are written: wide rows cost memory only where used.
     wide = np.zeros((old.shape[0], width), old.dtype)
-    if fill:
-        wide[:] = fill
-    wide[:, : old.shape[1]] = old
+    wide[:used, : old.shape[1]] = old[:used]
+    wide[:used, old.shape[1] :] = fill
     return wide

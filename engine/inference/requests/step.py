@@ -17,9 +17,23 @@ from engine.kernels.draft_trees import depths
 from engine.models.batch import States
 
 
+class Movements(NamedTuple):
+    """Pairs of pages whose contents move before a step, in this order."""
+
+    slots: np.ndarray = NO_PAIRS  # (slot, slot) of single tokens: drafts that were kept
+    swap_out: np.ndarray = NO_PAIRS  # (page, host page)
+    copies: np.ndarray = NO_PAIRS  # (source page, target page)
+    swap_in: np.ndarray = NO_PAIRS  # (host page, page)
+    states_out: np.ndarray = NO_PAIRS  # (state page, host page)
+    states_in: np.ndarray = NO_PAIRS  # (host page, state page)
+
+
+NOTHING_MOVES = Movements()
+
+
 @dataclass(slots=True)
 class Step:
-    """Work for one forward pass, and page movements that come before it, in field order.
+    """Work for one forward pass, and page movements that come before it.
 
     Sequence b computes tokens `starts_B[b] … starts_B[b] + queries_B[b]` of row `rows_B[b]` of the
     persistent batch (`rows.tokens`, `rows.tables`). A decode is a sequence with one new token, and
@@ -36,12 +50,8 @@ class Step:
     sample_from_S: np.ndarray  # … from the logits after sequence b's last new token
     decodes: int  # sequences that decode; they come first
     prefill_tokens: int
-    swap_out: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (page, host page)
-    copies: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (source page, target page)
-    swap_in: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (host page, page)
+    moves: Movements = NOTHING_MOVES
     states: States | None = None  # where recurrent states are read and written
-    states_out: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (state page, host page)
-    states_in: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (host page, state page)
     padding: int = 0  # tokens computed for nobody (static batches)
     sample_attention: bool = False
     profile: bool = False  # time the step's operations apart
@@ -54,7 +64,6 @@ class Step:
     # Where drafts may branch: of each draft, in the order of rows, which of its row's drafts it
     # follows; -1: the row's last known token.
     parents_N: np.ndarray | None = None
-    moves: np.ndarray = field(default_factory=lambda: NO_PAIRS)  # (slot, slot) of kept drafts
     realigned: bool = False  # decodes of other lengths are copied into one rectangle first
     threads: ViewBatch | None = None  # threads over views that step along
 
@@ -137,7 +146,8 @@ class Step:
         """Let `threads` step along; their page copies are made with the step's own."""
         self.threads = threads
         if len(threads.copies):
-            self.copies = np.concatenate([self.copies, threads.copies])
+            copies = np.concatenate([self.moves.copies, threads.copies])
+            self.moves = self.moves._replace(copies=copies)
 
 
 def without_rows(number: int, rows: Rows, threads: ViewBatch, sample_attention: bool) -> Step:

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from engine.core.errors import BadInput
+from engine.hardware.cost.attention import QUERIES
 from engine.hardware.cost.constants import Constants, constants
-from engine.hardware.cost.curves import QUERIES
 from engine.inference.executors.costs.measured_step_cost import ATTENTION, MeasuredCost
 from engine.inference.executors.costs.modelled_executor import cost_of
 from engine.inference.executors.costs.operator_step_cost import CurvedCost

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +19,15 @@ class Source:
     context: int  # tokens a sequence may have
     sampling: Sampling  # what requests use unless the workload says otherwise
     encode: Callable[[str], list[int]] | None = None
+    known: dict[int, Sampling] = field(default_factory=dict, compare=False)  # by tokens asked for
 
     def request(self, prompt: np.ndarray, answer: int, arrival: float, **fields: Any) -> Request:
         """A request whose answer has exactly `answer` tokens, whatever the model says."""
-        fixed = {"max_tokens": max(1, int(answer)), "ignore_eos": True, "stop": ()}
-        sampling = self.sampling.model_copy(update={**fixed, "stop_tokens": ()})
-        return Request(prompt, sampling, float(arrival), **fields)
+        asked = max(1, int(answer))
+        if asked not in self.known:
+            fixed = {"max_tokens": asked, "ignore_eos": True, "stop": (), "stop_tokens": ()}
+            self.known[asked] = self.sampling.model_copy(update=fixed)
+        return Request(prompt, self.known[asked], float(arrival), **fields)
 
 
 class Stream(NamedTuple):

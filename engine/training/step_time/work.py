@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.hardware.cost import curves
+from engine.hardware.cost import attention, curves
 from engine.hardware.cost.constants import Constants
 from engine.hardware.device import Device
 from engine.training.step_time.constants import StepConstants
@@ -151,7 +151,7 @@ def _experts(bench: Bench, layer: Layer, found: Passes) -> None:
     if not layer.experts:
         return
     tokens = bench.tokens * layer.routed  # each rank gets as many as it sends
-    rows = np.ceil(tokens / layer.here / curves.QUERIES) * curves.QUERIES * layer.here
+    rows = np.ceil(tokens / layer.here / attention.QUERIES) * attention.QUERIES * layer.here
     shapes = [
         shape
         for each in layer.experts
@@ -186,7 +186,7 @@ def _newest(bench: Bench, layer: Layer) -> tuple[float, float]:
     """By the operator cost model's attention of prompts."""
     recipe, dim = bench.recipe, (layer.query + layer.value) / 2
     dtype = "float16" if recipe.dtype == "float16" else "bfloat16"
-    parts = curves.prefill(
+    parts = attention.prefill(
         bench.device, bench.found, recipe.microbatch, recipe.sequence, layer.heads, layer.kv_heads,
         dim, dtype,
     )  # fmt: skip

@@ -38,16 +38,16 @@ class PageMemory:
     def execute(self, step: Step) -> Result:
         self.steps += 1
         slots = self.pages.reshape(-1)
-        slots[step.moves[:, 1]] = slots[step.moves[:, 0]]
-        for page, host in step.swap_out:
+        slots[step.moves.slots[:, 1]] = slots[step.moves.slots[:, 0]]
+        for page, host in step.moves.swap_out:
             self.host[host] = self.pages[page]
-        for source, target in step.copies:
+        for source, target in step.moves.copies:
             self.pages[target] = self.pages[source]
-        for host, page in step.swap_in:
+        for host, page in step.moves.swap_in:
             self.pages[page] = self.host[host]
-        for page, host in step.states_out:
+        for page, host in step.moves.states_out:
             self.host_states[host] = self.states[page]
-        for host, page in step.states_in:
+        for host, page in step.moves.states_in:
             self.states[page] = self.host_states[host]
         rows, size = step.rows, step.rows.page_size
         if self.drafts:

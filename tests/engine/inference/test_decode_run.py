@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.config import update
+from engine.core.events import Branch, Move
 from engine.core.log import Log
 from engine.core.run import Live
 from engine.fleet.config import FleetConfig
@@ -23,6 +24,48 @@ ALIKE = {
         "prefix": {"median": 800}, "output": {"median": 40},
     }
 }  # fmt: skip
+
+
+FEW, MANY = 10, 200
+
+
+def drawn(seed: int) -> dict:
+    """Any fleet that speculates nothing: full caches, prefixes, chunks, priorities, faults."""
+    random = np.random.default_rng(seed)
+
+    def one(*choices):
+        return choices[int(random.integers(len(choices)))]
+
+    rate = one(5.0, 40.0, 200.0)
+    found = {
+        "replicas": one(1, 2, 3),
+        "router": one("round_robin", "least_loaded", "prefix_aware", "dual_map"),
+        "engine.seed": seed,
+        "engine.pages": one(300, 400, 700, 2000),
+        "engine.page_size": one(8, 16, 32),
+        "engine.max_running": one(4, 8, 24, 64),
+        "engine.step_tokens": one(64, 256, 2048),
+        "engine.prefix_sharing": one(True, True, False),
+        "engine.ordering": one("fcfs", "fcfs", "priority", "shortest_first"),
+        "engine.eviction": one("lru", "lru", "fifo", "least_frequent"),
+        "engine.admission": one("greedy", "reserve"),
+        "engine.preemption": one("recompute", "swap"),
+        "engine.host_pages": one(0, 200),
+        "engine.workload": one(
+            {"kind": "shared_prefix", "groups": 6, "per_group": 5, "rate": rate,
+             "prefix": {"median": one(100, 400)}, "output": {"median": one(5, 40)}},
+            {"kind": "poisson", "count": 40, "rate": rate, "urgent": 0.3,
+             "prompt": {"median": one(50, 300), "spread": 0.6, "longest": 2000},
+             "output": {"median": one(8, 40), "spread": 0.6, "longest": 200}},
+        ),
+    }  # fmt: skip
+    if one(True, False, False):
+        back = one(0.0, 0.4)
+        found |= {"faults.kill": 0, "faults.kill_at": float(random.random())}
+        found |= {"faults.back_after": back, "faults.straggler": found["replicas"] - 1}
+    if found["replicas"] > 1 and one(True, False, False):
+        found |= {"pools": "prefill_decode", "pools.prefill": 1}
+    return found
 
 
 def serving(changes: dict) -> tuple[bytes, list, list]:
@@ -63,3 +106,17 @@ def test_a_run_leaves_what_its_steps_leave(changes, monkeypatch):
     assert max(ran) > 1 and np.frombuffer(at_once[0]).size
     monkeypatch.setattr(DecodeRuns, "plan", lambda *given: None)
     assert serving(changes) == at_once
+
+
+def test_any_run_leaves_what_its_steps_leave(full, monkeypatch):
+    """And what is told without tokens is of the same steps as what is told of each of them."""
+    for seed in range(MANY if full else FEW):
+        changes = drawn(seed)
+        with monkeypatch.context() as alone:
+            at_once = serving(changes)
+            alone.setattr(DecodeRuns, "plan", lambda *given: None)
+            assert serving(changes) == at_once, changes
+        table_told, did, events = serving({**changes, "tokens": True})
+        assert (table_told, did) == at_once[:2], changes
+        told = [event for event in events if isinstance(event, Branch | Move)]
+        assert told == [event for event in at_once[2] if isinstance(event, Branch | Move)], changes

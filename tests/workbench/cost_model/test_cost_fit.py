@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.hardware import device
-from engine.hardware.cost import curves
+from engine.hardware.cost import attention, curves
 from engine.hardware.cost.constants import constants, of_device
 from engine.hardware.cost.model import CostModel
 from engine.inference.executors.costs.modelled_executor import cost_of
@@ -86,7 +86,7 @@ def test_latencies_go_with_the_clock_and_come_back():
         found.prefill.tile
     )
     slow = device("h100-sxm").model_copy(update={"clock": found.clock / 2})
-    assert curves.decode(slow, found, 1, 1, 8, 128, "bfloat16").roofs["launch"] == pytest.approx(
+    assert attention.decode(slow, found, 1, 1, 8, 128, "bfloat16").roofs["launch"] == pytest.approx(
         2 * found.decode.launch
     )
 

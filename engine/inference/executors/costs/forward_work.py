@@ -127,7 +127,7 @@ class ForwardWork:
         streams = self.config.streams is not None
         if streams or self.windows and self.windows[-1][0]:
             return self.shape(np.ones_like(starts_B), starts_B + 1, rows)
-        layers, one = self.config.attending, int(starts_B.sum()) + tokens
+        layers, one = self.config.attending, int(np.add.reduce(starts_B)) + tokens
         seen = one * layers
         return Shape(tokens, rows, seen, seen + tokens * layers, tokens, tokens, one)
 
@@ -138,7 +138,7 @@ class ForwardWork:
         `starts_B` cached ones."""
         if self.windows[-1][0]:
             return self.shape(new_B, starts_B + new_B, rows)
-        ones, seen, chunks = decodes, int(starts_B[:decodes].sum()) + decodes, []
+        ones, seen, chunks = decodes, int(np.add.reduce(starts_B[:decodes])) + decodes, []
         told = new_B[decodes:].tolist(), starts_B[decodes:].tolist()
         for new, before in zip(*told, strict=True):
             if new == 1:

@@ -35,9 +35,9 @@ from engine.inference.executors.costs.ranks import Ranks
 from engine.inference.executors.costs.step_cost import OpTime, StepCost
 from engine.inference.executors.executor import Built, Facts
 from engine.inference.executors.settings import Settings
-from engine.inference.requests.step import Result, Step, StepPart
+from engine.inference.requests.step import Movements, Result, Step, StepPart
 from engine.inference.requests.view_sequences import ViewResult
-from engine.kernels.paged_rows import GOLDEN, SPREAD, UPPER
+from engine.kernels import paged_rows
 from engine.models.config import ModelConfig
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
@@ -97,8 +97,9 @@ class ModelledExecutor:
             seconds, flops, moved = cost.seconds(shape), 0.0, 0.0
         seconds, flops, moved = self.turns * seconds, self.turns * flops, self.turns * moved
         seconds += choice.per_step + choice.per_sequence * step.sequences
-        if len(step.swap_out) or len(step.swap_in) or len(step.copies):
-            seconds += self._pages(step)
+        moves = step.moves
+        if len(moves.swap_out) or len(moves.swap_in) or len(moves.copies):
+            seconds += self._pages(moves)
         aligned = self._realigned(step) if step.realigned else 0.0
         tokens_S = self._tokens(step.rows.seed[step.sample_rows_S], step.known_S)
         none = np.zeros(len(tokens_S), np.float32)
@@ -164,14 +165,14 @@ class ModelledExecutor:
         size += self.drafting.per_token if self.drafting is not None else 0.0
         return 2 * tokens * size / self.cost.memory
 
-    def _pages(self, step: Step) -> float:
+    def _pages(self, moves: Movements) -> float:
         """Seconds of page copies on the device, then of both swap directions over the host link."""
         size = self.facts.bytes_per_page
-        copied = 2 * len(step.copies) * size / self.cost.memory
+        copied = 2 * len(moves.copies) * size / self.cost.memory
         state = self.facts.bytes_per_state
         moved = (
-            len(step.swap_out) * size + len(step.states_out) * state,
-            len(step.swap_in) * size + len(step.states_in) * state,
+            len(moves.swap_out) * size + len(moves.states_out) * state,
+            len(moves.swap_in) * size + len(moves.states_in) * state,
         )
         if self.host is None:  # host memory is the device's own: read there, written here
             return copied + 2 * sum(moved) / self.cost.memory
@@ -179,10 +180,9 @@ class ModelledExecutor:
 
     def _tokens(self, seed_S: np.ndarray, known_S: np.ndarray) -> np.ndarray:
         """One token a sample, from its request's seed and how many tokens that has."""
-        mixed = seed_S.astype(np.uint64) * SPREAD + known_S.astype(np.uint64) * GOLDEN
-        mixed >>= UPPER
-        mixed %= self.vocab
-        return mixed.astype(np.int32)
+        tokens_S = np.empty(len(seed_S), np.int32)
+        paged_rows.tokens(seed_S, known_S, self.vocab, tokens_S)
+        return tokens_S
 
 
 def build(config: Settings, choice: Choice) -> Built:

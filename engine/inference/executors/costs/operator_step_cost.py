@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from engine.hardware.cost import curves
+from engine.hardware.cost.attention import Attention
 from engine.hardware.cost.constants import Constants
 from engine.hardware.cost.experts import experts
 from engine.hardware.cost.numbers import Number
@@ -70,6 +71,8 @@ class CurvedCost(MeasuredCost):
             self.known = (*KNOWN, "experts")
         # Of one call of attention a layer; without a device, constants know but its roofs.
         self.calls = bool(found.device and self.known and not any(config.windows))
+        given = self.device, self.constants, config.heads, config.kv_heads, config.head_dim, dtype
+        self.heads = Attention(*given)
         # Of what depends on a count alone: the same at every turn of another knob.
         self.times = _times(
             config, device.model_dump_json(), dtype, self.constants.model_dump_json(), ranks
@@ -178,12 +181,8 @@ class CurvedCost(MeasuredCost):
 
     def _call(self, shape: Shape) -> float:
         """A call of attention in each layer: chunks as they are, answers of mean context."""
-        c = self.config
-        parts = curves.call(
-            self.device, self.constants, shape.chunks, shape.singles, shape.seen, c.heads,
-            c.kv_heads, c.head_dim, self.dtype,
-        )  # fmt: skip
-        return c.layers * float(parts.seconds)
+        seconds = self.heads.call(shape.chunks, shape.singles, shape.seen)
+        return self.config.layers * seconds
 
     def seconds(self, shape: Shape) -> float:
         """Those of `total`, where nothing else is asked."""
@@ -206,8 +205,10 @@ class CurvedCost(MeasuredCost):
 
     def _others(self, shape: Shape) -> tuple[float, ...]:
         """Seconds of all that comes before attention, and of each operation after it."""
-        plain, found = self.plain, [0.0]
-        before = True
+        plain, found, before = self.plain, [0.0], True
+        known = self._known(shape.tokens, shape.rows)
+        if known is not None:
+            return known
         for (name, work, size), launch in zip(plain.works(shape), plain.launches, strict=True):
             if name == ATTENTION:
                 before = False
@@ -221,15 +222,31 @@ class CurvedCost(MeasuredCost):
                 found.append(told)
         return tuple(found)
 
+    def _known(self, tokens: int, rows: int) -> tuple[float, ...] | None:
+        """What `_others` tells where all of it is known already."""
+        times, found, before = self.times, [0.0], True
+        for operation in self.plain.operations:
+            name = operation.name
+            if name == ATTENTION:
+                before = False
+                continue
+            told = times.get((name, rows if name == "head" else tokens))
+            if told is None:
+                return None
+            if before:
+                found[0] += told
+            else:
+                found.append(told)
+        return tuple(found)
+
     def decode_seconds(self, starts_B: np.ndarray, count: int) -> np.ndarray:
         """`total` of `count` steps in a row in which the same sequences decode, after `starts_B`
         cached tokens in the first, where attention is timed by calls (`calls`)."""
-        c, ones = self.config, len(starts_B)
+        layers, ones = self.config.layers, len(starts_B)
         shape = self.plain.decode_shape(starts_B, ones)
 
         def attention(context: Number) -> Number:
-            given = self.device, self.constants, ones, context
-            return c.layers * curves.decode(*given, c.kv_heads, c.head_dim, self.dtype).seconds
+            return layers * self.heads.decode(ones, context).seconds
 
         if count > FEW:
             context_K = (shape.seen + ones * np.arange(count)) / ones

@@ -37,10 +37,10 @@ class Drafter:
         in one call where the model can.
         """
         storage, drawn, self.flops, self.bytes = self.storage, Drawn(), 0.0, 0.0
-        storage.move_tokens(step.moves)
-        storage.swap_out(step.swap_out)
-        storage.copy(step.copies)
-        storage.swap_in(step.swap_in)
+        storage.move_tokens(step.moves.slots)
+        storage.swap_out(step.moves.swap_out)
+        storage.copy(step.moves.copies)
+        storage.swap_in(step.moves.swap_in)
         if not len(step.rows_B):
             return drawn
         drafts_B = np.zeros_like(step.queries_B) if step.drafts_B is None else step.drafts_B

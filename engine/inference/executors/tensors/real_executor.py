@@ -70,11 +70,11 @@ class RealExecutor:
         if self.drafter is not None:
             drawn = self.drafter.draft(step)
         drafted = perf_counter()
-        storage.move_tokens(step.moves)
-        storage.swap_out(step.swap_out)
-        storage.copy(step.copies)
-        storage.swap_in(step.swap_in)
-        storage.move_states(step.states_out, step.states_in)
+        storage.move_tokens(step.moves.slots)
+        storage.swap_out(step.moves.swap_out)
+        storage.copy(step.moves.copies)
+        storage.swap_in(step.moves.swap_in)
+        storage.move_states(step.moves.states_out, step.moves.states_in)
         batch, from_S = gather(step, storage.scratch)
         scored = PromptRows(step, batch)
         parts: list[Part] = []

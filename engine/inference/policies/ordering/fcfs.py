@@ -11,5 +11,9 @@ class FirstComeFirstServed(Ordering):
 
     kind: Literal["fcfs"] = "fcfs"
 
+    @property
+    def by_arrival(self) -> bool:
+        return True
+
     def key(self, request: Request, view: View) -> tuple[float, ...]:
         return ()

@@ -10,7 +10,7 @@ from engine.inference.config import InferenceConfig
 from engine.inference.executors.costs.modelled_executor import build
 from engine.inference.executors.modelled import Modelled
 from engine.inference.requests.rows import Rows
-from engine.inference.requests.step import Step
+from engine.inference.requests.step import Movements, Step
 
 
 def built(**choice):
@@ -81,11 +81,11 @@ def test_swapped_pages_cross_the_host_link_and_copied_ones_stay(rows):
     pairs = np.zeros((10, 2), np.int32)
     size = 10 * executor.facts.bytes_per_page
     link = executor.host
-    swapped = executor.execute(decode(rows, 1, swap_out=pairs)).seconds
+    swapped = executor.execute(decode(rows, 1, moves=Movements(swap_out=pairs))).seconds
     assert swapped - base == pytest.approx(link.latency + size / link.bandwidth)
-    copied = executor.execute(decode(rows, 1, copies=pairs)).seconds
+    copied = executor.execute(decode(rows, 1, moves=Movements(copies=pairs))).seconds
     assert copied - base == pytest.approx(2 * size / 3.35e12)
-    both = executor.execute(decode(rows, 1, swap_out=pairs, swap_in=pairs)).seconds
+    both = executor.execute(decode(rows, 1, moves=Movements(swap_out=pairs, swap_in=pairs))).seconds
     assert both - base == pytest.approx(2 * (swapped - base))
 
 

@@ -1,0 +1,185 @@
+"""The time of attention on a described device, in closed form: prompts, new tokens, or both in one
+call.
+
+Numbers or numpy arrays of shapes in, seconds of each roof out. Shape letters: B sequences, H query
+heads, G key/value heads.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from engine.hardware.cost.constants import Constants
+from engine.hardware.cost.curves import (
+    BYTES,
+    Parts,
+    best_rate,
+    heat_of,
+    processors,
+    traffic_of,
+)
+from engine.hardware.cost.numbers import Number, least, most, up
+from engine.hardware.device import Device
+
+QUERIES = 128  # rows of an attention tile, and keys of a block
+
+
+class Tiles(NamedTuple):
+    """Seconds of all tiles of queries over the processors, of the longest, and what that takes more
+    than they do in the mean."""
+
+    work: Number
+    longest: Number
+    uneven: Number
+
+
+class Roofs(NamedTuple):
+    """Seconds of a call: in all, of computing, of memory, and before it begins."""
+
+    seconds: Number
+    compute: Number
+    memory: Number
+    launch: Number
+
+
+class Attention:
+    """Attention of heads of one shape on one device. What no call changes is worked out once: a
+    simulator asks for millions of calls."""
+
+    def __init__(
+        self, device: Device, found: Constants, H: Number, G: Number, dim: Number, dtype: str
+    ) -> None:
+        self.device, self.found, self.dtype = device, found, dtype
+        self.H, self.G, self.dim = H, G, dim
+        self.units, self.slower = processors(device), found.slower(device)
+        self.row, self.overlap = found.decode.row, found.decode.overlap
+        self.part, self.tail = found.decode.row or 1.0, found.prefill.tail
+        self.tile, self.launch = (
+            found.prefill.tile * self.slower,
+            found.prefill.launch * self.slower,
+        )
+        self.rate = device.bandwidth * found.prefill.bandwidth
+        self.traffic = traffic_of(device, found, found.decode)
+        self.size, self.queries, self.keys = BYTES[dtype] * 2, (H + G) * dim, G * dim
+        self.cache = self.size * G * dim  # bytes of a token
+
+    @cached_property
+    def heat(self) -> float:
+        """By how much longer prompts take at last."""
+        return heat_of(self.device, self.found, self.found.prefill)
+
+    @cached_property
+    def block(self) -> Number:
+        """Seconds of a tile of queries over a block of keys on one processor."""
+        device, found, c, units = self.device, self.found, self.found.prefill, self.units
+        best = device.peak(self.dtype) if c.softmax else best_rate(device, self.dtype, found)
+        products = 4 * QUERIES * QUERIES * self.dim / (best * c.rate / units)
+        softmax = c.softmax * self.slower
+        if device.exponentials:
+            softmax = max(softmax, QUERIES * QUERIES / (device.exponentials / units))
+        if not c.softmax or device.asynchronous:
+            return most(products, softmax)
+        return products + softmax
+
+    def tiles(self, B: Number, tokens: Number, cached: Number) -> Tiles:
+        """Tiles of B prompts, of `Decode.row` of a block's queries where that is known."""
+        blocks, before = up(tokens / QUERIES), cached / QUERIES
+        block, tile = self.part * self.block, self.tile
+        mean, longest = before + (blocks + 1) / 2, before + blocks
+        work = self.H * B * up(tokens / (self.part * QUERIES)) * (mean * block + tile) / self.units
+        return Tiles(work, longest * block + tile, (longest - mean) * block)
+
+    def moved(self, tokens: Number, cached: Number) -> Number:
+        """Bytes of a prompt's queries, keys, values and results."""
+        return self.size * (self.queries * tokens + self.keys * cached)
+
+    def prompts(self, tiles: Tiles, moved: Number) -> Roofs:
+        """A call of prompts by their tiles and the bytes moved."""
+        c = self.found.prefill
+        compute = most(tiles.work, tiles.longest) + self.tail * tiles.uneven
+        if c.heat:
+            compute = compute * (1 + self.heat * compute**2 / (compute**2 + c.warm**2))
+        memory = moved / self.rate
+        return Roofs(self.launch + most(compute, memory), compute, memory, self.launch)
+
+    def joined(self, tiles: Tiles, moved: Number, ones: Number, context: Number) -> Roofs:
+        """A call of prompts and of `ones` new tokens over `context` tokens each, which cuts no
+        context: each new token is a tile of queries of its own, of `Decode.row` rows."""
+        single = up(context / QUERIES) * self.row * self.block + self.tile
+        work = tiles.work + self.H * ones * single / self.units
+        compute = most(most(work, tiles.longest), single) + self.tail * tiles.uneven
+        memory = moved / self.rate + self.traffic.seconds(self.cache * ones * context)
+        return Roofs(self.launch + most(compute, memory), compute, memory, self.launch)
+
+    def decode(self, B: Number, context: Number) -> Roofs:
+        """One new token for each of B sequences that see `context` tokens, contexts cut to fill."""
+        c, units, slower = self.found.decode, self.units, self.slower
+        blocks = up(context / QUERIES)
+        cut = least(blocks, most(1, units // (B * self.G)))
+        latency = up(blocks / cut) * c.block * slower * up(B * self.G * cut / units)
+        memory = self.traffic.seconds(self.cache * B * context)
+        begin = slower * (c.launch + c.merge * (cut > 1))
+        seconds = begin + most(latency, memory) + self.overlap * least(latency, memory)
+        return Roofs(seconds, latency, memory, begin)
+
+    def call(self, chunks: Sequence[tuple[int, int]], ones: int, seen: int) -> float:
+        """Seconds of one call over chunks of prompts (new tokens, cached ones), each as long as it
+        is, and `ones` new tokens that see `seen` tokens in all."""
+        if not chunks:
+            return float(self.decode(ones, seen / ones).seconds)
+        (new, before), *others = chunks
+        tiles = self.tiles(1, new, before)
+        for more, behind in others:
+            each = self.tiles(1, more, behind)
+            longest = each if each.longest > tiles.longest else tiles
+            tiles = longest._replace(work=tiles.work + each.work)
+            new, before = new + more, before + behind
+        moved = self.moved(new, before)
+        if not ones:
+            return float(self.prompts(tiles, moved).seconds)
+        if self.row:
+            return float(self.joined(tiles, moved, ones, seen / ones).seconds)
+        alone = self.decode(ones, seen / ones).seconds
+        return float(self.prompts(tiles, moved).seconds + alone)
+
+
+def prefill(
+    device: Device, found: Constants, B: Number, tokens: Number, H: Number, G: Number, dim: Number,
+    dtype: str, cached: Number = 0.0,
+) -> Parts:  # fmt: skip
+    """Causal attention of B prompts of `tokens` tokens after `cached` ones each; exponentials are a
+    roof where known."""
+    one = Attention(device, found, H, G, dim, dtype)
+    told = one.prompts(one.tiles(B, tokens, cached), B * one.moved(tokens, cached))
+    return _parts(told, dtype)
+
+
+def mixed(
+    device: Device, found: Constants, B: Number, tokens: Number, cached: Number, ones: Number,
+    context: Number, H: Number, G: Number, dim: Number, dtype: str,
+) -> Parts:  # fmt: skip
+    """B prompts as in `prefill` and `ones` new tokens over `context` tokens each, in one call.
+
+    Where kernels make two of it (`Decode.row` 0), their times are added.
+    """
+    one = Attention(device, found, H, G, dim, dtype)
+    tiles, moved = one.tiles(B, tokens, cached), B * one.moved(tokens, cached)
+    if one.row:
+        return _parts(one.joined(tiles, moved, ones, context), dtype)
+    prompts = _parts(one.prompts(tiles, moved), dtype)
+    alone = _parts(one.decode(ones, context), "blocks")
+    roofs = {k: v + alone.roofs.get(k, 0.0) for k, v in prompts.roofs.items()}
+    return Parts(prompts.seconds + alone.seconds, roofs)
+
+
+def decode(
+    device: Device, found: Constants, B: Number, context: Number, G: Number, dim: Number, dtype: str
+) -> Parts:
+    """One new token for each of B sequences that see `context` tokens, contexts cut to fill."""
+    return _parts(Attention(device, found, G, G, dim, dtype).decode(B, context), "blocks")
+
+
+def _parts(roofs: Roofs, compute: str) -> Parts:
+    """`compute`: what the roof of computing is called."""
+    told = {compute: roofs.compute, "bandwidth": roofs.memory, "launch": roofs.launch}
+    return Parts(roofs.seconds, told)

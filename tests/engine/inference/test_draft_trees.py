@@ -2,12 +2,19 @@
 
 import numpy as np
 import pytest
+import torch
 
 from engine.core.errors import BadInput
-from engine.core.events import Page, Token
+from engine.core.events import Level, Page, Token
+from engine.inference.config import InferenceConfig
+from engine.inference.engine import Engine
 from engine.inference.executors.tensors.draft_tree import DraftTree
+from engine.inference.executors.tensors.gather import slotted
 from engine.inference.policies.drafters.ngram import Ngram
+from engine.inference.requests.request import Request, sampling
 from engine.kernels import draft_trees
+from engine.models.batch import Views, pack
+from engine.models.kv import PagedKV
 from engine.models.model import Model
 from tests.engine.inference.small import real_engine, request, serve
 from tests.engine.inference.test_speculation import (
@@ -34,7 +41,7 @@ def branching(draw: np.random.Generator) -> dict:
 
 @pytest.mark.parametrize("by_model", [False, True], ids=["ngram", "draft_model"])
 def test_greedy_answers_are_the_plain_ones_under_any_schedule(model, draft, by_model, full):
-    for seed in range(250 if full else 6):
+    for seed in range(250 if full else 4):
         fields = branching(np.random.default_rng(seed))
         if by_model:
             fields["how"].pop("shortest", None)
@@ -103,6 +110,44 @@ def test_more_is_kept_of_trees_and_what_is_refused_says_on_which_branch_it_stood
         told.append({e.branch for e in tokens if not e.accepted})
         steps.append(held.number)
     assert told[0] == {0} and {1, 2} <= told[1] and 0 not in told[1]
+
+
+@pytest.mark.parametrize("kind", ["ngram", "draft_model"])
+def test_a_modelled_tree_keeps_the_share_it_is_told(kind):
+    said, lengths = [], []
+    tree = {"acceptance": 0.6, "second_chance": 0.5, "tokens": 2, "branches": 2}
+    deep = {**tree, "tokens": 9, "branches": 3}
+    for how in ("none", {"kind": kind, **tree}, {"kind": kind, **deep}):
+        fields = {"executor": "modelled", "speculation": how, "max_running": 64}
+        config, events = InferenceConfig(**fields), []
+        built = config.executor.build(config)
+        held = Engine(config, built.executor, built.clock, events.append)
+        wish = sampling(max_tokens=120, ignore_eos=True)
+        prompts = [np.arange(8, dtype=np.int32) for _ in range(16)]
+        said.append(serve(held, [Request(prompt, wish) for prompt in prompts]))
+        told = [e.value for e in events if isinstance(e, Level) and e.name == "accepted_length"]
+        lengths.append(np.mean(told) if told else 1.0)
+    assert said[0] == said[1] == said[2]
+    assert abs(lengths[1] - (1 + 0.6 + 0.4 * 0.5)) < 0.1 < lengths[2] - lengths[1]
+
+
+@pytest.mark.parametrize("family", ["llama-3", "gemma-2"])
+def test_a_row_told_by_slots_has_the_bits_of_one_told_by_pages(family):
+    config = small.config(family, max_position_embeddings=128)
+    model = Model(config, small.weights(config), "float32")
+    said = []
+    for by_slot in (False, True):
+        kv, made = PagedKV(model.spec, 12, 8), []
+        for chunk, start in ((40, 0), (1, 40), (3, 41)):
+            tokens = np.random.default_rng(start).integers(0, config.vocab, chunk).tolist()
+            batch = pack([tokens], [start], [[7, 2, 9, 4, 1, 11]], 8)
+            if start == 41:  # a block before its own, too
+                pair, table = np.array([0, 1], np.int32), np.array([[7, 2]], np.int32)
+                nine = np.array([9], np.int32)
+                batch.views = Views(pair, pair[:1], nine, nine, table)
+            made.append(model.forward(slotted(batch, 8) if by_slot else batch, kv))
+        said.append(torch.cat(made))
+    assert torch.equal(*said) and not torch.equal(said[0][0], said[0][1])
 
 
 def random_tree(draw: np.random.Generator, count: int) -> np.ndarray:

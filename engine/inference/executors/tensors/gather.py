@@ -27,7 +27,7 @@ def gather(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
     batch, from_S = _rows(step, scratch)
     threads = step.threads.batch
     return beside(
-        batch, _slotted(threads, step.rows.page_size) if batch.by_slot else threads
+        batch, slotted(threads, step.rows.page_size) if batch.by_slot else threads
     ), from_S
 
 
@@ -56,7 +56,7 @@ def beside(rows: Batch, threads: Batch) -> Batch:
     )
 
 
-def _slotted(batch: Batch, size: int) -> Batch:
+def slotted(batch: Batch, size: int) -> Batch:
     """The same with block tables of slots."""
     views = batch.views
     if views is not None:

@@ -194,9 +194,11 @@ def test_the_claim_comes_out_as_stated_and_recorded(claimed, runs, outcomes, ful
 
 
 def test_the_same_check_says_no_where_it_is_broken(claimed, runs, outcomes, full):
-    """Each break with --full; else one of them, of the mechanism where there is one. Where it says
-    no anyhow, a break has to change what it comes to."""
-    claim = claimed[1]
+    """Each break with --full; else one of every other claim's, of the mechanism where there is one.
+    Where it says no anyhow, a break has to change what it comes to."""
+    chosen, claim = claimed
+    if not full and [each.id for each in chosen.claims].index(claim.id) % 2:
+        pytest.skip("of every other claim a break is tried; of each with --full")
     breaks, whole = claim.breaks, cache(lambda: outcome(claimed, runs, outcomes, {}, full))
     sampled = breaks if full else sorted(breaks, key=lambda each: not each.mechanism)[:1]
     for each in sampled:

@@ -19,6 +19,7 @@ from engine.training.losses.examples import example_loss
 RECIPES = example_recipes()
 EACH = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 SHIPPED = [recipe for name, recipe in RECIPES.items() if name in shipped()]
+LONG = {"countdown-paths", "part-sums-500k"}  # examples: seconds to score; claims rest on them too
 EACH_SHIPPED = pytest.mark.parametrize("recipe", SHIPPED, ids=lambda recipe: recipe.name)
 
 
@@ -52,7 +53,11 @@ def test_the_folder_was_made_by_the_recipe_of_its_name(recipe: ExampleRecipe) ->
     assert sum(path.stat().st_size for path in folder.iterdir()) < 2_200_000
 
 
-@EACH_SHIPPED
+@pytest.mark.parametrize(
+    "recipe",
+    [pytest.param(r, marks=[pytest.mark.slow] if r.name in LONG else []) for r in SHIPPED],
+    ids=lambda recipe: recipe.name,
+)
 def test_the_stated_loss_is_what_the_file_gives(recipe: ExampleRecipe) -> None:
     folder = dataset(f"models/{recipe.name}")
     facts = json.loads((folder / "recipe.json").read_text())

@@ -28,7 +28,9 @@ def held_out_text() -> str:
     return (MODEL / "validation.txt").read_bytes().decode()
 
 
-@BOTH
+@pytest.mark.parametrize(
+    "folder", [pytest.param(MODEL, marks=pytest.mark.slow), DRAFT], ids=lambda folder: folder.name
+)
 def test_the_stated_loss_is_what_the_file_gives(folder: Path) -> None:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     config, weights = saved_weights(folder)

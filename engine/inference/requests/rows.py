@@ -9,7 +9,7 @@ import numpy as np
 from engine.kernels.paged_rows import Batch
 
 START_TOKENS = 256  # width of a row before any request needs more
-WIDER = 4  # times as wide at least, if one does: all rows are copied then
+WIDER = 1.25  # times as wide at least, if one does: those in use are copied then
 NUMBERS = (
     "cached", "known", "prompt", "limit", "floor", "pages", "filled", "indexed", "state", "user",
     "due",
@@ -52,7 +52,7 @@ class Rows:
         """Make room for rows of `tokens` tokens and their pages."""
         if tokens <= self.tokens.shape[1]:
             return
-        width = max(tokens, WIDER * self.tokens.shape[1])
+        width = max(tokens, int(WIDER * self.tokens.shape[1]))
         self.tokens = _widened(self.tokens, width, 0, self.count)
         self.flat = self.tokens.reshape(-1)
         self.tables = _widened(self.tables, -(-width // self.page_size), -1, self.count)

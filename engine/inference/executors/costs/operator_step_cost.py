@@ -192,11 +192,18 @@ class CurvedCost(MeasuredCost):
 
     def _with(self, shape: Shape, attention: Number) -> Number:
         """Seconds of a step whose attention takes so many, added up in the order of `total`."""
+        return self._sum(self._all_beside(shape), attention)
+
+    def _all_beside(self, shape: Shape) -> tuple[float, ...]:
+        """`_others`, kept."""
         beside = self._beside.get((shape.tokens, shape.rows))
         if beside is None:
             if len(self._beside) > MOST:
                 self._beside.clear()
             beside = self._beside[shape.tokens, shape.rows] = self._others(shape)
+        return beside
+
+    def _sum(self, beside: tuple[float, ...], attention: Number) -> Number:
         before, *after = beside
         seconds = before + attention
         for each in after:
@@ -252,7 +259,8 @@ class CurvedCost(MeasuredCost):
             context_K = (shape.seen + ones * np.arange(count)) / ones
             return np.asarray(self._with(shape, attention(context_K)))
         contexts = ((shape.seen + ones * step) / ones for step in range(count))
-        return np.array([self._with(shape, attention(context)) for context in contexts])
+        beside = self._all_beside(shape)
+        return np.array([self._sum(beside, attention(context)) for context in contexts])
 
     def _attention(self, flops: float, size: float, shape: Shape) -> float:
         """Arithmetic and cache traffic of all layers, a launch for each."""

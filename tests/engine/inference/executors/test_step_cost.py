@@ -85,7 +85,7 @@ def test_an_unlimited_context_costs_more_than_a_window():
     config = find("gemma-2-9b").config
     cost = StepCost(config, device("h100-sxm"), "bfloat16")
     one, far = np.ones(1, np.int32), np.array([60_000], np.int32)
-    windows = {w for w, _ in cost.windows}
+    windows = {w for w, *_ in cost.windows}
     assert len(windows) == 2 and 0 in windows
     shape = cost.shape(one, far, 1)
     assert config.layers * 60_000 / 2 < shape.pairs < 0.6 * config.layers * 60_000

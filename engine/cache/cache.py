@@ -64,7 +64,7 @@ class Cache:
 
     def take_many(self, count: int) -> np.ndarray:
         """`count` pages, whose owners the caller emits."""
-        if self.quiet and self.states is None and not self._plan_of:
+        if self.quiet and self.states is None and not self._plan_of and self.pool.plain:
             taken, left = self.idle.claim(count)
             self.cached -= left
             return taken
@@ -173,9 +173,11 @@ class Cache:
         self.idle.discard(idle)
         self._rest(idle[::-1])
 
-    def swap_out(self, owner: str, pages: np.ndarray, tokens: int) -> np.ndarray:
-        """`owner`'s `tokens` tokens leave `pages` for host pages, which are returned."""
-        targets = self.host.take(len(pages))
+    def swap_out(
+        self, owner: str, pages: np.ndarray, tokens: int, targets: np.ndarray | None = None
+    ) -> np.ndarray:
+        """`owner`'s `tokens` tokens leave `pages` for `targets` of the host, which are returned."""
+        targets = self.host.take(len(pages)) if targets is None else targets
         size, now = self.page_size, self.clock.now()
         for offset, (page, target) in enumerate(zip(pages.tolist(), targets.tolist(), strict=True)):
             filled = min(size, tokens - offset * size)
@@ -192,11 +194,9 @@ class Cache:
         self._hold(joined)
         fresh = self.take_many(len(host_pages) - len(cached))
         pages, now = np.concatenate([joined, fresh]), self.clock.now()
-        for offset, (page, source) in enumerate(
-            zip(pages.tolist(), host_pages.tolist(), strict=True)
-        ):
-            why = "still cached" if offset < len(cached) else ""
-            start = offset * self.page_size
+        crossing = zip(pages.tolist(), host_pages.tolist(), strict=True)
+        for offset, (page, source) in enumerate(crossing):
+            why, start = "still cached" if offset < len(cached) else "", offset * self.page_size
             self.emit(Page(now, page, owner, "swap_in", start, parent=source, why=why))
         self._give_host_back(host_pages)
         return pages

@@ -6,6 +6,8 @@ import numpy as np
 class Pages:
     """`total` pages with reference counts; taking and giving back are single array operations."""
 
+    plain = True  # whether any free page does as well as another
+
     def __init__(self, total: int) -> None:
         self.total = total
         self.free = total

@@ -112,6 +112,7 @@ class AdmissionControl:
         it joins."""
         size = self.config.page_size
         hits: list[int] = []
+        self._recall(request)
         if request.sent_pages is not None:
             sent = len(request.sent_pages)
             now, peak = pages_for(len(request.tokens), size), pages_for(end, size)
@@ -151,13 +152,17 @@ class AdmissionControl:
         self.reserved += request.keeps
         self.next_use.goes(request)
 
+    def _recall(self, request: Request) -> None:
+        """What the host still has of its beginning need not be computed."""
+        if request.host_pages is None and request.sent_pages is None and request.prompt_tops < 0:
+            pages = self.allocator.host.recall(request.tokens, request.salt)
+            if pages is not None:
+                request.host_pages, request.computed = pages, len(pages) * self.config.page_size
+
     def _return(self, request: Request, hits: list[int]) -> np.ndarray:
         """Its contents come back from the host, but for what still lies in the tree."""
         assert request.host_pages is not None
-        pages = self.cache.swap_in(request.id, request.host_pages, hits)
-        missing = slice(len(hits), None)
-        pairs = np.stack([request.host_pages[missing], pages[missing]], 1)
-        self.allocator.swap_in.append(pairs.astype(np.int32))
+        pages = self.allocator.host.bring(request.id, request.host_pages, hits)
         request.host_pages = None
         return pages
 

@@ -62,6 +62,7 @@ class DecodeRuns:
             and type(config.ordering) is FirstComeFirstServed
             and isinstance(executor, ModelledExecutor)
             and executor.drafting is None
+            and not scheduler.allocator.host.overlaps
             and not executor.facts.bytes_per_state
             and not (executor.facts.eos or config.attention_every or config.profile_every)
         )
@@ -81,7 +82,7 @@ class DecodeRuns:
         if len(scheduler.prefill) or scheduler.padded or scheduler.running.forked:
             return None
         allocator = scheduler.allocator
-        moves = allocator.swap_in or allocator.swap_out or allocator.copies
+        moves = allocator.host.pending or allocator.copies
         if moves or len(scheduler.queue) and not self.full:
             return None
         left = rows.due[:count] - rows.known[:count]  # below 0 where each token is looked at

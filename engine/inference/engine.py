@@ -65,6 +65,8 @@ class Engine:
         self.quiet = quiet
         self.requests = LiveRequests()
         self.scheduler = Scheduler(config, self.cache, facts.context, self.requests.over)
+        if self.scheduler.allocator.host.overlaps:
+            self.scheduler.allocator.host.copy_seconds = executor.copy_seconds
         self.pieces = Detokenizer(tokenizer)
         self.intake = Intake(config, self.scheduler, self.requests)
         self.outputs = OutputProcessor(self.scheduler, self.pieces, facts.vocab, facts.eos, quiet)

@@ -28,13 +28,12 @@ class PageAllocator:
         self.running, self.queue, self.next_use = running, queue, next_use
         self.cache, self.rows = running.cache, running.rows
         self.preemption, self.tells_moves = config.preemption, config.batching.tells_moves
+        self.host = config.preemption.swap(self.cache)
         self.states = StateAllocator(running)
         # Rows write drafts too, and may be more than one token behind.
         self.ahead = config.speculation.drafts > 0
         self.full = np.zeros(0, np.int64)  # rows that need a page, of those last asked about …
         self.short: np.ndarray | None = None  # … and how many each does; None: one
-        self.swap_out: list[np.ndarray] = []
-        self.swap_in: list[np.ndarray] = []
         self.copies: list[tuple[int, int]] = []
         self.moves: list[list[int]] = []  # slots that kept drafts lie at, and go to
 
@@ -75,6 +74,8 @@ class PageAllocator:
         rows, cache, full, short = self.rows, self.cache, self.full, self.short
         if not len(full):
             return
+        if short is None and self.host.grows:
+            self.host.grows_after(rows.tables[full, rows.pages[full] - 1])
         if short is not None and int(short.max()) > 1:
             full = np.repeat(full, short)
         pages = cache.take_many(len(full))
@@ -105,14 +106,14 @@ class PageAllocator:
         self.running.index_full(row, cached)
         table = rows.table(row).copy()
         filled = pages_for(cached, rows.page_size)
-        view.host_free = cache.host.free
+        view.host_free = self.host.room
         swaps = filled > 0 and self.preemption.swaps(request, filled, view)
-        swaps = swaps and filled <= cache.host.free and self.states.can_swap()
+        swaps = swaps and filled <= view.host_free and self.states.can_swap()
         self.states.leave(request, to_host=swaps)
         if swaps:
             cache.drop(request.id, table[filled:], filled * rows.page_size)
-            request.host_pages = cache.swap_out(request.id, table[:filled], cached)
-            self.swap_out.append(np.stack([table[:filled], request.host_pages], 1))
+            tokens_T = rows.tokens[row, :cached]
+            request.host_pages = self.host.send(request.id, table[:filled], tokens_T, request.salt)
             request.computed, request.state = cached, "swapped"
         else:
             cache.drop(request.id, table)
@@ -126,8 +127,11 @@ class PageAllocator:
 
     def give_up(self, request: Request) -> None:
         """`request` is over: its row and pages are free."""
-        self.running.index_full(request.row, int(self.rows.cached[request.row]))
-        self.cache.drop(request.id, self.rows.table(request.row).copy())
+        row, cached, table = request.row, self.rows.cached[request.row], self.rows.table
+        self.running.index_full(row, int(cached))
+        full = table(row)[: cached // self.rows.page_size]
+        self.host.ended(full, self.rows.tokens[row, :cached], request.salt)
+        self.cache.drop(request.id, table(row).copy())
         self.states.leave(request)
         self._tell_move(request.row, self.running.leave(request))
 
@@ -140,15 +144,16 @@ class PageAllocator:
 
     def movements(self) -> Movements:
         """Pairs of pages that moved since the last call."""
-        states, some = self.states, self.swap_out or self.copies or self.swap_in or self.moves
+        states, host = self.states, self.host
+        some = host.pending or host.overlaps or self.copies or self.moves
         if not (some or states.out or states.back):
             return NOTHING_MOVES
         slots = np.array(self.moves, np.int32) if self.moves else NO_PAIRS
-        out = np.concatenate(self.swap_out) if self.swap_out else NO_PAIRS
         copies = np.array(self.copies, np.int32) if self.copies else NO_PAIRS
-        back = np.concatenate(self.swap_in) if self.swap_in else NO_PAIRS
-        self.swap_out, self.copies, self.swap_in, self.moves = [], [], [], []
-        return Movements(slots, out, copies, back, *states.movements())
+        self.copies, self.moves = [], []
+        out, back = states.movements()
+        swaps = host.movements()
+        return Movements(slots, copies=copies, states_out=out, states_in=back, **swaps)
 
     def _shared_tails(self, decode: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows of `decode` whose next token would be written into a shared page, and the pages."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from engine.cache.host_swap import HostSwap
 from engine.inference.policies.policy import Mix
 from engine.inference.requests.request import Request
 from engine.inference.running import Running
@@ -21,8 +22,9 @@ class Chunks:
 class Prefill:
     """Running requests whose known tokens are not all computed, in order of entering."""
 
-    def __init__(self, running: Running) -> None:
-        self.running = running
+    def __init__(self, running: Running, host: HostSwap) -> None:
+        """`host`: whose requests wait here until their pages have come back."""
+        self.running, self.host = running, host
         self.pending: dict[Request, None] = {}
         self.chunks = Chunks()
 
@@ -39,14 +41,25 @@ class Prefill:
         for request in self.pending:
             if chunks.left <= 0:
                 return
-            if chunks.only in (-1, request.row):
+            if chunks.only in (-1, request.row) and self._there(request):
                 self.running.catch_up(request.row)
                 self.cut(request, chunks)
 
     def enter(self, request: Request, chunks: Chunks) -> None:
         """`request` has just been admitted: its first chunk, if there is room."""
         self.pending[request] = None
-        self.cut(request, chunks)
+        if request.id not in self.host.landing:
+            self.cut(request, chunks)
+
+    def wait(self, chunks: Chunks) -> bool:
+        """Let the step wait for whoever's pages come next; whether there is one."""
+        landing = self.host.landing
+        waiting = [request for request in self.pending if request.id in landing]
+        if waiting and chunks.left > 0:
+            first = min(waiting, key=lambda request: landing[request.id])
+            self.host.wait_for(first.id)
+            self.cut(first, chunks)
+        return bool(chunks.rows)
 
     def cut(self, request: Request, chunks: Chunks) -> None:
         """Its next chunk: what is left of the prompt, or of the step, then up to a whole page."""
@@ -65,3 +78,14 @@ class Prefill:
     def done(self, request: Request) -> None:
         """Nothing of it is left to compute, or it left."""
         self.pending.pop(request, None)
+        self.host.landing.pop(request.id, None)
+
+    def _there(self, request: Request) -> bool:
+        """Whether its pages have come back, where they lay on the host."""
+        landing = self.host.landing
+        if not landing or request.id not in landing:
+            return True
+        there = landing[request.id] <= self.running.cache.clock.now()
+        if there:
+            self.host.arrived(request.id)
+        return there

@@ -40,7 +40,7 @@ class Scheduler:
         self.next_use = NextUse(cache)
         parts = self.running, self.queue, self.next_use
         self.allocator = PageAllocator(*parts, config)
-        self.prefill = Prefill(self.running)
+        self.prefill = Prefill(self.running, self.allocator.host)
         self.admission = AdmissionControl(config, *parts, self.allocator, context)
         self.speculator = Speculator(config, self.running, self.allocator)
         self.over = over
@@ -144,7 +144,7 @@ class Scheduler:
         self.prefill.go_on(chunks)
         if mix.admit and len(self.queue) and not self.preempted:
             self.admission.admit(mix, chunks, view, self.prefill)
-        if not len(decode) and not chunks.rows:
+        if not len(decode) and not chunks.rows and not self.prefill.wait(chunks):
             return None
         return self.speculator.extend(self._step(mix, decode, view), view.budget)
 
@@ -225,7 +225,7 @@ class Scheduler:
                 self.release_padding()
                 continue
             worst = self.queue.last(self.running.requests, view)
-            if not self.config.ordering.outranks(head, worst):
+            if not self.config.ordering.outranks(head, worst, view):
                 return
             self.preempt(worst, view, f"request {head.id} outranks it")
             view.pages_free = self.cache.available

@@ -8,6 +8,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from engine.core.clock import Clock
 from engine.core.executor import Executor as RealOrModelled
 from engine.inference.executors.settings import Settings
@@ -44,6 +46,11 @@ class Executor(Protocol):
 
     def execute(self, step: Step) -> Result:
         """Swaps out, copies, swaps in, then the forward pass, then one token for each sample."""
+        ...
+
+    def copy_seconds(self, pages_R: np.ndarray) -> float:
+        """How long runs of `pages_R` pages take over the host link beside steps; 0 where steps
+        make their own copies."""
         ...
 
 

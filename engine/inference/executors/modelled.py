@@ -35,6 +35,10 @@ class Modelled(Execution):
     arithmetic: float = knob(
         0.0, "Reached share of the peak; 0: the sheet's", low=0.0, high=1.25, group="calibration"
     )
+    per_copy: float = knob(
+        0.0, "Issuing one copy between device and host, of a layer's keys or values", low=0.0,
+        high=1.0, unit="s", group="calibration",
+    )  # fmt: skip
 
     tensor_parallel: int = knob(
         1, "Ranks that share heads, feed-forwards and vocabulary", low=1, high=64, group="ranks"

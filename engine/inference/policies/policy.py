@@ -100,7 +100,7 @@ class Ordering(Policy):
         """Whether `outranks` may ever say yes."""
         return False
 
-    def outranks(self, waiting: Request, running: Request) -> bool:
+    def outranks(self, waiting: Request, running: Request, view: View) -> bool:
         """Whether `waiting` may take the place of `running` when there is no room."""
         return False
 

@@ -26,6 +26,10 @@ class Movements(NamedTuple):
     swap_in: np.ndarray = NO_PAIRS  # (host page, page)
     states_out: np.ndarray = NO_PAIRS  # (state page, host page)
     states_in: np.ndarray = NO_PAIRS  # (host page, state page)
+    # Swaps that are not waited for: seconds until those are done that the step needs. None: its
+    # own copies come first, one a page or of `runs` of so many pages each, out and back.
+    stall: float | None = None
+    runs: tuple[np.ndarray, np.ndarray] | None = None
 
 
 NOTHING_MOVES = Movements()

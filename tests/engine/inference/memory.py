@@ -35,6 +35,10 @@ class PageMemory:
         self.host = np.zeros((host_pages, page_size), np.uint64)
         self.steps, self.drafts = 0, drafts
 
+    def copy_seconds(self, pages_R: np.ndarray) -> float:
+        """As long as a step, so that somebody waits."""
+        return 1.0
+
     def execute(self, step: Step) -> Result:
         self.steps += 1
         slots = self.pages.reshape(-1)

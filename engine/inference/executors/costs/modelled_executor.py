@@ -24,6 +24,7 @@ from engine.inference.executors.costs.mirrored_drafts import drafting_of
 from engine.inference.executors.costs.modelled_drafts import Drafting
 from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
 from engine.inference.executors.costs.profiled_step_cost import ProfiledCost
+from engine.inference.executors.costs.prompt_reader import prompt_reader
 from engine.inference.executors.costs.rank_memory import rank_cache, rank_state, rank_weights
 from engine.inference.executors.costs.ranked_step_cost import (
     Cost,
@@ -41,7 +42,6 @@ from engine.kernels import paged_rows
 from engine.models.config import ModelConfig
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
-from engine.models.text.tokenizer import Tokenizer, has_tokenizer
 
 THIS_MACHINE = "this-machine"
 
@@ -52,6 +52,7 @@ class Choice(Protocol):
     device: str
     per_step: float
     per_sequence: float
+    per_copy: float
     memory: float
     arithmetic: float
     curves: bool
@@ -98,7 +99,7 @@ class ModelledExecutor:
         seconds, flops, moved = self.turns * seconds, self.turns * flops, self.turns * moved
         seconds += choice.per_step + choice.per_sequence * step.sequences
         moves = step.moves
-        if len(moves.swap_out) or len(moves.swap_in) or len(moves.copies):
+        if len(moves.swap_out) or len(moves.swap_in) or len(moves.copies) or moves.stall:
             seconds += self._pages(moves)
         aligned = self._realigned(step) if step.realigned else 0.0
         tokens_S = self._tokens(step.rows.seed[step.sample_rows_S], step.known_S)
@@ -169,6 +170,8 @@ class ModelledExecutor:
         """Seconds of page copies on the device, then of both swap directions over the host link."""
         size = self.facts.bytes_per_page
         copied = 2 * len(moves.copies) * size / self.cost.memory
+        if moves.stall is not None:
+            return copied + moves.stall
         state = self.facts.bytes_per_state
         moved = (
             len(moves.swap_out) * size + len(moves.states_out) * state,
@@ -176,7 +179,20 @@ class ModelledExecutor:
         )
         if self.host is None:  # host memory is the device's own: read there, written here
             return copied + 2 * sum(moved) / self.cost.memory
-        return copied + sum(map(self.host.seconds, moved))
+        runs = moves.runs or tuple(np.ones(len(p)) for p in (moves.swap_out, moves.swap_in))
+        return copied + sum(map(self.host.seconds, moved)) + sum(map(self._issued, runs))
+
+    def copy_seconds(self, pages_R: np.ndarray) -> float:
+        """Seconds that runs of `pages_R` pages take over the host link, one after another."""
+        size = float(pages_R.sum()) * self.facts.bytes_per_page
+        late = self._issued(pages_R)
+        return self.host.seconds(size) + late if self.host else 2 * size / self.cost.memory
+
+    def _issued(self, pages_R: np.ndarray) -> float:
+        """Seconds by which issuing copies of runs, two a layer, is later than sending them."""
+        copies, speed = 2 * self.facts.layers, self.host.bandwidth if self.host else np.inf
+        sent_R = pages_R * (self.facts.bytes_per_page / copies / speed)
+        return float(copies * np.maximum(self.choice.per_copy - sent_R, 0.0).sum())
 
     def _tokens(self, seed_S: np.ndarray, known_S: np.ndarray) -> np.ndarray:
         """One token a sample, from its request's seed and how many tokens that has."""
@@ -225,7 +241,7 @@ def build(config: Settings, choice: Choice) -> Built:
         drafting = drafting_of(config.speculation, model.vocab, drafts, choice.per_step)
     executor = ModelledExecutor(facts, cost, choice, host, drafting)
     executor.turns = model.streams.count if in_turn and model.streams else 1
-    return Built(executor, VirtualClock(), _reader(config, found.folder))
+    return Built(executor, VirtualClock(), prompt_reader(config, found.folder))
 
 
 def cost_of(model: ModelConfig, machine: Device, dtype: str, choice: Choice) -> Cost:
@@ -253,28 +269,6 @@ def cost_of(model: ModelConfig, machine: Device, dtype: str, choice: Choice) -> 
     known = known or bool(choice.profile and fits(machine, dtype))
     sums = by_curves(machine, by, found) if known and found is not None else by_link(by)
     return RankedCost(inner, model, ranks, sums, by)
-
-
-class Reader:
-    """A tokenizer that reads prompts but gives modelled tokens no text, for they mean nothing."""
-
-    def __init__(self, folder: Path) -> None:
-        self.inside = Tokenizer(folder)
-
-    def encode(self, text: str) -> list[int]:
-        """Token numbers of a text."""
-        return self.inside.encode(text)
-
-    def decode(self, tokens: list[int]) -> str:
-        """A dot for each token."""
-        return "·" * len(tokens)
-
-
-def _reader(config: Settings, folder: Path | None) -> Reader | None:
-    """The model's tokenizer, loaded only for a workload that needs it."""
-    if not config.workload.speaks or folder is None:
-        return None
-    return Reader(folder) if has_tokenizer(folder) else None
 
 
 def _fits(machine: Device, weights: float, cache: float) -> None:

@@ -111,6 +111,10 @@ class RealExecutor:
         result.seconds = perf_counter() - began
         return result
 
+    def copy_seconds(self, pages_R: np.ndarray) -> float:
+        """Steps make their own copies here."""
+        return 0.0
+
     def embed(self, tokens_T: np.ndarray) -> np.ndarray:
         """A prompt's vector, float32 and of length one; no page of the cache is touched."""
         self._embedder = self._embedder or Embedder(self.model)

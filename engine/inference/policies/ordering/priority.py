@@ -20,5 +20,5 @@ class Priority(Ordering):
     def displaces(self) -> bool:
         return self.displace
 
-    def outranks(self, waiting: Request, running: Request) -> bool:
+    def outranks(self, waiting: Request, running: Request, view: View) -> bool:
         return self.displace and waiting.priority > running.priority

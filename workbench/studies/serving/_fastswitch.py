@@ -1,0 +1,205 @@
+"""FastSwitch's claims: settings they are checked under and what each check runs."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from engine.core.config import update
+from engine.core.events import Level, Page
+from engine.core.log import Log
+from engine.core.measure import served
+from engine.inference.config import InferenceConfig
+from engine.inference.kept_tokens import kept
+from workbench.study import Changes, Figure, Outcome, RunConfig
+
+SEEDS = 5
+REQUESTS = 80  # of a draw at full size
+BLOCKWISE: Changes = {"preemption": "swap"}
+RECOMPUTED: Changes = {"preemption": "recompute"}
+RIVALS = {"block-wise swap": BLOCKWISE, "recomputation": RECOMPUTED}
+# The shipped trace like Mooncake's, its lengths halved: 100 requests of it, from each of `WINDOWS`.
+CONVERSATIONS: Changes = {
+    "workload": {
+        "kind": "trace", "file": "mooncake-like.jsonl", "count": 100, "shrink": 2, "speed": 3.0,
+    },
+    "pages": 2500,
+    "host_pages": 30_000,
+}  # fmt: skip
+WINDOWS = (0, 75, 150, 225, 300)
+# Really run here: a small model, so few pages that priorities preempt, a draw every few steps.
+HERE: Changes = {
+    "model": "stdlib-draft-1m",
+    "dtype": "float32",
+    "executor": "real",
+    "workload.count": 10,
+    "workload.rate": 0.0,
+    "workload.prompt": {"median": 50, "spread": 0.4, "longest": 90},
+    "workload.output": {"median": 40, "spread": 0.3, "longest": 60},
+    "pages": 28,
+    "host_pages": 400,
+    "preemption.room": 4,
+    "ordering.every": 3,
+}
+ALONE: Changes = {"ordering": "fcfs", "preemption": "recompute", "pages": 400}  # nobody yields
+Measure = Callable[[Log], float]
+
+
+def first_tokens(log: Log) -> float:
+    """Seconds to the first token that 95 of 100 requests keep to."""
+    found = (request.time_to_first_token for request in served(log).values())
+    return float(np.quantile([each for each in found if each is not None], 0.95))
+
+
+def between_tokens(log: Log, share: float = 0.999) -> float:
+    """Seconds between tokens that 999 of 1000 keep to."""
+    times = (request.tokens for request in served(log).values())
+    return float(np.quantile(np.concatenate([np.diff(each) for each in times]), share))
+
+
+def drawn(config: InferenceConfig, fast: bool) -> list[InferenceConfig]:
+    """Draws of the study's requests; the small check has one, as it stands."""
+    if fast:
+        return [config]
+    more = {"workload.count": REQUESTS} if config.workload.kind == "poisson" else {}
+    return [update(config, {**more, "seed": config.seed + n}) for n in range(SEEDS)]
+
+
+def conversations(config: InferenceConfig) -> list[InferenceConfig]:
+    """Parts of the trace."""
+    traced = update(config, CONVERSATIONS)
+    return [
+        update(traced, {"workload.first": first, "seed": config.seed + n})
+        for n, first in enumerate(WINDOWS)
+    ]
+
+
+def over_rivals(
+    configs: list[InferenceConfig], run: RunConfig, measure: Measure
+) -> dict[str, Figure]:
+    """A rival's measure over ours, of runs of the same requests and priorities."""
+    ours = [measure(run(one)) for one in configs]
+    found = {}
+    for name, changes in RIVALS.items():
+        theirs = [measure(run(update(one, changes))) for one in configs]
+        if len(configs) == 1:
+            found[name] = Figure.exact(theirs[0] / ours[0], "×")
+        else:
+            found[name] = Figure.ratio(theirs, ours)
+    return found
+
+
+def sooner(config: InferenceConfig, run: RunConfig, fast: bool, measure: Measure) -> Outcome:
+    """The strongest rival's tail over ours, on the workload where that is closest."""
+    found = {"drawn prompts": over_rivals(drawn(config, fast), run, measure)}
+    if not fast:
+        found["conversations"] = over_rivals(conversations(config), run, measure)
+    figure = min(
+        (ratio for ratios in found.values() for ratio in ratios.values()),
+        key=lambda ratio: ratio.value,
+    )
+    told = "; ".join(
+        f"{workload}: "
+        + ", ".join(f"{n} {f.value:.2f}× [{f.low:.2f}, {f.high:.2f}]" for n, f in ratios.items())
+        for workload, ratios in found.items()
+    )
+    return Outcome(
+        "sooner than the stronger of block-wise swap and recomputation (95% interval)",
+        f"tail over ours: {told}; n = {figure.n}",
+        figure.low > 1,
+        figure=figure,
+        needed=1.0,
+    )
+
+
+def at(knob: str, measure: Measure) -> Callable[[InferenceConfig, float, RunConfig, bool], Outcome]:
+    """`sooner` on drawn prompts with a knob at some value: draws as the small check's, of which
+    the full map has five."""
+
+    def judged(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+        one = update(config, {knob: value if isinstance(value, float) else int(value)})
+        draws = [update(one, {"seed": config.seed + n}) for n in range(1 if fast else SEEDS)]
+        found = over_rivals(draws, run, measure)
+        figure = min(found.values(), key=lambda ratio: ratio.value)
+        told = ", ".join(f"{name} {ratio.value:.2f}×" for name, ratio in found.items())
+        return Outcome("sooner than both", told, figure.low > 1, figure=figure, needed=1.0)
+
+    return judged
+
+
+def tail_first(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
+    """Times to first token that 95 of 100 keep to."""
+    return sooner(config, run, fast, first_tokens)
+
+
+def tail_between(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
+    """Times between tokens that 999 of 1000 keep to."""
+    return sooner(config, run, fast, between_tokens)
+
+
+def told_last(log: Log, name: str) -> float:
+    """What a count of the host link came to."""
+    levels = [
+        each.value for each in log.of(Level) if each.lane == "host link" and each.name == name
+    ]
+    return levels[-1] if levels else 0.0
+
+
+def pages_a_copy(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
+    """Pages that one copy moves; counted once more from what left the device, without the kept."""
+    grouped = config.preemption.kind == "block_groups"
+    log = run(update(config, {"preemption.reuses": False} if grouped else {}))
+    moved: list[tuple[float, str, int, int]] = [
+        (event.time, event.state + event.owner, event.page, event.parent)
+        for event in log.of(Page)
+        if event.state in ("swap_out", "swap_in") and event.why != "still cached"
+    ]
+    before = [(None, None, -1, -1), *moved]
+    groups = sum(
+        (time, who) != (was, whose) or (page, host) != (last + 1, lay + 1)
+        for (time, who, page, host), (was, whose, last, lay) in zip(moved, before, strict=False)
+    )
+    copies, pages = told_last(log, "copies"), told_last(log, "pages_copied")
+    each = pages / max(copies, 1.0)
+    return Outcome(
+        "a copy for each run of pages side by side, and more than a page in each",
+        f"{pages:,.0f} pages in {copies:,.0f} copies ({each:.1f} each), "
+        f"{len(moved):,} pages in {groups:,} runs counted once more",
+        (len(moved), groups) == (pages, copies) and each > 1,
+        figure=Figure.exact(each, "pages"),
+        needed=1.0,
+    )
+
+
+def only_new(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
+    """Pages that cross to the host over those that leave for it, of preempted requests."""
+    shares = []
+    for one in drawn(config, fast):
+        log = run(one)
+        left = sum(event.state == "swap_out" for event in log.of(Page))
+        shares.append(1.0 - min(1.0, told_last(log, "pages_kept") / left))
+    figure = Figure.exact(shares[0], "%") if fast else Figure.mean(shares, "%")
+    return Outcome(
+        "fewer pages cross to the host than preempted requests have",
+        f"{figure.value:.1%} [{figure.low:.1%}, {figure.high:.1%}] of them, n = {figure.n}",
+        figure.high < 1.0,
+        figure=figure,
+        needed=1.0,
+    )
+
+
+def same_tokens(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
+    """Answers of a model that is really run, with its pages swapped, beside those of nobody ever
+    preempted."""
+    swapped = update(config, HERE)
+    log = run(swapped)
+    ours, theirs = kept(log.blobs), kept(run(update(swapped, ALONE)).blobs)
+    same = sum(np.array_equal(ours[name], theirs[name]) for name in theirs)
+    times = sum(request.preemptions for request in served(log).values())
+    reused = told_last(log, "pages_kept")
+    return Outcome(
+        "every answer is the one of a run without preemption, though pages left and came back",
+        f"{same} of {len(theirs)} answers, {times} preemptions, {reused:.0f} pages kept",
+        same == len(theirs) == swapped.workload.count and times > 0,
+        figure=Figure.exact(same / len(theirs), "%"),
+        needed=1.0,
+    )

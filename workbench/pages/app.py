@@ -12,6 +12,7 @@ from tornado.websocket import WebSocketClosedError
 
 from engine.core.errors import BadInput
 from engine.inference.config import InferenceConfig
+from engine.models.loading.find import find
 from workbench.api.access import Access, access
 from workbench.api.drain import Stopping, on_signals
 from workbench.api.gate import guard
@@ -138,8 +139,17 @@ async def _until_stopped(server: Any, live: LiveEngine) -> None:
 
 def live_config(model: str) -> InferenceConfig:
     """The live page's engine: a cache small enough to see it fill, share and evict."""
-    every = {"attention_every": 8, "profile_every": 16}
+    every = {"attention_every": 8 if _has_attention(model) else 0, "profile_every": 16}
     return InferenceConfig(model=model, pages=240, max_running=24, **every)
+
+
+def _has_attention(model: str) -> bool:
+    """Whether attention of the model can be sampled; of one that is not known the engine tells."""
+    try:
+        config = find(model).config
+    except BadInput:
+        return True
+    return not any(config.recurrent) and config.index is None and config.streams is None
 
 
 def make_server(

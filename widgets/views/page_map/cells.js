@@ -8,6 +8,8 @@ import { marked } from "../../canvas/texture.js";
 import { drawOverCells } from "./marks.js";
 import { CACHED, CAPTION, FREE, GUTTER, USED } from "./states.js";
 
+const KEPT = 3; // how pale, among the shades of what is cached, a kept state is
+
 // Where the cells are: `wide` by `tall` with `gap` between them included, in device pixels.
 function gridLayout(frame, width, height, ratio) {
   const pages = frame.state.length, host = frame.host_owner.length, states = frame.states.length;
@@ -108,6 +110,7 @@ export class Cells {
     this.mine = new Set(known < 0 || row < 0 ? []
       : frame.row_page.subarray(frame.row_offset[row], frame.row_offset[row + 1]));
     this.free = pixel(mix(colors.paper, colors.idle, colors.dark ? 0.22 : 0.3));
+    this.kept = pixel(mix(colors.idle, colors.paper, 0.3)); // of nobody who is shown
     this.paper = pixel(colors.paper);
     this.glow = pixel(colors.ink);
   }
@@ -193,13 +196,14 @@ export class Cells {
     this.ring(x, y, w, h, thick, this.shade(-1 - page, owner).full);
   }
 
-  // A recurrent state has no positions to fill: a frame around its owner's colour, pale where kept.
+  // A recurrent state has no positions to fill: its owner's colour, pale where kept, framed if shared.
   statePage(frame, page, x, y, w, h) {
     const owner = frame.states_owner[page], held = frame.states[page];
     if (held === FREE) return this.box(x, y, w, h, this.free);
-    const shade = owner === NOBODY ? null : this.shade(-1, owner), thick = 2 * this.unit;
-    this.box(x, y, w, h, shade && held === USED ? shade.full : this.free);
-    this.ring(x, y, w, h, thick, shade ? shade.rim : this.glow);
+    const shade = owner === NOBODY ? null : this.shade(-1, owner);
+    if (held !== USED || !shade) return this.box(x, y, w, h, shade ? shade.fade[KEPT] : this.kept);
+    this.box(x, y, w, h, shade.full);
+    if (frame.states_refs[page] > 1) this.ring(x, y, w, h, 2 * this.unit, shade.rim);
     return undefined;
   }
 

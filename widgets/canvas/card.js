@@ -205,7 +205,7 @@ export class Card {
     this.fresh = false;
     this.frame = unpack(this.model.get("frame"));
     const frame = this.frame;
-    const empty = !frame ? "Nothing to show yet. Start a run, or open a recorded one." : frame.empty;
+    const empty = !frame ? "Nothing to show yet: it is drawn here as soon as something happens." : frame.empty;
     write(this.empty, empty || "");
     this.empty.style.display = empty ? "flex" : "none";
     this.empty.classList.toggle("pw-later", !frame); // it may only not have come yet

@@ -59,11 +59,13 @@ class Prediction:
     def sentence(self) -> str:
         """What bounds it, and what would help most."""
         total = sum(self.parts.values())
-        told = f"{self.bound} takes {self.parts[self.bound] / total:.0%} of a step"
+        many = self.bound.endswith("s")  # products, rows, experts, collectives
+        takes, share = "take" if many else "takes", self.parts[self.bound] / total
+        told = f"{self.bound} {takes} {share:.0%} of a step"
         if not self.lifted:
             return f"{told}."
         most, left = min(self.lifted.items(), key=lambda each: each[1])
-        which = "it" if most == self.bound else most
+        which = most if most != self.bound else "them" if many else "it"
         return f"{told}; without {which} a step would be {total / left:.2f} times as fast."
 
     def row(self) -> dict[str, Any]:

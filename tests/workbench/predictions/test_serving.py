@@ -48,7 +48,7 @@ def test_a_price_becomes_a_cost_and_the_longest_part_a_sentence():
     rate = found.figures["output tokens per second"]
     assert cost.value == pytest.approx(2 * 3.6 / 3600 * 1e6 / rate.value)
     assert cost.low <= cost.value <= cost.high
-    assert found.sentence.startswith(f"{found.bound} takes ")
+    assert found.sentence.startswith(f"{found.bound} take")
     assert any(line.startswith("vllm serve llama-3.1-8b ") for line in found.commands)
 
 

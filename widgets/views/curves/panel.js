@@ -147,6 +147,7 @@ export class CurvePanel {
   // Names beside the right ends of the lines, moved apart; bounds are named on the line.
   names(ctx, hasLegend) {
     const { colors, chosen } = this.card, named = [];
+    this.taken = []; // where bounds are named: [middle, y, width]
     for (const series of this.series) {
       const points = this.points(series);
       if (!points.length) continue;
@@ -173,10 +174,13 @@ export class CurvePanel {
       const turn = Math.abs(angle) > Math.PI / 2 ? angle + Math.PI : angle;
       const high = y - Math.abs(Math.sin(turn)) * width / 2 - 16;
       const away = Math.min(...others.map(([px, py]) => Math.hypot((px - middle) / 2, py - y + 8)), 200);
-      const room = high < this.top ? away - 300 : away;
+      const crowded = this.taken.some(([at, up, wide]) =>
+        Math.abs(at - middle) < (wide + width) / 2 + 6 && Math.abs(up - y) < 18);
+      const room = away - (high < this.top ? 300 : 0) - (crowded ? 1000 : 0);
       if (!best || room > best.room) best = { room, middle, y, turn };
     }
-    if (!best) return;
+    if (!best || best.room < -700) return; // one that lies on another is named by it
+    this.taken.push([best.middle, best.y, width]);
     ctx.save();
     ctx.translate(best.middle, best.y);
     ctx.rotate(best.turn);

@@ -141,6 +141,7 @@ class Schedule(CanvasFold):
             "any": bool(len(spans["lane"])),
             "modelled": modelled,
             "lanes": len(names),
+            "turns": self.workers > 0,
             "names": [names[lane] for lane in order],
             "kinds": list(table.kinds),
             "idle": [int(kind in IDLE) for kind in table.kinds],

@@ -17,6 +17,11 @@ const USUAL = {
 
 const CATEGORY = { compute: 0, communication: 3, memory: 2 }; // what the host does is grey
 const GREY = -2;
+// A collective is nearer to the paper than a backward: to eyes without blue cones, or without any
+// colour, their hues are alike.
+const COLLECTIVE = 3, SOFT = 0.42;
+const tone = (colors, hue) =>
+  (hue === COLLECTIVE ? mix(colors.hues[hue], colors.paper, SOFT) : colors.hues[hue]);
 
 // A hue for each kind: the usual one where its name is known, else the next that is free; -1 idle.
 function kindHues(frame, count) {
@@ -43,7 +48,7 @@ export class ScheduleLooks {
     const idle = mix(colors.paper, colors.idle, 0.45);
     this.grey = mix(colors.paper, colors.ink, 0.38);
     this.solid = this.hues.flatMap((hue) => Array.from({ length: SHADES + 1 }, (_, shade) =>
-      hue === GREY ? this.grey : hue < 0 ? idle : mix(colors.hues[hue], colors.paper, (shade % SHADES) / SHADES * 0.5)));
+      hue === GREY ? this.grey : hue < 0 ? idle : mix(tone(colors, hue), colors.paper, (shade % SHADES) / SHADES * 0.5)));
     this.idle = css(idle);
     this.fills = this.solid.map((color) => css(color));
     this.faint = this.solid.map((color) => css(mix(color, colors.paper, FAINT)));
@@ -98,9 +103,9 @@ export function scheduleLegend(card, looks, legend) {
     ctx.fillStyle = css(color);
     ctx.fillRect(0, 2, 14, 10);
   };
-  for (const [kind, hue] of kinds.slice(0, 12)) item(kind, box(hue === GREY ? looks.grey : colors.hues[hue]));
+  for (const [kind, hue] of kinds.slice(0, 12)) item(kind, box(hue === GREY ? looks.grey : tone(colors, hue)));
   if (kinds.length > 12) make("span", "", legend, `and ${kinds.length - 12} more`);
-  item("idle", box(mix(colors.paper, colors.idle, 0.45)));
+  if (!frame.turns) item("idle", box(mix(colors.paper, colors.idle, 0.45)));
   for (const [words, hue] of waits) {
     item(words, (ctx) => {
       box(mix(colors.paper, colors.idle, 0.45))(ctx);

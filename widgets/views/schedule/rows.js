@@ -117,6 +117,7 @@ export class ScheduleRows {
 
   // Each lane idle from the first span to the last.
   ground(ctx, t, looks) {
+    if (this.card.frame.turns) return; // a job that waits for the machine is not idle
     const { frame } = this.card, gap = t.pitch < 9 ? 1 : 4;
     const left = Math.max(t.left, t.x(frame.begin)), right = Math.min(t.width - GAP, t.x(frame.now));
     ctx.fillStyle = looks.idle;

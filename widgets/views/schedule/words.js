@@ -42,8 +42,9 @@ export function gapWords(t, spot) {
   }
   const lane = frame.names[spot.lane], gap = gapAt(frame, spot);
   const why = gap < 0 ? [] : [causeOf(frame, gap, to - from)];
-  if (frame.span_row.length < frame.total) return [`${lane}: idle`, seconds(spot.time, t.to), ...why];
-  return [`${lane}: idle for ${seconds(to - from)}`, `from ${seconds(from, to)} to ${seconds(to)}`, ...why];
+  const idle = frame.turns ? "does not run" : "idle";
+  if (frame.span_row.length < frame.total) return [`${lane}: ${idle}`, seconds(spot.time, t.to), ...why];
+  return [`${lane}: ${idle} for ${seconds(to - from)}`, `from ${seconds(from, to)} to ${seconds(to)}`, ...why];
 }
 
 export function memoryWords(t, row, time) {

@@ -112,7 +112,7 @@ function render({ model, el }) {
   });
   card.onFrame = (frame) => {
     const left = frame.left_out ? ` · ${grouped(frame.left_out)} texts not shown` : "";
-    card.say(`steps downwards, positions to the right; dark: decided in that step, grey: masked${left}`);
+    card.say(`steps downwards, positions to the right; full colour: decided in that step, pale: before, grey: masked${left}`);
   };
   return () => card.close();
 }

@@ -1,9 +1,12 @@
 """Checks of Mirror-SD's claims, and the settings they are made in."""
 
+import numpy as np
+
 from engine.core.config import update
 from engine.core.events import Level
 from engine.core.log import Log
 from engine.core.measure import serving
+from engine.core.paths import dataset
 from engine.inference.config import InferenceConfig
 from workbench.regime import At
 from workbench.studies._read import said_by
@@ -30,6 +33,7 @@ LENGTHS = (2, 4, 6)  # drafts a step among which serial speculation has its best
 SPLIT: Changes = {"executor.tensor_parallel": 2}  # the second device helps the first
 SEEDS = 5
 VOCABULARY = 4096  # of the shipped pair
+LETTERS = 160  # of a piece of text that is gone on from
 CHANCE = 10.0  # times by chance: what would be worth drafting on from
 
 
@@ -50,11 +54,13 @@ def same_answers(config: InferenceConfig, run_config: RunConfig, fast: bool) -> 
 
 def foreseen(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """How often the token that the target says after the kept drafts is among the candidates of
-    its early exit, over how often as many tokens at random would hold it."""
-    config = update(config, {"workload.count": 2 if fast else 24, "sampling.max_tokens": 10})
+    its early exit, over how often as many tokens at random would hold it: of answers that are drawn
+    after text it has not learnt, since greedy ones repeat themselves and are all foreseen."""
     shares = []
-    for seed in range(SEEDS):
-        log = run_config(update(config, {"seed": config.seed + seed}))
+    for seed in range(config.seed, config.seed + SEEDS):
+        asked = {"workload": {"kind": "prompts", "texts": beginnings(2 if fast else 24, seed)}}
+        drawn = {**asked, "seed": seed, "sampling.temperature": 1.0, "sampling.max_tokens": 10}
+        log = run_config(update(config, drawn))
         told = [level.value for level in log.of(Level) if level.name == "foreseen"]
         shares.append(sum(told) / max(1, len(told)))
     how = config.speculation.mirrors
@@ -68,6 +74,13 @@ def foreseen(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outc
         figure=figure,
         needed=CHANCE,
     )
+
+
+def beginnings(count: int, seed: int) -> list[str]:
+    """Pieces of text that no model of ours has learnt from, drawn by a seed."""
+    text = dataset("models/stdlib-5m/validation.txt").read_text("utf-8")
+    places = np.random.default_rng(seed).integers(0, len(text) - LETTERS, count)
+    return [text[at : at + LETTERS] for at in places]
 
 
 def rate(log: Log) -> float:

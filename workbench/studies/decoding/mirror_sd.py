@@ -97,8 +97,9 @@ STUDY = Study(
             reported=Reported(1.0, none=1.0, unit="×"),
             finding="reproduced",
             why="a direction: the abstract gives no figure; of the shipped target of 6 layers, "
-            "which was not trained to exit early, behind half of them; prompts are random, and "
-            "what follows them repeats itself",
+            "which was not trained to exit early, behind half of them. Of drawn answers 45% "
+            "of steps are foreseen, little more than half of what the modelled claims take; of "
+            "greedy ones, which repeat themselves, all",
             broken=(ANY,),
         ),
         Claim(
@@ -110,7 +111,8 @@ STUDY = Study(
             reported=Reported(1.3, none=1.0, unit="×"),
             finding="weaker",
             why="against a draft model in turn on the target's device, at its best length; 1.30 "
-            "with two tokens from each pass of the draft and eight drafts a step",
+            "with two tokens from each pass of the draft and eight drafts a step. Eight of ten "
+            "exits foreseen is our choice: with four, as is measured here, 1.10 [1.00, 1.20]",
             broken=(IN_TURN, Break(SERIAL)),
         ),
         Claim(
@@ -134,7 +136,8 @@ STUDY = Study(
             check=over_plain,
             reported=Reported(2.8, none=1.0, unit="×"),
             finding="reproduced",
-            why="the least of the paper's range; seven of ten drafts right is our choice (map)",
+            why="the least of the paper's range, of two devices beside one; seven of ten drafts "
+            "right is our choice, and so are eight of ten exits: with four of ten 2.4 [2.2, 2.7]",
             broken=(WRONG, Break(PLAIN)),
         ),
     ),

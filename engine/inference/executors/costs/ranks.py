@@ -60,11 +60,14 @@ class Ranks:
             return config
         if experts is not None:
             experts = replace(experts, width=-(-experts.width // n), shared=experts.shared // n)
+        wide = config.wide_heads
         return replace(
             config,
             heads=config.heads // n,
             kv_heads=max(1, config.kv_heads // n),
+            wide_heads=None if wide is None else (max(1, wide[0] // n), wide[1]),
             width=config.width // n,
+            widths=tuple(width // n for width in config.widths),
             vocab=-(-config.vocab // n),
             experts=experts,
         )

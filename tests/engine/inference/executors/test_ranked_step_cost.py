@@ -14,6 +14,8 @@ from engine.models.loading.find import find
 
 H100, LLAMA, QWEN = device("h100-sxm"), find("llama-3.1-8b").config, find("qwen3-30b-a3b").config
 
+GEMMA = find("gemma-4-31b").config
+
 
 def told(config, **ranks):
     """Seconds by operation of a step of 64 answers and a chunk of a prompt."""
@@ -61,6 +63,10 @@ def test_a_rank_holds_its_share():
     for ranks in (Ranks(tensor=4), Ranks(pipeline=4)):
         assert whole / 4 <= rank_weights(LLAMA, ranks, "bfloat16") < whole / 3.9
         assert rank_cache(LLAMA, ranks, "bfloat16") == LLAMA.kv_heads * 128 * 2 * 2 * 32 / 4
+    for ranks in (Ranks(tensor=4), Ranks(pipeline=4)):  # of heads of two sizes, too
+        whole, token = weight_bytes(GEMMA, "bfloat16"), rank_cache(GEMMA, Ranks(), "bfloat16")
+        assert whole / 4 <= rank_weights(GEMMA, ranks, "bfloat16") < whole / 3.9
+        assert rank_cache(GEMMA, ranks, "bfloat16") == token / 4
     assert rank_weights(QWEN, Ranks(data=2, experts=True), "bfloat16") < 0.6 * weight_bytes(
         QWEN, "bfloat16"
     )

@@ -59,10 +59,13 @@ class Running:
         return last
 
     def fork(self, parent: Request, child: Request, cached: int) -> int:
-        """`child` takes a row that shares every page of `parent`, `cached` tokens filled."""
+        """`child` takes a row that shares the pages of `parent` that hold its `cached` tokens.
+
+        Pages beyond are for drafts, and each row writes its own.
+        """
         rows, source = self.rows, parent.row
         self.index_full(source, int(rows.cached[source]))
-        pages = rows.table(source).copy()
+        pages = rows.table(source)[: pages_for(cached, rows.page_size)].copy()
         child.tokens = rows.tokens[source, : rows.known[source]].copy()
         self.cache.share(child.id, pages)
         row = self.enter(child, int(rows.limit[source]), pages, 0)

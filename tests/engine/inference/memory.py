@@ -82,15 +82,17 @@ class PageMemory:
     def branch(self, step: Step) -> Result:
         """Drafts on paths of their own, each on the place it was drafted at."""
         rows, size, last = step.rows, step.rows.page_size, []
-        sequences = zip(step.rows_B, step.starts_B, step.queries_B, step.drafts_B, strict=True)
-        for row, start, count, drafts in sequences:
-            known = int(start + count - drafts)
-            expected = chain(rows.tokens[row, :known])
-            table = rows.tables[row, : -(-known // size)]
+        knowns = (step.starts_B + step.queries_B - step.drafts_B).tolist()
+        sums = [
+            chain(rows.tokens[row, :known]) for row, known in zip(step.rows_B, knowns, strict=True)
+        ]
+        for row, start, expected in zip(step.rows_B, step.starts_B, sums, strict=True):
+            for at in range(start, len(expected)):
+                self.pages[rows.tables[row, at // size], at % size] = expected[at]
+        for row, expected in zip(step.rows_B, sums, strict=True):
+            table = rows.tables[row, : -(-len(expected) // size)]
             assert (table >= 0).all()
-            for at in range(start, known):
-                self.pages[table[at // size], at % size] = expected[at]
-            read = self.pages[table].ravel()[:known]
+            read = self.pages[table].ravel()[: len(expected)]
             assert (read == expected).all(), f"row {row} would read wrong pages"
         for s, row in enumerate(step.sample_rows_S.tolist()):
             seen = step.before(s)

@@ -16,6 +16,7 @@ from engine.kernels import draft_trees
 from engine.models.batch import Views, pack
 from engine.models.kv import PagedKV
 from engine.models.model import Model
+from tests.engine.inference.play import Life
 from tests.engine.inference.small import real_engine, request, serve
 from tests.engine.inference.test_batch_invariance import EXACT
 from tests.engine.inference.test_speculation import (
@@ -237,3 +238,11 @@ def test_what_is_no_tree_is_refused_in_one_line(model, monkeypatch):
         speculating(model, None, how={"branches": 2, "alignment": "padded"})
     with pytest.raises(BadInput, match="attention of drafts that branch is not sampled"):
         speculating(model, None, how={"branches": 2}, attention_every=1)
+
+
+def test_a_fork_of_a_row_that_is_behind_has_drafts_of_its_own():
+    """Pages beyond what is cached are not shared: this life shared one and wrote there twice."""
+    life = Life(21763)
+    for _ in range(60):
+        life.play()
+    life.end()

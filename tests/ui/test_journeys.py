@@ -84,7 +84,7 @@ def test_from_a_cluster_and_a_model_to_a_training_plan(start, full):
     # 3. Press "where its time goes" of the best: its step, part by part, and what bounds it.
     start.get_by_role("link", name="where its time goes").first.click()
     start.get_by_text("Where the time goes").wait_for()
-    start.get_by_text("without it a step would be").wait_for()
+    start.get_by_text("a step would be").wait_for()
     # 4. And its serving.
     start.get_by_role("link", name="Serving").click()
     start.get_by_text("vllm serve").wait_for()

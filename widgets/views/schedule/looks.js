@@ -19,9 +19,11 @@ const CATEGORY = { compute: 0, communication: 3, memory: 2 }; // what the host d
 const GREY = -2;
 // A collective is nearer to the paper than a backward: to eyes without blue cones, or without any
 // colour, their hues are alike.
-const COLLECTIVE = 3, SOFT = 0.42;
-const tone = (colors, hue) =>
-  (hue === COLLECTIVE ? mix(colors.hues[hue], colors.paper, SOFT) : colors.hues[hue]);
+const COLLECTIVE = 3;
+const SOFT = 0.42;
+function tone(colors, hue) {
+  return hue === COLLECTIVE ? mix(colors.hues[hue], colors.paper, SOFT) : colors.hues[hue];
+}
 
 // A hue for each kind: the usual one where its name is known, else the next that is free; -1 idle.
 function kindHues(frame, count) {

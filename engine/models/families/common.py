@@ -77,7 +77,8 @@ def local_rotary(fields: Fields, dim: int, main: Rotary, theta: float) -> Rotary
 def windows_by_type(fields: Fields, kinds: Any, layers: int, window: int) -> tuple[int, ...]:
     """Each layer's window from the list of layer types newer configs carry."""
     known = {"sliding_attention": window, "full_attention": 0}
-    if not isinstance(kinds, list) or len(kinds) != layers or any(k not in known for k in kinds):
+    right = isinstance(kinds, list) and all(isinstance(k, str) and k in known for k in kinds)
+    if not right or len(kinds) != layers:
         raise fields.bad(
             "layer_types", f"must list sliding_attention or full_attention for {layers} layers"
         )

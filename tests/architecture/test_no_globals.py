@@ -1,14 +1,11 @@
-"""Nothing global: no mutable module state, no environment reads, nothing that runs data as code."""
+"""Nothing global: no mutable module state, no environment reads."""
 
 import ast
 import re
 
-from tests.architecture.sources import ROOT, imports, sources
+from tests.architecture.sources import ROOT, sources
 
 MUTABLE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
-RUNS_DATA = {"eval", "exec", "compile"}
-UNSAFE = ("pickle", "dill", "cloudpickle", "marshal", "shelve")
-SHELL = {"system", "popen", "getoutput"}
 
 
 def module_state(tree: ast.Module) -> list[ast.stmt]:
@@ -21,32 +18,6 @@ def module_state(tree: ast.Module) -> list[ast.stmt]:
             if any(not n.isupper() and not n.startswith("__") for n in names):
                 found.append(node)
     return found
-
-
-def calls(tree: ast.Module) -> list[tuple[str, ast.Call]]:
-    """(dotted name, call) of every call in the file."""
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, (ast.Name, ast.Attribute)):
-            found.append((ast.unparse(node.func), node))
-    return found
-
-
-def unsafe(tree: ast.Module) -> list[str]:
-    """What in the file would run or unpickle data."""
-    found = [f"line {line}: {name}" for name, line in imports(tree) if name.split(".")[0] in UNSAFE]
-    for name, call in calls(tree):
-        shell = any(k.arg == "shell" and not _is_false(k.value) for k in call.keywords)
-        loads = name == "torch.load" or any(
-            k.arg == "allow_pickle" and not _is_false(k.value) for k in call.keywords
-        )
-        if name in RUNS_DATA or name in {f"os.{s}" for s in SHELL} or shell or loads:
-            found.append(f"line {call.lineno}: {name}")
-    return found
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
 
 
 def reads_environment(tree: ast.Module) -> bool:
@@ -69,19 +40,9 @@ def test_only_the_command_line_reads_the_environment():
     assert not [m for m in wrong if not m.startswith("workbench.cli.")]
 
 
-def test_nothing_runs_or_unpickles_data():
-    wrong = {m: unsafe(t) for m, t in sources().items()}
-    assert not {m: found for m, found in wrong.items() if found}
-
-
 def test_the_checks_say_no_to_what_they_forbid():
-    assert unsafe(ast.parse("import pickle"))
-    assert unsafe(ast.parse("torch.load(path)"))
-    assert unsafe(ast.parse("subprocess.run(text, shell=True)"))
-    assert unsafe(ast.parse("eval(text)"))
     assert module_state(ast.parse("seen = []"))
     assert reads_environment(ast.parse("import os\nx = os.environ['A']"))
-    assert not unsafe(ast.parse("model.eval()"))
 
 
 def test_datasets_hold_data_only():

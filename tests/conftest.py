@@ -68,14 +68,17 @@ def pytest_collection() -> Any:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that last begin first, so that no worker is left with one of them at the end.
 
-    Each worker begins with as many in a row. The first one's are those in a browser, the second
-    one's the studies' claims, of which many share their runs: what another takes off it comes after
-    them.
+    Each worker begins with as many in a row. The first one's are those in a browser and those on a
+    Ray, which each worker that had some of them would start; the second one's the studies' claims,
+    of which many share their runs: what another takes off it comes after them.
     """
     browsed, claims = ROOT / "tests" / "ui", ROOT / "tests" / "contracts" / "test_studies.py"
+    on_ray = ROOT / "tests" / "engine" / "distributed" / "test_ray.py"
     first = [item for item in items if item.path.is_relative_to(browsed)]
+    first += [item for item in items if item.path == on_ray]
     second = [item for item in items if item.path == claims]
-    rest = [i for i in items if i.path != claims and not i.path.is_relative_to(browsed)]
+    taken = {*first, *second}
+    rest = [item for item in items if item not in taken]
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     between = max(0, len(items) // workers - len(first)) if workers > 1 else 0
     items[:] = [*first, *rest[:between], *second, *rest[between:]]

@@ -98,6 +98,9 @@ class BlockGroupSwap(HostSwap):
         self._tell(pages_kept=len(pages))
         return pages
 
+    def forget(self) -> None:
+        self._forget(len(self._page_of))
+
     def grows_after(self, pages: np.ndarray) -> None:
         self.pool.after = pages
 

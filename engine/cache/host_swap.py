@@ -58,6 +58,9 @@ class HostSwap:
         none."""
         return None
 
+    def forget(self) -> None:
+        """Copies on the host that no request waits for are kept no longer."""
+
     def grows_after(self, pages: np.ndarray) -> None:
         """The next pages taken go, one each, to those who hold `pages` as their last."""
 

@@ -62,7 +62,7 @@ class DecodeRuns:
             and type(config.ordering) is FirstComeFirstServed
             and isinstance(executor, ModelledExecutor)
             and executor.drafting is None
-            and not scheduler.allocator.host.overlaps
+            and scheduler.cache.pool.plain
             and not executor.facts.bytes_per_state
             and not (executor.facts.eos or config.attention_every or config.profile_every)
         )

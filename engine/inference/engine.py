@@ -114,6 +114,7 @@ class Engine:
     def reset(self) -> None:
         """Forget every cached page that nobody holds."""
         self._inbox.append((self.cache.reset, ()))
+        self._inbox.append((self.scheduler.allocator.host.forget, ()))
 
     @property
     def busy(self) -> bool:

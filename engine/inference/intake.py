@@ -133,6 +133,9 @@ class Intake:
             return False
         self.scheduler.queue.remove(request)
         self.scheduler.next_use.goes(request)
+        if request.host_pages is not None:  # its beginning was found there: others may need room
+            self.cache.drop_host(request.id, request.host_pages)
+            request.host_pages = None
         del self.requests[request.id]
         return True
 

@@ -32,7 +32,7 @@ def gemma4(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     heads, sources = _wide_heads(fields, windows, head_dim), _sources(fields, windows)
     main, local = _rotary(fields, FULL, heads[1]), _rotary(fields, SLIDING, head_dim)
     size = fields.count("hidden_size_per_layer_input", 256, low=0)
-    vocab = fields.count("vocab_size_per_layer_input", 262_144)
+    vocab = _vocab(fields) if size else 0
     wider = 2 if fields.flag("use_double_wide_mlp") else 1
     own: dict[str, Any] = {
         "head_dim": head_dim,
@@ -61,6 +61,16 @@ def gemma4(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     return ModelConfig(**common, **common_fields(fields, **own))
 
 
+def _vocab(fields: Fields) -> int:
+    """Tokens that have an embedding for each layer: at least those of the model."""
+    vocab, least = fields.count("vocab_size_per_layer_input", 262_144), fields.count("vocab_size")
+    if vocab < least:
+        raise fields.bad(
+            "vocab_size_per_layer_input", f"is {vocab}; every token of vocab_size, {least}, has one"
+        )
+    return vocab
+
+
 def _wide_heads(fields: Fields, windows: tuple[int, ...], head_dim: int) -> tuple[int, int]:
     """Key/value heads and head size of layers without a window, in either spelling."""
     all_heads = fields.count("num_attention_heads")
@@ -74,7 +84,7 @@ def _wide_heads(fields: Fields, windows: tuple[int, ...], head_dim: int) -> tupl
         wide = {layer for layer, window in enumerate(windows) if not window}
         each: dict[str, Any] = told if isinstance(told, dict) else {"": None}
         first: dict[str, Any] = next(iter(each.values()), {})
-        said = {int(key) for key in each if str(key).isdecimal()}
+        said = {int(key) for key in each if str(key).isdecimal() and len(str(key)) < 9}
         same = all(value == first for value in each.values()) and isinstance(first, dict)
         if not same or len(said) != len(each) or said not in (set(), wide):
             raise fields.bad(

@@ -23,6 +23,11 @@ def find_draft(name: str, target: Found) -> Found:
                 f"{what}: its vocabulary has other words than that of {target.name}; "
                 "a draft must have the target's own"
             )
+    if any(found.config.recurrent):
+        raise BadInput(
+            f"{what}: keeps a recurrent state, which drafts that are refused would have changed; "
+            "choose a draft that attends alone"
+        )
     if found.config.max_positions < target.config.max_positions:
         raise BadInput(
             f"{what}: takes {found.config.max_positions:,} tokens, {target.name} "

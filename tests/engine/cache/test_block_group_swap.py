@@ -108,3 +108,14 @@ def test_a_page_that_is_being_copied_is_waited_for_and_taken_last():
     assert held.landing == {"a": 8.0} and held.movements()["stall"] == 0.0
     held.wait_for("a")
     assert held.movements()["stall"] == 4.0 and not held.landing
+
+
+def test_what_is_forgotten_is_not_found_again_but_by_who_waits_for_it():
+    held = swap(host=4)
+    for owner, first in (("a", 0), ("b", 50)):
+        pages = held.cache.take(owner, 2)
+        held.ended(pages, tokens(4) + first, "")
+        held.cache.drop(owner, pages)
+    assert held.recall(tokens(5), "") is not None
+    held.forget()
+    assert held.recall(tokens(5) + 50, "") is None and held.host.free == 2

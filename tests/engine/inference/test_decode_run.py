@@ -49,7 +49,9 @@ def drawn(seed: int) -> dict:
         "engine.ordering": one("fcfs", "fcfs", "priority", "shortest_first"),
         "engine.eviction": one("lru", "lru", "fifo", "least_frequent"),
         "engine.admission": one("greedy", "reserve"),
-        "engine.preemption": one("recompute", "swap"),
+        "engine.preemption": one(
+            "recompute", "swap", {"kind": "block_groups", "overlaps": False, "room": 4}
+        ),
         "engine.host_pages": one(0, 200),
         "engine.workload": one(
             {"kind": "shared_prefix", "groups": 6, "per_group": 5, "rate": rate,

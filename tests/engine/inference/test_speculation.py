@@ -1,5 +1,7 @@
 """Speculation changes no answer: random schedules against each request alone, token for token."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,10 +11,14 @@ from engine.core.errors import BadInput
 from engine.core.events import Level, Page, Span, Token
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
+from engine.inference.executors.tensors import real_executor
 from engine.inference.executors.tensors.real_executor import build, executor_for
 from engine.inference.requests.request import Request, sampling
+from engine.models.config import Streams
 from engine.models.families import parse
 from engine.models.gathered import Cast
+from engine.models.loading import draft as draft_by_name
+from engine.models.loading.find import Found
 from engine.models.loading.load import random_model
 from engine.models.model import Model
 from tests.engine.inference.play import CHOICES
@@ -252,10 +258,17 @@ def test_drafts_beside_the_target_are_those_before_it_and_early_exits_are_told(m
     assert said[0] == said[1] == said[2]
 
 
-def test_bad_drafts_are_refused_in_one_line():
+def test_bad_drafts_are_refused_in_one_line(monkeypatch):
     with pytest.raises(BadInput, match="its vocabulary has 50,257 tokens, that of stdlib-5m 4,096"):
         build(InferenceConfig(speculation={"kind": "draft_model", "model": "gpt2"}))
     with pytest.raises(BadInput, match="a draft of 8 tokens is longer than the cache"):
         engine(pages=2, speculation={"kind": "ngram", "tokens": 8})
     with pytest.raises(BadInput, match="no such folder or name"):
         build(InferenceConfig(speculation={"kind": "draft_model", "model": "nobody"}))
+    hybrid = Found("hybrid", small.config("nemotron-h"))
+    monkeypatch.setattr(draft_by_name, "find", lambda name: hybrid)
+    with pytest.raises(BadInput, match="draft model 'hybrid': keeps a recurrent state"):
+        draft_by_name.find_draft("hybrid", Found("plain", small.config("llama-2")))
+    many = replace(small.config("llama-2"), streams=Streams(2, 4))
+    with pytest.raises(BadInput, match="speculation mirror: not of a model with parallel streams"):
+        real_executor._alone(small_config(speculation="mirror"), many)

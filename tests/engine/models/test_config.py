@@ -67,6 +67,15 @@ def test_experts_that_cannot_be_grouped_are_refused(field: str, value: int) -> N
         small.config("deepseek-v3", **{field: value})
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("vocab_size_per_layer_input", 96), ("per_layer_config", {"9" * 5000: {}})],
+)
+def test_what_gemma_4_tells_of_its_layers_is_held_to_the_model(field: str, value: Any) -> None:
+    with pytest.raises(BadInput, match=field):
+        small.config("gemma-4", **{field: value})
+
+
 def test_an_unknown_architecture_lists_those_supported() -> None:
     with pytest.raises(BadInput) as caught:
         parse({"architectures": ["MambaForCausalLM"]})

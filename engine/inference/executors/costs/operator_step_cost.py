@@ -6,6 +6,7 @@ the roofline of `step_cost` beside this. Work in flops and bytes is the roofline
 """
 
 import math
+from collections import Counter
 from functools import lru_cache
 
 import numpy as np
@@ -73,6 +74,11 @@ class CurvedCost(MeasuredCost):
         self.calls = bool(found.device and self.known and not any(config.windows))
         given = self.device, self.constants, config.heads, config.kv_heads, config.head_dim, dtype
         self.heads = Attention(*given)
+        every = range(config.layers)  # layers of each kind, and dense ones of each width
+        self.mixers = Counter((config.at(one), config.source(one) == one) for one in every)
+        self.widths = Counter(
+            config.at(one).width for one in every if not config.expert_layers[one]
+        )
         # Of what depends on a count alone: the same at every turn of another knob.
         self.times = _times(
             config, device.model_dump_json(), dtype, self.constants.model_dump_json(), ranks
@@ -135,25 +141,33 @@ class CurvedCost(MeasuredCost):
 
     def _qkv(self, tokens: Number) -> Number:
         """The product and the rotation after it, in all layers."""
-        c = self.config
-        turned = (c.heads + c.kv_heads) * c.head_dim
-        each = self._product(tokens, turned + c.kv_heads * c.head_dim, c.hidden)
-        if c.rotary is not None:
-            each += self._row("rotary", tokens, turned, 2 * turned)
-        return c.layers * each
+        seconds: Number = 0.0
+        for (c, writes), layers in self.mixers.items():
+            keys = c.kv_heads * c.head_dim if writes else 0
+            turned = c.heads * c.head_dim + keys
+            each = self._product(tokens, turned + (0 if c.key_is_value else keys), c.hidden)
+            if c.rotary is not None:
+                each += self._row("rotary", tokens, turned, 2 * turned)
+            seconds = seconds + layers * each
+        return seconds
 
     def _out(self, tokens: Number) -> Number:
-        c = self.config
-        return c.layers * self._product(tokens, c.hidden, c.heads * c.head_dim)
+        seconds: Number = 0.0
+        for (c, _), layers in self.mixers.items():
+            seconds = seconds + layers * self._product(tokens, c.hidden, c.heads * c.head_dim)
+        return seconds
 
     def _mlp(self, tokens: Number) -> Number:
         """Dense layers: up (with the gate), activation, down."""
         c = self.config
+        seconds: Number = 0.0
         sides = 2 if c.gated else 1
-        each = self._product(tokens, sides * c.width, c.hidden)
-        each += self._product(tokens, c.hidden, c.width)
-        each += self._row("swiglu", tokens, c.width, (sides + 1) * c.width)
-        return (c.layers - sum(c.expert_layers)) * each
+        for width, layers in self.widths.items():
+            each = self._product(tokens, sides * width, c.hidden)
+            each += self._product(tokens, c.hidden, width)
+            each += self._row("swiglu", tokens, width, (sides + 1) * width)
+            seconds = seconds + layers * each
+        return seconds
 
     def _head(self, rows: Number) -> Number:
         """The product and, by a device's own constants, drawing from the whole vocabulary's

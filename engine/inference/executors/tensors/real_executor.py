@@ -243,6 +243,7 @@ def _alone(config: Settings, model: ModelConfig) -> None:
         ("attention_every", config.attention_every > 0),
         ("speculation.alignment padded", config.speculation.pads),
         ("speculation.branches above 1", config.speculation.width > 1),
+        ("speculation mirror", config.speculation.mirrors is not None),
     ):
         if model.streams is not None and asked:
             raise BadInput(f"{what}: not of a model with parallel streams; leave it as it was")

@@ -34,7 +34,7 @@ def verify(
 ) -> int:  # fmt: skip
     """The token for `position`: one of the drafts `tokens`, or another where all are refused.
 
-    `q_V` is what one draft was drawn from; None where they were no draws but certain, and then
+    `q_V` is what each draft was drawn from; None where they were no draws but certain, and then
     unlike each other. Without `residual`, a mistake, a refused draft is drawn again from all of
     `p_V`.
     """
@@ -49,7 +49,7 @@ def verify(
             left_V = left_V.copy()
             left_V[token] = 0.0
         else:
-            left_V = np.maximum(left_V - q_V, 0.0)
+            left_V = np.maximum(left_V / total - q_V, 0.0)
         if not left_V.any():  # p = q but for rounding: nothing can be refused
             return token
     return choose(left_V if residual else p_V, seed, position)

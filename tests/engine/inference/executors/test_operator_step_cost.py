@@ -10,7 +10,9 @@ from engine.inference.executors.costs.modelled_executor import cost_of
 from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
 from engine.inference.executors.costs.step_cost import StepCost
 from engine.inference.executors.modelled import Modelled
+from engine.models.footprint import step_work
 from engine.models.loading.find import find
+from tests.engine.models import small
 
 A100 = device("a100-sxm-80gb")
 OLD = constants("operators")
@@ -70,3 +72,14 @@ def test_a_share_given_by_a_person_or_an_unknown_device_asks_the_roofline():
     assert isinstance(cost_of(LLAMA, A100, "float16", Modelled(memory=0.5)), StepCost)
     assert not fits(device("tpu-v5e"), "bfloat16")
     assert isinstance(cost_of(LLAMA, device("tpu-v5e"), "bfloat16", Modelled()), StepCost)
+
+
+@pytest.mark.parametrize("family", ["gemma-4", "gemma-4-wide", "llama-3"])
+def test_layers_of_several_sizes_are_each_timed_as_they_are(family, monkeypatch):
+    config = small.config(family)
+    cost = CurvedCost(config, A100, "float16", OLD)
+    monkeypatch.setattr(cost, "_product", lambda m, n, k: 2.0 * m * n * k)
+    monkeypatch.setattr(cost, "_row", lambda *given: 0.0)
+    flops = {op.name: op.flops for op in step_work(config, [7], [7])}
+    for name, told in (("qkv", cost._qkv), ("out", cost._out), ("mlp", cost._mlp)):
+        assert told(7) == flops[name]

@@ -64,6 +64,19 @@ def test_verified_drafts_have_the_targets_distribution(certain, full):
     )
 
 
+def test_several_drafts_of_a_model_for_one_place_keep_the_targets_distribution(full):
+    draw = np.random.default_rng(3)
+    p_V, q_V = (
+        rejection.distribution(draw.normal(0, 1.5, VOCAB), (0.9, 0, 1.0, 0.0)) for _ in range(2)
+    )
+    count = 100_000 if full else 10_000
+    seen = np.empty(count, np.int64)
+    for seed in range(count):
+        drafts = [rejection.draft(q_V, seed ^ (apart << 40), 7) for apart in range(3)]
+        seen[seed] = rejection.verify(p_V, q_V, drafts, seed, 7)
+    assert unlikely(seen, p_V) > SURE
+
+
 @pytest.mark.parametrize("drafts", ["ngram", "draft_model", "tree"])
 def test_sampled_answers_of_an_engine_have_the_targets_distribution(drafts, full):
     """The first two tokens of many requests, the second drafted and verified by rejection."""

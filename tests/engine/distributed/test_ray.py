@@ -96,6 +96,7 @@ def test_what_an_actor_raises_is_told() -> None:
         launch_on_ray(f"{WORKS}:fail", 2, given, limit=120)
 
 
+@pytest.mark.slow  # signs of life are a process's, whoever started it; one that is killed, below
 def test_a_stopped_actor_is_found_out() -> None:
     pids: list[int] = []
 

@@ -3,7 +3,8 @@
 import numpy as np
 import torch
 
-from engine.models.kv import CacheSpec, PagedKV
+from engine.models.cache_spec import CacheSpec
+from engine.models.kv import PagedKV
 
 Layers = list[dict[str, torch.Tensor]]
 

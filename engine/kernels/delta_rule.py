@@ -9,54 +9,17 @@ V value size, X convolved channels, W kernel width less one.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.kernels.recurrent_sizes import Delta
 from engine.kernels.recurrent_state import CHUNK, Held, convolved, decays, float32_at_least
 
 EPS = 1e-6  # under the root of a key's or query's length
 Recur = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
-
-
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """Gated delta rule (arXiv 2412.06464): linear attention whose state is a matrix for each head.
-
-    `kernel`: width of the causal convolution before it. `by_head`: projections lie in the
-    checkpoint by key head (Qwen3-Next), else by part (Qwen3.5).
-    """
-
-    key_heads: int
-    value_heads: int
-    key: int
-    value: int
-    kernel: int
-    by_head: bool
-
-    @property
-    def channels(self) -> int:
-        """What is convolved: queries, keys and values."""
-        return 2 * self.key_heads * self.key + self.width
-
-    @property
-    def width(self) -> int:
-        """Numbers of all heads' values."""
-        return self.value_heads * self.value
-
-    @property
-    def matrix(self) -> tuple[int, int, int]:
-        """Heads, keys and values of the state."""
-        return self.value_heads, self.key, self.value
-
-    @property
-    def flops(self) -> int:
-        """Of a token, projections left out: the matrix decays, is read by key, takes an outer
-        product, is read by query."""
-        return 7 * self.value_heads * self.key * self.value + 2 * self.channels * self.kernel
 
 
 class Projected(NamedTuple):

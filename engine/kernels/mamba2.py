@@ -7,53 +7,16 @@ Shape letters: B sequences, T tokens, L tokens of a chunk, H heads, G groups of 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from engine.kernels.recurrent_sizes import Mamba
 from engine.kernels.recurrent_state import CHUNK, Held, convolved, decays, float32_at_least
 
 Scan = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
-
-
-@dataclass(frozen=True, slots=True)
-class Mamba:
-    """Mamba-2's sizes. Heads of a `group` share what writes and reads the state.
-
-    `kernel`: width of the causal convolution. `bias`: of both projections; `kernel_bias`: of the
-    convolution.
-    """
-
-    heads: int
-    head: int
-    groups: int
-    state: int
-    kernel: int
-    bias: bool
-    kernel_bias: bool
-
-    @property
-    def width(self) -> int:
-        """Numbers of all heads' values."""
-        return self.heads * self.head
-
-    @property
-    def channels(self) -> int:
-        """What is convolved: values, and what writes and reads the state."""
-        return self.width + 2 * self.groups * self.state
-
-    @property
-    def matrix(self) -> tuple[int, int, int]:
-        """Heads, keys and values of the state."""
-        return self.heads, self.state, self.head
-
-    @property
-    def flops(self) -> int:
-        """Of a token, projections left out: the state decays, takes an outer product, is read."""
-        return 5 * self.heads * self.state * self.head + 2 * self.channels * self.kernel
 
 
 class Projected(NamedTuple):

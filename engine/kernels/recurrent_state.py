@@ -5,29 +5,13 @@ Shape letters: B sequences, T tokens, L tokens of a chunk, H heads, K key size, 
 convolved channels, W kernel width less one.
 """
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 CHUNK = 64  # tokens that are computed at once
-
-
-class Recurrence(Protocol):
-    """Sizes that every kind of recurrent layer has."""
-
-    @property
-    def channels(self) -> int:
-        """What is convolved."""
-
-    @property
-    def kernel(self) -> int:
-        """Width of the causal convolution."""
-
-    @property
-    def matrix(self) -> tuple[int, int, int]:
-        """Heads, keys and values of the state."""
 
 
 class Held(NamedTuple):
@@ -44,11 +28,6 @@ class Decays(NamedTuple):
     between_BHLL: Tensor  # what a token (the last axis) left, at each later one; 0 before it
     left_BHL1: Tensor  # what each token left, at the chunk's end
     whole_BH11: Tensor  # what was there before the chunk, at its end
-
-
-def state_shapes(part: Recurrence) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Names and shapes of what a layer keeps of one sequence, all in float32."""
-    return (("inputs", (part.channels, part.kernel - 1)), ("matrix", part.matrix))
 
 
 def convolved(

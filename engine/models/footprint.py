@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.models.cache_spec import BYTES, cache_spec
 from engine.models.config import ModelConfig
-from engine.models.kv import BYTES, cache_spec
 from engine.models.parameters import all_parameters, layer_parameters, outer_parameters
 
 RECURRENCE, INDEX = "recurrence", "index"

@@ -1,7 +1,6 @@
 """KV cache: what a model caches for each token, and the paged memory that holds it."""
 
 import math
-from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -9,75 +8,7 @@ from torch import Tensor
 
 from engine.core.errors import BadInput
 from engine.kernels.matmul.pack import aligned
-from engine.kernels.recurrent_state import state_shapes
-from engine.models.config import ModelConfig
-
-BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8, "float8_e4m3fn": 1}
-
-
-Entry = tuple[str, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class CacheSpec:
-    """Per token and layer: named entries of `heads × dim` numbers.
-
-    Attention with keys and values caches ("k", Hkv, D) and ("v", Hkv, D); latent attention caches
-    one ("latent", 1, rank + rope): the normalised compressed latent, then the rotated shared key;
-    and ("index", 1, size), the key of an index of tokens, where there is one.
-    Parallel streams cache the heads of every stream, a stream's of a page side by side.
-    Per sequence and layer: `states`, named arrays in float32, where a layer keeps a recurrent one.
-    """
-
-    entries: tuple[tuple[Entry, ...], ...]  # by layer
-    dtype: str
-    prefix: int = 0  # tokens that every sequence begins with, kept once in pages of their own
-    states: tuple[tuple[tuple[str, tuple[int, ...]], ...], ...] = ()  # by layer, or nowhere any
-
-    def bytes_per_token(self) -> int:
-        """Cache bytes one token takes over all layers."""
-        numbers = sum(heads * dim for layer in self.entries for _, heads, dim in layer)
-        return numbers * BYTES[self.dtype]
-
-    def bytes_per_state(self) -> int:
-        """Bytes of one sequence's recurrent state over all layers, however long it is."""
-        numbers = sum(math.prod(shape) for layer in self.states for _, shape in layer)
-        return numbers * BYTES["float32"]
-
-
-def cache_spec(config: ModelConfig, dtype: str = "float32") -> CacheSpec:
-    """What this architecture caches, in numbers of `dtype`."""
-    layers = range(config.layers)
-    states = tuple(_states(config, layer) for layer in layers) if any(config.recurrent) else ()
-    prefix = config.streams.prefix if config.streams else 0
-    return CacheSpec(tuple(_entries(config, layer) for layer in layers), dtype, prefix, states)
-
-
-def _entries(config: ModelConfig, layer: int) -> tuple[Entry, ...]:
-    if not config.attends(layer) or config.source(layer) != layer:
-        return ()
-    if config.latent is not None:
-        latent = ("latent", 1, config.latent.rank + config.latent.rope)
-        return (latent,) if config.index is None else (latent, ("index", 1, config.index.size))
-    streams, own = config.streams, config.at(layer)
-    shape = own.kv_heads * (streams.count if streams else 1), own.head_dim
-    return (("k", *shape), ("v", *shape))
-
-
-def _states(config: ModelConfig, layer: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    if config.recurrence is None or not config.keeps_state(layer):
-        return ()
-    return state_shapes(config.recurrence)
-
-
-def in_fp8(spec: CacheSpec, config: ModelConfig) -> CacheSpec:
-    """The cache in e4m3 (OCP 8-bit floating point, 1.0). Raises BadInput for latents."""
-    if config.latent is not None:
-        raise BadInput(
-            f"kv_cache_dtype fp8_e4m3: {config.architecture} caches latents, which stay in the "
-            "weights' numbers; leave it at auto"
-        )
-    return replace(spec, dtype="float8_e4m3fn")
+from engine.models.cache_spec import CacheSpec
 
 
 class PagedKV:

@@ -15,10 +15,11 @@ from engine.core.errors import BadInput
 from engine.models import fused_step, parallel_streams
 from engine.models.attention import Attention, Pass, Turns
 from engine.models.batch import Batch
+from engine.models.cache_spec import CacheSpec, cache_spec
 from engine.models.config import ModelConfig
 from engine.models.feedforward import FeedForward, InputsOfLayers, LayerEnd, Mixture
 from engine.models.gathered import Cast, Gathered
-from engine.models.kv import CacheSpec, PagedKV, cache_spec
+from engine.models.kv import PagedKV
 from engine.models.latent_attention import LatentAttention
 from engine.models.layers import finished
 from engine.models.norm import Norm

@@ -6,12 +6,14 @@ what Hugging Face checkpoints call them.
 
 from collections.abc import Mapping
 from functools import lru_cache
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from engine.models.config import Experts, Index, ModelConfig
 from engine.models.tensors.parameter import Parameter, linear, one, whole
 from engine.models.tensors.recurrent import recurrent_parameters
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 KEPT = ("key", "value")  # roles of what a layer caches begin so
 OUTER = {  # root, embedding and last norm of families that call them otherwise
@@ -251,7 +253,7 @@ def _conv(name: str, role: str, out: int, into: int) -> list[Parameter]:
     return [weight, one(f"{name}.bias", f"{role}.bias", out)]
 
 
-def roles(parameters: list[Parameter], weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def roles(parameters: list[Parameter], weights: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
     """Views of the checkpoint's tensors by role, each as [out, in]; gradients flow through."""
     found: dict[str, Tensor] = {}
     for parameter in parameters:

@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from engine.models.loading.find import find
-    from engine.models.loading.load import is_gguf
+    from engine.models.loading.formats import is_gguf
     from engine.training.quantisation.quantise import quantise
 
     if args.group < 0 or args.group % 32:

@@ -13,12 +13,12 @@ from engine.kernels.quantised.weight import Quantised
 from engine.models.config import ModelConfig
 from engine.models.families.fields import read_json
 from engine.models.families.quantised import FIELD, method_of
+from engine.models.loading.formats import PICKLES, refuse_pickle
 from engine.models.loading.quantised_tensors import StoredCodes, stored_codes
 from engine.models.loading.safetensors_file import Stored, read_header
 from engine.models.loading.stacked_experts import StoredExpert, stored_expert
 from engine.models.parameters import all_parameters
 
-PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 INDEX = "model.safetensors.index.json"
 
 
@@ -133,12 +133,3 @@ def _no_weights(folder: Path) -> BadInput:
     if pickled is None:
         return BadInput(f"{folder}: holds no *.safetensors; give a Hugging Face model folder")
     return refuse_pickle(folder / pickled)
-
-
-def refuse_pickle(path: Path) -> BadInput:
-    """The error for weights that can run code when they are opened."""
-    return BadInput(
-        f"{path}: pickled weights can run code when opened and are never read; convert them where "
-        "you trust them (transformers: from_pretrained(...).save_pretrained(folder)) and give the "
-        "folder with *.safetensors"
-    )

@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from engine.core.errors import BadInput
 from engine.core.names import suggest
 from engine.core.paths import dataset, datasets
 from engine.models.config import ModelConfig
 from engine.models.families import read_config
-from engine.models.loading.checkpoint import PICKLES, refuse_pickle
-from engine.models.loading.load import config_at, is_gguf, load, random_model
+from engine.models.loading.formats import PICKLES, is_gguf, refuse_pickle
 from engine.models.loading.public import architecture, called
 from engine.models.loading.public import public as public
-from engine.models.model import Model
+
+if TYPE_CHECKING:
+    from engine.models.model import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,10 @@ class Found:
     folder: Path | None = None
     source: str = ""
 
-    def open(self, dtype: str = "float32", *, random: bool = False, seed: int = 0) -> Model:
+    def open(self, dtype: str = "float32", *, random: bool = False, seed: int = 0) -> "Model":
         """The model itself, with its own weights or random ones."""
+        from engine.models.loading.load import load, random_model  # torch: not for a shape alone
+
         if random:
             return random_model(self.config, seed, dtype)
         if self.folder is None:
@@ -49,6 +53,8 @@ def find(name: str) -> Found:
         files = list(path.glob("*.gguf"))
         path = files[0] if len(files) == 1 else path
     if name and is_gguf(path):
+        from engine.models.loading.load import config_at
+
         return Found(path.stem, config_at(path), path)
     if name and path.exists():
         folder = path.parent if path.is_file() else path

@@ -10,14 +10,15 @@ from torch import Tensor
 from engine.core.errors import BadInput
 from engine.core.memory import require
 from engine.core.writing import unwritten, write_text, written
+from engine.models.cache_spec import BYTES
 from engine.models.config import ModelConfig
 from engine.models.families import read_config
 from engine.models.footprint import weight_bytes
 from engine.models.gguf.checkpoint import GGUFCheckpoint
 from engine.models.gguf.config import config_of
 from engine.models.gguf.header import read_header
-from engine.models.kv import BYTES
-from engine.models.loading.checkpoint import PICKLES, Checkpoint, refuse_pickle
+from engine.models.loading.checkpoint import Checkpoint
+from engine.models.loading.formats import PICKLES, is_gguf, refuse_pickle
 from engine.models.loading.random_weights import RandomWeights
 from engine.models.loading.stacked_experts import stacked
 from engine.models.model import Model
@@ -41,11 +42,6 @@ def load(path: str | Path, dtype: str = "float32", config: ModelConfig | None = 
     own, source = opened(folder)
     require_memory(source.bytes(BYTES[dtype]), str(folder))
     return Model(config or own, source, dtype)
-
-
-def is_gguf(path: Path) -> bool:
-    """Whether that is a GGUF file by its name."""
-    return path.suffix == ".gguf" and path.is_file()
 
 
 def config_at(path: Path) -> ModelConfig:

@@ -6,8 +6,9 @@ import numpy as np
 import torch
 
 from engine.models.batch import Batch
+from engine.models.cache_spec import cache_spec
 from engine.models.config import ModelConfig, Rotary
-from engine.models.kv import PagedKV, cache_spec
+from engine.models.kv import PagedKV
 from engine.models.parameters import all_parameters
 
 SIZE = 16  # tokens of a page

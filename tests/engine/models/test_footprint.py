@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.models.cache_spec import cache_spec
 from engine.models.footprint import (
     active_parameter_count,
     parameter_count,
@@ -13,7 +14,7 @@ from engine.models.footprint import (
     visible_pairs,
     weight_bytes,
 )
-from engine.models.kv import PagedKV, cache_spec
+from engine.models.kv import PagedKV
 from engine.models.loading.find import find, public
 from engine.models.loading.random_weights import RandomWeights
 from tests.engine.models import small

@@ -7,7 +7,7 @@ import panel_material_ui as pmui
 
 from engine.core.errors import BadInput
 from engine.hardware.device import device, devices
-from engine.models.kv import cache_spec
+from engine.models.cache_spec import cache_spec
 from engine.models.loading.find import find, public, shipped
 from engine.models.parameters import all_parameters
 from widgets.theme import figure

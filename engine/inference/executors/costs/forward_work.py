@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.models.cache_spec import BYTES
 from engine.models.config import ModelConfig
 from engine.models.footprint import (
     INDEX,
@@ -20,7 +21,6 @@ from engine.models.footprint import (
     visible_pairs,
     windows_of,
 )
-from engine.models.kv import BYTES
 
 
 class Shape(NamedTuple):

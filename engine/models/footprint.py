@@ -103,9 +103,11 @@ class Reach(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Totals:
-    """Over all layers: parameters of each op, its matrices', and inputs + outputs per token."""
+    """Over all layers: parameters of each op, its matrices', and inputs + outputs per token.
+    `layers`: that have the op."""
 
     weights: dict[str, int]
+    layers: dict[str, int]
     matrices: dict[str, int]
     widths: dict[str, int]
     outer: dict[str, int]
@@ -117,17 +119,26 @@ def _totals(config: ModelConfig) -> _Totals:
     weights: dict[str, int] = defaultdict(int)
     matrices: dict[str, int] = defaultdict(int)
     widths: dict[str, int] = defaultdict(int)
+    layers: dict[str, set[int]] = defaultdict(set)
     for layer in range(config.layers):
         for parameter in layer_parameters(config, layer):
             op = OPS.get(parameter.roles[0][0].split(".")[0], "norms")
             weights[op] += prod(parameter.shape)
+            layers[op].add(layer)
             if op == "norms":  # and embeddings of paths: no products either
                 widths[op] += 2 * config.hidden
             elif len(parameter.shape) > 1:
                 matrices[op] += prod(parameter.shape)
                 widths[op] += sum(parameter.shape)
     outer = {p.roles[0][0]: prod(p.shape) for p in outer_parameters(config)}
-    return _Totals(dict(weights), dict(matrices), dict(widths), outer, windows_of(config))
+    have = {op: len(those) for op, those in layers.items()} | {"attention": config.attending}
+    return _Totals(dict(weights), have, dict(matrices), dict(widths), outer, windows_of(config))
+
+
+def layers_with(config: ModelConfig, op: str) -> int:
+    """Layers that have a kind of operation: a recurrent, an attention and a feed-forward layer each
+    have their own alone, as experts and dense ones do. The embedding and the head count once."""
+    return _totals(config).layers.get(op, 1)
 
 
 def units(config: ModelConfig) -> tuple[int, int]:

@@ -277,12 +277,12 @@ class CurvedCost(MeasuredCost):
         return np.array([self._sum(beside, attention(context)) for context in contexts])
 
     def _attention(self, flops: float, size: float, shape: Shape) -> float:
-        """Arithmetic and cache traffic of all layers, a launch for each."""
+        """Arithmetic and cache traffic of the layers that attend, a launch for each."""
         if self.calls and shape.sequences:
             return self._call(shape)
         part = self.constants.prefill if _prompts(shape) else self.constants.decode
         moved = size / (self.device.bandwidth * self.constants.decode.bandwidth)
-        return self.config.layers * part.launch + max(flops / self.rate, moved)
+        return self.config.attending * part.launch + max(flops / self.rate, moved)
 
 
 def _prompts(shape: Shape) -> bool:

@@ -1,7 +1,7 @@
 """Step cost by roofline: how long a forward pass takes on a described device, in closed form.
 
-The roofline over each operation's flops and bytes. Layers are alike, so each kind of operation is
-bound once for all of them, plus a launch for each.
+The roofline over each operation's flops and bytes. Each kind of operation is bound once for all
+layers, plus a launch for each layer that has it.
 """
 
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from engine.hardware.device import Device
 from engine.inference.executors.costs.forward_work import ForwardWork, Shape
 from engine.models.config import ModelConfig
+from engine.models.footprint import layers_with
 
-SINGLE = ("embedding", "head")  # launched once a step; the others once a layer
+SINGLE = ("embedding", "head")  # once a step; the others once a layer that has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,9 @@ class StepCost(ForwardWork):
         self.compute = device.reached(dtype)
         self.memory = device.reached("bandwidth")
         names = [op.name for op in self.operations]
-        self.launches = [
-            device.launch * (1 if name in SINGLE else config.layers) for name in names
-        ]  # seconds, by operation
+        self.launches = [  # seconds, by operation
+            device.launch * layers_with(config, name) for name in names
+        ]
 
     def total(self, shape: Shape) -> tuple[float, float, float]:
         """Seconds, flops and bytes of a step of that shape."""

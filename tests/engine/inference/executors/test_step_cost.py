@@ -5,8 +5,8 @@ import pytest
 
 from engine.hardware.device import Device, device
 from engine.hardware.roofline import bound
-from engine.inference.executors.costs.step_cost import SINGLE, StepCost
-from engine.models.footprint import step_work
+from engine.inference.executors.costs.step_cost import StepCost
+from engine.models.footprint import layers_with, step_work
 from engine.models.loading.find import find
 
 MODELS = ("gpt2", "llama-3.1-8b", "mixtral-8x7b", "gemma-2-9b", "deepseek-v3", "qwen3-30b-a3b")
@@ -19,7 +19,7 @@ def op_by_op(config, sheet: Device, new, context, rows, dtype):
     parts = []
     for work in step_work(config, new, context, dtype=dtype, logits=rows):
         took = bound(quick, work.flops, work.bytes, dtype)
-        launch = sheet.launch * (1 if work.name in SINGLE else config.layers)
+        launch = sheet.launch * layers_with(config, work.name)
         parts.append((work.name, took.seconds + launch))
         seconds += took.seconds + launch
         flops += work.flops
@@ -50,6 +50,26 @@ def test_the_closed_form_is_the_sum_of_the_operations(name):
             assert cost.decode_shape(context - 1, rows) == shape
         for told, (op, took) in zip(cost.describe(shape), parts, strict=True):
             assert told.name == op and told.seconds == pytest.approx(took, rel=1e-12)
+
+
+def launched(name: str) -> dict[str, float]:
+    """How often each kind of operation is launched in a step."""
+    sheet = device("h100-sxm").model_copy(update={"launch": 1.0})
+    cost = StepCost(find(name).config, sheet, "bfloat16")
+    return dict(zip((op.name for op in cost.operations), cost.launches, strict=True))
+
+
+def test_each_kind_of_layer_launches_its_own_operations_alone():
+    pattern = "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-"  # of Nemotron-H 8B
+    told = launched("nemotron-h-8b")
+    assert told["qkv"] == told["attention"] == pattern.count("*") == 4
+    assert told["mamba"] == told["recurrence"] == pattern.count("M")
+    assert told["mlp"] == pattern.count("-") and told["norms"] == len(pattern)
+    assert told["out"] == pattern.count("M") + pattern.count("*")
+    assert told["embedding"] == told["head"] == 1
+    routed = launched("deepseek-v3")
+    assert routed["mlp"] == 3 and routed["experts"] == routed["router"] == 58
+    assert routed["attention"] == routed["norms"] == 61
 
 
 def test_integer_coefficients_make_it_equal_to_the_last_bit():

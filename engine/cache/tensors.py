@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from engine.models.cache_spec import CacheSpec
 from engine.models.kv import PagedKV
+from engine.models.tensors.cache_spec import CacheSpec
 
 Layers = list[dict[str, torch.Tensor]]
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from engine.core.errors import BadInput
-from engine.kernels.recurrent_sizes import Delta, Mamba
+from engine.kernels.recurrent.sizes import Delta, Mamba
 
 Activation = Literal["silu", "gelu", "gelu_tanh", "relu", "relu2"]
 

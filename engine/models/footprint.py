@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.models.cache_spec import BYTES, cache_spec
 from engine.models.config import ModelConfig
 from engine.models.parameters import all_parameters, layer_parameters, outer_parameters
+from engine.models.tensors.cache_spec import BYTES, cache_spec
 
 RECURRENCE, INDEX = "recurrence", "index"
 OPS = {

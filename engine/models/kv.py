@@ -8,7 +8,7 @@ from torch import Tensor
 
 from engine.core.errors import BadInput
 from engine.kernels.matmul.pack import aligned
-from engine.models.cache_spec import CacheSpec
+from engine.models.tensors.cache_spec import CacheSpec
 
 
 class PagedKV:

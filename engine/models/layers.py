@@ -12,9 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.kernels import delta_rule, mamba2
-from engine.kernels.recurrent_sizes import state_shapes
-from engine.kernels.recurrent_state import Held, float32_at_least
+from engine.kernels.recurrent import delta_rule, mamba2
+from engine.kernels.recurrent.sizes import state_shapes
+from engine.kernels.recurrent.state import Held, float32_at_least
 from engine.kernels.token_index import best, scores
 from engine.models.config import Experts, ModelConfig
 from engine.models.rotary import rotate

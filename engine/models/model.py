@@ -15,7 +15,6 @@ from engine.core.errors import BadInput
 from engine.models import fused_step, parallel_streams
 from engine.models.attention import Attention, Pass, Turns
 from engine.models.batch import Batch
-from engine.models.cache_spec import CacheSpec, cache_spec
 from engine.models.config import ModelConfig
 from engine.models.feedforward import FeedForward, InputsOfLayers, LayerEnd, Mixture
 from engine.models.gathered import Cast, Gathered
@@ -27,6 +26,7 @@ from engine.models.ops import Linear, Ops, ops_for
 from engine.models.parameters import layer_parameters, outer_parameters
 from engine.models.recurrent_layer import Recurrent
 from engine.models.rotary import cos_sin, frequencies
+from engine.models.tensors.cache_spec import CacheSpec, cache_spec
 from engine.models.view_attention import ViewAttention
 
 DTYPES = ("float32", "bfloat16", "float16")

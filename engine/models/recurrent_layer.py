@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.kernels import delta_rule, mamba2
-from engine.kernels.recurrent_state import Held
+from engine.kernels.recurrent import delta_rule, mamba2
+from engine.kernels.recurrent.state import Held
 from engine.models.attention import Pass
 from engine.models.batch import States
 from engine.models.config import ModelConfig

@@ -3,7 +3,7 @@ positions, and feed-forwards or experts, each a layer of its own behind one norm
 
 from typing import Any
 
-from engine.kernels.recurrent_sizes import Mamba
+from engine.kernels.recurrent.sizes import Mamba
 from engine.models.config import Experts, ModelConfig, Rotary
 from engine.models.families.common import ACTIVATIONS, common_fields
 from engine.models.families.fields import MOST_EXPERTS, MOST_LAYERS, Fields

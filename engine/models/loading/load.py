@@ -10,7 +10,6 @@ from torch import Tensor
 from engine.core.errors import BadInput
 from engine.core.memory import require
 from engine.core.writing import unwritten, write_text, written
-from engine.models.cache_spec import BYTES
 from engine.models.config import ModelConfig
 from engine.models.families import read_config
 from engine.models.footprint import weight_bytes
@@ -23,6 +22,7 @@ from engine.models.loading.random_weights import RandomWeights
 from engine.models.loading.stacked_experts import stacked
 from engine.models.model import Model
 from engine.models.parameters import all_parameters
+from engine.models.tensors.cache_spec import BYTES
 
 
 def load(path: str | Path, dtype: str = "float32", config: ModelConfig | None = None) -> Model:

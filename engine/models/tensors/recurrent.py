@@ -1,6 +1,6 @@
 """Parameters of recurrent layers, the gated delta rule and Mamba-2, as checkpoints name them."""
 
-from engine.kernels.recurrent_sizes import Delta, Mamba
+from engine.kernels.recurrent.sizes import Delta, Mamba
 from engine.models.tensors.parameter import Parameter, linear, one, whole
 
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from engine.kernels.delta_rule import recur, recur_in_chunks
-from engine.kernels.mamba2 import scan, scan_in_chunks
-from engine.kernels.recurrent_state import CHUNK
+from engine.kernels.recurrent.delta_rule import recur, recur_in_chunks
+from engine.kernels.recurrent.mamba2 import scan, scan_in_chunks
+from engine.kernels.recurrent.state import CHUNK
 
 HEADS, KEY, VALUE = 3, 5, 7
 LENGTHS = (1, 2, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 37)

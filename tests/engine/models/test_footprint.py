@@ -6,7 +6,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.models.cache_spec import cache_spec
 from engine.models.footprint import (
     active_parameter_count,
     parameter_count,
@@ -17,6 +16,7 @@ from engine.models.footprint import (
 from engine.models.kv import PagedKV
 from engine.models.loading.find import find, public
 from engine.models.loading.random_weights import RandomWeights
+from engine.models.tensors.cache_spec import cache_spec
 from tests.engine.models import small
 
 transformers = pytest.importorskip("transformers")

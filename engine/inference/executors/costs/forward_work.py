@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.models.cache_spec import BYTES
 from engine.models.config import ModelConfig
 from engine.models.footprint import (
     INDEX,
@@ -21,6 +20,7 @@ from engine.models.footprint import (
     visible_pairs,
     windows_of,
 )
+from engine.models.tensors.cache_spec import BYTES
 
 
 class Shape(NamedTuple):

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from engine.core.errors import BadInput
 from engine.inference.executors.costs.ranks import Ranks
-from engine.models.cache_spec import cache_spec
 from engine.models.config import ModelConfig
 from engine.models.footprint import weight_bytes
+from engine.models.tensors.cache_spec import cache_spec
 
 
 def rank_weights(config: ModelConfig, ranks: Ranks, dtype: str) -> float:

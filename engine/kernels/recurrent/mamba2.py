@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.kernels.recurrent_sizes import Mamba
-from engine.kernels.recurrent_state import CHUNK, Held, convolved, decays, float32_at_least
+from engine.kernels.recurrent.sizes import Mamba
+from engine.kernels.recurrent.state import CHUNK, Held, convolved, decays, float32_at_least
 
 Scan = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
 

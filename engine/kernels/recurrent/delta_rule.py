@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from engine.kernels.recurrent_sizes import Delta
-from engine.kernels.recurrent_state import CHUNK, Held, convolved, decays, float32_at_least
+from engine.kernels.recurrent.sizes import Delta
+from engine.kernels.recurrent.state import CHUNK, Held, convolved, decays, float32_at_least
 
 EPS = 1e-6  # under the root of a key's or query's length
 Recur = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]

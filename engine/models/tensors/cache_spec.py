@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, replace
 
 from engine.core.errors import BadInput
-from engine.kernels.recurrent_sizes import state_shapes
+from engine.kernels.recurrent.sizes import state_shapes
 from engine.models.config import ModelConfig
 
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2, "float64": 8, "float8_e4m3fn": 1}

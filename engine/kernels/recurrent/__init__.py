@@ -1,0 +1,1 @@
+"""Recurrent layers: the gated delta rule and Mamba-2, token by token and in chunks."""

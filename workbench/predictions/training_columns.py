@@ -67,7 +67,7 @@ MEASURED = {word: name for name, words in MEASURES.items() for word in (name, *w
 NOTHING = ("-", "n/a", "na", "null", "–")  # of a cell
 RECIPES = {  # NVIDIA-NeMo/Megatron-Bridge, scripts/performance: rows fused, traffic beside products
     "recipe.compiled": True, "recipe.tensor_overlap": "all", "recipe.fused_gradients": True,
-    "recipe.dispatch": "once",
+    "recipe.dispatch": "once", "recipe.experts": "each",
 }  # fmt: skip
 TECHNIQUES = {
     "compile": ("recipe.compiled", True),
@@ -121,8 +121,10 @@ def described(
     try:
         run = from_dict(TrainingRun, {"model": name, "architecture": architecture})
         run = update(run, told)
-        apart = run.split.expert * run.split.tensor > run.cluster.joined()
-        if told.keys() >= RECIPES.keys() and apart:  # what leaves a node, as they have it
+        split = run.split
+        apart = split.expert * split.tensor > run.cluster.joined()
+        # What leaves a node, where chunks of layers interleave: else Megatron-Core has none.
+        if told.keys() >= RECIPES.keys() and apart and split.chunks > 1:
             run = update(run, {"recipe.expert_overlap": True})
         return update(run, changes)
     except BadInput as fault:

@@ -46,6 +46,8 @@ class StepConstants(Config):
                           high=1.0)  # fmt: skip
     network: float = knob(doc="share of adapters' rate that collectives reach", low=0.01, high=1.5)
     host: float = knob(doc="a layer's launches, forward; backward twice that", low=0.0, unit="s")
+    kernel: float = knob(0.0, "launch of one kernel more, as a layer of experts has them", low=0.0,
+                         unit="s")  # fmt: skip
     update: float = knob(38.0, "bytes that an Adam update moves a parameter", low=1.0, high=1e3,
                          unit="B")  # fmt: skip
     steady: Factors = knob(

@@ -142,6 +142,10 @@ class PassRecipe(Config):
         "copies", "what expert ranks send to another node: each token for each of its experts, or "
         "once, to be copied there (DeepEP; Megatron-LM's flex dispatcher)",
     )  # fmt: skip
+    experts: Literal["together", "each"] = knob(
+        "together", "experts' products: in one kernel (torch's grouped_mm), or in one for each "
+        "expert (TransformerEngine's GroupedLinear)",
+    )  # fmt: skip
     expert_overlap: bool = knob(
         False, "expert ranks' messages run beside another microbatch's passes (DualPipe; "
         "Megatron-LM's overlap-moe-expert-parallel-comm)",

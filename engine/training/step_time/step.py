@@ -19,6 +19,7 @@ from engine.training.plan.schedules.one_forward_one_backward import OneForwardOn
 from engine.training.plan.times import Costs, timed
 from engine.training.step_time.constants import StepConstants, step_constants
 from engine.training.step_time.described import TrainingRun
+from engine.training.step_time.host import Host
 from engine.training.step_time.layer import Layer, model_flops, outer_parameters
 from engine.training.step_time.memory import Memory, memory
 from engine.training.step_time.stages import stages
@@ -96,6 +97,7 @@ class Prepared:
         self.stages = stages(run)
         every = dict.fromkeys(layer for stage in self.stages for layer in stage)
         self.passes = {layer: passes(self.bench, layer) for layer in every}
+        self.hosts = {layer: Host.of(run, layer, self.step) for layer in every}
         self.embed, self.head = outer(self.bench, self.config.vocab, self.config.hidden)
         self.gathers = {layer: self._traffic(layer) for layer in self.passes}
         self.microbatches = run.microbatches
@@ -156,14 +158,15 @@ class Prepared:
             told = self.passes[layer]
             gather, scatter = (x * factors[COLLECTIVES] for x in self.gathers[layer])
             hidden += told.hidden
-            for taken, work, traffic, host in (
-                (forward, told.forward, gather, 1.0),
-                (backward, told.again + told.backward, gather + scatter, 2.0),
+            ahead, back = told.forward * factors[:HOST], told.again + told.backward
+            back = back * factors[:HOST]
+            host, scale = self.hosts[layer], float(factors[HOST])
+            waited = host.forward(scale, float(ahead.sum()), float(ahead[EXPERTS]))
+            for taken, seconds, traffic, launch in (
+                (forward, ahead, gather, waited),
+                (backward, back, gather + scatter, host.backward(scale, float(back.sum()))),
             ):
-                seconds = work * factors[:HOST]
-                busy = float(seconds.sum())
-                launch = max(0.0, host * self._host() * factors[HOST] - busy)
-                shown = self._beside(busy + launch, traffic)
+                shown = self._beside(float(seconds.sum()) + launch, traffic)
                 taken[:HOST] += seconds
                 taken[HOST] += launch
                 taken[COLLECTIVES] += shown
@@ -188,9 +191,6 @@ class Prepared:
             gather, scatter = self.gathers[self.stages[0][0]]
             forward[COLLECTIVES] += gather * factors[COLLECTIVES]
             backward[COLLECTIVES] += scatter * factors[COLLECTIVES]
-
-    def _host(self) -> float:
-        return self.step.host
 
     def _beside(self, busy: float, traffic: float) -> float:
         """How much longer passes take with traffic beside them, or all of it in their way."""

@@ -9,6 +9,7 @@ from engine.core.config import from_dict, update
 from engine.core.errors import BadInput
 from engine.hardware.cost.constants import of_device
 from engine.training.step_time.described import TrainingRun, read
+from engine.training.step_time.host import Host
 from engine.training.step_time.interval import interval, lifted
 from engine.training.step_time.step import PARTS, Prepared, step
 from engine.training.step_time.wires import Wires
@@ -155,3 +156,20 @@ def test_a_node_is_as_large_as_the_devices_link_joins():
     assert experts(**rack).cluster.joined() == 72 and experts().cluster.joined() == 8
     told = interval(Prepared(experts())).deviation, interval(Prepared(RUN)).deviation
     assert told[0] > told[1]  # no run of a model with experts was fitted
+
+
+def test_each_experts_own_kernels_cost_the_host_time_that_a_grouped_one_does_not():
+    small = {"recipe__sequence": 1024, "recipe__dtype": "float8"}
+    together, each = (step(experts(recipe__experts=kind, **small)) for kind in ("together", "each"))
+    assert each.parts["host"] > together.parts["host"] + 1e-3
+    assert {**each.parts, "host": 0, "bubble": 0} == {**together.parts, "host": 0, "bubble": 0}
+    long = {**small, "recipe__sequence": 65_536}  # whose work hides launches
+    assert step(experts(recipe__experts="each", **long)).parts["host"] == 0
+
+
+def test_a_host_that_waits_for_counts_cannot_launch_ahead():
+    """Its launches of experts hide behind experts' work alone."""
+    ahead, waits = (Host(rest=1.0, experts=3.0, waits=w) for w in (False, True))
+    assert ahead.forward(1.0, busy=5.0, experts=2.0) == 0
+    assert waits.forward(1.0, busy=5.0, experts=2.0) == 1
+    assert ahead.backward(1.0, busy=5.0) == waits.backward(1.0, busy=5.0) == 3

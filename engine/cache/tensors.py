@@ -3,8 +3,7 @@
 import numpy as np
 import torch
 
-from engine.models.kv import PagedKV
-from engine.models.tensors.cache_spec import CacheSpec
+from engine.models.kv import CacheSpec, PagedKV
 
 Layers = list[dict[str, torch.Tensor]]
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.models.config import ModelConfig
+from engine.models.kv import BYTES, cache_spec
 from engine.models.parameters import all_parameters, layer_parameters, outer_parameters
-from engine.models.tensors.cache_spec import BYTES, cache_spec
 
 RECURRENCE, INDEX = "recurrence", "index"
 OPS = {

@@ -18,7 +18,7 @@ from engine.models.batch import Batch
 from engine.models.config import ModelConfig
 from engine.models.feedforward import FeedForward, InputsOfLayers, LayerEnd, Mixture
 from engine.models.gathered import Cast, Gathered
-from engine.models.kv import PagedKV
+from engine.models.kv import CacheSpec, PagedKV, cache_spec
 from engine.models.latent_attention import LatentAttention
 from engine.models.layers import finished
 from engine.models.norm import Norm
@@ -26,7 +26,6 @@ from engine.models.ops import Linear, Ops, ops_for
 from engine.models.parameters import layer_parameters, outer_parameters
 from engine.models.recurrent_layer import Recurrent
 from engine.models.rotary import cos_sin, frequencies
-from engine.models.tensors.cache_spec import CacheSpec, cache_spec
 from engine.models.view_attention import ViewAttention
 
 DTYPES = ("float32", "bfloat16", "float16")

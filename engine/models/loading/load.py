@@ -16,13 +16,13 @@ from engine.models.footprint import weight_bytes
 from engine.models.gguf.checkpoint import GGUFCheckpoint
 from engine.models.gguf.config import config_of
 from engine.models.gguf.header import read_header
+from engine.models.kv import BYTES
 from engine.models.loading.checkpoint import Checkpoint
 from engine.models.loading.formats import PICKLES, is_gguf, refuse_pickle
 from engine.models.loading.random_weights import RandomWeights
 from engine.models.loading.stacked_experts import stacked
 from engine.models.model import Model
 from engine.models.parameters import all_parameters
-from engine.models.tensors.cache_spec import BYTES
 
 
 def load(path: str | Path, dtype: str = "float32", config: ModelConfig | None = None) -> Model:

@@ -1,1 +1,1 @@
-"""Tensors of checkpoints and caches: what one is, those of recurrent layers, what is cached."""
+"""Tensors of checkpoints: what one is, and those of layers that keep a state."""

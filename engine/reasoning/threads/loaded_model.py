@@ -9,9 +9,9 @@ from engine.core.errors import BadInput
 from engine.inference.executors.executor import Executor, Tokens
 from engine.inference.executors.tensors.real_executor import RealExecutor, executor_for
 from engine.models.config import ModelConfig
+from engine.models.kv import cache_spec
 from engine.models.loading.find import find
 from engine.models.model import Model
-from engine.models.tensors.cache_spec import cache_spec
 from engine.models.view_attention import require_views
 from engine.reasoning.threads.config import ReasoningConfig
 

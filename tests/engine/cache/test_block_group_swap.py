@@ -9,7 +9,7 @@ from engine.cache.cache import Cache
 from engine.cache.eviction import LeastRecentlyUsed
 from engine.cache.tensors import Storage
 from engine.core.clock import VirtualClock
-from engine.models.tensors.cache_spec import CacheSpec
+from engine.models.kv import CacheSpec
 
 SIZE = 2
 

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from engine.cache.tensors import Storage
-from engine.models.tensors.cache_spec import CacheSpec
+from engine.models.kv import CacheSpec
 
 
 def pairs(*rows):

@@ -7,9 +7,8 @@ import torch
 
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig, Rotary
-from engine.models.kv import PagedKV
+from engine.models.kv import PagedKV, cache_spec
 from engine.models.parameters import all_parameters
-from engine.models.tensors.cache_spec import cache_spec
 
 SIZE = 16  # tokens of a page
 

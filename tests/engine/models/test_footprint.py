@@ -13,10 +13,9 @@ from engine.models.footprint import (
     visible_pairs,
     weight_bytes,
 )
-from engine.models.kv import PagedKV
+from engine.models.kv import PagedKV, cache_spec
 from engine.models.loading.find import find, public
 from engine.models.loading.random_weights import RandomWeights
-from engine.models.tensors.cache_spec import cache_spec
 from tests.engine.models import small
 
 transformers = pytest.importorskip("transformers")

@@ -10,10 +10,9 @@ from engine.models.batch import Batch, pack
 from engine.models.config import Rotary
 from engine.models.families import parse
 from engine.models.fused_step import Fused, fits
-from engine.models.kv import PagedKV
+from engine.models.kv import PagedKV, cache_spec, in_fp8
 from engine.models.model import Model
 from engine.models.reference import dense
-from engine.models.tensors.cache_spec import cache_spec, in_fp8
 from tests.engine.models.fused import (
     CONFIGS,
     LLAMA,

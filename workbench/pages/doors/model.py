@@ -7,9 +7,9 @@ import panel_material_ui as pmui
 
 from engine.core.errors import BadInput
 from engine.hardware.device import device, devices
+from engine.models.kv import cache_spec
 from engine.models.loading.find import find, public, shipped
 from engine.models.parameters import all_parameters
-from engine.models.tensors.cache_spec import cache_spec
 from widgets.theme import figure
 from workbench.pages.doors.door import CSS, WIDE, door, go, hint, wrong
 from workbench.pages.frame.shell import address, html

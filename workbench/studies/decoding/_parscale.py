@@ -13,8 +13,8 @@ from engine.inference.engine import Engine
 from engine.inference.policies.streams import Streams
 from engine.inference.requests.request import Request, Sampling
 from engine.models.footprint import weight_bytes
+from engine.models.kv import cache_spec
 from engine.models.loading.find import find
-from engine.models.tensors.cache_spec import cache_spec
 from engine.models.text.tokenizer import Tokenizer
 from engine.recipes.folder import saved_weights
 from engine.training.losses.evaluate import greedy

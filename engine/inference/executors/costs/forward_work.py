@@ -20,7 +20,7 @@ from engine.models.footprint import (
     visible_pairs,
     windows_of,
 )
-from engine.models.tensors.cache_spec import BYTES
+from engine.models.kv import BYTES
 
 
 class Shape(NamedTuple):

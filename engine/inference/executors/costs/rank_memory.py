@@ -6,7 +6,7 @@ from engine.core.errors import BadInput
 from engine.inference.executors.costs.ranks import Ranks
 from engine.models.config import ModelConfig
 from engine.models.footprint import weight_bytes
-from engine.models.tensors.cache_spec import cache_spec
+from engine.models.kv import cache_spec
 
 
 def rank_weights(config: ModelConfig, ranks: Ranks, dtype: str) -> float:

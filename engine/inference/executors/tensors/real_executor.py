@@ -30,11 +30,11 @@ from engine.inference.requests.step import Result, Step, StepPart
 from engine.inference.requests.view_sequences import NONE, ViewResult
 from engine.kernels.norm.work import flops as norm_flops
 from engine.models.config import ModelConfig
+from engine.models.kv import in_fp8
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
 from engine.models.loading.load import require_memory
 from engine.models.model import Model
-from engine.models.tensors.cache_spec import in_fp8
 from engine.models.text.tokenizer import Tokenizer, has_tokenizer
 from engine.models.timing import NORMS, Part, timed_forward
 

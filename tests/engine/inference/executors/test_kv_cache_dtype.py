@@ -13,9 +13,8 @@ from engine.core.errors import BadInput
 from engine.inference.engine import Engine
 from engine.inference.executors.real import Real
 from engine.models.batch import pack
-from engine.models.kv import PagedKV
+from engine.models.kv import PagedKV, in_fp8
 from engine.models.loading.find import find
-from engine.models.tensors.cache_spec import in_fp8
 from engine.models.text.tokenizer import Tokenizer
 from tests.engine.inference.small import config, request, serve
 from tests.engine.models import small

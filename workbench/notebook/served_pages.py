@@ -24,6 +24,7 @@ from workbench.jupyter.reached import HOST, only_for
 from workbench.pages.embedded import BARE, EmbeddedPage, paper_knobs
 from workbench.pages.frame.files import HANDLERS, hasten
 from workbench.pages.frame.shell import asked, message_page
+from workbench.pages.frame.unsent import send_all
 from workbench.pages.study_panel import StudyPanel
 from workbench.session import Session
 from workbench.study import Study
@@ -92,6 +93,7 @@ class KernelPages:
             verbose=False,
         )
         hasten(server._tornado)
+        send_all()
         only_for(server._tornado, self.secret)
         server.start()
         self.port = port

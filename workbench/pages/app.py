@@ -28,6 +28,7 @@ from workbench.pages.compare import ComparePage
 from workbench.pages.embedded import EmbeddedPage, paper_knobs
 from workbench.pages.frame.files import HANDLERS, hasten
 from workbench.pages.frame.shell import message_page
+from workbench.pages.frame.unsent import send_all
 from workbench.pages.frame.visitors import greet
 from workbench.pages.lecture import LecturePage
 from workbench.pages.live import LivePage
@@ -182,6 +183,7 @@ def make_server(
     ]  # fmt: skip
     server = pn.serve(pages(live, shelf, readings), **all_options)
     hasten(server._tornado)
+    send_all()
     greet(server._tornado)
     guard(server._tornado, rules or access(HOST, server.port))  # a free port is known only now
     return server

@@ -68,12 +68,17 @@ def done(number: int, text: str) -> Done:
 
 
 class Processes(Fleet):
-    """Processes of this machine, `jobs` at a time. `limit`: seconds for each piece."""
+    """Processes of this machine, `jobs` at a time. `limit`: seconds for each piece.
 
-    def __init__(self, jobs: int = 1, limit: float = 600.0) -> None:
+    Once `stop` is set no piece goes on: those under way are ended.
+    """
+
+    def __init__(
+        self, jobs: int = 1, limit: float = 600.0, stop: threading.Event | None = None
+    ) -> None:
         if jobs < 1:
             raise BadInput(f"jobs {jobs}: at least one")
-        self.jobs, self.limit = jobs, limit
+        self.jobs, self.limit, self.stop = jobs, limit, stop or threading.Event()
 
     def run(self, work: str, pieces: Sequence[Any]) -> Iterator[Done]:
         context = server(work.partition(":")[0])
@@ -81,7 +86,7 @@ class Processes(Fleet):
         waiting = list(enumerate(json.dumps(piece) for piece in pieces))
         busy: dict[Any, _Busy] = {}
         try:
-            while waiting or busy:
+            while (waiting or busy) and not self.stop.is_set():
                 while waiting and len(busy) < self.jobs:
                     number, piece = waiting.pop(0)
                     ours, theirs = context.Pipe(duplex=False)

@@ -8,6 +8,7 @@ from engine.fleet.pools.pools import Pools, Together
 from engine.fleet.power.power import BrakeOnly, Power
 from engine.fleet.routers.by_load import LeastLoaded
 from engine.fleet.routers.router import Router
+from engine.fleet.scaling.scaling import Elastic, Fixed, Scaling
 from engine.inference.config import InferenceConfig
 from engine.inference.executors.modelled import Modelled
 from engine.inference.workloads.poisson import Poisson
@@ -45,6 +46,7 @@ class FleetConfig(Config):
     replicas: int = knob(4, "Engines alike, each with a scheduler and a cache", low=1, high=100_000)
     router: Choice[Router] = knob(make=LeastLoaded, doc="Which replica gets a request")
     pools: Choice[Pools] = knob(make=Together, doc="Who prefills and who decodes")
+    scaling: Choice[Scaling] = knob(make=Fixed, doc="How many replicas serve; `replicas` at most")
     link: str = knob("", "Link between replicas, by its sheet; none: the device's to its kind")
     bandwidth: float = knob(
         0.0, "Of that link in place of its sheet's; 0: the sheet's", low=0.0, high=1e15, unit="B/s"
@@ -98,7 +100,23 @@ class FleetConfig(Config):
             raise BadInput(
                 f"pools: all {self.replicas} replicas {roles.pop()}; leave some for the other phase"
             )
+        self._check_scaling()
         for name in ("kill", "straggler"):
             number = getattr(self.faults, name)
             if number >= self.replicas:
                 raise BadInput(f"faults.{name}: replica {number}, there are {self.replicas}")
+
+    def _check_scaling(self) -> None:
+        scaling = self.scaling
+        if not isinstance(scaling, Elastic):
+            return
+        if not isinstance(self.pools, Together):
+            raise BadInput("scaling: pools keep their size; let every replica do both "
+                           "(pools=together), or serve by all (scaling=fixed)")  # fmt: skip
+        if self.power.budget:
+            raise BadInput("scaling: a row under a power budget keeps its replicas; leave one out")
+        for name in ("least", "first"):
+            if getattr(scaling, name) > self.replicas:
+                raise BadInput(
+                    f"scaling.{name}: {getattr(scaling, name)}, there are {self.replicas} replicas"
+                )

@@ -7,6 +7,7 @@ for a replica, on one, or on its way between two.
 from collections.abc import Callable
 
 from engine.core.events import AnyEvent, Mark
+from engine.fleet.autoscaler import Autoscaler
 from engine.fleet.built import Built
 from engine.fleet.config import FleetConfig
 from engine.fleet.journey import Journey, Recovery
@@ -50,9 +51,10 @@ class Fleet:
         self.finished = self.refused = 0
         self.lost_tokens = 0  # known to replicas that died: computed again
         self.replicas = [self._replica(number) for number in range(config.replicas)]
-        self.alive = [replica.load for replica in self.replicas]
-        self.recovery = Recovery(config.faults.kill_at)
-        self.moving = config.router.moving
+        scaled = config.scaling, self.replicas, self.timeline, self.journeys, emit
+        self.scaler = Autoscaler(*scaled, self._changed)
+        self.alive = self.scaler.serving()
+        self.recovery, self.moving = Recovery(config.faults.kill_at), config.router.moving
         if config.faults.kill >= 0:
             self.timeline.at(config.faults.kill_at, self._kill, config.faults.kill)
 
@@ -199,7 +201,7 @@ class Fleet:
         if not self.moving:
             return
         here, config = self.replicas[number], self.config
-        given = here, self.replicas, self.journeys, config.router, config.engine.seed
+        given = here, self.replicas, self.alive, self.journeys, config.router, config.engine.seed
         for journey, load in leaving(*given):
             apart = journey.where == "prefill"
             journey.place = Place(load.number, journey.place.decode if apart else load.number)
@@ -264,7 +266,7 @@ class Fleet:
         for journey in again:
             self._begin_again(journey, faults.notice, f"{replica.name} died")
         if faults.back_after:
-            self.timeline.at(now + faults.back_after, self._back, number)
+            self.timeline.at(now + faults.back_after, self.scaler.back, number)
 
     def _begin_again(self, journey: Journey, after: float, why: str) -> None:
         """A request looks for a replica once more, with the tokens that it has."""
@@ -275,20 +277,18 @@ class Fleet:
         self.timeline.at(self.timeline.now + after, self._route, journey, journey.tries)
 
     def _survivor_frees(self, journey: Journey, dead: int) -> None:
-        name, place = journey.asked.id, journey.place
         self.lost_tokens += len(journey.known)
-        if place.prefill == dead:
+        if journey.place.prefill == dead:
             journey.sent = None
         else:
             self._let_go(journey)
-        if journey.kept is not None and place.decode != dead:
-            self.replicas[place.decode].release(name, journey.kept)
+        if journey.kept is not None and journey.place.decode != dead:
+            self.replicas[journey.place.decode].release(journey.asked.id, journey.kept)
         journey.kept = None
 
-    def _back(self, number: int) -> None:
-        self.replicas[number].revive()
-        self.alive = [replica.load for replica in self.replicas if replica.load.alive]
-        self.emit(Mark(self.timeline.now, self.replicas[number].name, "back", "back, cache empty"))
+    def _changed(self) -> None:
+        """Others take requests from now on."""
+        self.alive = self.scaler.serving()
         homeless, self.homeless = self.homeless, []
         for journey in homeless:
             self.timeline.at(self.timeline.now, self._route, journey, journey.tries)

@@ -9,7 +9,7 @@ from engine.core.log import Log
 from engine.core.measure import Latency, latency
 from engine.fleet.config import FleetConfig
 from engine.fleet.life import COLUMNS, FINISHED, REFUSED
-from engine.fleet.run import OF_REPLICA, REPLICAS, REQUESTS
+from engine.fleet.run import OF_REPLICA, PAID, REPLICAS, REQUESTS
 from engine.hardware import device
 from engine.hardware.power import watts
 from engine.inference.executors.modelled import Modelled
@@ -39,6 +39,7 @@ class Served:
     watts: float  # of all devices, mean
     cost: float  # of a million answer tokens; 0 where no price is told
     retries: int
+    replicas: float  # paid for, in the mean
     balance: float  # most prompt tokens that a replica computed over the mean
 
 
@@ -65,6 +66,9 @@ def served(log: Log, config: FleetConfig) -> Served:
     seconds = max(float(np.nanmax(told["ended"], initial=0.0) - arrival.min(initial=0.0)), 1e-12)
     tokens = int(answer[done].sum())
     busy = per["busy"] / seconds
+    paid = np.ones(config.replicas)  # share of the seconds that each is paid for
+    if PAID in log.blobs:
+        paid = np.clip(log.blobs[PAID] / seconds, 0.0, 1.0)
     prompts = float(told["prompt"][done].sum())
     computed = float(np.minimum(told["computed"], told["prompt"])[done].sum())
     return Served(
@@ -85,8 +89,9 @@ def served(log: Log, config: FleetConfig) -> Served:
         tokens_per_second=tokens / seconds,
         hit_rate=1 - computed / prompts if prompts else 0.0,
         utilisation=tuple(busy.tolist()),
-        watts=_watts(config, busy),
-        cost=_cost(config, seconds, tokens),
+        watts=_watts(config, busy, paid),
+        cost=_cost(config, seconds, tokens, paid),
+        replicas=float(paid.sum()),
         retries=int(told["retries"].sum()),
         balance=float(per["prefilled"].max() / max(per["prefilled"].mean(), 1e-12)),
     )
@@ -107,25 +112,29 @@ def _ranks(config: FleetConfig) -> int:
     return config.engine.executor.ranks.count
 
 
-def _watts(config: FleetConfig, busy: np.ndarray) -> float:
-    """Mean power of all devices; one whose sheet tells none counts nothing."""
+def _watts(config: FleetConfig, busy: np.ndarray, paid: np.ndarray) -> float:
+    """Mean power of all devices; one that is off, or whose sheet tells none, counts nothing."""
     total = 0.0
-    for (name, _), share in zip(_devices(config), busy.tolist(), strict=True):
+    each = zip(_devices(config), busy.tolist(), paid.tolist(), strict=True)
+    for (name, _), share, on in each:
         sheet = device(name)
         if sheet.tdp is not None:
-            total += watts(sheet, share, config.idle_power * sheet.tdp)
+            idle = config.idle_power * sheet.tdp
+            total += watts(sheet, share, idle) - (1 - on) * idle
     return total * _ranks(config)
 
 
-def hourly(config: FleetConfig) -> float:
-    """Dollars for an hour of all devices; 0 where no price is told."""
+def hourly(config: FleetConfig, paid: np.ndarray | None = None) -> float:
+    """Dollars for an hour of all devices; 0 where no price is told. `paid`: for which share of it
+    each replica is there (none: all of it)."""
+    shares = np.ones(config.replicas) if paid is None else paid
     hour = sum(
-        (config.decode_price or config.price) if decodes else config.price
-        for _, decodes in _devices(config)
+        ((config.decode_price or config.price) if decodes else config.price) * share
+        for (_, decodes), share in zip(_devices(config), shares.tolist(), strict=True)
     )
     return hour * _ranks(config)
 
 
-def _cost(config: FleetConfig, seconds: float, tokens: int) -> float:
+def _cost(config: FleetConfig, seconds: float, tokens: int, paid: np.ndarray) -> float:
     """Dollars for a million tokens of answers."""
-    return hourly(config) * seconds / 3600 / tokens * 1e6 if tokens else 0.0
+    return hourly(config, paid) * seconds / 3600 / tokens * 1e6 if tokens else 0.0

@@ -12,14 +12,18 @@ BATCH = 8  # requests looked at, the last that came first
 def leaving(
     replica: Replica,
     replicas: Sequence[Replica],
+    alive: Sequence[Load],
     journeys: Mapping[str, Journey],
     router: Router,
     seed: int,
 ) -> Iterator[tuple[Journey, Load]]:
-    """Requests that `router` takes from `replica`, withdrawn from it, each with its new replica."""
+    """Requests that `router` takes from `replica`, withdrawn from it, each with its new replica.
+
+    `alive`: loads of replicas that take requests.
+    """
     if not router.moving or not router.behind(replica.load):
         return
-    loads = [each.load for each in replicas if each.load.alive and each.role == replica.role]
+    loads = [load for load in alive if replicas[load.number].role == replica.role]
     waiting = [each for each in reversed(replica.given.values()) if not each.started][:BATCH]
     for request in waiting:
         journey = journeys[request.id]

@@ -15,7 +15,7 @@ from engine.core.run import Live
 from engine.fleet.built import Built
 from engine.fleet.config import FleetConfig
 from engine.fleet.fleet import Fleet
-from engine.fleet.life import COLUMNS, DECODE, table
+from engine.fleet.life import COLUMNS, DECODE, ENDED, table
 from engine.fleet.power_row import POWER, Metered, Row
 from engine.hardware import device, devices
 from engine.hardware.link import Link, link
@@ -26,6 +26,7 @@ from engine.inference.requests.request import Request
 from engine.inference.workloads.workload import Source, Stream
 
 REQUESTS, REPLICAS = "requests", "replicas"
+PAID = "paid"  # blob: seconds of each replica, where a fleet is scaled
 OF_REPLICA = ("busy", "steps", "prefilled", "decoded", "requests")
 POLLED = 512  # things that happen between looks at the inbox
 
@@ -170,3 +171,6 @@ def tell(fleet: Fleet, live: Live) -> None:
         for each in fleet.replicas
     ]
     live.keep(now, REPLICAS, np.array(rows, np.float64).T)
+    if fleet.config.scaling.scales:
+        last = float(np.nanmax(lives[ENDED], initial=0.0))
+        live.keep(now, PAID, np.array(fleet.scaler.seconds(last), np.float64))

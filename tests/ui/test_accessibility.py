@@ -5,8 +5,8 @@ from axe_playwright_python.sync_playwright import Axe
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 PAGES = (
-    "/", "/live", "/catalogue", "/plan", "/predict", "/predict?kind=serving", "/serve", "/roofline",
-    "/runs", "/attach", "/compare", "/compare?trace=azure-like.csv",
+    "/", "/live", "/catalogue", "/plan", "/predict", "/predict?kind=serving", "/design", "/serve",
+    "/roofline", "/runs", "/attach", "/compare", "/compare?trace=azure-like.csv",
     "/study?slug=flover", "/study?slug=megatron", "/study?slug=hogwild", "/study?slug=dualmap",
     "/response?slug=flover&executor=modelled&model=llama-2-7b&dtype=float16&values=50,400&seeds=1",
     "/embed?slug=flover", "/lecture?slug=flover", "/attention?run=live",

@@ -122,6 +122,7 @@ def _line(path: Path, fault: str) -> str:
 def rows(found: Any, config: Any) -> list[tuple[str, str]]:
     """What a person reads first of a fleet's figures."""
     from widgets.theme import figure
+    from workbench.fleet_search.told import binds
 
     def quantiles(of: Any) -> str:
         return ", ".join(f"{n} {figure(getattr(of, n), 's')}" for n in ("p50", "p90", "p99"))
@@ -144,6 +145,7 @@ def rows(found: Any, config: Any) -> list[tuple[str, str]]:
         ("tokens per second", figure(found.tokens_per_second)),
         ("prompt tokens found in a cache", figure(found.hit_rate, "%")),
         ("a replica at work", f"{figure(min(use), '%')} to {figure(max(use), '%')} of the time"),
+        ("replicas paid for", f"{found.replicas:.3g} of {config.replicas} in the mean"),
         ("power", figure(found.watts, "W")),
     ]
     if found.late or found.slow:
@@ -153,20 +155,6 @@ def rows(found: Any, config: Any) -> list[tuple[str, str]]:
     if found.retries:
         told.append(("begun again", f"{found.retries} requests"))
     return told
-
-
-def binds(found: Any) -> str:
-    """What keeps requests from their objective, and what helps."""
-    by = []
-    if found.late:
-        queueing = found.late_queueing > 0.5
-        share = found.late_queueing if queueing else 1 - found.late_queueing
-        what = "waiting for a place" if queueing else "computing the prompt"
-        helps = "more replicas, or fewer requests" if queueing else "a faster device, or more ranks"
-        by.append(f"{found.late} by the first token, {share:.0%} of it {what} ({helps})")
-    if found.slow:
-        by.append(f"{found.slow} by the next ones (a smaller batch, or prompts elsewhere)")
-    return "; ".join(by)
 
 
 def _hits(args: argparse.Namespace) -> int:

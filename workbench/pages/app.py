@@ -37,6 +37,7 @@ from workbench.pages.roofline import RooflinePage
 from workbench.pages.runs import RunsPage
 from workbench.pages.serve import ServePage
 from workbench.pages.shelf.shelf import Shelf
+from workbench.pages.sizing.design import DesignPage
 from workbench.pages.sizing.plan import PlanPage
 from workbench.pages.sizing.predict import PredictPage
 from workbench.pages.start import StartPage
@@ -71,6 +72,7 @@ def pages(live: LiveEngine, shelf: Shelf, readings: Readings) -> dict[str, Page]
         "lecture": lambda: LecturePage(asked_study(), shelf).page(),
         "plan": lambda: PlanPage().page(),
         "predict": lambda: PredictPage().page(),
+        "design": lambda: DesignPage().page(),
         "serve": lambda: ServePage(shelf).page(),
         "response": lambda: ResponsePage().page(),
         "attach": lambda: AttachedPage(shelf).page(),

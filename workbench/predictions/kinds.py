@@ -18,7 +18,7 @@ def predicted(path: Path | None, changes: Mapping[str, Any]) -> Prediction:
 
     A run with an engine or a load describes serving, any other one training. Raises BadInput.
     """
-    fields = _fields(path) if path else {}
+    fields = fields_of(path) if path else {}
     if serves(fields) or serves(knob.partition(".")[0] for knob in changes):
         from engine.inference.serving_time.described import ServingRun
         from workbench.predictions import serving
@@ -39,7 +39,8 @@ def serves(names: Iterable[str]) -> bool:
     return any(name in SERVING for name in names)
 
 
-def _fields(path: Path) -> dict[str, Any]:
+def fields_of(path: Path) -> dict[str, Any]:
+    """What a TOML file holds. Raises BadInput."""
     try:
         return load(path)
     except OSError as fault:

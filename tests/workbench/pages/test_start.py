@@ -85,6 +85,7 @@ def test_requests_of_a_service_lead_to_two_schedulers_and_a_prediction():
     assert "9 requests in 2 s" in door.read.object and not door.watch.visible
     trace = dict(parse_qsl(urlsplit(door.compare.href).query))["trace"]
     assert trace.endswith("mine.csv") and trace in door.predict.href.replace("%2F", "/")
+    assert dict(parse_qsl(urlsplit(door.design.href).query))["workload.file"] == trace
     first, second, *_ = SCHEDULERS
     runs = under(trace, "llama-3.1-8b", "h100-sxm", (first, second), "200", "1")
     assert [name for name, _ in runs] == [first, second]

@@ -153,8 +153,8 @@ class Fleet(CanvasFold):
                 at.found += int(event.tag.partition(":")[0])
 
     def _mark(self, event: Mark) -> None:
-        if event.name in ("died", "back"):
-            self.replicas[event.lane].dead = event.name == "died"
+        if event.name in ("died", "stopped", "back"):
+            self.replicas[event.lane].dead = event.name != "back"
 
     def draw(self) -> dict[str, Any]:
         all_of, names = list(self.replicas.values()), list(self.replicas)

@@ -36,6 +36,7 @@ class TraceDoor:
         self.watch = go("Watch it", visible=False)
         self.compare = go("Compare two schedulers on it", visible=False)
         self.predict = go("Predict its serving", second=True, visible=False)
+        self.design = go("Search a fleet for it", second=True, visible=False)
         self.server = pmui.TextInput(
             label="or a running vLLM or SGLang server", placeholder="http://127.0.0.1:8000", **WIDE
         )
@@ -61,11 +62,13 @@ class TraceDoor:
         run = self._opened if isinstance(self._opened, str) else ""
         trace = str(self._opened) if isinstance(self._opened, Path) else ""
         served = {"kind": "serving", "load.trace": trace, "load.requests": 0}
+        asked = {"workload": "trace", "workload.file": trace}
         server = (self.server.value_input or self.server.value or "").strip()
         for button, there, place, query in (
             (self.watch, run, "runs", {"name": run}),
             (self.compare, trace, "compare", {"trace": trace}),
             (self.predict, trace, "predict", served),
+            (self.design, trace, "design", asked),
             (self.attach, server, "attach", {"url": server}),
         ):
             if there:
@@ -74,7 +77,7 @@ class TraceDoor:
 
     @property
     def card(self) -> Any:
-        opened = self.read, self.file, self.watch, self.compare, self.predict
+        opened = self.read, self.file, self.watch, self.compare, self.predict, self.design
         parts = *opened, self.server, self.attach
         return door("I have a trace", *parts)
 

@@ -126,6 +126,8 @@ class PredictPage:
             f"{' aria-current=page' if name == self.name else ''}>{name.capitalize()}</a>"
             for name in KINDS
         ]
+        same = {"model": same["model"], "device": same["cluster.device"]}
+        links.append(f'<a href="{escape(address("design", self.shell.dark, **same))}">Fleet</a>')
         return f'<nav class="kinds" aria-label="kinds of runs">{"".join(links)}</nav>'
 
     def page(self) -> Any:

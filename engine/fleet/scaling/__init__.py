@@ -1,0 +1,1 @@
+"""Autoscaling policies: how many replicas of a fleet serve."""

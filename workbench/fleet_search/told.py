@@ -134,8 +134,9 @@ def notes(found: Searched) -> list[str]:
     if failed:
         told.append(f"{counted(len(failed), 'design')} without figures; {failed[0].failed}")
     told.append(
-        "modelled; every design serves the same requests. Routers and limits on a step's tokens "
-        f"are tried for the {found.asked.tried.finalists} best shapes alone; a difference of "
-        "goodput below 1% counts as none"
+        "modelled; every design serves the same requests. Goodput and cost are those of the load "
+        "as it comes where the objective is kept, else of requests as they end. Routers and limits "
+        f"on a step's tokens are tried for the {found.asked.tried.finalists} best shapes alone; a "
+        "difference of goodput below 1% counts as none"
     )
     return told

@@ -3,9 +3,9 @@
 import copy
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,8 +20,11 @@ class Fold(ABC):
     """State built from events one at a time. Pure: no drawing, no browser, no clock.
 
     `frame` gives plain numbers, strings, lists and numpy arrays, all that the drawing needs.
-    `blobs` are the arrays that `Blob` events name; `History` lends the log's.
+    `blobs` are the arrays that `Blob` events name; `History` lends the log's. `totals`: labels of
+    the frame's figures that only count up, so that the end's are those of the whole run.
     """
+
+    totals: ClassVar[tuple[str, ...]] = ()
 
     blobs: Mapping[str, np.ndarray] = MappingProxyType({})
 
@@ -36,6 +39,16 @@ class Fold(ABC):
     def copy(self) -> Self:
         """An independent state; override where a deep copy is needlessly slow."""
         return copy.deepcopy(self, {id(self.blobs): self.blobs})
+
+
+def beneath(frame: dict[str, Any], fold: Fold, end: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """`frame` of `fold`, its labels with the run's totals, from the figures of its `end`."""
+    whole = {label: value for label, value in end if label in fold.totals}
+    figures = [
+        [f"{label}, {whole[label]} in all" if whole.get(label, value) != value else label, value]
+        for label, value in frame["figures"]
+    ]
+    return {**frame, "figures": figures}
 
 
 class History:

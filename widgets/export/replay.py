@@ -16,7 +16,7 @@ from engine.core.errors import BadInput
 from engine.core.log import Log
 from widgets.canvas.drawing import HEIGHT, CanvasDrawing, Figures, script_of, settings
 from widgets.canvas.packing import body, pack
-from widgets.fold import History
+from widgets.fold import History, beneath
 from widgets.page.bundle import bundled
 from widgets.view import View
 
@@ -109,7 +109,7 @@ def static_view(
     frames: list[tuple[float, bytes]] = []
     figures: list[tuple[float, Figures]] = []
     for time in times if len(times) > 1 else [end]:
-        frame, said = drawing.still(whole if view.whole else history.at(time).frame(), time)
+        frame, said = drawing.still(whole if view.whole else _told(history, time, whole), time)
         packed = pack(frame)
         if not frames or packed != frames[-1][1]:
             frames.append((time, packed))
@@ -126,6 +126,13 @@ def static_view(
         about=drawing.about,
         figures=figures,
     )
+
+
+def _told(history: History, time: float, end: dict[str, Any]) -> dict[str, Any]:
+    """The frame at a moment; figures that count up say what they come to at the `end`."""
+    state = history.at(time)
+    frame = state.frame()
+    return beneath(frame, state, end["figures"]) if state.totals else frame
 
 
 def moments(log: Log, count: int) -> list[float]:

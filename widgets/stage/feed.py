@@ -6,7 +6,7 @@ from time import perf_counter, thread_time
 from typing import Any
 
 from engine.core.log import Log
-from widgets.fold import Fold, History
+from widgets.fold import Fold, History, beneath
 from widgets.view import Drawing, View
 
 CHUNK = 512  # events folded between two looks at the clock
@@ -35,6 +35,7 @@ class Feed:
         self.failure = ""
         self._frame: dict[str, Any] | None = None
         self._framed = -1  # events the frame stands for
+        self._end: list[list[str]] = []  # the figures of the run's end, once that has been here
         self._shown: tuple[int, float] | None = None
         self._rest_until = 0.0
 
@@ -97,7 +98,7 @@ class Feed:
         begun = thread_time()
         try:
             if self._frame is None or self.is_stale:
-                self._frame, self._framed = self.state.frame(), self.folded
+                self._frame, self._framed = self._drawn(), self.folded
             self.drawing.show(self._frame, cursor)
         except Exception as fault:  # as above
             self._fail(fault)
@@ -105,6 +106,15 @@ class Feed:
         self._shown = wanted
         self._rest_until = perf_counter() + REST * (thread_time() - begun)
         return True
+
+    def _drawn(self) -> dict[str, Any]:
+        """The state's frame; one of before the end tells the run's totals beneath its figures."""
+        frame = self.state.frame()
+        if not self.state.totals or self.log.closed is None:
+            return frame
+        if self.folded == len(self.log):
+            self._end = frame["figures"]
+        return beneath(frame, self.state, self._end) if self._end else frame
 
     def _fail(self, fault: Exception) -> None:
         self.failure = f"{self.view.name} cannot show this run ({type(fault).__name__}: {fault})"

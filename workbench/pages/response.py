@@ -2,7 +2,6 @@
 
 from html import escape
 from typing import Any
-from urllib.parse import urlencode
 
 import panel as pn
 import panel_material_ui as pmui
@@ -14,7 +13,7 @@ from widgets.knobs.controls import label
 from widgets.stage.stage import every
 from workbench.catalogue import entry, study
 from workbench.pages.frame.addresses import config_of, query_of
-from workbench.pages.frame.shell import Shell, address, asked, asked_knobs, framed, html
+from workbench.pages.frame.shell import Shell, address, asked, asked_knobs, carry, html
 from workbench.response.figure import curves, heat
 from workbench.response.response import Response, knob_named, names, usual
 from workbench.response.response import asked as sweep_of
@@ -108,14 +107,10 @@ class ResponsePage:
         self._address(over, second, seeds)
 
     def _address(self, over: str, second: str, seeds: str) -> None:
-        location = pn.state.location
-        if location is not None:
-            mine = {"slug": self.study.slug, "over": over, "values": self.values.value}
-            more = {"by": second, "lines": self.lines.value} if second else {}
-            theme = {"theme": "dark"} if self.shell.dark else {}
-            own = query_of(self.study.config, self.config)
-            query = {**own, **mine, **more, "seeds": seeds, **theme, **framed()}
-            location.search = "?" + urlencode(query)
+        mine = {"slug": self.study.slug, "over": over, "values": self.values.value}
+        more = {"by": second, "lines": self.lines.value} if second else {}
+        own = query_of(self.study.config, self.config)
+        carry(self.shell.dark, **{**own, **mine, **more, "seeds": seeds})
 
     def look(self) -> None:
         """Show what has come since."""

@@ -3,7 +3,6 @@
 from functools import partial
 from html import escape
 from typing import Any, cast
-from urllib.parse import urlencode
 
 import panel as pn
 import panel_material_ui as pmui
@@ -18,7 +17,7 @@ from widgets.knobs.knobs import Knobs
 from widgets.stage.stage import Stage
 from workbench.pages.actions import actions, kept
 from workbench.pages.frame.addresses import config_of, query_of
-from workbench.pages.frame.shell import Shell, asked_knobs, html
+from workbench.pages.frame.shell import Shell, asked_knobs, carry, html
 from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.study_panel import views
 from workbench.session import Session, changed
@@ -86,10 +85,7 @@ class RooflinePage:
         wanted = getattr(config, "beside", "") or NONE
         if wanted in self.beside.options and self.beside.value != wanted:
             self.beside.value = wanted
-        location = pn.state.location
-        if location is not None:
-            theme = {"theme": "dark"} if self.shell.dark else {}
-            location.search = "?" + urlencode({**query_of(Sweep(), config), **theme})
+        carry(self.shell.dark, **query_of(Sweep(), config))
 
     def look(self) -> None:
         """Follow the newest run and say what went wrong."""

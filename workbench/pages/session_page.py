@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
-from urllib.parse import urlencode
 
 import panel as pn
 
@@ -13,7 +12,7 @@ from widgets.export.share import share
 from widgets.stage.stage import Stage
 from workbench.pages.actions import Action, actions, kept
 from workbench.pages.frame.addresses import query_of
-from workbench.pages.frame.shell import Shell, framed, html
+from workbench.pages.frame.shell import Shell, carry, html
 from workbench.pages.frame.visitors import person
 from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.study_panel import views
@@ -67,10 +66,7 @@ class SessionPage:
             self.fault.param.update(object=_wrong(text), visible=bool(text))
 
     def _address(self, config: Any) -> None:
-        location = pn.state.location
-        if location is not None:
-            theme = {"theme": "dark"} if self.shell.dark else {}
-            location.search = "?" + urlencode({**query_of(self.start, config), **theme, **framed()})
+        carry(self.shell.dark, **query_of(self.start, config))
 
     def laid_out(self, head: str, left: Any, dark: Callable[[bool], None]) -> Any:
         """The whole page, its first run begun by now. `dark`: what else changes its colours."""

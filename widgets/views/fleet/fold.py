@@ -48,6 +48,7 @@ class Fleet(CanvasFold):
 
     question, empty = QUESTION, EMPTY
     own = ("replicas", "place", "moves", "fresh")
+    totals = ("over",)
 
     def __init__(self) -> None:
         super().__init__()

@@ -26,6 +26,7 @@ class Topology(CanvasFold):
 
     question, empty = QUESTION, EMPTY
     own = ("ends", "links", "uses")
+    totals = ("sent so far",)
 
     def __init__(self) -> None:
         super().__init__()

@@ -24,6 +24,7 @@ class UnmaskingGrid(LaneFold):
 
     question, empty = QUESTION, EMPTY
     own = (*LaneFold.own, "asked", "grids")
+    totals = ("texts", "steps")
 
     def __init__(self) -> None:
         super().__init__()

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from engine.core.config import Config, update
 from engine.core.errors import BadInput
-from widgets.knobs.config_text import spelled
-from workbench.session import changed
+from widgets.knobs.config_text import changes, spelled
 
 # Of the page, not of the study.
 OWN = ("slug", "seed", "theme", "file", "name", "preset", "frame", "paused", "at", "pin",
@@ -14,9 +13,9 @@ MOST = 64  # knobs in one address
 
 
 def query_of(start: Config, config: Config) -> dict[str, str]:
-    """What must be set on `start` to get `config`, as text by dotted path."""
-    differing = changed(start, config)
-    return {path: spelled(after) for path, (_, after) in differing.items() if after is not None}
+    """What must be set on `start` to get `config`, as text by dotted path; lists are left out."""
+    differing = changes(config, start).items()
+    return {path: spelled(v) for path, v in differing if not isinstance(v, list | None)}
 
 
 def config_of(start: Config, query: Mapping[str, str] | Iterable[tuple[str, str]]) -> Config:

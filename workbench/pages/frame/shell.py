@@ -4,7 +4,7 @@ All text from outside passes through `escape` before it becomes HTML. Nothing is
 network: fonts are the system's, icons come with the components.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from html import escape
 from typing import Any
@@ -90,9 +90,20 @@ def address(place: str, dark: bool, **query: Any) -> str:
 
     Relative, so that it holds below whatever path the app is served.
     """
+    return f"./{place}{_spelled(query, dark)}"
+
+
+def carry(dark: bool, **query: Any) -> None:
+    """Let the browser's address of this page say `query`, keeping the theme and the frame."""
+    location = pn.state.location
+    if location is not None:
+        location.search = _spelled(query, dark)
+
+
+def _spelled(query: Mapping[str, Any], dark: bool) -> str:
     query = {**query, **({"theme": "dark"} if dark else {}), **framed()}
     told = urlencode({name: spelled(value) for name, value in query.items()})
-    return f"./{place}" + (f"?{told}" if told else "")
+    return f"?{told}" if told else ""
 
 
 def framed() -> dict[str, str]:

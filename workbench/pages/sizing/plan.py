@@ -24,8 +24,8 @@ from engine.core.names import counted
 from engine.hardware.device import device
 from widgets.knobs.knobs import Knobs
 from widgets.theme import figure
-from workbench.pages.frame.addresses import config_of
-from workbench.pages.frame.shell import Shell, address, asked_knobs, html
+from workbench.pages.frame.addresses import config_of, query_of
+from workbench.pages.frame.shell import Shell, address, asked_knobs, carry, html
 from workbench.pages.sizing.layout import lay_out
 from workbench.parallelism_split import knobs_of, predicted_knobs, schedule_knobs, words_of
 from workbench.predictions.training import DAY, TRILLION
@@ -61,6 +61,7 @@ class PlanPage:
     def become(self, config: Config) -> None:
         """Search for the splits of another config; the newest one asked for is shown."""
         self.config = self._wanted = config
+        carry(self.shell.dark, **query_of(ParallelismConfig(), config))
         pn.state.execute(self._search)
 
     async def _search(self) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from typing import Any, cast
-from urllib.parse import urlencode
 
 import panel as pn
 
@@ -16,7 +15,7 @@ from engine.models.loading.public import public
 from engine.training.step_time.described import TrainingRun
 from widgets.knobs.knobs import Knobs
 from workbench.pages.frame.addresses import config_of, query_of
-from workbench.pages.frame.shell import Shell, address, asked_knobs, framed, html
+from workbench.pages.frame.shell import Shell, address, asked_knobs, carry, html
 from workbench.pages.sizing.layout import lay_out
 from workbench.parallelism_split import planned_knobs, schedule_knobs
 from workbench.predictions import as_html, serving, training
@@ -76,11 +75,7 @@ class PredictPage:
     def become(self, config: Config) -> None:
         """Predict another run; the newest one asked for is shown."""
         self.config = config
-        location = pn.state.location
-        if location is not None:
-            theme = {"theme": "dark"} if self.shell.dark else {}
-            query = {"kind": self.name, **query_of(self.kind.start, config), **theme, **framed()}
-            location.search = "?" + urlencode(query)
+        carry(self.shell.dark, kind=self.name, **query_of(self.kind.start, config))
         pn.state.execute(self._predict)
 
     async def _predict(self) -> None:

@@ -8,6 +8,8 @@ import pytest
 from engine.core.events import Closed, Level, Move, Opened
 from engine.core.log import Log
 from widgets.fold import History
+from widgets.stage.feed import Feed
+from widgets.stage.steps import Unseen
 from widgets.views.topology import VIEW
 from widgets.views.topology import fold as folding
 from widgets.views.topology.links import USE
@@ -95,3 +97,17 @@ def test_links_tell_what_of_them_is_used_up_to_the_cursor():
     early = frame(Log(events), 1.0)
     assert early["link_bytes"].tolist() == pytest.approx([5.0])
     assert frame(log_of([Move(1.0, "a", "b", 1.0, 0.0)]))["links"] == []
+
+
+def test_before_the_end_its_total_stands_beneath_once_the_end_has_been_here():
+    log = log_of([Move(1.0, "a", "b", 10.0, 0.0), Move(2.0, "a", "b", 5.0, 1.0)])
+    feed = Feed(VIEW, Unseen())
+    feed.open(log)
+
+    def told(time: float) -> list[list[str]]:
+        assert feed.advance(time, False, np.inf) and feed.show(time)
+        return feed._frame["figures"][0]
+
+    assert told(1.5) == ["sent so far", "10 B"]
+    assert told(2.0) == ["sent so far", "15 B"]
+    assert told(1.5) == ["sent so far, 15 B in all", "10 B"]

@@ -20,6 +20,7 @@ SETTLE = 5_000  # milliseconds before the first turn
 
 def measure(page: Any, turns: int) -> list[float]:
     """Seconds from each turn of the count of requests (201, 202, …) to another picture."""
+    page.locator(".knobs summary").get_by_text("Workload").click()
     field = page.get_by_label("Count: value").element_handle()
     page.wait_for_timeout(SETTLE)
     found = []

@@ -11,6 +11,7 @@ from engine.core.config import Knob
 
 WIDE = 200.0  # a range that spans more than this factor, from above nought, gets a log slider
 HUGE = 1e8  # a range wider than this is typed: seeds, counts without an end
+CALLED = {"kv": "KV", "gemm": "GEMM", "slo": "SLO", "gpu": "GPU", "mlp": "MLP"}  # in capitals
 STEPS = 200  # positions of a slider over real numbers
 
 
@@ -21,6 +22,7 @@ def label(knob: Knob) -> str:
     """
     parts = knob.path.split(".")
     words = " ".join(parts[-2:] if len(parts) > 2 else parts[-1:]).replace("_", " ")
+    words = " ".join(CALLED.get(word, word) for word in words.split(" "))
     words = words[:1].upper() + words[1:]
     return f"{words}, {knob.unit}" if knob.unit and knob.unit not in words.lower() else words
 
@@ -50,6 +52,7 @@ class Control:
             "kind": "slider" if self.slides else kinds.get(knob.type, "text"),
             "label": label(knob),
             "doc": knob.doc,
+            "help": self.help(),
             "depth": depth,
         }
         if knob.type == "choice":
@@ -60,6 +63,17 @@ class Control:
             found |= {"low": low, "high": high, "step": 1 if whole else (high - low) / STEPS}
         return found
 
+    def help(self) -> list[str]:
+        """Lines that say what the knob is, how far it goes and how a command line calls it."""
+        knob = self.knob
+        unit = f" {knob.unit}" if knob.unit else ""
+        reach = ""
+        if knob.low is not None and knob.high is not None:
+            reach = f"from {knob.low:,.12g} to {knob.high:,.12g}{unit}"
+        choices = "one of: " + ", ".join(knob.choices) if knob.choices else ""
+        lines = (knob.doc, reach, choices, f"--set {knob.path}=…")
+        return [line for line in lines if line]
+
     def shown(self, value: Any) -> dict[str, Any]:
         """What the field (and the slider) stand at for `value`."""
         number = self.knob.type in ("int", "float")
@@ -68,6 +82,11 @@ class Control:
             return {"field": field}
         low, high = self.ends
         return {"field": field, "place": min(max(self.place(value), low), high)}
+
+    def stands(self) -> dict[str, Any]:
+        """`shown` for where the knob stands."""
+        value = self.knob.value
+        return self.shown(str(value) if self.knob.type == "choice" else value)
 
     def read(self, turned: dict[str, Any]) -> Any:
         """The value a person meant: `field` as left, or `place` as slid to."""

@@ -8,9 +8,13 @@ import { make } from "../page/nodes.js";
 const LOOK = `
 .knobs { font: 14px/1.4 var(--font); color: var(--ink); display: grid; gap: 2px; }
 .knobs label { display: block; } .knobs .name { display: flex; justify-content: space-between; gap: 6px; }
-.knobs .why { color: var(--faint); font-size: 12px; cursor: help; border: 1px solid var(--line);
-  border-radius: 50%; width: 16px; height: 16px; line-height: 14px; text-align: center; flex: none;
-  align-self: center; }
+.knobs .name > :first-child { flex: 1; }
+.knobs button.why, .knobs button.back { color: var(--faint); font-size: 12px; border-radius: 50%; padding: 0;
+  width: 18px; height: 18px; line-height: 15px; text-align: center; flex: none; align-self: center; }
+.knobs button.back { color: var(--hue); border-color: transparent; font-size: 14px; }
+.knobs .told { color: var(--faint); font-size: 12px; margin: 2px 0 6px; overflow-wrap: anywhere; }
+.knobs .told div:last-child { font-family: ui-monospace, Menlo, Consolas, monospace; }
+.knobs .changed > .name > :first-child { font-weight: 600; }
 .knobs .row { padding: 5px 0; } .knobs .both { display: flex; gap: 10px; align-items: center; }
 .knobs input[type=range] { flex: 1; min-width: 60px; accent-color: var(--hue); height: 22px; margin: 0;
   cursor: pointer; }
@@ -46,31 +50,56 @@ function controlOf(facts, tell) {
     input.title = facts.doc;
     return input;
   };
-  const head = (parent) => {
-    const name = make("div", "name", parent);
-    make("span", "", name, facts.label);
-    if (facts.doc) make("span", "why", name, "?").title = facts.doc;
-    return name;
+  const button = (kind, text, parent) => {
+    const made = make("button", kind, parent, text);
+    made.type = "button";
+    return made;
+  };
+  const name = make("div", "name", row), label = make(facts.kind === "switch" ? "label" : "span", "", name, facts.label);
+  const back = button("back", "↺", name), why = button("why", "?", name), told = make("div", "told", row);
+  back.onclick = () => tell({ do: "undo" });
+  for (const line of facts.help) make("div", "", told, line);
+  told.hidden = true;
+  why.title = facts.doc;
+  why.setAttribute("aria-expanded", "false");
+  why.onclick = () => {
+    told.hidden = !told.hidden;
+    why.setAttribute("aria-expanded", String(!told.hidden));
+  };
+  // Marks a knob that does not stand where it began, with the way back.
+  const marked = (show) => (at) => {
+    show(at);
+    back.hidden = !("was" in at);
+    row.classList.toggle("changed", "was" in at);
+    if (!back.hidden) {
+      back.title = `back to ${at.was || "none"}`;
+      back.setAttribute("aria-label", back.title);
+    }
   };
   if (facts.kind === "switch") {
-    const label = make("label", "", row), name = head(label), box = make("input");
+    const box = make("input");
     box.type = "checkbox";
-    name.firstChild.prepend(named(box));
+    label.prepend(named(box));
     box.onchange = () => tell({ field: box.checked });
-    return { row, show: ({ field }) => { box.checked = field; } };
+    return { row, show: marked(({ field }) => { box.checked = field; }) };
   }
-  head(row);
   if (facts.kind === "choice") {
     const list = named(make("select", "", row));
-    for (const choice of facts.choices) list.append(new Option(choice, choice));
+    for (const choice of facts.choices) list.append(new Option(choice.replaceAll("_", " "), choice));
     list.onchange = () => tell({ field: list.value });
-    return { row, show: ({ field }) => { list.value = field; } };
+    return { row, show: marked(({ field }) => { list.value = field; }) };
   }
   const line = facts.kind === "slider" ? make("div", "both", row) : row;
   const slider = facts.kind === "slider" ? named(make("input", "", line)) : null;
   const field = named(make("input", "", line), slider ? `${facts.label}: value` : facts.label);
   field.type = "text";
   field.autocomplete = "off";
+  if (facts.names) {
+    const known = make("datalist", "", line);
+    known.id = `names-of-${facts.path}`;
+    for (const one of facts.names) known.append(new Option(one, one));
+    field.setAttribute("list", known.id);
+  }
   let typing = false;
   field.oninput = () => { typing = true; };
   field.onblur = () => { typing = false; };
@@ -82,13 +111,13 @@ function controlOf(facts, tell) {
     slider.onpointerup = slider.onchange = () => { held = false; };
     slider.oninput = () => tell({ place: slider.value * 1 });
   }
-  const show = (at) => {
+  const show = marked((at) => {
     if (!typing) field.value = at.field;
     if (slider && "place" in at && !held) {
       slider.value = at.place;
       slider.setAttribute("aria-valuetext", at.field);
     }
-  };
+  });
   return { row, show };
 }
 

@@ -7,9 +7,10 @@ of its time.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import param
@@ -25,6 +26,7 @@ from widgets.page.component import Component
 
 TRIES = 30  # random settings tried until one is valid
 REST = "more knobs"  # the fold of all that do not stand in a row
+FEW = 4  # knobs of a policy that stand with it on top
 NEAR = 8.0  # chance stays within this factor where a range is wider
 
 
@@ -57,10 +59,11 @@ class Owner(Protocol):
 class Knobs:
     """Controls for the config of `owner`. `slug`: the study or command, for the CLI.
 
-    `first`: paths of knobs that stand in a row, all others folded beneath; by default all of them
-    stand in a column. `keep`: choices that chance leaves alone, such as where requests come from.
-    `start`: what reset goes back to and the copied command line starts from, where that is not the
-    owner's config.
+    `first`: paths of knobs that stand on top, all others folded beneath; by default those without
+    a group of their own stand open. `across`: in a row, not in a column. `names`: what may be typed
+    into a knob of text, by the last part of its path. `keep`: choices that chance leaves alone,
+    such as where requests come from. `start`: what reset goes back to and the copied command line
+    starts from, where that is not the owner's config.
     """
 
     def __init__(
@@ -72,8 +75,10 @@ class Knobs:
         start: Config | None = None,
         python: Callable[[Config], str] = as_python,
         first: Sequence[str] = (),
+        across: bool = False,
+        names: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> None:
-        self.first = tuple(first)
+        self.first, self.across, self.names = tuple(first), across, names
         self.keep = tuple(keep)
         self.owner, self.start, self.slug = owner, start or owner.config, slug
         self._python = python
@@ -82,7 +87,7 @@ class Knobs:
         self._edits: dict[str, Any] = {}  # turned, but not part of a valid config yet
         self._controls: dict[str, Control] = {}
         self.panel = KnobPanel(
-            options=colours(), across=bool(self.first), sizing_mode="stretch_width", margin=0
+            options=colours(), across=across, sizing_mode="stretch_width", margin=0
         )
         self.panel.param.watch(lambda event: self.heard(event.new), "turned")
         self._lay_out()
@@ -90,7 +95,9 @@ class Knobs:
     def heard(self, turned: dict[str, Any]) -> None:
         """Do what a person asked for in the browser; anything else is ignored."""
         acts = {"reset": self.reset, "randomise": self.randomise}
-        if turned.get("do") in acts:
+        if turned.get("do") == "undo" and turned.get("path") in self._controls:
+            self.undo(turned["path"])
+        elif turned.get("do") in acts:
             acts[turned["do"]]()
         elif turned.get("path") in self._controls:
             path = turned["path"]
@@ -134,6 +141,17 @@ class Knobs:
         """Back to the config it began with."""
         self._become(self.start)
 
+    def undo(self, path: str) -> None:
+        """One knob, and those within it, back to where they began."""
+        began = {k.path: k.value for k in knobs(self.start)}
+        mine = {p: v for p, v in began.items() if p == path or p.startswith(f"{path}.")}
+        try:
+            config = update(self.owner.config, mine)
+        except BadInput as fault:
+            self._say(str(fault))
+            return
+        self._become(config)
+
     def randomise(self, dice: random.Random | None = None) -> None:
         """A valid config by chance: other policies, numbers near where they started."""
         dice = dice or random.Random()
@@ -161,20 +179,24 @@ class Knobs:
         config = self._shown
         now = [knob for knob in knobs(config) if knob.path != "kind"]  # what it is, not a knob
         groups: dict[str, list[dict[str, Any]]] = {"": []}
-        shown = {}
+        shown, places = {}, {}
+        began = {knob.path: Control(knob) for knob in knobs(self.start)}
         self._controls = {knob.path: Control(knob) for knob in now}
         for knob in now:
             control = self._controls[knob.path]
-            group = _group(config, knob, now)
-            if self.first:
-                group = "" if knob.path in self.first else REST
-            groups.setdefault(group[:1].upper() + group[1:], []).append(
-                control.facts(_depth(knob, now))
-            )
-            value = str(knob.value) if knob.type == "choice" else knob.value
-            shown[knob.path] = control.shown(value)
+            top = self._top(knob, now)
+            group = "" if top else self._fold_of(knob, _group(config, knob, now), now)
+            facts = control.facts(0 if top == knob.path else _depth(knob, now))
+            if knob.type == "str" and knob.path.split(".")[-1] in self.names:
+                facts["names"] = list(self.names[knob.path.split(".")[-1]])
+            places[knob.path] = self.first.index(top) if top else 0
+            groups.setdefault(group[:1].upper() + group[1:], []).append(facts)
+            shown[knob.path] = control.stands()
+            at_first = began.get(knob.path)
+            if at_first is not None and at_first.knob.value != knob.value:
+                shown[knob.path]["was"] = str(at_first.stands()["field"])
         if self.first:
-            groups[""].sort(key=lambda facts: self.first.index(facts["path"]))
+            groups[""].sort(key=lambda facts: places[facts["path"]])
         wanted = {
             "layout": [{"group": name, "knobs": facts} for name, facts in groups.items()],
             "shown": shown,
@@ -184,6 +206,25 @@ class Knobs:
         changed = {k: v for k, v in wanted.items() if getattr(self.panel, k) != v}
         if changed:
             self.panel.param.update(**changed)
+
+    def _top(self, knob: Knob, among: list[Knob]) -> str:
+        """Which of the first knobs one stands with: itself, or a policy of few; "" for none."""
+        if knob.path in self.first:
+            return knob.path
+        for path in () if self.across else self.first:
+            inside = [k for k in among if k.path.startswith(f"{path}.")]
+            if knob in inside and len(inside) <= FEW and not knob.group:
+                return path
+        return ""
+
+    def _fold_of(self, knob: Knob, group: str, among: list[Knob]) -> str:
+        """The fold of a knob that is not among the first ones: its group's, its policy's where that
+        has many."""
+        if not self.first or (group and not self.across):
+            return group
+        root = knob.path.split(".")[0]
+        many = sum(k.path.startswith(f"{root}.") for k in among) > FEW
+        return root.replace("_", " ") if many and not self.across else REST
 
     def dark(self, on: bool) -> None:
         """Follow the page's theme."""

@@ -21,7 +21,7 @@ from workbench.attention.readings import Readings
 from workbench.attention.routes import routes
 from workbench.jupyter.kernels import forget, kernel_file, served_below, write
 from workbench.jupyter.reached import HOST, only_for
-from workbench.pages.embedded import BARE, EmbeddedPage, paper_knobs
+from workbench.pages.embedded import BARE, EmbeddedPage
 from workbench.pages.frame.files import HANDLERS, hasten
 from workbench.pages.frame.shell import asked, message_page
 from workbench.pages.frame.unsent import send_all
@@ -104,8 +104,7 @@ class KernelPages:
         shown = self.open.get(asked("name"))
         if shown is None:
             return message_page("This page has gone", "Run the notebook's cell again.")
-        first = paper_knobs(shown.study, shown.session.config)
-        return EmbeddedPage(StudyPanel(shown.study, shown.session, first=first)).page()
+        return EmbeddedPage(StudyPanel(shown.study, shown.session, across=True)).page()
 
     def _attention(self) -> Any:
         shown = self.open.get(asked("name"))

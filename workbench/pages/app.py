@@ -25,7 +25,7 @@ from workbench.live.live import LiveEngine
 from workbench.pages.attached import AttachedPage
 from workbench.pages.catalogue import catalogue_page
 from workbench.pages.compare import ComparePage
-from workbench.pages.embedded import EmbeddedPage, paper_knobs
+from workbench.pages.embedded import EmbeddedPage
 from workbench.pages.frame.files import HANDLERS, hasten
 from workbench.pages.frame.shell import message_page
 from workbench.pages.frame.unsent import send_all
@@ -68,7 +68,7 @@ def pages(live: LiveEngine, shelf: Shelf, readings: Readings) -> dict[str, Page]
         "live": live_page,
         "catalogue": catalogue_page,
         "study": lambda: StudyPage(asked_study(), shelf).page(),
-        "embed": lambda: EmbeddedPage(asked_study(paper_knobs), shelf).page(),
+        "embed": lambda: EmbeddedPage(asked_study(across=True), shelf).page(),
         "lecture": lambda: LecturePage(asked_study(), shelf).page(),
         "plan": lambda: PlanPage().page(),
         "predict": lambda: PredictPage().page(),

@@ -7,33 +7,17 @@ from typing import Any
 import panel as pn
 import panel_material_ui as pmui
 
-from engine.core.config import Config, knobs
 from workbench.catalogue import entry
 from workbench.pages.actions import actions
 from workbench.pages.frame.shell import Shell, html
 from workbench.pages.frame.visitors import person
 from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.study_panel import FOOT, StudyPanel
-from workbench.study import Study
 
-ROW = 5  # knobs at most that stand in a row
 BARE = {
     "& .header, & .main .MuiToolbar-root": {"display": "none !important"}
 }  # the bar and its room
 TABS = {"page_map": "KV cache", "request_lanes": "Requests", "token_river": "Tokens"}
-
-
-def paper_knobs(study: Study, config: Config) -> tuple[str, ...]:
-    """The knobs that the study itself turns, the commonest first: of its tries, its presets and
-    its maps; of a study that turns none, its first numbers."""
-    known = {knob.path: knob for knob in knobs(config)}
-    turned = [path for _, changes in study.tries for path in changes]
-    turned += [path for changes in study.presets.values() for path in changes]
-    turned += [regime.knob for regime in study.regimes]
-    ordered = sorted(dict.fromkeys(turned), key=lambda path: -turned.count(path))
-    found = [path for path in ordered if path in known][:ROW]
-    numbers = [path for path, knob in known.items() if knob.type in ("int", "float")]
-    return tuple(found or numbers[:ROW])
 
 
 class EmbeddedPage:

@@ -1,17 +1,19 @@
 """A study as a person uses it, in the app or a notebook: knobs, views, claims, one session."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from html import escape
 from typing import Any
 
-from engine.core.config import Config
+from engine.core.config import Config, knobs
 from engine.core.run import Run
+from engine.hardware.device import devices
 from widgets.knobs.config_text import as_study
 from widgets.knobs.knobs import Knobs
 from widgets.stage.stage import Stage
 from workbench.catalogue import Entry
 from workbench.moment import moment
+from workbench.pages.doors.model import model_names
 from workbench.pages.frame.shell import html
 from workbench.pages.maps import Maps
 from workbench.pages.verdicts.claims import Claims
@@ -20,6 +22,7 @@ from workbench.session import Session
 from workbench.study import Changes, Study
 
 GLANCE = 5.0  # seconds: a run over sooner is replayed, slowly enough to be seen
+ROW = 5  # knobs of the paper at most
 LOOK = 0.025  # seconds between looks at what runs
 FOOT = {
     "position": "sticky",
@@ -42,22 +45,37 @@ summary::-webkit-details-marker { display: none; }
 """
 
 
+def paper_knobs(study: Study, config: Config) -> tuple[str, ...]:
+    """The knobs that the study itself turns, the commonest first: of its tries, its presets and
+    its maps; of a study that turns none, its first numbers."""
+    known = {knob.path: knob for knob in knobs(config)}
+    turned = [path for _, changes in study.tries for path in changes]
+    turned += [path for changes in study.presets.values() for path in changes]
+    turned += [regime.knob for regime in study.regimes]
+    ordered = sorted(dict.fromkeys(turned), key=lambda path: -turned.count(path))
+    found = [path for path in ordered if path in known][:ROW]
+    numbers = [path for path, knob in known.items() if knob.type in ("int", "float")]
+    return tuple(found or numbers[:ROW])
+
+
 class StudyPanel:
     """The parts of a study's page. `on_turned`: whoever hosts it hears of every config that runs
     after the first. `at`: where the first run's cursor is to stand, in seconds or, with a percent
     sign, as a share of the run; `pin`: the owner that is lit up; `claim`: the one that stands
-    first; `first`: knobs that stand in a row, the others folded. Raises BadInput for a moment that
-    is neither, and for no such claim."""
+    first; `across`: the paper's knobs stand in a row. Raises BadInput for a moment that is neither,
+    and for no such claim."""
 
     def __init__(
         self, chosen: Study, session: Session, *, at: str = "", pin: str = "", claim: str = "",
-        first: Sequence[str] = (),
+        across: bool = False,
     ) -> None:  # fmt: skip
         self.study, self.session = chosen, session
         self.verdicts = Verdicts(chosen, session.seed)
         self.knobs = Knobs(
             session, slug=chosen.slug, start=chosen.config,
-            python=partial(as_study, slug=chosen.slug, start=chosen.config), first=first,
+            python=partial(as_study, slug=chosen.slug, start=chosen.config),
+            first=paper_knobs(chosen, session.config), across=across,
+            names={"model": model_names(), "device": devices()},
         )  # fmt: skip
         self.stage = Stage(chosen.views)
         self.stage.watch(self.look, LOOK)

@@ -74,9 +74,9 @@ def test_a_place_that_is_none_turns_nothing(place):
 def test_a_slider_and_its_field_show_the_same_value():
     made, told = panel()
     made.heard({"path": "workers", "place": 9})
-    assert made.panel.shown["workers"] == {"field": "9", "place": 9}
+    assert made.panel.shown["workers"] == {"field": "9", "place": 9, "was": "4"}
     turn(made, "workers", "3")
-    assert made.panel.shown["workers"] == {"field": "3", "place": 3}
+    assert made.panel.shown["workers"] == {"field": "3", "place": 3, "was": "4"}
     assert [config.workers for config in told] == [9, 3]
 
 
@@ -124,6 +124,24 @@ def test_few_knobs_are_visible_and_the_rest_are_folded():
     }
     assert list(groups) == ["", "Workload", "Nested"]
     assert groups["Workload"] == ["seed"] and "seed" not in groups[""]
+
+
+def test_the_first_knobs_stand_on_top_with_those_of_their_policy_and_the_rest_folded():
+    made, _ = panel(update(Made(), {"order": "weighted"}), first=("order", "rate"))
+    groups = {row["group"]: [knob["path"] for knob in row["knobs"]] for row in made.panel.layout}
+    assert groups[""] == ["order", "order.weight", "rate"]
+    assert "workers" in groups["More knobs"] and groups["Workload"] == ["seed"]
+
+
+def test_a_turned_knob_says_where_it_began_and_goes_back_alone():
+    made, told = panel()
+    turn(made, "workers", "7")
+    turn(made, "order", "weighted")
+    assert made.panel.shown["workers"]["was"] == "4" and "was" not in made.panel.shown["rate"]
+    made.heard({"path": "order", "do": "undo"})
+    assert told[-1] == update(Made(), {"workers": 7})
+    made.heard({"path": "workers", "do": "undo"})
+    assert told[-1] == Made() and "was" not in made.panel.shown["workers"]
 
 
 def test_a_turn_sends_only_what_it_changed():

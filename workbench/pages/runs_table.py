@@ -1,12 +1,17 @@
-"""The table of an app's runs: study, what differs from its start, length, clock, three figures."""
+"""The table of an app's runs: study, what differs from its start, length, clock, three figures, its
+course as a line."""
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from html import escape
 
+import numpy as np
+
 from engine.core.config import Config
 from engine.core.errors import BadInput
+from engine.core.events import Level, Token
 from engine.core.run import Run
 from widgets.stage.figures import measures
 from widgets.theme import figure
@@ -20,7 +25,9 @@ FIGURES = 3
 # Of requests, the ones people ask for; of anything else, what its levels say.
 SERVED = ("tokens per second", "time to first token, p50", "time per output token, p50")
 TOLD = ("time", "spans", "events", "ended")  # have columns of their own
-HEAD = ("run", "study", "what differs", "length", "clock", "figures", "kept", "")
+HEAD = ("run", "study", "what differs", "length", "clock", "figures", "course", "kept", "")
+PIECES = 40  # of a run's time, in the line of its course
+WIDE, HIGH = 96, 26  # pixels of that line
 CSS = """
 .runs { border-collapse: collapse; font-size: 13px; width: 100%; }
 .runs th { text-align: left; color: var(--wb-faint); font-weight: 600; padding: 4px 16px 4px 0; }
@@ -62,11 +69,47 @@ def _row(name: str, run: Run, when: float, chosen: str | None, to: Callable[...,
         figure(run.log.duration, "s") + ("" if run.state == "closed" else ", running"),
         clock,
         "<br>".join(escape(text) for text in headline(run)),
+        sparkline(run),
         time.strftime("%d %b %H:%M", time.localtime(when)) if when else "–",
         other,
     )
     return (
         f"<tr{' aria-current=true' if here else ''}>{''.join(f'<td>{t}</td>' for t in told)}</tr>"
+    )
+
+
+def course(run: Run) -> tuple[str, np.ndarray]:
+    """What the line of an ended run shows, and its values: tokens in each piece of its time, else
+    the level told most often; nothing for a run without either."""
+    log, end = run.log, run.log.duration
+    if run.state != "closed" or end <= 0:
+        return "", np.zeros(0)
+    tokens = [event.time for event in log.of(Token)]
+    if tokens:
+        return "tokens over its time", np.histogram(tokens, PIECES, (0.0, end))[0].astype(float)
+    levels = log.of(Level)
+    if not levels:
+        return "", np.zeros(0)
+    (lane, name), _ = Counter((level.lane, level.name) for level in levels).most_common(1)[0]
+    mine = [level for level in levels if (level.lane, level.name) == (lane, name)]
+    at = np.interp(np.linspace(0.0, end, PIECES), [e.time for e in mine], [e.value for e in mine])
+    return f"{name} of {lane} over its time", at
+
+
+def sparkline(run: Run) -> str:
+    """The course of a run as a line without axes, as SVG."""
+    said, values = course(run)
+    values = np.where(np.isfinite(values), values, 0.0)
+    if len(values) < 2 or values.max() == values.min():
+        return ""
+    low, high = min(0.0, values.min()), values.max()
+    across = np.linspace(1, WIDE - 1, len(values))
+    down = HIGH - 2 - (HIGH - 4) * (values - low) / (high - low)
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, down, strict=True))
+    return (
+        f'<svg width="{WIDE}" height="{HIGH}" role="img" aria-label="{escape(said)}">'
+        f"<title>{escape(said)}</title>"
+        f'<polyline points="{points}" fill="none" stroke="currentColor" stroke-width="1.5"/></svg>'
     )
 
 

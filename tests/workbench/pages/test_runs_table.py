@@ -5,12 +5,14 @@ from functools import partial
 import pytest
 
 from engine.core.errors import BadInput
+from engine.core.events import Token
 from engine.core.run import Run
 from tests.engine.core.test_run import Counting, count
+from tests.widgets.made_runs import serving
 from workbench.catalogue import study
 from workbench.pages.frame.shell import address
 from workbench.pages.runs import RunsPage
-from workbench.pages.runs_table import differing, runs_table
+from workbench.pages.runs_table import course, differing, runs_table, sparkline
 from workbench.pages.shelf.shelf import Shelf
 
 TO = partial(address, dark=False)
@@ -61,3 +63,10 @@ def test_the_page_follows_what_it_renames_and_drops():
     page._dropped(None)
     assert page.choice.value is None and not page.choice.visible
     page.stage is None or page.stage.stop()
+
+
+def test_the_course_of_a_run_is_its_tokens_over_time():
+    run = Run(serving(requests=6))
+    said, values = course(run)
+    assert said.startswith("tokens") and values.sum() == len(run.log.of(Token)) > 0
+    assert sparkline(run).count(",") == len(values)

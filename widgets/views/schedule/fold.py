@@ -253,17 +253,17 @@ class Schedule(CanvasFold):
         layers = [layer for layer in (0, 1) if self._spent(layer, names)]
         if not layers:
             return []
-        makespan, of_total, of_ideal = self._idle(layers[0], names)
+        makespan, of_total = self._idle(layers[0], names)
         found = [["makespan", makespan], [IDLE_OF_TOTAL, of_total]]
         if self.workers:
             return found
         if len(layers) > 1:
-            makespan, of_total, _ = self._idle(1, names)
+            makespan, of_total = self._idle(1, names)
             return [*found, ["modelled makespan", makespan], ["modelled idle of total", of_total]]
         spent = self._spent(layers[0], names)
         longest = max(spent, key=lambda lane: spent[lane])
         busiest = [f"busiest: {names[longest]}", figure(spent[longest], "s")]
-        return [*found, ["idle of ideal", of_ideal], busiest]
+        return [*found, busiest]
 
     def _spent(self, layer: int, names: list[str]) -> dict[int, float]:
         """Seconds that each lane worked; links only where there is nothing else."""
@@ -272,12 +272,11 @@ class Schedule(CanvasFold):
         workers = {lane: spent for lane, spent in found.items() if not is_link(names[lane])}
         return (workers or found) if end > begin else {}
 
-    def _idle(self, layer: int, names: list[str]) -> tuple[str, str, str]:
-        """(makespan, idle share of the total time, of the ideal time) over the lanes that work."""
+    def _idle(self, layer: int, names: list[str]) -> tuple[str, str]:
+        """(makespan, idle share of the total time) over the lanes that work."""
         spent, (begin, end) = self._spent(layer, names), self.spans.ends[layer]
         worked = sum(spent.values())
         lanes = self.workers or sum(not is_link(name) for name in names) or len(names)
         whole = float(end - begin) * lanes
         idle = whole - worked if abs(whole - worked) > 1e-9 * whole else 0.0  # else rounding
-        shares = figure(idle / whole, "%"), figure(idle / worked if worked else float("nan"), "%")
-        return figure(float(end - begin), "s"), *shares
+        return figure(float(end - begin), "s"), figure(idle / whole, "%")

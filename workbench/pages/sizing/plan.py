@@ -34,11 +34,11 @@ ROWS = 10  # splits shown
 HEAD = ("step", "of peak", "memory of a device", "bubble", "how it is split", "")
 CSS = """
 table { border-collapse: collapse; font-size: 13px; width: 100%; max-width: 1200px; }
-th { text-align: left; color: var(--wb-faint); font-weight: 600; padding: 6px 20px 6px 0; }
-td { padding: 6px 20px 6px 0; border-top: 1px solid var(--wb-line); white-space: nowrap; }
-td.words { white-space: normal; }
-.bar { display: inline-block; width: 140px; height: 10px; background: var(--wb-raised);
-  border-radius: 3px; margin-right: 8px; vertical-align: middle; overflow: hidden; }
+th { text-align: left; color: var(--wb-faint); font-weight: 600; padding: 6px 14px 6px 0; }
+td { padding: 6px 14px 6px 0; border-top: 1px solid var(--wb-line); white-space: nowrap; }
+td.words { white-space: normal; min-width: 200px; }
+.bar { display: block; width: 110px; height: 10px; background: var(--wb-raised);
+  border-radius: 3px; margin-bottom: 3px; overflow: hidden; }
 .bar i { display: block; height: 100%; background: var(--wb-accent); width: var(--share); }
 .wrong { color: var(--wb-wrong); }
 """
@@ -119,12 +119,12 @@ def described_table(found: FoundSteps, dark: bool) -> str:
             f'<td class="num">{TRILLION / step.tokens_per_second / DAY:.1f} days</td>'
             f"<td>{_filled(step.memory.total, capacity)}</td>"
             f'<td class="words">{escape(words_of(step.run))}</td>'
-            f'<td><a href="{escape(link)}">where its time goes</a></td>'
-            f'<td><a href="{escape(schedule)}">watch its schedule</a></td></tr>'
+            f'<td><a href="{escape(link)}">where its time goes</a><br>'
+            f'<a href="{escape(schedule)}">watch its schedule</a></td></tr>'
         )
     names = (
         "step", "nine in ten between", "of peak", "trillion tokens in", "memory of a device",
-        "how it is split", "", "",
+        "how it is split", "",
     )  # fmt: skip
     cells = "".join(f"<th scope='col'>{escape(name)}</th>" for name in names)
     run = found.steps[0][0].run

@@ -26,7 +26,7 @@ def test_it_draws_and_asks_for_nothing_outside(browser, dark):
     page, seen = shown(browser, pipeline(4, 8, memory=True, memory_limit=20.0), is_dark=dark)
     assert colours(page, CANVAS) > 20
     figures = page.locator(".pw-figures").inner_text()
-    assert "makespan" in figures and "idle of ideal" in figures and "NaN" not in figures
+    assert "makespan" in figures and "idle of total" in figures and "NaN" not in figures
     assert seen.requests == [] and seen.errors == []
 
 

@@ -88,6 +88,9 @@ export class Card {
     this.heard.push([name, act]);
   }
 
+  // Call `act` when a person lets go of whoever is pinned, wherever on the page.
+  onUnpinned(act) { this.hearDocument("workbench-unpin", act); }
+
   // Listen to events of the whole page until this view is closed.
   hearDocument(name, act) {
     document.addEventListener(name, act);

@@ -1,6 +1,7 @@
 // Hovering a lane lights its owner up everywhere; a click pins it.
 export function laneChooser(card, timeline) {
   let pinned = "", over = "";
+  card.onUnpinned(() => { pinned = ""; });
   const nameOf = (lane) => (lane >= 0 && timeline().known(lane) ? card.frame.names[timeline().at(lane)] : "");
   return {
     hover(lane) {

@@ -11,6 +11,7 @@ export const TIME = "time";
 export function pointerActs(chart) {
   const { card } = chart;
   let press = null, pinned = "";
+  card.onUnpinned(() => { pinned = ""; });
   const leave = (event) => {
     chart.spot = null;
     card.hint(null, event);

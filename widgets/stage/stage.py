@@ -45,6 +45,7 @@ class Stage(param.Parameterized):
         self.cursor = Cursor()
         self.transport = Transport(self.cursor, self._steps, self._moved)
         self.transport.bar.param.watch(lambda event: self._look_at(event.new), "sight")
+        self.transport.unpin = lambda: self.choose("")
         self._last = self._worked = perf_counter()
         self._turn = 0
         self._again = False
@@ -108,6 +109,7 @@ class Stage(param.Parameterized):
         """Light up one owner in all views."""
         if owner != self.chosen:
             self.chosen = owner
+            self.transport.bar.send(pinned=owner)
             for feed in self.feeds:
                 feed.drawing.choose(owner)
 

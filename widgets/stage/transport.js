@@ -1,11 +1,12 @@
 // The time bar: play, step, speed and scrub. One row of controls over a model with the traits
-// time, duration, playing, speed, follow, live, paused, modelled, steps, work, is_dark, options; what
-// a person does goes out as `command` {do, …}.
+// time, duration, playing, speed, follow, live, paused, modelled, steps, work, pinned, is_dark,
+// options; what a person does goes out as `command` {do, …}.
 
 import { worded } from "../canvas/numbers.js"
 
 const SPEEDS = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000]
 const ANSWER = 400 // milliseconds the host may take before it is asked again
+const PINNED = 700 // milliseconds that an owner is lit up before it counts as pinned
 const ICONS = {
   play: "M8 5v14l11-7z",
   pause: "M6 5h4v14H6zm8 0h4v14h-4z",
@@ -130,6 +131,8 @@ const STYLE = `
 .transport button[hidden] { display: none; }
 .transport path { fill: currentColor; }
 .transport .main { background: var(--raised); }
+.transport .pin { border: 1px solid var(--line); padding: 3px 8px; max-width: 150px; overflow: hidden;
+  text-overflow: ellipsis; white-space: nowrap; }
 .transport .follow span { padding-right: 3px; }
 .transport .follow.on { color: var(--hue); }
 .transport .scrub { flex: 1 1 60px; height: 24px; accent-color: var(--hue); margin: 0 4px; min-width: 60px; cursor: pointer; }
@@ -203,7 +206,16 @@ function render({ model, el }) {
   const work = document.createElement("div")
   work.className = "work"
   work.innerHTML = `<span></span><div class="bar"><div></div></div><span></span>`
-  root.append(back, main, on, stop, scrub, clock, speed, follow, work)
+  const pin = document.createElement("button")
+  Object.assign(pin, { type: "button", className: "pin", hidden: true })
+  pin.title = "The others are dimmed; press, or Esc, to light up all"
+  const unpin = () => {
+    document.dispatchEvent(new CustomEvent("workbench-unpin"))
+    tell({ do: "unpin" })
+  }
+  pin.addEventListener("click", unpin)
+  let pinning = 0
+  root.append(back, main, on, stop, scrub, clock, pin, speed, follow, work)
   el.replaceChildren(style, root)
 
   // Written only where it differs: the page lays itself out anew after every word.
@@ -242,6 +254,16 @@ function render({ model, el }) {
     left.textContent = doing.words || ""
     work.querySelector(".bar div").style.width = `${100 * (doing.share || 0)}%`
   }
+  // Who is lit up for longer than a pointer passes by has a chip, which lets go of it.
+  function pinned() {
+    const name = model.get("pinned")
+    clearTimeout(pinning)
+    if (!name) pin.hidden = true
+    else pinning = setTimeout(() => {
+      pin.textContent = `${name} ×`
+      pin.hidden = false
+    }, PINNED)
+  }
   function coloured() {
     const paint = model.get("options")[model.get("is_dark") ? "dark" : "light"] || {}
     for (const [name, value] of Object.entries(paint)) root.style.setProperty(`--${name}`, value)
@@ -259,6 +281,7 @@ function render({ model, el }) {
       ArrowRight: () => step(by),
       Home: () => seek(0),
       End: () => act({ do: "follow" }),
+      ...(model.get("pinned") ? { Escape: unpin } : {}),
     }
     if (at.getAttribute && /^(slider|tab|option|menuitem|combobox)$/.test(at.getAttribute("role") || "")) return
     if (!commands[event.key]) return
@@ -270,6 +293,7 @@ function render({ model, el }) {
     [["time", "duration", "follow"], moved],
     [["playing", "speed", "follow", "live", "paused", "modelled"], changed],
     [["work"], worked],
+    [["pinned"], pinned],
     [["is_dark", "options"], coloured],
   ]
   for (const [names, act] of watched) {
@@ -283,6 +307,7 @@ function render({ model, el }) {
   })
   return () => {
     unwatch()
+    clearTimeout(pinning)
     document.removeEventListener("keydown", key)
     for (const [names, act] of watched) for (const name of names) model.off?.(`change:${name}`, act)
   }

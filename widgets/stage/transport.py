@@ -106,6 +106,7 @@ class TransportBar(Component):
     modelled = param.Boolean(default=False)
     steps = param.Bytes(default=b"", doc="when each step of a run that is over ended, as float64")
     work = param.Dict(default={})
+    pinned = param.String(default="", doc="the owner lit up in every view")
     is_dark = param.Boolean(default=False)
     options = param.Dict(default={})
     command = param.Dict(default={})
@@ -115,7 +116,7 @@ class TransportBar(Component):
 
 class Transport:
     """Joins a cursor, a run and the bar. `steps` gives the times of the run's steps, rising;
-    `moved` is called when a person has moved the cursor."""
+    `moved` is called when a person has moved the cursor, `unpin` when all is to be lit up."""
 
     def __init__(
         self,
@@ -126,6 +127,7 @@ class Transport:
         self.cursor, self.steps, self.moved = cursor, steps, moved
         self.run: Run | None = None
         self._knows = False  # the bar knows when the steps ended
+        self.unpin: Callable[[], None] = lambda: None
         self.bar = TransportBar(
             options=colours(), sizing_mode="stretch_width", margin=0, min_height=44, styles=AT_FOOT
         )
@@ -191,6 +193,8 @@ class Transport:
             case "follow":
                 self.cursor.share = None
                 self.cursor.open(self.cursor.duration)
+            case "unpin":
+                self.unpin()
             case "stop" if self.run is not None:
                 self.run.stop()
 

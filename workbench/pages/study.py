@@ -1,6 +1,5 @@
 """A study's page: knobs left, views in the middle, claims right, the address carrying it all."""
 
-from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 from urllib.parse import urlencode
@@ -16,29 +15,27 @@ from workbench.attention.page import link
 from workbench.catalogue import entry, study
 from workbench.pages.actions import actions, kept
 from workbench.pages.frame.addresses import config_of, query_of
-from workbench.pages.frame.shell import Shell, address, asked, asked_knobs, framed, html
+from workbench.pages.frame.shell import Shell, address, asked, asked_knobs, carry, html
 from workbench.pages.frame.visitors import person
 from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.study_panel import StudyPanel, views
 from workbench.session import study_session
-from workbench.study import Study
 
 BESIDE = {"position": "absolute", "right": "0", "top": "6px"}  # beside the name
 KNOBS = 2  # of those that differ, named by a run that is kept
 
 
-def asked_study(first: Callable[[Study, Config], Sequence[str]] | None = None) -> StudyPanel:
-    """The study the address names, with the knobs it carries. `first`: the knobs that stand in a
-    row, of a study and its config. Raises BadInput."""
+def asked_study(across: bool = False) -> StudyPanel:
+    """The study the address names, with the knobs it carries. `across`: the paper's in a row.
+    Raises BadInput."""
     slug = asked("slug")
     if not slug:
         raise BadInput("study: none named; choose one from the catalogue")
     chosen = study(slug)
     start = chosen.configured({}, asked("preset"))
     session = study_session(chosen, config_of(start, asked_knobs()))
-    row = first(chosen, session.config) if first is not None else ()
     return StudyPanel(
-        chosen, session, at=asked("at"), pin=asked("pin"), claim=asked("claim"), first=row
+        chosen, session, at=asked("at"), pin=asked("pin"), claim=asked("claim"), across=across
     )
 
 
@@ -50,6 +47,7 @@ class StudyPage:
         self.row = entry(panel.study.slug)
         self.shell = Shell(self.row.title, "study")
         more = [("Run again, paused", self._again), ("Keep for comparing", self._keep)]
+        more.append((f"Claims: {len(panel.study.claims)}", self._claims))
         self.actions = actions(panel.tries(), more)
         self.listed = ""  # how the shelf calls what this page shows
         self.has_requests = "request_lanes" in panel.study.views
@@ -79,12 +77,12 @@ class StudyPage:
     def _address(self, config: Config) -> None:
         """Put every knob that differs into the address."""
         self._lead()
-        location = pn.state.location
-        if location is not None:
-            theme = {"theme": "dark"} if self.shell.dark else {}
-            knobs = query_of(self.panel.study.config, config)
-            query = {"slug": self.row.slug, **knobs, **theme, **framed()}
-            location.search = "?" + urlencode(query)
+        knobs = query_of(self.panel.study.config, config)
+        carry(self.shell.dark, slug=self.row.slug, **knobs)
+
+    def _claims(self) -> None:
+        """Show the column of claims, or fold it away."""
+        self.shell.page.contextbar_open = not self.shell.page.contextbar_open
 
     def _keep(self) -> None:
         run = self.panel.session.run

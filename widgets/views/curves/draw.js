@@ -18,6 +18,7 @@ function render({ model, el }) {
   area.style.height = "100%";
   card.bases = new Set();
   let panels = [], lit = null, pinned = "";
+  card.onUnpinned(() => { pinned = ""; });
   card.surface(area, (ctx, width, height) => {
     panels = card.frame.panels.map((spec) => new CurvePanel(card, spec));
     card.bases = new Set(card.frame.panels.flatMap((p) => p.series.map((s) => s.base)));

@@ -67,6 +67,7 @@ function render({ model, el }) {
 
 function wireCells(card, area, cells, icicle, legend) {
   let pinned = "", over = "";
+  card.onUnpinned(() => { pinned = ""; });
   const choose = (owner) => { if (owner !== over) card.set("chosen", (over = owner) || pinned); };
   const ownerAt = (spot) => {
     const frame = card.frame;

@@ -67,6 +67,7 @@ function render({ model, el }) {
       card.set("chosen", state.pinned);
     },
   };
+  card.onUnpinned(() => { state.pinned = ""; });
   timeline = new Timeline(card, area, view);
   const relook = () => {
     if (!card.frame) return;

@@ -32,6 +32,10 @@ function render({ model, el }) {
     card.set("chosen", state.pinned);
     commands.show(card.frame, state.pinned);
   };
+  card.onUnpinned(() => {
+    state.pinned = "";
+    if (card.frame) commands.show(card.frame, "");
+  });
   const nameOf = (lane) => (lane >= 0 && timeline.known(lane) ? card.frame.names[timeline.at(lane)] : "");
   const view = {
     head: 20,

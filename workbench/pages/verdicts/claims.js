@@ -1,6 +1,6 @@
 // The column of claims: sentence, grade, the paper's figure, ours, and a button to judge again.
-// `cards` says what stands there, `limits` where the model stops being true; what a person asks for
-// goes out as `asked` {id, fast}. `bar`: the paper, what is needed, what came out here. Text only
+// `cards` says what stands there, `limits` where the model stops being true, `left` how many are yet
+// to be judged; what a person asks for goes out as `asked` {id, fast, own} or {stop}. `bar`: the paper, what is needed, what came out here. Text only
 // ever goes into textContent.
 
 import { make } from "../../../widgets/page/nodes.js";
@@ -34,6 +34,9 @@ const LOOK = `
 .claims button { font: 13px var(--wb-font); color: var(--wb-accent); background: transparent;
   cursor: pointer; border: 1px solid var(--wb-line); border-radius: 6px; padding: 4px 10px;
   justify-self: start; }
+.claims .work { display: flex; justify-content: space-between; align-items: center; padding-bottom: 10px;
+  color: var(--wb-faint); font-size: 12.5px; } .claims .work[hidden] { display: none; }
+.claims .asks { display: flex; gap: 8px; flex-wrap: wrap; }
 .claims button:hover { background: var(--wb-raised); }
 .claims button:focus-visible { outline: 2px solid var(--wb-accent); outline-offset: 1px; }`;
 
@@ -76,7 +79,18 @@ function render({ model, el }) {
   };
   make("h2", "", head, "Does it hold?");
   button(head, "Check all", { id: "", fast: true });
-  button(head, "Full size", { id: "", fast: false });
+  button(head, "Full size", { id: "", fast: false }).title = "At the size of the paper's own figure: minutes, not seconds";
+  const work = make("div", "work", null), told = make("span", "", work);
+  head.after(work);
+  told.setAttribute("role", "status");
+  button(work, "Stop", { stop: true }).title = "What is under way ends before its next run";
+  let most = 0;
+  const worked = () => {
+    const left = model.get("left") || 0;
+    most = left ? Math.max(most, left) : 0;
+    work.hidden = !left;
+    told.textContent = left ? `judging ${most - left + 1} of ${most} …` : "";
+  };
   make("h2", "", limits, "Where the model stops being true");
   make("p", "faint", limits, model.get("limits"));
   const known = new Map();
@@ -84,7 +98,9 @@ function render({ model, el }) {
     const card = make("div", "claim", list), top = make("div", "top", card);
     const found = { text: "", card, verdict: make("span", "", top), grade: make("span", "", top),
       sentence: make("p", "", card), bar: make("div", "bar", card), facts: make("dl", "", card) };
-    button(card, "Check", { id, fast: true });
+    const asks = make("div", "asks", card);
+    button(asks, "Check", { id, fast: true });
+    found.own = button(asks, "At the paper's setting", { id, fast: true, own: true });
     return found;
   };
   // A card is changed only where it says something else, so that its button keeps its focus.
@@ -100,6 +116,7 @@ function render({ model, el }) {
       at.grade.textContent = card.grade;
       at.grade.title = card.about;
       at.sentence.textContent = card.sentence;
+      at.own.hidden = !card.own;
       drawBar(at.bar, card.bar);
       at.facts.replaceChildren();
       for (const [name, said] of card.facts) {
@@ -108,9 +125,12 @@ function render({ model, el }) {
       }
     }
   };
-  model.on("change:cards", show);
-  show();
-  return () => model.off?.("change:cards", show);
+  const heard = [["cards", show], ["left", worked]];
+  for (const [name, act] of heard) {
+    model.on(`change:${name}`, act);
+    act();
+  }
+  return () => { for (const [name, act] of heard) model.off?.(`change:${name}`, act); };
 }
 
 export default { render };

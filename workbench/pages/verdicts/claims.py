@@ -1,12 +1,13 @@
 """The claims beside a study's views: sentence, grade, the paper's figure, ours, the finding."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import param
 
 from engine.core.config import Config
+from widgets.knobs.config_text import changes, spelled
 from widgets.page.bundle import bundle
 from widgets.page.component import Component
 from workbench.claim import GRADES, SHORT, UNTRIED, Claim, Outcome
@@ -15,11 +16,14 @@ from workbench.pages.verdicts.verdict_bar import verdict_bar
 from workbench.pages.verdicts.verdicts import Standing, Verdicts
 from workbench.study import Study
 
+TOLD = 3  # knobs of a person's own setting that a card names
 
-def claim_card(standing: Standing, stale: bool) -> dict[str, Any]:
-    """What one claim's card says; `stale`: judged for other knobs than those set now."""
+
+def claim_card(standing: Standing, stale: bool, own: Sequence[str] = ()) -> dict[str, Any]:
+    """What one claim's card says; `stale`: judged for other knobs than those set now; `own`: the
+    knobs in which what it was judged for is not the study's own setting."""
     claim, outcome = standing.claim, standing.outcome
-    kind, word = _word(standing)
+    kind, word = _word(standing, bool(own))
     rows = [("Paper", claim.paper)]
     if outcome is not None:
         rows += [("Expected", outcome.expected), ("Here", outcome.measured)]
@@ -28,6 +32,10 @@ def claim_card(standing: Standing, stale: bool) -> dict[str, Any]:
         rows.append(("Trouble", standing.fault))
     if outcome is not None and outcome.caution:
         rows.append(("Caution", outcome.caution))
+    is_mine = bool(own) and outcome is not None and not outcome.holds
+    if is_mine:
+        more = f" and {len(own) - TOLD} more" if len(own) > TOLD else ""
+        rows.append(("Under", f"{', '.join(own[:TOLD])}{more}"))
     if stale and outcome is not None:
         rows.append(("Note", "judged for other knobs than these; check again"))
     return {
@@ -38,6 +46,7 @@ def claim_card(standing: Standing, stale: bool) -> dict[str, Any]:
         "about": GRADES[claim.grade],
         "sentence": claim.sentence,
         "facts": [list(row) for row in rows],
+        "own": is_mine,
         "bar": verdict_bar(outcome.figure, outcome.needed, claim.reported) if outcome else {},
     }
 
@@ -52,7 +61,8 @@ def _found(claim: Claim, outcome: Outcome | None) -> str:
     return f"known as {IN_DIRECTION if alone else seen}: {why}"
 
 
-def _word(standing: Standing) -> tuple[str, str]:
+def _word(standing: Standing, own: bool) -> tuple[str, str]:
+    """How a card is marked and headed. `own`: judged under knobs that are not the study's."""
     if standing.state == "failed":
         return "no", "✕ could not be checked"
     if standing.state in ("waiting", "checking"):
@@ -62,8 +72,11 @@ def _word(standing: Standing) -> tuple[str, str]:
     if standing.outcome.holds:
         weaker = standing.claim.came_to(standing.outcome) == "weaker"
         return ("open", f"✓ holds, {SHORT}") if weaker else ("yes", "✓ holds here")
-    stated = "" if standing.claim.comes_out(standing.fast) else ", as it states"
-    return "no", f"✕ does not hold here{stated}"
+    if not standing.claim.comes_out(standing.fast):
+        return "no", "✕ does not hold here, as it states"
+    if own:  # at the study's own setting it is known to
+        return "open", "✕ not under your knobs"
+    return "open" if standing.outcome.caution else "no", "✕ does not hold here"
 
 
 class ClaimList(Component):
@@ -73,6 +86,7 @@ class ClaimList(Component):
 
     cards = param.List(default=[])
     limits = param.String(default="")
+    left = param.Integer(default=0, doc="claims that wait or are being judged")
     asked = param.Dict(default={})
 
 
@@ -91,10 +105,13 @@ class Claims:
         self.refresh()
 
     def ask(self, asked: dict[str, Any]) -> None:
-        """Judge what a person asked for; anything else is ignored."""
+        """Judge what a person asked for, or stop; anything else is ignored."""
         id = asked.get("id")
-        if id == "" or id in self.verdicts.standings:
-            self.verdicts.ask(self.config(), id, fast=asked.get("fast") is not False)
+        if asked.get("stop") is True:
+            self.verdicts.stop()
+        elif id == "" or id in self.verdicts.standings:
+            config = self.study.config if asked.get("own") is True else self.config()
+            self.verdicts.ask(config, id, fast=asked.get("fast") is not False)
 
     def refresh(self) -> None:
         config = self.config()
@@ -102,10 +119,17 @@ class Claims:
         if seen == self._seen:
             return
         self._seen = seen
-        cards = [
-            claim_card(standing, standing.config is not None and standing.config != config)
-            for standing in self.verdicts.standings.values()
-        ]
+        cards = [self._card(standing, config) for standing in self.verdicts.standings.values()]
         cards.sort(key=lambda card: card["id"] != self._first)
         if cards != self.panel.cards:
             self.panel.cards = cards
+        if self.panel.left != self.verdicts.left:
+            self.panel.left = self.verdicts.left
+
+    def _card(self, standing: Standing, config: Config) -> dict[str, Any]:
+        of = standing.config
+        if of is None:
+            return claim_card(standing, False)
+        differing = changes(of, self.study.config)
+        own = [f"{path} = {spelled(value)}" for path, value in differing.items()]
+        return claim_card(standing, of != config, own)

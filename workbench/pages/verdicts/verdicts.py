@@ -7,6 +7,7 @@ from typing import Any
 
 from engine.core.config import Config
 from engine.core.errors import BadInput
+from engine.core.log import Log
 from workbench.study import Claim, Outcome, Study, judge
 
 
@@ -32,7 +33,7 @@ class Verdicts:
         self._waiting: list[tuple[str, Config, bool]] = []
         self._lock = threading.Lock()
         self._busy = False
-        self._closed = False
+        self._closed = self._stopped = False
 
     def ask(self, config: Config, claim: str = "", fast: bool = True) -> None:
         """Judge one claim (or, with "", all of them) for `config`; returns at once."""
@@ -46,6 +47,20 @@ class Verdicts:
                 self._busy = True
                 threading.Thread(target=self._work, daemon=True, name="claims").start()
 
+    @property
+    def left(self) -> int:
+        """Claims that wait or are being judged."""
+        return sum(each.state in ("waiting", "checking") for each in self.standings.values())
+
+    def stop(self) -> None:
+        """Judge none of those that wait, and the one under way only as far as its next run."""
+        with self._lock:
+            for id, _, _ in self._waiting:
+                was = self.standings[id]
+                self._set(id, state="judged" if was.outcome else "unchecked", config=was.config)
+            self._waiting.clear()
+            self._stopped = self._busy
+
     def _set(self, id: str, **changes: Any) -> None:
         before = self.standings[id]
         fields = {"outcome": before.outcome, "fault": "", **changes}
@@ -58,15 +73,24 @@ class Verdicts:
                 self._busy = False
                 return None
             id, config, fast = self._waiting.pop(0)
+            self._stopped = False
             self._set(id, state="checking", config=config, fast=fast)
             return id, config, fast
 
     def _work(self) -> None:
-        run = self.study.run_config(self.seed)
+        each = self.study.run_config(self.seed)
+
+        def run(config: Config) -> Log:
+            if self._stopped or self._closed:
+                raise BadInput("stopped")
+            return each(config)
+
         while (found := self._next()) is not None:
             id, config, fast = found
             verdict = _judge(self.standings[id].claim, config, run, fast)
             with self._lock:
+                if self._stopped and verdict["state"] == "failed":
+                    verdict = {"state": "judged" if self.standings[id].outcome else "unchecked"}
                 self._set(id, config=config, fast=fast, **verdict)
 
     def close(self) -> None:

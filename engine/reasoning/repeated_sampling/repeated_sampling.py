@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.core.config import Choice, knob
 from engine.core.errors import BadInput
-from engine.core.events import Level, Mark
+from engine.core.events import AnyEvent, Branch, Level, Mark
 from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.inference.config import InferenceConfig
@@ -52,6 +52,9 @@ class RepeatedSamplingConfig(RequestConfig):
         0.25, "The law is fitted to k up to this share of the samples", low=0.05, high=1.0
     )
 
+    tokens: bool = knob(
+        True, "Record every token, step and page; without: requests, verdicts and curves alone"
+    )
     max_tokens: int = knob(
         16, "Tokens of an answer at most", low=1, high=4096, unit="tokens", group="engine"
     )
@@ -194,7 +197,13 @@ def run(
     `RepeatedSampling.arrays`.
     """
     count = config.problems * config.samples
-    engine, built = open_engine(config, live, plots=plots, requests=count)
+
+    def of_requests(event: AnyEvent) -> None:
+        if isinstance(event, Branch):
+            live.emit(event)
+
+    emit = live.emit if config.tokens else of_requests
+    engine, built = open_engine(config, live, emit, plots=plots, requests=count)
     method = RepeatedSampling(config, engine, built, live, curves)
     solve(method, list(config.asked()), engine.clock, Listener.to(live), tell=silent)
     method.draw(engine.clock.now())

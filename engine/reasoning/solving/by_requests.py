@@ -1,9 +1,10 @@
 """RequestConfig: methods whose attempts are requests to an engine that knows no threads."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from engine.core.config import knob
+from engine.core.events import AnyEvent
 from engine.core.run import Live
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
@@ -28,8 +29,11 @@ class RequestConfig(SolvingConfig):
         return InferenceConfig(**{name: getattr(self, name) for name in shared}, **changes)
 
 
-def open_engine(config: RequestConfig, live: Live, **facts: Any) -> tuple[Engine, Built]:
-    """A run's log, opened with these facts too, and its engine. Raises BadInput."""
+def open_engine(
+    config: RequestConfig, live: Live, emit: Callable[[AnyEvent], None] | None = None, **facts: Any
+) -> tuple[Engine, Built]:
+    """A run's log, opened with these facts too, and its engine, which tells `emit`, or the log, of
+    what it does. Raises BadInput."""
     live.report("opening the model", 0, 0)
     serving = config.serving()
     built = serving.executor.build(serving)
@@ -42,4 +46,4 @@ def open_engine(config: RequestConfig, live: Live, **facts: Any) -> tuple[Engine
         **facts,
         commands=["abort"],
     )
-    return Engine(serving, built.executor, built.clock, live.emit, built.tokenizer), built
+    return Engine(serving, built.executor, built.clock, emit or live.emit, built.tokenizer), built

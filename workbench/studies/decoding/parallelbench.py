@@ -165,8 +165,9 @@ STUDY = Study(
         ),
     ),
     limits=(
-        "Lists of at most six items and a model of 150,000 weights, trained here "
-        "on these five tasks alone; the paper measures released models of billions on 17 tasks. "
+        "Lists of at most six items and one model of 150,000 weights, trained here once "
+        "on these five tasks alone, so that intervals are over prompts and not over trainings; "
+        "the paper measures released models of billions on 17 tasks. "
         "Its paper was read second hand. Policies choose by what the model says of a place, before "
         "anything is drawn there, so that an answer's probability is a product along one path; "
         "LLaDA chooses by the token drawn. Tokens are drawn at temperature one. Every step reads "

@@ -58,8 +58,9 @@ STUDY = Study(
             check=best_possible,
             reported=Reported(2.0, none=1.0, unit="×"),
             finding="weaker",
-            why="one instance of so many jobs, which tends to two as they grow; it is played "
-            "against five orders and does not adapt to each, as the proof's adversary does",
+            why="one instance of so many jobs, on which the shortest operation first comes ever "
+            "nearer to two as they grow (map); it is played against five orders and does not adapt "
+            "to each, as the proof's adversary does",
             broken=(Break({"order": "srpt"}, True, "sizes are known before jobs run"),),
         ),
         Claim(
@@ -68,9 +69,10 @@ STUDY = Study(
             paper="a refined competitive ratio in O(m1·m2) (abstract)",
             grade="exact",
             check=bounded,
-            reported=Reported(1.0, "less"),
+            reported=Reported(1.0, "less", none=1.0),
             finding="reproduced",
-            why="the O's constant is taken as one; worst of the instances that are played",
+            why="a direction: an O has no figure, and the constant of one that is asked for is "
+            "ours; the worst of the instances that are played, no proof",
             broken=(
                 Break(
                     {"order.grow": False}, True, "a job stays in the class of its first operation"

@@ -106,7 +106,8 @@ STUDY = Study(
             check=hidden,
             reported=Reported(1.0, "less", none=1.0, unit="×"),
             finding="reproduced",
-            why="a direction: our sources state no figure of the paper for it",
+            why="a direction: our sources state no figure of the paper for it; the half of the "
+            "wait that is asked for is ours",
             broken=(
                 Break(
                     {"pools.layered_from": 1 << 24},

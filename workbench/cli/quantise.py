@@ -7,23 +7,25 @@ from engine.core.errors import BadInput
 from engine.core.limits import read_text
 from workbench.cli.output import print_json, say
 
-ABOUT = """write a model folder whose linear layers have 2, 4 or 8 bits a weight
+ABOUT = """write a model folder whose linear layers have 2, 3, 4 or 8 bits a weight
 
   workbench quantise stdlib-5m --out small/ --bits 4
   workbench quantise my-llama/ --out small/ --bits 4 --method gptq --text book.txt
 
-The folder has the GPTQ layout: transformers and vLLM read it, and every command here does. Of a
-text, the first half calibrates GPTQ and the second is what both perplexities are taken on."""
+The folder has the GPTQ layout: transformers and vLLM read it, and every command here does. That of
+shiftadd (2 to 4 bits, its own groups) holds in float16 what its binary codes stand for, since that
+layout has none. Of a text, the first half calibrates GPTQ and shiftadd, and the second is what both
+perplexities are taken on."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="FOLDER", help="a model folder or a shipped model")
     parser.add_argument("--out", required=True, metavar="FOLDER", help="where the new one goes")
-    parser.add_argument("--bits", type=int, default=4, choices=(2, 4, 8), help="default 4")
+    parser.add_argument("--bits", type=int, default=4, choices=(2, 3, 4, 8), help="default 4")
     parser.add_argument("--group", type=int, default=64, metavar="N",
                         help="inputs that share a scale (default 64; 0: a whole row)")  # fmt: skip
-    parser.add_argument("--method", default="nearest", choices=("nearest", "gptq"),
-                        help="round to nearest, or GPTQ")  # fmt: skip
+    parser.add_argument("--method", default="nearest", choices=("nearest", "gptq", "shiftadd"),
+                        help="round to nearest, GPTQ, or ShiftAddLLM")  # fmt: skip
     parser.add_argument("--zero", action="store_true", help="a zero for each group too")
     parser.add_argument("--text", metavar="FILE",
                         help="calibrates and judges (default: its validation.txt)")  # fmt: skip

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.core.clock import WallClock
-from engine.core.errors import BadInput
 from engine.core.events import Level, Span
 from engine.core.plot import BOUND, Plot
 from engine.core.run import Live
@@ -22,12 +20,9 @@ from engine.kernels.quantised import OPERATOR
 from engine.kernels.quantised.cases import made
 from engine.kernels.quantised.formats import Format, format_of
 from engine.kernels.quantised.weight import even, rounded, scale_of, through
-from engine.models.gathered import Cast
-from engine.models.loading.find import find
-from engine.models.text.tokenizer import Tokenizer
-from engine.training.losses.evaluate import Linears, score
 from engine.training.quantisation.eight_bits_config import EightBitsConfig
 from engine.training.quantisation.mac_gates import dearer, integer_mac
+from engine.training.quantisation.rounded_model import RoundedModel, decibels
 
 INTEGER = "int8"
 FLOATS = ("e2m5", "e3m4", "e4m3", "e5m2")
@@ -105,25 +100,20 @@ class _Study:
 
     def model(self) -> None:
         """Losses by window and each layer's error, weights by row, activations by tensor."""
-        found = find(self.config.model)
-        if found.folder is None:
-            raise BadInput(f"model {self.config.model!r}: no weights; give a shipped model's name")
-        weights = dict(Cast(found.open().weights, torch.float32))
-        stream = _stream(found.folder, self.config)
+        model = RoundedModel(self.config.model, self.config.windows, self.config.length)
+        weights = model.weights
         plain: dict[str, list[Tensor]] = {}
 
         def watch(name: str, x: Tensor, weight: Tensor) -> Tensor:
             plain.setdefault(name, []).append(x.reshape(-1, x.shape[-1]))
             return F.linear(x, weight)
 
-        losses = {FLOAT32: self._losses(found.config, weights, stream, watch)}
+        losses = {FLOAT32: model.losses(watch)}
         rows = {name: self._rows(weights, name) for name in NAMES}
         for number, name in enumerate(NAMES):
             self.live.report("formats", number, len(NAMES))
             self.live.poll(self.clock.now())
-            losses[name] = self._losses(
-                found.config, weights, stream, partial(self._rounded, rows[name], name)
-            )
+            losses[name] = model.losses(partial(self._rounded, rows[name], name))
         for name, line in losses.items():
             self.curve(LOSS, name, list(enumerate(line)))
             self.level(name, "loss (nats a token)", float(np.mean(line)))
@@ -140,14 +130,6 @@ class _Study:
         self, rows: dict[str, Tensor], name: str, layer: str, x: Tensor, weight: Tensor
     ) -> Tensor:
         return F.linear(self.held(x, name), rows[layer])
-
-    def _losses(
-        self, config: Any, weights: dict[str, Tensor], stream: np.ndarray, called: Any
-    ) -> list[float]:
-        length = self.config.length
-        cuts = [stream[at : at + length + 1] for at in range(0, len(stream) - 1, length)]
-        with Linears(weights, called):
-            return [score(config, weights, cut, length).loss for cut in cuts]
 
     def _layers(
         self, weights: dict[str, Tensor], rows: dict[str, dict[str, Tensor]],
@@ -216,12 +198,6 @@ class _Study:
                 )
 
 
-def decibels(truth: Tensor, found: Tensor) -> float:
-    """Signal over error: ten for each factor of ten between their mean squares."""
-    error = (found - truth).square().mean().clamp_min(1e-30)
-    return float(10 * torch.log10(truth.square().mean() / error))
-
-
 def trained(
     seen_MK: Tensor, other_LK: Tensor, weight_NK: Tensor, of: Format, steps: int, rate: float
 ) -> list[float]:
@@ -243,12 +219,3 @@ def trained(
         (F.linear(held_MK, used_NK) - truth_MN).square().mean().backward()
         adam.step()
     return found
-
-
-def _stream(folder: Path, config: EightBitsConfig) -> np.ndarray:
-    file = folder / "validation.txt"
-    if not file.is_file():
-        raise BadInput(f"{file}: no such file; give a shipped model, or put a text there")
-    text = file.read_text(encoding="utf-8")
-    ids = Tokenizer(folder).encode(text[: 16 * config.windows * config.length])
-    return np.array(ids[: config.windows * config.length + 1], np.int64)

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from engine.kernels.quantised.formats import format_of
 from engine.kernels.quantised.weight import Quantised, nearest, scales_of
-
-DAMP = 0.01  # of the mean second moment, added to each input's
+from engine.training.quantisation.rounded_model import factor
 
 
 def in_half(
@@ -32,13 +31,7 @@ def gptq(
     weight_NK: Tensor, moments_KK: Tensor, name: str, group: int, zero: bool = False
 ) -> Quantised:
     """The codes of a layer that is fed rows of second moments Σ x xᵀ."""
-    moments = moments_KK.double().clone()
-    diagonal = moments.diagonal()
-    diagonal[diagonal == 0] = 1.0
-    diagonal += DAMP * diagonal.mean()
-    inverse = torch.cholesky_inverse(torch.linalg.cholesky(moments))
-    upper_KK = torch.linalg.cholesky(inverse, upper=True).float()
-    return _codes(weight_NK, name, group, zero, upper_KK)
+    return _codes(weight_NK, name, group, zero, factor(moments_KK))
 
 
 def _codes(

@@ -1,7 +1,8 @@
 """Quantise a model folder: linear layers in codes of few bits, the rest as it was.
 
 In comes a Hugging Face folder, out goes one in the GPTQ layout that transformers, vLLM and this
-engine read. Perplexity of what was and what is now is taken on the same text.
+engine read; of ShiftAddLLM's codes, which no layout of theirs holds, one in float16 with what the
+codes stand for. Perplexity of what was and what is now is taken on the same text.
 """
 
 import json
@@ -13,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
@@ -26,10 +26,14 @@ from engine.models.gathered import Cast
 from engine.models.loading.checkpoint import Checkpoint
 from engine.models.loading.quantised_tensors import WIDTHS, gptq_tensors
 from engine.models.text.tokenizer import Tokenizer
-from engine.training.losses.evaluate import Linears, score
+from engine.training.losses.evaluate import score
+from engine.training.quantisation.binary_codes import BinaryCodes, shift_add
 from engine.training.quantisation.gptq import gptq, rounded_to_nearest
+from engine.training.quantisation.rounded_model import factor
+from engine.training.quantisation.rounded_model import moments as moments_of
 
-METHODS = ("nearest", "gptq")
+METHODS = ("nearest", "gptq", "shiftadd")
+SHIFTS = (2, 3, 4)  # bits that ShiftAddLLM is for
 LENGTH = 256  # tokens of a window
 
 
@@ -39,26 +43,34 @@ def quantise(
 ) -> dict[str, Any]:  # fmt: skip
     """Write the quantised folder; facts of it, perplexities among them where there is a `text`.
 
-    GPTQ is calibrated on the first half of the text, and both are judged on the second. Raises
-    BadInput.
+    GPTQ and ShiftAddLLM are calibrated on the first half of the text, and all are judged on the
+    second. ShiftAddLLM's scales lie by eight columns and an eighth of the rows. Raises BadInput.
     """
-    if bits not in WIDTHS or method not in METHODS:
-        raise BadInput(f"quantise: {bits} bits by {method!r}; give 2, 4 or 8, nearest or gptq")
+    if method not in METHODS or bits not in (SHIFTS if method == "shiftadd" else WIDTHS):
+        raise BadInput(
+            f"quantise: {bits} bits by {method!r}; give 2, 4 or 8 for nearest or gptq, or 2 to 4 "
+            "for shiftadd"
+        )
     config = read_config(source)
     weights = dict(Cast(Checkpoint(source, config), torch.float32))
     names = [n for n, w in weights.items() if w.ndim == 2 and "proj" in n]
     if not names:
         raise BadInput(f"{source}: {config.architecture} has no linear layers this can quantise")
     stream = np.array(Tokenizer(source).encode(text), np.int64) if text else np.zeros(0, np.int64)
-    if method == "gptq" and len(stream) < 2 * LENGTH:
-        raise BadInput(f"quantise: GPTQ needs a text of {2 * LENGTH} tokens or more; give --text")
+    calibrated = method != "nearest"
+    if calibrated and len(stream) < 2 * LENGTH:
+        raise BadInput(
+            f"quantise: {method} needs a text of {2 * LENGTH} tokens or more; give --text"
+        )
     half = len(stream) // 2
-    moments = _moments(config, weights, stream[:half]) if method == "gptq" else {}
-    codes: dict[str, Quantised] = {}
+    moments = moments_of(config, weights, stream[:half], LENGTH) if calibrated else {}
+    codes: dict[str, Quantised | BinaryCodes] = {}
     for name in names:
         say(f"quantising {name}")
         if method == "gptq":
             codes[name] = gptq(weights[name], moments[name], f"int{bits}", group, zero)
+        elif method == "shiftadd":
+            codes[name] = shift_add(weights[name], factor(moments[name]), bits)
         else:
             codes[name] = rounded_to_nearest(weights[name], f"int{bits}", group, zero)
     facts = _facts(config, weights, codes, stream[half:])
@@ -66,22 +78,11 @@ def quantise(
     return {"out": str(out), "method": method, "bits": bits, "group": group, **facts}
 
 
-def _moments(config: Any, weights: dict[str, Tensor], stream: np.ndarray) -> dict[str, Tensor]:
-    """Σ x xᵀ of what each linear layer is fed with."""
-    found: dict[str, Tensor] = {}
-
-    def watch(name: str, x: Tensor, weight: Tensor) -> Tensor:
-        x_MK = x.reshape(-1, x.shape[-1])
-        found[name] = found.get(name, torch.zeros(())) + x_MK.T @ x_MK
-        return F.linear(x, weight)
-
-    with Linears(weights, watch):
-        score(config, weights, stream, LENGTH)
-    return found
-
-
 def _facts(
-    config: Any, weights: dict[str, Tensor], codes: dict[str, Quantised], stream: np.ndarray
+    config: Any,
+    weights: dict[str, Tensor],
+    codes: dict[str, Quantised | BinaryCodes],
+    stream: np.ndarray,
 ) -> dict[str, Any]:
     held = sum(each.codes_NK.size for each in codes.values())
     bits = sum(each.bits_per_weight * each.codes_NK.size for each in codes.values()) / held
@@ -95,18 +96,21 @@ def _facts(
 
 
 def _write(
-    source: Path, out: Path, weights: dict[str, Tensor], codes: dict[str, Quantised], bits: int,
-    group: int, zero: bool,
+    source: Path, out: Path, weights: dict[str, Tensor], codes: dict[str, Quantised | BinaryCodes],
+    bits: int, group: int, zero: bool,
 ) -> None:  # fmt: skip
     raw = json.loads((source / "config.json").read_text(encoding="utf-8"))
-    raw["quantization_config"] = {
-        "quant_method": "gptq", "bits": bits, "group_size": group or -1, "desc_act": False,
-        "sym": not zero, "checkpoint_format": "gptq", "lm_head": False,
-    }  # fmt: skip
     raw |= {"dtype": "float16", "torch_dtype": "float16"}
     tensors = {n: w.half().contiguous() for n, w in weights.items() if n not in codes}
     for name, each in codes.items():
+        if isinstance(each, BinaryCodes):
+            tensors[name] = each.dequantised().half()
+            continue
         tensors |= gptq_tensors(name, each)
+        raw["quantization_config"] = {
+            "quant_method": "gptq", "bits": bits, "group_size": group or -1, "desc_act": False,
+            "sym": not zero, "checkpoint_format": "gptq", "lm_head": False,
+        }  # fmt: skip
     made = not out.exists()
     try:
         _fill(source, out, tensors, raw)

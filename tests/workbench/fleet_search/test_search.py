@@ -188,6 +188,7 @@ def test_the_page_shows_what_has_come_and_says_what_is_wrong(here):
     assert "1 of 1 played" in page.note.object and page.picture.visible
     for text in ("open its run", "study?slug=splitwise", "vllm serve", "keeps it at the least"):
         assert text in page.table.object, text
+    assert "record_every" not in page.table.object  # a run that is opened tells of every request
     page.config = update(page.config, {"model": "llama-3.1-405b"})
     page.search()
     page.playing.thread.join()

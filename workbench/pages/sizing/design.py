@@ -34,6 +34,7 @@ LIMIT = 600.0  # seconds of one design
 MORE = """
 pre { background: var(--wb-raised); padding: 10px 12px; border-radius: 8px; overflow-x: auto;
   font-size: 12.5px; white-space: pre-wrap; overflow-wrap: anywhere; max-width: 1200px; margin: 0; }
+td.num, th:not(:first-child) { text-align: right; }
 h2 { margin: 18px 0 6px; } ul { margin: 8px 0; padding-left: 18px; }
 """
 
@@ -154,9 +155,10 @@ class DesignPage:
     def _link(self, found: Searched, row: Row) -> str:
         """The page of a design's run, all its requests recorded."""
         try:
-            config = fleet_of(found.asked, row.design)
+            played = fleet_of(found.asked, row.design)
         except BadInput:
             return ""
+        config = played.model_copy(update={"tokens": True, "record_every": 1, "watch": 0})
         query = query_of(study(OPENS).config, config)
         return address("study", self.shell.dark, slug=OPENS, **query)
 

@@ -79,6 +79,8 @@ class DecodeRuns:
         count = rows.count
         if not self.allowed or not count or count > self.config.step_tokens:
             return None
+        if rows.steered[:count].any():
+            return None
         if len(scheduler.prefill) or scheduler.padded or scheduler.running.forked:
             return None
         allocator = scheduler.allocator

@@ -22,6 +22,7 @@ from engine.inference.executors.step_spans import part_spans
 from engine.inference.intake import Intake, LiveRequests, validate
 from engine.inference.kept_tokens import KeptTokens
 from engine.inference.outputs import OutputProcessor
+from engine.inference.requests.negative_prompt import check
 from engine.inference.requests.request import Request
 from engine.inference.requests.step import Result, Step
 from engine.inference.requests.view_sequences import ThreadHost
@@ -68,6 +69,7 @@ class Engine:
         if self.scheduler.allocator.host.overlaps:
             self.scheduler.allocator.host.copy_seconds = executor.copy_seconds
         self.pieces = Detokenizer(tokenizer)
+        self.encode = tokenizer.encode if tokenizer is not None else None
         self.intake = Intake(config, self.scheduler, self.requests)
         self.outputs = OutputProcessor(self.scheduler, self.pieces, facts.vocab, facts.eos, quiet)
         if clock.name == "wall":
@@ -89,6 +91,8 @@ class Engine:
     def add(self, request: Request) -> str:
         """Take a request in; returns its id. Raises BadInput where it makes no sense at all."""
         validate(request, self.executor.facts)
+        if request.sampling.guidance != 1.0:
+            check(request, self.encode, self.executor.facts)
         with self._lock:
             self.requests.name(request)
         self._inbox.append((self.intake.add, (request,)))

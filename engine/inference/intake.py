@@ -103,6 +103,8 @@ class Intake:
             request.seed = wish.seed
         elif not request.seed:
             request.seed = seed_of(self.config.seed, request.number)
+        if wish.guidance != 1.0:  # its pages hold its second row too
+            request.salt = f"{request.salt} guided {request.number}"
         self.requests[request.id] = request
         self.cache.emit(Branch(self.cache.clock.now(), request.id, request.parent, "queued"))
         refusal = self.scheduler.admission.refusal(request)
@@ -146,6 +148,9 @@ class Intake:
             self.requests.no_fork(parent_id)
         elif child_id not in self.requests:
             child = self._child(parent, child_id)
+            if parent.sampling.guidance != 1.0:
+                self.scheduler.reject(child, "a guided request has one answer")
+                return
             self.scheduler.fork(parent, child, self.step, self._view)
 
     def _child(self, parent: Request, child_id: str) -> Request:

@@ -165,7 +165,8 @@ class Running:
         rows.numbers[:, row] = (
             cached, known, prompt, limit, floor, pages, filled, indexed, -1, user, due,
         )  # fmt: skip
-        guided = request.guide is not None
+        steered = wish.guidance != 1.0
+        guided = request.guide is not None or steered
         easy = wish.temperature == 0 and not (wish.min_tokens or wish.logprobs)
         plain = easy and not guided and wish.bare
-        rows.flags[:, row] = not wish.ignore_eos, plain, guided, False
+        rows.flags[:, row] = not wish.ignore_eos, plain, guided, False, steered

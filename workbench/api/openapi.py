@@ -42,6 +42,8 @@ SAMPLING: Json = {
     "ignore_eos": FLAG,
     "stop": {"anyOf": [STOP_TEXT, {"type": "array", "items": STOP_TEXT, "maxItems": STOPS}]},
     "logit_bias": {"type": "object", "additionalProperties": _number(-100, 100)},
+    "guidance": _number(0, 100),
+    "negative_prompt": {"type": "string"},
     "response_format": FORMAT,
     "prompt_logprobs": _number(0, TOPS, "integer"),
     "stream": FLAG,

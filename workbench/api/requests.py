@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.core.errors import BadInput
+from engine.inference.requests.negative_prompt import lacking
 from engine.inference.requests.request import Sampling, sampling
 from workbench.api.formats import Format, response_format, tools
 
@@ -33,10 +34,14 @@ SAME = (
     "repetition_penalty",
     "min_tokens",
     "ignore_eos",
+    "guidance",
+    "negative_prompt",
 )
-NUMBERS = {*SAME, "max_tokens", "max_completion_tokens", "logprobs"} - {"ignore_eos"}
+NUMBERS = {*SAME, "max_tokens", "max_completion_tokens", "logprobs"} - {
+    "ignore_eos",
+    "negative_prompt",
+}
 SHARED = {"stop", "logit_bias", "response_format", "prompt_logprobs"}
-GUIDED = {"guidance", "guidance_scale", "cfg_scale", "negative_prompt"}
 IGNORED = {"user", "metadata", "store", "service_tier", "model", "stream", "stream_options"}
 
 
@@ -145,10 +150,9 @@ def chat(fields: dict[str, Any]) -> Asked:
 def _refuse_unknown(fields: dict[str, Any], known: set[str]) -> None:
     allowed = known | IGNORED | set(SAME) | SHARED
     unknown = sorted(set(fields) - allowed)
-    guided = [name for name in unknown if name in GUIDED]
-    if guided:
-        lacks = "" if "negative_prompt" in fields else "needs a negative_prompt, and "
-        raise BadInput(f"{guided[0]}: guidance {lacks}is not computed here; leave it out")
+    named = [name for name in unknown if name in ("guidance_scale", "cfg_scale")]
+    if named:
+        raise BadInput(f"{named[0]}: classifier-free guidance is called guidance here")
     if unknown:
         raise BadInput(f"{unknown[0][:40]}: no such field, or not supported; leave it out")
 
@@ -190,13 +194,16 @@ def _sampling(fields: dict[str, Any], longest: Any, tops: Any) -> Sampling:
         raise BadInput(f"logit_bias: {len(bias)} tokens; at most {BIASES}")
     if not isinstance(bias, dict) or not all(map(_bias, bias.items())):
         raise BadInput("logit_bias: give an object of token number to bias")
-    return sampling(
+    wish = sampling(
         **made,
         max_tokens=16 if longest is None else longest,
         logprobs=tops,
         stop=(stop,) if isinstance(stop, str) else stop,
         logit_bias=[(int(token), value) for token, value in bias.items()],
     )
+    if wrong := lacking(wish):
+        raise BadInput(wrong)
+    return wish
 
 
 def _check_stops(stops: list[Any]) -> None:

@@ -49,6 +49,11 @@ class Sampling(Config):
     stop: tuple[str, ...] = knob((), "Texts that end the answer")
     stop_tokens: tuple[TokenId, ...] = knob((), "Token numbers that end the answer")
     logit_bias: tuple[Bias, ...] = knob((), "Pairs (token, added to its logit)")
+    guidance: float = knob(
+        1.0, "Classifier-free guidance: how far logits are taken from the negative prompt's to the "
+        "prompt's own and beyond; 1 asks for the prompt's alone", low=0.0, high=100.0,
+    )  # fmt: skip
+    negative_prompt: str = knob("", "What guidance steers answers away from")
 
     @property
     def bare(self) -> bool:
@@ -74,6 +79,7 @@ class Request:
     salt: str = ""  # only requests of one salt share prefixes
     prompt_tops: int = -1  # score the prompt's own tokens, with so many likeliest; -1: do not
     guide: Guide | None = None  # the grammar its answer is held to
+    negative: np.ndarray | None = None  # int32 tokens that guidance steers it away from
     id: str = ""
     parent: str = ""  # forked from
     # What a policy that saw the whole job said of it (Ordering.prepare).

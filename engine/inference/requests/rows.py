@@ -14,7 +14,7 @@ NUMBERS = (
     "cached", "known", "prompt", "limit", "floor", "pages", "filled", "indexed", "state", "user",
     "due",
 )  # fmt: skip
-FLAGS = ("ends", "plain", "guided", "padding")
+FLAGS = ("ends", "plain", "guided", "padding", "steered")
 
 
 class Rows:
@@ -40,6 +40,7 @@ class Rows:
         self.plain: np.ndarray  # likeliest token, nothing added or forbidden
         self.guided: np.ndarray  # what it may say depends on what it says next
         self.padding: np.ndarray  # over, kept until its batch ends
+        self.steered: np.ndarray  # a second row of it steers what it says (guidance)
         for name, column in zip((*NUMBERS, *FLAGS), (*self.numbers, *self.flags), strict=True):
             setattr(self, name, column)
         self.seed = np.zeros(capacity, np.uint64)  # its draws depend on this and the position

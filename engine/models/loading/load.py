@@ -87,6 +87,15 @@ def save(path: str | Path, config: ModelConfig, weights: dict[str, Tensor]) -> N
     write_text(folder / "config.json", json.dumps(raw, indent=2) + "\n", "the model's config")
 
 
+def fits(needed: float) -> bool:
+    """Whether this machine has `needed` bytes left, as far as it says."""
+    try:
+        require_memory(needed, "")
+    except BadInput:
+        return False
+    return True
+
+
 def require_memory(needed: float, what: str) -> None:
     """Raises BadInput where `needed` bytes are more than this machine has left (where it says)."""
     advice = "take a smaller model or a narrower dtype, or the modelled executor"

@@ -53,7 +53,8 @@ def test_chat_reads_text_parts_and_streams():
     ("change", "says"),
     [
         ({"prompt": ""}, "empty"),
-        ({"guidance_scale": 2.0}, "guidance needs a negative_prompt, and is not computed here"),
+        ({"guidance_scale": 2.0}, "called guidance here"),
+        ({"guidance": 2.0}, "guidance 2 needs a negative_prompt, .* give one"),
         ({"prompt": None}, "prompt"),
         ({"prompt": [True]}, "prompt"),
         ({"prompt": [-1]}, "prompt"),

@@ -36,6 +36,7 @@ from engine.inference.executors.costs.ranks import Ranks
 from engine.inference.executors.costs.step_cost import OpTime, StepCost
 from engine.inference.executors.executor import Built, Facts
 from engine.inference.executors.settings import Settings
+from engine.inference.requests.negative_prompt import NegativeRows
 from engine.inference.requests.step import Movements, Result, Step, StepPart
 from engine.inference.requests.view_sequences import ViewResult
 from engine.kernels import paged_rows
@@ -82,6 +83,7 @@ class ModelledExecutor:
     ) -> None:
         self.facts, self.cost, self.choice, self.host = facts, cost, choice, host
         self.drafting = drafting
+        self.negatives = NegativeRows()
         self.turns = 1  # passes that a step takes one after another
         self.vocab = np.uint64(facts.vocab)
         self.tells_work = True  # flops and bytes of each step, where somebody asks for them
@@ -98,6 +100,11 @@ class ModelledExecutor:
             seconds, flops, moved = cost.seconds(shape), 0.0, 0.0
         seconds, flops, moved = self.turns * seconds, self.turns * flops, self.turns * moved
         seconds += choice.per_step + choice.per_sequence * step.sequences
+        negative = self.negatives.of(step)
+        if negative is not None:  # a pass of its own
+            lengths_X = negative.ends_X - negative.starts_X
+            second = cost.total(cost.shape(lengths_X, negative.ends_X, len(lengths_X)))
+            seconds, flops, moved = seconds + second[0], flops + second[1], moved + second[2]
         moves = step.moves
         if len(moves.swap_out) or len(moves.swap_in) or len(moves.copies) or moves.stall:
             seconds += self._pages(moves)

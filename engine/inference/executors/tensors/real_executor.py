@@ -24,6 +24,7 @@ from engine.inference.executors.tensors.drafter import Drafter
 from engine.inference.executors.tensors.early_exit import EarlyExit
 from engine.inference.executors.tensors.embedding import Embedder
 from engine.inference.executors.tensors.gather import gather
+from engine.inference.executors.tensors.guidance import Guidance
 from engine.inference.executors.tensors.prompt_rows import PromptRows
 from engine.inference.executors.tensors.sampler import Drawn, Sampler
 from engine.inference.requests.step import Result, Step, StepPart
@@ -33,7 +34,7 @@ from engine.models.config import ModelConfig
 from engine.models.kv import in_fp8
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
-from engine.models.loading.load import require_memory
+from engine.models.loading.load import fits, require_memory
 from engine.models.model import Model
 from engine.models.text.tokenizer import Tokenizer, has_tokenizer
 from engine.models.timing import NORMS, Part, timed_forward
@@ -55,6 +56,7 @@ class RealExecutor:
         self.sample = sampler or Sampler(model.compiled, facts.eos)
         self.drafter = drafter
         self.exits: EarlyExit | None = None  # asked what the target will say
+        self.guidance: Guidance | None = None
         self.off = 0  # places that rows are put back off in a realigned batch, which is wrong
         self.work = ForwardWork(model.config, str(model.dtype).removeprefix("torch."))
         self._embedder: Embedder | None = None  # once somebody asks
@@ -84,6 +86,8 @@ class RealExecutor:
             logits = self.model.forward(batch, storage.kv)
         logits_RV = logits.cpu().numpy()
         own = len(logits_RV) - scored.count
+        if self.guidance is not None:
+            self.guidance.steer(step, logits_RV, from_S)
         result = self._drawn(step, logits_RV[:own], from_S, drawn)
         result.prompts = scored.scores(logits_RV[own:])
         shape = self.work.shape(*step.everybody(), len(logits_RV))
@@ -219,6 +223,7 @@ def executor_for(
         eos=eos,
         dtype=str(model.dtype).removeprefix("torch."),
         bytes_per_state=float(state),
+        guides=fits((config.pages + 1 + config.host_pages) * (both + size)),
         **limits(model.device),
     )
     said = config.speculation
@@ -230,6 +235,7 @@ def executor_for(
         drafter = Drafter(draft, memory, sampler, said.width)
     storage = Storage(spec, *room, model.device, running)
     executor = RealExecutor(model, storage, facts, _probe(config, model), sampler, drafter)
+    executor.guidance = Guidance(model, room)
     executor.off = int(said.broken == "misaligned")
     if (how := said.mirrors) is not None:
         seed = config.seed if how.random else None

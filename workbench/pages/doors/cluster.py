@@ -48,6 +48,8 @@ class ClusterDoor:
                 button.disabled = True
             return
         self.said.object = ""
+        if name != self.model.value:  # the field shows its own names alone
+            self.model.value = name
         places = (
             plan_address(name, self.device.value, count, dark),
             serving_address(name, self.device.value, count, dark),

@@ -5,7 +5,6 @@ import threading
 from contextlib import closing
 from html import escape
 from typing import Any
-from urllib.parse import urlencode
 
 import panel as pn
 import panel_material_ui as pmui
@@ -24,7 +23,7 @@ from workbench.fleet_search.play import Row
 from workbench.fleet_search.search import Searched, search
 from workbench.fleet_search.told import HEAD, asked_of, cells, notes, verdict
 from workbench.pages.frame.addresses import config_of, query_of
-from workbench.pages.frame.shell import Shell, address, asked_knobs, framed, html
+from workbench.pages.frame.shell import Shell, address, asked_knobs, carry, html
 from workbench.pages.sizing.layout import lay_out
 from workbench.pages.sizing.plan import CSS
 
@@ -100,11 +99,7 @@ class DesignPage:
     def become(self, config: Config) -> None:
         """Another question: the address says it, *Search* plays it."""
         self.config = config
-        location = pn.state.location
-        if location is not None:
-            theme = {"theme": "dark"} if self.shell.dark else {}
-            query = {**query_of(FleetSearch(), config), **theme, **framed()}
-            location.search = "?" + urlencode(query) if query else ""
+        carry(self.shell.dark, **query_of(FleetSearch(), config))
 
     def search(self) -> None:
         """Play the designs of what is asked now; those of before are stopped."""

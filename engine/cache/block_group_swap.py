@@ -46,7 +46,7 @@ class BlockGroupSwap(HostSwap):
         self._ready = np.zeros(cache.host.total)  # when a host page has been written
         self._out_free = self._in_free = 0.0  # when each direction of the link is free
         self._wait = 0.0  # when the coming step may begin
-        self._ways: dict[str, tuple[float, float, int]] = {}  # owner -> begin, end, pages
+        self._ways: dict[str, tuple[float, int]] = {}  # who is in `landing` -> begin, pages
         self._told = dict.fromkeys(("copies", "pages_copied", "pages_kept"), 0)
 
     @property
@@ -57,8 +57,7 @@ class BlockGroupSwap(HostSwap):
     def send(self, owner: str, pages: np.ndarray, tokens_T: np.ndarray, salt: str) -> np.ndarray:
         targets, fresh = self._targets(tokens_T, salt, len(pages))
         self.cache.swap_out(owner, pages, len(tokens_T), targets)
-        _, since, _ = self._ways.pop(owner, (0.0, 0.0, 0))  # it may be on its way back still
-        self._copy_out(pages[fresh], targets[fresh], since)
+        self._copy_out(pages[fresh], targets[fresh])
         self._tell(pages_kept=len(pages) - int(np.count_nonzero(fresh)))
         return targets
 
@@ -71,15 +70,16 @@ class BlockGroupSwap(HostSwap):
         done = begin + self._seconds(pairs)
         self.pool.awaited = awaited  # the copies wait for these pages, the step does not
         self._in_free = done
+        self.pool.until[pairs[:, 1]] = done  # whoever has them next waits for what is on its way
         if self.overlaps and done > now:
-            self.landing[owner], self._ways[owner] = done, (begin, done, len(pairs))
+            self.landing[owner], self._ways[owner] = done, (begin, len(pairs))
         return pages
 
     def ended(self, pages: np.ndarray, tokens_T: np.ndarray, salt: str) -> None:
         if not self.reuses or self.room < len(pages):
             return
         targets, fresh = self._targets(tokens_T[: len(pages) * self.cache.page_size], salt, -1)
-        self._copy_out(pages[fresh], targets[fresh], 0.0)
+        self._copy_out(pages[fresh], targets[fresh])
         self.host.leave(targets)
 
     def recall(self, tokens_T: np.ndarray, salt: str) -> np.ndarray | None:
@@ -108,9 +108,12 @@ class BlockGroupSwap(HostSwap):
         self._wait = max(self._wait, self.landing[owner])
         self.arrived(owner)
 
+    def leaves(self, owner: str) -> None:
+        super().leaves(owner)
+        self._ways.pop(owner, None)
+
     def arrived(self, owner: str) -> None:
-        del self.landing[owner]
-        begin, done, count = self._ways.pop(owner)
+        done, (begin, count) = self.landing.pop(owner), self._ways.pop(owner)
         now = self.cache.clock.now()
         if done <= now and not self.cache.quiet:
             self.cache.emit(Span(now, owner, "swap in", begin, tag=f"{count} pages"))
@@ -170,13 +173,14 @@ class BlockGroupSwap(HostSwap):
             found.append(last)
         return found
 
-    def _copy_out(self, pages: np.ndarray, targets: np.ndarray, since: float) -> None:
-        """Pages cross to the host, not before `since`."""
+    def _copy_out(self, pages: np.ndarray, targets: np.ndarray) -> None:
+        """Pages cross to the host, not before they have come if they are on their way here."""
         if not len(pages):
             return
         pairs = np.stack([pages, targets], 1)
         self._out.append(pairs)
-        done = max(self.cache.clock.now(), self._out_free, since) + self._seconds(pairs)
+        begin = max(self.cache.clock.now(), self._out_free, float(self.pool.until[pages].max()))
+        done = begin + self._seconds(pairs)
         self._out_free = done
         self._ready[targets] = done
         self.pool.until[pages] = done

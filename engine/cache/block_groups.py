@@ -25,7 +25,7 @@ class BlockGroups(Pages):
     def __init__(self, total: int, room: int, clock: Clock, grouped: bool = True) -> None:
         super().__init__(total)
         self.room, self.clock, self.grouped = room, clock, grouped
-        self.until = np.zeros(total)  # when a page has been copied away and may be written
+        self.until = np.zeros(total)  # when a page has been copied away or here: it may be written
         self.kept = np.zeros(total, np.bool_)  # pages that nobody holds and that are not free
         self.after = NOWHERE  # the next pages are for those who hold these as their last
         self.awaited = 0.0  # when all pages taken of late may be written

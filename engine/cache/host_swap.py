@@ -70,6 +70,10 @@ class HostSwap:
     def arrived(self, owner: str) -> None:
         """The pages of `owner` are there."""
 
+    def leaves(self, owner: str) -> None:
+        """`owner` waits no more for its pages, if it did."""
+        self.landing.pop(owner, None)
+
     def movements(self) -> dict[str, Any]:
         """Pairs of pages to be copied before the coming step, by the step's name for them."""
         if not self.pending:

@@ -51,15 +51,18 @@ class Prefill:
         if request.id not in self.host.landing:
             self.cut(request, chunks)
 
-    def wait(self, chunks: Chunks) -> bool:
-        """Let the step wait for whoever's pages come next; whether there is one."""
+    def wait(self, mixes: tuple[Mix, ...]) -> bool:
+        """Let a step for which there is no other work wait for whoever's pages come next, and
+        compute of it what the first of `mixes` that may; whether there is one."""
         landing = self.host.landing
         waiting = [request for request in self.pending if request.id in landing]
-        if waiting and chunks.left > 0:
-            first = min(waiting, key=lambda request: landing[request.id])
-            self.host.wait_for(first.id)
-            self.cut(first, chunks)
-        return bool(chunks.rows)
+        able = [mix for mix in mixes if mix.prefill_tokens > 0]
+        if not waiting or not able:
+            return False
+        first = min(waiting, key=lambda request: landing[request.id])
+        self.host.wait_for(first.id)
+        self.cut(first, self.begin(able[0]))
+        return True
 
     def cut(self, request: Request, chunks: Chunks) -> None:
         """Its next chunk: what is left of the prompt, or of the step, then up to a whole page."""
@@ -78,7 +81,7 @@ class Prefill:
     def done(self, request: Request) -> None:
         """Nothing of it is left to compute, or it left."""
         self.pending.pop(request, None)
-        self.host.landing.pop(request.id, None)
+        self.host.leaves(request.id)
 
     def _there(self, request: Request) -> bool:
         """Whether its pages have come back, where they lay on the host."""

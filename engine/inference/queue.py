@@ -13,15 +13,22 @@ class Queue:
     def __init__(self, ordering: Ordering, patience: int) -> None:
         self.ordering, self.patience = ordering, patience
         self.moving = ordering.moving
-        self._waiting: dict[Request, int] = {}  # in order of beginning to wait -> stamp
+        self._waiting: dict[Request, int] = {}  # -> stamp, rising
         self._heap: list[tuple[tuple[float, ...], int, int, Request]] = []
+        self._since: list[tuple[int, int, Request]] = []  # who has waited longest first
         self._stamp = 0
 
     def push(self, request: Request, step: int, view: Callable[[], View]) -> None:
-        """`request` begins to wait in `step`; `view` is asked where the order may look at it."""
-        request.queued_at = step
+        """`request` begins to wait in `step`; `view` is asked where the order may look at it.
+
+        One that got no token since it last waited has waited all along: priorities that change
+        faster than a prompt is computed would preempt it for ever.
+        """
+        if not request.started or len(request.tokens) != request.queued_with:
+            request.queued_at, request.queued_with = step, len(request.tokens)
         self._stamp += 1
         self._waiting[request] = self._stamp
+        heapq.heappush(self._since, (request.queued_at, self._stamp, request))
         if not self.moving:
             key = () if self.ordering.by_arrival else self.ordering.key(request, view())
             heapq.heappush(self._heap, (key, request.number, self._stamp, request))
@@ -31,13 +38,16 @@ class Queue:
         self._waiting.pop(request, None)
         if not self._waiting:
             self._heap.clear()
+            self._since.clear()
 
     def head(self, view: View) -> Request | None:
         """The next to enter."""
         if not self._waiting:
             return None
-        longest = next(iter(self._waiting))
-        if view.step - longest.queued_at >= self.patience:
+        while self._waiting.get(self._since[0][2]) != self._since[0][1]:
+            heapq.heappop(self._since)
+        since, _, longest = self._since[0]
+        if view.step - since >= self.patience:
             longest.urgent = True
             return longest
         if self.moving:

@@ -119,7 +119,7 @@ class Scheduler:
             if step is not None:
                 return step
             tried += 1
-        return None
+        return self._step(Mix(), self.every_row[:0], view) if self.prefill.wait(mixes) else None
 
     def _decoding(self) -> np.ndarray:
         count = self.rows.count
@@ -144,7 +144,7 @@ class Scheduler:
         self.prefill.go_on(chunks)
         if mix.admit and len(self.queue) and not self.preempted:
             self.admission.admit(mix, chunks, view, self.prefill)
-        if not len(decode) and not chunks.rows and not self.prefill.wait(chunks):
+        if not len(decode) and not chunks.rows:
             return None
         return self.speculator.extend(self._step(mix, decode, view), view.budget)
 
@@ -225,7 +225,7 @@ class Scheduler:
                 self.release_padding()
                 continue
             worst = self.queue.last(self.running.requests, view)
-            if not self.config.ordering.outranks(head, worst, view):
+            if worst.urgent or not self.config.ordering.outranks(head, worst, view):
                 return
             self.preempt(worst, view, f"request {head.id} outranks it")
             view.pages_free = self.cache.available

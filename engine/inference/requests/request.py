@@ -99,7 +99,8 @@ class Request:
     told: int = 0  # characters of the text given to on_token
     text: str = ""  # the answer; cut before a stop text
     reason: str = ""  # stop, length, abort, or why it was rejected
-    queued_at: int = 0  # the step in which it last began to wait
+    queued_at: int = 0  # the step in which it began to wait, …
+    queued_with: int = 0  # … and its tokens then: it waits still where it comes back without more
     urgent: bool = False  # waited longer than the engine's patience
     started: bool = False  # has run before
     seed: int = 0  # its draws depend on this and the position; 0: the engine gives one

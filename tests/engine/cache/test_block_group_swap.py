@@ -104,8 +104,21 @@ def test_a_page_that_is_being_copied_is_waited_for_and_taken_last():
     assert held.movements()["stall"] == 4.0
     held.cache.clock.wait_until(4.0)
     held.cache.drop("b", np.flatnonzero(held.cache.pool.references)[:1].astype(np.int32))
-    held.bring("a", away, [])
+    pages = held.bring("a", away, [])
     assert held.landing == {"a": 8.0} and held.movements()["stall"] == 0.0
+    held.leaves("a")
+    assert not held.landing
+    held.cache.drop("a", pages)
+    held.cache.take("d", 4)  # what is still on its way to "a" must not be written over
+    assert held.movements()["stall"] == 4.0
+
+
+def test_who_nobody_else_can_run_beside_is_waited_for():
+    held = swap(pages=6, overlaps=True)
+    away = held.send("a", held.cache.take("a", 4), tokens(8), "")
+    held.movements()
+    held.copy_seconds = lambda pages_R: float(pages_R.sum())
+    held.bring("a", away, [])
     held.wait_for("a")
     assert held.movements()["stall"] == 4.0 and not held.landing
 

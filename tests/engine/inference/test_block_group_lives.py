@@ -29,6 +29,8 @@ class Life(play.Life):
 
     def check(self) -> None:
         audit_host(self.engine)
+        swap = self.engine.scheduler.allocator.host
+        assert swap._ways.keys() == swap.landing.keys()
 
     def end(self) -> None:
         self.finish()
@@ -83,3 +85,24 @@ def test_who_leaves_before_it_has_begun_leaves_the_copies_it_waited_for():
     held.step()
     assert late.host_pages is not None and held.intake.withdraw(late)
     assert late.host_pages is None and not held.cache.host.references.any()
+
+
+@pytest.mark.parametrize("batching", ["prefill_first", "one_instance", "same_length"])
+def test_others_decode_while_pages_are_on_their_way(batching):
+    groups = {"kind": "block_groups", "room": 2}
+    held, _ = engine(batching=batching, preemption=groups, host_pages=32, prefix_sharing=False)
+    stays, leaves = request(12, max_tokens=20), request(12, 1, max_tokens=20)
+    held.add(stays)
+    held.add(leaves)
+    for _ in range(6):
+        held.step()
+    scheduler = held.scheduler
+    scheduler.allocator.host.copy_seconds = lambda pages_R: 1000.0
+    scheduler.preempt(leaves, scheduler.view(held.number, held.clock.now()), "asked to")
+    before, rows = int(scheduler.rows.known[stays.row]), scheduler.rows
+    for step in range(1, 5):
+        held.step()
+        assert leaves.id in scheduler.allocator.host.landing
+        assert int(rows.known[stays.row]) == before + step
+    held.run()
+    assert len(stays.generated) == len(leaves.generated) == 20

@@ -96,3 +96,19 @@ def test_the_head_of_the_queue_is_not_overtaken_by_what_fits():
     serve(held, [request(30, 1, max_tokens=30), giant, small])
     begun = [e.thread for e in events if isinstance(e, Branch) and e.state == "running"]
     assert begun == ["r0", "r1", "r2"]
+
+
+def test_priorities_that_change_faster_than_a_prompt_is_computed_let_each_request_end():
+    held, _ = engine(
+        ordering={"kind": "changing_priority", "every": 1},
+        patience=PATIENCE,
+        max_running=1,
+        step_tokens=4,
+        prefix_sharing=False,
+    )
+    asked = [request(40, draw) for draw in range(3)]
+    for one in asked:
+        held.add(one)
+    for _ in range(PATIENCE + sum(served_alone(one, 4) for one in asked) + PATIENCE):
+        held.step()
+    assert all(one.over for one in asked)

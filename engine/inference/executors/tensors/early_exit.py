@@ -47,7 +47,7 @@ class EarlyExit:
             return self.draw.random(len(tokens_S)) < self.candidates / self.model.config.vocab
         x_TC = self.model.hidden(self.model.rows(batch, kv), kv, self.layers)
         x_RC = self.norm(x_TC[torch.from_numpy(batch.logits_at_R).long()].float())
-        scores_RV = finished(self.model.config, self.head(x_RC).float()).numpy()
+        scores_RV = finished(self.model.config, self.head(x_RC).float()).cpu().numpy()
         said_S = scores_RV[from_S, tokens_S]
         better_S = (scores_RV[from_S] > said_S[:, None]).sum(1)
         return np.asarray(better_S < self.candidates)

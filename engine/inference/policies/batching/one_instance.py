@@ -22,7 +22,11 @@ class OneInstance(Batching):
         if not count:
             return (prefill,)
         turn = view.step % count
-        if turn not in view.decoding:
-            return (Mix(NOBODY, view.budget, only=turn), prefill)
+        decoding = view.decoding
+        if turn not in decoding:
+            # While its pages are on their way another takes the turn.
+            later = decoding[decoding > turn]
+            other = Mix((later if len(later) else decoding)[:1])
+            return (Mix(NOBODY, view.budget, only=turn), prefill, other)
         one = Mix(np.array([turn], np.int64))
         return (prefill, one) if count < self.instances and view.waiting else (one, prefill)

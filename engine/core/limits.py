@@ -32,7 +32,7 @@ class Limits:
     schema_memory: int = 256 << 20  # what compiling a grammar may take
     schema_seconds: float = 1.0
     header_bytes: int = 100_000_000  # of a safetensors file, the format's own bound
-    tensors: int = 1_000_000  # of a checkpoint or of a model's description
+    tensors: int = 250_000  # of a model; 384 experts in 60 layers, each with scales: 140,000
     notebook_bytes: int = 256 << 20
     text_bytes: int = 256 << 20  # a table, a text or a list of keys that somebody names
     unpacked_free: int = 64 << 20  # bytes that unpack from a file however small it is

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 from engine.core.errors import BadInput
 from engine.core.limits import VARIABLE, change_as_told
-from engine.core.memory import out_of_memory
+from engine.core.memory import out_of_memory, refused
 from workbench.cli import app
 
 EPILOG = """\
@@ -106,7 +106,9 @@ def main(argv: list[str] | None = None) -> int:
         if not name or name in OURS:
             raise
         return _complain(f"this needs the package {name!r}, not installed here; pip install {name}")
-    except MemoryError as fault:
+    except (MemoryError, RuntimeError) as fault:
+        if not refused(fault):
+            raise
         return _complain(str(out_of_memory(fault)))
     except KeyboardInterrupt:
         return INTERRUPTED

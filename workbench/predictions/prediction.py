@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 
@@ -19,7 +20,9 @@ class Estimate:
 
     def per(self, number: float, unit: str) -> "Estimate":
         """`number` over it: seconds become a rate, and the ends change places."""
-        return Estimate(number / self.value, number / self.high, number / self.low, unit)
+        ends = (self.value, self.high, self.low)
+        value, low, high = (number / each if each else inf for each in ends)
+        return Estimate(value, low, high, unit)
 
     def times(self, number: float, unit: str) -> "Estimate":
         """So many of it."""

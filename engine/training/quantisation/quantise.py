@@ -8,6 +8,7 @@ codes stand for. Perplexity of what was and what is now is taken on the same tex
 import json
 import math
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,7 @@ def quantise(
         raise BadInput(
             f"quantise: {method} needs a text of {2 * LENGTH} tokens or more; give --text"
         )
+    _check_place(out)
     half = len(stream) // 2
     moments = moments_of(config, weights, stream[:half], LENGTH) if calibrated else {}
     codes: dict[str, Quantised | BinaryCodes] = {}
@@ -76,6 +78,19 @@ def quantise(
     facts = _facts(config, weights, codes, stream[half:])
     _write(source, out, weights, codes, bits, group, zero)
     return {"out": str(out), "method": method, "bits": bits, "group": group, **facts}
+
+
+def _check_place(out: Path) -> None:
+    """Raises BadInput where no file can be made in `out`, before the work it would hold."""
+    made = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=out):
+            pass
+        if made:
+            out.rmdir()
+    except OSError as fault:
+        raise unwritten(out, "the quantised model", fault) from None
 
 
 def _facts(

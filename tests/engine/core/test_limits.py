@@ -17,6 +17,7 @@ from engine.core.chrome.read import read_chrome
 from engine.core.errors import BadInput
 from engine.core.file import load, save
 from engine.inference.workloads.traces.read import load as read_trace
+from engine.models.loading.safetensors_file import read_header
 from tests.malformed.run_files import run_log
 from workbench.api.access import read_keys
 from workbench.cost_model.tables import lines_of
@@ -89,6 +90,19 @@ def test_limits_can_be_raised_and_names_are_checked(tmp_path):
     for told in ("lane=3", "lanes", "lanes=0", "lanes=nan", "lanes=inf"):
         assert "limit" in refused(limits.change_as_told, told)
     assert limits.limits() == limits.Limits()
+
+
+def test_a_complaint_is_one_line_of_bounded_length_that_no_terminal_obeys():
+    line = str(BadInput("knob 'a\nb': \x1b[31m\u202e" + "x" * 10**6 + ": give another"))
+    assert line.isprintable() and len(line) < 1500 and line.endswith("give another")
+    assert line.startswith(r"knob 'a b': \x1b[31m\u202exx")
+
+
+def test_a_header_of_very_many_tensors_is_refused_before_it_is_parsed(tmp_path):
+    head = json.dumps({f"n{n}": {"data_offsets": [0, 0]} for n in range(9)}).encode()
+    (tmp_path / "a").write_bytes(len(head).to_bytes(8, "little") + head)
+    with limits.changed(tensors=8):
+        assert "tensors=8" in refused(read_header, tmp_path / "a")
 
 
 def test_only_plain_files_are_opened(tmp_path):

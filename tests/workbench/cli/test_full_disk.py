@@ -28,13 +28,21 @@ def test_a_folder_that_cannot_be_trained_into_is_one_line(monkeypatch, capsys):
     assert "cannot train into it" in fault(capsys)
 
 
-def test_a_disk_that_is_full_is_one_line_whoever_writes(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("raised", "says"),
+    [
+        (OSError(28, "No space left on device", "/tmp/x"), "/tmp/x: no space left on device"),
+        (MemoryError(), "out of memory: ask for less"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), "out of memory (Default"),
+    ],
+)
+def test_a_disk_or_memory_that_is_full_is_one_line_whoever_asks(raised, says, monkeypatch, capsys):
     def full(args):
-        raise OSError(28, "No space left on device", "/tmp/x")
+        raise raised
 
     monkeypatch.setattr("workbench.cli.catalogue.run", full)
     assert main(["catalogue"]) == 2
-    assert "/tmp/x: no space left on device" in fault(capsys)
+    assert says in fault(capsys)
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no device that is always full")

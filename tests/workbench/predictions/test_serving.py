@@ -52,6 +52,12 @@ def test_a_price_becomes_a_cost_and_the_longest_part_a_sentence():
     assert any(line.startswith("vllm serve llama-3.1-8b ") for line in found.commands)
 
 
+def test_what_takes_for_ever_has_no_price_and_is_no_fault(capsys):
+    told = ["load.rate=1e-300", "load.requests=3", "cluster.price=1"]
+    assert main(["predict", *[word for each in told for word in ("--set", each)], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["figures"]["requests per second"]["value"] < 1e-290
+
+
 def test_requests_of_a_run_are_scored_and_steps_that_are_slower_seen(tmp_path: Path, capsys):
     run = from_dict(ServingRun, {"cluster": {"device": "a100-sxm-80gb"}, "load": {"requests": 40}})
     arrival, prompt, answer = run.load.drawn()

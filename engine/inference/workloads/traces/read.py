@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
-from engine.core.limits import open_regular
+from engine.core.limits import check_unpacked, open_regular
 from engine.inference.workloads.traces.records import (
     HEADER,
     Fault,
@@ -56,7 +56,7 @@ def load(
         _header(path, records)
     skipped: list[str] = []
     every = _requests(path, records, read, skipped if lenient else None)
-    found = list(islice(every, first, first + count if count else None))
+    found = list(islice(_priced(path, every), first, first + count if count else None))
     if not found:
         raise BadInput(f"{path}: no requests from number {first} on; give a longer trace")
     found.sort(key=lambda request: request.arrival)
@@ -106,6 +106,17 @@ def _requests(
                     f"{path}, line {number}: {fault}; mend the line, or read it with lenient"
                 ) from None
             skipped.append(str(fault))
+        except BadInput as fault:
+            raise BadInput(f"{path}, {fault}") from None
+
+
+def _priced(path: Path, every: Iterator[Traced]) -> Iterator[Traced]:
+    """The same, as long as their texts are no more than a file of that size may unpack to."""
+    packed, unpacked = path.stat().st_size, 0
+    for one in every:
+        unpacked += len(one.text)
+        check_unpacked(path, unpacked, packed)
+        yield one
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from engine.core.limits import check_unpacked
+
 BLOCK = 512  # prompt tokens of one Mooncake hash id
 HEADER = "TIMESTAMP,ContextTokens,GeneratedTokens"
 MOST_TOKENS = 10_000_000  # of one prompt or answer
@@ -68,15 +70,23 @@ def mooncake(line: str, number: int) -> list[Traced]:
 
 
 def conversation(record: Any, number: int) -> list[Traced]:
-    """One request for each answered question, its prompt being all turns before the answer."""
+    """One request for each answered question, its prompt being all turns before the answer.
+
+    Raises BadInput where the prompts together are too long for what the turns say.
+    """
     record = _json(record) if isinstance(record, str) else record
     fields = record if isinstance(record, dict) else {}
     turns = fields.get("conversations", fields.get("messages"))
     if not isinstance(turns, list):
         raise Fault('needs "conversations" or "messages", a list of turns')
+    spoken = [_turn(turn) for turn in turns]
+    own = repeated = 0
+    for who, said in spoken:
+        repeated += own if who in ANSWERING else 0
+        own += len(who) + len(said) + 3
+    check_unpacked(f"conversation {number}", repeated, own)
     found, before, asked = [], "", False
-    for turn in turns:
-        who, said = _turn(turn)
+    for who, said in spoken:
         if who in ANSWERING and asked:
             found.append(Traced(0.0, text=before, reply=said, conversation=number))
         asked = who in ASKING

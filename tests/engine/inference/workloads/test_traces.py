@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 
 from engine.core.errors import BadInput
+from engine.core.limits import changed
 from engine.inference.workloads.traces.read import detect, load, reuse
 
 AZURE = """# a comment
@@ -117,6 +118,15 @@ def test_a_bad_line_gives_one_error_with_file_and_line_or_is_counted(file, text,
     assert f"trace.txt, line {line}:" in str(fault.value) and "\n" not in str(fault.value)
     if "header" not in message:
         assert load(path, lenient=True).skipped == 1
+
+
+@pytest.mark.parametrize("talks", [1, 40])
+def test_prompts_that_repeat_a_long_conversation_are_priced_before_they_are_made(file, talks):
+    turns = [{"from": ("human", "gpt")[n % 2], "value": "so " * 20} for n in range(4000 // talks)]
+    text = "\n".join([json.dumps({"conversations": turns})] * talks)
+    refused = pytest.raises(BadInput, match=r"trace.txt.*unpacked_ratio=8")
+    with changed(unpacked_free=1 << 20, unpacked_ratio=8), refused:
+        load(file(text))
 
 
 @pytest.mark.parametrize("text", ["", "# only\n", "hello\n", "<html>", "\x00\x01"])

@@ -42,6 +42,9 @@ class Speculator:
             raise BadInput(
                 "knob 'speculation.branches': drafts beside the target are chains; set it to 1"
             )
+        together = policy.collaborates
+        if together is not None and not together.models:
+            raise BadInput("knob 'speculation.models': nobody drafts; name a model")
         self.hold_D = self.cache_D = np.zeros(0, np.int32)  # of a step whose drafts branch
         self.policy, self.running, self.rows, self.allocator = (
             policy,

@@ -35,6 +35,12 @@ DRAFT_ROWS = {
     "Grown from": "{draft}, as the same function with room to learn more",
     "Drafted by": "{draft}: the same greedy choice at {greedy_agreement:.1%} of held-out positions",
 }
+SPECIAL_ROWS = {
+    "Learnt on from": "{draft}, on files whose paths begin with {files} alone, all figures of "
+    "text being theirs",
+    "Beside it": "{draft} has a validation loss of {draft_loss:.4f} on the same text, and the same "
+    "greedy choice at {greedy_agreement:.1%} of its positions",
+}
 BOTTOM = """
 Losses are of this folder's float16 file, computed in float32. Made again by
 
@@ -68,6 +74,9 @@ def card(facts: dict[str, Any]) -> str:
         "window": facts["validation_window"],
         "samples": samples.rstrip() + "\n",
     }
+    values["files"] = ", ".join(f"`{path}`" for path in recipe.get("only", ()))
     rows = ROWS | (DRAFT_ROWS if "greedy_agreement" in facts else {})
+    if recipe.get("only"):
+        rows = ROWS | SPECIAL_ROWS
     table = "".join(f"| {name} | {row} |\n" for name, row in rows.items())
     return (TOP + table + BOTTOM).format(**values)

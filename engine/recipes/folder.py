@@ -118,6 +118,8 @@ def _facts(folder: Path, trained: Trained) -> dict[str, Any]:
         draft = saved_weights(folder.parent / recipe.draft)
         drafted = agreement(draft, (config, weights), trained.validation, length)
         facts |= {"draft": recipe.draft, "greedy_agreement": drafted}
+        if recipe.only:
+            facts["draft_loss"] = score(*draft, trained.validation, length).loss
     return facts
 
 

@@ -20,7 +20,7 @@ from engine.recipes.masked_lists import make_masked, masked_recipes
 from engine.recipes.recipe import Recipe
 from engine.recipes.reinforce_recipe import make_reinforced, reinforced_recipes
 from engine.recipes.stream_series import make_series, series_recipes
-from engine.training.data.corpus import gather, standard_library
+from engine.training.data.corpus import gather, standard_library, those
 from engine.training.data.tokenizer import train_tokenizer
 from engine.training.data.windows import token_stream
 from engine.training.loop.checkpoint import remove_checkpoint
@@ -48,7 +48,25 @@ MAIN = Recipe(
     width=704,
     training=Training(steps=600, warmup=60, decay=250, rate=1.5e-3, context=256, long_context=512),
 )
-RECIPES = {recipe.name: recipe for recipe in (DRAFT, MAIN)}
+WINDOWS = update(
+    DRAFT,
+    {
+        "name": "stdlib-draft-windows",
+        "about": "A drafter for stdlib-5m that knows programs with windows",
+        "draft": DRAFT.name,
+        "only": ("idlelib/", "tkinter/", "turtle"),
+        "training": Training(steps=200, warmup=20, decay=80, rate=1e-3),
+    },
+)
+FORMATS = update(
+    WINDOWS,
+    {
+        "name": "stdlib-draft-formats",
+        "about": "A drafter for stdlib-5m that knows mail, markup and the web",
+        "only": ("email/", "html/", "http/", "json/", "urllib/", "wsgiref/", "xml", "tomllib/"),
+    },
+)
+RECIPES = {recipe.name: recipe for recipe in (DRAFT, MAIN, WINDOWS, FORMATS)}
 # Minutes become seconds: enough to see the loss fall, far from a useful model.
 FAST = {
     "training.steps": 20,
@@ -105,6 +123,8 @@ def make(recipe: Recipe, out: Path, emit: Emit, root: Path, clock: Clock) -> Pat
     """Gather, tokenize, train, measure and write one recipe."""
     corpus = gather(root)
     tokenizer = train_tokenizer((source.text for source in corpus.training), recipe.entries)
+    if recipe.only:
+        corpus = those(corpus, recipe.only)
     training = token_stream(tokenizer, corpus.training)
     validation = token_stream(tokenizer, corpus.validation)
     config = recipe.model()

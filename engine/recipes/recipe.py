@@ -55,6 +55,9 @@ class Recipe(Shape):
     name: str = knob(doc="Name of the model and its folder")
     about: str = knob("", "What it is for, one line")
     draft: str = knob("", "The smaller model it grows from, which then drafts for it")
+    only: tuple[str, ...] = knob(
+        (), "How paths begin of the files it learns on from `draft`; none: all files, anew"
+    )
     entries: int = knob(4096, "Tokenizer entries", low=258, high=65_536)
     completion: int = knob(48, "Tokens of each sample in the model's card", low=1, high=512)
 

@@ -62,8 +62,8 @@ class Drafted(Ours):
     @cached_property
     def executor(self) -> RealExecutor:
         """Made once: its caches are memory too."""
-        draft = self.draft if self.drafts else None
-        return executor_for(self.config, self.model, "bench", draft=draft)
+        drafts = [self.draft] if self.drafts else []
+        return executor_for(self.config, self.model, "bench", drafts=drafts)
 
 
 def models(weights: tuple[Mapping[str, Tensor], Mapping[str, Tensor]]) -> tuple[Model, Model]:

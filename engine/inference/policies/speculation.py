@@ -19,10 +19,22 @@ class Mirrored(NamedTuple):
     candidates: int  # likeliest tokens of an early exit that are drafted on from
     hit: float  # modelled: share of steps whose next token is among them
     streamed: int  # modelled: tokens that a pass of the draft gives
-    device: str  # modelled: that drafts; empty: one like the target's
     exchange: float  # modelled: seconds to tell the other device
     waits: bool  # a mistake: the target waits for the drafts
     random: bool  # a mistake: candidates are any tokens
+
+
+class Collaborating(NamedTuple):
+    """Drafting by several models at once, each on a node of its own."""
+
+    models: tuple[str, ...]  # that draft
+    routed: int  # of them that draft together for a request
+    wrongly: bool  # a mistake: those that a request is worst drafted by
+    found: float  # modelled: share of requests whose specialist is among those routed to
+    apart: float  # modelled: share of drafts that are right where it is not
+    device: str  # modelled: of a node
+    exchange: float  # modelled: seconds to tell the other nodes, or the target
+    waits: bool  # a mistake: nodes draft only while the target waits
 
 
 Fault = Literal["none", "one_length", "misaligned", "no_residual"]
@@ -72,6 +84,16 @@ class Speculation(Policy):
     def mirrors(self) -> Mirrored | None:
         """How the target's early exits let it draft beside the target, on a device of its own."""
         return None
+
+    @property
+    def collaborates(self) -> Collaborating | None:
+        """How several models draft together, each on a node of its own."""
+        return None
+
+    @property
+    def drafts_on(self) -> str:
+        """Modelled runs: the device that drafts; empty: one like the target's, ranks alike."""
+        return ""
 
     def proposes(self, decoding: int) -> bool:
         """Whether anything is drafted with so many requests decoding."""

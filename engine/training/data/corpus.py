@@ -46,6 +46,17 @@ class Corpus:
         return digest.hexdigest()
 
 
+def those(corpus: Corpus, only: tuple[str, ...]) -> Corpus:
+    """The sources whose paths begin with one of `only`. Raises BadInput where a side has none."""
+    training, validation = (
+        tuple(source for source in side if source.path.startswith(only))
+        for side in (corpus.training, corpus.validation)
+    )
+    if not training or not validation:
+        raise BadInput(f"too few files of {', '.join(only)} in this library; name other folders")
+    return Corpus(training, validation)
+
+
 def standard_library() -> Path:
     """The folder of the running interpreter's standard library."""
     return Path(sysconfig.get_path("stdlib"))

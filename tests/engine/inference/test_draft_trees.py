@@ -58,6 +58,40 @@ def test_greedy_answers_are_the_plain_ones_under_any_schedule(model, draft, by_m
         assert held.cache.held == 0, f"seed {seed}: pages are held by nobody"
 
 
+def test_several_drafters_change_no_greedy_answer_under_any_schedule(model, draft, full):
+    for seed in range(100 if full else 3):
+        draw = np.random.default_rng(seed)
+        fields = branching(draw)
+        fields["how"].pop("shortest", None)
+        fields["how"] |= {"kind": "collaborative", "branches": int(draw.integers(1, 4))}
+        fields["how"]["routed"] = int(draw.integers(1, 4))
+        if seed % 2:
+            fields["batching"] = "alternating"
+        alone = [
+            serve(real_engine(model, pages=200, prefix_sharing=False)[0], [one])[0]
+            for one in job(np.random.default_rng(seed))
+        ]
+        held, _ = speculating(model, draft, noisy(draft), model, **fields)
+        requests = job(np.random.default_rng(seed))
+        held.prepare(requests)
+        assert serve(held, requests) == alone, f"seed {seed}: {fields}"
+        assert held.cache.held == 0, f"seed {seed}: pages are held by nobody"
+
+
+def test_requests_are_routed_to_the_drafters_that_foretold_them(model, draft):
+    how = {"kind": "collaborative", "tokens": 6, "routed": 1}
+    held, _ = speculating(model, noisy(draft), model, how=how, pages=200)
+    held.add(request(9, 4, VOCAB, max_tokens=40, ignore_eos=True))
+    for _ in range(9):
+        held.step()
+    drafter = held.executor.drafter
+    assert held.scheduler.rows.known[0] >= 26  # of at most 41: trees, not chains, are verified
+    assert drafter.route("r0").tolist() == [1]  # the target itself is never wrong
+    assert drafter.expertise["r0"].right_M[1] == 1.0 > drafter.expertise["r0"].right_M[0]
+    drafter.how = drafter.how._replace(wrongly=True)
+    assert drafter.route("r0").tolist() == [0]
+
+
 @pytest.mark.parametrize("family", EXACT)
 def test_greedy_answers_are_the_plain_ones_in_every_family(family, full):
     if not full and family not in ("gemma-3", "deepseek-v3"):

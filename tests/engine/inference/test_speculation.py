@@ -49,11 +49,12 @@ def noisy(model: Model) -> Model:
     return Model(model.config, weights, "float32")
 
 
-def speculating(model: Model, draft: Model | None, **fields) -> tuple[Engine, list]:
-    """An engine whose requests draft: by `draft`, or by n-grams without one."""
+def speculating(model: Model, *drafts: Model | None, **fields) -> tuple[Engine, list]:
+    """An engine whose requests draft: by `drafts`, or by n-grams where that is None."""
+    draft = drafts[0]
     how = {"kind": "draft_model" if draft else "ngram", **fields.pop("how", {})}
     chosen, events = small_config(speculation=how, **fields), []
-    held = executor_for(chosen, model, "tiny", draft=draft)
+    held = executor_for(chosen, model, "tiny", drafts=[one for one in drafts if one])
     return Engine(chosen, held, VirtualClock(), events.append, Words()), events
 
 

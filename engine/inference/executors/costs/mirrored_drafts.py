@@ -7,6 +7,7 @@ Shape letters: D sequences that decode.
 
 import numpy as np
 
+from engine.inference.executors.costs.collaborative_drafts import CollaborativeDrafting
 from engine.inference.executors.costs.modelled_drafts import Drafting
 from engine.inference.executors.costs.ranked_step_cost import Cost
 from engine.inference.policies.speculation import Mirrored, Speculation
@@ -71,6 +72,10 @@ class MirroredDrafting(Drafting):
 def drafting_of(said: Speculation, vocab: int, cost: Cost | None, per_pass: float) -> Drafting:
     """The drafts that a policy asks for, by a model whose passes `cost` so much."""
     told = said.rightness, vocab, cost, per_pass, said.width, said.second
+    if said.collaborates is not None:
+        together = CollaborativeDrafting(*told)
+        together.begin(said.collaborates)
+        return together
     if said.mirrors is None:
         return Drafting(*told)
     mirrored = MirroredDrafting(*told)

@@ -47,10 +47,14 @@ class Drafting:
             rows_D = step.rows_B[step.drafts_B > ahead]
             seed_D, known_D = rows.seed[rows_D], rows.known[rows_D] + ahead
             right_D = tokens(seed_D, known_D)
-            wrong_D = self._draws(seed_D, known_D) >= self.acceptance
+            wrong_D = self._draws(seed_D, known_D) >= self.right(seed_D)
             right_D[wrong_D] = (right_D[wrong_D] + 1) % self.vocab
             rows.tokens[rows_D, known_D] = right_D
         return self._seconds(step, longest)
+
+    def right(self, seed_D: np.ndarray) -> np.ndarray:
+        """The probability of a draft of each request to be right if those before it were."""
+        return np.full(len(seed_D), self.acceptance)
 
     def hits(self, seed_S: np.ndarray, known_S: np.ndarray) -> np.ndarray | None:
         """Which samples an early exit of the target foresaw; None: nobody asks one."""
@@ -74,9 +78,10 @@ class Drafting:
         known_N = rows.known[row_N] + depth_K[place_N]
         right_N, draws_N = tokens(rows.seed[row_N], known_N), self._draws(rows.seed[row_N], known_N)
         # The first right one: as many before it are wrong as its rank says.
-        missed_N = (1 - self.acceptance) * (1 - self.second) ** np.maximum(rank_N - 1, 0)
+        first_N = self.right(rows.seed[row_N])
+        missed_N = (1 - first_N) * (1 - self.second) ** np.maximum(rank_N - 1, 0)
         below_N = np.where(rank_N > 0, 1 - missed_N, 0.0)
-        share_N = np.where(rank_N > 0, missed_N * self.second, self.acceptance)
+        share_N = np.where(rank_N > 0, missed_N * self.second, first_N)
         wrong_N = (draws_N < below_N) | (draws_N >= below_N + share_N)
         right_N[wrong_N] = (right_N[wrong_N] + 1 + rank_N[wrong_N]) % self.vocab
         rows.tokens[row_N, rows.known[row_N] + place_N] = right_N

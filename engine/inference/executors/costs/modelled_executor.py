@@ -242,20 +242,28 @@ def build(config: Settings, choice: Choice) -> Built:
     cost = cost_of(each, machine, config.dtype, choice)
     drafting = None
     if config.speculation.drafts:
-        how = config.speculation.mirrors
-        beside = device(how.device) if how is not None and how.device else machine
-        drafts = cost_of(small, beside, config.dtype, choice) if small else None
+        drafts = _drafts_cost(config, small, machine, choice) if small else None
         drafting = drafting_of(config.speculation, model.vocab, drafts, choice.per_step)
     executor = ModelledExecutor(facts, cost, choice, host, drafting)
     executor.turns = model.streams.count if in_turn and model.streams else 1
     return Built(executor, VirtualClock(), prompt_reader(config, found.folder))
 
 
-def cost_of(model: ModelConfig, machine: Device, dtype: str, choice: Choice) -> Cost:
+def _drafts_cost(config: Settings, small: ModelConfig, machine: Device, choice: Choice) -> Cost:
+    """Of a draft model's passes, on the target's ranks or on a node of its own."""
+    other, alone = config.speculation.drafts_on, config.speculation.collaborates is not None
+    beside = device(other) if other else machine
+    return cost_of(small, beside, config.dtype, choice, Ranks() if alone else None)
+
+
+def cost_of(
+    model: ModelConfig, machine: Device, dtype: str, choice: Choice, ranks: Ranks | None = None
+) -> Cost:
     """A profile's times where one is given, else the operator cost model where it knows the device
-    and no share of a roof is given. Over several ranks, with their collectives. The same costs
-    whoever asks: a replica, a fleet of them or a prediction. Raises BadInput."""
-    ranks = choice.ranks
+    and no share of a roof is given. Over several ranks, the choice's unless given, with their
+    collectives. The same costs whoever asks: a replica, a fleet or a prediction. Raises BadInput.
+    """
+    ranks = ranks or choice.ranks
     shard = ranks.shard(model)
     inner: StepCost | MeasuredCost
     given = choice.memory or choice.arithmetic

@@ -36,11 +36,8 @@ class Drafter:
         First what the step computes anyway, drafts apart; then a pass for each further draft, all
         in one call where the model can.
         """
-        storage, drawn, self.flops, self.bytes = self.storage, Drawn(), 0.0, 0.0
-        storage.move_tokens(step.moves.slots)
-        storage.swap_out(step.moves.swap_out)
-        storage.copy(step.moves.copies)
-        storage.swap_in(step.moves.swap_in)
+        drawn = Drawn()
+        self.move(step)
         if not len(step.rows_B):
             return drawn
         drafts_B = np.zeros_like(step.queries_B) if step.drafts_B is None else step.drafts_B
@@ -48,10 +45,28 @@ class Drafter:
         asks_S = np.flatnonzero(drafts_B)
         batch.logits_at_R = batch.query_start_B1[asks_S + 1] - 1
         if step.parents_N is not None:
-            self._trees(step, batch, asks_S, drafts_B)
+            self.trees(step, batch, asks_S, drafts_B, step.parents_N)
         elif not self._in_one_call(step, batch, asks_S, drafts_B):
             self._step_by_step(step, batch, asks_S, drafts_B, drawn)
         return drawn
+
+    def move(self, step: Step) -> None:
+        """Begin a step: what the target's pages do, these do."""
+        storage, self.flops, self.bytes = self.storage, 0.0, 0.0
+        storage.move_tokens(step.moves.slots)
+        storage.swap_out(step.moves.swap_out)
+        storage.copy(step.moves.copies)
+        storage.swap_in(step.moves.swap_in)
+
+    def realign(self, tables_DP: np.ndarray, starts_D: np.ndarray, off: int) -> None:
+        """Keys and values of the decodes in a rectangle and back."""
+        self.storage.realign(tables_DP, starts_D, off)
+
+    def logits(self, batch: Batch, rows_R: np.ndarray) -> np.ndarray:
+        """logits_RV of a pass; row r of them is of row `rows_R[r]` of the persistent batch."""
+        logits_RV = self.model.forward(batch, self.storage.kv).cpu().numpy()
+        self._count(self._shape(batch, len(logits_RV)))
+        return logits_RV
 
     def _in_one_call(
         self, step: Step, batch: Batch, asks_S: np.ndarray, drafts_B: np.ndarray
@@ -81,18 +96,19 @@ class Drafter:
             known_S = step.rows.known[rows_S] + ahead
             if ahead:
                 batch = one_each(step.rows, rows_S, known_S - 1)
-            logits_RV = self.model.forward(batch, self.storage.kv).cpu().numpy()
-            self._count(self._shape(batch, len(logits_RV)))
+            logits_RV = self.logits(batch, rows_S)
             if len(rows_S):
                 tokens_S = self._tokens(logits_RV, step, rows_S, asks_S, ahead, drawn)
                 step.rows.tokens[rows_S, known_S] = tokens_S
             asks_S = asks_S[drafts_B[asks_S] > ahead + 1]
 
-    def _trees(self, step: Step, batch: Batch, asks_S: np.ndarray, drafts_B: np.ndarray) -> None:
+    def trees(
+        self, step: Step, batch: Batch, asks_S: np.ndarray, drafts_B: np.ndarray,
+        parents_N: np.ndarray,
+    ) -> None:  # fmt: skip
         """Grow a tree for each row, a level a pass: of what may follow a level's tokens the `width`
         likeliest, by the product of their probabilities."""
-        rows, parents_N = step.rows, step.parents_N
-        assert parents_N is not None
+        rows = step.rows
         counts_S, row_S = drafts_B[asks_S], step.rows_B[asks_S]
         first_S, known_S = (np.cumsum(drafts_B) - drafts_B)[asks_S], rows.known[row_S]
         trees = [
@@ -103,8 +119,7 @@ class Drafter:
         ]
         which_N = np.arange(len(trees))  # of each row of logits: its tree
         while True:
-            logits_RV = self.model.forward(batch, self.storage.kv).cpu().numpy()
-            self._count(self._shape(batch, len(logits_RV)))
+            logits_RV = self.logits(batch, row_S[which_N])
             grown = [tree.grow(logits_RV[which_N == t]) for t, tree in enumerate(trees)]
             node_N = np.array([node for nodes in grown for node in nodes], np.int64)
             if not len(node_N):

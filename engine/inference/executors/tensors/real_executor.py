@@ -3,6 +3,7 @@
 In comes a step; page movements are done, the model runs over the paged cache, tokens are sampled.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -20,6 +21,7 @@ from engine.inference.executors.executor import Built, Facts
 from engine.inference.executors.settings import Settings
 from engine.inference.executors.step_spans import covered
 from engine.inference.executors.tensors.attention_mass import AttentionProbe
+from engine.inference.executors.tensors.collaborating_drafters import CollaboratingDrafters
 from engine.inference.executors.tensors.drafter import Drafter
 from engine.inference.executors.tensors.early_exit import EarlyExit
 from engine.inference.executors.tensors.embedding import Embedder
@@ -130,7 +132,7 @@ class RealExecutor:
         tables_DP = step.rows.tables[rows_D]
         self.storage.realign(tables_DP, starts_D, self.off)
         if self.drafter is not None:
-            self.drafter.storage.realign(tables_DP, starts_D, self.off)
+            self.drafter.realign(tables_DP, starts_D, self.off)
 
     def _drawn(
         self, step: Step, logits_RV: np.ndarray, from_S: np.ndarray, drawn: Drawn | None
@@ -185,12 +187,13 @@ def build(config: Settings, kv_cache_dtype: str = "auto") -> Built:
     model = found.open(config.dtype, random=found.folder is None, seed=config.seed)
     tokenizer = _tokenizer(found.folder)
     eos = found.config.eos + (tokenizer.eos if tokenizer else ())
-    draft = None
-    if config.speculation.draft_model:
-        drafts = find_draft(config.speculation.draft_model, found)
-        draft = drafts.open(config.dtype, random=drafts.folder is None, seed=config.seed)
+    said = config.speculation
+    names = said.collaborates.models if said.collaborates else (said.draft_model,)
+    drafts = []
+    for draft in [find_draft(name, found) for name in names if name]:
+        drafts.append(draft.open(config.dtype, random=draft.folder is None, seed=config.seed))
     eos = tuple(dict.fromkeys(eos))
-    executor = executor_for(config, model, found.name, eos, draft, kv_cache_dtype)
+    executor = executor_for(config, model, found.name, eos, drafts, kv_cache_dtype)
     return Built(executor, WallClock(), tokenizer)
 
 
@@ -199,14 +202,14 @@ def executor_for(
     model: Model,
     name: str,
     eos: tuple[int, ...] = (),
-    draft: Model | None = None,
+    drafts: Sequence[Model] = (),
     kv_cache_dtype: str = "auto",
 ) -> RealExecutor:
-    """An executor of `model`, and of the model that drafts for it, with the cache that `config`
+    """An executor of `model`, and of the models that draft for it, with the cache that `config`
     asks for."""
     spec = model.spec if kv_cache_dtype == "auto" else in_fp8(model.spec, model.config)
     size = config.page_size * spec.bytes_per_token()
-    both = size + (config.page_size * draft.spec.bytes_per_token() if draft else 0)
+    both = size + sum(config.page_size * draft.spec.bytes_per_token() for draft in drafts)
     require_memory((config.pages + 1 + config.host_pages) * both, f"{config.pages} pages")
     state = spec.bytes_per_state()
     running = config.max_running if state else 0
@@ -229,10 +232,13 @@ def executor_for(
     said = config.speculation
     room = config.pages, config.page_size, config.host_pages
     sampler = Sampler(model.compiled, eos, said.rejects, said.broken != "no_residual")
-    drafter = None
-    if draft is not None:
-        memory = Storage(draft.spec, *room, draft.device)
-        drafter = Drafter(draft, memory, sampler, said.width)
+    each = [
+        Drafter(draft, Storage(draft.spec, *room, draft.device), sampler, said.width)
+        for draft in drafts
+    ]
+    drafter = each[0] if each else None
+    if each and said.collaborates is not None:
+        drafter = CollaboratingDrafters(each, said.collaborates)
     storage = Storage(spec, *room, model.device, running)
     executor = RealExecutor(model, storage, facts, _probe(config, model), sampler, drafter)
     executor.guidance = Guidance(model, room)

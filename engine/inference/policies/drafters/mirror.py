@@ -43,8 +43,12 @@ class Mirror(DraftModel):
     )  # fmt: skip
 
     @property
+    def drafts_on(self) -> str:
+        return self.beside
+
+    @property
     def mirrors(self) -> Mirrored:
         return Mirrored(
-            self.early_exit, self.candidates, self.hit_rate, self.streamed, self.beside,
-            self.exchange, self.mirror_fault == "in_turn", self.mirror_fault == "any_token",
+            self.early_exit, self.candidates, self.hit_rate, self.streamed, self.exchange,
+            self.mirror_fault == "in_turn", self.mirror_fault == "any_token",
         )  # fmt: skip

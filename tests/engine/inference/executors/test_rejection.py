@@ -99,7 +99,7 @@ def test_sampled_answers_of_an_engine_have_the_targets_distribution(drafts, full
             pages=900, max_running=64, step_tokens=2048, speculation={**how, "fault": fault}
         )
         draft = {"ngram": None, "draft_model": models[1], "tree": models[0]}[drafts]
-        held = executor_for(chosen, models[0], "tiny", draft=draft)
+        held = executor_for(chosen, models[0], "tiny", drafts=[draft] if draft else [])
         engine = Engine(chosen, held, VirtualClock(), lambda event: None, quiet=True)
         wishes = [_wish(seed=seed, max_tokens=3) for seed in range(count)]
         said = np.array(serve(engine, [Request(prompt, wish) for wish in wishes]))

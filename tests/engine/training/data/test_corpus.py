@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import BadInput
-from engine.training.data.corpus import gather, held_out, standard_library
+from engine.training.data.corpus import Corpus, Source, gather, held_out, standard_library, those
 
 NAMES = [f"module_{n}.py" for n in range(60)]
 
@@ -45,6 +45,14 @@ def test_the_digest_names_exactly_this_text(tmp_path: Path) -> None:
 def test_a_folder_without_sources_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"too few \.py files"):
         gather(tmp_path)
+
+
+def test_a_part_of_it_keeps_its_sides_and_needs_both() -> None:
+    a, b, c = (Source(f"{folder}/x.py", "pass") for folder in "abc")
+    corpus = Corpus((a, b, c), (a, b))
+    assert those(corpus, ("a/", "c/")) == Corpus((a, c), (a,))
+    with pytest.raises(BadInput, match="too few files of c/"):
+        those(corpus, ("c/",))
 
 
 def test_this_python_has_a_library_of_megabytes() -> None:

@@ -1,0 +1,200 @@
+"""Checks of CoSine's claims, and the settings they are made in."""
+
+import math
+
+import numpy as np
+
+from engine.core.config import update
+from engine.core.events import Token
+from engine.core.log import Log
+from engine.core.measure import serving
+from engine.core.paths import dataset
+from engine.inference.config import InferenceConfig
+from workbench.regime import At
+from workbench.studies._read import said_by
+from workbench.study import Changes, Figure, Outcome, RunConfig
+
+MODELS = ("stdlib-draft-1m", "stdlib-draft-windows", "stdlib-draft-formats")
+TEXTS = ("stdlib-5m", "stdlib-draft-windows", "stdlib-draft-formats")  # held out, of each kind
+LETTERS = 240  # of a piece of text that is gone on from
+PLAIN: Changes = {"speculation": "none", "batching": "decode_first"}
+IN_TURN: Changes = {"batching": "decode_first", "speculation.collaboration_fault": "in_turn"}
+# A target on four devices of a data centre, each drafting model on a player's card.
+DESCRIBED: Changes = {
+    "executor": "modelled",
+    "executor.device": "a100-sxm-80gb",
+    "executor.tensor_parallel": 4,
+    "executor.curves": False,
+    "model": "qwen3-32b",
+    "dtype": "bfloat16",
+    "pages": 4000,
+    "step_tokens": 8192,
+    "workload.shortest": 64,
+    "workload.longest": 64,
+    "sampling.max_tokens": 32,
+}
+SMALL = "qwen3-0.6b"
+NODE = "rtx-3090"
+DEVICES = 4  # of the target
+RENT = 0.15  # of a node, in those of one of the target's devices
+GENERAL = 0.6  # modelled drafts of one model for all requests that are right
+LENGTHS = (2, 4, 6)  # drafts a step among which serial speculation has its best
+SEEDS = 5
+
+
+def same_answers(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Every request says greedily, in groups that take turns, what it says alone undrafted."""
+    config = update(config, {"workload": asked(2 if fast else 12, 0), "sampling.max_tokens": 16})
+    alone = said_by(run_config(update(config, {**PLAIN, "max_running": 1})))
+    said = said_by(run_config(update(config, {"max_running": 4})))
+    other = sum(alone[thread] != said.get(thread) for thread in alone)
+    return Outcome(
+        "every answer equal to plain greedy decoding, each request alone",
+        f"{len(alone) - other} of {len(alone)} equal",
+        other == 0,
+        figure=Figure.exact(other, "answers that differ"),
+        needed=0.0,
+    )
+
+
+def asked(count: int, seed: int) -> Changes:
+    """A workload of `count` pieces of held-out text of each kind."""
+    draw, texts = np.random.default_rng(seed), []
+    for name in TEXTS:
+        text = dataset(f"models/{name}/validation.txt").read_text("utf-8")
+        places = draw.integers(0, len(text) - LETTERS, count)
+        texts += [text[at : at + LETTERS] for at in places]
+    return {"kind": "prompts", "texts": tuple(texts)}
+
+
+def accepted(log: Log) -> list[float]:
+    """Tokens that a verification gives, the mean of each request."""
+    times: dict[str, list[float]] = {}
+    for token in log.of(Token):
+        if token.accepted:
+            times.setdefault(token.thread, []).append(token.time)
+    # The first comes of the prompt; those of one verification come at one time.
+    return [(len(own) - 1) / max(1, len(set(own)) - 1) for _, own in sorted(times.items())]
+
+
+def alone_with(config: InferenceConfig, model: str) -> InferenceConfig:
+    """As many drafts, as wide a tree, of one model for every request."""
+    how = config.speculation
+    one: Changes = {"kind": "draft_model", "tokens": how.drafts, "branches": how.width}
+    return update(config, {"speculation": {**one, "model": model}, "batching": "decode_first"})
+
+
+def above_one(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Tokens a verification, over those with the model that is the best for all requests alone."""
+    text = asked(4 if fast else 24, config.seed)
+    here = update(config, {"workload": text, "sampling.max_tokens": 16 if fast else 32})
+    ours = accepted(run_config(here))
+    theirs = {name: accepted(run_config(alone_with(here, name))) for name in MODELS}
+    best = max(theirs, key=lambda name: sum(theirs[name]))
+    return judged(f"more than {best} alone", Figure.ratio(ours, theirs[best]), noun="requests")
+
+
+def judged(expected: str, figure: Figure, less: bool = False, noun: str = "workloads") -> Outcome:
+    """Whether all of a figure's interval lies on the right side of one."""
+    return Outcome(
+        expected,
+        f"{figure.value:.2f}× ({figure.low:.2f} to {figure.high:.2f}, {figure.n} {noun})",
+        figure.high < 1.0 if less else figure.low > 1.0,
+        figure=figure,
+        needed=1.0,
+    )
+
+
+def described(config: InferenceConfig, batch: int) -> InferenceConfig:
+    """`config` on the described devices, with `batch` requests at once and three times as many."""
+    told = {**DESCRIBED, "max_running": batch, "workload.count": 2 * batch}
+    if config.speculation.collaborates is not None:
+        told |= {"speculation.models": (SMALL,) * len(MODELS), "speculation.node": NODE}
+        told |= {"speculation.apart": GENERAL}
+    return update(config, told)
+
+
+def runs(config: InferenceConfig, run_config: RunConfig) -> list[Log]:
+    """One of each workload."""
+    seeds = range(config.seed, config.seed + SEEDS)
+    return [run_config(update(config, {"seed": seed})) for seed in seeds]
+
+
+def rates(config: InferenceConfig, run_config: RunConfig) -> list[float]:
+    """Tokens a second."""
+    return [serving(log).tokens_per_second for log in runs(config, run_config)]
+
+
+def rivals(config: InferenceConfig, batch: int) -> list[InferenceConfig]:
+    """The target alone: plain, and with the best of its drafting models on its own devices."""
+    plain = update(config, {**PLAIN, "max_running": batch})
+    own: Changes = {"kind": "draft_model", "model": SMALL, "acceptance": GENERAL}
+    serial = [update(plain, {"speculation": {**own, "tokens": length}}) for length in LENGTHS]
+    return [plain, *serial]
+
+
+def dearer(rent: float) -> float:
+    """What target and nodes cost, in those of the target alone."""
+    return 1.0 + len(MODELS) * rent / DEVICES
+
+
+def at_equal_cost(
+    config: InferenceConfig, run_config: RunConfig, rent: float = RENT, batch: int = 16
+) -> Outcome:
+    """Tokens a second, over what as much money gives by targets alone: so many more of them, each
+    with so many fewer requests at once."""
+    cost = dearer(rent)
+    ours = rates(described(config, batch), run_config)
+    here = described(config, batch)
+    share = math.ceil(batch / cost)  # more than their share of the requests, which favours them
+    theirs = max((rates(way, run_config) for way in rivals(here, share)), key=sum)
+    figure = Figure.ratio(ours, [cost * rate for rate in theirs])
+    return judged("more tokens a second than as much money gives without nodes", figure)
+
+
+def throughput(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Tokens a second at equal cost."""
+    return at_equal_cost(config, run_config)
+
+
+def latency(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Mean seconds from a request's first token to its last, over what as much money gives."""
+    batch = 16
+    here = described(config, batch)
+    share = max(1, math.floor(batch / dearer(RENT)))
+    theirs = min((waits(way, run_config) for way in rivals(here, share)), key=sum)
+    figure = Figure.ratio(waits(here, run_config), theirs)
+    return judged("fewer seconds a token than as much money gives without nodes", figure, True)
+
+
+def waits(config: InferenceConfig, run_config: RunConfig) -> list[float]:
+    """Mean seconds between a request's tokens."""
+    return [serving(log).time_per_output_token.mean for log in runs(config, run_config)]
+
+
+def pipelined(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Tokens a second, over the same nodes drafting before each verification of all requests."""
+    return pipelined_at(config, 16, run_config, fast)
+
+
+def pipelined_at(
+    config: InferenceConfig, size: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The same with so many requests at once."""
+    here = described(config, int(size))
+    figure = Figure.ratio(rates(here, run_config), rates(update(here, IN_TURN), run_config))
+    return judged("more tokens a second than drafting and verifying in turn", figure)
+
+
+def at_batch(config: InferenceConfig, size: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """So many requests at once."""
+    return at_equal_cost(config, run_config, batch=int(size))
+
+
+def at_rent(batch: int) -> At:
+    """A node's rent, in those of one of the target's devices, with so many requests at once."""
+
+    def there(config: InferenceConfig, rent: float, run_config: RunConfig, fast: bool) -> Outcome:
+        return at_equal_cost(config, run_config, rent, batch)
+
+    return there

@@ -1,0 +1,186 @@
+"""CoSine: several specialised drafters on nodes of their own, drafting beside the target."""
+
+from engine.inference.config import InferenceConfig
+from engine.inference.policies.batching.alternating import Alternating
+from engine.inference.policies.drafters.collaborative import Collaborative
+from engine.inference.run import run
+from engine.inference.workloads.uniform import Uniform
+from workbench.studies.decoding._cosine import (
+    DESCRIBED,
+    IN_TURN,
+    MODELS,
+    NODE,
+    PLAIN,
+    SMALL,
+    above_one,
+    at_batch,
+    at_rent,
+    latency,
+    pipelined,
+    pipelined_at,
+    same_answers,
+    throughput,
+)
+from workbench.study import Break, Changes, Claim, Regime, Reported, Study
+
+NODES: Changes = {
+    **DESCRIBED,
+    "speculation.models": (SMALL,) * len(MODELS),
+    "speculation.node": NODE,
+    "max_running": 16,
+    "workload.count": 16,
+}
+MISROUTED = Break(
+    {"speculation.collaboration_fault": "misrouted", "speculation.routed": 1},
+    mechanism=True,
+    why="each request is drafted for by the model that is worst at it",
+)
+TOGETHER = Break(
+    IN_TURN, mechanism=True, why="nodes wait for the target and the target for them, as one group"
+)
+
+STUDY = Study(
+    slug="cosine",
+    driver=run,
+    config=InferenceConfig(
+        workload=Uniform(count=6, shortest=8, longest=32),
+        speculation=Collaborative(tokens=6),
+        batching=Alternating(),
+        max_running=4,
+        pages=512,
+        sampling={"max_tokens": 32},
+    ),
+    views=("token_river", "schedule", "levels", "page_map"),
+    about=(
+        "One small model drafts well for some requests and badly for others, and while it drafts "
+        "the target waits. CoSine lets several specialised models draft, each on a cheap node of "
+        "its own. A request is routed to those that foretold it best; what the surest of them say "
+        "comes together in one tree, which all of them go on from. And the target verifies one "
+        "group of requests while the nodes draft for the other."
+    ),
+    tries=(
+        ("One model for each request, the best at it", {"speculation.routed": 1}),
+        ("Qwen3-32B on four A100s, three cards that draft", NODES),
+        ("The same in turn: draft, then verify", {**NODES, **IN_TURN}),
+    ),
+    presets={"plain": PLAIN, "described": NODES},
+    claims=(
+        Claim(
+            id="same-answers",
+            sentence="Every request says what plain decoding says, token for token.",
+            paper="reducing latency and costs while preserving generation quality (abstract)",
+            grade="exact",
+            check=same_answers,
+            reported=Reported(0.0, "equal", unit="answers that differ"),
+            finding="reproduced",
+            broken=(
+                Break(
+                    {"speculation.branches": 1, "speculation.fault": "one_length"},
+                    mechanism=True,
+                    why="every row takes as many drafts as the luckiest: answers are wrong",
+                ),
+            ),
+        ),
+        Claim(
+            id="above-one",
+            sentence="Models that draft together have more accepted than the best of them alone.",
+            paper="confidence-based token fusion ensures high-quality draft generation (abstract)",
+            grade="measured",
+            check=above_one,
+            reported=Reported(1.0, none=1.0, unit="×"),
+            finding="contrary",
+            quick="undecided",
+            fails=("small", "full"),
+            why="two specialists learnt on from the general model are 0.14 and 0.24 nats better at "
+            "held-out text of their kind, but they learnt that text and not what the target says, "
+            "and one that is sure of something wrong takes a place in the tree: 0.975 of the "
+            "general model with as many drafts and as wide a tree; 12 requests are too few to say",
+            broken=(MISROUTED,),
+        ),
+        Claim(
+            id="throughput",
+            sentence="As much money gives 1.325 times the tokens a second.",
+            paper="a 32.5% increase in throughput with equivalent resource costs (abstract)",
+            grade="modelled",
+            check=throughput,
+            reported=Reported(1.325, none=1.0, unit="×"),
+            finding="contrary",
+            fails=("small", "full"),
+            why="0.75 of a draft model at its best length on the target's own devices, 16 requests "
+            "at once: each group's verification reads all weights, so that two groups read them "
+            "twice. The same nodes in turn give 1.11 times as much, for 1.11 times the money; that "
+            "specialists have 7 of 10 drafts right and one for all 6 is our choice",
+            broken=(MISROUTED, Break(PLAIN)),
+        ),
+        Claim(
+            id="latency",
+            sentence="As much money gives answers in 0.768 of the time.",
+            paper="a 23.2% decrease in latency with equivalent resource costs (abstract)",
+            grade="modelled",
+            check=latency,
+            reported=Reported(0.768, "less", none=1.0, unit="×"),
+            finding="contrary",
+            fails=("small", "full"),
+            why="between tokens of a request, 16 at once: it waits while the other group is "
+            "verified, which takes nearly as long as verifying all",
+            broken=(MISROUTED, Break(PLAIN)),
+        ),
+        Claim(
+            id="pipelined",
+            sentence="Verifying one group while the other is drafted for beats taking turns.",
+            paper="drafting and verification in a pipelined manner (abstract)",
+            grade="modelled",
+            check=pipelined,
+            reported=Reported(1.0, none=1.0, unit="×"),
+            finding="contrary",
+            fails=("small", "full"),
+            why="a pass of few requests is bound by reading weights, which groups that take turns "
+            "read twice, and drafting is a smaller part. From 128 requests on, passes bound by "
+            "arithmetic, it pays by 1.03, where plain decoding pays more",
+            broken=(TOGETHER,),
+        ),
+    ),
+    regimes=(
+        Regime(
+            claim="throughput",
+            knob="batch",
+            values=(2, 4, 8, 16, 32, 64),
+            coarse=(4, 16),
+            x="requests at once",
+            y="tokens a second over what as much money gives without nodes (×)",
+            default=16,
+            log_x=True,
+            noun="requests",
+            judged=at_batch,
+        ),
+        Regime(
+            claim="pipelined",
+            knob="requests",
+            values=(8, 16, 32, 64, 128, 256),
+            coarse=(16, 64),
+            x="requests at once",
+            y="tokens a second over the same nodes in turn (×)",
+            default=16,
+            log_x=True,
+            noun="requests",
+            judged=pipelined_at,
+        ),
+        Regime(
+            claim="throughput",
+            knob="rent",
+            values=(0.05, 0.1, 0.15, 0.25, 0.5, 1.0),
+            coarse=(0.05, 0.5),
+            x="rent of a node, in those of one of the target's devices",
+            y="tokens a second over what as much money gives without nodes (×)",
+            default=0.15,
+            judged=at_rent(16),
+        ),
+    ),
+    limits=(
+        "On this machine the models draft in turn, and every one of them keeps up with every "
+        "request; nodes of their own are on the virtual clock alone. There a node is routed its "
+        "share of the requests, a tree's levels are told around after each pass, and a group "
+        "waits for the last of its drafts. Drafts a step are as many for all and do not follow "
+        "the load, which the paper's adaptive control does; rents are our choice."
+    ),
+)

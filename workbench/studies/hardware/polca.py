@@ -71,8 +71,11 @@ STUDY = Study(
             "half of the urgent requests by more than the 1% allowed. The small check has one draw "
             "of the load that swings",
             broken=(
-                Break({"power.delay": 30.0}, True, "caps come when the swing is over"),
-                Break({"power.exponent": 0.0}, True, "a lower clock saves nothing"),
+                Break(
+                    {"power.first": 0.01, "power.second": 0.02, "power.high_clock": 0.787},
+                    True,
+                    "all are capped as far, whatever the row draws",
+                ),
                 Break({"power": {"kind": "brake_only", **SHORT}}),
             ),
         ),

@@ -3,13 +3,15 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.forked import collected, forking
 from tests.outcomes import Outcomes
 from tests.spent import Spent
 from workbench.cli.app import no_collection
@@ -21,6 +23,7 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 NOBODY_ELSE = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost"  # that a browser can find
 # The one without windows, of the same engine, takes half the processor time of the other.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser")
+PATIENCE = 300.0  # seconds that a browser may take on a busy machine
 WORKERS = 8  # at most: each imports torch, and tests of ranks start processes of their own
 
 
@@ -58,6 +61,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(WORKERS, processors + 1)
 
 
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
+    """Workers are forks of one process that has collected for all."""
+    if sys.platform == "linux":
+        stack = ExitStack()
+        config.add_cleanup(stack.close)
+        python = stack.enter_context(forking(config.args))
+        for spec in specs:
+            spec.python = spec.python or python
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Any:
     """Without looking for garbage: a million objects that it imports stay."""
@@ -72,6 +85,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Ray, which each worker that had some of them would start; the second one's the studies' claims,
     of which many share their runs: what another takes off it comes after them.
     """
+    collected([item.nodeid for item in items])
     browsed, claims = ROOT / "tests" / "ui", ROOT / "tests" / "contracts" / "test_studies.py"
     on_ray = ROOT / "tests" / "engine" / "distributed" / "test_ray.py"
     first = [item for item in items if item.path.is_relative_to(browsed)]
@@ -119,8 +133,22 @@ def browser() -> Iterator[Any]:
     if path is None:
         pytest.skip("no chromium on this machine: apt-get install chromium-headless-shell")
     api = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
+    api.expect.set_options(timeout=1000 * PATIENCE)
     with api.sync_playwright() as play:
         args = ["--no-sandbox", "--disable-gpu", f"--host-resolver-rules={NOBODY_ELSE}"]
         made = play.chromium.launch(executable_path=path, args=args)
+        for name in ("new_page", "new_context"):
+            setattr(made, name, patient(getattr(made, name)))
         yield made
         made.close()
+
+
+def patient(make: Callable[..., Any]) -> Callable[..., Any]:
+    """What makes pages or contexts that wait as long as a busy machine takes."""
+
+    def made(*words: Any, **more: Any) -> Any:
+        one = make(*words, **more)
+        one.set_default_timeout(1000 * PATIENCE)
+        return one
+
+    return made

@@ -95,7 +95,7 @@ def graded() -> Iterator[Any]:
             yield pytest.param(*check.values, id=check.id, marks=marks)
 
 
-@pytest.mark.parametrize(("op", "variant", "case", "dtype"), graded())
+@pytest.mark.parametrize(("op", "variant", "case", "dtype"), [*graded()])
 def test_its_gradients_equal_the_references(op: Operator, variant: Variant, case: Case, dtype: str):
     given = dict(case.make(1, getattr(torch, dtype)))
     runs(variant, placed(given, variant))

@@ -93,7 +93,7 @@ def start(pending: str, held, name: str) -> None:
         held.step()
 
 
-@pytest.mark.parametrize(("state", "pending"), itertools.product(STATES, PENDING))
+@pytest.mark.parametrize(("state", "pending"), [*itertools.product(STATES, PENDING)])
 def test_abort_in_every_state_with_everything_pending(state, pending):
     held, events, name = bring(state)
     start(pending, held, name)

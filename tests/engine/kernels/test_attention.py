@@ -114,7 +114,7 @@ def test_pairs_count_what_the_mask_lets_through(queries, keys, causal, window):
 
 @pytest.mark.parametrize(
     ("split", "causal", "spread"),
-    itertools.product(("heads", "row_blocks"), (True, False), (0, 0.7)),
+    [*itertools.product(("heads", "row_blocks"), (True, False), (0, 0.7))],
 )
 def test_items_hold_every_block_once_and_all_pairs(split, causal, spread):
     changes = {"split": split, "causal": causal, "spread": spread, "sequences": 3, "kv_heads": 2,

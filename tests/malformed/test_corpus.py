@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.malformed.corpus import KINDS
 
-PATIENCE = 120.0  # seconds of waiting for one answer, however busy the machine is
+PATIENCE = 300.0  # seconds of waiting for one answer, however busy the machine is
 SECONDS = 5.0  # of processor time for one file; they are small
 FEW, MANY = 300, 3000  # damaged files of a kind, beside its named cases; the many with --full
 

@@ -128,7 +128,7 @@ class Crowd:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=300)
 
 
 def main() -> None:

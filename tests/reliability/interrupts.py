@@ -28,7 +28,7 @@ LONG = (
 )
 QUICK = ["catalogue"]
 LATEST = 3.0  # seconds of processor time before which every point lies
-WAIT = 60.0
+WAIT = 300.0
 WRONG = 99  # exit code where the call after an interrupted one fails
 
 
@@ -107,7 +107,7 @@ def _waited(pid: int) -> tuple[int, float]:
 
 def _left(session: int) -> bool:
     """Whether anybody of that session still lives; ends them."""
-    until = time.monotonic() + 2.0
+    until = time.monotonic() + 20.0
     while time.monotonic() < until:
         try:
             os.killpg(session, 0)

@@ -24,7 +24,7 @@ from workbench.live import live as live_module
 FEW, MANY = 40, 1000
 LONG = 20_000  # events after which a run gives way: its log is the memory that comes and goes
 PAGE = os.sysconf("SC_PAGESIZE")
-PATIENCE = 60.0
+PATIENCE = 300.0
 MEGABYTE = 1e6
 ANY = 10**6
 

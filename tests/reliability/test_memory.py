@@ -25,7 +25,7 @@ from workbench.live.pieces import SPENT
 FEW, MANY = (1, 2, 3, 5, 20, 90, 150, 290), range(1, 301)
 PROMPTS = ([3, 1, 4], [1, 5, 9, 2, 6], list(range(40)), [5, 3])
 WISH = {"max_tokens": 30, "ignore_eos": True}
-WAIT = 60.0
+WAIT = 300.0
 
 
 def asked(live: LiveEngine) -> list[tuple[str, int, str]]:

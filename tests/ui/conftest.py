@@ -5,9 +5,9 @@ import time
 
 import pytest
 
+from tests.conftest import PATIENCE
 from tests.ui.served import serving
 
-PATIENCE = 120.0  # seconds that a page may take on a busy machine
 LOCAL = re.compile(r"^(https?|wss?)://(127\.0\.0\.1|localhost)[:/]|^(data|blob|about):")
 
 # A sum of each canvas: a hundredth of the work that a PNG of it would be.
@@ -39,7 +39,6 @@ class Visit:
         self.outside, self.faults, self.context = [], [], context
         self.page = context.new_page()
         self.page.set_viewport_size({"width": width, "height": height})
-        self.page.set_default_timeout(1000 * PATIENCE)
         self.page.on("pageerror", lambda fault: self.faults.append(str(fault)))
         self.page.on("request", lambda request: self._see(request.url))
         self.page.on("websocket", lambda socket: self._see(socket.url))

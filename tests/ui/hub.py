@@ -14,7 +14,7 @@ from tests.ui.lab import answers
 
 PROXY = "configurable-http-proxy"
 MISSING = find_spec("jupyterhub") is None or shutil.which(PROXY) is None
-WAIT = 90  # seconds for a person's server
+WAIT = 300  # seconds for a person's server
 CONFIG = """
 c.JupyterHub.bind_url = "http://127.0.0.1:{public}/base/"
 c.JupyterHub.hub_port = {hub}
@@ -58,7 +58,7 @@ def hub(folder: Path, people: tuple[str, ...]) -> Iterator[str]:
     finally:
         process.terminate()  # the hub ends its proxy and everybody's server
         try:
-            process.wait(30)
+            process.wait(300)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 CELL = 'from workbench import open_study\n\nopen_study("flover")'
-WAIT = 120.0  # seconds the lab may take to start on a busy machine
+WAIT = 300.0  # seconds the lab may take to start on a busy machine
 QUIET = {"fetchNews": "false", "checkForUpdates": False, "doNotDisturbMode": True}
 OWN = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR",
        "JUPYTERLAB_WORKSPACES_DIR", "IPYTHONDIR")  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-WAIT = 120.0  # seconds the app may take to start on a busy machine
+WAIT = 300.0  # seconds the app may take to start, or to end, on a busy machine
 START = ("-c", "import sys; from workbench.cli.main import main; sys.exit(main(sys.argv[1:]))")
 
 
@@ -40,7 +40,7 @@ def serving(
         yield address
     finally:
         process.terminate()
-        ended = process.wait(20)
+        ended = process.wait(WAIT)
     assert ended == 0, f"a polite kill is how it is stopped: {ended}, {said.read_text()}"
 
 

@@ -36,7 +36,6 @@ class Person(Visit):
 
     def __init__(self, browser, address, name):
         super().__init__(browser.new_context(), address, 1600, 1000)
-        self.page.set_default_timeout(120_000)
         self.open("/hub/login")
         self.page.fill("#username_input", name)
         self.page.fill("#password_input", "any")

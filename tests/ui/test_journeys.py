@@ -28,7 +28,7 @@ def test_from_a_checkpoint_folder_to_a_roofline(start, tmp_path, root, full):
     # 2. Press "Its roofline": the model runs and its operations come to stand under the roofs.
     start.locator("a[href*=mine]").get_by_text("Its roofline").click()
     start.get_by_text("What bounds this work").wait_for()
-    start.get_by_text("of the time memory-bound").wait_for(timeout=120_000)  # measures once
+    start.get_by_text("of the time memory-bound").wait_for()  # measures once
     # 3. Read which operation loses the most, and how near it comes to its limit.
     start.get_by_text("lost most").wait_for()
     start.get_by_text(re.compile("fused|mlp")).first.wait_for()  # as the kernels there are
@@ -56,7 +56,7 @@ def test_from_an_azure_trace_to_a_comparison_of_two_schedulers(start, tmp_path, 
     # 2. Press "Compare two schedulers on it": both run at once, vLLM's of today and static batches.
     start.get_by_role("link", name="Compare two schedulers").click()
     start.wait_for_url("**mine.csv")
-    start.get_by_text("B / A").wait_for(timeout=120_000)
+    start.get_by_text("B / A").wait_for()
     # 3. Read what differs and by how much; lanes of both stand beneath.
     start.get_by_role("cell", name="static_batch").wait_for()
     ttft = start.get_by_role("row", name="time to first token, p99").inner_text()
@@ -79,7 +79,7 @@ def test_from_a_cluster_and_a_model_to_a_training_plan(start, full):
     start.get_by_label("How many").fill(str(count))
     # 2. Press "Plan its training": the quickest splits, with intervals, days and memory.
     start.locator(f"a[href*='devices={count}']").get_by_text("Plan its training").click()
-    start.get_by_text(f"{known} on {count} H100 SXM").wait_for(timeout=120_000)
+    start.get_by_text(f"{known} on {count} H100 SXM").wait_for()
     start.get_by_role("columnheader", name="trillion tokens in").wait_for()
     # 3. Press "where its time goes" of the best: its step, part by part, and what bounds it.
     start.get_by_role("link", name="where its time goes").first.click()
@@ -95,11 +95,11 @@ def test_from_a_papers_claim_to_its_finding(start, full):
     start.get_by_label("Words, a system or an arXiv id").press_sequentially("zero bubble")
     start.get_by_text("is called here").wait_for()
     claim = start.get_by_role("link", name="Splitting the backward shrinks the bubble")
-    claim.wait_for(timeout=120_000)
+    claim.wait_for()
     # 2. Press the claim: its study, the claim first, with the paper's figure and the finding.
     claim.click()
     start.get_by_role("heading", name="Does it hold?").wait_for()
     start.get_by_text("known as reproduced").first.wait_for()
     # 3. Press Check: judged here and now, on a bar of the paper's figure, what is needed and ours.
     start.get_by_role("button", name="Check", exact=True).first.click()
-    start.get_by_text("✓ holds here").wait_for(timeout=120_000)
+    start.get_by_text("✓ holds here").wait_for()

@@ -25,7 +25,7 @@ RUN = """() => {
     await opened.sessionContext.session.kernel.info;
     await window.jupyterapp.commands.execute('notebook:run-all-cells');
   };
-  const late = new Promise((_, fail) => setTimeout(() => fail('no kernel'), 120000));
+  const late = new Promise((_, fail) => setTimeout(() => fail('no kernel'), 300000));
   return Promise.race([run(), late]);
 }"""
 
@@ -48,7 +48,6 @@ class InLab(Visit):
 
     def __init__(self, context, address, token, workspace):
         super().__init__(context, address, 1600, 1000)
-        self.page.set_default_timeout(90_000)
         self.page.on("console", self._console)
         self.open(f"/lab/workspaces/{workspace}?reset&token={token}")
         self.page.locator(".jp-Launcher").first.wait_for()
@@ -139,7 +138,7 @@ def test_a_run_file_opens_by_double_click_and_follows_the_theme(seen):
         "void window.jupyterapp.commands.execute('apputils:change-theme',"
         " {theme: 'JupyterLab Dark'})"
     )
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while main.evaluate(shade) == light and time.monotonic() < until:
         page.wait_for_timeout(100)
     assert main.evaluate(shade) != light
@@ -174,7 +173,6 @@ def test_a_study_lives_in_a_notebook_s_cell(context, lab, tmp_path):
     seen.context.on("request", lambda request: asked.append(request.url))
     seen.page.on("websocket", lambda socket: asked.append(socket.url.replace("ws:", "http:", 1)))
     try:
-        seen.page.set_default_timeout(120_000)
         page = seen.open(f"/lab/tree/study.ipynb?reset&token={token}")
         page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
         page.evaluate(RUN)

@@ -11,7 +11,7 @@ def shaded(page, dark):
 
     wanted = "rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)"
     main = page.locator(".main").first
-    expect(main).to_have_css("background-color", wanted, timeout=60_000)
+    expect(main).to_have_css("background-color", wanted)
 
 
 def test_a_page_is_dark_where_the_system_is_until_a_person_says_otherwise(visit):

@@ -83,7 +83,7 @@ def test_no_payload_runs_and_no_page_breaks_its_policy(browser, address, folder)
     for place in places(folder):
         said.clear()
         answer = page.goto(address + place, wait_until="domcontentloaded")
-        page.wait_for_function(READY, timeout=120_000)
+        page.wait_for_function(READY)
         page.wait_for_timeout(700)
         policy = answer.headers.get("content-security-policy", "")
         for name in ("script-src", "object-src 'none'", "frame-ancestors 'self'"):

@@ -147,7 +147,7 @@ def serve(app):
         probe.bind(("localhost", 0))
         port = probe.getsockname()[1]
     server = pn.serve({"/": app}, port=port, show=False, threaded=True)
-    for _ in range(200):
+    for _ in range(3000):
         with socket.socket() as probe:
             if probe.connect_ex(("localhost", port)) == 0:
                 break
@@ -180,15 +180,15 @@ def test_a_turned_knob_and_a_scrub_change_the_picture(tab):
     address, stop = serve(app)
     try:
         tab.goto(address)
-        tab.get_by_text("How full is the engine").wait_for(timeout=60_000)
+        tab.get_by_text("How full is the engine").wait_for()
         figure = tab.locator(".clock")
         figure.wait_for()
-        tab.wait_for_function("window.Bokeh && Bokeh.documents[0]?.is_idle", timeout=60_000)
+        tab.wait_for_function("window.Bokeh && Bokeh.documents[0]?.is_idle")
         first = figure.inner_text()
         field = tab.locator("input[type=text], input:not([type])").first
         field.fill("12")
         field.press("Enter")
-        playwright.expect(figure).not_to_have_text(first, timeout=30_000)
+        playwright.expect(figure).not_to_have_text(first)
         assert configs[-1].workers == 12
         second = figure.inner_text()
         tab.locator(".transport").click(position={"x": 2, "y": 2})
@@ -196,7 +196,7 @@ def test_a_turned_knob_and_a_scrub_change_the_picture(tab):
         playwright.expect(figure).not_to_have_text(second)
         tab.keyboard.press("ArrowRight")
         playwright.expect(figure).not_to_have_text(re.compile("^0 s of"))
-        for _ in range(100):  # the bar steps by itself, the host hears of it
+        for _ in range(3000):  # the bar steps by itself, the host hears of it
             if stages[-1].cursor.now > 0:
                 break
             tab.wait_for_timeout(100)

@@ -65,18 +65,18 @@ def test_a_drawing_runs_once_and_is_known_then(home):
     assert first.empty
     with pytest.raises(BadInput, match="not drawn yet"):
         first.figure()
-    first.ask(STUDY.config).wait(60)
+    first.ask(STUDY.config).wait(300)
     assert [point.value for point in first.map.points] == [1, 5, 9]
     (again,) = drawings(STUDY)
     assert again.ask(STUDY.config) is None
     assert again.map == first.map
     assert again.ask(STUDY.config, fresh=True) is not None
-    again.run.wait(60)
+    again.run.wait(300)
 
 
 def test_its_figure_is_shaded_where_the_claim_holds(home):
     (drawing,) = drawings(STUDY)
-    drawing.ask(STUDY.config, fast=False).wait(60)
+    drawing.ask(STUDY.config, fast=False).wait(300)
     shown = drawing.figure()
     told = "Holds up to 5, reaches the paper's figure up to 3; the paper has 4"
     assert shown.title.text.split() == told.split()

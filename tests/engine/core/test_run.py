@@ -33,7 +33,7 @@ def count(config, live):
         raise RuntimeError("broken")
 
 
-def until(condition, seconds=60.0):
+def until(condition, seconds=300.0):
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.002)
@@ -59,7 +59,7 @@ def test_a_paused_run_takes_exactly_the_steps_it_is_given():
     time.sleep(0.15)
     assert len(run.log.of(Level)) == 3 and run.state == "paused"
     run.stop()
-    run.wait(60)
+    run.wait(300)
     assert run.log.closed.reason == "stopped"
 
 
@@ -67,7 +67,7 @@ def test_what_a_person_says_is_in_the_log():
     run = Run(*_parts(count, Counting(steps=2)))
     run.tell(value=42)
     _start(run)
-    run.wait(60)
+    run.wait(300)
     assert [t.command for t in run.log.of(Told)] == [{"value": 42}]
     assert 42 in [level.value for level in run.log.of(Level)]
 
@@ -76,7 +76,7 @@ def test_what_a_person_says_is_in_the_log():
 def test_a_failed_driver_closes_its_log_and_raises_where_awaited(fails, error):
     run = Run.start(count, Counting(fails=fails))
     with pytest.raises(error):
-        run.wait(60)
+        run.wait(300)
     assert run.state == "closed" and run.log.closed.reason not in ("", "finished")
 
 

@@ -23,8 +23,8 @@ from tests.engine.distributed.works import BadGroup
 
 FEW, MANY = 14, 1000
 ROUNDS = 6
-LIMIT = 1.5  # seconds that a message may take where somebody stops
-PATIENCE = 30.0  # where nobody does
+LIMIT = 3.0  # seconds that a message may take where somebody stops
+PATIENCE = 300.0  # where nobody does
 CHANGED = ("garbage", "doubled", "disordered")
 KINDS = ("none", *CHANGED, "stops", "slow", "leaves")
 
@@ -139,5 +139,5 @@ def test_a_bad_rank_is_found_in_time_and_named(port, part, full):
 def test_a_launched_run_says_which_rank_which_message_and_where(kind):
     told = r"message \d+ of rank 1 \(news_2\) is .* while waiting for rank 1 \(news_2\) in exchange"
     with pytest.raises(RankLost, match=told) as found:
-        launch(works.garbled, 2, {"who": 1, "kind": kind}, limit=60)
+        launch(works.garbled, 2, {"who": 1, "kind": kind}, limit=300)
     assert "\n" not in str(found.value) and isinstance(found.value, BadInput)

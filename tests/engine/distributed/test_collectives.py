@@ -162,7 +162,7 @@ def test_ranks_that_do_not_fit_are_refused(kind, ranks, node, says):
 @pytest.fixture(scope="module")
 def records():
     return launch(works.planned_collectives, REAL, {"kinds": REDUCES, "node": 4, "length": 1003},
-                  limit=120)  # fmt: skip
+                  limit=300)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", REDUCES)

@@ -14,7 +14,7 @@ WORK = "tests.engine.distributed.pieces:square"
 
 def test_each_piece_comes_back_whatever_becomes_of_the_others() -> None:
     pieces = [3, "raise", 4, "die", "refuse", 5]
-    found = {done.number: done for done in Processes(2, limit=60).run(WORK, pieces)}
+    found = {done.number: done for done in Processes(2, limit=300).run(WORK, pieces)}
     assert sorted(found) == list(range(6))
     assert {n: found[n].value["square"] for n in (0, 2, 5)} == {0: 9, 2: 16, 5: 25}
     assert len({found[n].value["pid"] for n in (0, 2, 5)}) == 3
@@ -25,17 +25,17 @@ def test_each_piece_comes_back_whatever_becomes_of_the_others() -> None:
 
 
 def test_a_piece_that_takes_too_long_is_ended_and_the_others_go_on() -> None:
-    found = {done.number: done for done in Processes(1, limit=4).run(WORK, ["hang", 2])}
-    assert "no result within 4 s" in found[0].failed
+    found = {done.number: done for done in Processes(1, limit=10).run(WORK, ["hang", 2])}
+    assert "no result within 10 s" in found[0].failed
     assert found[1].value["square"] == 4
 
 
 def test_whoever_stops_reading_leaves_no_process() -> None:
-    running = Processes(2, limit=60).run(WORK, [1, "hang", "hang", 4])
+    running = Processes(2, limit=300).run(WORK, [1, "hang", "hang", 4])
     first = next(running)
     running.close()
     assert first.value["square"] == 1
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while multiprocessing.active_children() and time.monotonic() < until:
         time.sleep(0.05)
     assert not multiprocessing.active_children()

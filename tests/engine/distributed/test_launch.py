@@ -30,7 +30,7 @@ def alive(pid: int) -> bool:
 
 def test_every_transfer_is_in_the_log_once_and_in_time_order():
     torch.ones(512, 512) @ torch.ones(512, 512)  # the caller's threads run before ranks are made
-    records = launch(works.ring, 3, SIZE, limit=30)
+    records = launch(works.ring, 3, SIZE, limit=300)
     for record in records:
         assert (record.array("total") == np.full(SIZE, 3.0)).all()
         assert int(record.array("threads")) == 1
@@ -48,7 +48,7 @@ def test_every_transfer_is_in_the_log_once_and_in_time_order():
 def test_a_killed_rank_ends_the_run_and_is_named(where):
     given = {"who": 1, "where": where, "how": "kill"}
     with pytest.raises(RankLost, match=f"rank 1: was killed by SIGKILL while in {where}") as found:
-        launch(works.fail, 3, given, limit=120)
+        launch(works.fail, 3, given, limit=300)
     assert found.value.rank == 1
     assert "\n" not in str(found.value)
 
@@ -58,18 +58,18 @@ def test_a_hanging_rank_ends_the_run_within_its_limit_and_is_named(where):
     given = {"who": 2, "where": where, "how": "hang"}
     start = time.monotonic()
     with pytest.raises(RankLost, match=f"rank 2: hangs, still in {where}"):
-        launch(works.fail, 3, given, limit=2)
-    assert time.monotonic() - start >= 2
+        launch(works.fail, 3, given, limit=5)
+    assert time.monotonic() - start >= 5
 
 
 def test_what_a_rank_raises_is_told_in_one_line():
     with pytest.raises(RankLost, match="rank 0: ValueError: no such thing while in forward"):
-        launch(works.fail, 2, {"who": 0, "where": "forward", "how": "raise"}, limit=20)
+        launch(works.fail, 2, {"who": 0, "where": "forward", "how": "raise"}, limit=300)
 
 
 def test_ranks_that_all_wait_are_called_a_deadlock():
     with pytest.raises(RankLost, match=r"deadlock.*rank 0 waiting for rank 1 \(news\) in exchange"):
-        launch(works.deadlock, 2, limit=1.5)
+        launch(works.deadlock, 2, limit=5)
 
 
 def test_no_process_is_left_when_a_person_stops():
@@ -86,10 +86,10 @@ def test_no_process_is_left_when_a_person_stops():
             raise Stop
 
     with pytest.raises(Stop):
-        launch(works.deadlock, 2, limit=20, poll=poll)
+        launch(works.deadlock, 2, limit=300, poll=poll)
     assert seen
     assert not [pid for pid in seen if alive(pid)]
-    done = [int(r.array("pid")) for r in launch(works.pids, 2, limit=20)]
+    done = [int(r.array("pid")) for r in launch(works.pids, 2, limit=300)]
     assert os.getpid() not in done
     assert not [pid for pid in done if alive(pid)]
 
@@ -122,7 +122,7 @@ def told():
         print(*pids, flush=True)
 
 if __name__ == "__main__":
-    launch(works.deadlock, 2, limit=60, poll=told)
+    launch(works.deadlock, 2, limit=300, poll=told)
 """
 
 
@@ -146,7 +146,7 @@ def test_a_caller_that_ends_takes_its_ranks_with_it(tmp_path, root):
     # Ranks heed no SIGTERM, which is how multiprocessing would end them, and wait for it.
     ended = subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, cwd=root, check=True,
-        timeout=60, env={**os.environ, "PYTHONPATH": str(root)},
+        timeout=300, env={**os.environ, "PYTHONPATH": str(root)},
     )  # fmt: skip
     pids = [int(pid) for pid in ended.stdout.split()]
     assert len(pids) == 2 and not [pid for pid in pids if alive(pid)]
@@ -166,7 +166,7 @@ def test_no_process_is_left_when_the_caller_is_killed(tmp_path, root):
     caller.kill()
     caller.wait()
     caller.stdout.close()
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while any(alive(pid) for pid in pids) and time.monotonic() < until:
         time.sleep(0.05)
     assert not [pid for pid in pids if alive(pid)]
@@ -193,7 +193,7 @@ def test_torchrun_starts_ranks_too(tmp_path, root):
     ran = subprocess.run(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", "--local-addr=127.0.0.1",
          "--nproc-per-node=2", str(script)],
-        capture_output=True, text=True, cwd=root, timeout=60, check=False,
+        capture_output=True, text=True, cwd=root, timeout=300, check=False,
         env={**os.environ, "PYTHONPATH": str(root)},
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr

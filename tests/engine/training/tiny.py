@@ -24,6 +24,6 @@ def trainer(place: Path, out: str, training: Training, changes: dict[str, object
     """What `workbench train` would be asked for; the model goes into `out`."""
     made = TrainerConfig(
         model=str(place / "tiny"), data=str(place / "tokens.npy"), out=str(place / out),
-        threads=1, limit=60, training=training,
+        threads=1, limit=300, training=training,
     )  # fmt: skip
     return update(made, changes)

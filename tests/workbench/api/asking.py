@@ -39,7 +39,7 @@ def served(live, token="", loops=None, keys=()):
     stop = asyncio.Event()
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),), daemon=True)
     thread.start()
-    ready.wait(60)
+    ready.wait(300)
     try:
         yield found[0]
     finally:
@@ -53,7 +53,7 @@ def ask(port, path, body=None, headers=None, method=None):
     """(status, body) of one request; `body` is sent as JSON unless it is bytes."""
     sent = body if isinstance(body, bytes | type(None)) else json.dumps(body).encode()
     kind = {"Content-Type": "application/json"} if sent is not None else {}
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     link.request(
         method or ("GET" if sent is None else "POST"), path, sent, {**kind, **(headers or {})}
     )

@@ -30,7 +30,7 @@ def test_a_body_too_large_is_refused_once_it_is_sent(port, path):
 
 
 def test_a_body_too_large_in_chunks_of_unknown_number_is_refused(port):
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     pieces = (b" " * 65536 for _ in range(BODY // 65536 + 1))
     kind = {"Content-Type": "application/json"}
     link.request("POST", "/v1/completions", pieces, kind, encode_chunked=True)
@@ -39,7 +39,7 @@ def test_a_body_too_large_in_chunks_of_unknown_number_is_refused(port):
 
 
 def test_a_body_far_too_large_is_refused_before_it_is_sent(port):
-    link = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     link.putrequest("POST", "/v1/completions")
     link.putheader("Content-Type", "application/json")
     link.putheader("Content-Length", str(SWALLOWED + 1))

@@ -14,7 +14,7 @@ from tests.workbench.toy_engine import toy_live
 from workbench.api.drain import Stopping
 from workbench.live import live as live_module
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 
 
 def begun(port, **more):

@@ -83,7 +83,7 @@ def answering(make):
     over = asyncio.Event()
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    assert ready.wait(120) and "fault" not in found, found
+    assert ready.wait(300) and "fault" not in found, found
     try:
         yield found["port"], found["routes"]
     finally:
@@ -129,7 +129,7 @@ def bare():
 
 def ask(port, place, headers, method="GET"):
     """Status and headers of the answer."""
-    line = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     try:
         line.request(method, f"/{place}", headers=headers)
         answer = line.getresponse()

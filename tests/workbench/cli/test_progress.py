@@ -102,7 +102,7 @@ def test_an_interrupted_wait_still_waits_for_the_last_step():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         run = Run.start(slow_to_end, TOY.config)
-        working.wait(60)
+        working.wait(300)
         timer = threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,))
         timer.start()
         with pytest.raises(KeyboardInterrupt):

@@ -50,7 +50,7 @@ def server(tmp_path_factory):
 def asked(host, place, method="GET", **headers):
     """Status and body of one request; `headers` with _ for -."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    line = http.client.HTTPConnection(host, timeout=180)
+    line = http.client.HTTPConnection(host, timeout=300)
     try:
         line.request(method, f"{BASE}/workbench/{place}", headers=sent)
         answer = line.getresponse()
@@ -114,7 +114,7 @@ def test_nothing_can_be_posted(server):
 
 def test_a_cookie_without_its_xsrf_token_posts_nothing(server):
     host, token = server
-    line = http.client.HTTPConnection(host, timeout=60)
+    line = http.client.HTTPConnection(host, timeout=300)
     line.request("GET", f"{BASE}/workbench/api/runs", headers={"Authorization": f"token {token}"})
     answer = line.getresponse()
     answer.read()
@@ -155,7 +155,7 @@ def test_a_page_stands_in_frames_of_its_own_server_alone(server):
     assert asked(host, "app/catalogue", **known, Referer=own)[0] == 200
     for headers in ({"Referer": other}, {"Referer": f"{own[:-5]}e/lab"}, {}):
         assert asked(host, "app/catalogue", **known, **headers)[0] == 403, headers
-    line = http.client.HTTPConnection(host, timeout=180)
+    line = http.client.HTTPConnection(host, timeout=300)
     line.request("GET", f"{BASE}/workbench/app/catalogue", headers={**known, "Referer": own})
     policy = line.getresponse().getheader("Content-Security-Policy")
     line.close()
@@ -197,7 +197,7 @@ def test_without_the_secret_the_app_answers_nobody(tmp_path):
                     urllib.request.urlopen(urllib.request.Request(here + place, headers=latin))
     finally:
         app.child.stdin.close()
-        app.child.wait(60)
+        app.child.wait(300)
     assert app.child.returncode == 0  # it ends when its parent's end of the pipe does
 
 

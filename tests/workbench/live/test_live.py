@@ -28,7 +28,7 @@ def answers(live, prompt, **wish):
     live.ask(live.prompts.encode(prompt), sampling(**wish), pieces.put)
     texts, reasons = {}, {}
     while len(reasons) < wish.get("n", 1):
-        piece = pieces.get(timeout=60)
+        piece = pieces.get(timeout=300)
         texts[piece.index] = texts.get(piece.index, "") + piece.text
         if piece.reason:
             reasons[piece.index] = piece.refused or piece.reason
@@ -74,11 +74,11 @@ def test_an_abort_ends_the_answer():
     live = toy_live(seconds=0.02)
     pieces = queue.SimpleQueue()
     ticket = live.ask(live.prompts.encode("abc"), sampling(max_tokens=200), pieces.put)
-    pieces.get(timeout=60)
+    pieces.get(timeout=300)
     live.abort(ticket)
-    piece = pieces.get(timeout=60)
+    piece = pieces.get(timeout=300)
     while not piece.reason:
-        piece = pieces.get(timeout=60)
+        piece = pieces.get(timeout=300)
     assert piece.reason == "abort"
     live.abort(ticket)  # once more does no harm
     assert live.run.log.of(Branch)[-1].state == "aborted"
@@ -89,11 +89,11 @@ def test_closing_ends_every_answer():
     live = toy_live(seconds=0.02)
     pieces = queue.SimpleQueue()
     live.ask(live.prompts.encode("abc"), sampling(max_tokens=200, n=2), pieces.put)
-    pieces.get(timeout=60)
+    pieces.get(timeout=300)
     live.close()
     reasons = set()
     while len(reasons) < 2:
-        piece = pieces.get(timeout=60)
+        piece = pieces.get(timeout=300)
         if piece.reason:
             reasons.add(piece.index)
     with pytest.raises(BadInput, match="closed"):
@@ -103,7 +103,7 @@ def test_closing_ends_every_answer():
 def test_a_model_that_cannot_be_read_is_told_to_whoever_waits():
     live = LiveEngine(InferenceConfig(model="no-such-model")).start()
     with pytest.raises(BadInput, match="no-such-model"):
-        live.wait(30)
+        live.wait(300)
     with pytest.raises(BadInput, match="no-such-model"):
         live.ask([1], sampling(), print)
 
@@ -115,7 +115,7 @@ def test_a_long_run_gives_way_to_a_fresh_one(monkeypatch):
     answers(live, "abc", max_tokens=100)
     assert answers(live, "abc", max_tokens=2) == [("de", "length")]
     assert live.run is not first
-    assert first.wait(60).log.closed.reason == "finished"
+    assert first.wait(300).log.closed.reason == "finished"
     live.close()
 
 
@@ -138,7 +138,7 @@ def test_measuring_the_machine_begins_a_run_whose_header_carries_the_roofs(monke
     first = live.wait().run
     assert first.log.opened.facts["roofs"] == []
     first.tell(do="measure")
-    first.wait(60)
+    first.wait(300)
     answers(live, "abc", max_tokens=2)
     assert live.run is not first
     assert live.run.log.opened.facts["roofs"] == [{"name": "DRAM read"}]

@@ -17,7 +17,7 @@ def points(made):
 
 
 def test_a_run_its_log_and_its_file_give_the_same_figure(tmp_path):
-    run = Run.start(tick, Ticks(count=4)).wait(30)
+    run = Run.start(tick, Ticks(count=4)).wait(300)
     path = save(run.log, tmp_path / "a.run")
     made = [workbench.figure(of, "levels", width=400) for of in (run, run.log, path, str(path))]
     assert all(isinstance(one, bokeh_figure) and one.width == 400 for one in made)

@@ -44,7 +44,7 @@ def shown():
 
 def settled(shown):
     shown.session.settle(60)
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while time.monotonic() < until:
         shown.look()
         if all(f.is_current(shown.stage.cursor.now, True) for f in shown.stage.feeds):

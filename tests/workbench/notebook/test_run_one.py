@@ -27,7 +27,7 @@ def book(tmp_path):
 
 def test_a_notebook_runs_with_its_parameter_and_reports(book, tmp_path):
     out, page = tmp_path / "done.ipynb", tmp_path / "page.html"
-    report = run_notebook(book, {"n": 21}, html=page, out=out, timeout=60)
+    report = run_notebook(book, {"n": 21}, html=page, out=out, timeout=300)
     assert report["error"] == ""
     assert report["cells"] == 3
     text = page.read_text()

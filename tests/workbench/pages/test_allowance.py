@@ -48,7 +48,7 @@ def test_one_run_more_than_allowed_ends_the_one_longest_untouched_and_says_so(op
     theirs = going(opened("bob"))
     sessions[0].turned, sessions[1].turned = 2.0, 1.0
     newest = going(opened())
-    runs[1].ended.wait(30)
+    runs[1].ended.wait(300)
     assert runs[1].log.closed.reason == "stopped"
     assert f"{GOING} newer runs" in sessions[1].said and "Turn a knob" in sessions[1].said
     assert all(run.state == "running" for run in (runs[0], *runs[2:], newest, theirs))
@@ -78,24 +78,24 @@ def test_room_is_made_by_older_runs_first_then_by_other_pages(opened, monkeypatc
     first, second = opened(), opened()
     for session, count in ((first, 5), (first, 6), (second, 7)):
         session.config = TOY.configured({"count": count})
-        session.begin().wait(30)
+        session.begin().wait(300)
     assert [len(session.runs) for session in (first, second)] == [2, 1]
     second.config = TOY.configured({"count": 20})
-    second.begin().wait(30)  # 5 + 6 + 7 + 20 ticks of three events each
+    second.begin().wait(300)  # 5 + 6 + 7 + 20 ticks of three events each
     second.config = TOY.configured({"count": 8})
-    second.begin().wait(30)
+    second.begin().wait(300)
     assert len(first.runs) == 1 and first.said == "", "what only waits to be compared goes first"
     second.config = TOY.configured({"count": 32})
-    second.begin().wait(30)
+    second.begin().wait(300)
     second.config = TOY.configured({"count": 32})
     third = opened()
     third.config = TOY.configured({"count": 3})
-    third.begin().wait(30)
+    third.begin().wait(300)
     assert first.runs == [] and "other pages" in first.said
     panel = StudyPanel(TOY, first)
     panel.look()
     assert panel.fault.visible and "needed the room" in panel.fault.object
-    first.begin().wait(30)
+    first.begin().wait(300)
     panel.look()
     assert not panel.fault.visible
 
@@ -106,7 +106,7 @@ def test_no_run_grows_past_what_all_may_keep_together(opened, monkeypatch):
     run = going(session)
     while not session.said:
         session.tend()
-    run.ended.wait(30)
+    run.ended.wait(300)
     assert "as long as they may be together" in session.said
 
 

@@ -18,7 +18,7 @@ def port():
 
 def ask(port, place):
     """Status, headers and text of an answer."""
-    line = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    line = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     try:
         line.request("GET", place)
         answer = line.getresponse()

@@ -23,7 +23,7 @@ def test_an_address_brings_the_cursor_and_the_pin_back():
     first = StudyPanel(
         chosen, study_session(chosen, chosen.configured(small)), at="50%", pin="r2"
     )  # fmt: skip
-    run = first.session.begin().wait(60)
+    run = first.session.begin().wait(300)
     for _ in range(3):
         first.look()
     assert first.stage.cursor.now == pytest.approx(run.log.duration / 2)

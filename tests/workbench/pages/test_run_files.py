@@ -104,7 +104,7 @@ def test_runs_of_open_pages_are_listed_and_can_be_named(folder):
     session = Session(tick, Ticks(), study="flover")
     listed = shelf.show(session)
     assert shelf.listing() == []  # nothing has run yet, and the file is a file
-    session.begin().wait(30)
+    session.begin().wait(300)
     assert [(row["name"], row["study"]) for row in shelf.listing()] == [(listed, "flover")]
     assert shelf.get(shelf.named(listed)) is session.run
     assert len(shelf.listing()) == 1  # kept and shown, it is one run

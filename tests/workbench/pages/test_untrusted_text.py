@@ -164,7 +164,7 @@ def test_nothing_an_address_names_is_sent_back_in_the_answer():
             asked = urllib.parse.urlencode({"name": evil, "slug": evil, "file": "", "theme": evil})
             for place in ("run", "study"):
                 address = f"http://127.0.0.1:{port}/{place}?{asked}"
-                with urllib.request.urlopen(address, timeout=120) as answer:
+                with urllib.request.urlopen(address, timeout=300) as answer:
                     text = answer.read().decode()
                 assert "<html" in text and "alert(7)" not in text, (place, evil)
                 assert not alive(text)

@@ -74,7 +74,7 @@ def test_a_damaged_file_of_one_rank_has_all_take_the_checkpoint_before(records):
 
 def test_a_step_is_not_saved_over_one_that_is_there(tmp_path):
     given = {"folder": str(tmp_path), "config": update(MeshTrainingConfig(), SMALL)}
-    (record,) = launch(works.twice, 1, given, limit=60)
+    (record,) = launch(works.twice, 1, given, limit=300)
     assert "step_1: is there already" in record.array("told").tobytes().decode()
 
 
@@ -82,7 +82,7 @@ def test_a_folder_that_ranks_do_not_share_is_told_whatever_lies_there(tmp_path):
     dealt = {**SMALL, "mesh.data": 2, "zero": "optimizer"}
     given = {"folder": str(tmp_path), "config": update(MeshTrainingConfig(), dealt)}
     with pytest.raises(BadInput, match="not all ranks' files are here"):
-        launch(works.apart, 2, given, limit=60)
+        launch(works.apart, 2, given, limit=300)
 
 
 def test_replicas_keep_each_its_own_share_of_the_numbers(records, folder):

@@ -69,7 +69,8 @@ def test_a_study_opens_and_turns(person, name):
     side.locator("section").nth(1).locator(".wb-open").click()
     frame = page.frame_locator(".lm-DockPanel-widget:not(.lm-mod-hidden) iframe")
     frame.get_by_text("showing all 24 requests").first.wait_for()
-    count = frame.get_by_role("slider").first
+    frame.locator(".knobs summary").get_by_text("Workload").click()
+    count = frame.get_by_role("slider", name="Count", exact=True)
     count.focus()
     count.press("Home")
     frame.get_by_text("showing all 1 requests").first.wait_for()

@@ -112,7 +112,8 @@ def test_a_study_opens_turns_and_is_still_there_after_a_reload(seen):
     page.get_by_role("tab", name="Flover").wait_for()
     side.get_by_role("list", name="Runs").get_by_text("flover #1").wait_for()  # a live run
     before = seen.settled()
-    count = seen.frame.get_by_role("slider").first
+    seen.frame.locator(".knobs summary").get_by_text("Workload").click()
+    count = seen.frame.get_by_role("slider", name="Count", exact=True)
     count.focus()
     count.press("Home")
     seen.frame.get_by_text("showing all 1 requests").first.wait_for()

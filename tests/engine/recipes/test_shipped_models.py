@@ -16,16 +16,18 @@ from engine.recipes.language_models import RECIPES
 from engine.recipes.recipe import Recipe
 from engine.training.losses.evaluate import agreement, greedy, score
 
-DRAFT, MODEL = (dataset(f"models/{name}") for name in RECIPES)
-BOTH = pytest.mark.parametrize("folder", [MODEL, DRAFT], ids=lambda folder: folder.name)
+DRAFT, MODEL, *SPECIALISTS = (dataset(f"models/{name}") for name in RECIPES)
+EACH = pytest.mark.parametrize(
+    "folder", [MODEL, DRAFT, *SPECIALISTS], ids=lambda folder: folder.name
+)
 
 
 def facts(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "recipe.json").read_text())
 
 
-def held_out_text() -> str:
-    return (MODEL / "validation.txt").read_bytes().decode()
+def held_out_text(folder: Path = MODEL) -> str:
+    return (folder / "validation.txt").read_bytes().decode()
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,7 @@ def test_the_stated_loss_is_what_the_file_gives(folder: Path) -> None:
     assert score(config, noise, stream[:200], 64).loss > stated["slice_loss"] + 2
 
 
-@BOTH
+@EACH
 def test_the_folder_was_made_by_the_recipe_of_its_name(folder: Path) -> None:
     stated = facts(folder)
     assert from_dict(Recipe, stated["recipe"]) == RECIPES[folder.name]
@@ -52,7 +54,7 @@ def test_the_folder_was_made_by_the_recipe_of_its_name(folder: Path) -> None:
     assert f"{stated['validation_loss']:.4f}" in (folder / "README.md").read_text()
 
 
-@BOTH
+@EACH
 def test_transformers_loads_it_and_says_the_same(folder: Path) -> None:
     transformers = pytest.importorskip("transformers")
     peer = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
@@ -84,6 +86,17 @@ def test_the_draft_often_guesses_the_models_choice() -> None:
     stream = slice_stream(tokenizer, held_out_text())[:2049]
     found = agreement(saved_weights(DRAFT), saved_weights(MODEL), stream, 512)
     assert found == pytest.approx(facts(MODEL)["greedy_agreement"], abs=0.12)
+
+
+@pytest.mark.parametrize("folder", SPECIALISTS, ids=lambda folder: folder.name)
+def test_a_specialist_knows_text_of_its_kind_better_than_the_draft(folder: Path) -> None:
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    assert (MODEL / "tokenizer.json").read_bytes() == (folder / "tokenizer.json").read_bytes()
+    stated, stream = facts(folder), slice_stream(tokenizer, held_out_text(folder))
+    window = stated["validation_window"]
+    found = score(*saved_weights(folder), stream, window).loss
+    assert found == pytest.approx(stated["slice_loss"], abs=2e-3)
+    assert found < score(*saved_weights(DRAFT), stream, window).loss
 
 
 def test_both_together_take_less_than_16_megabytes() -> None:

@@ -4,14 +4,12 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.forked import collected, forking
 from tests.outcomes import Outcomes
 from tests.spent import Spent
 from workbench.cli.app import no_collection
@@ -61,16 +59,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(WORKERS, processors + 1)
 
 
-def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
-    """Workers are forks of one process that has collected for all."""
-    if sys.platform == "linux":
-        stack = ExitStack()
-        config.add_cleanup(stack.close)
-        python = stack.enter_context(forking(config.args))
-        for spec in specs:
-            spec.python = spec.python or python
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Any:
     """Without looking for garbage: a million objects that it imports stay."""
@@ -85,7 +73,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     Ray, which each worker that had some of them would start; the second one's the studies' claims,
     of which many share their runs: what another takes off it comes after them.
     """
-    collected([item.nodeid for item in items])
     browsed, claims = ROOT / "tests" / "ui", ROOT / "tests" / "contracts" / "test_studies.py"
     on_ray = ROOT / "tests" / "engine" / "distributed" / "test_ray.py"
     first = [item for item in items if item.path.is_relative_to(browsed)]

@@ -149,7 +149,7 @@ def rows(found: Any, config: Any) -> list[tuple[str, str]]:
         ("power", figure(found.watts, "W")),
     ]
     if found.late or found.slow:
-        told.append(("objective missed", binds(found)))
+        told.append(("objective missed", binds(found.late, found.late_queueing, found.slow)))
     if found.cost:
         told.append(("a million tokens", f"${found.cost:.3g}"))
     if found.retries:

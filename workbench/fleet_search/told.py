@@ -1,7 +1,5 @@
 """What a search over fleet designs came to, in sentences and rows: winner, front, what binds."""
 
-from typing import Protocol
-
 from engine.core.names import counted
 from widgets.theme import figure
 from workbench.fleet_search.play import Row
@@ -10,37 +8,22 @@ from workbench.fleet_search.search import Searched
 HEAD = ("design", "devices", "goodput", "kept", "first token", "next ones", "power", "cost")
 
 
-class Missed(Protocol):
-    """How many requests missed their objective, and where their time went."""
+def binds(late: float, late_queueing: float, slow: float) -> str:
+    """What keeps requests from their objective, and what helps.
 
-    @property
-    def late(self) -> float: ...
-    @property
-    def late_queueing(self) -> float: ...
-    @property
-    def slow(self) -> float: ...
-
-
-def binds(found: Missed) -> str:
-    """What keeps requests from their objective, and what helps."""
+    late, slow: how many missed it by their first token and by their next ones; late_queueing: the
+    share of the late ones' time that went into waiting.
+    """
     by = []
-    if found.late:
-        queueing = found.late_queueing > 0.5
-        share = found.late_queueing if queueing else 1 - found.late_queueing
+    if late:
+        queueing = late_queueing > 0.5
+        share = late_queueing if queueing else 1 - late_queueing
         what = "waiting for a place" if queueing else "computing the prompt"
         helps = "more replicas, or fewer requests" if queueing else "a faster device, or more ranks"
-        by.append(f"{found.late:g} by the first token, {share:.0%} of it {what} ({helps})")
-    if found.slow:
-        by.append(f"{found.slow:g} by the next ones (a smaller batch, or prompts elsewhere)")
+        by.append(f"{late:g} by the first token, {share:.0%} of it {what} ({helps})")
+    if slow:
+        by.append(f"{slow:g} by the next ones (a smaller batch, or prompts elsewhere)")
     return "; ".join(by)
-
-
-class _Of:
-    """Figures of a row by attribute."""
-
-    def __init__(self, row: Row) -> None:
-        self.late, self.slow = row.figures["late"], row.figures["slow"]
-        self.late_queueing = row.figures["late_queueing"]
 
 
 def cells(found: Searched, row: Row) -> tuple[str, ...]:
@@ -87,7 +70,8 @@ def verdict(found: Searched) -> str:
     if nearest is None:
         return f"Nothing is known yet ({count})."
     told = nearest.figures
-    missed = binds(_Of(nearest)) or f"{told['refused']:g} requests are refused"
+    missed = binds(told["late"], told["late_queueing"], told["slow"])
+    missed = missed or f"{told['refused']:g} requests are refused"
     return (
         f"No design keeps it ({count}). The nearest is {nearest.design.words} with "
         f"{figure(told['good'], '%')} of the requests good; of {told['requests']:g}, missed: "

@@ -143,10 +143,8 @@ def test_flags_start_pools_and_routers():
 
 
 def test_late_and_slow_requests_say_what_helps():
-    class Of:
-        late, late_queueing, slow = 3, 0.9, 1
-
-    assert "waiting for a place" in binds(Of()) and "next ones" in binds(Of())
+    told = binds(late=3, late_queueing=0.9, slow=1)
+    assert "waiting for a place" in told and "next ones" in told
 
 
 def test_a_stopped_search_ends_what_is_under_way():

@@ -106,7 +106,7 @@ def judged(expected: str, figure: Figure, less: bool = False, noun: str = "workl
 
 
 def described(config: InferenceConfig, batch: int) -> InferenceConfig:
-    """`config` on the described devices, with `batch` requests at once and three times as many."""
+    """`config` on the described devices, `batch` requests at once out of twice as many."""
     told = {**DESCRIBED, "max_running": batch, "workload.count": 2 * batch}
     if config.speculation.collaborates is not None:
         told |= {"speculation.models": (SMALL,) * len(MODELS), "speculation.node": NODE}

@@ -153,7 +153,7 @@ STUDY = Study(
             "(abstract)",
             reported=Reported(1.0, none=1.0, unit="×"),
             finding="contrary",
-            why="on a busy machine: a lookup is a gather of one number, and each is shifted twice; "
+            why="a lookup is a gather of one number, and each is shifted twice; "
             "packed integers are unpacked in registers. The paper's rivals are GPU kernels, which "
             "are not here",
             fails=("small", "full"),

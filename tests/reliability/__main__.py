@@ -1,8 +1,8 @@
 """`python -m tests.reliability [--full] [FIGURE...]`: the 25 figures as a table and as JSON.
 
-Each is tried by tests of this suite, in a process of its own with a bound of time. What is done is
-kept in a file, from which the next call goes on; a figure is met only where all that is asked of it
-was tried and held.
+Each is tried by tests of this suite, in a process of its own with a bound of time. What each test
+came to is kept, from which the next call goes on, within a figure too; a figure is met only where
+all that is asked of it was tried and held.
 """
 
 import argparse
@@ -10,19 +10,22 @@ import json
 import re
 import subprocess
 import sys
-import tempfile
 import time
-import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from engine.core.writing import write_text
 from tests.reliability.figures import FIGURES, Figure
+from tests.reliability.kept import WORST, outcomes
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BEGIN, END = "<!-- reliability: python -m tests.reliability --readme -->", "<!-- /reliability -->"
 COLUMNS = ("figure", "asked", "tried", "tests", "verdict", "missing", "commit")
-COUNTS = ("tests", "failures", "errors", "skipped")
+OVER = "out of time"
+WHOLE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)  # all tests have run
 SAME = "the same"  # the short form is the full one
 LEFT = 5  # seconds below which no other figure is begun
 
@@ -36,13 +39,17 @@ def main() -> int:
     until = time.monotonic() + args.seconds
     for figure in wanted:
         key = f"{figure.number} {form} {commit}"
-        if key in kept and not args.again:
+        pieces = args.out.with_name(f"{args.out.name}.{key.replace(' ', '-')}")
+        if args.again:
+            pieces.unlink(missing_ok=True)
+        elif key in kept and kept[key]["verdict"] != OVER:
             continue
         if until - time.monotonic() < LEFT:
             say(f"{args.seconds:g} s are over; the same command goes on from here")
             break
         kept.pop(key, None)  # what is tried again is the last by time
-        kept[key] = {**tried(figure, form, until - time.monotonic()), "commit": commit}
+        row = tried(figure, form, until - time.monotonic(), pieces, args.soak)
+        kept[key] = {**row, "commit": commit}
         args.out.write_text(json.dumps(kept, indent=1) + "\n")
         say(line(kept[key]))
     rows = [kept[key] for f in wanted if (key := f"{f.number} {form} {commit}") in kept]
@@ -58,6 +65,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("figures", nargs="*", type=int, metavar="FIGURE", help="1 to 25")
     parser.add_argument("--full", action="store_true", help="at the largest size there is")
     parser.add_argument("--seconds", type=float, default=3600.0, help="begin nothing after these")
+    parser.add_argument("--soak", type=float, help="seconds of figure 7's load, instead of 900")
     parser.add_argument("--out", type=Path, default=ROOT / ".reliability.json", help="what is kept")
     parser.add_argument("--again", action="store_true", help="what was tried at this commit, too")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -65,36 +73,42 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def tried(figure: Figure, form: str, seconds: float) -> dict[str, Any]:
-    """One figure tried: how many tests, what came out, met or not and why not."""
+def tried(
+    figure: Figure, form: str, seconds: float, pieces: Path, soak: float | None = None
+) -> dict[str, Any]:
+    """One figure tried: how many tests, what came out, met or not and why not. `pieces`: where
+    each test's outcome is kept; those that are there are not run again."""
     size = figure.full if form == "full" and figure.full != SAME else figure.short
     row: dict[str, Any] = {
         "figure": figure.number, "asked": figure.asked, "form": form,
         "tried": size, "missing": figure.missing,
-        "date": time.strftime("%Y-%m-%d"), **dict.fromkeys(COUNTS, 0), "seconds": 0.0,
+        "date": time.strftime("%Y-%m-%d"), "tests": 0, **dict.fromkeys(WORST, 0), "seconds": 0.0,
     }  # fmt: skip
     if not figure.tests:
         return {**row, "verdict": "not tried"}
     begun = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
-        words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-                 "-n", "0", f"--junitxml={report}", *figure.tests]  # fmt: skip
-        try:
-            subprocess.run(
-                [*words, *(["--full"] if form == "full" else [])], cwd=ROOT, timeout=seconds,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
-            )  # fmt: skip
-            suite = ElementTree.parse(report).getroot().find("testsuite")
-            assert suite is not None
-            row |= {name: int(suite.get(name, "0")) for name in COUNTS}
-        except (subprocess.TimeoutExpired, OSError, ElementTree.ParseError):
-            return {**row, "verdict": "out of time", "seconds": time.monotonic() - begun}
-    return {**row, "seconds": round(time.monotonic() - begun, 1), "verdict": verdict(row)}
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0",
+             "-p", "tests.reliability.kept", f"--kept={pieces}", *figure.tests]  # fmt: skip
+    words += ["--full"] if form == "full" else []
+    words += [f"--soak={soak}"] if soak is not None else []
+    try:
+        quiet = subprocess.DEVNULL
+        code = subprocess.run(
+            words, cwd=ROOT, timeout=seconds, stdout=quiet, stderr=quiet, check=False
+        ).returncode
+    except subprocess.TimeoutExpired:
+        code = None
+    came = outcomes(pieces)
+    row |= Counter(came.values()) | {"tests": len(came)}
+    row["seconds"] = round(time.monotonic() - begun, 1)
+    if code not in WHOLE:
+        return {**row, "verdict": OVER}
+    pieces.unlink(missing_ok=True)
+    return {**row, "verdict": verdict(row)}
 
 
 def verdict(row: dict[str, Any]) -> str:
-    if row["failures"] or row["errors"] or row["tests"] <= row["skipped"]:
+    if row["failed"] or row["error"] or row["tests"] <= row["skipped"]:
         return "not met"
     whole = row["form"] == "full" or _figure(row["figure"]).full in (row["tried"], SAME)
     untried = row["missing"] or row["skipped"]
@@ -127,10 +141,12 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 def newest(kept: dict[str, Any]) -> list[dict[str, Any]]:
     """Of each figure what was tried last, at whatever commit; full before short.
 
-    What is not met hides all before it, whatever their forms.
+    What is not met hides all before it, whatever their forms; what was not finished says nothing.
     """
     found: dict[int, dict[str, Any]] = {}
     for row in kept.values():
+        if row["verdict"] == OVER:
+            continue
         fuller = row["form"] == "full" or found.get(row["figure"], row)["form"] == "short"
         if fuller or row["verdict"] == "not met":
             found[row["figure"]] = row

@@ -1,4 +1,6 @@
-"""Commands interrupted at random points of their work: `python -m tests.reliability.interrupts N`.
+"""Commands interrupted at random points of their work.
+
+`python -m tests.reliability.interrupts FIRST LAST`: points FIRST up to, not including, LAST.
 
 Each is a fork of this process, which has everything imported, in a session of its own. A point is
 so much processor time of the command; there it gets SIGINT, as from Ctrl-C. Prints one JSON line a
@@ -121,7 +123,7 @@ def _left(session: int) -> bool:
 
 def main() -> None:
     cli.parser()  # imports every command
-    for seed in range(int(sys.argv[1])):
+    for seed in range(int(sys.argv[1]), int(sys.argv[2])):
         sys.stdout.write(json.dumps(tried(seed)) + "\n")
         sys.stdout.flush()
 

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from tests.reliability.__main__ import ROOT, markdown, newest, told, verdict
+from tests.reliability.__main__ import ROOT, markdown, newest, told, tried, verdict
 from tests.reliability.figures import FIGURES
 
 
@@ -19,7 +19,7 @@ def test_there_are_25_figures_and_their_tests_exist():
 
 
 def row(**more):
-    return {"figure": 1, "tests": 3, "failures": 0, "errors": 0, "skipped": 0,
+    return {"figure": 1, "tests": 3, "failed": 0, "error": 0, "skipped": 0,
             "form": "full", "missing": "", "asked": "all", "commit": "abc",
             "date": "2026-11-22", "verdict": "met",
             "tried": "2,000 seeds x 500", **more}  # fmt: skip
@@ -29,7 +29,7 @@ def test_only_what_was_wholly_tried_is_met():
     assert verdict(row()) == "met"
     assert verdict(row(missing="something")) == "holds so far"
     assert verdict(row(form="short", tried="64 seeds x 60")) == "holds so far"
-    assert verdict(row(failures=1)) == "not met" and verdict(row(tests=0)) == "not met"
+    assert verdict(row(failed=1)) == "not met" and verdict(row(tests=0)) == "not met"
     assert verdict(row(skipped=3)) == "not met", "nothing ran"
     assert verdict(row(skipped=1)) == "holds so far"
 
@@ -40,6 +40,7 @@ def test_what_is_not_met_later_hides_what_was_met():
     assert newest({"a": met, "b": short}) == [met]
     assert newest({"a": met, "b": failed}) == [failed]
     assert newest({"a": failed, "b": met}) == [met]
+    assert newest({"a": met, "b": row(verdict="out of time")}) == [met]
 
 
 def test_the_rows_of_a_table_are_read_as_they_were_written():
@@ -60,3 +61,12 @@ def test_it_runs_one_figure_and_goes_on_from_what_was_kept(tmp_path):
         assert rows[0]["verdict"] == "not tried" and rows[1]["verdict"] == "met"
     assert "24  met" not in ran.stdout, "the second time it was kept"
     assert "| 24 |" in markdown(rows)
+
+
+def test_a_figure_that_was_ended_goes_on_after_its_last_test(tmp_path):
+    pieces = tmp_path / "pieces"
+    gone = "tests/reliability/test_command.py::gone"
+    pieces.write_text(f'["{gone}", "failed"]\n["cut o')
+    row = tried(next(f for f in FIGURES if f.number == 24), "short", 300.0, pieces)
+    assert (row["tests"], row["passed"], row["failed"]) == (2, 1, 1)
+    assert row["verdict"] == "not met" and not pieces.exists()

@@ -236,7 +236,7 @@ STUDY = Study(
             reported=Reported(MEAN, unit="×"),
             finding="undecided",
             why="a processor's reach is assumed: 2.0× at one share of bandwidth, 1.6× at 1.5, 1.1× "
-            "at four: see the map. Over one worker a head, FlashAttention-2's way, 4.3× at one",
+            "at four (map). Over one worker a head, FlashAttention-2's way, 4.3×: 1.5× asked, ours",
             grade="modelled",
             check=described,
             broken=(

@@ -183,7 +183,7 @@ STUDY = Study(
             reported=Reported(1.0, "less", none=1.0, unit="×"),
             finding="reproduced",
             why="a direction, what streams keep of their misses over what linked records do: no "
-            "figure of the paper is known to us",
+            "figure of the paper is known to us; the check's 10% and 90% are ours",
             grade="direction",
             check=prefetching,
             broken=(Break({"caches.streams": 1}, True, "the prefetcher follows one stream"),),

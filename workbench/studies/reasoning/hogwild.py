@@ -125,7 +125,7 @@ STUDY = Study(
             reported=Reported(0.0, "less", none=0.0, unit="steps"),
             finding="reproduced",
             why="a direction, the paper's figures are curves: a small model taught to divide a "
-            "queue, where the paper's find out by themselves",
+            "queue, where the paper's find out by themselves. The two points are ours",
             broken=(
                 Break({"turn_queries": False}, True, UNTURNED),
                 Break({"layout": "independent"}),

@@ -67,7 +67,7 @@ def launch(
     context = server(work.__module__)
     lines = heartbeats.heartbeats(context, ranks)
     with ExitStack() as stack:
-        meeting = stack.enter_context(_listen(port))
+        meeting = stack.enter_context(listen(port))
         where = meeting.getsockname()[1]
         store = dist.TCPStore(
             LOOPBACK, where, None, True, timedelta(seconds=limit), wait_for_workers=False,
@@ -117,7 +117,7 @@ def place_from(environment: Mapping[str, str]) -> Place:
         raise BadInput(f"torchrun: {fault} is missing or no number; start with torchrun") from None
 
 
-def _listen(port: int) -> socket.socket:
+def listen(port: int) -> socket.socket:
     """A socket that hears loopback only."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:

@@ -165,7 +165,7 @@ def main(place: Place, limit: float, lines: heartbeats.Heartbeats, pipe: Connect
     # launcher alone answers it, by asking its ranks to stop or by SIGKILL.
     for request in (signal.SIGINT, signal.SIGTERM):
         signal.signal(request, signal.SIG_IGN)
-    threading.Thread(target=_live, args=(lines, place.rank), daemon=True).start()
+    threading.Thread(target=show_life, args=(lines, place.rank), daemon=True).start()
     record = Record(place.rank)
     try:
         # The parent tells of a hang at the limit; the group would only hide who it was.
@@ -191,7 +191,7 @@ def main(place: Place, limit: float, lines: heartbeats.Heartbeats, pipe: Connect
     os._exit(0)
 
 
-def _live(lines: heartbeats.Heartbeats, rank: int) -> None:
+def show_life(lines: heartbeats.Heartbeats, rank: int) -> None:
     """Show signs of life, and end with the parent."""
     parent = parent_process()
     while parent is None or not wait([parent.sentinel], BEAT):

@@ -48,7 +48,7 @@ def main() -> int:
             say(f"{args.seconds:g} s are over; the same command goes on from here")
             break
         kept.pop(key, None)  # what is tried again is the last by time
-        row = tried(figure, form, until - time.monotonic(), pieces, args.soak)
+        row = tried(figure, form, until - time.monotonic(), pieces, 60 * args.soak)
         kept[key] = {**row, "commit": commit}
         args.out.write_text(json.dumps(kept, indent=1) + "\n")
         say(line(kept[key]))
@@ -65,7 +65,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("figures", nargs="*", type=int, metavar="FIGURE", help="1 to 25")
     parser.add_argument("--full", action="store_true", help="at the largest size there is")
     parser.add_argument("--seconds", type=float, default=3600.0, help="begin nothing after these")
-    parser.add_argument("--soak", type=float, help="seconds of figure 7's load, instead of 900")
+    parser.add_argument("--soak", type=float, default=15.0, help="minutes of what is to last")
     parser.add_argument("--out", type=Path, default=ROOT / ".reliability.json", help="what is kept")
     parser.add_argument("--again", action="store_true", help="what was tried at this commit, too")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -74,23 +74,27 @@ def arguments() -> argparse.Namespace:
 
 
 def tried(
-    figure: Figure, form: str, seconds: float, pieces: Path, soak: float | None = None
+    figure: Figure, form: str, seconds: float, pieces: Path, soak: float = 900.0
 ) -> dict[str, Any]:
     """One figure tried: how many tests, what came out, met or not and why not. `pieces`: where
     each test's outcome is kept; those that are there are not run again."""
-    size = figure.full if form == "full" and figure.full != SAME else figure.short
+    size, missing = figure.short, ""
+    if figure.lasts:
+        done = min(soak / 3600, figure.lasts) if form == "full" else 0.0
+        size = f"{60 * done:g} minutes" if done else size
+        missing = "" if done == figure.lasts else f"{figure.lasts - done:.3g} hours"
+    elif form == "full" and figure.full != SAME:
+        size = figure.full
     row: dict[str, Any] = {
         "figure": figure.number, "asked": figure.asked, "form": form,
-        "tried": size, "missing": figure.missing,
+        "tried": size, "missing": missing,
         "date": time.strftime("%Y-%m-%d"), "tests": 0, **dict.fromkeys(WORST, 0), "seconds": 0.0,
     }  # fmt: skip
-    if not figure.tests:
-        return {**row, "verdict": "not tried"}
     begun = time.monotonic()
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0",
-             "-p", "tests.reliability.kept", f"--kept={pieces}", *figure.tests]  # fmt: skip
+             "-p", "tests.reliability.kept", f"--kept={pieces}", f"--soak={soak}",
+             *figure.tests]  # fmt: skip
     words += ["--full"] if form == "full" else []
-    words += [f"--soak={soak}"] if soak is not None else []
     try:
         quiet = subprocess.DEVNULL
         code = subprocess.run(

@@ -81,6 +81,7 @@ class Replica:
         self.learning, self.place, self.text = learning, place, text
         # Its own part of the text: what the others read, it can only learn from them.
         self.reading = np.array_split(text.training, place.ranks)[place.rank]
+        self.drawing = place.seed * 1009 + place.rank + 1  # which windows, wherever it stands later
         self.model = learning.model()
         fresh = fresh_weights(self.model, place.seed)
         self.names = {name: weight.shape for name, weight in fresh.items()}
@@ -129,8 +130,7 @@ class Replica:
     def windows(self, step: int) -> Tensor:
         """ids_BT of a step, with the token after each."""
         rows, length = self.learning.rows, self.learning.context
-        seed = self.place.seed * 1009 + self.place.rank + 1
-        return torch.from_numpy(windows(self.reading, seed, step, rows, length))
+        return torch.from_numpy(windows(self.reading, self.drawing, step, rows, length))
 
     def loss(self, weights_P: Tensor, ids_BT: Tensor) -> Tensor:
         """Nats per character of these windows, by these weights."""

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from tornado.iostream import StreamClosedError
 from tornado.web import Application, HTTPError
 
@@ -41,7 +42,7 @@ class Generation(Body):
 
     async def post(self) -> None:
         aside = self.kind != "completion"
-        asked, prompts, guide, texts = await self.read(self._prepared, aside)
+        asked, prompts, guide, texts, negative = await self.read(self._prepared, aside)
         if self.gone:
             return
         self.answer = answers.Answer(self.kind, self.live.name, asked, texts)
@@ -52,7 +53,7 @@ class Generation(Body):
             loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
         try:
-            self._ask(asked, prompts, guide, tell)
+            self._ask(asked, prompts, guide, tell, negative)
         except BadInput as fault:
             self._abort()
             raise HTTPError(status_of(fault), str(fault)) from None
@@ -69,28 +70,34 @@ class Generation(Body):
 
     def _prepared(
         self, fields: dict[str, Any]
-    ) -> tuple[Asked, Prompts, GrammarGuide | None, tuple[str, ...]]:
-        """The body read: its prompts as tokens, its grammar, and prompts to be said again."""
+    ) -> tuple[Asked, Prompts, GrammarGuide | None, tuple[str, ...], np.ndarray | None]:
+        """The body read: its prompts as tokens, its grammar, prompts to be said again, and what a
+        guided answer is steered away from."""
         asked = type(self).reads(fields)
         self.check_model(asked.model)
         prompts, form, texts = self.live.prompts, asked.form, ()
         guide = None if form.free else form.guide(prompts.grammars)
+        wish, negative = asked.sampling, None
+        if wish.guidance != 1.0:  # once for all, and not by the engine between two steps
+            said = prompts.encode(wish.negative_prompt, name="negative_prompt")
+            negative = np.array(said, np.int32)
         if asked.messages:
-            return asked, [prompts.chat(asked.messages, form.tools)], guide, ()
+            return asked, [prompts.chat(asked.messages, form.tools)], guide, (), negative
         encoded = [prompts.encode(prompt, suffix=asked.suffix) for prompt in asked.prompts]
         numbers = asked.numbers([len(prompt) for prompt in encoded], prompts.context)
         check("logprobs", "log-probabilities asked for", numbers, "answer_numbers")
         if asked.echo:
             texts = tuple(p if isinstance(p, str) else prompts.decode(p) for p in asked.prompts)
-        return asked, encoded, guide, texts
+        return asked, encoded, guide, texts, negative
 
     def _ask(
         self, asked: Asked, prompts: Prompts, guide: GrammarGuide | None,
-        tell: Callable[[Piece], None],
+        tell: Callable[[Piece], None], negative: np.ndarray | None,
     ) -> None:  # fmt: skip
         """Hand in every prompt, or raise BadInput for the first that cannot be."""
         client, parent = self.client, self.request.headers.get("traceparent", "")
-        wishes = {"user": asked.user or client, "salt": client, "prompt_tops": asked.scores}
+        wishes = {"user": asked.user or client, "salt": client, "prompt_tops": asked.scores,
+                  "negative": negative}  # fmt: skip
         for place, prompt in enumerate(prompts):
             base, own = place * asked.sampling.n, None if guide is None else guide.fork()
             ticket = self.live.ask(

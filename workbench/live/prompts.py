@@ -29,16 +29,17 @@ class Prompts:
         self._renderer: Renderer | None = None  # once a chat has been asked for
 
     def encode(
-        self, prompt: str | Sequence[int], special: bool = True, suffix: str = ""
-    ) -> list[int]:
+        self, prompt: str | Sequence[int], special: bool = True, suffix: str = "",
+        name: str = "prompt",
+    ) -> list[int]:  # fmt: skip
         """A prompt's token numbers; with a `suffix` those after which what stands between is
-        written. Raises BadInput for one too long, or without a tokenizer."""
+        written. Raises BadInput, with its `name`, for one too long, or without a tokenizer."""
         if suffix:
             rules, before = self._rules(), self.encode(prompt, special=False)
             return fill_in(rules, before, self.encode(suffix, special=False), self.name)
         if not isinstance(prompt, str):
             return list(prompt)
-        self._check(len(prompt))
+        self._check(len(prompt), name)
         return list(self._rules().encode(prompt, special))
 
     @property
@@ -79,12 +80,12 @@ class Prompts:
         self._check(len(text))
         return list(rules.encode(text, special=False))
 
-    def _check(self, characters: int) -> None:
+    def _check(self, characters: int, name: str = "prompt") -> None:
         """Refuse what cannot fit even if every token were the longest there is."""
         most = self.context * getattr(self.tokenizer, "longest", LONGEST)
         if characters > most:
             raise BadInput(
-                f"prompt: {characters} characters; the model's {self.context} tokens hold at most "
+                f"{name}: {characters} characters; the model's {self.context} tokens hold at most "
                 f"{most}; shorten it"
             )
 

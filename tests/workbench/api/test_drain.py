@@ -117,11 +117,12 @@ def test_a_full_queue_is_told_as_such(monkeypatch):
         answer.close()
 
 
-@pytest.mark.parametrize("big", ["prompt", "stop", "logit_bias", "many"])
+@pytest.mark.parametrize("big", ["prompt", "negative_prompt", "stop", "logit_bias", "many"])
 def test_what_is_large_is_refused_by_name(big):
     with served(toy_live()) as port:
         body = {
             "prompt": {**TEXT, "prompt": "a" * (1 << 20)},
+            "negative_prompt": {**TEXT, "guidance": 2.0, "negative_prompt": "a" * (1 << 20)},
             "stop": {**TEXT, "stop": ["x"] * 300_000},
             "logit_bias": {**TEXT, "logit_bias": {str(n): 1 for n in range(5000)}},
             "many": {**TEXT, "prompt": list(range(400_000))},

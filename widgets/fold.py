@@ -41,6 +41,15 @@ class Fold(ABC):
         return copy.deepcopy(self, {id(self.blobs): self.blobs})
 
 
+def nothing(empty: str, opened: bool, closed: bool) -> str:
+    """What a view without marks says: `empty` before any run, then that it waits, at last that the
+    run has none. `empty` begins with a sentence like "No pages yet."."""
+    first = empty.partition(".")[0]
+    if closed:
+        return f"{first.removesuffix(' yet')} in this run."
+    return f"{first}: the run goes on." if opened else empty
+
+
 def beneath(frame: dict[str, Any], fold: Fold, end: Sequence[Sequence[str]]) -> dict[str, Any]:
     """`frame` of `fold`, its labels with the run's totals, from the figures of its `end`."""
     whole = {label: value for label, value in end if label in fold.totals}

@@ -29,7 +29,14 @@ def run(config: CollectiveConfig, live: Live) -> None:
     work = Work(config.topology())
     events, used = _messages(config, chosen, work)
     lanes = [lane(rank) for rank in range(config.ranks)]
-    live.open(config, VirtualClock(), plots=[TIME, SPEED], lanes=lanes, links=used)
+    live.open(
+        config,
+        VirtualClock(),
+        plots=[TIME, SPEED],
+        question="Which algorithm is fastest at which size?",
+        lanes=lanes,
+        links=used,
+    )
     for kind, seconds in found.seconds.items():
         for plot, y in ((TIME, seconds), (SPEED, found.sizes / seconds)):
             live.curve(0.0, plot, kind, np.stack([found.sizes, y]), modelled=True)

@@ -32,7 +32,12 @@ def run(config: ParallelismConfig, live: Live) -> None:
 def tell(config: ParallelismConfig, found: Found, live: Live) -> None:
     """Open the log and put what was found into it: fronts of each way to recompute, by closed form,
     and the front of those on the clock."""
-    live.open(config, VirtualClock(), plots=[PLOT])
+    live.open(
+        config,
+        VirtualClock(),
+        plots=[PLOT],
+        question="Which split is fastest in the memory there is?",
+    )
     for how in ("none", "selective", "full"):
         same = [split for split in found.splits if split.passes.recompute == how]
         _curve(live, f"recompute {how}, estimated", front(same))

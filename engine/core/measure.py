@@ -196,6 +196,13 @@ def busy(log: Log, lane: str) -> float:
     return total
 
 
+def fullest(log: Log, name: str) -> float | None:
+    """When a level of that name was first at its highest, in seconds; None where there is none."""
+    found = max((level for level in log.of(Level) if level.name == name),
+                key=lambda level: level.value, default=None)  # fmt: skip
+    return None if found is None else found.time
+
+
 def peak(log: Log, name: str) -> float:
     """The highest value a level of that name took; 0 where there is none."""
     return max((level.value for level in log.of(Level) if level.name == name), default=0.0)

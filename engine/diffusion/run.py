@@ -62,7 +62,14 @@ def run(config: DiffusionConfig, live: Live) -> None:
     """Decode each prompt once, and follow all its answers."""
     clock = WallClock()
     predict = predictor(config)
-    live.open(config, clock, plots=(LOST,) if config.sweep else (), words=list(WORDS), mask=MASK)
+    live.open(
+        config,
+        clock,
+        plots=(LOST,) if config.sweep else (),
+        question="What do several tokens decided at once lose?",
+        words=list(WORDS),
+        mask=MASK,
+    )
     peeks = config.fault == "peeks"
     for number, joint in enumerate(joints(config)):
         live.report("decoding", number, config.prompts)

@@ -4,10 +4,10 @@ happens, and copies that cost little."""
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
-from engine.core.events import AnyEvent, Opened
+from engine.core.events import AnyEvent, Closed, Opened
 from widgets.canvas.columns import Columns
 from widgets.canvas.owner_marks import owner_mark
-from widgets.fold import Fold
+from widgets.fold import Fold, nothing
 
 
 class CanvasFold(Fold):
@@ -22,6 +22,7 @@ class CanvasFold(Fold):
 
     def __init__(self) -> None:
         self.clock, self.run, self.now = "wall", "", 0.0
+        self.opened = self.closed = False
         self._changes, self._framed = 0, -1
         self._frame: dict[str, Any] = {}
 
@@ -29,8 +30,10 @@ class CanvasFold(Fold):
         self._changes += 1
         self.now = event.time
         if type(event) is Opened:
-            self.clock = event.clock
+            self.clock, self.opened = event.clock, True
             self.run = f"{event.study} {event.seed} {len(str(event.config))}"
+        elif type(event) is Closed:
+            self.closed = True
         self.take(event)
 
     @abstractmethod
@@ -48,7 +51,8 @@ class CanvasFold(Fold):
             drawn = self.draw()
             head = {"question": self.question, "run": self.run, "now": self.now}
             modelled = {"modelled": self.clock == "virtual"}
-            empty = {"empty": "" if drawn.pop("any") else self.empty}
+            none = nothing(self.empty, self.opened, self.closed)
+            empty = {"empty": "" if drawn.pop("any") else none}
             self._frame = {**head, **modelled, **empty, **drawn}
         return self._frame
 

@@ -1,6 +1,6 @@
 // Axes of curves: from values to pixels, and which round values carry a label.
 
-import { grouped, ticks, worded } from "./numbers.js";
+import { grouped, ticks, timeTicks, worded } from "./numbers.js";
 
 const UNITS = ["s", "B", "B/s", "FLOP", "FLOP/s", "%", "W", "J"];
 
@@ -28,7 +28,7 @@ export class Scale {
 
   // [value, text] of at most `count` labels; `doubling`: values are powers of two.
   labels(count, doubling) {
-    const values = this.log ? this.rounds(count, doubling) : ticks(this.low, this.high, count);
+    const values = this.log ? this.rounds(count, doubling) : this.even(count);
     return values.map((value) => [value, this.text(value, doubling)]);
   }
 
@@ -37,16 +37,27 @@ export class Scale {
     return worded(value, this.unit, this.log ? Math.abs(value) : Math.max(Math.abs(this.low), Math.abs(this.high)));
   }
 
+  even(count) {
+    return (this.unit === "s" ? timeTicks : ticks)(this.low, this.high, count);
+  }
+
+  // Times of a clock: decades of a second below a minute, then what minutes and hours are counted in.
+  times(within) {
+    const found = [];
+    for (let power = Math.floor(Math.log10(this.low)); power < 2; power++) found.push(10 ** power);
+    for (const minutes of [1, 2, 5, 10, 30, 60, 120, 300, 720, 1440]) found.push(60 * minutes);
+    for (let days = 10; days * 86400 <= this.high; days *= 10) found.push(days * 86400);
+    return found.filter(within);
+  }
+
   rounds(count, isDoubling) {
     const doubling = isDoubling || this.unit === "B", base = doubling ? 2 : 10;
     const within = (v) => v >= this.low * 0.9999 && v <= this.high * 1.0001;
+    if (this.unit === "s" && this.high >= 120) return thinned(this.times(within), count);
     const first = Math.floor(Math.log(this.low) / Math.log(base)), found = [];
     for (let power = first; base ** power <= this.high * 1.0001; power++) found.push(base ** power);
     const whole = found.filter(within);
-    if (whole.length > count) {
-      const every = Math.ceil(whole.length / count);
-      return whole.filter((_, i) => i % every === 0);
-    }
+    if (whole.length > count) return thinned(whole, count);
     if (doubling) return whole;
     for (const parts of [[1, 2, 5], [1, 3]]) {
       const finer = found.flatMap((v) => parts.map((part) => part * v)).filter(within);
@@ -54,6 +65,11 @@ export class Scale {
     }
     return whole.length > 1 ? whole : ticks(this.low, this.high, count);
   }
+}
+
+function thinned(values, count) {
+  const every = Math.max(1, Math.ceil(values.length / count));
+  return values.filter((_, i) => i % every === 0);
 }
 
 // The ends of an axis that shows all of `values`.

@@ -52,6 +52,10 @@ class Cursor(param.Parameterized):
         share = place / self.duration if self.duration else 1.0
         self.param.update(time=place, playing=False, follow=False, share=share, carried=False)
 
+    def rest(self, time: float) -> None:
+        """Stand still at a telling moment of this run; the next is followed anew."""
+        self.param.update(time=time, playing=False, follow=False, share=None, carried=False)
+
     def open(self, duration: float) -> None:
         """Another run, so long by now: at its end from now on, or where a person would have it."""
         follows = self.share is None

@@ -6,6 +6,7 @@ from html import escape
 from typing import Any
 
 from engine.core.config import Config, knobs
+from engine.core.measure import fullest
 from engine.core.run import Run
 from engine.hardware.device import devices
 from widgets.knobs.config_text import as_study
@@ -131,7 +132,16 @@ class StudyPanel:
             self.stage.cursor.duration = run.log.duration  # the stage's next tick may be late
             self.stage.cursor.fit()
             self.stage.cursor.play()
+        elif self.study.views[0] == "page_map" and self.stage.cursor.follow:
+            self._rest(run)
         self._replayed = True
+
+    def _rest(self, run: Run) -> None:
+        """A cache that is drawn first stands where it was fullest: at the end it is empty."""
+        moment = fullest(run.log, "pages_used")
+        if moment is not None:
+            self.stage.cursor.duration = run.log.duration
+            self.stage.cursor.rest(moment)
 
     def _place(self, run: Run, value: float, is_share: bool) -> None:
         """Put the cursor where the address has it, and light up what it names."""

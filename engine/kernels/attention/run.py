@@ -31,7 +31,13 @@ def run(config: AttentionConfig, live: Live) -> None:
     _bounded(config)
     problem, workers = config.problem(), config.workers
     number, clock = workers.number(), config.workers.clock()
-    live.open(config, clock, plots=[SWEEP], **workers.facts())
+    live.open(
+        config,
+        clock,
+        plots=[SWEEP],
+        question="Do all workers have work, however few the heads?",
+        **workers.facts(),
+    )
     sweep(config, number, clock, live)
     phases = config.scores.phases(problem, config.split, number)
     for phase in phases:

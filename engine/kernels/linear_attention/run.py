@@ -84,7 +84,8 @@ def run(config: GatedLinearConfig, live: Live) -> None:
     numbers = config.heads * config.longest * (3 * config.key + 2 * config.value)
     require(3 * 4 * numbers, f"{config.longest:,} tokens", "take fewer tokens or heads")
     live.open(
-        config, WallClock(), plots=[TIMES, AHEAD], lanes=[*workers, STATE_LANE],
+        config, WallClock(), plots=[TIMES, AHEAD],
+        question="From which length on is it faster than softmax?", lanes=[*workers, STATE_LANE],
         roofs=known_roofs(),
     )  # fmt: skip
     study = _Study(config, live)

@@ -48,7 +48,13 @@ INPUTS = ("q_BHTD", "k_BHTD", "v_BHTE")
 
 def run(config: LocalLinearConfig, live: Live) -> None:
     """Errors, residuals and memory as curves and levels; each attention a span."""
-    live.open(config, WallClock(), plots=PLOTS, roofs=known_roofs())
+    live.open(
+        config,
+        WallClock(),
+        plots=PLOTS,
+        question="Does the solver settle, and do targets that move stay known?",
+        roofs=known_roofs(),
+    )
     study = _Study(config, live)
     study.converge()
     study.weigh()

@@ -89,6 +89,7 @@ def run(config: DecodeConfig, live: Live) -> None:
         config,
         clock,
         plots=[TIMES, RATIO],
+        question="Who reads a long cache fastest?",
         lanes=[lane(worker) for worker in range(workers.number())],
         workers=workers.number(),
         items=len(made.row_I),

@@ -203,7 +203,14 @@ def run(
             live.emit(event)
 
     emit = live.emit if config.tokens else of_requests
-    engine, built = open_engine(config, live, emit, plots=plots, requests=count)
+    engine, built = open_engine(
+        config,
+        live,
+        emit,
+        plots=plots,
+        requests=count,
+        question="How much does each further sample find?",
+    )
     method = RepeatedSampling(config, engine, built, live, curves)
     solve(method, list(config.asked()), engine.clock, Listener.to(live), tell=silent)
     method.draw(engine.clock.now())

@@ -53,7 +53,13 @@ def _run(config: ShardRulesConfig, live: Live) -> None:
     public = find(PUBLIC[config.family])
     held_by = Plot(WEIGHTS, "ranks", f"bytes, {public.name}", log_x=True, log_y=True)
     lanes = [f"rank {rank}" for rank in range(config.ranks)]
-    live.open(config, clock, plots=[held_by, LOSSES], lanes=lanes)
+    live.open(
+        config,
+        clock,
+        plots=[held_by, LOSSES],
+        question="Do ranks hold less, and learn the same?",
+        lanes=lanes,
+    )
     plan = derive(model, config.ranks, config.rules)
     for module, split in _told(plan).items():
         live.emit(Mark(clock.now(), PLAN, module, split))

@@ -16,7 +16,13 @@ def run(config: LowCommunicationConfig, live: Live) -> None:
     """Train as `config` says. Raises BadInput where knobs do not fit together."""
     clock = config.executor.clock()
     lanes = [lane(rank) for rank in range(config.replicas)]
-    live.open(config, clock, plots=[*PLOTS, *DESCRIBED], lanes=lanes)
+    live.open(
+        config,
+        clock,
+        plots=[*PLOTS, *DESCRIBED],
+        question="Is the loss the same for a fraction of the bytes?",
+        lanes=lanes,
+    )
     described_curves(config.method, live)
     if config.beside and config.method != Synchronous():
         compare(config, live)

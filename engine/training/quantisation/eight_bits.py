@@ -46,7 +46,13 @@ SEEN = 0.75  # of the text, that they are trained on; the rest judges them
 def run(config: EightBitsConfig, live: Live) -> None:
     """Signal over error as curves, losses by window, gates and times as levels and spans."""
     clock = WallClock()
-    live.open(config, clock, plots=PLOTS, roofs=known_roofs())
+    live.open(
+        config,
+        clock,
+        plots=PLOTS,
+        question="Which eight bits err less, and what do they cost?",
+        roofs=known_roofs(),
+    )
     study = _Study(config, live, clock)
     study.tensors()
     study.gates()

@@ -56,7 +56,13 @@ class TernaryConfig(Config):
 def run(config: TernaryConfig, live: Live) -> None:
     """Levels of wrong sums, bits and rates; curves over the width of a table; spans of time."""
     clock = WallClock()
-    live.open(config, clock, plots=(BITS, ADDED, TIME, RATE), roofs=known_roofs())
+    live.open(
+        config,
+        clock,
+        plots=(BITS, ADDED, TIME, RATE),
+        question="What does looking up several weights at once save?",
+        roofs=known_roofs(),
+    )
     draw = torch.Generator().manual_seed(config.seed)
     x_MK = torch.randint(-127, 128, (config.rows, config.inputs), generator=draw)
     weight_NK = torch.randint(-1, 2, (config.outputs, config.inputs), generator=draw)

@@ -7,7 +7,7 @@ import pytest
 from engine.core.chrome.write import chrome_trace, save_chrome_trace
 from engine.core.events import Branch, Level, Mark, Move, Opened, Span, Token, Told
 from engine.core.log import Log
-from engine.core.measure import busy, latency, peak, served, serving
+from engine.core.measure import busy, fullest, latency, peak, served, serving
 
 
 @pytest.fixture
@@ -50,6 +50,8 @@ def test_the_run_as_a_whole(log):
     assert (run.requests, run.finished, run.tokens, run.preemptions) == (2, 1, 3, 1)
     assert run.makespan == 4.0 and run.tokens_per_second == 0.75
     assert busy(log, "engine") == 2.0 and peak(log, "running") == 1.0
+    assert fullest(log, "nothing") is None
+    assert fullest(log, "running") == min(e.time for e in log.of(Level) if e.value == 1.0)
 
 
 def test_no_values_give_a_count_of_zero_not_a_number_from_nowhere():

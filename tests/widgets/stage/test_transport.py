@@ -51,6 +51,14 @@ def test_a_cursor_that_follows_stands_at_the_newest_moment():
     assert (cursor.now, cursor.follow) == (3.0, False)
 
 
+def test_a_cursor_that_rests_follows_the_next_run():
+    cursor = Cursor(duration=2.0)
+    cursor.rest(0.5)
+    assert (cursor.now, cursor.playing) == (0.5, False)
+    cursor.open(3.0)
+    assert cursor.follow and cursor.now == 3.0
+
+
 def test_playing_moves_by_the_speed_and_stops_at_the_end():
     cursor = Cursor(duration=2.0, speed=0.5)
     cursor.play()

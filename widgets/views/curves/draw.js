@@ -17,6 +17,7 @@ function render({ model, el }) {
   const area = make("div", "", card.body), legend = make("div", "pw-legend", card.tools);
   area.style.height = "100%";
   card.bases = new Set();
+  card.onFrame = (frame) => card.rename(frame.question);
   let panels = [], lit = null, pinned = "";
   card.onUnpinned(() => { pinned = ""; });
   card.surface(area, (ctx, width, height) => {

@@ -3,17 +3,18 @@
 A blob is [2, n] float64 (x, y) or [4, n] (x, y, low, high). A later blob of the same name takes the
 place of the earlier one. `facts["curves"]` of the header: panel -> {"x", "y": axis labels with the
 unit in brackets, "log_x", "log_y", "zero"}; "zero": false lets a linear y axis start above nought.
-A series that ends in " (bound)" is a limit, in " (modelled)" a modelled line.
+`facts["question"]`: what the curves answer. A series that ends in " (bound)" is a limit, in
+" (modelled)" a modelled line.
 """
 
 from typing import Any, Self
 
 import numpy as np
 
-from engine.core.events import AnyEvent, Blob, Opened
+from engine.core.events import AnyEvent, Blob, Closed, Opened
 from engine.core.plot import BOUND, MODELLED, PREFIX
 from widgets.chart.picture import extremes
-from widgets.fold import Fold
+from widgets.fold import Fold, nothing
 
 QUESTION = "How does it grow, and where does it bend?"
 EMPTY = "No curves yet. Start a run: each point is drawn once it has been measured."
@@ -26,7 +27,8 @@ class Curves(Fold):
     def __init__(self) -> None:
         self.panels: dict[str, dict[str, str]] = {}  # panel -> series -> ref
         self.facts: dict[str, dict[str, Any]] = {}
-        self.clock, self.run = "wall", ""
+        self.clock, self.run, self.question = "wall", "", QUESTION
+        self.opened = self.closed = False
 
     def add(self, event: AnyEvent) -> None:
         if type(event) is Blob and event.name.startswith(PREFIX):
@@ -35,14 +37,16 @@ class Curves(Fold):
         elif type(event) is Opened:
             facts = event.facts.get("curves", {})
             self.facts = facts if isinstance(facts, dict) else {}
-            self.clock = event.clock
+            self.clock, self.opened = event.clock, True
+            self.question = str(event.facts.get("question", QUESTION))
             self.run = f"{event.study} {event.seed} {len(str(event.config))}"
+        elif type(event) is Closed:
+            self.closed = True
 
     def copy(self) -> Self:
         other = type(self)()
+        other.__dict__.update(self.__dict__)
         other.panels = {panel: dict(series) for panel, series in self.panels.items()}
-        other.facts, other.clock, other.run = self.facts, self.clock, self.run
-        other.blobs = self.blobs
         return other
 
     def frame(self) -> dict[str, Any]:
@@ -73,8 +77,8 @@ class Curves(Fold):
             panels.append({"name": name, **self._axes(name), "series": lines})
         x, y, low, high = np.concatenate(columns, axis=1)
         return {
-            "question": QUESTION,
-            "empty": "" if at else EMPTY,
+            "question": self.question,
+            "empty": "" if at else nothing(EMPTY, self.opened, self.closed),
             "modelled": self.clock == "virtual",
             "run": self.run,
             "panels": panels,

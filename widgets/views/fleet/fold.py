@@ -14,7 +14,7 @@ from widgets.canvas.fold import CanvasFold
 from widgets.theme import figure
 
 QUESTION = "Which replicas have work, and what travels between them?"
-EMPTY = "No fleet in this run. Start one of several replicas: each is a tile here."
+EMPTY = "No fleet yet. Start a run of several replicas: each is a tile here."
 RECENT = 48  # moves shown, the newest
 GONE = ("preempted", "finished", "rejected", "aborted")
 

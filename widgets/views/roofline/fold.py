@@ -12,9 +12,9 @@ from typing import Any, Self
 import numpy as np
 
 from engine.core import spans as bulk
-from engine.core.events import AnyEvent, Blob, Opened, Span
+from engine.core.events import AnyEvent, Blob, Closed, Opened, Span
 from engine.core.events import Mark as Moment
-from widgets.fold import Fold
+from widgets.fold import Fold, nothing
 from widgets.theme import figure, place
 from widgets.views.roofline.judge import ABOVE, MAIN, Roof, Roofs, Verdict, by_device, sentence
 from widgets.views.roofline.marks import MOST, Key, Mark, key_of, read, rest
@@ -38,6 +38,7 @@ class RooflineFold(Fold):
     def __init__(self) -> None:
         self.roofs: list[Roof] = []
         self.clock, self.run, self.dtype = "wall", "", ""
+        self.opened = self.closed = False
         self.facts: dict[str, Any] = {}  # of the header
         self.marks: dict[Key, Mark] = {}
         self.hues: dict[str, int] = {}  # by lane, of marks without a phase
@@ -54,10 +55,12 @@ class RooflineFold(Fold):
         elif type(event) is Moment and event.name in TELLING:
             self.told[event.lane] = event.text
         elif type(event) is Opened:
-            self.clock, self.facts = event.clock, event.facts
+            self.clock, self.facts, self.opened = event.clock, event.facts, True
             self.roofs = _sound(event.facts.get("roofs", ()))
             self.dtype = str(event.config.get("dtype", ""))
             self.run = f"{event.study} {event.seed} {event.config}"
+        elif type(event) is Closed:
+            self.closed = True
 
     def _span(self, span: Span) -> None:
         known = self.tags.get((span.lane, span.name, span.tag))
@@ -92,9 +95,8 @@ class RooflineFold(Fold):
 
     def copy(self) -> Self:
         other = type(self)()
-        other.roofs, other.clock, other.run = self.roofs, self.clock, self.run
-        other.facts, other.blobs = self.facts, self.blobs
-        other.dtype, other.told = self.dtype, dict(self.told)
+        other.__dict__.update(self.__dict__)
+        other.told = dict(self.told)
         other.hues = dict(self.hues)
         other.marks = {key: mark.copy() for key, mark in self.marks.items()}
         other.recent, other.tags = self.recent.copy(), dict(self.tags)
@@ -114,7 +116,7 @@ class RooflineFold(Fold):
         recent = [(x, y, k) for k, x, y in self.recent if bool(k.of) == (True in groups)]
         return {
             "question": QUESTION,
-            "empty": "" if judged else EMPTY,
+            "empty": "" if judged else nothing(EMPTY, self.opened, self.closed),
             "modelled": self.clock == "virtual",
             "run": self.run,
             "roofs": [_shown(roof, own, dtypes) for roof in self.roofs if _drawn(roof)],

@@ -149,7 +149,7 @@ STUDY = Study(
     slug="flash-attention-4",
     driver=run,
     config=BalanceConfig(),
-    views=("schedule", "curves", "levels"),
+    views=("schedule", "levels"),
     about=(
         "On Blackwell the matrix units doubled and the exponential unit did not, so softmax binds "
         "attention. Here attention is really computed in tiles the way FlashAttention-4 does: a "

@@ -46,7 +46,7 @@ STUDY = Study(
     slug="deepprune",
     driver=run,
     config=PruningConfig(),
-    views=("threads", "page_map", "curves", "levels"),
+    views=("threads", "page_map", "levels"),
     about=(
         "Sixteen threads think about the same question: a few sums of digits, and the sum of their "
         "values. The prompt is computed once and all fork from it. Most of them will come to the "

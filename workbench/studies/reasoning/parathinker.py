@@ -95,7 +95,7 @@ STUDY = Study(
     slug="parathinker",
     driver=run,
     config=PathsConfig(),
-    views=("threads", "page_map", "levels", "curves"),
+    views=("threads", "page_map", "levels"),
     about=(
         "A small model looks for Countdown's answers on several paths at once. A root reads the "
         "problem and forks: each path begins with its own control token, sees the problem's pages "

@@ -123,7 +123,7 @@ STUDY = Study(
         layout=Contiguous(),
         tokens=512,
     ),
-    views=("schedule", "curves", "levels", "topology"),
+    views=("schedule", "levels", "topology"),
     about=(
         "A sequence is cut into as many pieces as there are ranks. Each rank keeps the queries of "
         "its piece; keys go round the ring, rank to rank, until every rank has the scores of its "

@@ -171,7 +171,7 @@ STUDY = Study(
     slug="streambp",
     driver=run,
     config=StreamedConfig(),
-    views=("schedule", "curves", "levels"),
+    views=("schedule", "levels"),
     about=(
         "One training step, three ways. Autograd as it is keeps every activation; checkpointing "
         "keeps each layer's input and computes a layer again, whole, when its backward comes; the "

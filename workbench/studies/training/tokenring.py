@@ -123,7 +123,7 @@ STUDY = Study(
         dim=128,
         backward=False,
     ),
-    views=("schedule", "curves", "levels", "topology"),
+    views=("schedule", "levels", "topology"),
     about=(
         "Ring attention sends keys and values one way and leaves the other direction of every "
         "link idle. TokenRing leaves keys and values where they are: queries go round one way, "

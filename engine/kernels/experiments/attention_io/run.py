@@ -31,7 +31,12 @@ COMPARED = ("flash", "products")
 def run(config: TrafficConfig, live: Live) -> None:
     """Count the words that tilings move; curves carry them, levels how far results are off."""
     clock = WallClock()
-    live.open(config, clock, plots=[SWEEP, TIMES, WATCHED])
+    live.open(
+        config,
+        clock,
+        plots=[SWEEP, TIMES, WATCHED],
+        question="How many words must move, and who comes near it?",
+    )
     traffic = _Traffic(config, live, clock)
     traffic.watch()
     traffic.sweep()

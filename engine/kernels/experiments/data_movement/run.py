@@ -43,7 +43,13 @@ TEMPORAL, SPATIAL, INTENSITY = "temporal locality", "spatial locality", "operati
 def run(config: MovementConfig, live: Live) -> None:
     """Record, simulate and class kernels. Times are the model's, counts are counted."""
     clock = VirtualClock()
-    live.open(config, clock, plots=PLOTS, roofs=roofs(config))
+    live.open(
+        config,
+        clock,
+        plots=PLOTS,
+        question="What do more cores change: misses, or speed?",
+        roofs=roofs(config),
+    )
     movement = _Movement(config, live, clock)
     movement.limits()
     kernels = KERNELS if config.kernels == "six" else HELD_OUT

@@ -40,7 +40,13 @@ def run(config: LowBitsConfig, live: Live) -> None:
     size = 4 * config.outputs * config.inputs
     require(6 * size, f"a layer of {config.outputs} × {config.inputs}", "take a smaller one")
     clock = WallClock()
-    live.open(config, clock, plots=[ERROR, BYTES, TIME, ROUNDING], roofs=known_roofs())
+    live.open(
+        config,
+        clock,
+        plots=[ERROR, BYTES, TIME, ROUNDING],
+        question="What does a width cost in error, bytes and time?",
+        roofs=known_roofs(),
+    )
     draw = torch.Generator().manual_seed(config.seed)
     x_MK = torch.randn(config.rows, config.inputs, generator=draw)
     weight_NK = torch.randn(config.outputs, config.inputs, generator=draw)

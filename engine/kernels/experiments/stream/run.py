@@ -37,7 +37,8 @@ def run(config: StreamConfig, live: Live) -> None:
     chosen = pick(config.backend)
     require(4 * 8 * config.length, f"vectors of {config.length:,} numbers", "take shorter ones")
     live.open(
-        config, clock, plots=[*OVER_TIME.values(), SWEEP], backend=chosen.name,
+        config, clock, plots=[*OVER_TIME.values(), SWEEP],
+        question="How many bytes a second does each backend move?", backend=chosen.name,
         native=native().name, native_past=native_past().name,
         roofs=known_roofs(),
     )  # fmt: skip

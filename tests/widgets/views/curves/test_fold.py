@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.core.events import Blob, Opened
+from engine.core.events import Blob, Closed, Opened
 from engine.core.log import Log
 from widgets.views.curves.fold import Curves
 
@@ -85,5 +85,16 @@ def test_what_is_no_curve_is_named_and_the_rest_is_shown():
     assert frame["wrong"] == ["a/b"] and [s["name"] for s in frame["panels"][0]["series"]] == ["c"]
 
 
-def test_nothing_yet_says_what_to_do():
-    assert "Start a run" in made().frame()["empty"]
+def test_nothing_yet_says_what_to_do_that_it_waits_or_that_there_is_none():
+    fold = Curves()
+    assert "Start a run" in fold.frame()["empty"]
+    fold.add(Opened(0.0, {}))
+    assert fold.frame()["empty"] == "No curves yet: the run goes on."
+    fold.add(Closed(1.0, "finished"))
+    assert fold.copy().frame()["empty"] == "No curves in this run."
+
+
+def test_the_header_says_what_the_curves_answer():
+    fold = Curves()
+    fold.add(Opened(0.0, {}, facts={"question": "Which is faster?"}))
+    assert fold.copy().frame()["question"] == "Which is faster?"

@@ -56,4 +56,4 @@ def test_work_pages_power_and_death():
 
 
 def test_a_run_without_a_fleet_says_what_to_do():
-    assert "Start one" in Fleet().frame()["empty"]
+    assert "Start a run" in Fleet().frame()["empty"]

@@ -25,8 +25,9 @@ UPRIGHT = 8.5  # pixels of the figure's height for each letter of the y axis
 
 
 def said(regime: Regime, claim: Claim, drawn: RegimeMap) -> str:
-    """The map's sentence."""
-    return sentence(regime, drawn, lambda value: written(value, unit(regime.x)), claim.direction)
+    """The map's sentence, and whether it was judged at the small size alone."""
+    text = sentence(regime, drawn, lambda value: written(value, unit(regime.x)), claim.direction)
+    return f"{text}; judged at the small size" if drawn.fast else text
 
 
 def regime_panel(regime: Regime, claim: Claim, drawn: RegimeMap) -> Panel:

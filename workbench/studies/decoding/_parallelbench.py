@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from engine.core.config import update
 from engine.core.events import Level
 from engine.core.log import Log
@@ -19,7 +21,7 @@ POLICIES: tuple[Changes, ...] = (
     {"unmasking": "threshold", "unmasking.least": 0.4},
     {"unmasking": "factor", "unmasking.factor": 1.5},
 )
-PROMPTS = 6
+PROMPTS = 6  # of the one model that is shipped: intervals are over them
 ROUNDING = 1e-6  # nats, of sums of logarithms
 KEPT = 0.95  # of the answers valid: nothing is lost
 UNSURE = 0.6  # a threshold above what a shuffle is ever unsure of two items, below a copy's
@@ -88,6 +90,11 @@ def valid(
     return told(run_config(sized(config, changes, fast)), VALID)
 
 
+def over(figure: Figure) -> str:
+    """What an interval is over."""
+    return f"n = {figure.n} prompts of one model"
+
+
 def at_once(task: str, tokens: int) -> Changes:
     return {"task": task, "unmasking": "confidence", "unmasking.tokens": tokens}
 
@@ -98,7 +105,8 @@ def apart(config: DiffusionConfig, run_config: RunConfig, fast: bool) -> Outcome
     figure = Figure.mean(found, "%")
     return Outcome(
         f"at least {KEPT:.0%} valid, all tokens at once",
-        f"{figure.value:.1%} ({figure.low:.1%} to {figure.high:.1%}) of copies and edits",
+        f"{figure.value:.1%} ({figure.low:.1%} to {figure.high:.1%}) of copies and edits, "
+        f"{over(figure)}",
         figure.low >= KEPT,
         figure=figure,
         needed=KEPT,
@@ -118,7 +126,7 @@ def lost(expected: str, before: list[float], after: list[float]) -> Outcome:
     figure = Figure.mean([a - b for a, b in zip(before, after, strict=True)], "%")
     return Outcome(
         expected,
-        f"{figure.value:.1%} fewer ({figure.low:.1%} to {figure.high:.1%})",
+        f"{figure.value:.1%} fewer ({figure.low:.1%} to {figure.high:.1%}), {over(figure)}",
         figure.low > 0.0,
         figure=figure,
         needed=0.0,
@@ -127,20 +135,24 @@ def lost(expected: str, before: list[float], after: list[float]) -> Outcome:
 
 def foretold(config: DiffusionConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """How far the share of valid answers is from exp(-bound), over tasks that hang together."""
-    off = []
+    off: list[float] = []  # of each prompt, on average over numbers of tokens
     for task in TOGETHER:
-        for tokens in (1, 2, 64):
-            log = run_config(sized(config, at_once(task, tokens), fast))
-            pairs = zip(told(log, VALID), told(log, BOUND), strict=True)
-            off += [abs(share - math.exp(-bound)) for share, bound in pairs]
+        logs = [run_config(sized(config, at_once(task, n), fast)) for n in (1, 2, 64)]
+        off += np.mean([_off(log) for log in logs], axis=0).tolist()
     figure = Figure.mean(off, "%")
     return Outcome(
         "the bound tells the share of valid answers within a twentieth",
-        f"{figure.value:.1%} off ({figure.low:.1%} to {figure.high:.1%})",
+        f"{figure.value:.1%} off ({figure.low:.1%} to {figure.high:.1%}), {over(figure)}",
         figure.high < 1 - KEPT,
         figure=figure,
         needed=1 - KEPT,
     )
+
+
+def _off(log: Log) -> list[float]:
+    """Of each prompt, how far its share of valid answers is from exp(-bound)."""
+    pairs = zip(told(log, VALID), told(log, BOUND), strict=True)
+    return [abs(share - math.exp(-bound)) for share, bound in pairs]
 
 
 def one_threshold(config: DiffusionConfig, run_config: RunConfig, fast: bool) -> Outcome:

@@ -82,7 +82,8 @@ STUDY = Study(
             check=apart,
             reported=Reported(1.0, "equal", tolerance=1 - KEPT, unit="%"),
             finding="reproduced",
-            why="a twentieth is ours: the model is small and trained for minutes",
+            why="a twentieth is ours: the model is small and trained for minutes, once. The "
+            "interval is over prompts",
             broken=(
                 Break(
                     {"fault": "causal"},
@@ -99,7 +100,8 @@ STUDY = Study(
             check=falls,
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="reproduced",
-            why="a direction: its lists are longer and its models larger",
+            why="a direction: its lists are longer and its models larger. The interval is over "
+            "prompts of one model, as the next two are",
             broken=(PEEKS,),
         ),
         Claim(

@@ -129,7 +129,7 @@ CLAIMS = (
         sentence="A searched order leaves as little idle as the authors' own search did.",
         paper="Zero Bubble, arXiv 2401.10241, tables 4 to 6: rates of ZB-1p and ZB-2p; 4.33% in "
         "one setting, at most 0.66% in eleven",
-        grade="exact",
+        grade="modelled",
         check=searched,
         reported=Reported(1.0, "less", unit="×"),
         finding="reproduced",

@@ -98,6 +98,16 @@ class Axis:
         self._straight(whole.nbytes, start, task)
         return found.movedim(0, dim)
 
+    def all_to_all(self, x: Tensor, task: str = "") -> Tensor:
+        """Piece i of `x` along its first dimension goes to member i; what came from each."""
+        if self.size == 1:
+            return x
+        start, whole = self.rank.now(), x.detach().contiguous()
+        found = self._exchange("all_to_all", whole, task)
+        self.ended("all_to_all", start, self._ring(whole.nbytes), task)
+        self._straight(whole.nbytes, start, task)
+        return found
+
     def follow(self, program: Program[T]) -> T:
         """Run a program whose ranks are the members' places; what it returned."""
         return run(program, self._do)

@@ -75,7 +75,7 @@ class Attention:
 
     def __call__(self, x_TC: Tensor, here: Pass, cache: dict[str, Tensor]) -> Tensor:
         """y_TC for normalised x_TC."""
-        heads_THD = self.qkv(x_TC).view(x_TC.shape[0], -1, self.head_dim)
+        heads_THD = self.qkv(x_TC).unflatten(1, (-1, self.head_dim))
         q_THD, *cached = heads_THD.split(self.heads, dim=1)
         gate_THD = q_THD[:, 1::2] if self.gated else None
         q_THD = q_THD[:, ::2].contiguous() if self.gated else q_THD

@@ -10,7 +10,7 @@ from engine.core.log import Log
 from engine.core.measure import serving
 from engine.hardware.device import Device
 from engine.inference.config import InferenceConfig
-from engine.inference.executors.costs.modelled_executor import cost_of
+from engine.inference.executors.costs.device_cost import cost_of
 from engine.inference.executors.modelled import Modelled
 from engine.models.loading.find import find
 from widgets.theme import figure

@@ -3,12 +3,13 @@
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
-from engine.core.config import knob
+from engine.core.config import Choice, knob
 from engine.hardware.cost.constants import OWN
 from engine.hardware.device import Device
 from engine.inference.executors.costs.ranks import Ranks
 from engine.inference.executors.executor import Built, Execution
 from engine.inference.executors.settings import Settings
+from engine.inference.policies.parallelism import ByTensors, Parallelism
 
 
 class Modelled(Execution):
@@ -50,6 +51,9 @@ class Modelled(Execution):
     )  # fmt: skip
     expert_parallel: bool = knob(
         False, "Whole experts on a rank, in place of parts of each", group="ranks"
+    )
+    parallelism: Choice[Parallelism] = knob(
+        make=ByTensors, doc="How tensor ranks share a step", group="ranks"
     )
     curves: bool = knob(
         True, "Operators by curves fitted to measurements, where no share is given here"

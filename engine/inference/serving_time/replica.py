@@ -12,8 +12,8 @@ import numpy as np
 from engine.core.errors import BadInput
 from engine.hardware.cost.attention import QUERIES
 from engine.hardware.cost.constants import Constants, constants
+from engine.inference.executors.costs.device_cost import cost_of
 from engine.inference.executors.costs.measured_step_cost import ATTENTION, MeasuredCost
-from engine.inference.executors.costs.modelled_executor import cost_of
 from engine.inference.executors.costs.operator_step_cost import CurvedCost
 from engine.inference.executors.costs.rank_memory import rank_cache, rank_weights
 from engine.inference.executors.costs.ranked_step_cost import BUBBLE, Cost, RankedCost

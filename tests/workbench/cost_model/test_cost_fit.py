@@ -9,7 +9,7 @@ from engine.hardware import device
 from engine.hardware.cost import attention, curves
 from engine.hardware.cost.constants import constants, of_device
 from engine.hardware.cost.model import CostModel
-from engine.inference.executors.costs.modelled_executor import cost_of
+from engine.inference.executors.costs.device_cost import cost_of
 from engine.inference.executors.modelled import Modelled
 from engine.models.loading.find import find
 from workbench.cli.main import main

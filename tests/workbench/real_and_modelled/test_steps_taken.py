@@ -6,7 +6,7 @@ from engine.core.events import Branch, Span, Token
 from engine.core.log import Log
 from engine.core.run import Run
 from engine.inference.config import InferenceConfig
-from engine.inference.executors.costs.modelled_executor import cost_of
+from engine.inference.executors.costs.device_cost import cost_of
 from engine.inference.executors.modelled import Modelled
 from engine.inference.run import run
 from engine.inference.workloads.poisson import Poisson

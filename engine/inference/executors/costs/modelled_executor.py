@@ -5,35 +5,32 @@ seconds that roofline, page movements and stated overheads add up to. The engine
 """
 
 from dataclasses import replace
-from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from engine.core.clock import VirtualClock
 from engine.core.errors import BadInput
 from engine.hardware import roofs_of
-from engine.hardware.cost.constants import constants
-from engine.hardware.cost.profile import Profile
 from engine.hardware.device import Device, device
 from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
+from engine.inference.executors.costs.device_cost import Choice, cost_of
 from engine.inference.executors.costs.forward_work import Shape
-from engine.inference.executors.costs.measured_step_cost import MeasuredCost
 from engine.inference.executors.costs.mirrored_drafts import drafting_of
 from engine.inference.executors.costs.modelled_drafts import Drafting
-from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
-from engine.inference.executors.costs.profiled_step_cost import ProfiledCost
+from engine.inference.executors.costs.operator_step_cost import CurvedCost
 from engine.inference.executors.costs.prompt_reader import prompt_reader
 from engine.inference.executors.costs.rank_memory import rank_cache, rank_state, rank_weights
 from engine.inference.executors.costs.ranked_step_cost import (
     Cost,
-    RankedCost,
-    by_curves,
-    by_link,
 )
 from engine.inference.executors.costs.ranks import Ranks
-from engine.inference.executors.costs.step_cost import OpTime, StepCost
+from engine.inference.executors.costs.shared_step_cost import (
+    SharedCost,
+    shared_cost,
+    shared_weights,
+)
+from engine.inference.executors.costs.step_cost import OpTime
 from engine.inference.executors.executor import Built, Facts
 from engine.inference.executors.settings import Settings
 from engine.inference.requests.negative_prompt import NegativeRows
@@ -47,36 +44,13 @@ from engine.models.loading.find import find
 THIS_MACHINE = "this-machine"
 
 
-class Choice(Protocol):
-    """What `engine.inference.executors.modelled.Modelled` says: the device and the overheads."""
-
-    device: str
-    per_step: float
-    per_sequence: float
-    per_copy: float
-    memory: float
-    arithmetic: float
-    curves: bool
-    constants: str
-    profile: str
-
-    @property
-    def ranks(self) -> Ranks:
-        """How a replica is shared out."""
-        ...
-
-    def calibrated(self, device: Device) -> Device:
-        """`device` with the shares of its roofs that are reached."""
-        ...
-
-
 class ModelledExecutor:
     """Asks the closed form how long each step takes; keeps nothing between steps."""
 
     def __init__(
         self,
         facts: Facts,
-        cost: Cost,
+        cost: Cost | SharedCost,
         choice: Choice,
         host: Link | None = None,
         drafting: Drafting | None = None,
@@ -215,7 +189,7 @@ def build(config: Settings, choice: Choice) -> Built:
     model = config.streams.of(found.config, found.folder is not None)
     choice.ranks.check(model)
     per_page = config.page_size * rank_cache(model, choice.ranks, config.dtype)
-    weights = rank_weights(model, choice.ranks, config.dtype)
+    weights = shared_weights(model, choice.ranks, config.dtype, choice.parallelism)
     small, both = None, per_page
     if config.speculation.draft_model:
         small = find_draft(config.speculation.draft_model, found).config
@@ -239,7 +213,7 @@ def build(config: Settings, choice: Choice) -> Built:
     host = link(machine.host_link) if machine.host_link else None
     in_turn = model.streams is not None and model.streams.fault == "in_turn"
     each = replace(model, streams=None) if in_turn else model
-    cost = cost_of(each, machine, config.dtype, choice)
+    cost = shared_cost(each, machine, config.dtype, choice, choice.parallelism)
     drafting = None
     if config.speculation.drafts:
         drafts = _drafts_cost(config, small, machine, choice) if small else None
@@ -254,36 +228,6 @@ def _drafts_cost(config: Settings, small: ModelConfig, machine: Device, choice: 
     other, alone = config.speculation.drafts_on, config.speculation.collaborates is not None
     beside = device(other) if other else machine
     return cost_of(small, beside, config.dtype, choice, Ranks() if alone else None)
-
-
-def cost_of(
-    model: ModelConfig, machine: Device, dtype: str, choice: Choice, ranks: Ranks | None = None
-) -> Cost:
-    """A profile's times where one is given, else the operator cost model where it knows the device
-    and no share of a roof is given. Over several ranks, the choice's unless given, with their
-    collectives. The same costs whoever asks: a replica, a fleet or a prediction. Raises BadInput.
-    """
-    ranks = ranks or choice.ranks
-    shard = ranks.shard(model)
-    inner: StepCost | MeasuredCost
-    given = choice.memory or choice.arithmetic
-    known = choice.curves and not given and fits(machine, dtype)
-    found = constants(choice.constants, machine.slug) if known or choice.profile else None
-    if choice.profile:
-        inner = ProfiledCost(shard, machine, dtype, Profile(Path(choice.profile)))
-    elif known and found is not None:
-        inner = CurvedCost(shard, machine, dtype, found, ranks)
-    else:
-        inner = StepCost(shard, choice.calibrated(machine), dtype)
-    if ranks.count == 1:
-        return inner
-    name = machine.scale_up or machine.host_link
-    if not name:
-        raise BadInput(f"device {machine.name}: its sheet names no link to its kind")
-    by = link(name)
-    known = known or bool(choice.profile and fits(machine, dtype))
-    sums = by_curves(machine, by, found) if known and found is not None else by_link(by)
-    return RankedCost(inner, model, ranks, sums, by)
 
 
 def _fits(machine: Device, weights: float, cache: float) -> None:

@@ -6,7 +6,7 @@ import pytest
 from engine.hardware import device
 from engine.hardware.cost import curves
 from engine.hardware.cost.constants import constants
-from engine.inference.executors.costs.modelled_executor import cost_of
+from engine.inference.executors.costs.device_cost import cost_of
 from engine.inference.executors.costs.operator_step_cost import CurvedCost, fits
 from engine.inference.executors.costs.step_cost import StepCost
 from engine.inference.executors.modelled import Modelled

@@ -8,7 +8,7 @@ import pytest
 from engine.core.errors import BadInput
 from engine.hardware import device
 from engine.hardware.cost.profile import Profile
-from engine.inference.executors.costs.modelled_executor import cost_of
+from engine.inference.executors.costs.device_cost import cost_of
 from engine.inference.executors.costs.profiled_step_cost import ProfiledCost
 from engine.inference.executors.modelled import Modelled
 from engine.models.loading.find import find

@@ -5,7 +5,7 @@ import pytest
 
 from engine.core.errors import BadInput
 from engine.hardware import device
-from engine.inference.executors.costs.modelled_executor import cost_of
+from engine.inference.executors.costs.device_cost import cost_of
 from engine.inference.executors.costs.rank_memory import rank_cache, rank_weights
 from engine.inference.executors.costs.ranks import Ranks
 from engine.inference.executors.modelled import Modelled

@@ -8,7 +8,7 @@ from engine.core.events import Token
 from engine.core.run import Run
 from engine.hardware import device
 from engine.inference.config import InferenceConfig
-from engine.inference.executors.costs.modelled_executor import cost_of
+from engine.inference.executors.costs.device_cost import cost_of
 from engine.inference.executors.modelled import Modelled
 from engine.inference.policies.admission import Greedy
 from engine.inference.run import run

@@ -23,7 +23,11 @@ PATIENCE = 0.02  # seconds between looks at the inbox while nothing runs
 def run(config: InferenceConfig, live: Live) -> None:
     """Serve the workload of `config`; `live` is where events go and commands come from."""
     live.report(f"opening the model {config.model}", 0, 0)
-    built = config.executor.build(config)
+    run_on(config, config.executor.build(config), live)
+
+
+def run_on(config: InferenceConfig, built: Built, live: Live) -> None:
+    """The same with the executor that `built` holds."""
     facts = built.executor.facts
     source = Source(
         facts.vocab,

@@ -185,7 +185,7 @@ def build(config: Settings, kv_cache_dtype: str = "auto") -> Built:
     found = replace(found, config=config.streams.of(found.config, found.folder is not None))
     _alone(config, found.config)
     model = found.open(config.dtype, random=found.folder is None, seed=config.seed)
-    tokenizer = _tokenizer(found.folder)
+    tokenizer = tokenizer_of(found.folder)
     eos = found.config.eos + (tokenizer.eos if tokenizer else ())
     said = config.speculation
     names = said.collaborates.models if said.collaborates else (said.draft_model,)
@@ -291,5 +291,5 @@ def limits(device: str) -> dict[str, Any]:
     return {"roofs": tuple(roofs_of(machine)), "cache": machine.caches.get("L3", 0.0)}
 
 
-def _tokenizer(folder: Path | None) -> Tokenizer | None:
+def tokenizer_of(folder: Path | None) -> Tokenizer | None:
     return Tokenizer(folder) if folder is not None and has_tokenizer(folder) else None

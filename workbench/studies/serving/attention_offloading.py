@@ -1,0 +1,165 @@
+"""Attention offloading (Lamina): attention where memory is cheap, the rest where arithmetic is."""
+
+from engine.inference.config import InferenceConfig
+from engine.inference.executors.offloaded import Offloaded
+from engine.inference.policies.batching.prefill_first import PrefillFirst
+from engine.inference.workloads.poisson import Poisson
+from engine.inference.workloads.synthetic import Lengths
+from workbench.studies.serving._attention_offloading import (
+    GROUPED,
+    HERE,
+    over,
+    over_compute,
+    same_tokens,
+    throughput,
+)
+from workbench.studies.serving._offloaded_ranks import run
+from workbench.study import Break, Claim, Regime, Reported, Study
+
+IN_TURN = Break(
+    {"executor.groups": 1}, True, "no group is computed while another's attention is under way"
+)
+SLOW = Break({"executor.bandwidth": 1e9}, True, "the link is 25 times as slow")
+PAPER = "1.48-12.1× higher estimated throughput per dollar than homogeneous solutions (abstract)"
+REAL = {**HERE, "executor": "offloaded_here"}
+
+STUDY = Study(
+    slug="attention-offloading",
+    driver=run,
+    config=InferenceConfig(
+        model="llama-2-13b",
+        dtype="bfloat16",
+        executor=Offloaded(),
+        workload=Poisson(
+            count=100,
+            rate=0.0,
+            prompt=Lengths(median=1024, spread=0.4, longest=3500),
+            output=Lengths(median=128, spread=0.5, longest=500),
+        ),
+        page_size=64,
+        pages=1600,
+        max_running=512,
+        step_tokens=4096,
+        batching=PrefillFirst(),
+    ),
+    views=("request_lanes", "page_map", "latency"),
+    about=(
+        "To generate a token, attention reads all keys and values of its request and computes "
+        "little with them, while everything else of the model reads weights that a whole batch "
+        "shares. Lamina puts the two on devices of different sorts: cheap ones that are rich in "
+        "memory hold the cache and attend, a few dear ones hold the weights and do the rest. In "
+        "every layer queries, keys and values go over a link and attention's output comes "
+        "back; requests form groups, so that one is computed while another's attention is under "
+        "way. Memory of the cheap devices sets how large batches are."
+    ),
+    tries=(
+        ("Really, on two processes here", REAL),
+        ("One group: nothing overlaps", {"executor.groups": 1}),
+        (
+            "The same requests on one H100",
+            {
+                "executor": {"kind": "modelled", "device": "h100-sxm"},
+                "pages": 800,
+            },
+        ),
+    ),
+    presets={"here": REAL, "grouped-heads": GROUPED},
+    claims=(
+        Claim(
+            id="same-tokens",
+            sentence="With the cache in another process every answer is what it is in one.",
+            paper="the attention operator runs on devices of its own (abstract)",
+            grade="exact",
+            check=same_tokens,
+            reported=Reported(1.0, "equal", unit="%"),
+            finding="reproduced",
+            broken=(
+                Break(
+                    {"executor": {"kind": "offloaded_here", "fault": "late"}},
+                    True,
+                    "a token's key is kept after it is looked for",
+                ),
+            ),
+        ),
+        Claim(
+            id="over-compute-devices",
+            sentence="It generates 1.48 to 12.1 times the tokens for a dollar of dear devices.",
+            paper=PAPER,
+            grade="modelled",
+            check=over_compute,
+            reported=Reported(1.48, none=1.0, unit="×"),
+            finding="weaker",
+            quick="reproduced",
+            why="1.95 times the tokens of four H100 where heads have keys of their own (one H100 "
+            "and sixteen RTX 3090); where eight share theirs (two H100 and sixteen), a token's "
+            "cache is a fifth as large for three times the weights, memory is scarce no more and "
+            "1.15 is left, which the finding goes by. The small check asks the former of one draw",
+            broken=(SLOW,),
+        ),
+        Claim(
+            id="over-both",
+            sentence="It generates 1.48 to 12.1 times the tokens for a dollar of either device.",
+            paper=PAPER,
+            grade="modelled",
+            check=throughput,
+            reported=Reported(1.48, none=1.0, unit="×"),
+            finding="contrary",
+            fails=("small", "full"),
+            why="at these rents four RTX 3090 alone, tensor-parallel over PCIe, generate most for "
+            "a dollar where a model fits them: a dollar buys four times the memory, three times "
+            "the bandwidth and as much arithmetic as of an H100. Beside them 0.95; where weights "
+            "fill most of their memory (70 billion, grouped heads) eight of them are left 2.38 "
+            "times behind, and the rival is the H100",
+            broken=(IN_TURN, SLOW),
+        ),
+    ),
+    regimes=tuple(
+        Regime(
+            claim="over-both",
+            knob=knob,
+            values=values,
+            coarse=coarse,
+            x=x,
+            y="tokens for a dollar over the stronger homogeneous fleet (×)",
+            default=default,
+            judged=over(knob),
+            log_x=True,
+        )
+        for knob, values, coarse, x, default in (
+            (
+                "workload.prompt.median",
+                (128, 256, 512, 1024, 2048, 3000),
+                (128, 1024),
+                "prompt (tokens)",
+                1024,
+            ),
+            ("max_running", (8, 32, 64, 128, 256, 512), (32, 512), "requests at once at most", 512),
+            (
+                "executor.bandwidth",
+                (3e8, 1e9, 3e9, 1e10, 2.5e10, 5e10),
+                (1e9, 2.5e10),
+                "link of each device (B/s)",
+                2.5e10,
+            ),
+            (
+                "executor.attention_devices",
+                (2, 4, 8, 16, 24, 32),
+                (4, 16),
+                "attention devices beside one that computes",
+                16,
+            ),
+        )
+    ),  # fmt: skip
+    limits=(
+        "The paper was not read, its abstract was, and articles about it that name H100 and RTX "
+        "3090; its models, prices and numbers of devices we do not know. Prices are one rental "
+        "list's of March 2026, second hand; hosts and switches cost nothing beside. What counts is "
+        "generation: tokens of the steps that compute answers alone, once memory is full; prompts "
+        "attend on the compute device and their keys are sent. Devices reach what the sheets' "
+        "curves say, those of consumer cards the bare roofline; each sends over its own 200 Gb/s "
+        "card, which nobody rents with an RTX 3090; kernels that issue messages take no time of "
+        "the device. Requests lie whole on an attention device and even among them; groups are "
+        "even. Homogeneous fleets are tensor-parallel, consumer cards over PCIe. On this machine "
+        "the two processes take turns: one group."
+    ),
+)

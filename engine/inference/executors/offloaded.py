@@ -65,11 +65,12 @@ class Offloaded(Modelled):
 
 
 class OffloadedHere(Execution):
-    """Two processes of this machine: one holds the cache and attends, the other does the rest."""
+    """Processes of this machine: some hold the cache and attend, the first does the rest."""
 
     real: ClassVar[bool] = True
     kind: Literal["offloaded_here"] = "offloaded_here"
-    limit: float = knob(120.0, "Longest both may take", low=1.0, high=86_400.0, unit="s")
+    workers: int = knob(1, "Processes that attend, each of some heads", low=1, high=8)
+    limit: float = knob(120.0, "Longest all may take", low=1.0, high=86_400.0, unit="s")
     fault: Fault = knob(
         "none", "What goes wrong: late, a token's key is kept after it is looked for",
         group="faults",
@@ -77,6 +78,6 @@ class OffloadedHere(Execution):
 
     def build(self, config: Settings) -> Built:
         raise BadInput(
-            "executor offloaded_here: it needs a second process, which the page of "
+            "executor offloaded_here: it needs processes of its own, which the page of "
             "attention-offloading starts; take executor=real here"
         )

@@ -7,7 +7,7 @@ from engine.core.errors import BadInput
 from engine.inference.config import InferenceConfig
 from engine.inference.executors.costs.offloaded_cost import WAIT, crossing
 from engine.inference.executors.offloaded import Offloaded, OffloadedHere
-from engine.inference.executors.tensors.offloaded_attention import plain
+from engine.inference.executors.tensors.offloaded_attention import plain, shared
 from engine.models.kv import cache_spec
 from engine.models.loading.find import find
 
@@ -55,8 +55,8 @@ def test_a_cache_that_attention_devices_do_not_hold_is_refused():
         update(CONFIG, {"pages": 20_000}).executor.build(update(CONFIG, {"pages": 20_000}))
 
 
-def test_two_processes_are_the_studys_to_start():
-    with pytest.raises(BadInput, match="second process"):
+def test_processes_are_the_studys_to_start():
+    with pytest.raises(BadInput, match="processes of its own"):
         OffloadedHere().build(CONFIG)
 
 
@@ -64,3 +64,9 @@ def test_a_model_of_latents_is_refused():
     config = find("deepseek-v2-lite").config
     with pytest.raises(BadInput, match="same keys and values"):
         plain(config, cache_spec(config))
+
+
+def test_heads_that_do_not_divide_are_refused():
+    assert shared(MODEL, 8).kv_heads == 5
+    with pytest.raises(BadInput, match="workers 3"):
+        shared(MODEL, 3)

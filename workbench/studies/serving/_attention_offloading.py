@@ -34,6 +34,11 @@ GROUPED: Changes = {
     "model": "llama-2-70b", "executor.tensor_parallel": 2, "executor.attention_devices": 16,
     "max_running": 4096, "step_tokens": 8192,
 }  # fmt: skip
+# Lengths like those of Azure's conversations, cut where the model ends.
+AZURE: Changes = {
+    "workload.prompt": {"median": 800, "spread": 0.9, "longest": 3500},
+    "workload.output": {"median": 130, "spread": 0.8, "longest": 500},
+}
 # Really run here: a small model, so few pages that requests wait and prefixes are found again.
 HERE: Changes = {
     "model": "stdlib-draft-1m",
@@ -135,10 +140,11 @@ def said(figure: Figure) -> str:
 def beside(
     config: InferenceConfig, run: RunConfig, fast: bool, rivals: tuple[str, ...], expected: str
 ) -> Outcome:
-    """Beside the strongest of some sorts of fleet; at full size of the model where that is
-    closer."""
+    """Beside the strongest of some sorts of fleet; at full size of the model and the lengths where
+    that is closer."""
     models: dict[str, InferenceConfig] = {"heads with keys of their own": config}
     if not fast:
+        models["lengths like Azure's"] = update(config, AZURE)
         models["grouped heads"] = update(config, GROUPED)
     found = {name: gains(one, run, 1 if fast else SEEDS) for name, one in models.items()}
     figure = min(
@@ -175,12 +181,14 @@ def over(knob: str) -> Callable[[InferenceConfig, float, RunConfig, bool], Outco
 
 def same_tokens(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     """Answers of two processes, one of which has the cache and the other the weights, beside those
-    of one process; and the bytes between them beside what the model of the link is charged."""
+    of one process; and the bytes between them beside what the model of the link is charged. At full
+    size two processes share the heads."""
     apart = update(config, HERE)
     if not apart.executor.real:
         apart = update(apart, {"executor": "offloaded_here"})
     if not fast:
-        apart = update(apart, {"workload.count": 24, "sampling.max_tokens": 32})
+        more = {"workload.count": 24, "sampling.max_tokens": 32, "executor.workers": 2}
+        apart = update(apart, more)
     log, alone = run(apart), run(update(apart, {"executor": "real"}))
     ours, theirs = kept(log.blobs), kept(alone.blobs)
     same = sum(np.array_equal(ours.get(name), theirs[name]) for name in theirs)
@@ -193,7 +201,7 @@ def same_tokens(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     return Outcome(
         "every answer equal token for token, and as many bytes between them as are charged",
         f"{same} of {len(theirs)} answers; {crossed:,.0f} bytes crossed, {charged:,.0f} charged; "
-        f"{float(log.blobs[HELD]):,.0f} bytes of cache in the other process",
+        f"{' and '.join(f'{held:,.0f}' for held in log.blobs[HELD])} bytes of cache elsewhere",
         same == len(theirs) == apart.workload.count and crossed == charged,  # type: ignore[attr-defined]
         figure=Figure.exact(same / len(theirs), "%"),
         needed=1.0,

@@ -1,4 +1,4 @@
-"""Attention offloading on two processes of this machine: rank 0 serves, rank 1 attends."""
+"""Attention offloading on processes of this machine: rank 0 serves, the other ranks attend."""
 
 import time
 from collections.abc import Sequence
@@ -22,24 +22,25 @@ from engine.inference.executors.tensors.offloaded_attention import (
     attend,
     compute_executor,
     header,
+    shared,
 )
 from engine.inference.executors.tensors.real_executor import tokenizer_of
 from engine.inference.run import run as run_here
 from engine.inference.run import run_on
 from engine.models.loading.find import find
 
-ATTENDS = 1  # the rank that does
-HELD = "held"  # bytes of the cache that it keeps
+HELD = "held"  # bytes of the cache that a rank which attends keeps
 
 
 def run(config: InferenceConfig, live: Live) -> None:
-    """Serve the workload: on two processes where the executor asks for them, else as ever."""
+    """Serve the workload: on several processes where the executor asks for them, else as ever."""
     executor = config.executor
     if not isinstance(executor, OffloadedHere):
         run_here(config, live)
         return
-    live.report("two processes serve", 0, 0)
-    records = launch(work, 2, config, limit=executor.limit, poll=lambda: live.poll(0.0))
+    ranks = 1 + executor.workers
+    live.report(f"{ranks} processes serve", 0, 0)
+    records = launch(work, ranks, config, limit=executor.limit, poll=lambda: live.poll(0.0))
     for event in merged(records):
         if isinstance(event, Opened):
             live.open(config, RankClock(None), **event.facts)
@@ -47,37 +48,38 @@ def run(config: InferenceConfig, live: Live) -> None:
             live.emit(event)
     for name in records[0].arrays:
         live.log.blobs[name] = records[0].array(name)
-    live.log.blobs[HELD] = records[ATTENDS].array(HELD)
+    live.log.blobs[HELD] = np.array([record.array(HELD) for record in records[1:]])
 
 
 def work(rank: Rank, config: InferenceConfig) -> None:
     """One process from beginning to end."""
     assert isinstance(config.executor, OffloadedHere)
-    channel, found = RankChannel(rank), find(config.model)
-    model = found.open(config.dtype, random=found.folder is None, seed=config.seed)
-    if rank.rank == ATTENDS:
+    workers, found = config.executor.workers, find(config.model)
+    if rank.rank:
         rank.enter("attention")
-        held = attend(
-            model.config, model.spec, config.pages, config.page_size, channel,
-            config.executor.fault,
-        )  # fmt: skip
+        own, dtype = shared(found.config, workers), config.dtype
+        size, fault = (config.pages, config.page_size), config.executor.fault
+        held = attend(own, dtype, *size, RankChannel(rank, 0), fault)
         rank.record.put(HELD, np.array(held))
         return
     rank.enter("serving")
-    executor = compute_executor(config, model, channel)
+    model = found.open(config.dtype, random=found.folder is None, seed=config.seed)
+    channels = [RankChannel(rank, other) for other in range(1, rank.ranks)]
+    executor = compute_executor(config, model, channels)
     built = Built(executor, RankClock(rank), tokenizer_of(found.folder))
     log = Run.execute(lambda one, live: run_on(one, built, live), config).log
-    channel.send([header(END)], "end")
+    for channel in channels:
+        channel.send([header(END)], "end")
     rank.record.events = list(log)[:-1]
     for name, array in log.blobs.items():
         rank.record.put(name, array)
 
 
 class RankChannel:
-    """The way from one of two ranks to the other."""
+    """The way from one rank to another."""
 
-    def __init__(self, rank: Rank) -> None:
-        self.transport, self.other = rank.transport, 1 - rank.rank
+    def __init__(self, rank: Rank, other: int) -> None:
+        self.transport, self.other = rank.transport, other
 
     def send(self, tensors: Sequence[Tensor], task: str) -> None:
         self.transport.send(self.other, tensors, task)

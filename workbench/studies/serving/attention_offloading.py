@@ -53,7 +53,7 @@ STUDY = Study(
         "way. Memory of the cheap devices sets how large batches are."
     ),
     tries=(
-        ("Really, on two processes here", REAL),
+        ("Really, on two processes", REAL),
         ("One group: nothing overlaps", {"executor.groups": 1}),
         (
             "The same requests on one H100",
@@ -160,6 +160,6 @@ STUDY = Study(
         "card, which nobody rents with an RTX 3090; kernels that issue messages take no time of "
         "the device. Requests lie whole on an attention device and even among them; groups are "
         "even. Homogeneous fleets are tensor-parallel, consumer cards over PCIe. On this machine "
-        "the two processes take turns: one group."
+        "the processes take turns: one group; where several attend, each has some of the heads."
     ),
 )

@@ -1,5 +1,6 @@
 """Offloaded attention on real processes: `ComputeModel` sends each layer's queries, keys and values
-to `attend`, which keeps the paged cache, and gets the attention's output back.
+to processes that `attend`, each of which keeps the paged cache of some heads, and gets the
+attention's output back.
 
 Shape letters: T new tokens, B sequences, P pages of the longest, H query heads, G key and value
 heads, D head size.
@@ -20,7 +21,7 @@ from engine.inference.executors.offloaded import Fault
 from engine.inference.executors.tensors.real_executor import RealExecutor, executor_for
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
-from engine.models.kv import CacheSpec, PagedKV
+from engine.models.kv import CacheSpec, PagedKV, cache_spec
 from engine.models.model import Model
 from engine.models.ops import kernel_ops
 
@@ -29,7 +30,7 @@ HEADER = 4  # numbers of a request: what, and three sizes
 
 
 class Channel(Protocol):
-    """The way to the other process."""
+    """The way to another process."""
 
     def send(self, tensors: Sequence[Tensor], task: str) -> None: ...
 
@@ -43,44 +44,52 @@ class Channel(Protocol):
 class ComputeModel(Model):
     """A model that has all but a cache. It keeps a step's own keys until they are sent."""
 
-    def __init__(self, model: Model, tokens: int, channel: Channel) -> None:
-        """`tokens`: of a step at most. Raises BadInput for what is not plain attention."""
+    def __init__(self, model: Model, tokens: int, channels: Sequence[Channel]) -> None:
+        """`tokens`: of a step at most; `channels`: to who attends, who share the heads. Raises
+        BadInput for what is not plain attention, or does not divide."""
         ops = replace(kernel_ops(), paged_attention=self._attention)
         dtype = str(model.dtype).removeprefix("torch.")
         plain(model.config, model.spec)
+        shared(model.config, len(channels))
         super().__init__(model.config, model.weights, dtype, ops=ops)
-        self.channel = channel
+        self.channels = channels
         self.staged = PagedKV(CacheSpec(self.spec.entries[:1], self.spec.dtype), 1, tokens)
         self.staged.tensors *= self.config.layers  # one after another they use the same room
 
     def forward(self, batch: Batch, kv: PagedKV) -> Tensor:
         tokens, tables = len(batch.tokens_T), batch.block_table_BP
         arrays = batch.slots_T, batch.query_start_B1, batch.context_B, tables
-        self.channel.send([header(STEP, tokens, *tables.shape)], "step")
-        self.channel.send([torch.from_numpy(each.astype(np.int32)) for each in arrays], "step")
+        told = [torch.from_numpy(each.astype(np.int32)) for each in arrays]
+        for channel in self.channels:
+            channel.send([header(STEP, tokens, *tables.shape)], "step")
+            channel.send(told, "step")
         own = replace(batch, slots_T=np.arange(tokens, dtype=np.int32))
         return super().forward(own, self.staged)
 
     def _attention(
         self, q_THD: Tensor, k_PSGD: Tensor, v_PSGD: Tensor, *_: Any, **__: Any
     ) -> Tensor:
-        tokens = len(q_THD)
+        tokens, parts = len(q_THD), len(self.channels)
         k_TGD, v_TGD = (each.flatten(0, 1)[:tokens] for each in (k_PSGD, v_PSGD))
-        self.channel.send([q_THD, k_TGD, v_TGD], "query, key, value")
-        (o_THD,) = self.channel.receive([(tuple(q_THD.shape), q_THD.dtype)], "attention")
-        return o_THD
+        every = [each.chunk(parts, 1) for each in (q_THD, k_TGD, v_TGD)]
+        for channel, own in zip(self.channels, zip(*every, strict=True), strict=True):
+            channel.send(own, "query, key, value")
+        found = []
+        for channel, q_THD in zip(self.channels, every[0], strict=True):
+            found += channel.receive([(tuple(q_THD.shape), q_THD.dtype)], "attention")
+        return torch.cat(found, 1)
 
 
 class OtherStorage(Storage):
-    """The cache's pages, which lie in the other process."""
+    """The cache's pages, which lie in the other processes."""
 
-    def __init__(self, channel: Channel, staged: PagedKV, pages: int) -> None:
-        self.channel, self.kv, self.scratch = channel, staged, pages
+    def __init__(self, channels: Sequence[Channel], staged: PagedKV, pages: int) -> None:
+        self.channels, self.kv, self.scratch = channels, staged, pages
 
     def copy(self, pairs: np.ndarray) -> None:
-        if len(pairs):
-            self.channel.send([header(COPY, len(pairs))], "copy")
-            self.channel.send([torch.from_numpy(pairs.astype(np.int32))], "copy")
+        for channel in self.channels if len(pairs) else ():
+            channel.send([header(COPY, len(pairs))], "copy")
+            channel.send([torch.from_numpy(pairs.astype(np.int32))], "copy")
 
     def swap_out(self, pairs: np.ndarray) -> None:
         assert not len(pairs)
@@ -106,25 +115,38 @@ def plain(config: ModelConfig, spec: CacheSpec) -> None:
         )
 
 
-def compute_executor(config: InferenceConfig, model: Model, channel: Channel) -> RealExecutor:
+def shared(config: ModelConfig, parts: int) -> ModelConfig:
+    """What one of `parts` processes attends for. Raises BadInput where heads do not divide."""
+    if config.kv_heads % parts:
+        raise BadInput(
+            f"executor.workers {parts}: {config.kv_heads} key and value heads do not divide"
+        )
+    return replace(config, heads=config.heads // parts, kv_heads=config.kv_heads // parts)
+
+
+def compute_executor(
+    config: InferenceConfig, model: Model, channels: Sequence[Channel]
+) -> RealExecutor:
     """The executor of the compute process. Raises BadInput for what needs the cache here."""
     if config.host_pages or config.speculation.drafts or config.attention_every:
         raise BadInput(
             "executor offloaded_here: the cache lies elsewhere; leave host_pages, speculation and "
             "attention_every out"
         )
-    computing = ComputeModel(model, config.step_tokens + config.max_running, channel)
+    computing = ComputeModel(model, config.step_tokens + config.max_running, channels)
     small = config.model_copy(update={"pages": 1})
     executor = executor_for(small, computing, config.model, model.config.eos)
-    executor.storage = OtherStorage(channel, computing.staged, config.pages)
+    executor.storage = OtherStorage(channels, computing.staged, config.pages)
     return executor
 
 
 def attend(
-    config: ModelConfig, spec: CacheSpec, pages: int, page_size: int, channel: Channel,
+    config: ModelConfig, dtype: str, pages: int, page_size: int, channel: Channel,
     fault: Fault = "none",
 ) -> int:  # fmt: skip
-    """Keep the cache and answer steps until told to end; returns the bytes it keeps."""
+    """Keep the cache of the heads of `config` and answer steps until told to end; returns the
+    bytes it keeps."""
+    spec = cache_spec(config, dtype)
     storage, attention = Storage(spec, pages, page_size, 0), kernel_ops().paged_attention
     heads, number = (config.heads, config.head_dim), getattr(torch, spec.dtype)
     cached = (config.kv_heads, config.head_dim)

@@ -34,6 +34,7 @@ BY_TASK = Plot("error of each task", "task", "mean squared error", log_y=True)
 RESIDUAL = Plot("residual of the solver", "step", "residual (relative)", log_y=True)
 MEMORY = Plot("most bytes alive", "head width", "memory (bytes)", log_x=True, log_y=True)
 PLOTS = (BY_POSITION, BY_TASK, RESIDUAL, MEMORY)
+ASKED = "Does the solver settle, and do targets that move stay known?"
 LOCAL, SOFTMAX, GLOBAL = "local linear", "softmax", "linear (least squares)"
 FADING = "linear that forgets"
 FORMED = f"matrices of all queries{BOUND}"
@@ -48,13 +49,7 @@ INPUTS = ("q_BHTD", "k_BHTD", "v_BHTE")
 
 def run(config: LocalLinearConfig, live: Live) -> None:
     """Errors, residuals and memory as curves and levels; each attention a span."""
-    live.open(
-        config,
-        WallClock(),
-        plots=PLOTS,
-        question="Does the solver settle, and do targets that move stay known?",
-        roofs=known_roofs(),
-    )
+    live.open(config, WallClock(), plots=PLOTS, roofs=known_roofs(), question=ASKED)
     study = _Study(config, live)
     study.converge()
     study.weigh()

@@ -70,9 +70,7 @@ class ShiftAddConfig(Config):
 def run(config: ShiftAddConfig, live: Live) -> None:
     """Losses by window and layers' errors as curves; bits, energy and times as levels, spans."""
     clock = WallClock()
-    live.open(
-        config, clock, plots=PLOTS, question="What does each bit less cost?", roofs=known_roofs()
-    )
+    live.open(config, clock, plots=PLOTS, roofs=known_roofs(), question="What do fewer bits cost?")
     product(config, live, clock)
     if config.blocks:
         _Study(config, live, clock).model()

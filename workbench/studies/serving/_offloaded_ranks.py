@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from engine.core.config import update
 from engine.core.events import Opened
 from engine.core.run import Live, Run
 from engine.distributed.launch import launch
@@ -65,7 +66,7 @@ def work(rank: Rank, config: InferenceConfig) -> None:
     rank.enter("serving")
     model = found.open(config.dtype, random=found.folder is None, seed=config.seed)
     channels = [RankChannel(rank, other) for other in range(1, rank.ranks)]
-    executor = compute_executor(config, model, channels)
+    executor = compute_executor(config, update(config, {"pages": 1}), model, channels)
     built = Built(executor, RankClock(rank), tokenizer_of(found.folder))
     log = Run.execute(lambda one, live: run_on(one, built, live), config).log
     for channel in channels:

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from engine.cache.tensors import Storage
 from engine.core.errors import BadInput
-from engine.inference.config import InferenceConfig
 from engine.inference.executors.offloaded import Fault
+from engine.inference.executors.settings import Settings
 from engine.inference.executors.tensors.real_executor import RealExecutor, executor_for
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
@@ -125,16 +125,16 @@ def shared(config: ModelConfig, parts: int) -> ModelConfig:
 
 
 def compute_executor(
-    config: InferenceConfig, model: Model, channels: Sequence[Channel]
+    config: Settings, small: Settings, model: Model, channels: Sequence[Channel]
 ) -> RealExecutor:
-    """The executor of the compute process. Raises BadInput for what needs the cache here."""
+    """The executor of the compute process; `small` is `config` with a page of its own. Raises
+    BadInput for what needs the cache here."""
     if config.host_pages or config.speculation.drafts or config.attention_every:
         raise BadInput(
             "executor offloaded_here: the cache lies elsewhere; leave host_pages, speculation and "
             "attention_every out"
         )
     computing = ComputeModel(model, config.step_tokens + config.max_running, channels)
-    small = config.model_copy(update={"pages": 1})
     executor = executor_for(small, computing, config.model, model.config.eos)
     executor.storage = OtherStorage(channels, computing.staged, config.pages)
     return executor

@@ -96,7 +96,7 @@ STUDY = Study(
             "the three, hold at the study's own setting and where priorities change every 5 steps "
             "alone: nothing is left from 2,500 pages on, where memory holds nearly all, or where "
             "priorities change every 200 steps. The small check has one such draw",
-            broken=(WAITED, Break(BLOCKWISE)),
+            broken=(SINGLY, Break(BLOCKWISE)),
         ),
         Claim(
             id="tail-between-tokens",

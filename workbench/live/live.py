@@ -75,7 +75,11 @@ class LiveEngine:
     def start(self) -> "LiveEngine":
         """Begin; returns at once, the model is read in the engine's thread."""
         sys.setswitchinterval(TURN)
-        self.run = Run.start(self._drive, self.config, seed=self.config.seed, study="live")
+        run = Run.start(
+            self._drive, self.config, seed=self.config.seed, study="live", paused=True
+        )  # until it is known as the present one: who hears an answer may look at `run`
+        self.run = run
+        run.resume()
         return self
 
     def wait(self, timeout: float = 120.0) -> "LiveEngine":

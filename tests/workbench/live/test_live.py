@@ -3,6 +3,7 @@
 import dataclasses
 import queue
 import sys
+import time
 
 import pytest
 
@@ -116,6 +117,24 @@ def test_a_long_run_gives_way_to_a_fresh_one(monkeypatch):
     assert answers(live, "abc", max_tokens=2) == [("de", "length")]
     assert live.run is not first
     assert first.wait(300).log.closed.reason == "finished"
+    live.close()
+
+
+def test_an_answer_comes_from_the_run_that_is_known_as_the_present_one(monkeypatch):
+    begin = live_module.Run.start
+
+    def slowly(*given, **wishes):
+        run = begin(*given, **wishes)
+        time.sleep(0.3)  # as where the thread that begins a run loses its turn to the run's own
+        return run
+
+    live = toy_live()
+    first = live.wait().run
+    monkeypatch.setattr(live_module, "LONG", 50)
+    monkeypatch.setattr(live_module.Run, "start", slowly)
+    answers(live, "abc", max_tokens=100)
+    answers(live, "abc", max_tokens=2)
+    assert live.run is not first
     live.close()
 
 

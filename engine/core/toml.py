@@ -1,12 +1,15 @@
 """Facts in TOML files, parsed once: every turn of a knob starts a run on the same facts."""
 
+import re
 import tomllib
 from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from engine.core.limits import read_text
+from engine.core.limits import check, depth, limits, over, read_text
+
+PART = r"""(?:[\w-]++|"[^"\n]*"|'[^'\n]*')"""  # of a key such as engine.executor."kind"
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -20,4 +23,13 @@ def load(path: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=128)
 def _parsed(path: Path, changed: int, size: int) -> dict[str, Any]:
-    return tomllib.loads(read_text(path, "config_bytes"))
+    text, most = read_text(path, "config_bytes"), limits().nesting
+    # A key of n parts costs the parser n² of memory, and is n tables within each other.
+    if re.search(rf"(?<![\w-]){PART}(?:[ \t]*\.[ \t]*{PART}){{{most},}}", text):
+        raise over(path, f"a key of more than {most} parts", "nesting")
+    try:
+        found = tomllib.loads(text)
+    except RecursionError:
+        raise over(path, "lists within lists beyond count", "nesting") from None
+    check(path, "levels of lists and tables", depth(found), "nesting")
+    return found

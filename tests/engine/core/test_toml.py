@@ -3,6 +3,7 @@ import tomllib
 
 import pytest
 
+from engine.core.errors import BadInput
 from engine.core.toml import load
 
 
@@ -23,3 +24,17 @@ def test_what_is_no_toml_is_told_as_the_parser_tells_it(tmp_path):
         load(path)
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a=" + "[" * 50_000, "a=" + "[" * 200 + "]" * 200, "a=" + "{a=" * 200 + "1" + "}" * 200,
+     "a" + ".a" * 20_000 + "=1", '[a."b c"' + " . 'd'" * 200 + "]"],
+)  # fmt: skip
+def test_what_lies_too_deep_is_refused_before_it_costs_anything(tmp_path, text):
+    path = tmp_path / "deep.toml"
+    path.write_text(text)
+    with pytest.raises(BadInput, match="over the limit nesting=100"):
+        load(path)
+    path.write_text("a" + ".a" * 90 + "=1")
+    assert load(path)

@@ -75,11 +75,9 @@ class LiveEngine:
     def start(self) -> "LiveEngine":
         """Begin; returns at once, the model is read in the engine's thread."""
         sys.setswitchinterval(TURN)
-        run = Run.start(
-            self._drive, self.config, seed=self.config.seed, study="live", paused=True
-        )  # until it is known as the present one: who hears an answer may look at `run`
-        self.run = run
-        run.resume()
+        seed = self.config.seed
+        self.run = Run.start(self._drive, self.config, seed=seed, study="live", paused=True)
+        self.run.resume()  # now that who hears an answer finds it here
         return self
 
     def wait(self, timeout: float = 120.0) -> "LiveEngine":
@@ -233,10 +231,8 @@ class LiveEngine:
                     self._waiting.remove(ticket)
             if waiting:
                 self._end(ticket, "abort", ticket.refused)
-            elif name := ticket.request.id:
-                forks = [f"{name}.{number}" for number in range(1, ticket.request.sampling.n)]
-                for thread in (name, *forks):
-                    engine.abort(thread, ticket.refused or "the client has gone")
+            for name in ticket.names:
+                engine.abort(name, ticket.refused or "the client has gone")
         while more and self._waiting:
             with self._lock:
                 ticket = self._waiting.popleft()

@@ -24,6 +24,12 @@ class Ticket:
         self.last: dict[int, float] = {}  # and its last
         self.refused = ""  # why it is ended from here, in one line
 
+    @property
+    def names(self) -> list[str]:
+        """Of its answers in the engine; none before it is handed in."""
+        first, samples = self.request.id, self.request.sampling.n
+        return [first, *(f"{first}.{number}" for number in range(1, samples))] if first else []
+
     def why(self, request: Request) -> str:
         """Why one of its answers is none, in one line; empty where it is whole or was given up."""
         broken = request.guide is not None and request.guide.broken

@@ -5,9 +5,9 @@ since a kernel inlines what other files say and numba alone looks at its own fil
 Processes that ran a kernel must not fork: OpenMP aborts in the child.
 """
 
-import ast
 import hashlib
 import os
+import re
 import time
 from collections.abc import Callable
 from functools import cache
@@ -35,6 +35,8 @@ FAST = {"nsz"}
 
 PATIENCE = 60.0  # seconds to wait for another process's compilation: several times the longest
 _ROOT = Path(__file__).parent
+_IMPORT = re.compile(r"^[ \t]*from (engine\.kernels[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
+_NAME = re.compile(r"\w+")
 
 
 def _file(module: str) -> Path | None:
@@ -56,13 +58,21 @@ def _sources(module: str) -> frozenset[Path]:
         if file is None or file in found:
             continue
         found.add(file)
-        for node in ast.walk(ast.parse(file.read_bytes())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
-                "engine.kernels"
-            ):
-                name = str(node.module)
-                waiting += [name, *(f"{name}.{alias.name}" for alias in node.names)]
+        waiting += _imports(file)
     return frozenset(found)
+
+
+@cache
+def _imports(file: Path) -> list[str]:
+    """What a file says it imports of this package: modules, and names that may be modules.
+
+    Read as text: every process that imports kernels pays for it, and syntax trees cost tenfold.
+    """
+    return [
+        told
+        for module, names in _IMPORT.findall(file.read_text("utf-8"))
+        for told in (module, *(f"{module}.{name}" for name in _NAME.findall(names)))
+    ]
 
 
 @cache

@@ -34,8 +34,8 @@ def passes_of(times: Timed) -> Bubble:
 def in_words(found: Bubble) -> str:
     """A bubble with every denominator named."""
     return (
-        f"bubble {found.of_total:.4f} of the total time, {found.of_ideal:.4f} of the ideal time, "
-        f"{found.of_longest_rank:.4f} of the longest rank's own time"
+        f"bubble (no pass): {found.of_total:.2%} of the total, {found.of_ideal:.2%} of the ideal "
+        f"time, {found.of_longest_rank:.2%} of the longest rank's"
     )
 
 

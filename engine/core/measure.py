@@ -197,10 +197,18 @@ def busy(log: Log, lane: str) -> float:
 
 
 def fullest(log: Log, name: str) -> float | None:
-    """When a level of that name was first at its highest, in seconds; None where there is none."""
-    found = max((level for level in log.of(Level) if level.name == name),
-                key=lambda level: level.value, default=None)  # fmt: skip
-    return None if found is None else found.time
+    """When levels of that name were first at their highest, all lanes together, in seconds; None
+    where there is none."""
+    held: dict[str, float] = {}
+    total = most = 0.0
+    when: float | None = None
+    for level in log.of(Level):
+        if level.name == name:
+            total += level.value - held.get(level.lane, 0.0)
+            held[level.lane] = level.value
+            if when is None or total > most:
+                when, most = level.time, total
+    return when
 
 
 def peak(log: Log, name: str) -> float:

@@ -53,7 +53,7 @@ class AttentionPage:
             names.append(request)
         self.chooser = pmui.Select(
             label="Request", options=names or [""], value=request or _telling(run),
-            size="small", width=220, margin=(0, 12, 0, 0), disabled=not names,
+            size="small", width=220, margin=(8, 12, 0, 0), disabled=not names,
         )  # fmt: skip
         self.newer = pmui.Button(
             label="Newer requests", size="small", variant="outlined", margin=(6, 12),

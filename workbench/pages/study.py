@@ -51,7 +51,7 @@ class StudyPage:
         self.actions = actions(panel.tries(), more)
         self.listed = ""  # how the shelf calls what this page shows
         self.has_requests = "request_lanes" in panel.study.views
-        self.wide = 265 if self.has_requests else 170  # pixels of the ways onward
+        self.wide = 272 if self.has_requests else 177  # pixels of the ways onward
         self.onward = html("", width=self.wide, height=22, sizing_mode="fixed", styles=BESIDE)
         panel.on_turned = self._address
         panel.stage.param.watch(lambda _: self._lead(), "chosen")

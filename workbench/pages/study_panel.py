@@ -23,7 +23,9 @@ from workbench.session import Session
 from workbench.study import Changes, Study
 
 GLANCE = 5.0  # seconds: a run over sooner is replayed, slowly enough to be seen
+LONG_NAME = 28  # characters of a name that stand beside the ways onward at 1280 pixels
 ROW = 5  # knobs of the paper at most
+EMPTIES = ("page_map", "fleet")  # views with nothing in them at a run's end
 LOOK = 0.025  # seconds between looks at what runs
 FOOT = {
     "position": "sticky",
@@ -35,10 +37,11 @@ FOOT = {
 CSS = """
 :host { min-width: 0; overflow: hidden; }
 .top { display: grid; gap: 4px; grid-template-columns: minmax(0, 1fr); }
-.name { display: flex; gap: 4px 14px; align-items: baseline; }
+.name { display: flex; flex-wrap: wrap; gap: 0 14px; align-items: baseline; max-height: 29px; }
 .name > * { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .name h1 { flex: none; max-width: calc(100% - 8px); font-size: 22px; }
-.paper { font-size: 13px; color: var(--wb-faint); }
+.name h1.long { font-size: 17px; }
+.paper { flex: 1 1 170px; font-size: 13px; color: var(--wb-faint); }
 summary { list-style: none; cursor: pointer; max-width: 110ch; overflow: hidden;
   display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; }
 details[open] summary { -webkit-line-clamp: none; }
@@ -87,6 +90,7 @@ class StudyPanel:
         self._at, self._pin = moment(at) if at else None, pin
         self._shown: Any = None
         self._replayed = False
+        self._rested: Run | None = None
 
     def start(self) -> None:
         """Follow the run from now on, in the page this is called from."""
@@ -132,13 +136,19 @@ class StudyPanel:
             self.stage.cursor.duration = run.log.duration  # the stage's next tick may be late
             self.stage.cursor.fit()
             self.stage.cursor.play()
-        elif self.study.views[0] == "page_map" and self.stage.cursor.follow:
+        elif self.study.views[0] in EMPTIES and run is not self._rested and self._at_end():
             self._rest(run)
         self._replayed = True
 
+    def _at_end(self) -> bool:
+        """Whether the cursor stands at the run's end and no person put it there."""
+        cursor = self.stage.cursor
+        return cursor.share is None and not cursor.playing and cursor.now >= cursor.duration
+
     def _rest(self, run: Run) -> None:
-        """A cache that is drawn first stands where it was fullest: at the end it is empty."""
-        moment = fullest(run.log, "pages_used")
+        """Stand where caches were fullest: at the end they are empty. Once a run: a person may
+        want to see the end."""
+        self._rested, moment = run, fullest(run.log, "pages_used")
         if moment is not None:
             self.stage.cursor.duration = run.log.duration
             self.stage.cursor.rest(moment)
@@ -177,9 +187,10 @@ class StudyPanel:
         """Name, paper, what happens. `aside`: pixels left free at the right of the name."""
         paper = escape(row.paper) + (f" · arXiv {escape(row.arxiv)}" if row.arxiv else "")
         name = escape(self.study.title or row.title)
+        long = ' class="long"' if len(name) > LONG_NAME else ""
         text = (
             f'<div class="top"><div class="name" style="padding-right:{aside}px">'
-            f'<h1 title="{name}">{name}</h1>'
+            f'<h1 title="{name}"{long}>{name}</h1>'
             f'<div class="paper" title="{paper}">{paper}</div></div>'
             '<details><summary title="Press to read it whole, or two lines of it">'
             f"{escape(self.study.about)}</summary></details></div>"

@@ -64,8 +64,8 @@ def test_passes_are_paced_and_the_clock_is_fed_with_what_each_took(log):
 
 def test_bubbles_are_told_in_words_and_what_is_held_by_kind(log):
     told = {e.name: e.text for e in log.of(Mark) if e.lane == "plan"}
-    assert f"{of_log(log).of_total:.4f} of the total" in told["measured bubble"]
-    assert f"{of_log(log, 'modelled').of_total:.4f} of the total" in told["modelled bubble"]
+    assert f"{of_log(log).of_total:.2%} of the total" in told["measured bubble"]
+    assert f"{of_log(log, 'modelled').of_total:.2%} of the total" in told["modelled bubble"]
     kinds = ("weights", "gradients", "optimiser", "activations", "buffers")
     assert {e.name for e in log.of(Level)} >= {f"memory/{kind}" for kind in kinds}
 

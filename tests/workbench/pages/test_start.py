@@ -1,5 +1,6 @@
 """The start page's doors: what is said of what a person brings, and where they lead."""
 
+from html import unescape
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -60,10 +61,19 @@ def test_a_bad_model_name_closes_the_door_and_says_why():
     page = StartPage(Shelf())
     door = page.model
     door.model.value = "<b>nothing</b>"
-    assert door.run.disabled and door.roofline.disabled
+    assert "href" not in door.onward.object and door.onward.object.count("aria-disabled") == 2
     assert "&lt;b&gt;nothing" in door.fits.object
     door.model.value = "stdlib-5m"
-    assert not door.run.disabled
+    assert door.onward.object.count("href") == 2 and "aria-disabled" not in door.onward.object
+
+
+def test_a_cluster_leads_on_at_once_by_links_that_no_component_writes_back():
+    door = StartPage(Shelf()).cluster
+    door.count.value_input = "no"
+    assert "href" not in door.onward.object and "How many" in door.said.object
+    door.model.value, door.count.value_input = "Llama-3-8B", "8"
+    assert door.model.value == "llama-3.1-8b"
+    assert "devices=8&" in unescape(door.onward.object) and not door.said.object
 
 
 def test_an_unreadable_trace_is_named_in_one_line():

@@ -11,10 +11,11 @@ import { CurvePanel, PANEL_FOOT, PANEL_HEAD, pointMark } from "./panel.js";
 const LEAST = 250;
 const BETWEEN = 26;
 const AROUND = 90; // pixels of a view that are not panels
+const DASHES = [[], [2, 3], [9, 4], [9, 3, 2, 3]]; // of bounds that the legend names
 
 function render({ model, el }) {
   const card = new Card(el, model, "curves", "How does it grow, and where does it bend?");
-  const area = make("div", "", card.body), legend = make("div", "pw-legend", card.tools);
+  const area = make("div", "", card.body), legend = make("div", "pw-legend whole", card.tools);
   area.style.height = "100%";
   card.bases = new Set();
   card.onFrame = (frame) => card.rename(frame.question);
@@ -64,6 +65,10 @@ function drawCurves(ctx, card, panels, width, height, legend) {
   const hasLegend = !alone && (legend.dataset.needed === key || Math.max(0, ...widest) > wide * 0.32
     || drawn.some((s) => s.length > lines));
   legend.dataset.needed = hasLegend ? key : "";
+  const bounds = [...new Set(panels.flatMap((panel) => panel.series.filter((s) => s.bound).map((s) => s.base)))];
+  for (const series of panels.flatMap((panel) => panel.series)) {
+    series.dash = series.bound ? DASHES[bounds.indexOf(series.base) % DASHES.length] : [];
+  }
   panels.forEach((panel, i) => {
     const x = (i % columns) * (wide + BETWEEN), y = Math.floor(i / columns) * (high + 10);
     panel.place(ctx, x, y, wide, high, hasLegend || alone ? 6 : Math.ceil(widest[i]) + 12);
@@ -71,10 +76,11 @@ function drawCurves(ctx, card, panels, width, height, legend) {
     panel.names(ctx, hasLegend || alone);
   });
   curvesLegend(card, legend, panels, hasLegend);
-  card.height.wish(AROUND + rows * (rows > 1 ? 230 : 330) + (hasLegend ? 60 : 0));
+  const tells = hasLegend || panels.some((panel) => panel.listed);
+  card.height.wish(AROUND + rows * (rows > 1 ? 230 : 330) + (tells ? 60 : 0));
   const said = curvesSaid(card.frame, panels);
   card.say(said);
-  card.tools.style.display = said || hasLegend ? "" : "none";
+  card.tools.style.display = said || tells ? "" : "none";
 }
 
 function curvesSaid(frame, panels) {
@@ -85,11 +91,13 @@ function curvesSaid(frame, panels) {
   return parts.join(" · ");
 }
 
-// A swatch for each line, where names do not fit beside their lines.
+// A swatch for each line, where names do not fit beside their lines, and for bounds of long names.
 function curvesLegend(card, legend, panels, shown) {
   const found = new Map();
-  for (const panel of shown ? panels : []) {
-    for (const series of panel.series) if (!series.bound) found.set(series.name, series);
+  for (const panel of panels) {
+    for (const series of panel.series) {
+      if (series.bound ? panel.listed : shown) found.set(series.bound ? series.base : series.name, series);
+    }
   }
   const key = JSON.stringify([card.colors, [...found.keys()]]);
   if (legend.dataset.key === key) return;
@@ -101,13 +109,14 @@ function curvesLegend(card, legend, panels, shown) {
     canvas.width = canvas.height = 28;
     const ctx = canvas.getContext("2d"), hues = card.colors.hues;
     ctx.scale(2, 2);
-    ctx.strokeStyle = css(hues[series.hue % hues.length]);
-    ctx.lineWidth = series.hue >= hues.length ? 1 : 2;
-    if (series.modelled) ctx.setLineDash([4, 3]);
+    ctx.strokeStyle = css(series.bound ? card.colors.faint : hues[series.hue % hues.length]);
+    ctx.lineWidth = series.bound || series.hue >= hues.length ? 1 : 2;
+    ctx.setLineDash(series.bound ? series.dash : series.modelled ? [4, 3] : []);
     ctx.beginPath();
     ctx.moveTo(0, 7);
     ctx.lineTo(14, 7);
     ctx.stroke();
+    if (series.bound) continue;
     ctx.setLineDash([]);
     ctx.lineWidth = 1.5;
     ctx.fillStyle = css(series.modelled || series.hue >= hues.length ? card.colors.paper : hues[series.hue % hues.length]);

@@ -8,6 +8,7 @@ import { fit } from "../../canvas/text.js";
 export const PANEL_HEAD = 24;
 export const PANEL_FOOT = 38;
 const CLOSE = 9;
+const LONG = 0.5; // of a panel's width: a bound's name beyond it would lie over curves
 
 // The outline of a line's points: circle, square, triangle or diamond, as hues alone do not tell
 // lines apart for every eye.
@@ -48,6 +49,9 @@ export class CurvePanel {
     const doubling = spec.log_x && powersOfTwo(xs);
     this.along = this.x.labels(Math.max(2, Math.floor((right - left) / 62)), doubling);
     Object.assign(this, { box: [x, y, width, height], left, right, top, bottom, doubling });
+    const bounds = this.series.filter((s) => s.bound);
+    this.listed = bounds.length > 1
+      || bounds.some((s) => ctx.measureText(s.base).width > LONG * (right - left)); // in the legend
     this.skipped = this.series.reduce((count, s) => count + [...s.xs].filter((v, i) =>
       !(this.x.takes(v) && this.y.takes(s.ys[i])) && Number.isFinite(s.ys[i])).length, 0);
   }
@@ -126,6 +130,7 @@ export class CurvePanel {
     if (series.base === chosen) ctx.lineWidth = 2.6;
     ctx.lineJoin = "round";
     if (series.modelled) ctx.setLineDash([6, 4]);
+    if (series.bound && this.listed) ctx.setLineDash(series.dash);
     ctx.beginPath();
     if (series.bound && points.length === 1) {
       ctx.moveTo(this.left, points[0][1]);
@@ -144,14 +149,14 @@ export class CurvePanel {
     }
   }
 
-  // Names beside the right ends of the lines, moved apart; bounds are named on the line.
+  // Names beside the right ends of the lines, moved apart; a bound alone is named on the line.
   names(ctx, hasLegend) {
     const { colors, chosen } = this.card, named = [];
     this.taken = []; // where bounds are named: [middle, y, width]
     for (const series of this.series) {
       const points = this.points(series);
       if (!points.length) continue;
-      if (series.bound) this.nameBound(ctx, series, points);
+      if (series.bound) this.listed || this.nameBound(ctx, series, points);
       else if (!hasLegend) named.push([series, points[points.length - 1][1]]);
     }
     const shown = named.map(([series, y]) =>

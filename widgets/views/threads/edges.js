@@ -11,6 +11,8 @@ import { laneReach } from "./scales.js";
 export const FORK = 0;
 const NEAR = 7;
 
+const ORDINARY = "the model ended it"; // a finished thread's dot says so; hover has the words
+
 function edgeX(t, i, axis) { return Math.round(t.x(t.frame[`edge_${axis}`][i])) + 0.5; }
 
 // Bold under the lanes, with the forks and reads it came through.
@@ -92,7 +94,7 @@ export function drawThreadEnds(ctx, t, lanes, axis) {
     }
     const text = outcome === "finished" ? frame.whys[place] : [outcome, frame.whys[place]].filter(Boolean).join(": ");
     const room = t.width - GAP - x - wide - 12;
-    if (high < 9 || room < 40 || outcome === "joined") continue;
+    if (high < 9 || room < 40 || outcome === "joined" || text === ORDINARY) continue;
     ctx.fillStyle = css(colors.faint);
     ctx.fillText(fit(ctx, readable(text), room), x + wide + 8, y + 0.5);
   }

@@ -8,7 +8,7 @@ from engine.core.errors import BadInput
 from engine.hardware.device import devices
 from engine.models.loading.find import find
 from engine.models.loading.public import public
-from workbench.pages.doors.door import CSS, WIDE, door, go, wrong
+from workbench.pages.doors.door import CSS, WIDE, door, ways, wrong
 from workbench.pages.frame.shell import address, html
 
 MOST_DEVICES = 1 << 17
@@ -27,8 +27,7 @@ class ClusterDoor:
         self.device = pmui.Select(label="Device", value="h100-sxm", options=devices(), **WIDE)
         # A field of text: the steppers of a number's field have no names for a screen reader.
         self.count = pmui.TextInput(label="How many", value="64", **WIDE)
-        self.plan, self.serve = go("Plan its training"), go("Predict its serving", second=True)
-        self.said = html("", CSS)
+        self.said, self.onward = html("", CSS), html("", CSS)
         self.dark = False
         for each, what in (
             (self.model, "value"), (self.device, "value"), (self.count, "value_input")
@@ -36,31 +35,25 @@ class ClusterDoor:
             each.param.watch(lambda _: self.paint(self.dark), what)
 
     def paint(self, dark: bool) -> None:
-        """Where the buttons lead; what is wrong with what was written."""
+        """Where the links lead; what is wrong with what was written."""
         self.dark = dark
-        buttons = self.plan, self.serve
+        plan = serve = ""
         try:
             count = devices_of(self.count.value_input)
             name = architecture_of(self.model.value or "")
         except BadInput as fault:
             self.said.object = wrong(fault)
-            for button in buttons:
-                button.disabled = True
-            return
-        self.said.object = ""
-        if name != self.model.value:  # the field shows its own names alone
-            self.model.value = name
-        places = (
-            plan_address(name, self.device.value, count, dark),
-            serving_address(name, self.device.value, count, dark),
-        )
-        for button, place in zip(buttons, places, strict=True):
-            button.param.update(href=place, disabled=False)
+        else:
+            self.said.object = ""
+            if name != self.model.value:  # the field shows its own names alone
+                self.model.value = name
+            plan = plan_address(name, self.device.value, count, dark)
+            serve = serving_address(name, self.device.value, count, dark)
+        self.onward.object = ways({"Plan its training": plan, "Predict its serving": serve})
 
     @property
     def card(self) -> Any:
-        parts = self.model, self.device, self.count, self.said, self.plan, self.serve
-        return door("I have a cluster", *parts)
+        return door("I have a cluster", self.model, self.device, self.count, self.said, self.onward)
 
 
 def devices_of(text: str) -> int:

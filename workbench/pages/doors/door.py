@@ -1,5 +1,6 @@
 """A door of the start page: its frame, its button, and a fault in a line."""
 
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -13,6 +14,11 @@ CSS = """
 ul { list-style: none; margin: 0; padding: 0; display: grid; gap: 4px; font-size: 13px; }
 li span { color: var(--wb-faint); }
 .wrong { color: var(--wb-wrong); font-size: 13px; } .hint { font-size: 13px; }
+.ways { display: grid; gap: 10px; padding-top: 10px; }
+.ways a { display: block; text-align: center; padding: 6px 16px; border-radius: 8px;
+  font-weight: 600; border: 1px solid var(--wb-accent); }
+.ways a[href]:first-child { background: var(--wb-accent); color: var(--wb-paper); }
+.ways a[aria-disabled] { background: none; color: var(--wb-faint); border-color: var(--wb-line); }
 """
 FRAME = {"border": "1px solid var(--wb-line)", "border-radius": "12px", "padding": "14px 16px",
          "flex": "1 1 264px", "min-width": "250px", "max-width": "620px"}  # fmt: skip
@@ -30,6 +36,19 @@ def go(label: str, *, second: bool = False, **options: Any) -> Any:
     return pmui.Button(
         label=label, variant="outlined" if second else "contained", **{**look, **options}
     )
+
+
+def ways(places: Mapping[str, str]) -> str:
+    """Links that lead on, the likeliest first: by label, where to; "" while there is nowhere.
+
+    Plain links: a component of React's writes what it last drew back to its model, and where two
+    changes come soon after one another, the first may so win over the second.
+    """
+    links = ""
+    for label, place in places.items():
+        leads = f'href="{escape(place)}"' if place else "role=link aria-disabled=true"
+        links += f"<a {leads}>{escape(label)}</a>"
+    return f'<div class="ways">{links}</div>'
 
 
 def wrong(fault: BadInput) -> str:

@@ -11,7 +11,7 @@ from engine.models.kv import cache_spec
 from engine.models.loading.find import find, public, shipped
 from engine.models.parameters import all_parameters
 from widgets.theme import figure
-from workbench.pages.doors.door import CSS, WIDE, door, go, hint, wrong
+from workbench.pages.doors.door import CSS, WIDE, door, hint, ways, wrong
 from workbench.pages.frame.shell import address, html
 
 HERE = "this machine"
@@ -26,32 +26,28 @@ class ModelDoor:
             min_characters=0, case_sensitive=False, search_strategy="includes", **WIDE,
         )  # fmt: skip
         self.on = pmui.Select(label="On", value=HERE, options=[HERE, *devices()], **WIDE)
-        self.run, self.roofline = go("Run it and watch"), go("Its roofline", second=True)
-        self.fits = html("", CSS)
+        self.fits, self.onward = html("", CSS), html("", CSS)
         self.dark = False
         for each in (self.model, self.on):
             each.param.watch(lambda _: self.paint(self.dark), "value")
 
     def paint(self, dark: bool) -> None:
-        """What is said beneath, and where the buttons lead."""
+        """What is said beneath, and where the links lead."""
         self.dark = dark
         name, place = (self.model.value or "").strip(), self.on.value
-        ways = {self.run: {}, self.roofline: {"profile_every": 1}}
+        run = roofline = ""
         try:
             self.fits.object = hint(about_model(name, place))
         except BadInput as fault:
             self.fits.object = wrong(fault)
-            for button in ways:
-                button.disabled = True
-            return
-        for button, knobs in ways.items():
-            href = model_address(name, place, dark, **knobs)
-            button.param.update(href=href, disabled=False)
+        else:
+            run = model_address(name, place, dark)
+            roofline = model_address(name, place, dark, profile_every=1)
+        self.onward.object = ways({"Run it and watch": run, "Its roofline": roofline})
 
     @property
     def card(self) -> Any:
-        parts = self.model, self.on, self.fits, self.run, self.roofline
-        return door("I have a model", *parts)
+        return door("I have a model", self.model, self.on, self.fits, self.onward)
 
 
 def model_names() -> list[str]:

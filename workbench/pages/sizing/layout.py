@@ -1,10 +1,13 @@
 """The layout of a sizing page: knobs left, a heading and what they come to in the middle."""
 
+import logging
 from collections.abc import Callable
+from html import escape
 from typing import Any
 
 import panel as pn
 
+from engine.core.errors import BadInput
 from widgets.knobs.knobs import Knobs
 from workbench.pages.frame.shell import Shell
 
@@ -19,3 +22,12 @@ def lay_out(shell: Shell, knobs: Knobs, head: Any, shown: Any, begin: Callable[[
     ]
     pn.state.onload(begin)
     return shell.page
+
+
+def in_a_line(fault: Exception) -> str:
+    """What came in the way, as HTML; one that is not the person's goes to the log in full."""
+    said = str(fault)
+    if not isinstance(fault, BadInput):
+        logging.getLogger(__name__).error("not computed", exc_info=fault)
+        said = str(BadInput(f"this could not be computed: {type(fault).__name__}: {fault}"))
+    return f"<p class='wrong'>{escape(said)}</p>"

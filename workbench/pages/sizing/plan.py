@@ -19,14 +19,13 @@ from engine.cluster.parallelism import (
     search,
 )
 from engine.core.config import Config
-from engine.core.errors import BadInput
 from engine.core.names import counted
 from engine.hardware.device import device
 from widgets.knobs.knobs import Knobs
 from widgets.theme import figure
 from workbench.pages.frame.addresses import config_of, query_of
 from workbench.pages.frame.shell import Shell, address, asked_knobs, carry, html
-from workbench.pages.sizing.layout import lay_out
+from workbench.pages.sizing.layout import in_a_line, lay_out
 from workbench.parallelism_split import knobs_of, predicted_knobs, schedule_knobs, words_of
 from workbench.predictions.training import DAY, TRILLION
 
@@ -72,8 +71,8 @@ class PlanPage:
         try:
             self._found = await asyncio.to_thread(_searched, config)
             text = self._found(self.shell.dark)
-        except BadInput as fault:
-            self._found, text = None, f"<p class='wrong'>{escape(str(fault))}</p>"
+        except Exception as fault:  # in a task nobody else hears of it: the page says so
+            self._found, text = None, in_a_line(fault)
         if config is self._wanted:
             self.shown.object = text
 

@@ -16,7 +16,7 @@ from engine.training.step_time.described import TrainingRun
 from widgets.knobs.knobs import Knobs
 from workbench.pages.frame.addresses import config_of, query_of
 from workbench.pages.frame.shell import Shell, address, asked_knobs, carry, html
-from workbench.pages.sizing.layout import lay_out
+from workbench.pages.sizing.layout import in_a_line, lay_out
 from workbench.parallelism_split import planned_knobs, schedule_knobs
 from workbench.predictions import as_html, serving, training
 from workbench.predictions.prediction import Prediction
@@ -84,10 +84,11 @@ class PredictPage:
             self.shown.object = "<p class='faint'>Playing it …</p>"
         try:
             found = await asyncio.to_thread(self.kind.predict, config)
-        except BadInput as fault:
-            self._show(config, None, f"<p class='wrong'>{escape(str(fault))}</p>")
+            text = self._told(found)
+        except Exception as fault:  # in a task nobody else hears of it: the page says so
+            self._show(config, None, in_a_line(fault))
             return
-        self._show(config, found, self._told(found))
+        self._show(config, found, text)
 
     def _show(self, config: Config, found: Prediction | None, text: str) -> None:
         if config is self.config:

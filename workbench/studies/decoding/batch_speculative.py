@@ -42,6 +42,7 @@ WRONG = Break(
 
 STUDY = Study(
     slug="batch-speculative",
+    title="Batch Speculative Decoding (EXSPEC)",
     driver=run,
     config=InferenceConfig(
         workload=Uniform(count=16, shortest=8, longest=32),

@@ -47,18 +47,17 @@ class DraftedOutputs:
     ) -> tuple[Kept, list[int]]:
         """Tokens join their rows; which takers need a closer look."""
         assert step.drafts_B is not None
-        rows, count, drafts_D = self.rows, step.decodes, step.drafts_B[: step.decodes]
-        kept_D, drafts_S = self.speculator.accept(step, tokens_S)
-        first_D = np.cumsum(drafts_D + 1) - drafts_D - 1
-        told = Kept(step.rows_B[:count], first_D, drafts_D, kept_D, drafts_S)
+        rows, count = self.rows, step.decodes
+        found = self.speculator.accept(step, tokens_S, ends_V)
+        first_D, kept_D, special_T, drafts_S = found
+        told = Kept(step.rows_B[:count], first_D, step.drafts_B[:count], kept_D, drafts_S)
         if len(step.rows_B) > count:
             rows.cached[step.rows_B[count:]] += step.queries_B[count:]
-            self._first_tokens(told, step.sample_rows_S[step.drafted + count :], tokens_S)
-        special_T = rows.known[told.rows_T] >= rows.due[told.rows_T]
-        ends_S = ends_V[tokens_S]
-        if ends_S.any():
-            which_S = np.repeat(np.arange(len(told.rows_T)), told.drafts_T + 1)
-            special_T[which_S[ends_S & rows.ends[step.sample_rows_S]]] = True
+            rows_N = step.sample_rows_S[step.drafted + count :]
+            self._first_tokens(told, rows_N, tokens_S)
+            ends_N = ends_V[tokens_S[len(tokens_S) - len(rows_N) :]] & rows.ends[rows_N]
+            special_N = ends_N | (rows.known[rows_N] >= rows.due[rows_N])
+            special_T = np.concatenate([special_T, special_N])
         return told, special_T.nonzero()[0].tolist()
 
     def _first_tokens(self, told: Kept, rows_N: np.ndarray, tokens_S: np.ndarray) -> None:

@@ -161,24 +161,32 @@ class Speculator:
             branch_S=branch_S,
         )  # fmt: skip
 
-    def accept(self, step: Step, tokens_S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def accept(
+        self, step: Step, tokens_S: np.ndarray, ends_V: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Decodes go on from where the target's tokens_S repeat their drafts.
 
-        kept_D, how many of its drafts each keeps, and the draft after each of their samples; pages
-        beyond are given back.
+        The first sample of each, how many of its drafts it keeps, whether it may end here
+        (`ends_V`: which tokens end answers), and the draft after each sample; pages beyond are
+        given back.
         """
         assert step.drafts_B is not None
         rows, count = self.rows, step.decodes
         decode, drafts_D = step.rows_B[:count], step.drafts_B[:count]
-        kept_D, over_D = np.empty(count, np.int32), np.empty(count, np.int32)
+        first_D = np.empty(count, np.int64)
+        (kept_D, over_D), special_D = np.empty((2, count), np.int32), np.empty(count, np.bool_)
         drafts_S = np.zeros(len(tokens_S), np.int32)
-        hold_D, cache_D = drafts_D, np.maximum(drafts_D - self.lag, 0)
         if step.parents_N is not None:
             hold_D, cache_D = self.hold_D, self.cache_D
+        else:
+            hold_D, cache_D = drafts_D, drafts_D
+            if self.lag:
+                cache_D = np.maximum(drafts_D - self.lag, 0)
         over = drafts.accept(
             rows.tokens, decode, rows.known, rows.cached, rows.pages, drafts_D, hold_D, cache_D,
-            tokens_S, self.policy.broken == "one_length", rows.page_size, kept_D, over_D, drafts_S,
+            tokens_S, rows.due, rows.ends, ends_V, self.policy.broken == "one_length",
+            rows.page_size, first_D, kept_D, over_D, special_D, drafts_S,
         )  # fmt: skip
         if over:
             self.allocator.give_back_ahead(decode, over_D, int(over))
-        return kept_D, drafts_S
+        return first_D, kept_D, special_D, drafts_S

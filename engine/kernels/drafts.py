@@ -31,21 +31,30 @@ def look_up(
         row, known = tokens_RW[rows_D[d]], known_R[rows_D[d]]
         best, place, end = shortest - 1, -1, known - 2
         while end >= 0 and best < longest:
-            # Where two tokens stand already only three are of use, which few blocks have.
-            first = max(end - (BLOCK if best < 2 else LONG_BLOCK) + 1, 0)
-            if first > 1 and not _stands(row, first, end + 1, known - 1, min(best + 1, 3)):
-                end = first - 1
-                continue
-            while end >= first and best < longest:
-                length, most = 0, min(longest, end + 1)
-                while length < most and row[end - length] == row[known - 1 - length]:
-                    length += 1
-                if length > best:
-                    best, place = length, end
-                end -= 1
+            here, first = end, max(end - (BLOCK if best < 2 else LONG_BLOCK) + 1, 2)
+            if first <= end:  # where three tokens stand before any place
+                here = _latest(row, first, end + 1, known - 1, min(best + 1, 3))
+            length, most = 0, min(longest, here + 1)
+            while length < most and row[here - length] == row[known - 1 - length]:
+                length += 1
+            if length > best:
+                best, place = length, here
+            end = (here if here >= 0 else first) - 1
         if place >= 0:
             for i in range(min(drafts_DK.shape[1], known - 1 - place)):
                 drafts_DK[d, i] = row[place + 1 + i]
+
+
+@inner
+def _latest(row, first, stop, last, count):
+    """The latest place in `first` … `stop` - 1 that the `count` (1 to 3) tokens up to `last` stand
+    at, or -1; `first` is at least 2."""
+    if _stands(row, first, stop, last, count):
+        for at in range(stop - 1, first - 1, -1):
+            same = row[at] == row[last] and (count < 2 or row[at - 1] == row[last - 1])
+            if same and (count < 3 or row[at - 2] == row[last - 2]):
+                return at
+    return -1
 
 
 @inner
@@ -147,23 +156,29 @@ def accept(
     hold_D: np.ndarray,
     cache_D: np.ndarray,
     tokens_S: np.ndarray,
+    due_R: np.ndarray,
+    ends_R: np.ndarray,
+    ends_V: np.ndarray,
     together: bool,
     page_size: int,
+    first_D: np.ndarray,
     kept_D: np.ndarray,
     over_D: np.ndarray,
+    special_D: np.ndarray,
     drafts_S: np.ndarray,
 ) -> int:
     """Rows go on after the drafts that the target's `tokens_S` repeat, and one token more.
 
-    Fills how many each kept, how many pages it has beyond its known tokens (returned: their sum),
-    and the draft after each sample. Of a row the first `hold_D` drafts may hold, and the keys of
-    the first `cache_D` of them lie in place, those of others are computed again. `together`, a
-    mistake: all keep as many as the one that kept most.
+    Fills each row's first sample, how many drafts it kept, how many pages it has beyond its known
+    tokens (returned: their sum), whether it is to be looked at (`due_R` tokens are known, or one
+    that it took ends its answer), and the draft after each sample. Of a row the first `hold_D`
+    drafts may hold, and the keys of the first `cache_D` of them lie in place, those of others are
+    computed again. `together`, a mistake: all keep as many as the one that kept most.
     """
     s = most = 0
     for d in range(len(rows_D)):
         row, count, held = rows_D[d], drafts_D[d], True
-        kept_D[d] = 0
+        first_D[d], kept_D[d] = s, 0
         for i in range(count):
             drafts_S[s + i] = tokens_RW[row, known_R[row] + i]
             held = held and i < hold_D[d] and drafts_S[s + i] == tokens_S[s + i]
@@ -171,9 +186,9 @@ def accept(
         drafts_S[s + count] = 0
         most = max(most, kept_D[d])
         s += count + 1
-    s = over = 0
+    over = 0
     for d in range(len(rows_D)):
-        row, count = rows_D[d], drafts_D[d]
+        row, count, s = rows_D[d], drafts_D[d], first_D[d]
         if together:
             kept_D[d] = min(most, count)
         kept, known = kept_D[d], known_R[row]
@@ -182,7 +197,11 @@ def accept(
         known_R[row] = known + kept + 1
         over_D[d] = max(0, pages_R[row] - (known + kept + page_size) // page_size)
         over += over_D[d]
-        s += count + 1
+        special = known_R[row] >= due_R[row]
+        if ends_R[row]:
+            for i in range(kept + 1):
+                special = special or ends_V[tokens_S[s + i]]
+        special_D[d] = special
     return over
 
 

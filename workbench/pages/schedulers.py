@@ -18,6 +18,7 @@ from engine.inference.run import run
 from engine.inference.serving_time.described import Limits, ServingRun
 from engine.inference.serving_time.replica import Replicas
 from engine.models.loading.public import public
+from workbench.pages.doors.name_field import NameField
 from workbench.pages.frame.shell import asked, html
 
 SCHEDULERS: dict[str, dict[str, Any]] = {
@@ -42,9 +43,9 @@ class SchedulerForm:
         self.trace = pmui.TextInput(
             label="Trace", value=asked("trace") or "azure-like.csv", width=260, **WIDE
         )
-        self.model = pmui.AutocompleteInput(
+        self.model = NameField(
             label="Model", value=asked("model") or "llama-3.1-8b", options=list(public()),
-            restrict=False, min_characters=0, search_strategy="includes", width=190, **WIDE,
+            width=190, **WIDE,
         )  # fmt: skip
         known = devices()
         device = asked("device") if asked("device") in known else "h100-sxm"

@@ -22,6 +22,7 @@ from workbench.pages.sizing.plan import table
 from workbench.pages.start import StartPage
 from workbench.parallelism_split import knobs_of
 
+NAMES = ["value", "value_input"]  # of a field
 SMALL = {"devices": 16, "batch": 64, "model.layers": 8, "model.hidden": 1024, "model.heads": 16}
 
 
@@ -72,8 +73,18 @@ def test_a_cluster_leads_on_at_once_by_links_that_no_component_writes_back():
     door.count.value_input = "no"
     assert "href" not in door.onward.object and "How many" in door.said.object
     door.model.value, door.count.value_input = "Llama-3-8B", "8"
-    assert door.model.value == "llama-3.1-8b"
+    assert door.model.value == door.model.value_input == "llama-3.1-8b"
     assert "devices=8&" in unescape(door.onward.object) and not door.said.object
+
+
+def test_a_written_name_is_never_taken_back_between():
+    door = StartPage(Shelf()).cluster
+    heard, said = [], []
+    door.model.param.watch(lambda *all: heard.extend(each.new for each in all), NAMES)
+    door.said.param.watch(lambda event: said.append(event.new), "object")
+    door.model.get_root()
+    door.model._process_events({"value_input": "Llama-3-8B", "value": "Llama-3-8B"})
+    assert heard and set(heard) == {"Llama-3-8B", "llama-3.1-8b"} and not any(said)
 
 
 def test_an_unreadable_trace_is_named_in_one_line():

@@ -9,6 +9,7 @@ from engine.hardware.device import devices
 from engine.models.loading.find import find
 from engine.models.loading.public import public
 from workbench.pages.doors.door import CSS, WIDE, door, ways, wrong
+from workbench.pages.doors.name_field import NameField
 from workbench.pages.frame.shell import address, html
 
 MOST_DEVICES = 1 << 17
@@ -20,10 +21,7 @@ class ClusterDoor:
     """A model, a device, how many."""
 
     def __init__(self) -> None:
-        self.model = pmui.AutocompleteInput(
-            label="Model", value="llama-3.1-70b", options=list(public()), restrict=False,
-            min_characters=0, case_sensitive=False, search_strategy="includes", **WIDE,
-        )  # fmt: skip
+        self.model = NameField(label="Model", value="llama-3.1-70b", options=list(public()), **WIDE)
         self.device = pmui.Select(label="Device", value="h100-sxm", options=devices(), **WIDE)
         # A field of text: the steppers of a number's field have no names for a screen reader.
         self.count = pmui.TextInput(label="How many", value="64", **WIDE)

@@ -12,6 +12,7 @@ from engine.models.loading.find import find, public, shipped
 from engine.models.parameters import all_parameters
 from widgets.theme import figure
 from workbench.pages.doors.door import CSS, WIDE, door, hint, ways, wrong
+from workbench.pages.doors.name_field import NameField
 from workbench.pages.frame.shell import address, html
 
 HERE = "this machine"
@@ -21,10 +22,9 @@ class ModelDoor:
     """A folder or a name, a device, what fits, and two ways on."""
 
     def __init__(self) -> None:
-        self.model = pmui.AutocompleteInput(
-            label="Folder or name", value="stdlib-5m", options=model_names(), restrict=False,
-            min_characters=0, case_sensitive=False, search_strategy="includes", **WIDE,
-        )  # fmt: skip
+        self.model = NameField(
+            label="Folder or name", value="stdlib-5m", options=model_names(), **WIDE
+        )
         self.on = pmui.Select(label="On", value=HERE, options=[HERE, *devices()], **WIDE)
         self.fits, self.onward = html("", CSS), html("", CSS)
         self.dark = False

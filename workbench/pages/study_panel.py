@@ -37,9 +37,10 @@ FOOT = {
 CSS = """
 :host { min-width: 0; overflow: hidden; }
 .top { display: grid; gap: 4px; grid-template-columns: minmax(0, 1fr); }
-.name { display: flex; flex-wrap: wrap; gap: 0 14px; align-items: baseline; max-height: 29px; }
+.name { display: flex; flex-wrap: wrap; gap: 0 14px; align-items: baseline; }
+.name { height: 28px; overflow: hidden; } /* a paper without room beside the name is not shown */
 .name > * { min-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.name h1 { flex: none; max-width: calc(100% - 8px); font-size: 22px; }
+.name h1 { flex: none; max-width: calc(100% - 8px); font-size: 22px; line-height: 28px; }
 .name h1.long { font-size: 17px; }
 .paper { flex: 1 1 170px; font-size: 13px; color: var(--wb-faint); }
 summary { list-style: none; cursor: pointer; max-width: 110ch; overflow: hidden;
@@ -190,7 +191,7 @@ class StudyPanel:
         long = ' class="long"' if len(name) > LONG_NAME else ""
         text = (
             f'<div class="top"><div class="name" style="padding-right:{aside}px">'
-            f'<h1 title="{name}"{long}>{name}</h1>'
+            f'<h1 title="{name}: {paper}"{long}>{name}</h1>'
             f'<div class="paper" title="{paper}">{paper}</div></div>'
             '<details><summary title="Press to read it whole, or two lines of it">'
             f"{escape(self.study.about)}</summary></details></div>"

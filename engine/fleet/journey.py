@@ -38,6 +38,7 @@ class Journey:
             wish = wish.model_copy(update={"max_tokens": answer})
         one = Request(self.known, wish, old.arrival, old.user, old.priority, old.salt, id=old.id)
         one.on_end, one.seed = on_end, old.seed
+        one.rank, one.group, one.shared = old.rank, old.group, old.shared
         return one
 
 

@@ -59,7 +59,8 @@ def test_a_step_comes_when_the_last_has_ended_and_its_tool_has_answered(changes)
         prompts[task.number, index] = request.prompt
         arrive(request, number)
 
-    fleet.arrive = seen
+    fleet.arrive = seen  # type: ignore[method-assign]
+    assert isinstance(config.engine.workload, Agents)
     tasks = config.engine.workload.tasks(given, config.engine.seed)
     for task in tasks:
         fleet.timeline.at(task.arrival, fleet.begin, task)

@@ -11,7 +11,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5
 STEP = 5.0  # seconds that a step may take beside its pauses, in the mean of its task; assumed
-SMALL_STEP = 1.0  # the same of small tasks; assumed
+SMALL_STEP = 1.0  # of small tasks: set after small runs were seen, so that the break shows there
 OFFLINE: Changes = {"foresight": "true"}
 REQUESTS: Changes = {
     "engine.eviction": "lru", "engine.ordering": "fcfs", "fair": "none", "foresight": "graph",

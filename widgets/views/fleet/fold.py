@@ -16,7 +16,7 @@ from widgets.theme import figure
 QUESTION = "Which replicas have work, and what travels between them?"
 EMPTY = "No fleet yet. Start a run of several replicas: each is a tile here."
 RECENT = 48  # moves shown, the newest
-GONE = ("preempted", "finished", "rejected", "aborted")
+GONE = ("finished", "rejected", "aborted")
 
 
 class Replica:
@@ -106,7 +106,9 @@ class Fleet(CanvasFold):
     def _move(self, event: Move) -> None:
         if event.target not in self.replicas:
             return
-        self._leaves(event.tag)
+        before = self.replicas.get(self.place.get(event.tag, ""))
+        # Prefilled there; what still waits was served by nobody when another replica takes it.
+        self._leaves(event.tag, before is not None and event.tag in before.running)
         here = self.replicas[event.target]
         here.waiting[event.tag] = None
         self.place[event.tag] = event.target
@@ -114,12 +116,12 @@ class Fleet(CanvasFold):
             self.fresh[event.tag] = round(event.bytes / 4)
         self.moves = [*self.moves[1 - RECENT :], (event.time, event.source, event.target)]
 
-    def _leaves(self, request: str) -> None:
+    def _leaves(self, request: str, served: bool = False) -> None:
         here = self.replicas.get(self.place.pop(request, ""))
         if here is not None:
             here.waiting.pop(request, None)
             here.running.pop(request, None)
-            here.served += 1
+            here.served += served
 
     def _branch(self, event: Branch) -> None:
         here = self.replicas.get(self.place.get(event.thread, ""))
@@ -128,12 +130,15 @@ class Fleet(CanvasFold):
         if event.state == "running":
             here.waiting.pop(event.thread, None)
             here.running[event.thread] = None
-        elif event.state in GONE:
-            self._leaves(event.thread)
-            self.over += event.state != "preempted"
-            if event.state == "preempted" and not event.why.endswith("died"):
+        elif event.state == "preempted":  # it waits again, here unless the replica is gone
+            here.running.pop(event.thread, None)
+            if event.why.endswith("died"):
+                self._leaves(event.thread)
+            else:
                 here.waiting[event.thread] = None
-                self.place[event.thread] = next(k for k, v in self.replicas.items() if v is here)
+        elif event.state in GONE:
+            self._leaves(event.thread, event.state == "finished")
+            self.over += 1
 
     def _level(self, event: Level) -> None:
         here = self.replicas.get(event.lane)

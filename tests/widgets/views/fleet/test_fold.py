@@ -38,6 +38,28 @@ def test_a_request_waits_runs_and_travels():
     assert frame["served"].tolist() == [1, 1]
 
 
+def test_what_is_stolen_while_it_waits_is_served_where_it_ran():
+    events = [
+        Move(0.0, "router", "replica 0", 400.0, 0.0, "r0"),
+        Move(0.5, "replica 0", "replica 1", 0.0, 0.5, "r0"),
+        Branch(1.0, "r0", "", "running"),
+        Branch(2.0, "r0", "", "finished"),
+    ]
+    assert folded(*events)["served"].tolist() == [0, 1]
+
+
+def test_a_preempted_request_waits_where_it_was_and_runs_there_again():
+    events = [
+        Move(0.0, "router", "replica 0", 400.0, 0.0, "r0"),
+        Branch(0.5, "r0", "", "running"),
+        Branch(1.0, "r0", "", "preempted", "2 pages short"),
+    ]
+    frame = folded(*events)
+    assert (frame["waiting"].tolist(), frame["served"].tolist()) == ([1, 0], [0, 0])
+    frame = folded(*events, Branch(1.5, "r0", "", "running"))
+    assert (frame["waiting"].tolist(), frame["running"].tolist()) == ([0, 0], [1, 0])
+
+
 def test_where_some_requests_are_recorded_the_view_says_so():
     assert folded(record_every=1000)["figures"][0] == ["recorded", "one request in 1,000"]
     assert folded()["figures"][0][0] == "running"

@@ -1,8 +1,8 @@
 """`python -m tests.reliability [--full] [FIGURE...]`: the 25 figures as a table and as JSON.
 
 Each is tried by tests of this suite, in a process of its own with a bound of time. What each test
-came to is kept, from which the next call goes on, within a figure too; a figure is met only where
-all that is asked of it was tried and held.
+came to, and what it said where it failed, is kept; the next call goes on from there, within a
+figure too. A figure is met only where all that is asked of it was tried and held.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import pytest
 
 from engine.core.writing import write_text
 from tests.reliability.figures import FIGURES, Figure
-from tests.reliability.kept import WORST, outcomes
+from tests.reliability.kept import WORST, failures, outcomes
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BEGIN, END = "<!-- reliability: python -m tests.reliability --readme -->", "<!-- /reliability -->"
@@ -52,6 +52,8 @@ def main() -> int:
         kept[key] = {**row, "commit": commit}
         args.out.write_text(json.dumps(kept, indent=1) + "\n")
         say(line(kept[key]))
+        for test, said in kept[key]["failures"].items():
+            say(f"    {test}: {said.partition(chr(10))[0]}")
     rows = [kept[key] for f in wanted if (key := f"{f.number} {form} {commit}") in kept]
     if args.readme:
         _into_readme(newest(kept))
@@ -103,7 +105,7 @@ def tried(
     except subprocess.TimeoutExpired:
         code = None
     came = outcomes(pieces)
-    row |= Counter(came.values()) | {"tests": len(came)}
+    row |= Counter(came.values()) | {"tests": len(came), "failures": failures(pieces)}
     row["seconds"] = round(time.monotonic() - begun, 1)
     if code not in WHOLE:
         return {**row, "verdict": OVER}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 WORST = ("passed", "skipped", "failed", "error")  # the last that holds of its parts is a test's
+LONGEST = 2000  # characters of what a failed test said that are kept
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,7 +27,7 @@ class Kept:
     """One line a test that has run to its end."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.before, self.worst = path, outcomes(path), 0
+        self.path, self.before, self.worst, self.words = path, outcomes(path), 0, ""
 
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
@@ -38,11 +39,15 @@ class Kept:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         failed = report.failed and report.when != "call"
         self.worst = max(self.worst, WORST.index("error" if failed else report.outcome))
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            self.words = crash.message if crash else str(report.longrepr)
         if report.when == "teardown":
             with self.path.open("a") as file:
                 # On a line of its own, whatever was cut off before it.
-                file.write("\n" + json.dumps([report.nodeid, WORST[self.worst]]))
-            self.worst = 0
+                said = [report.nodeid, WORST[self.worst], self.words[:LONGEST]]
+                file.write("\n" + json.dumps(said))
+            self.worst, self.words = 0, ""
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.before:
@@ -51,17 +56,22 @@ class Kept:
 
 def outcomes(path: Path) -> dict[str, str]:
     """Test -> what it came to; a line cut off is no line."""
-    return dict(_lines(path))
+    return {name: outcome for name, outcome, _ in _lines(path)}
 
 
-def _lines(path: Path) -> Iterator[tuple[str, str]]:
+def failures(path: Path) -> dict[str, str]:
+    """Test that failed -> what it said."""
+    return {name: said for name, outcome, said in _lines(path) if outcome in WORST[2:]}
+
+
+def _lines(path: Path) -> Iterator[tuple[str, str, str]]:
     try:
         text = path.read_text()
     except OSError:
         return
     for line in text.splitlines():
         try:
-            name, outcome = json.loads(line)
+            name, outcome, *said = json.loads(line)
         except ValueError:
             continue
-        yield name, outcome
+        yield name, outcome, said[0] if said else ""

@@ -4,8 +4,11 @@ import json
 import subprocess
 import sys
 
+from pytest import TestReport
+
 from tests.reliability.__main__ import ROOT, markdown, newest, told, tried, verdict
 from tests.reliability.figures import FIGURES
+from tests.reliability.kept import Kept, failures, outcomes
 
 
 def test_there_are_25_figures_and_their_tests_exist():
@@ -76,7 +79,17 @@ def test_what_lasts_is_met_only_where_it_lasted(tmp_path, monkeypatch):
 def test_a_figure_that_was_ended_goes_on_after_its_last_test(tmp_path):
     pieces = tmp_path / "pieces"
     gone = "tests/reliability/test_command.py::gone"
-    pieces.write_text(f'["{gone}", "failed"]\n["cut o')
+    pieces.write_text(f'["{gone}", "failed", "why"]\n["cut o')
     row = tried(next(f for f in FIGURES if f.number == 24), "short", 300.0, pieces)
     assert (row["tests"], row["passed"], row["failed"]) == (2, 1, 1)
     assert row["verdict"] == "not met" and not pieces.exists()
+    assert row["failures"] == {gone: "why"}
+
+
+def test_what_a_failed_test_said_is_kept(tmp_path):
+    path = tmp_path / "kept"
+    kept = Kept(path)
+    for when, broken in (("setup", None), ("call", "boom"), ("teardown", None)):
+        outcome = "failed" if broken else "passed"
+        kept.pytest_runtest_logreport(TestReport("a::b", ("a", 1, "b"), {}, outcome, broken, when))
+    assert (outcomes(path), failures(path)) == ({"a::b": "failed"}, {"a::b": "boom"})

@@ -111,7 +111,7 @@ class AgentFleet(Fleet):
         step = task.steps[index]
         prompt = np.concatenate([said, step.new])
         request = self.source.request(prompt, step.answer, self.timeline.now, user=task.tenant)
-        request.id = f"{task.tenant} task {task.number} step {index}"
+        request.id = f"{task.tenant} {task.number}:{index}"  # short, as lanes are labelled
         if self.agents.fair != "none":
             request.priority = -self.finish[task.number]
         if self.predicts:

@@ -41,7 +41,7 @@ def test_the_bubble_of_the_log_is_the_formula(blocking):
     assert found.of_total == pytest.approx(3 / 11)
     assert found.of_ideal == pytest.approx(3 / 8)
     words = log().of(Mark)[-1].text
-    assert "0.2727 of the total time" in words and "0.3750 of the ideal" in words
+    assert "27.27% of the total" in words and "37.50% of the ideal" in words
 
 
 def test_transfers_are_moves_whether_they_hold_the_ranks_or_not():

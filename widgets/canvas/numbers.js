@@ -13,7 +13,9 @@ export function three(value) {
 // `step`: apart from its neighbours by so much, so digits enough to tell them apart.
 export function seconds(value, scale = Math.abs(value), step = 0) {
   const units = [[60, "min"], [1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
-  const [size, name] = units.find(([least]) => scale >= least * 0.9995) || units[1];
+  // On an axis of minutes what is less than one is in seconds: 50.7 s, not 0.845 min.
+  const fits = scale >= 60 && value && Math.abs(value) < 59.97 ? Math.min(scale, 59) : scale;
+  const [size, name] = units.find(([least]) => fits >= least * 0.9995) || units[1];
   const close = step > 0 && step < 0.01 * Math.abs(value);
   const digits = close ? clamp(Math.ceil(-Math.log10(step / size) - 1e-9), 0, 6) : 0;
   return `${close ? (value / size).toFixed(digits) : three(value / size)} ${name}`;

@@ -11,6 +11,7 @@ const PLOT_HEAD = 21;
 const PLOT_LEFT = 52;
 export const NAME_ROOM = 0.3;
 export const READ_ROOM = 62;
+const MOMENT = 3; // pixels: a line less wide is a dot
 const SIDE = 0.58; // of the width: texts of points further right stand on their left
 
 export class Plot {
@@ -78,6 +79,7 @@ export class Plot {
     for (const limit of spec.limits) this.limit(ctx, limit);
     for (const line of this.lines) this.line(ctx, line);
     ctx.restore();
+    for (const line of this.lines) this.moment(ctx, line);
     this.names(ctx);
     for (const { x, y } of spec.readings) if (x !== null) this.dot(ctx, x, y, colors.ink, 3.5);
   }
@@ -116,6 +118,13 @@ export class Plot {
     }
     ctx.stroke();
     ctx.setLineDash([]);
+  }
+
+  // What was said at one moment only, mostly a run's last, is no line to see: a dot.
+  moment(ctx, line) {
+    const [first, last] = this.seen(line), { xs, ys } = line;
+    if (last - first < 1 || this.x.at(xs[last - 1]) - this.x.at(xs[first]) > MOMENT) return;
+    this.dot(ctx, xs[last - 1], ys[last - 1], this.color(line), 3.5);
   }
 
   // Names of lines over time, beside where they end.

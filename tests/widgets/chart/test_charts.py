@@ -65,6 +65,13 @@ def test_levels_of_another_run_are_asked_about_in_general_and_named_by_lane():
     assert picture(prepare(folded(LevelsFold(), levels(3))), 0.0, "").question == ""
 
 
+def test_a_lane_keeps_its_hue_where_another_says_nothing():
+    said = [("error", "int8"), ("error", "e4m3"), ("gates", "e4m3")]
+    events = [Level(1.0, lane, name, 1.0) for name, lane in said]
+    error, gates = picture(prepare(folded(LevelsFold(), events)), 0.0, "").plots
+    assert gates.lines[0].hue == error.lines[1].hue != error.lines[0].hue
+
+
 def test_memory_that_ranks_hold_leaves_the_room_to_other_quantities():
     names = ("memory/weights", "memory/gradients", "memory/optimiser", "loss", "rate")
     events = [Level(1.0, "rank 0", name, 1.0) for name in names]

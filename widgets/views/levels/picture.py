@@ -42,7 +42,12 @@ def prepare(frame: dict[str, Any]) -> dict[str, Any]:
         if len(lanes) > LANES:
             lanes = {"all": _total(list(lanes.values()))}
         drawn[name] = {lane: steps(x, y, frame["stop"]) for lane, (x, y) in lanes.items()}
-    return {**frame, "levels": drawn}
+    # A lane keeps its hue in every plot, though some quantities are not said of all lanes.
+    hues: dict[str, int] = {}
+    for shown in drawn.values():
+        for lane in shown:
+            hues.setdefault(lane, len(hues))
+    return {**frame, "levels": drawn, "hues": hues}
 
 
 def _total(lanes: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
@@ -94,7 +99,8 @@ def _plot(
             # A plot of one quantity says in its title what its lines are of.
             several = lane if len(rows) == 1 and label == name else f"{label} {lane}"
             named = label if len(lanes) == 1 else several
-            lines.append(Line(named, data.x, data.y, hue + place, True, modelled, faint=place > 0))
+            own = ready["hues"][lane] if several is lane else hue + place
+            lines.append(Line(named, data.x, data.y, own, True, modelled, faint=place > 0))
     if not any(name in levels for name, _, _ in rows):
         return None
     top = max(float(line.y.max(initial=0.0)) for line in lines)

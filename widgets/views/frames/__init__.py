@@ -1,0 +1,7 @@
+"""The frames view."""
+
+from widgets.view import View
+from widgets.views.frames.draw import draw
+from widgets.views.frames.fold import QUESTION, FrameStrip
+
+VIEW = View("frames", QUESTION, FrameStrip, draw)

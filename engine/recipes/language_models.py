@@ -13,6 +13,7 @@ from engine.core.clock import Clock, WallClock
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.names import suggest
+from engine.recipes.catch_frames import frames_recipes, make_frames
 from engine.recipes.example_recipe import example_recipes, make_from_examples
 from engine.recipes.folder import Trained, saved_weights, write_folder
 from engine.recipes.grow import grow
@@ -106,11 +107,14 @@ def reproduce(
     masked = masked_recipes()
     if name in masked:
         return make_masked(masked[name], out, emit, clock or WallClock(), fast)
+    frames = frames_recipes()
+    if name in frames:
+        return make_frames(frames[name], out, emit, clock or WallClock(), fast)
     series = series_recipes()
     if name in series:
         return make_series(series[name], out, emit, clock or WallClock(), fast, root)
     if name not in RECIPES:
-        known = [*RECIPES, *examples, *reinforced, *masked, *series]
+        known = [*RECIPES, *examples, *reinforced, *masked, *frames, *series]
         raise BadInput(f"recipe {name!r}: no such recipe; {suggest(name, known)}")
     recipe = update(RECIPES[name], FAST) if fast else RECIPES[name]
     root, clock = root or standard_library(), clock or WallClock()

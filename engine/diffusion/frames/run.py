@@ -33,9 +33,9 @@ class FramesConfig(Config):
         "distilled", "The shipped model: distilled to few steps, or the one it was distilled from"
     )
     seed: int = knob(0, "Seed of the player, the first frames and the noise", low=0, high=2**31)
-    fault: Literal["none", "keeps", "resumes", "stale_level"] = knob(
+    fault: Literal["none", "keeps", "resumes", "blind"] = knob(
         "none", "What goes wrong: frames of a wrong guess are kept, or go on half made under the "
-        "right action, or the model is told the noise level of the step before", group="faults",
+        "right action, or a frame does not see those before it", group="faults",
     )  # fmt: skip
 
 

@@ -32,8 +32,8 @@ class Making:
 @dataclass(frozen=True)
 class Staircase:
     """How frames are made. `ahead`: speculative frames at a time. `fault`, a mistake: a wrong guess
-    is kept ("keeps"), a frame goes on half made with the right action ("resumes"), or the model is
-    told the level of the step before ("stale_level")."""
+    is kept ("keeps"), a frame goes on half made with the right action ("resumes"), or one does
+    not see those before it ("blind")."""
 
     steps: int = 4
     lag: int = 1
@@ -139,7 +139,7 @@ class Sampler:
         return len(batch)
 
     def _row(self, own: Making, sees: tuple[tuple[int, int], ...] | None = None) -> Row:
-        stale = self.how.fault == "stale_level" and 0 < own.step < self.how.steps
-        level = 1 - (own.step - stale) / self.how.steps
+        level = 1 - own.step / self.how.steps
         sees = self.how.sees(own.frame, own.step) if sees is None else sees
-        return Row(own.frame, own.step, own.x_TN, level, own.action, sees)
+        seen = () if self.how.fault == "blind" else sees
+        return Row(own.frame, own.step, own.x_TN, level, own.action, seen)

@@ -10,7 +10,9 @@ const MOST = 88;
 const LEAST = 32;
 const GAP = 12;
 const TITLE = 18;
-const GIVEN = 0, KEPT = 2, REFUSED = 3;
+const GIVEN = 0;
+const KEPT = 2;
+const REFUSED = 3;
 const ARROWS = { left: "←", stay: "·", right: "→" };
 const WORDS = ["given to begin with", "begun once its action was told", "begun for a guessed action, kept", "thrown away: another action came"];
 

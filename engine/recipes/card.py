@@ -41,6 +41,13 @@ SPECIAL_ROWS = {
     "Beside it": "{draft} has a validation loss of {draft_loss:.4f} on the same text, and the same "
     "greedy choice at {greedy_agreement:.1%} of its positions",
 }
+TAUGHT_ROWS = {
+    "Learnt on from": "{draft}, from {texts:,} texts that {teacher} wrote by itself and a third as "
+    "much of the training text, to give each token the chance that {teacher} gives it",
+    "Drafts for": "{teacher}: the same greedy choice at {greedy_agreement:.1%} of held-out "
+    "positions ({draft}: {draft_agreement:.1%}), and at {own_text_greedy_agreement:.1%} of those "
+    "of {teacher}'s own text ({draft}: {own_text_draft_agreement:.1%})",
+}
 BOTTOM = """
 Losses are of this folder's float16 file, computed in float32. Made again by
 
@@ -78,5 +85,7 @@ def card(facts: dict[str, Any]) -> str:
     rows = ROWS | (DRAFT_ROWS if "greedy_agreement" in facts else {})
     if recipe.get("only"):
         rows = ROWS | SPECIAL_ROWS
+    if recipe.get("teacher"):
+        rows = ROWS | TAUGHT_ROWS
     table = "".join(f"| {name} | {row} |\n" for name, row in rows.items())
     return (TOP + table + BOTTOM).format(**values)

@@ -21,11 +21,13 @@ from engine.models.loading.checkpoint import Checkpoint
 from engine.models.loading.load import save
 from engine.recipes.card import card
 from engine.recipes.recipe import Recipe
+from engine.recipes.teacher_text import continuations
 from engine.training.data.corpus import Corpus, Source
 from engine.training.data.tokenizer import save_tokenizer
 from engine.training.losses.evaluate import agreement, greedy, score
 
 SLICE = 48_000  # characters of held-out text that travel with a model
+HELD_TEXTS = 64  # of a teacher, that begin as held-out text does
 PROMPTS = ("def parse_args(", "class Queue:\n    def __init__(self", "    try:\n        import ")
 
 
@@ -114,7 +116,16 @@ def _facts(folder: Path, trained: Trained) -> dict[str, Any]:
         },
         "recipe": to_dict(recipe),
     }
-    if recipe.draft:
+    if recipe.teacher:
+        teacher = saved_weights(folder.parent / recipe.teacher)
+        draft = saved_weights(folder.parent / recipe.draft)
+        own = continuations(
+            folder.parent / recipe.teacher, trained.validation, HELD_TEXTS, recipe.training
+        )
+        for name, stream in (("", trained.validation), ("own_text_", own)):
+            for who, model in (("greedy", (config, weights)), ("draft", draft)):
+                facts[f"{name}{who}_agreement"] = agreement(model, teacher, stream, length)
+    elif recipe.draft:
         draft = saved_weights(folder.parent / recipe.draft)
         drafted = agreement(draft, (config, weights), trained.validation, length)
         facts |= {"draft": recipe.draft, "greedy_agreement": drafted}

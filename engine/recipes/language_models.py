@@ -6,6 +6,7 @@ and `recipe.json` with everything measured on the way.
 
 from pathlib import Path
 
+import numpy as np
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -21,6 +22,7 @@ from engine.recipes.masked_lists import make_masked, masked_recipes
 from engine.recipes.recipe import Recipe
 from engine.recipes.reinforce_recipe import make_reinforced, reinforced_recipes
 from engine.recipes.stream_series import make_series, series_recipes
+from engine.recipes.teacher_text import continuations
 from engine.training.data.corpus import gather, standard_library, those
 from engine.training.data.tokenizer import train_tokenizer
 from engine.training.data.windows import token_stream
@@ -67,7 +69,19 @@ FORMATS = update(
         "only": ("email/", "html/", "http/", "json/", "urllib/", "wsgiref/", "xml", "tomllib/"),
     },
 )
-RECIPES = {recipe.name: recipe for recipe in (DRAFT, MAIN, WINDOWS, FORMATS)}
+DISTILLED = update(
+    DRAFT,
+    {
+        "name": "stdlib-draft-distilled",
+        "about": "A drafter for stdlib-5m that learnt from what stdlib-5m writes",
+        "draft": DRAFT.name,
+        "teacher": MAIN.name,
+        "training": Training(
+            steps=1200, warmup=50, decay=480, rate=2e-3, context=256, long_context=512
+        ),
+    },
+)
+RECIPES = {recipe.name: recipe for recipe in (DRAFT, MAIN, WINDOWS, FORMATS, DISTILLED)}
 # Minutes become seconds: enough to see the loss fall, far from a useful model.
 FAST = {
     "training.steps": 20,
@@ -79,6 +93,7 @@ FAST = {
     "training.evaluate": 20,
     "training.precision": "float32",  # small products are no faster in bfloat16, or much slower
     "completion": 4,
+    "texts": 8,
 }
 
 
@@ -95,8 +110,8 @@ def reproduce(
 
     A recipe of text works on the running Python's standard library unless `root` names another. An
     interrupted run goes on from `checkpoint.safetensors` in `out`, which is gone at the end. The
-    draft a model grows from lies beside `out` or is trained there first. `fast` runs a few small
-    steps. Raises BadInput for an unknown name.
+    draft a model grows from, and its teacher, lie beside `out` or are trained there first. `fast`
+    runs a few small steps. Raises BadInput for an unknown name.
     """
     examples = example_recipes()
     if name in examples:
@@ -118,8 +133,9 @@ def reproduce(
         raise BadInput(f"recipe {name!r}: no such recipe; {suggest(name, known)}")
     recipe = update(RECIPES[name], FAST) if fast else RECIPES[name]
     root, clock = root or standard_library(), clock or WallClock()
-    if recipe.draft and not (out.parent / recipe.draft / "recipe.json").exists():
-        reproduce(recipe.draft, out.parent / recipe.draft, emit, fast, root=root, clock=clock)
+    for other in filter(None, (recipe.draft, recipe.teacher)):
+        if not (out.parent / other / "recipe.json").exists():
+            reproduce(other, out.parent / other, emit, fast, root=root, clock=clock)
     return make(recipe, out, emit, root, clock)
 
 
@@ -131,7 +147,12 @@ def make(recipe: Recipe, out: Path, emit: Emit, root: Path, clock: Clock) -> Pat
         corpus = those(corpus, recipe.only)
     training = token_stream(tokenizer, corpus.training)
     validation = token_stream(tokenizer, corpus.validation)
-    config = recipe.model()
+    config, teacher = recipe.model(), None
+    if recipe.teacher:
+        folder = out.parent / recipe.teacher
+        teacher = saved_weights(folder)
+        own = continuations(folder, training, recipe.texts, recipe.training)
+        training = np.concatenate([own, training[: len(own) // 3]])
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = out / "checkpoint.safetensors"
     weights = train(
@@ -143,6 +164,7 @@ def make(recipe: Recipe, out: Path, emit: Emit, root: Path, clock: Clock) -> Pat
         clock=clock,
         checkpoint=checkpoint,
         start=grown(recipe, out.parent / recipe.draft, tokenizer) if recipe.draft else None,
+        teacher=teacher,
     )
     trained = Trained(recipe, config, weights, tokenizer, corpus, len(training), validation)
     write_folder(out, trained)

@@ -58,6 +58,10 @@ class Recipe(Shape):
     only: tuple[str, ...] = knob(
         (), "How paths begin of the files it learns on from `draft`; none: all files, anew"
     )
+    teacher: str = knob(
+        "", "The model it learns to foretell, from text of its writing; none: people's text alone"
+    )
+    texts: int = knob(1280, "Texts that the teacher writes", low=1, high=1_000_000)
     entries: int = knob(4096, "Tokenizer entries", low=258, high=65_536)
     completion: int = knob(48, "Tokens of each sample in the model's card", low=1, high=512)
 

@@ -52,9 +52,12 @@ def train(
     start: dict[str, Tensor] | None = None,
     origin: Facts | None = None,
     poll: Poll = lambda step: False,
+    teacher: tuple[ModelConfig, dict[str, Tensor]] | None = None,
 ) -> dict[str, Tensor]:
     """The trained weights, from `start` or else fresh ones, in this process.
 
+    It learns the next token as written, or the distribution that a `teacher` (config and float32
+    weights) gives it (distillation: Hinton et al., arXiv 1503.02531, section 2, temperature 1).
     Checkpoints, events, `origin` and `poll` are as `training_loop` says.
     """
     given = ids_of(recipe, training)
@@ -64,7 +67,11 @@ def train(
         with products(recipe.precision):
             logits_BTV = dense(config, weights, ids_BT[:, :-1])
         targets = ids_BT[:, 1:].flatten()
-        return F.cross_entropy(logits_BTV.float().flatten(0, 1), targets), targets.numel()
+        if teacher is not None:
+            with torch.no_grad(), products(recipe.precision):
+                taught_BTV = dense(*teacher, ids_BT[:, :-1])
+            targets = taught_BTV.float().softmax(-1).flatten(0, 1)
+        return F.cross_entropy(logits_BTV.float().flatten(0, 1), targets), len(targets)
 
     learner = SingleProcess(start or fresh_weights(config, recipe.seed), recipe, loss, checkpoint)
     training_loop(

@@ -46,6 +46,16 @@ def test_a_fast_run_writes_a_whole_folder(tmp_path: Path, sources: Path) -> None
     assert (draft / "tokenizer.json").read_bytes() == (model / "tokenizer.json").read_bytes()
     config, weights = saved_weights(model)
     assert config.hidden == 256 and sum(w.numel() for w in weights.values()) == facts["parameters"]
+    with one_thread():  # its teacher and what it starts from lie beside it by now
+        taught = reproduce(
+            "stdlib-draft-distilled", tmp_path / "stdlib-draft-distilled", events.append, True,
+            root=sources,
+        )  # fmt: skip
+    told = json.loads((taught / "recipe.json").read_text())
+    assert (
+        0 <= told["own_text_greedy_agreement"] <= 1
+        and "stdlib-5m" in (taught / "README.md").read_text()
+    )
 
 
 def test_an_unknown_recipe_is_refused(tmp_path: Path) -> None:

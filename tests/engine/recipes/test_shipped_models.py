@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer
@@ -16,9 +17,9 @@ from engine.recipes.language_models import RECIPES
 from engine.recipes.recipe import Recipe
 from engine.training.losses.evaluate import agreement, greedy, score
 
-DRAFT, MODEL, *SPECIALISTS = (dataset(f"models/{name}") for name in RECIPES)
+DRAFT, MODEL, *SPECIALISTS, TAUGHT = (dataset(f"models/{name}") for name in RECIPES)
 EACH = pytest.mark.parametrize(
-    "folder", [MODEL, DRAFT, *SPECIALISTS], ids=lambda folder: folder.name
+    "folder", [MODEL, DRAFT, *SPECIALISTS, TAUGHT], ids=lambda folder: folder.name
 )
 
 
@@ -86,6 +87,23 @@ def test_the_draft_often_guesses_the_models_choice() -> None:
     stream = slice_stream(tokenizer, held_out_text())[:2049]
     found = agreement(saved_weights(DRAFT), saved_weights(MODEL), stream, 512)
     assert found == pytest.approx(facts(MODEL)["greedy_agreement"], abs=0.12)
+
+
+def test_a_taught_draft_guesses_better_and_most_of_what_its_teacher_writes() -> None:
+    stated = facts(TAUGHT)
+    assert stated["recipe"]["teacher"] == MODEL.name
+    assert (
+        stated["greedy_agreement"]
+        > stated["draft_agreement"]
+        == pytest.approx(facts(MODEL)["greedy_agreement"], abs=0.01)
+    )
+    assert stated["own_text_greedy_agreement"] > 0.85 > stated["own_text_draft_agreement"]
+    teacher, taught, small = (saved_weights(folder) for folder in (MODEL, TAUGHT, DRAFT))
+    tokenizer = Tokenizer.from_file(str(MODEL / "tokenizer.json"))
+    start = tokenizer.encode("def parse_args(").ids
+    own = np.array(start + greedy(*teacher, start, 160), np.uint16)
+    found = agreement(taught, teacher, own, len(own))
+    assert found > 0.8 and found > agreement(small, teacher, own, len(own))
 
 
 @pytest.mark.parametrize("folder", SPECIALISTS, ids=lambda folder: folder.name)

@@ -46,7 +46,7 @@ STUDY = Study(
     driver=run,
     config=InferenceConfig(
         workload=Uniform(count=16, shortest=8, longest=32),
-        speculation=DraftModel(alignment="padded"),
+        speculation=DraftModel(model="stdlib-draft-1m", alignment="padded"),
         batching=SameLength(size=BATCH),
         max_running=3 * BATCH,  # the pool, as the paper's window is to its batch
         pages=512,

@@ -53,7 +53,7 @@ STUDY = Study(
     driver=run,
     config=InferenceConfig(
         workload=Uniform(count=6, shortest=8, longest=32),
-        speculation=Mirror(tokens=6, hit_rate=FORESEEN),
+        speculation=Mirror(model="stdlib-draft-1m", tokens=6, hit_rate=FORESEEN),
         max_running=4,
         pages=512,
         sampling={"max_tokens": 32},

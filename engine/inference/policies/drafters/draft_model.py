@@ -11,7 +11,7 @@ class DraftModel(Drafting):
     (Leviathan et al., arXiv 2211.17192)."""
 
     kind: Literal["draft_model"] = "draft_model"
-    model: str = knob("stdlib-draft-1m", "A shipped model, a folder, or a zoo name")
+    model: str = knob("stdlib-draft-distilled", "A shipped model, a folder, or a zoo name")
 
     @property
     def draft_model(self) -> str:

@@ -11,6 +11,7 @@ from engine.core.clock import WallClock
 from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.events import AnyEvent, Level, Mark, Span
+from engine.models.reference import dense
 from engine.recipes.recipe import Recipe
 from engine.training.loop.precision import narrow, products
 from engine.training.losses.language import Training, fresh_weights, train
@@ -122,3 +123,27 @@ def test_products_are_narrow_only_where_the_processor_has_them(monkeypatch) -> N
         with products("bfloat16"):
             found = torch.ones(2, 2) @ torch.ones(2, 2)
         assert found.dtype == (torch.bfloat16 if expected else torch.float32)
+
+
+def test_who_is_taught_by_itself_learns_nothing_and_by_another_becomes_like_it() -> None:
+    recipe = update(TINY.training, {"precision": "float32", "weight_decay": 0.0})
+    start = fresh_weights(TINY.model(), seed=1)
+    other, _ = run(recipe)
+
+    def taught_by(teacher: dict[str, Tensor]) -> dict[str, Tensor]:
+        return train(
+            TINY.model(), recipe, STREAM, HELD_OUT, emit=lambda event: None, clock=WallClock(),
+            start={name: weight.clone() for name, weight in start.items()},
+            teacher=(TINY.model(), teacher),
+        )  # fmt: skip
+
+    def apart(weights: dict[str, Tensor], teacher: dict[str, Tensor]) -> float:
+        ids = torch.from_numpy(STREAM[None, :32].astype(np.int64))
+        told, asked = (
+            dense(TINY.model(), each, ids).log_softmax(-1) for each in (weights, teacher)
+        )
+        return float((asked.exp() * (asked - told)).sum(-1).mean())
+
+    same = taught_by({name: weight.clone() for name, weight in start.items()})
+    assert apart(same, start) < 0.001 * apart(start, other)  # what rounding moves
+    assert apart(taught_by(other), other) < 0.3 * apart(start, other)

@@ -33,11 +33,13 @@ class Facts:
     cache: float = 0.0  # bytes of the last cache level, 0 where not known
     bytes_per_state: float = 0.0  # of a sequence's recurrent state; 0: the model keeps none
     guides: bool = True  # there is memory for the second rows of guided requests
+    lanes: tuple[str, ...] = ()  # of a step's operations, where they run beside one another
 
     def header(self) -> dict[str, Any]:
         """What a run's header says of them."""
         names = ("layers", "heads", "model", "device", "bytes_per_page")
-        return {name: getattr(self, name) for name in names}
+        found = {name: getattr(self, name) for name in names}
+        return found | ({"lanes": list(self.lanes)} if self.lanes else {})
 
 
 class Executor(Protocol):

@@ -2,7 +2,7 @@
 
 In come measured or modelled times of parts and the work of the operations they cover; out go spans
 that lie one after another from the step's beginning. Their lengths are true; their places are not,
-since every layer runs each of them.
+since every layer runs each of them. Operations that run beside one another say their places.
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,6 +46,11 @@ def part_spans(
     resident = "L3" if 0 < moved <= RESIDENT * cache else ""
     shape = f"{step.tokens}_token" + ("s" if step.tokens != 1 else "")
     for part in parts:
+        if part.start is not None:  # beside others
+            begin = start + part.start
+            facts = tag(mb=part.piece, phase=phase)
+            yield Span(min(begin + part.seconds, now), part.name, part.variant, begin, tag=facts)
+            continue
         stop = min(at + part.seconds, now)
         facts = tag(
             phase=phase, dtype=dtype, shape=shape, grade=part.grade, resident=resident, of="step",

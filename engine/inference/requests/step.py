@@ -166,7 +166,8 @@ def without_rows(number: int, rows: Rows, threads: ViewBatch, sample_attention: 
 class StepPart(NamedTuple):
     """One kind of operation in one step, summed over layers. `variant`: what ran it.
 
-    `low` and `high`: seconds between which a modelled one is expected, where that is known.
+    `low` and `high`: seconds between which a modelled one is expected, where that is known. Of
+    what runs beside others `start`, seconds after the step begins, and which `piece` of its tokens.
     """
 
     name: str
@@ -177,6 +178,8 @@ class StepPart(NamedTuple):
     grade: str = ""  # "modelled" where the time was not measured
     low: float | None = None
     high: float | None = None
+    start: float | None = None
+    piece: int | None = None
 
 
 @dataclass(slots=True)

@@ -1,0 +1,86 @@
+"""Lanes of a device's units: operations that bind on arithmetic, on memory and on links run beside
+one another, each as fast as its share of the units lets it, and all no faster than memory.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+COMPUTE, MEMORY, NETWORK = "compute", "memory", "network"
+LANES = COMPUTE, MEMORY, NETWORK
+DONE = 1e-9  # of an operation's seconds
+LEAST = 0.1  # of memory's rate, which products never take whole
+
+
+class Operation(NamedTuple):
+    """One operation of one part in one layer. `reads`: of the memory's rate, alone."""
+
+    name: str
+    part: int
+    lane: str
+    seconds: float  # alone
+    reads: float
+    after: tuple[int, ...]  # operations of the list that must be over
+
+
+class Placed(NamedTuple):
+    """An operation as it went: seconds after the first began."""
+
+    operation: Operation
+    start: float
+    stop: float
+
+
+def placed(
+    operations: Sequence[Operation], share: float, memory_units: float, network_units: float,
+    beside: bool = True,
+) -> list[Placed]:  # fmt: skip
+    """When each operation starts and stops. `operations` in the order in which a lane prefers them;
+    `share`: units of attention beside products; `beside`: lanes run beside one another.
+
+    Of units alone an operation has all. Attention reaches memory's rate with `memory_units` of
+    them, a collective its link's with `network_units`, products get slower by what others take.
+    """
+    waiting = {lane: [n for n, one in enumerate(operations) if one.lane == lane] for lane in LANES}
+    left = [one.seconds for one in operations]
+    over, starts, stops = [False] * len(left), [0.0] * len(left), [0.0] * len(left)
+    running: dict[str, int] = {}
+    now = 0.0
+    while running or any(waiting.values()):
+        for lane in LANES:
+            if lane not in running and (beside or not running):
+                ready = (n for n in waiting[lane] if all(over[m] for m in operations[n].after))
+                if (first := next(ready, None)) is not None:
+                    running[lane], starts[first] = first, now
+                    waiting[lane].remove(first)
+        rate = rates({lane: operations[n] for lane, n in running.items()}, share, memory_units,
+                     network_units)  # fmt: skip
+        took = min(left[n] / rate[lane] for lane, n in running.items())
+        now += took
+        for lane, n in list(running.items()):
+            left[n] -= took * rate[lane]
+            if left[n] <= DONE * operations[n].seconds:
+                over[n], stops[n] = True, now
+                del running[lane]
+    return [Placed(*each) for each in zip(operations, starts, stops, strict=True)]
+
+
+def rates(
+    running: dict[str, Operation], share: float, memory_units: float, network_units: float
+) -> dict[str, float]:
+    """Of each lane that is busy: how fast its operation goes, as a part of how fast alone."""
+    if len(running) == 1:
+        return dict.fromkeys(running, 1.0)
+    found = dict.fromkeys(running, 1.0)
+    taken = network_units if NETWORK in running else 0.0
+    if COMPUTE in running:
+        taken += share if MEMORY in running else 0.0
+        found[COMPUTE] = 1.0 - taken
+        if MEMORY in running:
+            found[MEMORY] = min(1.0, share / memory_units)
+    elif MEMORY in running:
+        found[MEMORY] = min(1.0, (1.0 - taken) / memory_units)
+    asked = sum(found[lane] * one.reads for lane, one in running.items())
+    if asked > 1.0 and MEMORY in running:  # what products leave of the memory's rate
+        own = found[MEMORY] * running[MEMORY].reads
+        found[MEMORY] *= max(1.0 - (asked - own), LEAST) / own
+    return found

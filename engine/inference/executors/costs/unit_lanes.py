@@ -2,6 +2,7 @@
 one another, each as fast as its share of the units lets it, and all no faster than memory.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -34,24 +35,28 @@ def placed(
     operations: Sequence[Operation], share: float, memory_units: float, network_units: float,
     beside: bool = True,
 ) -> list[Placed]:  # fmt: skip
-    """When each operation starts and stops. `operations` in the order in which a lane prefers them;
-    `share`: units of attention beside products; `beside`: lanes run beside one another.
+    """When each operation starts and stops. `operations` in the order in which a lane prefers those
+    of different parts and takes those of one; `share`: units of attention beside products;
+    `beside`: lanes run beside one another.
 
     Of units alone an operation has all. Attention reaches memory's rate with `memory_units` of
     them, a collective its link's with `network_units`, products get slower by what others take.
     """
-    waiting = {lane: [n for n, one in enumerate(operations) if one.lane == lane] for lane in LANES}
+    waiting: dict[str, dict[int, deque[int]]] = {lane: {} for lane in LANES}  # by part, in order
+    for n, one in enumerate(operations):
+        waiting[one.lane].setdefault(one.part, deque()).append(n)
     left = [one.seconds for one in operations]
     over, starts, stops = [False] * len(left), [0.0] * len(left), [0.0] * len(left)
     running: dict[str, int] = {}
-    now = 0.0
-    while running or any(waiting.values()):
+    now, going = 0.0, len(left)
+    while going:
         for lane in LANES:
             if lane not in running and (beside or not running):
-                ready = (n for n in waiting[lane] if all(over[m] for m in operations[n].after))
-                if (first := next(ready, None)) is not None:
+                heads = [own for own in waiting[lane].values() if own]
+                ready = [own for own in heads if all(over[m] for m in operations[own[0]].after)]
+                if ready:
+                    first = min(ready, key=lambda own: own[0]).popleft()
                     running[lane], starts[first] = first, now
-                    waiting[lane].remove(first)
         rate = rates({lane: operations[n] for lane, n in running.items()}, share, memory_units,
                      network_units)  # fmt: skip
         took = min(left[n] / rate[lane] for lane, n in running.items())
@@ -60,6 +65,7 @@ def placed(
             left[n] -= took * rate[lane]
             if left[n] <= DONE * operations[n].seconds:
                 over[n], stops[n] = True, now
+                going -= 1
                 del running[lane]
     return [Placed(*each) for each in zip(operations, starts, stops, strict=True)]
 

@@ -54,6 +54,18 @@ def operation(lane, seconds, reads=0.0, after=()):
     return Operation(lane, 0, lane, seconds, reads, after)
 
 
+def test_a_lane_takes_the_part_that_is_ready() -> None:
+    found = placed(
+        [
+            operation(NETWORK, 5.0),
+            operation(COMPUTE, 1.0, after=(0,)),
+            operation(COMPUTE, 2.0)._replace(part=1),
+        ],
+        0.4, 0.4, 0.0,
+    )  # fmt: skip
+    assert [one.stop for one in found] == pytest.approx([5.0, 6.0, 2.0])
+
+
 def test_alone_an_operation_has_all_units() -> None:
     one, two = placed([operation(COMPUTE, 2.0), operation(MEMORY, 3.0, 1.0, (0,))], 0.1, 0.4, 0.15)
     assert (one.start, one.stop, two.start, two.stop) == pytest.approx((0, 2, 2, 5))

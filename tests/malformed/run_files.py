@@ -73,7 +73,24 @@ def runs(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
     ):  # fmt: skip
         changed = _with(_with(table, "text", arrays, text), "shape", arrays, shape)
         yield f"array {name}/a.run", _parquet(changed, meta)
+    yield from _levels(sound)
     yield from damaged("a.run", sound, count, draw)
+
+
+def _levels(sound: bytes) -> Iterator[Case]:
+    """Footers whose fields are no longer optional, or whose levels are counted one short: what
+    pyarrow tells of their columns ends the process."""
+    optional = b"\x25\x02\x18"  # a field's repetition, and its name after it
+    for what, old, new in (
+        ("required", optional, b"\x25\x00\x18"),
+        ("repeated", optional, b"\x25\x04\x18"),
+        ("of no kind", optional, b"\x25\x12\x18"),
+        ("miscounted", b"\x19\x26", b"\x19\x16"),  # a list of two
+    ):
+        parts = sound.split(old)
+        for place in range(1, len(parts)):
+            made = old.join(parts[:place]) + new + old.join(parts[place:])
+            yield f"field {place} {what}/a.run", made
 
 
 def _with(table: pa.Table, column: str, row: int, value: object) -> pa.Table:

@@ -94,6 +94,9 @@ class Intake:
 
     def add(self, request: Request) -> None:
         """`request` begins to wait, or is rejected."""
+        if request.replaces is not None:  # what it has computed stays in the prefix tree
+            self.scheduler.abort(request.replaces, "its input went on")
+            request.replaces = None
         if request.id in self.requests:
             request.state, request.reason = "rejected", "its id is in use"
             self.requests.over(request)

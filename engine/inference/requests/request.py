@@ -80,6 +80,7 @@ class Request:
     prompt_tops: int = -1  # score the prompt's own tokens, with so many likeliest; -1: do not
     guide: Guide | None = None  # the grammar its answer is held to
     negative: np.ndarray | None = None  # int32 tokens that guidance steers it away from
+    replaces: "Request | None" = None  # an earlier state of its input, which ends when this comes
     id: str = ""
     parent: str = ""  # forked from
     # What a policy that saw the whole job said of it (Ordering.prepare).

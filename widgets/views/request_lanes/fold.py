@@ -63,6 +63,7 @@ class RequestLanes(LaneFold):
         if event.state in ENDS:
             self.ends[lane] = event.time, ENDS.index(event.state), event.why
         elif event.state in STATES:
+            self.ends.pop(lane, None)  # its input went on
             self.open[lane] = STATES.index(event.state), event.time
             self.preempted += event.state in ("preempted", "swapped")
 

@@ -1,0 +1,180 @@
+"""Stream2LLM: context is computed while the rest of it is still being retrieved."""
+
+from engine.inference.config import InferenceConfig
+from engine.inference.executors.modelled import Modelled
+from engine.inference.policies.ordering.priority import Priority
+from engine.inference.run import run
+from engine.inference.workloads.streamed import Streamed
+from engine.inference.workloads.synthetic import Lengths
+from workbench.studies.serving._stream2llm import (
+    HERE,
+    OLDEST,
+    TIGHT,
+    UPDATED,
+    WAITING,
+    at,
+    first_tokens,
+    same_rate,
+    same_tokens,
+    slowest,
+    under_pressure,
+)
+from workbench.study import Break, Claim, Regime, Reported, Study
+
+FORGOTTEN = Break({"prefix_sharing": False}, True, "nothing is kept of the input before")
+
+STUDY = Study(
+    slug="stream2llm",
+    driver=run,
+    config=InferenceConfig(
+        model="llama-3.1-8b",
+        dtype="bfloat16",
+        executor=Modelled(device="h100-sxm"),
+        workload=Streamed(
+            count=12,
+            rate=2.0,
+            chunks=10,
+            chunk=Lengths(median=800, spread=0.5, longest=4000),
+            gap=0.5,
+            first="last_chunk",
+        ),
+        ordering=Priority(displace=False),
+        pages=20_000,
+        max_running=256,
+        step_tokens=2048,
+    ),
+    views=("request_lanes", "page_map", "levels", "latency"),
+    about=(
+        "A query whose context is retrieved waits twice: until all of it is found, and until the "
+        "model has read it. Stream2LLM lets the model read what is there. Context grows by "
+        "chunks, or a list of chunks changes when a better one is found; what an input has in "
+        "common with the one before it, from its beginning on, is kept, and the rest is computed "
+        "again. When many queries share a device they contend for its time and memory, and what "
+        "was computed ahead may be forgotten before it is used: who goes first then decides."
+    ),
+    tries=(
+        ("Wait for all context", WAITING),
+        ("Context that is updated", UPDATED),
+        ("Memory for two queries, the oldest first", {**TIGHT, **OLDEST}),
+    ),
+    presets={"here": HERE, "waiting": WAITING, "tight": {**TIGHT, **OLDEST}},
+    claims=(
+        Claim(
+            id="same-tokens",
+            sentence="However its context came, a query is answered as if all had been there.",
+            paper="longest common prefix matching to minimize redundant computation when input "
+            "changes dynamically (abstract)",
+            grade="exact",
+            check=same_tokens,
+            reported=Reported(1.0, "equal", unit="%"),
+            finding="reproduced",
+            broken=(
+                Break(
+                    {"workload.fault": "lost"},
+                    True,
+                    "the last state of an input does not replace the one before",
+                ),
+            ),
+        ),
+        Claim(
+            id="first-token",
+            sentence="The first token comes up to 11 times as soon.",
+            paper="streaming architecture delivers up to 11x TTFT improvements (abstract)",
+            grade="modelled",
+            check=first_tokens,
+            reported=Reported(11.0, none=1.0, unit="×"),
+            finding="weaker",
+            why="since the last chunk came, in the mean of queries with about ten chunks; with "
+            "twenty 16 times, where the device has time for them (map). The abstract says neither "
+            "from when on time is counted nor how many chunks there are: since the first chunk "
+            "hardly anything is gained, as retrieval takes most of it",
+            broken=(FORGOTTEN, Break(WAITING)),
+        ),
+        Claim(
+            id="same-rate",
+            sentence="As many queries a second are served as without streaming.",
+            paper="all while maintaining throughput parity with non-streaming baselines (abstract)",
+            grade="modelled",
+            check=same_rate,
+            reported=Reported(1.0, tolerance=0.05, unit="×"),
+            finding="contrary",
+            quick="reproduced",
+            fails=("full",),
+            why="as many of context that grows, which the small check asks; of context that is "
+            "updated some is computed for nothing, and 0.92 are served",
+            broken=(FORGOTTEN,),
+        ),
+        Claim(
+            id="under-pressure",
+            sentence="Where memory is short, who goes first decides how long the slowest wait.",
+            paper="cost-aware scheduling providing critical benefits under memory pressure "
+            "(abstract)",
+            grade="modelled",
+            check=under_pressure,
+            reported=Reported(1.0, none=1.0, unit="×"),
+            finding="reproduced",
+            why="a direction, beside streaming in the order of queries: who got a chunk longest "
+            "ago goes first, while the paper weighs costs, too. Not to stream at all is better "
+            "still there, and most chunks first is worst; queries whose context is complete first, "
+            "which is ours, come level with no streaming (`workload.first`)",
+            broken=(Break(OLDEST),),
+        ),
+    ),
+    regimes=(
+        Regime(
+            claim="first-token",
+            knob="workload.chunks",
+            values=(1, 3, 10, 20, 40),
+            coarse=(3, 20),
+            x="chunks of a query; a query every two seconds",
+            y="time to a first token without streaming over ours (×)",
+            default=10,
+            changes={"workload.rate": 0.5},
+            judged=at("workload.chunks", first_tokens),
+            log_x=True,
+        ),
+        Regime(
+            claim="first-token",
+            knob="workload.rate",
+            values=(0.5, 1, 2, 4, 6, 8),
+            coarse=(1, 4),
+            x="queries a second",
+            y="time to a first token without streaming over ours (×)",
+            default=2,
+            judged=at("workload.rate", first_tokens),
+            log_x=True,
+        ),
+        Regime(
+            claim="under-pressure",
+            knob="pages",
+            values=(2000, 3000, 5000, 10_000, 20_000),
+            coarse=(2000, 20_000),
+            x="pages of the cache; a query has about 500",
+            y="wait of the slowest hundredth, oldest first, over ours (×)",
+            default=2000,
+            judged=at("pages", slowest),
+            log_x=True,
+        ),
+        Regime(
+            claim="first-token",
+            knob="pages",
+            values=(2000, 3000, 5000, 10_000, 20_000),
+            coarse=(2000, 20_000),
+            x="pages of the cache; a query has about 500",
+            y="time to a first token without streaming over ours (×)",
+            default=20_000,
+            judged=at("pages", first_tokens),
+            log_x=True,
+        ),
+    ),
+    limits=(
+        "The abstract was read, and notes of its code, not the paper; its two traces of web "
+        "crawling and nearest-neighbour search are not here: chunks come at exponential times, "
+        "an update puts another chunk at a random place of the list. Computing context ahead is "
+        "done by requests of one token, as instances that only prefill do; between chunks a "
+        "query's pages are cached, not held, so that a query under pressure loses pages from its "
+        "end, not all of them, and those are computed again: swapping them to the host where that "
+        "is cheaper, the other half of the paper's preemption, is not built. Common prefixes are "
+        "found up to whole pages."
+    ),
+)

@@ -60,7 +60,7 @@ class Streamed(Workload):
         for query in range(self.count):
             states = list(self._states(random, query, float(begin[query]), source.vocab, seed))
             found += self._versions(source, query, states, int(answers[query]))
-        return found
+        return sorted(found, key=lambda request: request.arrival)
 
     def _states(
         self, random: np.random.Generator, query: int, time: float, vocab: int, seed: int

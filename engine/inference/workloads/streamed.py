@@ -47,9 +47,9 @@ class Streamed(Workload):
         "last_chunk", "Who has priority: the oldest query, who got a chunk longest ago, who has "
         "most chunks, or queries whose context is complete",
     )  # fmt: skip
-    fault: Literal["none", "lost"] = knob(
-        "none", "What goes wrong: the last state of an input does not replace the one before",
-        group="faults",
+    fault: Literal["none", "lost", "newest"] = knob(
+        "none", "What goes wrong: the last state of an input does not replace the one before, or "
+        "who got a chunk last goes first", group="faults",
     )  # fmt: skip
 
     def requests(self, source: Source, seed: int) -> list[Request]:
@@ -97,13 +97,15 @@ class Streamed(Workload):
             made = source.request(
                 state.tokens, answer if number == last else 1, state.time,
                 id=f"q{query}",
-                priority=self._priority(query, number, last), replaces=before,
+                priority=self._priority(query, number, last, state.time), replaces=before,
             )  # fmt: skip
             before = made
             yield made
 
-    def _priority(self, query: int, number: int, last: int) -> int:
+    def _priority(self, query: int, number: int, last: int, time: float) -> int:
         """Higher goes first, of equals who came first."""
+        if self.fault == "newest":
+            return int(time * 1e6)
         if self.first == "query":
             return -query
         if self.first == "most_chunks":

@@ -11,6 +11,7 @@ from engine.fleet.routers.router import Router
 from engine.fleet.scaling.scaling import Elastic, Fixed, Scaling
 from engine.inference.config import InferenceConfig
 from engine.inference.executors.modelled import Modelled
+from engine.inference.policies.batching.side_by_side import SideBySide
 from engine.inference.workloads.poisson import Poisson
 from engine.inference.workloads.synthetic import Lengths
 
@@ -84,6 +85,11 @@ class FleetConfig(Config):
             )
         if self.engine.sampling.n > 1:
             raise BadInput("engine.sampling.n: a fleet answers each request once; set it to 1")
+        if isinstance(self.engine.batching, SideBySide):
+            raise BadInput(
+                "engine.batching: replicas of a fleet do not split their devices; choose a policy "
+                "with one step at a time (engine.batching=decode_first)"
+            )
         if self.record_every > 1 and self.tokens:
             raise BadInput(
                 f"record_every: events of one request in {self.record_every} make no whole steps; "

@@ -38,6 +38,7 @@ class Begun(NamedTuple):
     step: Step
     result: Result
     start: float
+    lane: str = "engine"
 
 
 class Engine:
@@ -158,7 +159,7 @@ class Engine:
         now = self.clock.now()
         with self.clock.at(now):
             if not self.quiet:
-                self.tell_step(step, result, begun.start, now)
+                self.tell_step(step, result, begun.start, now, begun.lane)
             self.outputs.take(step, result, now)
             begin = begun.start + result.align_seconds + result.draft_seconds
             self.tell_drafts(step, result, begin, now)
@@ -210,7 +211,9 @@ class Engine:
         while self.busy and self.step():
             pass
 
-    def tell_step(self, step: Step, result: Result, start: float, now: float) -> None:
+    def tell_step(
+        self, step: Step, result: Result, start: float, now: float, lane: str = "engine"
+    ) -> None:
         emit = self.emit
         drafted = self._tell_drafting(step, result, start, now)
         if result.parts:
@@ -235,7 +238,7 @@ class Engine:
             tag += f" threads={len(step.threads.contexts_B)}"
         if step.padding:
             tag += f" padding={step.padding}"
-        emit(Span(now, "engine", "step", start, result.flops, result.bytes, tag))
+        emit(Span(now, lane, "step", start, result.flops, result.bytes, tag))
 
     def _tell_drafting(self, step: Step, result: Result, start: float, now: float) -> float:
         """What comes before a step's pass: a batch realigned, drafts made; when that is over."""

@@ -53,7 +53,7 @@ class OutputProcessor:
         if step.parents_N is not None:
             result = self.scheduler.speculator.straighten(step, result)
         special = self.append(step, result)
-        self.scheduler.charge(step)
+        self.running.charge(step)
         ended = self.tell(step, result, special, now)
         for request, reason in ended:
             if reason in (DEAF, TANGLED):

@@ -13,6 +13,7 @@ from engine.core.run import Live
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.executors.executor import Built
+from engine.inference.phases import PHASES, Phases, phases
 from engine.inference.requests.request import Request, sampling
 from engine.inference.workloads.workload import Source
 
@@ -36,7 +37,11 @@ def run_on(config: InferenceConfig, built: Built, live: Live) -> None:
         built.tokenizer.encode if built.tokenizer else None,
     )
     requests = config.workload.requests(source, config.seed)
+    engine = Engine(config, built.executor, built.clock, live.emit, built.tokenizer, live.log.blobs)
+    beside = phases(engine)
     lanes: dict[str, Any] = {"lanes": LANES} if config.speculation.drafts else {}
+    if beside is not None:
+        lanes = {"lanes": list(PHASES)}
     if facts.bytes_per_state:
         lanes["state_pages"] = 2 * config.max_running
     live.open(
@@ -51,12 +56,13 @@ def run_on(config: InferenceConfig, built: Built, live: Live) -> None:
         commands=["fork", "abort"],
         **lanes,
     )
-    engine = Engine(config, built.executor, built.clock, live.emit, built.tokenizer, live.log.blobs)
     engine.prepare(requests)
-    serve(engine, built, requests, live)
+    serve(engine, built, requests, live, beside)
 
 
-def serve(engine: Engine, built: Built, requests: list[Request], live: Live) -> None:
+def serve(
+    engine: Engine, built: Built, requests: list[Request], live: Live, beside: Phases | None = None
+) -> None:
     """Add `requests` as they arrive and step until every one of them is over."""
     clock, total = built.clock, len(requests)
     arriving = deque(sorted(requests, key=lambda r: r.arrival))
@@ -66,7 +72,11 @@ def serve(engine: Engine, built: Built, requests: list[Request], live: Live) -> 
             offer(engine, arriving.popleft())
         for command in live.poll(now):
             obey(engine, built, command)
-        if not engine.step() and not engine.busy and arriving:
+        if beside is not None:
+            done = beside.step(arriving[0].arrival if arriving else np.inf)
+        else:
+            done = engine.step()
+        if not done and not engine.busy and arriving:
             wake = arriving[0].arrival
             clock.wait_until(wake if clock.name == "virtual" else min(wake, now + PATIENCE))
         live.report("serving requests", total - len(arriving) - len(engine.requests), total)

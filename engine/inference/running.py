@@ -6,6 +6,7 @@ from engine.cache.cache import Cache
 from engine.cache.decode import index_rows
 from engine.inference.requests.request import Request
 from engine.inference.requests.rows import Rows
+from engine.inference.requests.step import Step
 
 
 def pages_for(tokens: int, page_size: int) -> int:
@@ -26,6 +27,7 @@ class Running:
         self.requests: list[Request] = []  # by row
         self.names: list[str] = []  # their ids, by row
         self.users: dict[str, int] = {}  # numbers of users, where accounts are kept
+        self.served: dict[str, float] = {}  # tokens computed for each
         self.forked = 0  # forks made of running requests; 0: no page can need a copy
 
     def enter(self, request: Request, limit: int, pages: np.ndarray, hits: int) -> int:
@@ -57,6 +59,20 @@ class Running:
             moved.row = row
         request.row = -1
         return last
+
+    def comes(self, user: str) -> None:
+        """A request of `user` waits: a newcomer starts level with whoever was served least, not
+        with a head start."""
+        if self.accounts and user not in self.served:
+            self.served[user] = min(self.served.values(), default=0.0)
+
+    def charge(self, step: Step) -> None:
+        """Count the step's tokens to their users, where accounts are kept."""
+        if self.accounts:
+            counts = np.bincount(self.rows.user[step.rows_B], weights=step.queries_B)
+            for user, number in self.users.items():
+                if number < len(counts):
+                    self.served[user] = self.served.get(user, 0.0) + float(counts[number])
 
     def fork(self, parent: Request, child: Request, cached: int) -> int:
         """`child` takes a row that shares the pages of `parent` that hold its `cached` tokens.

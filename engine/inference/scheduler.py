@@ -15,7 +15,7 @@ from engine.inference.admission import AdmissionControl
 from engine.inference.config import InferenceConfig
 from engine.inference.next_use import NextUse
 from engine.inference.page_allocation import PageAllocator
-from engine.inference.policies.policy import Mix, View
+from engine.inference.policies.policy import Mix, Phase, View
 from engine.inference.prefill import Prefill
 from engine.inference.queue import Queue
 from engine.inference.requests.request import Request
@@ -44,10 +44,11 @@ class Scheduler:
         self.admission = AdmissionControl(config, *parts, self.allocator, context)
         self.speculator = Speculator(config, self.running, self.allocator)
         self.over = over
-        self.served: dict[str, float] = {}
         self.every_row = np.arange(config.max_running)
         self.ones = np.ones(config.max_running, np.int32)
         self.padded = 0  # rows that are over and kept as padding
+        self.phase: Phase = ""  # what the next step is for, where phases are side by side …
+        self.away: set[Request] = set()  # … and who is in the other one's step: not to be touched
         self.preempted = self.viewing = 0  # in this step; its tokens that threads over views take
 
     def view(self, number: int, now: float) -> View:
@@ -67,7 +68,8 @@ class Scheduler:
             pages=config.pages,
             pages_free=cache.available,
             host_free=cache.host.free,
-            served=self.served,
+            served=self.running.served,
+            phase=self.phase,
         )
 
     def begin(self, number: int) -> None:
@@ -123,10 +125,10 @@ class Scheduler:
 
     def _decoding(self) -> np.ndarray:
         count = self.rows.count
-        if not len(self.prefill) and not self.padded:
+        if not (len(self.prefill) or self.padded or self.away):
             return self.every_row[:count]
         can = ~self.rows.padding[:count]
-        can[[request.row for request in self.prefill.pending]] = False
+        can[[request.row for request in (*self.prefill.pending, *self.away)]] = False
         return np.flatnonzero(can)
 
     def _decode_rows(self, mix: Mix, view: View) -> np.ndarray:
@@ -207,8 +209,12 @@ class Scheduler:
         if self.padded:
             self.release_padding()
             return
-        worst = self.queue.last(self.running.requests, view)
-        self.preempt(worst, view, f"{counted(missing, 'page')} short")
+        self.preempt(self._last(view), view, f"{counted(missing, 'page')} short")
+
+    def _last(self, view: View) -> Request:
+        """Who would go last of those that run and can yield."""
+        running = self.running.requests
+        return self.queue.last([r for r in running if r not in self.away], view)
 
     def preempt(self, request: Request, view: View, why: str) -> None:
         """`request` yields its pages and waits again."""
@@ -220,11 +226,15 @@ class Scheduler:
     def _displace(self, view: View) -> None:
         """Running requests yield to a waiting one that outranks them while it has no room."""
         head = self.queue.head(view)
-        while head is not None and self.rows.count and not self.admission.fits(head, view):
+        while (
+            head is not None
+            and self.rows.count > len(self.away)
+            and not self.admission.fits(head, view)
+        ):
             if self.padded:
                 self.release_padding()
                 continue
-            worst = self.queue.last(self.running.requests, view)
+            worst = self._last(view)
             if worst.urgent or not self.config.ordering.outranks(head, worst, view):
                 return
             self.preempt(worst, view, f"request {head.id} outranks it")
@@ -241,19 +251,9 @@ class Scheduler:
 
     def enqueue(self, request: Request, step: int, view: Callable[[], View]) -> None:
         """`request` waits from now on."""
-        if self.config.ordering.moving and request.user not in self.served:
-            # A newcomer starts level with whoever was served least, not with a head start.
-            self.served[request.user] = min(self.served.values(), default=0.0)
+        self.running.comes(request.user)
         self.queue.push(request, step, view)
         self.next_use.waits(request)
-
-    def charge(self, step: Step) -> None:
-        """Count the step's tokens to their users, where the ordering looks at that."""
-        if self.config.ordering.moving:
-            counts = np.bincount(self.rows.user[step.rows_B], weights=step.queries_B)
-            for user, number in self.running.users.items():
-                if number < len(counts):
-                    self.served[user] = self.served.get(user, 0.0) + float(counts[number])
 
     def abort(self, request: Request, why: str) -> None:
         """`request` ends now, whatever it was doing; one that is over stays as it is."""

@@ -8,13 +8,15 @@ Policies are frozen and stateless. What a policy learns from seeing the whole jo
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from engine.core.config import Policy
 from engine.inference.requests.request import Request
 from engine.inference.requests.rows import Rows
+
+Phase: TypeAlias = Literal["", "prefill", "decode"]  # what a step is for; empty: for both
 
 
 @dataclass(slots=True)
@@ -35,6 +37,7 @@ class View:
     pages_free: int  # free, or cached and held by nobody
     host_free: int
     served: dict[str, float] = field(default_factory=dict)  # tokens computed for each user
+    phase: Phase = ""
     found: np.ndarray | None = None
 
     @property

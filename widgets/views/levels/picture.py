@@ -10,6 +10,7 @@ from widgets.theme import figure
 # Quantities that are read together share a plot: title, unit, and (level, name on the line, hue).
 GROUPS: tuple[tuple[str, str, tuple[tuple[str, str, int], ...]], ...] = (
     ("Requests", "", (("running", "running", 0), ("waiting", "waiting", 1))),
+    ("Compute units", "%", (("prefill_share", "prefill", 3),)),
     (
         "Cache pages",
         "",

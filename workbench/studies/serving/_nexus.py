@@ -1,0 +1,177 @@
+"""Nexus's claims: settings they are checked under and what each check runs."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from engine.core.config import update
+from engine.core.log import Log
+from engine.core.measure import served
+from engine.inference.config import InferenceConfig
+from workbench.study import Changes, Figure, Outcome, RunConfig
+
+SEEDS = 5
+REQUESTS, MAPPED = 200, 40  # of a draw at full size, and in maps
+FEWER = 20  # of the small check's one
+SHORTEST: Changes = {"kind": "shortest_first", "foresight": False, "ageing": 100.0}
+# The rival: one step at a time, answers and a chunk of prompts together, first come first served.
+CHUNKS = (256, 512, 1024, 2048, 4096, 8192)
+FEW_CHUNKS = (512, 8192)  # of the small check, and of maps
+PROMPTS_FIRST: Changes = {"batching": "prefill_first", "ordering": "fcfs", "step_tokens": 8192}
+# Rivals that split the device too, each with what it is tuned over.
+SHARES = 0.3, 0.4, 0.5, 0.6, 0.7
+TARGETS = 0.015, 0.0175, 0.02, 0.0225, 0.025, 0.03  # seconds
+FIXED = {f"fixed {share:g}": {"kind": "fixed_split", "share": share} for share in SHARES}
+REACTIVE = {
+    f"reactive {1e3 * target:g} ms": {"kind": "reactive_split", "target": target}
+    for target in TARGETS
+}
+SWUNG: Changes = {"workload.swing": 0.8, "workload.period": 20.0}
+WAIT = 2.0  # seconds to the first token that 9 of 10 keep to, in maps of the load within bounds
+STEP = 1.3  # from one load tried to the next
+Measure = Callable[[Log], float]
+
+
+def chunked(tokens: int) -> Changes:
+    """Chunked prefill: up to so many tokens a step."""
+    return {"batching": "decode_first", "ordering": "fcfs", "step_tokens": tokens}
+
+
+def undivided(few: bool) -> dict[str, Changes]:
+    """Rivals with one step at a time."""
+    chunks = FEW_CHUNKS if few else CHUNKS
+    rivals = {f"chunks of {tokens:,}": chunked(tokens) for tokens in chunks}
+    return rivals if few else {**rivals, "prompts first": PROMPTS_FIRST}
+
+
+def first_token(log: Log) -> float:
+    """Mean seconds to the first token."""
+    found = (one.time_to_first_token for one in served(log).values())
+    return float(np.mean([each for each in found if each is not None]))
+
+
+def between_tokens(log: Log) -> float:
+    """Mean seconds from a token to the next of its request."""
+    return float(np.concatenate([np.diff(one.tokens) for one in served(log).values()]).mean())
+
+
+def makespan(log: Log) -> float:
+    """Seconds until every request is answered."""
+    return max(one.ended or 0.0 for one in served(log).values())
+
+
+def end_to_end(log: Log) -> float:
+    """Mean seconds from arrival to the last token."""
+    found = (one.end_to_end for one in served(log).values())
+    return float(np.mean([each for each in found if each is not None]))
+
+
+def draws(config: InferenceConfig, fast: bool, mapped: bool = False) -> list[InferenceConfig]:
+    """Draws of the requests; the small check has a short one."""
+    count = FEWER if fast else MAPPED if mapped else REQUESTS
+    sized = update(config, {"workload.count": count})
+    return [update(sized, {"seed": config.seed + n}) for n in range(1 if fast else SEEDS)]
+
+
+def over_rivals(
+    configs: list[InferenceConfig], rivals: dict[str, Changes], run: RunConfig, measure: Measure
+) -> dict[str, Figure]:
+    """Each rival's measure over ours, of the same requests."""
+    ours = [measure(run(one)) for one in configs]
+    found = {}
+    for name, changes in rivals.items():
+        theirs = [measure(run(update(one, changes))) for one in configs]
+        paired = len(configs) > 1
+        found[name] = (
+            Figure.ratio(theirs, ours) if paired else Figure.exact(theirs[0] / ours[0], "×")
+        )
+    return found
+
+
+def over_strongest(found: dict[str, Figure], expected: str) -> Outcome:
+    """The outcome beside the rival that comes nearest."""
+    figure = min(found.values(), key=lambda ratio: ratio.value)
+    told = ", ".join(
+        f"{name} {ratio.value:.2f}× [{ratio.low:.2f}, {ratio.high:.2f}]"
+        for name, ratio in found.items()
+    )
+    return Outcome(expected, f"{told}; n = {figure.n}", figure.low > 1, figure=figure, needed=1.0)
+
+
+def sooner(config: InferenceConfig, run: RunConfig, fast: bool, mapped: bool = False) -> Outcome:
+    """Mean time to first token of the strongest rival with one step at a time over ours."""
+    found = over_rivals(draws(config, fast, mapped), undivided(fast or mapped), run, first_token)
+    return over_strongest(
+        found, "first tokens come sooner than by chunked prefill, its chunk chosen for them"
+    )
+
+
+def closer(config: InferenceConfig, run: RunConfig, fast: bool, mapped: bool = False) -> Outcome:
+    """Mean time between tokens of the strongest rival with one step at a time over ours."""
+    found = over_rivals(draws(config, fast, mapped), undivided(fast or mapped), run, between_tokens)
+    return over_strongest(
+        found, "tokens come closer together than by chunked prefill, its chunk chosen for that"
+    )
+
+
+def throughput(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
+    """Requests a second over those of the strongest rival, all requests there at once."""
+    crowd = [update(one, {"workload.rate": 0.0}) for one in draws(config, fast)]
+    found = over_rivals(crowd, undivided(fast), run, makespan)
+    return over_strongest(found, "more requests a second than chunked prefill, all there at once")
+
+
+def foretold(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
+    """Mean time to the last token under a load that swings: of the strongest fixed or reactive
+    split over ours."""
+    swung = [update(one, SWUNG) for one in draws(config, fast)]
+    splits = {**FIXED, **REACTIVE}
+    if fast:
+        splits = {name: splits[name] for name in ("fixed 0.5", "reactive 20 ms")}
+    rivals: dict[str, Changes] = {name: {"batching": how} for name, how in splits.items()}
+    found = over_rivals(swung, rivals, run, end_to_end)
+    return over_strongest(
+        found, "answers end sooner than by any fixed split and any that follows the last step"
+    )
+
+
+def at(
+    knob: str, check: Callable[[InferenceConfig, RunConfig, bool, bool], Outcome]
+) -> Callable[[InferenceConfig, float, RunConfig, bool], Outcome]:
+    """A check with a knob at some value."""
+
+    def judged(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+        return check(update(config, {knob: value}), run, fast, True)
+
+    return judged
+
+
+def load_within(bound: float, configs: Iterable[InferenceConfig], run: RunConfig) -> list[float]:
+    """Of each draw the highest load in requests a second, up to which at every one tried 9 of 10
+    first tokens come within `WAIT` and 9 of 10 requests' tokens are `bound` seconds apart."""
+    return [_most(bound, one, run) for one in configs]
+
+
+def _most(bound: float, config: InferenceConfig, run: RunConfig) -> float:
+    best = rate = 0.5
+    while rate < 16.0:
+        requests = served(run(update(config, {"workload.rate": rate}))).values()
+        first = np.quantile([one.time_to_first_token or 0.0 for one in requests], 0.9)
+        apart = [one.time_per_output_token for one in requests]
+        if first > WAIT or np.quantile([each or 0.0 for each in apart], 0.9) > bound:
+            return best
+        best, rate = rate, rate * STEP
+    return best
+
+
+def within(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+    """The load within bounds, over that of the rival that bears most."""
+    configs = draws(config, fast, True)
+    ours = load_within(value / 1e3, configs, run)
+    found = {}
+    for name, changes in undivided(True).items():
+        theirs = load_within(value / 1e3, [update(one, changes) for one in configs], run)
+        found[name] = Figure.exact(ours[0] / theirs[0], "×") if fast else Figure.ratio(ours, theirs)
+    return over_strongest(
+        found, f"more load than chunked prefill with tokens {value:g} ms apart at most"
+    )

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from workbench.cli.output import say
+from workbench.interrupts import taken
 
 PORT = 5006
 HOST = "127.0.0.1"
@@ -101,6 +102,6 @@ def until_stopped() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        pass
+        taken()
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -21,6 +21,7 @@ from engine.core.errors import BadInput
 from engine.core.limits import VARIABLE, change_as_told
 from engine.core.memory import out_of_memory, refused
 from workbench.cli import app
+from workbench.interrupts import heard
 
 EPILOG = """\
 without a command, `workbench` opens the app in your browser.
@@ -95,6 +96,11 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    with heard():
+        return _main(argv)
+
+
+def _main(argv: list[str] | None) -> int:
     try:
         args = parser().parse_args(argv)
         change_as_told(os.environ.get(VARIABLE, ""))

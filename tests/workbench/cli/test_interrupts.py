@@ -1,0 +1,53 @@
+"""Ctrl-C reaches the command even where a module that is being imported swallows it."""
+
+import importlib
+import signal
+
+import pytest
+
+from workbench.interrupts import heard
+
+SWALLOWS = """
+import signal
+try:
+    signal.raise_signal(signal.SIGINT)
+except KeyboardInterrupt:
+    pass
+while {more}:
+    pass
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def made(name, more):
+        (tmp_path / f"{name}.py").write_text(SWALLOWS.format(more=more))
+        return name
+
+    return made
+
+
+def test_an_interrupt_that_an_import_swallows_comes_again(module):
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGVTALRM)
+    with pytest.raises(KeyboardInterrupt), heard():
+        importlib.import_module(module("swallows_and_goes_on", True))
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGVTALRM)) == before
+
+
+def test_it_comes_no_more_once_the_command_is_left(module):
+    with heard():
+        importlib.import_module(module("swallows", False))
+    assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0.0, 0.0)
+
+
+def test_who_listens_in_a_way_of_their_own_goes_on_so():
+    came = []
+    before = signal.signal(signal.SIGINT, lambda *_: came.append(1))
+    try:
+        with heard():
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert came == [1]

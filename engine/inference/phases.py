@@ -122,11 +122,11 @@ class Phases:
 
     def _begin(self, n: int) -> None:
         engine, scheduler, other = self.engine, self.engine.scheduler, self.under_way[1 - n]
+        scheduler.away = set() if other is None else {*other.rows, *other.samples}
         engine.hear()
         if PHASES[n] == "prefill" and not (len(scheduler.queue) or len(scheduler.prefill)):
             return
         scheduler.phase = PHASES[n]
-        scheduler.away = set() if other is None else {*other.rows, *other.samples}
         begun = engine.begin()
         if begun is None:
             return

@@ -291,7 +291,7 @@ class Scheduler:
         """`child` goes on from where `parent` is: in the batch if it can, else it waits."""
         rows, row = self.rows, parent.row
         room = rows.count + self.admission.reserved < self.config.max_running
-        if row >= 0 and room and parent not in self.prefill.pending:
+        if row >= 0 and room and parent not in self.prefill.pending and parent not in self.away:
             self.admission.starts(child)
             self.running.fork(parent, child, int(rows.cached[row]))
             return

@@ -136,7 +136,7 @@ def test_answers_are_those_of_a_plain_engine_whatever_the_two_steps_take(how, pa
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_who_is_aborted_in_flight_is_gone_and_nobody_else(seed):
+def test_who_is_aborted_or_forked_in_flight_leaves_the_others_alone(seed):
     draw = np.random.default_rng(seed)
     made = [request(4 + 5 * n, n, max_tokens=12) for n in range(8)]
     truth = serve(engine(pages=200)[0], [request(4 + 5 * n, n, max_tokens=12) for n in range(8)])
@@ -147,6 +147,8 @@ def test_who_is_aborted_in_flight_is_gone_and_nobody_else(seed):
     while held.busy:
         if draw.random() < 0.1:
             held.abort(made[int(draw.integers(len(made)))].id)
+        if draw.random() < 0.1:
+            held.fork(made[int(draw.integers(len(made)))].id)
         both.step(held.clock.now() + 0.003)
         audit(held)
     for one, answer in zip(made, truth, strict=True):

@@ -31,7 +31,8 @@ ANY = 10**6
 
 @dataclass(frozen=True)
 class Held:
-    """What a process holds."""
+    """What a process holds; threads beside those of the loop's pool, which it begins as it needs
+    them and bounds itself."""
 
     memory: int
     descriptors: int
@@ -44,7 +45,8 @@ def held(loop: asyncio.AbstractEventLoop) -> Held:
     with open("/proc/self/statm") as sizes:
         memory = int(sizes.read().split()[1]) * PAGE
     tasks = asyncio.run_coroutine_threadsafe(_tasks(), loop).result()
-    return Held(memory, len(os.listdir("/proc/self/fd")), threading.active_count(), tasks)
+    threads = sum(not one.name.startswith("asyncio_") for one in threading.enumerate())
+    return Held(memory, len(os.listdir("/proc/self/fd")), threads, tasks)
 
 
 async def _tasks() -> int:

@@ -28,7 +28,7 @@ REACTIVE = {
 }
 SWUNG: Changes = {"workload.swing": 0.8, "workload.period": 20.0}
 WAIT = 2.0  # seconds to the first token that 9 of 10 keep to, in maps of the load within bounds
-STEP = 1.3  # from one load tried to the next
+STEP = 1.4  # from one load tried to the next
 Measure = Callable[[Log], float]
 
 

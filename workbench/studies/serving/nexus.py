@@ -175,8 +175,8 @@ STUDY = Study(
         Regime(
             claim="throughput",
             knob="bound",
-            values=(20.0, 30.0, 50.0, 100.0),
-            coarse=(20.0, 100.0),
+            values=(20.0, 30.0, 50.0),
+            coarse=(20.0, 50.0),
             x="time between tokens that is allowed (ms), first tokens within 2 s",
             y="load within both bounds over that of the strongest rival (×)",
             default=30.0,

@@ -54,12 +54,7 @@ class NanoBatchedModel(Model):
         self.products: AbstractContextManager[Any] = Lock() if how.units else nullcontext()
         self.memory: AbstractContextManager[Any] = Lock() if how.units else nullcontext()
         self.fault = how.fault
-        self.workers = ThreadPoolExecutor(PARTS, "part", self._begin)
-
-    def _begin(self) -> None:
-        """Each worker has its part of the processor's cores."""
-        numba.set_num_threads(max(1, numba.get_num_threads() // PARTS))
-        torch.set_num_threads(max(1, torch.get_num_threads() // PARTS))
+        self.workers = ThreadPoolExecutor(PARTS, "part", _begin)
 
     @torch.inference_mode()
     def forward(self, batch: Batch, kv: PagedKV) -> Tensor:
@@ -81,6 +76,12 @@ class NanoBatchedModel(Model):
         """Attention, for which the lane of products is left to the other part."""
         with _without(self.products), self.memory:
             return self.attend(*given, **limits)
+
+
+def _begin() -> None:
+    """Each worker has its part of the processor's cores; it ends with the model."""
+    numba.set_num_threads(max(1, numba.get_num_threads() // PARTS))
+    torch.set_num_threads(max(1, torch.get_num_threads() // PARTS))
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """Nano-batches: what runs beside what, how long a step takes by it, and that two workers say what
 one pass says."""
 
+import gc
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -199,3 +201,17 @@ def test_halves_are_by_sequences_and_about_even() -> None:
     assert two.tokens_T.tolist() == [2, 3, 4] and two.logits_at_R.tolist() == [0, 1, 2]
     alone = pack([[1, 2]], [0], [[0]], 16)
     assert halves(alone) == [alone]
+
+
+def test_workers_end_with_the_model() -> None:
+    before = set(threading.enumerate())
+    model = find("stdlib-draft-1m").open("float32")
+    ours = NanoBatchedModel(model, SimpleNamespace(units=True, fault="none"))
+    list(ours.workers.map(abs, range(4)))
+    mine = set(threading.enumerate()) - before
+    assert mine
+    del ours
+    gc.collect()
+    for thread in mine:
+        thread.join(20)
+    assert not any(thread.is_alive() for thread in mine)

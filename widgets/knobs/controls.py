@@ -12,6 +12,7 @@ from engine.core.config import Knob
 WIDE = 200.0  # a range that spans more than this factor, from above nought, gets a log slider
 HUGE = 1e8  # a range wider than this is typed: seeds, counts without an end
 CALLED = {"kv": "KV", "gemm": "GEMM", "slo": "SLO", "gpu": "GPU", "mlp": "MLP"}  # in capitals
+BRIEF = {"ns": 1e9, "µs": 1e6, "ms": 1e3}  # of a second, for knobs that never reach a millisecond
 STEPS = 200  # positions of a slider over real numbers
 
 
@@ -24,7 +25,20 @@ def label(knob: Knob) -> str:
     words = " ".join(parts[-2:] if len(parts) > 2 else parts[-1:]).replace("_", " ")
     words = " ".join(CALLED.get(word, word) for word in words.split(" "))
     words = words[:1].upper() + words[1:]
-    return f"{words}, {knob.unit}" if knob.unit and knob.unit not in words.lower() else words
+    unit = "" if is_brief(knob) else knob.unit
+    return f"{words}, {unit}" if unit and unit not in words.lower() else words
+
+
+def is_brief(knob: Knob) -> bool:
+    """Whether its values are shown with a unit of their own: seconds far below one."""
+    return knob.unit == "s" and knob.high is not None and knob.high <= 1 / BRIEF["ms"]
+
+
+def brief(value: float) -> str:
+    """Seconds far below one as a person says them: 50 ns."""
+    fits = [unit for unit, parts in BRIEF.items() if abs(value) * parts >= 1]
+    unit = fits[-1] if fits else "ns"
+    return f"{value * BRIEF[unit]:.12g} {unit}" if value else "0"
 
 
 def spell(value: Any) -> str:
@@ -57,6 +71,9 @@ class Control:
         }
         if knob.type == "choice":
             found["choices"] = list(knob.choices)
+        _, empty, meaning = knob.doc.partition("empty: ")
+        if empty:
+            found["empty"] = meaning.replace("`", "")
         if self.slides:
             whole = knob.type == "int" and not self.is_log
             low, high = self.ends
@@ -70,6 +87,8 @@ class Control:
         reach = ""
         if knob.low is not None and knob.high is not None:
             reach = f"from {knob.low:,.12g} to {knob.high:,.12g}{unit}"
+            if is_brief(knob):
+                reach = f"from {brief(knob.low)} to {brief(knob.high)}"
         choices = "one of: " + ", ".join(knob.choices) if knob.choices else ""
         lines = (knob.doc, reach, choices, f"--set {knob.path}=…")
         return [line for line in lines if line]
@@ -78,6 +97,8 @@ class Control:
         """What the field (and the slider) stand at for `value`."""
         number = self.knob.type in ("int", "float")
         field = spell(value) if number else "" if value is None else value
+        if is_brief(self.knob) and isinstance(value, int | float):
+            field = brief(value)
         if not self.slides or not isinstance(value, int | float):
             return {"field": field}
         low, high = self.ends
@@ -103,8 +124,10 @@ class Control:
         text = shown.strip().replace(",", "").replace("\N{THIN SPACE}", "")
         if not text:
             return None
+        number, unit = text[:-2].rstrip(), text[-2:].replace("us", "µs")
         try:
-            value = float(text)
+            timed = self.knob.unit == "s" and unit in BRIEF
+            value = float(number) / BRIEF[unit] if timed else float(text)
         except ValueError:
             return text
         whole = self.knob.type == "int" and value.is_integer()

@@ -94,7 +94,7 @@ function controlOf(facts, tell) {
   const field = named(make("input", "", line), slider ? `${facts.label}: value` : facts.label);
   field.type = "text";
   field.autocomplete = "off";
-  if (!slider) field.placeholder = "not set";
+  if (!slider) field.placeholder = facts.empty || "not set";
   if (facts.names) {
     const known = make("datalist", "", line);
     known.id = `names-of-${facts.path}`;

@@ -20,7 +20,10 @@ from engine.models.model import Model
 from engine.models.text.tokenizer import Tokenizer, has_tokenizer
 
 MODELLED = "This run is modelled: no model ran, so there is no attention to look at."
-NONE_YET = "No request of this run has ended yet; its attention can be read once it has."
+NONE_YET = (
+    "No request of this run has ended yet. Ask the live engine something on its page, wait for the "
+    "answer, then press Newer requests here."
+)
 WITHOUT = (
     "This run keeps no tokens of requests: it is not of a serving engine, or was saved before "
     "runs kept them."

@@ -190,7 +190,9 @@ def asked_page(shelf: Shelf, live: Run | None, readings: Readings) -> AttentionP
     name = asked("run", LIVE)
     if name == LIVE:
         if live is None:
-            raise BadInput("attention: the live engine has not begun; open the Live page first")
+            raise BadInput(
+                "attention: the live engine has not begun; open its page and ask it something"
+            )
         return AttentionPage(live, "the live engine", readings, asked("request"))
     session = shelf.shown.get(name)
     run = session.run if session is not None and session.run is not None else shelf.get(name)

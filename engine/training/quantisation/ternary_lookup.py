@@ -17,6 +17,7 @@ from torch import Tensor
 from engine.core.clock import WallClock
 from engine.core.config import Config, knob
 from engine.core.events import Level, Span
+from engine.core.names import counted
 from engine.core.paths import dataset
 from engine.core.plot import BOUND, MODELLED, Plot
 from engine.core.run import Live
@@ -74,7 +75,7 @@ def run(config: TernaryConfig, live: Live) -> None:
         given = np.roll(codes_JN, 1, axis=0) if config.fault == "stale" else codes_JN
         found_MN = lookup.ternary_matmul(x_MK, given, width)
         held = 8 if config.fault == "unpacked" else code_bits(width) / width
-        lane, added = f"{width} inputs", len(codes_JN) * (3**width + config.outputs) / numbers
+        lane, added = counted(width, "input"), len(codes_JN) * (3**width + config.outputs) / numbers
         said = {
             WRONG: float((found_MN != truth_MN).double().mean()),
             HELD: 8.0 if config.fault == "unpacked" else 8 * codes_JN.nbytes / numbers,

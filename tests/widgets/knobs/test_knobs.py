@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from engine.core.config import from_dict, knobs, to_dict, update
+from engine.core.config import Knob, from_dict, knobs, to_dict, update
 from engine.core.errors import BadInput
 from tests.widgets.made_config import Made, Owned
 from tests.widgets.orders.weighted import Weighted
@@ -234,3 +234,17 @@ def test_a_stale_knob_of_a_policy_that_was_exchanged_does_not_block_the_rest():
 def test_an_unknown_kind_is_bad_input():
     with pytest.raises(BadInput, match="order"):
         update(Made(), {"order": "nobody"})
+
+
+def test_seconds_far_below_one_are_shown_and_read_in_nanoseconds():
+    handoff = Knob("handoff", "float", 5e-8, "signal", low=0.0, high=1e-5, unit="s")
+    control = Control(handoff)
+    assert control.stands()["field"] == "50 ns" and control.facts()["label"] == "Handoff"
+    assert "from 0 to 10 µs" in control.help()
+    typed = ("50 ns", "50 us", "5e-08", "2 µs", "soon")
+    assert [control.read({"field": each}) for each in typed] == [5e-8, 5e-5, 5e-8, 2e-6, "soon"]
+
+
+def test_an_empty_field_says_what_empty_means():
+    cluster = Knob("cluster", "str", "", "a cluster with a sheet; empty: links as `model` says")
+    assert Control(cluster).facts()["empty"] == "links as model says"

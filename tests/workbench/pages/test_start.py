@@ -1,5 +1,6 @@
 """The start page's doors: what is said of what a person brings, and where they lead."""
 
+import re
 from html import unescape
 from urllib.parse import parse_qsl, urlsplit
 
@@ -93,7 +94,7 @@ def test_an_unreadable_trace_is_named_in_one_line():
     door.file.filename = "broken.json"
     door.file.value = b"{"
     assert "broken.json" in door.read.object and "/" not in door.read.object.split("</p>")[0]
-    assert not door.watch.visible
+    assert not door.onward.object
     with pytest.raises(BadInput, match=r"^mine\.csv, line 2: "):
         opened(Shelf(), b"TIMESTAMP,ContextTokens,GeneratedTokens\nx,1,1\n", "mine.csv")
 
@@ -103,10 +104,12 @@ def test_requests_of_a_service_lead_to_two_schedulers_and_a_prediction():
     door.file.filename = "../../mine.csv"
     lines = (f"2023-11-16 18:17:0{n // 4}.{250 * (n % 4):03d},{900 + n},{30 + n}" for n in range(9))
     door.file.value = "\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *lines]).encode()
-    assert "9 requests in 2 s" in door.read.object and not door.watch.visible
-    trace = dict(parse_qsl(urlsplit(door.compare.href).query))["trace"]
-    assert trace.endswith("mine.csv") and trace in door.predict.href.replace("%2F", "/")
-    assert dict(parse_qsl(urlsplit(door.design.href).query))["workload.file"] == trace
+    assert "9 requests in 2 s" in door.read.object and "Watch it" not in door.onward.object
+    places = [unescape(each) for each in re.findall('href="([^"]*)"', door.onward.object)]
+    compare, predict, design = (dict(parse_qsl(urlsplit(each).query)) for each in places)
+    trace = compare["trace"]
+    assert trace.endswith("mine.csv") and trace == predict["load.trace"]
+    assert design["workload.file"] == trace
     first, second, *_ = SCHEDULERS
     runs = under(trace, "llama-3.1-8b", "h100-sxm", (first, second), "200", "1")
     assert [name for name, _ in runs] == [first, second]

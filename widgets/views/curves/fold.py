@@ -57,10 +57,11 @@ class Curves(Fold):
         at = 0
         for name, series in self.panels.items():
             lines = []
-            for title, ref in series.items():
+            for written, ref in series.items():
+                title = written.replace("_", " ")  # a policy's kind, as knobs show it
                 found = _points(self.blobs.get(ref))
                 if found is None:
-                    wrong.append(f"{name}/{title}")
+                    wrong.append(f"{name}/{written}")
                     continue
                 kept = found[:, extremes(found[1])]
                 left_out += found.shape[1] - kept.shape[1]

@@ -84,14 +84,43 @@ function told(frame, i) {
   ].filter(Boolean);
 }
 
+// What the looks of a tile mean, each beside a small one.
+function framesLegend(card, legend) {
+  const { colors } = card, hue = colors.hues[0], grey = css(mix(colors.paper, colors.idle, 0.55));
+  const key = JSON.stringify(colors);
+  if (legend.dataset.key === key) return;
+  legend.dataset.key = key;
+  legend.replaceChildren();
+  const looks = [["made ahead", css(mix(colors.paper, hue, 0.22)), css(hue), 1], ["made once told", grey, css(colors.line), 1],
+    ["thrown away", grey, css(colors.faint), 1], ["not allowed", grey, css(colors.wrong), 3]];
+  looks.forEach(([words, fill, rim, thick], at) => {
+    const span = make("span", "", legend), canvas = make("canvas", "", span);
+    span.append(words);
+    canvas.width = canvas.height = 28;
+    const ctx = canvas.getContext("2d");
+    ctx.scale(2, 2);
+    ctx.fillStyle = fill;
+    ctx.fillRect(1, 1, 12, 12);
+    [ctx.strokeStyle, ctx.lineWidth] = [rim, thick];
+    ctx.strokeRect(1.5, 1.5, 11, 11);
+    if (at !== 2) return;
+    ctx.beginPath();
+    ctx.moveTo(2, 12);
+    ctx.lineTo(12, 2);
+    ctx.stroke();
+  });
+}
+
 function render({ model, el }) {
-  const card = new Card(el, model, "frames", "Which frames were made before their action was told, and which were thrown away?");
+  const card = new Card(el, model, "frames", "Which frames were made ahead, and which thrown away?");
+  const legend = make("div", "pw-legend", card.tools);
+  card.onTheme = card.onFrame = () => framesLegend(card, legend);
   let laid = { tiles: [], hidden: 0 }, lit = -1;
   const area = make("div", "", card.body);
   area.style.height = "100%";
   const say = () => {
     const left = card.frame.left_out + laid.hidden;
-    card.say(`tinted: made before its action was told; plain: after; small and struck: thrown away; red: not allowed${left ? ` · ${grouped(left)} earlier not shown` : ""}`);
+    card.say(left ? `${grouped(left)} earlier not shown` : "");
   };
   card.surface(area, (ctx, width, height) => {
     laid = places(card.frame, width, height);

@@ -12,7 +12,7 @@ from engine.core.events import AnyEvent, Blob
 from widgets.canvas.fold import CanvasFold
 from widgets.theme import figure
 
-QUESTION = "Which frames were made before their action was told, and which were thrown away?"
+QUESTION = "Which frames were made ahead, and which thrown away?"
 EMPTY = "No frame yet. Start a run of a game: its frames stand here as they are shown."
 FILM = "frames/"
 STATES = ("given", "asked", "kept", "refused")
@@ -66,7 +66,7 @@ class FrameStrip(CanvasFold):
             return []
         return [
             ["frames shown", figure(made)],
-            ["made before their action", figure(self.counts["kept"] / made, "%")],
+            ["made ahead of their action", figure(self.counts["kept"] / made, "%")],
             ["thrown away", figure(self.counts["refused"])],
             ["not allowed by the game", figure(self.counts["wrong"])],
         ]

@@ -11,7 +11,7 @@ from engine.core.errors import BadInput
 from engine.core.names import counted
 from engine.inference.workloads.traces.read import Trace, load
 from widgets.theme import figure
-from workbench.pages.doors.door import CSS, WIDE, door, go, hint, wrong
+from workbench.pages.doors.door import CSS, WIDE, door, hint, ways, wrong
 from workbench.pages.frame.shell import address, html
 from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.shelf.uploads import read_upload
@@ -33,14 +33,11 @@ class TraceDoor:
             **{**WIDE, "size": "medium"},
         )  # fmt: skip
         self.read = html(hint(ABOUT), CSS)
-        self.watch = go("Watch it", visible=False)
-        self.compare = go("Compare two schedulers on it", visible=False)
-        self.predict = go("Predict its serving", second=True, visible=False)
-        self.design = go("Search a fleet for it", second=True, visible=False)
+        self.onward = html("", CSS)
         self.server = pmui.TextInput(
             label="or a running vLLM or SGLang server", placeholder="http://127.0.0.1:8000", **WIDE
         )
-        self.attach = go("Watch the server", visible=False)
+        self.attach = html("", CSS)
         self.server.param.watch(lambda _: self.paint(self.dark), "value_input")
         self._opened: str | Path | None = None  # a run's name, or a trace of requests
         self.dark = False
@@ -64,21 +61,20 @@ class TraceDoor:
         served = {"kind": "serving", "load.trace": trace, "load.requests": 0}
         asked = {"workload": "trace", "workload.file": trace}
         server = (self.server.value_input or self.server.value or "").strip()
-        for button, there, place, query in (
-            (self.watch, run, "runs", {"name": run}),
-            (self.compare, trace, "compare", {"trace": trace}),
-            (self.predict, trace, "predict", served),
-            (self.design, trace, "design", asked),
-            (self.attach, server, "attach", {"url": server}),
-        ):
-            if there:
-                button.href = address(place, dark, **query)  # before anyone can press it
-            button.visible = bool(there)
+        places = {"Watch it": address("runs", dark, name=run)} if run else {}
+        if trace:
+            places = {
+                "Compare two schedulers on it": address("compare", dark, trace=trace),
+                "Predict its serving": address("predict", dark, **served),
+                "Search a fleet for it": address("design", dark, **asked),
+            }
+        self.onward.object = ways(places) if places else ""
+        watched = {"Watch the server": address("attach", dark, url=server)}
+        self.attach.object = ways(watched) if server else ""
 
     @property
     def card(self) -> Any:
-        opened = self.read, self.file, self.watch, self.compare, self.predict, self.design
-        parts = *opened, self.server, self.attach
+        parts = self.read, self.file, self.onward, self.server, self.attach
         return door("I have a trace", *parts)
 
 

@@ -3,6 +3,7 @@
 from engine.core.config import update
 from engine.core.events import Level, Span
 from engine.core.log import Log
+from engine.core.names import counted
 from engine.core.plot import MODELLED
 from engine.training.quantisation.ternary_lookup import (
     HELD,
@@ -55,7 +56,7 @@ def exact(config: TernaryConfig, run_config: RunConfig, fast: bool) -> Outcome:
 def small(config: TernaryConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Bits that a ternary weight takes in memory, five in a byte."""
     log = run_config(update(config, {**COUNTED, "outputs": 160, "inputs": 120}))
-    bits = levels(log, HELD)[f"{config.width} inputs"]
+    bits = levels(log, HELD)[counted(config.width, "input")]
     return Outcome(
         f"within a twentieth of {INFORMATION} bits",
         f"{bits:.2f} bits a weight",

@@ -11,6 +11,7 @@ from engine.core.spans import Spans, union
 from widgets.views.schedule.busy import Busy
 
 IDLE = ("idle", "bubble", "wait")  # kinds of span that keep nobody busy
+RESTS = (*IDLE, "receive")  # and a rank that only awaits a message, though its row says for what
 COLUMNS = {
     "lane": "i", "kind": "i", "tag": "i", "start": "d", "stop": "d", "flops": "d", "bytes": "d",
 }  # fmt: skip
@@ -58,7 +59,7 @@ class SpanTable:
             ends[0] = start
         if stop > ends[1]:
             ends[1] = stop
-        if span.name not in IDLE:
+        if span.name not in RESTS:
             busy = self.busy.get((lane, layer))
             if busy is None:
                 busy = self.busy[lane, layer] = Busy()
@@ -75,7 +76,7 @@ class SpanTable:
         for name, column in self.columns.items():
             column.frombytes(columns[name][shown].astype(column.typecode).tobytes())
         layer = np.array([modelled for _, modelled in self.of_tag], np.int32)[tag]
-        resting = np.array([name in IDLE for name in self.kinds], bool)[kind]
+        resting = np.array([name in RESTS for name in self.kinds], bool)[kind]
         for place in np.unique(layer[shown]).tolist():
             mine = shown & (layer == place)
             ends = self.ends[place]

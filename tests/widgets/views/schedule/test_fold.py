@@ -186,3 +186,8 @@ def test_a_long_run_has_a_minimap_of_how_busy_all_lanes_are():
     busy = [span("a", "F", i, i + (1.0 if i < 150 else 0.5)) for i in range(300)]
     mini = reduce(folded(log(*busy, span("a", "idle", 0, 300))), {})["mini"]
     assert mini[:149] == pytest.approx(1) and mini[151:299] == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_rank_that_awaits_a_message_is_idle():
+    made = log(span("rank 0", "forward", 0.0, 6.0), span("rank 0", "receive", 6.0, 10.0))
+    assert figures(made)["idle of total"] == "40 %"

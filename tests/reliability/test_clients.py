@@ -26,6 +26,7 @@ LONG = 20_000  # events after which a run gives way: its log is the memory that 
 PAGE = os.sysconf("SC_PAGESIZE")
 PATIENCE = 300.0
 MEGABYTE = 1e6
+RESTS = 3.0  # of the soak's full form: seconds between rounds for each that one took
 ANY = 10**6
 
 
@@ -124,9 +125,11 @@ def test_a_soak_leaves_everything_where_it_was(server, request, full):
     with Crowd(port) as crowd:
         while len(samples) < 3 or time.monotonic() - begun < seconds:
             count = 60 if full else 10
+            asked = time.monotonic()
             all_well(crowd.round(count=count, seed=len(samples), slow=0.0), count)
             first = samples[0][1] if samples else Held(ANY, ANY, ANY, 2)
             samples.append((time.monotonic() - begun, quiet(live, loop, first)))
+            time.sleep(RESTS * (time.monotonic() - asked) if full else 0.0)
     pages_are_back(live)
     first, last = samples[0][1], samples[-1][1]
     assert (last.descriptors, last.tasks) == (first.descriptors, first.tasks)

@@ -31,6 +31,8 @@ class Limits:
     template_seconds: float = 0.2
     schema_memory: int = 256 << 20  # what compiling a grammar may take
     schema_seconds: float = 1.0
+    program_memory: int = 64 << 20  # what running a generated program may take
+    program_seconds: float = 0.5
     header_bytes: int = 100_000_000  # of a safetensors file, the format's own bound
     tensors: int = 250_000  # of a model; 384 experts in 60 layers, each with scales: 140,000
     notebook_bytes: int = 256 << 20

@@ -15,8 +15,8 @@ import llguidance
 import numpy as np
 from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 
+from engine.core.confined.children import Children
 from engine.core.errors import BadInput
-from engine.models.text.children import Children
 from engine.models.text.grammar_child import line, matcher, tokens
 
 LONGEST = 1 << 16  # characters of a schema

@@ -6,7 +6,7 @@ from typing import Any
 
 import llguidance
 
-from engine.models.text.confined import read, serve
+from engine.core.confined.child import read, serve
 
 
 def tokens(rules: str, vocab: int, eos: Sequence[int]) -> llguidance.LLTokenizer:

@@ -4,9 +4,9 @@ import sys
 from functools import lru_cache
 from typing import Any
 
+from engine.core.confined.child import serve
 from engine.core.errors import BadInput
 from engine.models.text.chat import Template
-from engine.models.text.confined import serve
 
 
 @lru_cache(maxsize=8)

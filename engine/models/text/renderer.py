@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.models.text.children import Children
+from engine.core.confined.children import Children
 
 
 class Renderer:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from engine.core.confined.children import CHILDREN
 from engine.core.errors import BadInput
 from engine.core.limits import changed
 from engine.models.text.chat import render
-from engine.models.text.children import CHILDREN
 from engine.models.text.renderer import Renderer
 from tests.engine.models.text.test_chat import CHATML, ESCAPES_AND_BOMBS, MESSAGES
 

@@ -1,22 +1,33 @@
 """Warm child processes for a stranger's programs (templates, schemas), limited in time and memory.
 
-What such a program costs must not be the server's.
+What such a program costs must not be the server's, and where the program is code that does
+anything at all, it must find no way out: its process is isolated.
 """
 
 import queue
+import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from engine.core.confined.child import read, write
 from engine.core.errors import BadInput
 from engine.core.limits import limits, over
-from engine.models.text.confined import read, write
 
 CHILDREN = 2
 PATIENCE = 30.0  # seconds by the wall, on a busy machine, before a process is given up
+
+# Isolated, Python takes nothing from its environment, its folder or what is installed.
+BEGIN = (
+    "import runpy, sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "runpy.run_module(sys.argv.pop(1), run_name='__main__')"
+)
+ROOT = Path(__file__).parents[3]  # where the packages lie
 
 Child = subprocess.Popen[bytes]
 
@@ -26,11 +37,15 @@ class Children:
 
     `module` runs in them; `what` (chat template, schema) names in errors what is theirs to work on,
     and its last word the limits: `template_seconds` of processor time, `template_memory`.
-    `opening`: what each is told first, before it is confined.
+    `opening`: what each is told first, before it is confined. `isolated`: they have no environment,
+    begin in an empty folder, and give up all ways out before they answer anything; `layers` says
+    which of them this system has (`confined.child.isolate`).
     """
 
-    def __init__(self, module: str, what: str, opening: Any = None) -> None:
+    def __init__(self, module: str, what: str, opening: Any = None, isolated: bool = False) -> None:
         self.module, self.what, self.opening = module, what, opening
+        self.isolated = isolated
+        self.layers: list[str] = []
         self.kind = what.split()[-1]
         self._free: queue.LifoQueue[Child | None] = queue.LifoQueue()
         self._closed = False
@@ -46,11 +61,17 @@ class Children:
             if child is None or child.poll() is not None:  # none yet, or ended by somebody else
                 child = self._start()
             answer = self._answer(child, asked)
+            if answer is None:  # of something asked before, which wrote more than its own answer
+                end(child)
+                child = self._start()
+                answer = self._answer(child, asked)
         finally:
             if child is not None and (child.poll() is not None or self._closed):
                 end(child)
                 child = None if self._closed else self._start()
             self._free.put(child)
+        if answer is None:
+            raise BadInput(f"{self.what}: it writes what is no answer")
         if "text" in answer:
             return str(answer["text"])
         raise BadInput(str(answer["refused"]))
@@ -69,37 +90,61 @@ class Children:
 
     def _start(self) -> Child:
         memory = str(getattr(limits(), f"{self.kind}_memory"))
-        pipe = subprocess.PIPE
-        child = subprocess.Popen(
-            [sys.executable, "-m", self.module, memory],
-            stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        if self.isolated:
+            return self._isolated(memory)
+        child = _opened([sys.executable, "-m", self.module, memory])
         if self.opening is not None:
             assert child.stdin is not None
             with suppress(OSError):  # it ended at once: whoever asks it hears so
                 write(child.stdin, self.opening)
         return child
 
-    def _answer(self, child: Child, asked: dict[str, Any]) -> dict[str, str]:
-        """The child's; one that ends under it was over its time, or out of memory for good."""
-        seconds = getattr(limits(), f"{self.kind}_seconds")
+    def _isolated(self, memory: str) -> Child:
+        """A child in a folder that is gone once it is there: nothing can be put into it."""
+        begin = [sys.executable, "-I", "-S", "-c", BEGIN, str(ROOT), self.module, memory]
+        with tempfile.TemporaryDirectory() as empty:
+            child = _opened(begin, cwd=empty, env={}, start_new_session=True)
+            assert child.stdout is not None
+            layers = read(child.stdout)
+        self.layers = [str(layer) for layer in layers or []]
+        return child
+
+    def _answer(self, child: Child, asked: dict[str, Any]) -> dict[str, str] | None:
+        """The child's; one that ends under it was over its time, or out of memory for good. None
+        where what comes back answers something else: that child has been ended."""
+        seconds, token = getattr(limits(), f"{self.kind}_seconds"), secrets.token_hex(8)
         assert child.stdin is not None and child.stdout is not None
         guard = threading.Timer(PATIENCE, child.kill)
         guard.daemon = True
         guard.start()
+        answer, other = None, False
         try:
-            write(child.stdin, {**asked, "seconds": seconds})
+            write(child.stdin, {**asked, "seconds": seconds, "token": token})
             answer = read(child.stdout)
-        except (OSError, ValueError):
-            answer = None
+            other = answer is not None and not (
+                isinstance(answer, dict) and answer.get("token") == token
+            )
+        except ValueError:
+            other = True
+        except OSError:
+            pass
         finally:
             guard.cancel()
+        if other:
+            child.kill()
+            child.wait()
+            return None
         if answer is None:
             child.kill()
             if child.wait() == -getattr(signal, "SIGPROF", 0):
                 raise over(self.what, "takes more processor time", f"{self.kind}_seconds")
             raise over(self.what, "asks for more memory", f"{self.kind}_memory")
         return dict(answer)
+
+
+def _opened(command: list[str], **more: Any) -> Child:
+    pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, **more)
 
 
 def end(child: Child) -> None:

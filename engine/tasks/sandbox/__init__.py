@@ -1,0 +1,1 @@
+"""Sandbox: a small language, and the isolated process that generated programs run in."""

@@ -21,13 +21,15 @@ class Rotary:
     instead of halves. `kind`: default, linear, dynamic (NTK by context), llama3, yarn
     (Peng et al., arXiv 2309.00071). `magnitude` multiplies cosine and sine (yarn's attention
     factor). `proportional` turns the first `part` of a head's pairs by the whole head's frequencies
-    (Gemma-4).
+    (Gemma-4). `longrope` slows each pair by a factor of its own (arXiv 2402.13753; Phi-3 and 4).
     """
 
     dim: int
     theta: float = 10_000.0
     interleaved: bool = False
-    kind: Literal["default", "linear", "dynamic", "llama3", "yarn", "proportional"] = "default"
+    kind: Literal["default", "linear", "dynamic", "llama3", "yarn", "proportional", "longrope"] = (
+        "default"
+    )
     factor: float = 1.0
     original_positions: int = 0  # positions seen in pretraining, before stretching
     low_frequency_factor: float = 1.0  # llama3
@@ -35,8 +37,9 @@ class Rotary:
     beta_fast: float = 32.0  # yarn
     beta_slow: float = 1.0  # yarn
     truncate: bool = True  # yarn: whole dimensions at the ends of the ramp
-    magnitude: float = 1.0  # yarn
+    magnitude: float = 1.0  # yarn, longrope
     part: float = 1.0  # proportional
+    slower: tuple[float, ...] = ()  # longrope: by how much, pair by pair
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ def frequencies(rotary: Rotary, context: Tensor | None = None) -> Tensor:
     if rotary.kind == "proportional":
         turned_F = torch.arange(len(plain), device=device) < int(rotary.part * rotary.dim // 2)
         return plain / rotary.factor * turned_F
+    if rotary.kind == "longrope":
+        return plain / torch.tensor(rotary.slower, device=device)
     if rotary.kind == "llama3":
         return _llama3(rotary, plain)
     if rotary.kind == "yarn":

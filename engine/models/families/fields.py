@@ -57,6 +57,14 @@ class Fields:
             raise self.bad(name, f"is {_short(value)}; it must lie between {low} and 1e12")
         return float(value)
 
+    def numbers(self, name: str, count: int, low: float = 1e-6) -> tuple[float, ...]:
+        """A list of `count` finite numbers, none below `low`."""
+        value = self.raw.get(name)
+        if not isinstance(value, list) or len(value) != count:
+            raise self.bad(name, f"must be a list of {count} numbers, not {_short(value)}")
+        held = Fields({f"{name}[{at}]": each for at, each in enumerate(value)}, self.where)
+        return tuple(held.number(each, low=low) for each in held.raw)
+
     def flag(self, name: str, default: bool = False) -> bool:
         """True or false."""
         value = self.raw.get(name)

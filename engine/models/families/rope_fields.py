@@ -1,11 +1,13 @@
 """The rotary part of a `config.json`, in its older (`rope_scaling`) and newer spelling."""
 
 import math
+from dataclasses import replace
 
 from engine.models.config import Rotary
 from engine.models.families.fields import Fields
 
-KINDS = ("default", "linear", "dynamic", "llama3", "yarn")
+KINDS = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
+OLDER = {"su": "longrope"}  # as Phi-3's first checkpoints have it
 
 
 def read_rotary(
@@ -38,10 +40,13 @@ def read_rotary(
     if scaling is None:
         return Rotary(dim, theta, interleaved)
     kind = scaling.text("rope_type", scaling.text("type", "default"))
+    kind = OLDER.get(kind, kind)
     if kind not in KINDS:
         raise scaling.bad("rope_type", f"is {kind!r}; supported are {', '.join(KINDS)}")
     if kind == "default":
         return Rotary(dim, theta, interleaved)
+    if kind == "longrope":
+        return _longrope(fields, scaling, Rotary(dim, theta, interleaved, kind=kind))
     return _stretched(fields, scaling, Rotary(dim, theta, interleaved, kind=kind))  # type: ignore[arg-type]
 
 
@@ -65,6 +70,30 @@ def _stretched(fields: Fields, scaling: Fields, plain: Rotary) -> Rotary:
         beta_slow=scaling.number("beta_slow", 1.0, low=1e-6),
         truncate=scaling.flag("truncate", True),
         magnitude=_magnitude(scaling, factor) if plain.kind == "yarn" else 1.0,
+    )
+
+
+def _longrope(fields: Fields, scaling: Fields, plain: Rotary) -> Rotary:
+    """Each pair slowed by the long factors where the model's positions go beyond those of its
+    pretraining, else by the short ones.
+
+    One choice for all requests, as vLLM has it: a cached key must not depend on how long the
+    sequence was that computed it. (transformers chooses anew for each call.)
+    """
+    positions = fields.count("max_position_embeddings", 2048)
+    original = fields.count("original_max_position_embeddings", positions)
+    original = scaling.count("original_max_position_embeddings", original)
+    both = {name: scaling.numbers(name, plain.dim // 2) for name in ("short_factor", "long_factor")}
+    factor = scaling.number("factor", positions / original, low=1e-6)
+    magnitude = 1.0
+    if factor > 1 and original > 1:
+        magnitude = math.sqrt(1 + math.log(factor) / math.log(original))
+    return replace(
+        plain,
+        factor=factor,
+        original_positions=original,
+        magnitude=scaling.number("attention_factor", magnitude),
+        slower=both["long_factor" if positions > original else "short_factor"],
     )
 
 

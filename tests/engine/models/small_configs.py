@@ -16,7 +16,13 @@ COMMON: dict[str, Any] = {
     "pad_token_id": 0,
 }
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}
+LINEAR = {"type": "linear", "factor": 2.0}
 PROPORTIONAL = {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 0.5}
+# The same list twice: transformers takes the short one for a short sequence (see test_longrope).
+LONGROPE = {
+    "rope_scaling": {"type": "longrope", "short_factor": [1.0, 2.5], "long_factor": [1.0, 2.5]},
+    "original_max_position_embeddings": 32,
+}
 LATENT = {
     "architectures": ["DeepseekV2ForCausalLM"],
     "num_key_value_heads": 4,
@@ -77,11 +83,7 @@ GEMMA_4 = {
 }
 FAMILIES: dict[str, dict[str, Any]] = {
     "llama-2": {"architectures": ["LlamaForCausalLM"], "num_key_value_heads": 4},
-    "llama-3": {
-        "architectures": ["LlamaForCausalLM"],
-        "rope_theta": 500000.0,
-        "rope_scaling": LLAMA3,
-    },
+    "llama-3": {"architectures": ["LlamaForCausalLM"], "rope_theta": 5e5, "rope_scaling": LLAMA3},
     "llama-tied-biased": {
         "architectures": ["LlamaForCausalLM"],
         "tie_word_embeddings": True,
@@ -89,10 +91,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "mlp_bias": True,
         "head_dim": 12,
     },
-    "llama-linear": {
-        "architectures": ["LlamaForCausalLM"],
-        "rope_scaling": {"type": "linear", "factor": 2.0},
-    },
+    "llama-linear": {"architectures": ["LlamaForCausalLM"], "rope_scaling": LINEAR},
     "llama-dynamic": {
         "architectures": ["LlamaForCausalLM"],
         "max_position_embeddings": 32,
@@ -183,6 +182,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "sliding_window": None,
         "tie_word_embeddings": True,
     },
+    "phi-4-mini": LONGROPE | {"architectures": ["Phi3ForCausalLM"], "partial_rotary_factor": 0.5},
     "granite": {
         "architectures": ["GraniteForCausalLM"],
         "attention_bias": True,

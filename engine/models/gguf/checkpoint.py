@@ -1,6 +1,7 @@
 """GGUF checkpoint: a file's weights under their Hugging Face names, read when asked for."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -32,15 +33,26 @@ LAYER = {
     "mlp.down_proj": "ffn_down",
 }
 ROOT = "model.layers."
+ROUTER = re.compile(r"(?:mlp|block_sparse_moe)\.gate")
+EXPERT = re.compile(r"(?:mlp|block_sparse_moe)\.experts\.(\d+)\.(\w+)")
+# All experts of a layer lie in one tensor, one behind the other.
+EXPERTS = {
+    "gate_proj": "ffn_gate_exps", "up_proj": "ffn_up_exps", "down_proj": "ffn_down_exps",
+    "w1": "ffn_gate_exps", "w3": "ffn_up_exps", "w2": "ffn_down_exps",
+}  # fmt: skip
+SWAPPED = ("llama", "mixtral")  # families whose queries and keys lie in pairs of neighbours
 
 
-def named(parameter: str) -> str:
-    """A Hugging Face tensor's name in a GGUF file."""
+def named(parameter: str) -> tuple[str, int | None]:
+    """A Hugging Face tensor's name in a GGUF file, and which of its experts where it is one's."""
     root, _, last = parameter.rpartition(".")
     if not root.startswith(ROOT):
-        return f"{OUTER.get(root, root)}.{last}"
+        return f"{OUTER.get(root, root)}.{last}", None
     layer, _, part = root.removeprefix(ROOT).partition(".")
-    return f"blk.{layer}.{LAYER.get(part, part)}.{last}"
+    if (expert := EXPERT.fullmatch(part)) is not None:
+        return f"blk.{layer}.{EXPERTS[expert[2]]}.{last}", int(expert[1])
+    part = "ffn_gate_inp" if ROUTER.fullmatch(part) else LAYER.get(part, part)
+    return f"blk.{layer}.{part}.{last}", None
 
 
 class GGUFCheckpoint(Mapping[str, Tensor]):
@@ -49,19 +61,23 @@ class GGUFCheckpoint(Mapping[str, Tensor]):
     def __init__(self, header: Header, config: ModelConfig) -> None:
         self.stored: dict[str, Blocks] = {}
         for parameter in all_parameters(config):
-            name = named(parameter.name)
+            name, expert = named(parameter.name)
             found = header.tensors.get(name)
             if found is None:
                 raise BadInput(f"{header.path}: tensor {name!r} is missing; give a whole model")
+            if expert is not None:
+                if config.experts is None or found.shape[:1] != (config.experts.count,):
+                    raise BadInput(f"{header.path}: tensor {name!r} is not one of all experts")
+                found = found.part(expert)
             if found.shape != parameter.shape:
                 raise BadInput(
                     f"{header.path}: tensor {name!r} has shape {list(found.shape)}; "
                     f"its metadata asks for {list(parameter.shape)}"
                 )
             self.stored[parameter.name] = found
-        # Of this family alone, queries and keys lie with each head's pairs beside each other.
+        # Of these alone, queries and keys lie with each head's pairs beside each other.
         heads = {"q_proj": config.heads, "k_proj": config.kv_heads}
-        self.heads = heads if config.family == "llama" else {}
+        self.heads = heads if config.family in SWAPPED else {}
 
     def __getitem__(self, name: str) -> Tensor:
         tensor = blocks.numbers(self.stored[name])

@@ -13,7 +13,9 @@ from engine.models.rotary import frequencies
 
 ARCHITECTURES = {
     "llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM", "qwen3": "Qwen3ForCausalLM",
+    "qwen3moe": "Qwen3MoeForCausalLM",
 }  # fmt: skip
+MIXTURES = {"llama": "MixtralForCausalLM", "qwen3moe": "Qwen3MoeForCausalLM"}
 FIELDS = {
     "block_count": "num_hidden_layers",
     "embedding_length": "hidden_size",
@@ -49,7 +51,7 @@ def _fields(header: Header) -> dict[str, Any]:
     if table is None or len(table.shape) != 2:
         raise BadInput(f"{path}: no matrix 'token_embd.weight'; give a whole model")
     if held.get(f"{kind}.expert_count"):
-        raise BadInput(f"{path}: a mixture of experts; GGUF files are read of dense models")
+        raw |= _experts(header, kind)
     raw["vocab_size"] = table.shape[0]
     raw["tie_word_embeddings"] = "output.weight" not in tensors
     if kind == "llama":
@@ -59,6 +61,26 @@ def _fields(header: Header) -> dict[str, Any]:
             raw[name] = token
     scaling = _scaling(header, kind, raw)
     return raw | ({} if scaling is None else {"rope_scaling": scaling})
+
+
+def _experts(header: Header, kind: str) -> dict[str, Any]:
+    """What the file says of its experts, all layers alike."""
+    held = header.metadata
+    if kind not in MIXTURES:
+        raise BadInput(
+            f"{header.path}: a mixture of experts of {kind}; GGUF files are read of those of "
+            f"{', '.join(MIXTURES)}: give the model's Hugging Face folder"
+        )
+    count = "num_local_experts" if kind == "llama" else "num_experts"
+    found = {
+        "architectures": [MIXTURES[kind]],
+        count: held[f"{kind}.expert_count"],
+        "num_experts_per_tok": held.get(f"{kind}.expert_used_count"),
+    }
+    if kind == "llama":
+        return found
+    width = held.get(f"{kind}.expert_feed_forward_length")
+    return found | {"moe_intermediate_size": width, "norm_topk_prob": True}
 
 
 def _scaling(header: Header, kind: str, raw: dict[str, Any]) -> dict[str, Any] | None:

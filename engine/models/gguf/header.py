@@ -43,6 +43,13 @@ class Blocks:
     start: int
     bytes: int
 
+    def part(self, number: int) -> "Blocks":
+        """One of the tensors that lie in it one behind the other, along its first dimension."""
+        each = self.bytes // self.shape[0]
+        return Blocks(
+            self.path, self.name, self.kind, self.shape[1:], self.start + number * each, each
+        )
+
     def data(self) -> np.ndarray:
         """Its bytes. Raises BadInput where the file has shrunk since its header was read."""
         with open_regular(self.path) as file:

@@ -2,7 +2,6 @@
 
 import struct
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,15 +23,8 @@ from engine.models.loading.load import opened
 from engine.models.parameters import all_parameters
 from engine.models.reference import dense
 from engine.models.text.tokenizer import Tokenizer, has_tokenizer
-from tests.engine.models.gguf.written import encoded, random_blocks, write
-
-WORDS = ["<s>", "a", "b", "ab", "c", "\u0120"]
-TOKENS = {
-    "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "qwen2", "tokenizer.ggml.tokens": WORDS,
-    "tokenizer.ggml.merges": ["a b"], "tokenizer.ggml.token_type": [3, 1, 1, 1, 1, 1],
-    "tokenizer.ggml.bos_token_id": 0, "tokenizer.ggml.add_bos_token": True,
-    "tokenizer.ggml.eos_token_id": 4, "tokenizer.chat_template": "{{ messages }}",
-}  # fmt: skip
+from tests.engine.models.gguf.model_file import model
+from tests.engine.models.gguf.written import random_blocks, write
 
 
 def half(two: np.ndarray) -> float:
@@ -101,54 +93,13 @@ def test_blocks_are_those_of_the_package_of_llama_cpp() -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
 
 
-METADATA = {
-    "block_count": 2, "embedding_length": 256, "feed_forward_length": 256,
-    "attention.head_count": 4, "attention.head_count_kv": 2, "context_length": 64,
-    "attention.layer_norm_rms_epsilon": 1e-5, "rope.freq_base": 10000.0,
-}  # fmt: skip
-KIND_OF = {"attn_q": "Q4_K", "attn_v": "Q6_K", "ffn_down": "Q6_K", "output": "Q6_K"}
-
-
-def model(path: Path, kind: str = "llama", **more: Any) -> Path:
-    """A file of two layers, its matrices in formats of their own; every other one Q4_0."""
-    metadata = {"general.architecture": kind}
-    metadata |= {f"{kind}.{key}": value for key, value in METADATA.items()} | TOKENS | more
-    shapes = {
-        "token_embd.weight": (6, 256),
-        "output_norm.weight": (256,),
-        "output.weight": (6, 256),
-    }
-    for layer in range(2):
-        rows = {"attn_q": 256, "attn_k": 128, "attn_v": 128, "attn_output": 256, "ffn_gate": 256}
-        rows |= {"ffn_up": 256, "ffn_down": 256}
-        shapes |= {f"blk.{layer}.{name}.weight": (count, 256) for name, count in rows.items()}
-        for name in ("attn_norm", "ffn_norm"):
-            shapes[f"blk.{layer}.{name}.weight"] = (256,)
-        if kind == "qwen2":
-            for name in ("attn_q", "attn_k", "attn_v"):
-                shapes[f"blk.{layer}.{name}.bias"] = (rows[name],)
-    draw, tensors = np.random.default_rng(0), {}
-    for number, (name, shape) in enumerate(shapes.items()):
-        if len(shape) == 1:
-            tensors[name] = ("F32", draw.normal(1, 0.1, shape).astype(np.float32))
-            continue
-        form = KIND_OF.get(name.split(".")[-2], "Q4_0")
-        if form in ("Q4_K", "Q6_K"):
-            tensors[name] = (form, random_blocks(form, shape[0], 1, number))
-        else:
-            weight = draw.normal(0, 0.1, shape).astype(np.float32)
-            tensors[name] = (form, encoded(form, weight))
-    write(path, metadata, tensors)
-    return path
-
-
 @pytest.mark.parametrize("kind", ["llama", "qwen2"])
 def test_a_model_of_mixed_blocks_runs_packed_as_the_reference_on_its_numbers(
     tmp_path: Path, kind: str
 ) -> None:
     found = find(str(model(tmp_path / "small.gguf", kind)))
     config, source = opened(tmp_path / "small.gguf")
-    assert source.holds_codes and {named(p.name) for p in all_parameters(config)} <= set(
+    assert source.holds_codes and {named(p.name)[0] for p in all_parameters(config)} <= set(
         read_header(tmp_path / "small.gguf").tensors
     )
     made = found.open()
@@ -164,7 +115,7 @@ def test_rows_of_queries_are_put_back_as_transformers_has_them(tmp_path: Path) -
     for kind in ("llama", "qwen2"):
         _, source = opened(model(tmp_path / f"{kind}.gguf", kind))
         name = "model.layers.1.self_attn.q_proj.weight"
-        stored = read_header(tmp_path / f"{kind}.gguf").tensors[named(name)]
+        stored = read_header(tmp_path / f"{kind}.gguf").tensors[named(name)[0]]
         theirs, ours = blocks.numbers(stored), source[name]
         if kind == "qwen2":
             assert torch.equal(ours, theirs)
@@ -181,7 +132,7 @@ def test_the_tokenizer_is_the_file_s_own_or_one_line_says_what_is_missing(tmp_pa
     assert tokenizer.encode("abc") == [0, 3, 4] and tokenizer.decode([3, 4]) == "abc"
     assert (tokenizer.bos, tokenizer.eos) == ((0,), (4,))
     assert tokenizer.template == "{{ messages }}" and tokenizer.special_texts["bos_token"] == "<s>"
-    other = model(tmp_path / "other.gguf", **{"tokenizer.ggml.model": "llama"})
+    other = model(tmp_path / "other.gguf", **{"tokenizer.ggml.model": "t5"})
     with pytest.raises(BadInput, match="put the model's tokenizer.json beside the file"):
         Tokenizer(other)
     Rules(models.WordLevel({"a": 0, "?": 1}, unk_token="?")).save(str(tmp_path / "tokenizer.json"))
@@ -195,7 +146,10 @@ def test_the_tokenizer_is_the_file_s_own_or_one_line_says_what_is_missing(tmp_pa
     ("more", "words"),
     [
         ({"general.architecture": "mamba"}, "general.architecture is 'mamba'"),
-        ({"llama.expert_count": 4}, "a mixture of experts"),
+        (
+            {"llama.expert_count": 4, "llama.expert_used_count": 2},
+            "ffn_gate_inp.weight' is missing",
+        ),
         ({"llama.rope.scaling.type": "yarn"}, "linear is read"),
         ({"llama.block_count": 3}, "'blk.2.attn_norm.weight' is missing"),
         ({"llama.feed_forward_length": 512}, "has shape [256, 256]"),

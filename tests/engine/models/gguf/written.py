@@ -24,21 +24,22 @@ def _value(value: Any) -> bytes:
         return struct.pack("<If", 6, value)
     if isinstance(value, str):
         return struct.pack("<I", 8) + _string(value)
-    kind = 8 if isinstance(value[0], str) else 5
-    each = map(_string, value) if kind == 8 else (struct.pack("<i", one) for one in value)
+    kind = {str: 8, float: 6}.get(type(value[0]), 5)
+    form = "<f" if kind == 6 else "<i"
+    each = map(_string, value) if kind == 8 else (struct.pack(form, one) for one in value)
     return struct.pack("<IIQ", 9, kind, len(value)) + b"".join(each)
 
 
 def write(
     path: Path, metadata: dict[str, Any], tensors: dict[str, tuple[str, np.ndarray]]
 ) -> None:  # fmt: skip
-    """`tensors`: a kind and float32 numbers, or uint8 [N, B, bytes of a block], by name."""
+    """`tensors`: a kind and float32 numbers, or uint8 [..., N, B, bytes of a block], by name."""
     head, body, widths = b"", b"", {"Q4_K": 256, "Q6_K": 256}
     for name, (kind, given) in tensors.items():
         blocks = given if given.dtype == np.uint8 else encoded(kind, given)
         sides = list(given.shape)
         if given.dtype == np.uint8:
-            sides = [len(given), given.shape[1] * widths.get(kind, 32)]
+            sides = [*given.shape[:-2], given.shape[-2] * widths.get(kind, 32)]
         head += _string(name) + struct.pack("<I", len(sides))
         head += b"".join(struct.pack("<Q", side) for side in reversed(sides))
         head += struct.pack("<IQ", KINDS[kind], len(body))

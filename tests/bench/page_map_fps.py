@@ -9,12 +9,12 @@ Printed: frames a second by arrangement, the time to paint one, and what a frame
 
 import base64
 import json
-import shutil
 import sys
 import time
 
 from engine.core.events import Opened, Page, Span, Token
 from engine.core.log import Log
+from tests.bench.visits import launched
 from tests.widgets.browser import open_page
 from widgets.canvas.drawing import EXPORT, settings, source
 from widgets.canvas.packing import pack
@@ -95,8 +95,7 @@ def main(pages: int, seconds: float) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
-        path = shutil.which("chromium") or shutil.which("chromium-browser")
-        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        browser = launched(play, "--disable-gpu")
         page, seen = open_page(browser, html, 1280, 760)
         for arrangement in ("By memory", "By owner"):
             page.get_by_text(arrangement).click()

@@ -10,11 +10,11 @@ the time a picture takes its script, and how many processes the machine was runn
 
 import os
 import random
-import shutil
 import sys
 
 from engine.core.events import Closed, Opened, Span
 from engine.core.log import Log
+from tests.bench.visits import launched
 from tests.widgets.browser import open_page
 from widgets.export.replay import static_view
 from widgets.view import view
@@ -77,8 +77,7 @@ def main(spans: int, lanes: int, seconds: float) -> None:
     page_text = static_view(view("schedule"), filled(spans, lanes), bar=False)
     write(f"{spans:,} spans in {lanes} lanes: a page of {len(page_text) / 2**20:.1f} MiB\n")
     with sync_playwright() as play:
-        path = shutil.which("chromium") or shutil.which("chromium-browser")
-        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        browser = launched(play, "--disable-gpu")
         page, seen = open_page(browser, f"<script>{WATCH}</script>{page_text}", 1280, 800)
         page.wait_for_timeout(1500)
         for name, keys in KEYS.items():

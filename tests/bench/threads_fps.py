@@ -11,12 +11,12 @@ Printed: frames a second by axis and close up, the time to paint one, what a fra
 import base64
 import json
 import random
-import shutil
 import sys
 import time
 
 from engine.core.events import Branch, Level, Mark, Opened, Span, Token
 from tests.bench.page_map_fps import FEED
+from tests.bench.visits import launched
 from tests.widgets.browser import open_page, zoom
 from widgets.canvas.drawing import EXPORT, settings, source
 from widgets.canvas.packing import pack
@@ -120,8 +120,7 @@ def main(threads: int, tokens: int, seconds: float) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
-        path = shutil.which("chromium") or shutil.which("chromium-browser")
-        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        browser = launched(play, "--disable-gpu")
         for name, how in SHOWN.items():
             page, seen = open_page(browser, page_of(found[name]), 1280, 860)
             label = {"time": "Time", "step": "Steps", "place": "Tokens"}[how["axis"]]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tests.ui.served import START, serving
+from workbench.notebook.pictures import browser
 
 # Each canvas in sight by a few thousand of its pixels: to encode or scale down whole canvases would
 # take longer than the picture. When pictures are counted, a canvas that nobody cleared is not
@@ -76,18 +77,26 @@ SCRIPT = """(() => {
 })()"""
 
 
+def launched(play: Any, *words: str) -> Any:
+    """A browser of this machine, started without windows with `words` besides."""
+    path = browser()
+    if path is None:
+        sys.exit("no chromium on this machine: apt-get install chromium-headless-shell")
+    return play.chromium.launch(executable_path=path, args=["--no-sandbox", *words])
+
+
 @contextmanager
 def chromium(width: int = 1280, height: int = 900) -> Iterator[Any]:
     """A page of a headless chromium that can tell when its pictures change."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": width, "height": height})
+        made = launched(play)
+        page = made.new_page(viewport={"width": width, "height": height})
         page.add_init_script(SCRIPT)
         page.set_default_timeout(60_000)
         yield page
-        browser.close()
+        made.close()
 
 
 @contextmanager

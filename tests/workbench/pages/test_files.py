@@ -28,10 +28,16 @@ def ask(port, place):
 
 
 @pytest.mark.parametrize(
-    "place", ["/catalogue", "/study?slug=batchllm", "/study?slug=no-such-study"]
+    ("place", "title"),
+    [
+        ("/catalogue", "Catalogue"),
+        ("/study?slug=batchllm", "BatchLLM"),
+        ("/study?slug=no-such-study", "This page cannot be shown"),
+    ],
 )
-def test_all_that_a_page_names_is_there_and_may_be_kept_for_good(port, place):
+def test_all_that_a_page_names_is_there_and_may_be_kept_for_good(port, place, title):
     status, headers, text = ask(port, place)
+    assert f"<title>{title} · Parallel Workbench</title>" in text  # tabs can be told apart
     assert status == 200 and headers["Cache-Control"] == "no-store"
     assert text.count("<html") == text.count("</html>") == text.count("</head>") == 1
     assert not any(name in text for name in LEFT_OUT)

@@ -14,7 +14,6 @@ import panel as pn
 import panel_material_ui as pmui
 from panel.io.resources import LOCAL_DIST
 from panel.util import edit_readonly
-from panel_material_ui.template.base import Meta
 
 from widgets.knobs.config_text import spelled
 from widgets.theme import DARK, FONT, LIGHT, Scheme, scheme, wrong
@@ -150,7 +149,7 @@ class Shell:
         self.page = pmui.Page(
             title="Parallel Workbench",
             site_url=address("", self.dark),
-            meta=Meta(title=f"{title} · Parallel Workbench"),
+            meta_title=f"{title} · Parallel Workbench",
             header=[],
             dark_theme=self.dark,
             theme_toggle=not in_tab,

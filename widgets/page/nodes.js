@@ -6,3 +6,12 @@ export function make(tag, className, parent, text = "") {
   if (parent) parent.appendChild(node);
   return node;
 }
+
+// Puts `text` into an element, what stands `in backticks` as code.
+export function prose(node, text) {
+  node.replaceChildren();
+  text.split("`").forEach((piece, at) => {
+    if (piece) node.append(at % 2 ? make("code", "", null, piece) : piece);
+  });
+  return node;
+}

@@ -13,7 +13,7 @@ from engine.core.log import Log
 from engine.core.run import Run
 from workbench.catalogue import entry
 from workbench.lecture import Step, answered, known, question, revealed, steps
-from workbench.pages.frame.shell import Shell, address, html
+from workbench.pages.frame.shell import Shell, address, html, prose
 from workbench.pages.frame.visitors import person
 from workbench.pages.shelf.shelf import Shelf
 from workbench.pages.study_panel import FOOT, StudyPanel
@@ -115,7 +115,7 @@ class LecturePage:
         if self.step.changes is not None and self.before is None:
             asks = "One moment: the run to compare with goes on …"
         self.caption.object = (
-            f"<div class='caption' role='status'>{escape(self.step.caption)}</div>"
+            f"<div class='caption' role='status'>{prose(self.step.caption)}</div>"
             f"<div class='asked'>{escape(asks)}</div><div class='told'>{escape(told)}</div>"
         )
         self.count.object = f"<div class='count'>{self.place + 1} of {len(self.steps)}</div>"

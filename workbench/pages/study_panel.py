@@ -15,7 +15,7 @@ from widgets.stage.stage import Stage
 from workbench.catalogue import Entry
 from workbench.moment import moment
 from workbench.pages.doors.model import model_names
-from workbench.pages.frame.shell import html
+from workbench.pages.frame.shell import html, prose
 from workbench.pages.maps import Maps
 from workbench.pages.verdicts.claims import Claims
 from workbench.pages.verdicts.verdicts import Verdicts
@@ -194,7 +194,7 @@ class StudyPanel:
             f'<h1 title="{name}: {paper}"{long}>{name}</h1>'
             f'<div class="paper" title="{paper}">{paper}</div></div>'
             '<details><summary title="Press to read it whole, or two lines of it">'
-            f"{escape(self.study.about)}</summary></details></div>"
+            f"{prose(self.study.about)}</summary></details></div>"
         )
         return html(text, CSS, margin=(0, 0, 8, 0))
 

@@ -8,6 +8,7 @@ from engine.core.config import update
 from engine.training.step_time.described import TrainingRun
 from workbench.pages.frame.addresses import config_of, query_of
 from workbench.pages.frame.frame import system_scheme
+from workbench.pages.frame.shell import prose
 
 
 @pytest.fixture
@@ -33,3 +34,7 @@ def test_an_address_carries_the_fields_of_an_architecture_through_a_turned_knob(
     query = query_of(start, turned)
     assert query["cluster.devices"] == "16"
     assert config_of(start, query) == turned and turned.architecture == opened.architecture != {}
+
+
+def test_what_stands_in_backticks_is_code_and_the_rest_stays_text():
+    assert prose("<b> `a<b` c") == "&lt;b&gt; <code>a&lt;b</code> c"

@@ -5,7 +5,7 @@ import { css } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
 import { clamp, grouped, three, worded } from "../../canvas/numbers.js";
 import { Card } from "../../canvas/card.js";
-import { CurvePanel, PANEL_FOOT, PANEL_HEAD, pointMark } from "./panel.js";
+import { CurvePanel, PANEL_FOOT, PANEL_HEAD, SECOND_LINE, pointMark } from "./panel.js";
 
 // pixels: the narrowest panel, the gap between panels
 const LEAST = 250;
@@ -69,9 +69,10 @@ function drawCurves(ctx, card, panels, width, height, legend) {
   for (const series of panels.flatMap((panel) => panel.series)) {
     series.dash = series.bound ? DASHES[bounds.indexOf(series.base) % DASHES.length] : [];
   }
+  const head = PANEL_HEAD + (panels.some((panel) => panel.needsTwoLines(ctx, wide)) ? SECOND_LINE : 0);
   panels.forEach((panel, i) => {
     const x = (i % columns) * (wide + BETWEEN), y = Math.floor(i / columns) * (high + 10);
-    panel.place(ctx, x, y, wide, high, hasLegend || alone ? 6 : Math.ceil(widest[i]) + 12);
+    panel.place(ctx, x, y, wide, high, hasLegend || alone ? 6 : Math.ceil(widest[i]) + 12, head);
     panel.draw(ctx);
     panel.names(ctx, hasLegend || alone);
   });

@@ -6,6 +6,7 @@ import { Scale, axisLabel, ends, powersOfTwo } from "../../canvas/scales.js";
 import { fit } from "../../canvas/text.js";
 
 export const PANEL_HEAD = 24;
+export const SECOND_LINE = 16; // more, where a panel's name and its y axis do not fit into one line
 export const PANEL_FOOT = 38;
 const CLOSE = 9;
 const LONG = 0.5; // of a panel's width: a bound's name beyond it would lie over curves
@@ -34,12 +35,21 @@ export class CurvePanel {
     this.yLabel = axisLabel(spec.y);
   }
 
-  // Lay the panel out in a box. `wide`: pixels kept on the right for names.
-  place(ctx, x, y, width, height, wide) {
+  // Whether the panel's name and what its y axis counts take two lines of that many pixels.
+  needsTwoLines(ctx, width) {
+    if (!this.yLabel.text || this.yLabel.text === this.spec.name) return false;
+    ctx.font = `600 12px ${this.card.colors.font}`;
+    const name = ctx.measureText(this.spec.name).width;
+    ctx.font = `12px ${this.card.colors.font}`;
+    return name + 8 + ctx.measureText(this.yLabel.text).width > width;
+  }
+
+  // Lay the panel out in a box. `wide`: pixels kept on the right for names, `head`: above the plot.
+  place(ctx, x, y, width, height, wide, head) {
     const { spec } = this;
     const all = (names) => this.series.flatMap((s) => names.flatMap((name) => [...s[name]]));
     const xs = all(["xs"]), ys = all(["ys", "lows", "highs"]);
-    const top = y + PANEL_HEAD, bottom = y + height - PANEL_FOOT;
+    const top = y + head, bottom = y + height - PANEL_FOOT;
     const [low, high] = ends(ys, spec.log_y, spec.zero);
     this.y = new Scale(low, high, spec.log_y, bottom, top, this.yLabel.unit);
     this.across = this.y.labels(Math.max(2, Math.floor((bottom - top) / 34)), false);
@@ -81,16 +91,17 @@ export class CurvePanel {
   }
 
   axes(ctx) {
-    const { colors } = this.card, [x, y] = this.box;
+    const { colors } = this.card, [x, y, width] = this.box;
+    const second = this.needsTwoLines(ctx, width);
     ctx.font = `600 12px ${colors.font}`;
     ctx.fillStyle = css(colors.ink);
-    const name = fit(ctx, this.spec.name, this.right - x);
+    const name = fit(ctx, this.spec.name, width);
     ctx.fillText(name, x, y + 8);
-    const used = ctx.measureText(name).width + 8;
+    const used = second ? 0 : ctx.measureText(name).width + 8;
     ctx.font = `12px ${colors.font}`;
     ctx.fillStyle = css(colors.faint);
     if (this.yLabel.text !== this.spec.name) {
-      ctx.fillText(fit(ctx, this.yLabel.text, this.right - x - used), x + used, y + 8);
+      ctx.fillText(fit(ctx, this.yLabel.text, width - used), x + used, y + 8 + (second ? SECOND_LINE : 0));
     }
     linesAcross(ctx, colors, this, this.across);
     axisBelow(ctx, colors, this, this.along, this.left - 20, Infinity);

@@ -4,6 +4,7 @@ All text from outside passes through `escape` before it becomes HTML. Nothing is
 network: fonts are the system's, icons come with the components.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from html import escape
@@ -69,6 +70,11 @@ def html(text: str, css: str = "", **params: Any) -> pn.pane.HTML:
     params.setdefault("sizing_mode", "stretch_width")
     params.setdefault("margin", 0)
     return pn.pane.HTML(text, stylesheets=[CSS + css], **params)
+
+
+def prose(text: str) -> str:
+    """A text as HTML, what stands `in backticks` as code."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
 def figures_table(rows: Sequence[tuple[str, ...]], head: Sequence[str] = ()) -> str:

@@ -3,7 +3,7 @@
 // to be judged; what a person asks for goes out as `asked` {id, fast, own} or {stop}. `bar`: the paper, what is needed, what came out here. Text only
 // ever goes into textContent.
 
-import { make } from "../../../widgets/page/nodes.js";
+import { make, prose } from "../../../widgets/page/nodes.js";
 
 const LOOK = `
 .claims { font: 14px/1.45 var(--wb-font); color: var(--wb-ink); }
@@ -18,6 +18,7 @@ const LOOK = `
   border-radius: 999px; padding: 1px 9px; cursor: help; } .grade.modelled { border-style: dashed; }
 .claims dl { display: grid; grid-template-columns: max-content 1fr; gap: 3px 12px; margin: 0;
   font-size: 12.5px; }
+.claims code { font: 12px ui-monospace, Menlo, Consolas, monospace; }
 .claims dt { color: var(--wb-faint); }
 .claims dd { margin: 0; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
 .claims .bar { position: relative; height: 46px; font-size: 11px; }
@@ -92,7 +93,7 @@ function render({ model, el }) {
     told.textContent = left ? `judging ${most - left + 1} of ${most} …` : "";
   };
   make("h2", "", limits, "Where the model stops being true");
-  make("p", "faint", limits, model.get("limits"));
+  prose(make("p", "faint", limits), model.get("limits"));
   const known = new Map();
   const made = (id) => {
     const card = make("div", "claim", list), top = make("div", "top", card);
@@ -115,13 +116,13 @@ function render({ model, el }) {
       at.grade.className = `grade ${card.grade}`;
       at.grade.textContent = card.grade;
       at.grade.title = card.about;
-      at.sentence.textContent = card.sentence;
+      prose(at.sentence, card.sentence);
       at.own.hidden = !card.own;
       drawBar(at.bar, card.bar);
       at.facts.replaceChildren();
       for (const [name, said] of card.facts) {
         make("dt", "", at.facts, name);
-        make("dd", "", at.facts, said);
+        prose(make("dd", "", at.facts), said);
       }
     }
   };

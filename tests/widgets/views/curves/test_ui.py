@@ -12,6 +12,10 @@ from widgets.view import view
 
 pytestmark = pytest.mark.ui
 CANVAS = ".pw-surface canvas"
+SAID = """<script>window.said = new Set();
+const write = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+  window.said.add(text); return write.call(this, text, ...at); };</script>"""
 ATTACK = "<img src=x onerror=alert(1)>"
 
 
@@ -47,6 +51,17 @@ def test_the_pointer_says_the_point_with_units_and_how_far_the_bound_is(browser)
             break
     assert "length (tokens): 2,048" in said and "time: 2.05 ms" in said
     assert "bandwidth (bound): 1.02 ms (0.5×)" in said
+
+
+def test_what_an_axis_counts_is_written_whole_in_a_narrow_panel(browser):
+    log = sweep()
+    log.opened.facts["curves"]["words moved over fast memory"] = {"y": "moved by products (words)"}
+    log.blobs["b"] = np.array([[1.0, 2.0], [3.0, 4.0]])
+    log.emit(Blob(0.2, "curve/words moved over fast memory/products", "b", [2, 2]))
+    page, _ = open_page(browser, SAID + static_view(view("curves"), log, bar=False), 620, 700)
+    said = page.evaluate("[...window.said]")
+    assert {"words moved over fast memory", "moved by products (words)"} <= set(said)
+    assert not any(text.endswith("…") for text in said)
 
 
 def test_an_error_of_rounding_is_told_and_not_called_zero(browser):

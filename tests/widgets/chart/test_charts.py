@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.core.events import Branch, Level, Opened, Token
+from engine.core.events import Branch, Closed, Level, Opened, Token
 from engine.core.measure import serving
 from tests.widgets.made_runs import serving as made_serving
 from widgets.canvas.packing import unpack
@@ -63,6 +63,15 @@ def test_levels_of_another_run_are_asked_about_in_general_and_named_by_lane():
     assert plot.title == "output error"
     assert [line.name for line in plot.lines] == ["recurrent", "parallel"]
     assert picture(prepare(folded(LevelsFold(), levels(3))), 0.0, "").question == ""
+
+
+def test_without_levels_a_view_says_that_the_run_goes_on_or_has_none():
+    def said(*events):
+        return picture(prepare(folded(LevelsFold(), events)), 0.0, "").empty
+
+    assert "Start a run" in said()
+    assert said(Opened(0.0, {})) == "No levels yet: the run goes on."
+    assert said(Opened(0.0, {}), Closed(1.0, "finished")) == "No levels in this run."
 
 
 def test_a_lane_keeps_its_hue_where_another_says_nothing():
@@ -245,7 +254,7 @@ def test_points_whose_owners_are_known_carry_them():
 
 
 def test_an_empty_log_says_what_to_do():
-    assert "start a run" in picture(prepare(LevelsFold().frame()), 0.0, "").empty
+    assert "Start a run" in picture(prepare(LevelsFold().frame()), 0.0, "").empty
     drawing = LatencyDrawing()
     drawing.show(LatencyFold().frame(), 0.0)
     assert "first token" in drawing.shown.empty

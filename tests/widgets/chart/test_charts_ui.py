@@ -52,7 +52,7 @@ def test_an_empty_chart_says_what_to_do(browser):
     frame = drawing.still(view("levels").fold().frame(), 0.0)[0]
     html = static_html("chart", [pack(frame)], [0.0], about=drawing.about)
     page, seen = open_page(browser, html)
-    assert "start a run" in page.locator(".pw-empty").text_content() and seen.errors == []
+    assert "Start a run" in page.locator(".pw-empty").text_content() and seen.errors == []
 
 
 def test_the_line_stands_where_its_values_are(browser):

@@ -5,11 +5,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from engine.core.events import AnyEvent, Blob, Branch, Opened, Token
+from engine.core.events import AnyEvent, Blob, Branch, Closed, Opened, Token
 from engine.core.measure import BUCKETS
-from widgets.fold import Fold
+from widgets.fold import Fold, nothing
 
 KINDS = ("time_to_first_token", "time_per_output_token", "end_to_end")
+EMPTY = "No latencies yet. They appear with the first token of a request."
 OVER = ("finished", "aborted", "rejected", "pruned", "joined")
 
 
@@ -18,7 +19,8 @@ class LatencyFold(Fold):
 
     Time per output token is known when a request is over. Frame: for each of `KINDS`
     (values_N, known_N, owners), plus `waiting` (requests without a first token), `clock`, `stop`,
-    and `buckets` {kind: [2, K]} where a run knows buckets alone (`engine.core.measure.BUCKETS`).
+    `empty` (what to say where there are none) and
+    `buckets` {kind: [2, K]} where a run knows buckets alone (`engine.core.measure.BUCKETS`).
     """
 
     def __init__(self) -> None:
@@ -29,6 +31,7 @@ class LatencyFold(Fold):
         self.spoken: dict[str, tuple[float, float, int]] = {}  # first, latest, count
         self.buckets: dict[str, str] = {}  # kind -> ref
         self.clock = "wall"
+        self.opened = self.closed = False
         self.stop = 0.0
 
     def add(self, event: AnyEvent) -> None:
@@ -43,7 +46,9 @@ class LatencyFold(Fold):
             if event.name.startswith(BUCKETS):  # type: ignore[union-attr]
                 self.buckets[event.name.removeprefix(BUCKETS)] = event.ref  # type: ignore[union-attr]
         elif kind is Opened:
-            self.clock = event.clock  # type: ignore[union-attr]
+            self.clock, self.opened = event.clock, True  # type: ignore[union-attr]
+        elif kind is Closed:
+            self.closed = True
 
     def _token(self, thread: str, time: float) -> None:
         spoken = self.spoken.get(thread)
@@ -83,7 +88,7 @@ class LatencyFold(Fold):
             if kind in KINDS and _is_histogram(array := self.blobs.get(ref))
         }
         more = {"waiting": waiting, "clock": self.clock, "stop": self.stop, "buckets": found}
-        return {**frame, **more}
+        return {**frame, **more, "empty": nothing(EMPTY, self.opened, self.closed)}
 
     def copy(self) -> Self:
         other = type(self)()
@@ -92,6 +97,7 @@ class LatencyFold(Fold):
         other.owners = {kind: column[:] for kind, column in self.owners.items()}
         other.queued, other.spoken = dict(self.queued), dict(self.spoken)
         other.clock, other.stop = self.clock, self.stop
+        other.opened, other.closed = self.opened, self.closed
         other.buckets, other.blobs = dict(self.buckets), self.blobs
         return other
 

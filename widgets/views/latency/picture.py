@@ -37,7 +37,7 @@ def picture(
     if any(bool(counts[-1] > 0) for _, counts in ready["buckets"].values()):
         return _bucketed(ready["buckets"])
     if not any(len(ready[kind][0]) for kind in KINDS):
-        return Picture(empty="No latencies yet: they appear with the first token of a request.")
+        return Picture(empty=ready["empty"])
     plots, figures = [], []
     for place, kind in enumerate(KINDS):
         values, known, owners = ready[kind]

@@ -5,15 +5,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from engine.core.events import AnyEvent, Level, Opened
-from widgets.fold import Fold
+from engine.core.events import AnyEvent, Closed, Level, Opened
+from widgets.fold import Fold, nothing
+
+EMPTY = "No levels yet. Start a run, or open one that has steps."
 
 
 class LevelsFold(Fold):
     """Time and value of every level, by lane and name.
 
     Frame: `levels` {name: {lane: (time_N, value_N)}}, `facts` of the header, `clock`, `stop`
-    (seconds: the latest event).
+    (seconds: the latest event), `empty` (what to say where there are none).
     """
 
     def __init__(self) -> None:
@@ -21,6 +23,7 @@ class LevelsFold(Fold):
         self.values: dict[tuple[str, str], array[float]] = {}
         self.facts: dict[str, Any] = {}
         self.clock = "wall"
+        self.opened = self.closed = False
         self.stop = 0.0
 
     def add(self, event: AnyEvent) -> None:
@@ -34,18 +37,27 @@ class LevelsFold(Fold):
             times.append(event.time)
             self.values[key].append(event.value)
         elif type(event) is Opened:
-            self.facts, self.clock = event.facts, event.clock
+            self.facts, self.clock, self.opened = event.facts, event.clock, True
+        elif type(event) is Closed:
+            self.closed = True
 
     def frame(self) -> dict[str, Any]:
         levels: dict[str, dict[str, tuple[np.ndarray, np.ndarray]]] = {}
         for (name, lane), times in self.times.items():
             pair = (np.array(times), np.array(self.values[name, lane]))
             levels.setdefault(name, {})[lane] = pair
-        return {"levels": levels, "facts": self.facts, "clock": self.clock, "stop": self.stop}
+        return {
+            "levels": levels,
+            "facts": self.facts,
+            "clock": self.clock,
+            "stop": self.stop,
+            "empty": nothing(EMPTY, self.opened, self.closed),
+        }
 
     def copy(self) -> Self:
         other = type(self)()
         other.times = {key: times[:] for key, times in self.times.items()}
         other.values = {key: values[:] for key, values in self.values.items()}
         other.facts, other.clock, other.stop = self.facts, self.clock, self.stop
+        other.opened, other.closed = self.opened, self.closed
         return other

@@ -65,7 +65,7 @@ def picture(ready: dict[str, Any], cursor: float, chosen: str) -> Picture:
     """Plots in a fixed order, figures at the cursor."""
     levels: dict[str, dict[str, Steps]] = ready["levels"]
     if not levels:
-        return Picture(empty="No levels yet: start a run, or open one that has steps.")
+        return Picture(empty=ready["empty"])
     grouped = {name for _, _, rows in GROUPS for name, _, _ in rows} | set(HIDDEN)
     # What ranks hold of memory stands under their lanes already: curves of a loss go before it.
     others = sorted((name for name in levels if name not in grouped), key=_is_memory)[:MORE]

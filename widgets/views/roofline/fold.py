@@ -21,7 +21,7 @@ from widgets.views.roofline.marks import MOST, Key, Mark, key_of, read, rest
 
 QUESTION = "What bounds this work, and how close is it?"
 EMPTY = "No counted work yet. Start a run, or open a recorded one: operations become points."
-BARE = "no roofs: this machine is not measured; open the Roofline page or run `workbench roofline`"
+BARE = (("this machine is not measured: see the Roofline page", "no roofs"),)
 BEYOND = "data from a nearer cache, or roofs measured on a busy machine"
 TELLING = ("counters", "caution", "left out")  # marks that say what is missing
 LINE = 64  # bytes of a cache line
@@ -124,7 +124,7 @@ class RooflineFold(Fold):
             "of": len(judged),
             "note": self._note(shown),
             "both": len(groups) == 2,
-            "figures": figures(shown),
+            "figures": figures(shown) if self.roofs or not judged else BARE,
             "figures_whole": figures(whole),
             "recent_x": np.array([x for x, _, _ in recent]),
             "recent_y": np.array([y for _, y, _ in recent]),
@@ -133,8 +133,6 @@ class RooflineFold(Fold):
     def _note(self, rows: list[dict[str, Any]]) -> str:
         """What to know before trusting the picture."""
         said = [self.told[lane] for lane in sorted(self.told)][:2]
-        if not self.roofs:
-            return " · ".join([*said, BARE] if rows else said)
         above = [row for row in rows if (row["share"] or 0.0) > ABOVE]
         return " · ".join([*said, f"{len(above)} above their roof: {BEYOND}"] if above else said)
 

@@ -10,6 +10,7 @@ export class Plane {
   constructor() {
     this.domain = null; // [lowest x, highest x, lowest y, highest y], grown within one run
     this.run = "";
+    this.filled = false; // whether the domain is of marks or roofs
   }
 
   // Fit the axes to marks and roofs; within a run they only grow, so that points can be followed.
@@ -27,8 +28,8 @@ export class Plane {
     const flats = roofs.filter((roof) => roof.own && roof.kind === "compute").map((roof) => roof.value);
     if (flats.length) ys.push(Math.max(...flats) / 300); // so that slanted roofs are seen
     const [a, b] = around(xs, 2.5), [c, d] = around(ys, 3.5);
-    const old = this.run === frame.run ? this.domain : null;
-    this.run = frame.run;
+    const old = this.run === frame.run && this.filled ? this.domain : null;
+    Object.assign(this, { run: frame.run, filled: ys.length > 0 });
     this.domain = old
       ? [Math.min(a, old[0]), Math.max(b, old[1]), Math.min(c, old[2]), Math.max(d, old[3])]
       : [a, b, c, d];

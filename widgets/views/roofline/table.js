@@ -24,7 +24,8 @@ export class LossTable {
     this.first = clamp(this.first, 0, Math.max(0, this.rows.length - fits));
     const rights = columns(width);
     ctx.fillStyle = css(colors.faint);
-    ctx.fillText(`${this.rows.length} by time lost`, 24, 12);
+    const known = this.rows.some((mark) => mark.least);
+    ctx.fillText(`${this.rows.length} by time${known ? " lost" : ""}`, 24, 12);
     ctx.textAlign = "right";
     HEADS.forEach(([name], i) => ctx.fillText(name, rights[i], 12));
     ctx.fillStyle = css(colors.line);
@@ -62,7 +63,7 @@ export class LossTable {
     ctx.fillText(mark.share === null ? "–" : percent(mark.share), rights[0], middle);
     const time = mark.ghost ? seconds(mark.seconds) : percent(mark.seconds / total);
     ctx.fillText(time, rights[1], middle);
-    ctx.fillText(mark.ghost ? "" : seconds(mark.lost), rights[2], middle);
+    ctx.fillText(mark.ghost ? "" : mark.least ? seconds(mark.lost) : "–", rights[2], middle);
     ctx.fillStyle = css(colors.line);
     ctx.fillRect(0, y + ROW - 1, width, 1);
   }

@@ -20,6 +20,7 @@ from workbench.regime import Point, Regime, RegimeMap, sentence, stretches
 
 WIDTH, HEIGHT = 560, 320
 TICKS = 8  # of a logarithmic axis at most
+LINE = 18  # pixels of height more for each line of the title but one, and for a legend
 LETTER, BESIDE = 8.2, 70  # pixels of a letter of the title, and of what stands beside the frame
 UPRIGHT = 8.5  # pixels of the figure's height for each letter of the y axis
 
@@ -56,8 +57,10 @@ def regime_figure(
     if drawn is None:
         raise BadInput(f"regime {regime.name!r}: not drawn yet; ask for it first")
     panel = regime_panel(regime, claim, drawn)
-    made = figure(panel, dark=dark, width=width, height=height)
-    made.title.text = _folded(said(regime, claim, drawn), (width - BESIDE) / LETTER)
+    title = _folded(said(regime, claim, drawn), (width - BESIDE) / LETTER)
+    more = LINE * title.count("\n") + (LINE if len(panel.series) > 1 else 0)
+    made = figure(panel, dark=dark, width=width, height=height + more)
+    made.title.text = title
     made.yaxis.axis_label = _folded(regime.y, height / UPRIGHT)
     for legend in list(made.right):  # beside the frame it would take half of the width
         if isinstance(legend, Legend):
@@ -70,6 +73,11 @@ def regime_figure(
         made.xaxis.formatter = NumeralTickFormatter(
             format="0.[00]a" if places[0] >= 0.01 else "0.[0000]a"
         )
+    elif unit(regime.x) == "s":
+        places = sorted({point.value for point in drawn.points})
+        made.xaxis.ticker = FixedTicker(ticks=places)
+        made.xaxis.major_label_overrides = {at: theme.figure(at, "s") for at in places}
+        made.xaxis.axis_label = regime.x.removesuffix(" (s)")
     if len(drawn.lines()) == 1:
         _shade(made, regime, _own(drawn, drawn.lines()[0]), dark)
     for hue, line in enumerate(drawn.lines()):
@@ -97,10 +105,10 @@ def _limits(regime: Regime, claim: Claim, drawn: RegimeMap) -> tuple[Limit, ...]
     limits = []
     needed = next((p.needed for p in drawn.points if p.needed is not None), None)
     if needed is not None:
-        limits.append(Limit(needed, f"needed {written(needed)}"))
+        limits.append(Limit(needed, f"needed {_told(needed, regime)}"))
     reported = claim.reported
     if reported is not None and not reported.direction and reported.value != needed:
-        limits.append(Limit(reported.value, f"the paper {written(reported.value)}"))
+        limits.append(Limit(reported.value, f"the paper {_told(reported.value, regime)}"))
     upright: dict[float, list[str]] = {}  # of both at one place a single label
     if regime.default is not None:
         upright.setdefault(regime.default, []).append("default")
@@ -108,6 +116,11 @@ def _limits(regime: Regime, claim: Claim, drawn: RegimeMap) -> tuple[Limit, ...]
         upright.setdefault(regime.paper, []).append(regime.paper_is.rstrip(","))
     limits += [Limit(at, ", ".join(names), vertical=True) for at, names in upright.items()]
     return tuple(limits)
+
+
+def _told(value: float, regime: Regime) -> str:
+    """A value of the y axis as its ticks say it."""
+    return written(value, unit(regime.y))
 
 
 def _shade(made: Any, regime: Regime, points: list[Point], dark: bool) -> None:

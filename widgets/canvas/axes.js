@@ -2,7 +2,7 @@
 // lines, and the time cursor's label. A `plot` has left, right, top and bottom in pixels and the
 // scales x and y (scales.js); labels are [value, text].
 
-import { css } from "./colors.js";
+import { css, legible } from "./colors.js";
 import { clamp } from "./numbers.js";
 import { fit } from "./text.js";
 
@@ -55,7 +55,7 @@ export function namesAtEnds(ctx, colors, plot, named, room) {
   const heights = spreadOut(sorted.map(({ y }) => y), NAME_LINE, plot.top, plot.bottom);
   sorted.forEach(({ text, color, bold }, i) => {
     ctx.font = `${bold ? 600 : 400} 12px ${colors.font}`;
-    ctx.fillStyle = css(color);
+    ctx.fillStyle = css(legible(color, colors));
     ctx.fillText(fit(ctx, text, room), plot.right + 8, heights[i]);
   });
   ctx.font = `12px ${colors.font}`;

@@ -21,6 +21,7 @@ from bokeh.plotting import figure as bokeh_figure
 
 from widgets import theme
 from widgets.chart.picture import Limit
+from widgets.figure.limits import free, late, near
 from widgets.figure.panel import Panel, Series, Shown, panels, unit
 
 WIDTH, HEIGHT = 560, 340  # pixels of a panel, unless told otherwise
@@ -28,6 +29,7 @@ TOOLS = "pan,box_zoom,wheel_zoom,reset,save"
 ACROSS = 3  # panels beside one another, of more
 FEW = 20  # points of a line whose intervals are drawn one by one as well as as a band
 BYTES = "0.[0] ib"
+HEADROOM = 0.25  # of the points' extent left free above and below, where uprights are named
 MOST_TICKS = 10  # of a logarithmic axis that has one at each point
 
 
@@ -63,8 +65,14 @@ def draw(panel: Panel, *, dark: bool = False, width: int = WIDTH, height: int = 
             items.append(
                 LegendItem(label=series.name, renderers=_line(made, panel, series, found, dark))
             )
+    taken: list[tuple[str, float]] = []
     for limit in panel.limits:
-        _limit(made, limit, dark, late=_late(panel, limit.value))
+        spot = free(panel, limit.value, taken) if not limit.vertical else ("right", 1)
+        _limit(made, limit, dark, late(panel, limit.value), spot)
+        if not limit.vertical and near(panel, limit.value):  # a range of data knows no spans
+            made.scatter([panel.series[0].x[0]], [limit.value], size=1, alpha=0)
+    if any(limit.vertical for limit in panel.limits) and not panel.log_y:
+        made.y_range.range_padding = HEADROOM
     for dot in panel.dots:
         _dot(made, dot.x, dot.y, dot.text, dark)
     if len(items) > 1:
@@ -156,19 +164,9 @@ def _whiskers(made: Any, shown: dict[str, np.ndarray], color: str) -> None:
     made.add_layout(bar)
 
 
-def _late(panel: Panel, x: float) -> bool:
-    """Whether x lies in the right half of a panel's points: a label there reads to the left."""
-    places = [at for series in panel.series for at in series.x if np.isfinite(at)]
-    places = [at for at in places if at > 0 or not panel.log_x]
-    if not places:
-        return False
-    ends = min(places), max(places)
-    middle = np.sqrt(ends[0] * ends[1]) if panel.log_x else sum(ends) / 2
-    return bool(x > middle)
-
-
-def _limit(made: Any, limit: Limit, dark: bool, late: bool = False) -> None:
-    """A straight line with its label at the end of it; an upright one's left of it if `late`."""
+def _limit(made: Any, limit: Limit, dark: bool, is_late: bool, spot: tuple[str, int]) -> None:
+    """A straight line with its label: of an upright one at its top, left of it if `is_late`; of a
+    level one at a side of the frame, above (1) or below (-1) it."""
     ink = theme.scheme(dark).ink
     dimension = "height" if limit.vertical else "width"
     made.add_layout(Span(
@@ -177,10 +175,12 @@ def _limit(made: Any, limit: Limit, dark: bool, late: bool = False) -> None:
     at: dict[str, Any] = {"x": limit.value, "y": Node(target="frame", symbol="top"), "x_offset": 4}
     if limit.vertical:
         at |= {"text_baseline": "top", "y_offset": -4}
-        at |= {"x_offset": -4, "text_align": "right"} if late else {}
+        at |= {"x_offset": -4, "text_align": "right"} if is_late else {}
     else:
-        at = {"x": Node(target="frame", symbol="right"), "y": limit.value, "x_offset": -4,
-              "y_offset": 3, "text_align": "right"}  # fmt: skip
+        side, up = spot
+        at = {"x": Node(target="frame", symbol=side), "y": limit.value, "text_align": side,
+              "x_offset": -4 if side == "right" else 4, "y_offset": 3 * up,
+              "text_baseline": "bottom" if up > 0 else "top"}  # fmt: skip
     made.add_layout(Label(text=limit.text, text_font_size="12px", text_color=ink,
                           text_font=theme.FONT, **at))  # fmt: skip
 

@@ -26,6 +26,7 @@ GLANCE = 5.0  # seconds: a run over sooner is replayed, slowly enough to be seen
 LONG_NAME = 28  # characters of a name that stand beside the ways onward at 1280 pixels
 ROW = 5  # knobs of the paper at most
 EMPTIES = ("page_map", "fleet")  # views with nothing in them at a run's end
+WHOLE = ("levels",)  # views that show a whole run wherever the cursor stands
 LOOK = 0.025  # seconds between looks at what runs
 FOOT = {
     "position": "sticky",
@@ -92,6 +93,8 @@ class StudyPanel:
         self._shown: Any = None
         self._replayed = False
         self._rested: Run | None = None
+        telling = next((view for view in chosen.views if view not in WHOLE), "")
+        self._empties = telling in EMPTIES
 
     def start(self) -> None:
         """Follow the run from now on, in the page this is called from."""
@@ -137,7 +140,7 @@ class StudyPanel:
             self.stage.cursor.duration = run.log.duration  # the stage's next tick may be late
             self.stage.cursor.fit()
             self.stage.cursor.play()
-        elif self.study.views[0] in EMPTIES and run is not self._rested and self._at_end():
+        elif self._empties and run is not self._rested and self._at_end():
             self._rest(run)
         self._replayed = True
 

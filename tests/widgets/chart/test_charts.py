@@ -74,6 +74,12 @@ def test_without_levels_a_view_says_that_the_run_goes_on_or_has_none():
     assert said(Opened(0.0, {}), Closed(1.0, "finished")) == "No levels in this run."
 
 
+def test_where_a_thread_sees_a_block_is_no_quantity_to_plot():
+    events = [Level(1.0, "a", "sees/bob/1", 12.0), Level(1.0, "a", "error", 1.0)]
+    shown = picture(prepare(folded(LevelsFold(), events)), 1.0, "")
+    assert [plot.title for plot in shown.plots] == ["error"]
+
+
 def test_a_lane_keeps_its_hue_where_another_says_nothing():
     said = [("error", "int8"), ("error", "e4m3"), ("gates", "e4m3")]
     events = [Level(1.0, lane, name, 1.0) for name, lane in said]

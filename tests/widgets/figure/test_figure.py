@@ -59,6 +59,24 @@ def test_an_interval_is_a_band_and_of_few_points_whiskers_too():
     assert not plain.select(Whisker) and "interval" in dict(plain.select(HoverTool)[0].tooltips)
 
 
+def test_the_label_of_a_level_line_keeps_clear_of_curves_and_of_another_label():
+    falling = Series("falls", np.array([1.0, 2.0, 3.0]), np.array([3.0, 2.0, 1.0]))
+    shown = Panel("", (falling,), "x", "y", limits=(Limit(1.2, "needed"), Limit(1.25, "the paper")))
+    labels = {label.text: label for label in figure(shown).select(Label)}
+    assert labels["needed"].text_align == "left" and labels["needed"].y_offset < 0
+    assert labels["the paper"].text_align == "left" and labels["the paper"].y_offset > 0
+
+
+def test_the_axis_reaches_a_level_line_that_is_near_and_not_one_far_away():
+    flat = Series("is", np.array([1.0, 2.0]), np.array([1.2, 2.0]))
+    heights = [
+        {y for one in figure(Panel("", (flat,), "x", "y", limits=(Limit(at, "l"),))).renderers
+         for y in np.ravel(one.data_source.data.get("y", [])).tolist()}
+        for at in (1.0, 30.0)
+    ]  # fmt: skip
+    assert 1.0 in heights[0] and 30.0 not in heights[1]
+
+
 def test_limits_stand_across_and_upright_with_their_words():
     made = figure(panel(limits=(Limit(4.0, "default", True), Limit(0.3, "promised"))))
     spans = {span.dimension: span.location for span in made.select(Span)}

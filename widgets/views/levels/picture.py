@@ -30,6 +30,7 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str, int], ...]], ...] = (
     ),
 )
 HIDDEN = ("pages_free",)  # the rest of the limit: says nothing that the used pages do not
+SIGHT = "sees/"  # begins levels that say where a thread sees a block: an edge, not a quantity
 EMPTY = np.zeros(0)
 OTHER = "How does each quantity change over time?"  # of a run without requests or pages
 LANES = 6  # lines of one quantity shown for as many lanes; more are summed up by their total
@@ -40,6 +41,8 @@ def prepare(frame: dict[str, Any]) -> dict[str, Any]:
     """Each level as what is drawn of it, once for every new frame."""
     drawn: dict[str, dict[str, Steps]] = {}
     for name, lanes in frame["levels"].items():
+        if name.startswith(SIGHT):
+            continue
         if len(lanes) > LANES:
             lanes = {"all": _total(list(lanes.values()))}
         drawn[name] = {lane: steps(x, y, frame["stop"]) for lane, (x, y) in lanes.items()}

@@ -10,7 +10,7 @@ def written(value: float, unit: str = "") -> str:
     if unit:
         return theme.figure(value, unit)
     if value == round(value):
-        return f"{value:,.0f}"
+        return f"{value or 0.0:,.0f}"  # nought has no sign
     return f"{value:,.4g}" if abs(value) >= theme.LEAST else f"{value:.3g}"
 
 

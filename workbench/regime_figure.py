@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from bokeh.models import BoxAnnotation, FixedTicker, Legend, NumeralTickFormatter
+from bokeh.models import BoxAnnotation, FixedTicker, Legend
 
 from engine.core.errors import BadInput
 from widgets import theme
@@ -19,8 +19,10 @@ from workbench.claim_text import written
 from workbench.regime import Point, Regime, RegimeMap, sentence, stretches
 
 WIDTH, HEIGHT = 560, 320
-TICKS = 8  # of a logarithmic axis at most
+SCALED = ("s", "B", "B/s")  # units whose ticks are written with their own prefixes
+TICKS = 9  # of an axis at most: spaces between labels
 LINE = 18  # pixels of height more for each line of the title but one, and for a legend
+SWATCH = 40  # pixels that a name of the legend takes beside its letters
 LETTER, BESIDE = 8.2, 70  # pixels of a letter of the title, and of what stands beside the frame
 UPRIGHT = 8.5  # pixels of the figure's height for each letter of the y axis
 
@@ -58,31 +60,45 @@ def regime_figure(
         raise BadInput(f"regime {regime.name!r}: not drawn yet; ask for it first")
     panel = regime_panel(regime, claim, drawn)
     title = _folded(said(regime, claim, drawn), (width - BESIDE) / LETTER)
-    more = LINE * title.count("\n") + (LINE if len(panel.series) > 1 else 0)
+    names = [series.name for series in panel.series]
+    beside = sum(LETTER * len(name) + SWATCH for name in names) < width
+    rows = 0 if len(names) < 2 else 1 if beside else len(names)
+    more = LINE * (title.count("\n") + rows)
     made = figure(panel, dark=dark, width=width, height=height + more)
     made.title.text = title
     made.yaxis.axis_label = _folded(regime.y, height / UPRIGHT)
     for legend in list(made.right):  # beside the frame it would take half of the width
         if isinstance(legend, Legend):
             made.right.remove(legend)
-            legend.update(orientation="horizontal", spacing=16, margin=2, padding=2)
+            legend.update(
+                orientation="horizontal" if beside else "vertical",
+                spacing=16 if beside else 0, margin=2, padding=2,
+            )  # fmt: skip
             made.add_layout(legend, "below")
-    if regime.log_x:
+    of = unit(regime.x)
+    if regime.log_x or of in SCALED:
         places = sorted({point.value for point in drawn.points})
-        made.xaxis.ticker = FixedTicker(ticks=places[:: -(-len(places) // TICKS)])
-        made.xaxis.formatter = NumeralTickFormatter(
-            format="0.[00]a" if places[0] >= 0.01 else "0.[0000]a"
-        )
-    elif unit(regime.x) == "s":
-        places = sorted({point.value for point in drawn.points})
-        made.xaxis.ticker = FixedTicker(ticks=places)
-        made.xaxis.major_label_overrides = {at: theme.figure(at, "s") for at in places}
-        made.xaxis.axis_label = regime.x.removesuffix(" (s)")
+        made.xaxis.ticker = FixedTicker(ticks=_apart(places, regime.log_x))
+        scale = of if of in SCALED else ""
+        made.xaxis.major_label_overrides = {at: written(at, scale) for at in places}
+        made.xaxis.axis_label = regime.x.removesuffix(f" ({scale})")
     if len(drawn.lines()) == 1:
         _shade(made, regime, _own(drawn, drawn.lines()[0]), dark)
     for hue, line in enumerate(drawn.lines()):
         _hollow(made, _own(drawn, line), theme.hues(dark)[hue % len(theme.HUES)], dark)
     return made
+
+
+def _apart(places: list[float], is_log: bool) -> list[float]:
+    """Those of rising places that stand so far apart on the axis that their labels have room."""
+    at = [math.log(place) if is_log else place for place in places]
+    least = (at[-1] - at[0]) / TICKS
+    kept = places[:1]
+    for place, here in zip(places, at, strict=True):
+        last = math.log(kept[-1]) if is_log else kept[-1]
+        if here - last >= least * (1 - 1e-9):
+            kept.append(place)
+    return kept
 
 
 def _folded(text: str, letters: float) -> str:
@@ -113,7 +129,7 @@ def _limits(regime: Regime, claim: Claim, drawn: RegimeMap) -> tuple[Limit, ...]
     if regime.default is not None:
         upright.setdefault(regime.default, []).append("default")
     if regime.paper is not None:
-        upright.setdefault(regime.paper, []).append(regime.paper_is.rstrip(","))
+        upright.setdefault(regime.paper, []).append(regime.paper_is.partition(",")[0])
     limits += [Limit(at, ", ".join(names), vertical=True) for at, names in upright.items()]
     return tuple(limits)
 

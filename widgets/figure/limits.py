@@ -23,7 +23,12 @@ def near(panel: Panel, level: float) -> bool:
 
 def late(panel: Panel, x: float) -> bool:
     """Whether x lies in the right half of a panel's points: a label there reads to the left."""
-    places = [at for series in panel.series for at in series.x if np.isfinite(at)]
+    places = [
+        float(at)
+        for series in panel.series
+        for at, y in zip(series.x, series.y, strict=True)
+        if np.isfinite(at) and np.isfinite(y)
+    ]
     places = [at for at in places if at > 0 or not panel.log_x]
     if not places:
         return False

@@ -101,5 +101,7 @@ class _Card:
             drawn = self.drawing.map
             size = "coarse" if drawn.fast else "in full"
             where = "drawn here" if self.drawing.from_here else f"recorded on {drawn.machine}"
-            return f"{self.drawing.claim.sentence} ({size}, {where})"
+            bare = [point.told for point in drawn.points if point.figure is None]
+            some = f"{len(bare)} of {len(drawn.points)} points have no figure, as: {bare[0]}"
+            return f"{self.drawing.claim.sentence} ({size}, {where}){f'; {some}' if bare else ''}"
         return f"{name}: not drawn yet" if self.drawing.empty else name

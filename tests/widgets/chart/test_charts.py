@@ -57,7 +57,8 @@ def test_a_copy_of_a_fold_stands_alone(fold):
 def test_levels_of_another_run_are_asked_about_in_general_and_named_by_lane():
     header = Opened(0.0, {}, clock="wall", facts={})
     errors = [Level(0.1, name, "output error", 2e-7) for name in ("recurrent", "parallel")]
-    drawn = picture(prepare(folded(LevelsFold(), [header, *errors])), 0.1, "")
+    later = Level(1.0, "parallel", "output error", 1e-7)
+    drawn = picture(prepare(folded(LevelsFold(), [header, *errors, later])), 0.1, "")
     assert "engine" not in drawn.question and drawn.question.endswith("?")
     (plot,) = drawn.plots
     assert plot.title == "output error"
@@ -72,6 +73,13 @@ def test_without_levels_a_view_says_that_the_run_goes_on_or_has_none():
     assert "Start a run" in said()
     assert said(Opened(0.0, {})) == "No levels yet: the run goes on."
     assert said(Opened(0.0, {}), Closed(1.0, "finished")) == "No levels in this run."
+
+
+def test_what_is_said_at_the_end_alone_is_told_in_its_unit():
+    said = [Level(0.1, "rank 0", "loss", 3.0), Level(1.0, "rank 0", "peak bytes", 2.0**21)]
+    loss, peak = picture(prepare(folded(LevelsFold(), said)), 1.0, "").plots
+    assert loss.lines[0].name == "loss" and peak.y_unit == "B"
+    assert peak.lines[0].name == "peak bytes  2 MiB"
 
 
 def test_where_a_thread_sees_a_block_is_no_quantity_to_plot():

@@ -88,7 +88,9 @@ class LatencyFold(Fold):
             if kind in KINDS and _is_histogram(array := self.blobs.get(ref))
         }
         more = {"waiting": waiting, "clock": self.clock, "stop": self.stop, "buckets": found}
-        return {**frame, **more, "empty": nothing(EMPTY, self.opened, self.closed)}
+        told = any(bool(counts[-1] > 0) for _, counts in found.values())
+        known = told or any(self.values.values())
+        return {**frame, **more, "empty": "" if known else nothing(EMPTY, self.opened, self.closed)}
 
     def copy(self) -> Self:
         other = type(self)()

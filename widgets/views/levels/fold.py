@@ -8,6 +8,7 @@ import numpy as np
 from engine.core.events import AnyEvent, Closed, Level, Opened
 from widgets.fold import Fold, nothing
 
+SIGHT = "sees/"  # begins levels that say where a thread sees a block: an edge, not a quantity
 EMPTY = "No levels yet. Start a run, or open one that has steps."
 
 
@@ -29,6 +30,8 @@ class LevelsFold(Fold):
     def add(self, event: AnyEvent) -> None:
         self.stop = event.time
         if type(event) is Level:
+            if event.name.startswith(SIGHT):
+                return
             key = (event.name, event.lane)
             times = self.times.get(key)
             if times is None:
@@ -51,7 +54,7 @@ class LevelsFold(Fold):
             "facts": self.facts,
             "clock": self.clock,
             "stop": self.stop,
-            "empty": nothing(EMPTY, self.opened, self.closed),
+            "empty": "" if levels else nothing(EMPTY, self.opened, self.closed),
         }
 
     def copy(self) -> Self:

@@ -30,9 +30,13 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str, int], ...]], ...] = (
     ),
 )
 HIDDEN = ("pages_free",)  # the rest of the limit: says nothing that the used pages do not
-SIGHT = "sees/"  # begins levels that say where a thread sees a block: an edge, not a quantity
 EMPTY = np.zeros(0)
 OTHER = "How does each quantity change over time?"  # of a run without requests or pages
+UNITS = {  # of quantities that any run may tell
+    "bytes sent": "B", "bytes_sent": "B", "computing": "s", "energy": "J",
+    "exposed communication": "s", "peak bytes": "B", "seconds": "s", "watts": "W",
+}  # fmt: skip
+LAST = 0.99  # of a run: what is first said later is no line to see
 LANES = 6  # lines of one quantity shown for as many lanes; more are summed up by their total
 MORE = 3  # further quantities shown, each in a plot of its own
 
@@ -41,8 +45,6 @@ def prepare(frame: dict[str, Any]) -> dict[str, Any]:
     """Each level as what is drawn of it, once for every new frame."""
     drawn: dict[str, dict[str, Steps]] = {}
     for name, lanes in frame["levels"].items():
-        if name.startswith(SIGHT):
-            continue
         if len(lanes) > LANES:
             lanes = {"all": _total(list(lanes.values()))}
         drawn[name] = {lane: steps(x, y, frame["stop"]) for lane, (x, y) in lanes.items()}
@@ -72,7 +74,7 @@ def picture(ready: dict[str, Any], cursor: float, chosen: str) -> Picture:
     grouped = {name for _, _, rows in GROUPS for name, _, _ in rows} | set(HIDDEN)
     # What ranks hold of memory stands under their lanes already: curves of a loss go before it.
     others = sorted((name for name in levels if name not in grouped), key=_is_memory)[:MORE]
-    groups = (*GROUPS, *((name.replace("_", " "), "", ((name, name, 0),)) for name in others))
+    groups = (*GROUPS, *map(_alone, others))
     plots = tuple(
         plot
         for title, unit, rows in groups
@@ -80,6 +82,12 @@ def picture(ready: dict[str, Any], cursor: float, chosen: str) -> Picture:
     )
     question = "" if grouped & levels.keys() else OTHER
     return Picture(plots, _figures(ready, cursor), question=question)
+
+
+def _alone(name: str) -> tuple[str, str, tuple[tuple[str, str, int], ...]]:
+    """The plot of a quantity that is read by itself."""
+    title = name.replace("_", " ")
+    return title, "B" if _is_memory(name) else UNITS.get(name, ""), ((name, title, 0),)
 
 
 def _is_memory(name: str) -> bool:
@@ -101,8 +109,10 @@ def _plot(
             lines.append(Line(label, EMPTY, EMPTY, hue, True, modelled))
         for place, (lane, data) in enumerate(lanes.items()):
             # A plot of one quantity says in its title what its lines are of.
-            several = lane if len(rows) == 1 and label == name else f"{label} {lane}"
+            several = lane if label == title else f"{label} {lane}"
             named = label if len(lanes) == 1 else several
+            if len(data.y) and data.x[0] >= LAST * ready["stop"]:  # a dot: its value in words
+                named = f"{named}  {figure(float(data.y[-1]), unit)}"
             own = ready["hues"][lane] if several is lane else hue + place
             lines.append(Line(named, data.x, data.y, own, True, modelled, faint=place > 0))
     if not any(name in levels for name, _, _ in rows):

@@ -96,7 +96,7 @@ export class SightMatrix {
       return;
     }
     const more = this.fits < frame.block_total ? `${grouped(this.fits)} of ${grouped(frame.block_total)} blocks` : "blocks seen";
-    ctx.fillText(fit(ctx, `${more} · number: position offset`, width - MATRIX_PAD), MATRIX_PAD, 9);
+    ctx.fillText(fit(ctx, `${more} (number: offset)`, width - MATRIX_PAD), MATRIX_PAD, 9);
   }
 
   grid(ctx, t, right) {

@@ -142,7 +142,7 @@ STUDY = Study(
     slug="multi-stream",
     driver=run,
     config=StreamsConfig(),
-    views=("threads", "page_map", "levels"),
+    views=("threads", "page_map"),
     about=(
         "Four streams go on at once: numbers come in on one and questions on another, sums are "
         "thought on the third and answers said on the fourth. In every row of time each stream "

@@ -132,7 +132,7 @@ STUDY = Study(
     slug="streaming-thinker",
     driver=run,
     config=ReadingConfig(first=1),
-    views=("threads", "page_map", "levels"),
+    views=("threads", "page_map"),
     about=(
         "The input and the thoughts about it are two streams, each with a cache of its own over "
         "the same pages. The input is written as it arrives and never sees a thought; a thought "

@@ -37,6 +37,8 @@ export const STYLE = `
 .pw.narrow .pw-legend{flex:1 1 0;flex-wrap:nowrap;overflow-x:auto;scrollbar-width:none;padding-right:16px;
  mask-image:linear-gradient(to right,#000 calc(100% - 20px),transparent)}
 .pw.narrow .pw-legend.whole{flex-wrap:wrap;mask-image:none}
+.pw.narrow .pw-legend.whole.many{display:grid;grid-auto-flow:column;grid-template-rows:repeat(3,auto);
+ justify-content:start;mask-image:linear-gradient(to right,#000 calc(100% - 20px),transparent)}
 .pw.narrow .pw-said{position:absolute;right:16px;bottom:10px;z-index:2;padding:3px 0 3px 10px;background:var(--paper);
  opacity:0;pointer-events:none;transition:opacity .15s}
 .pw.narrow:hover .pw-said,.pw.narrow:focus-within .pw-said{opacity:1}

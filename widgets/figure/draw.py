@@ -29,6 +29,7 @@ TOOLS = "pan,box_zoom,wheel_zoom,reset,save"
 ACROSS = 3  # panels beside one another, of more
 FEW = 20  # points of a line whose intervals are drawn one by one as well as as a band
 BYTES = "0.[0] ib"
+ROW = 15  # pixels from the label of one upright line down to that of the next
 HEADROOM = 0.25  # of the points' extent left free above and below, where uprights are named
 MOST_TICKS = 10  # of a logarithmic axis that has one at each point
 
@@ -66,8 +67,10 @@ def draw(panel: Panel, *, dark: bool = False, width: int = WIDTH, height: int = 
                 LegendItem(label=series.name, renderers=_line(made, panel, series, found, dark))
             )
     taken: list[tuple[str, float]] = []
+    uprights = sorted(limit.value for limit in panel.limits if limit.vertical)
     for limit in panel.limits:
-        spot = free(panel, limit.value, taken) if not limit.vertical else ("right", 1)
+        row = uprights.index(limit.value) if limit.vertical else 0
+        spot = ("right", row) if limit.vertical else free(panel, limit.value, taken)
         _limit(made, limit, dark, late(panel, limit.value), spot)
         if not limit.vertical and near(panel, limit.value):  # a range of data knows no spans
             made.scatter([panel.series[0].x[0]], [limit.value], size=1, alpha=0)
@@ -165,8 +168,8 @@ def _whiskers(made: Any, shown: dict[str, np.ndarray], color: str) -> None:
 
 
 def _limit(made: Any, limit: Limit, dark: bool, is_late: bool, spot: tuple[str, int]) -> None:
-    """A straight line with its label: of an upright one at its top, left of it if `is_late`; of a
-    level one at a side of the frame, above (1) or below (-1) it."""
+    """A straight line with its label: of an upright one in a row from the top, left of it if
+    `is_late`; of a level one at a side of the frame, above (1) or below (-1) it."""
     ink = theme.scheme(dark).ink
     dimension = "height" if limit.vertical else "width"
     made.add_layout(Span(
@@ -174,7 +177,7 @@ def _limit(made: Any, limit: Limit, dark: bool, is_late: bool, spot: tuple[str, 
     ))  # fmt: skip
     at: dict[str, Any] = {"x": limit.value, "y": Node(target="frame", symbol="top"), "x_offset": 4}
     if limit.vertical:
-        at |= {"text_baseline": "top", "y_offset": -4}
+        at |= {"text_baseline": "top", "y_offset": -4 - ROW * spot[1]}
         at |= {"x_offset": -4, "text_align": "right"} if is_late else {}
     else:
         side, up = spot

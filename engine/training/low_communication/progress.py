@@ -14,7 +14,7 @@ LOSS = "loss (nats per character)"
 STEPS = Plot("held-out loss by step", "step", LOSS, zero=False)
 BYTES = Plot("held-out loss by bytes", "bytes sent by a replica (B)", LOSS, log_x=True, zero=False)
 SPREAD = Plot("spread of replicas", "step", "deviation over size of the weights")
-PLOTS = (STEPS, BYTES, SPREAD)
+PLOTS = (BYTES, STEPS, SPREAD)
 
 
 def spread(samples: Sequence[Sample]) -> float:

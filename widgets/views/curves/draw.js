@@ -11,6 +11,7 @@ import { CurvePanel, PANEL_FOOT, PANEL_HEAD, SECOND_LINE, pointMark } from "./pa
 const LEAST = 250;
 const BETWEEN = 26;
 const AROUND = 90; // pixels of a view that are not panels
+const MANY = 12; // names in a legend
 const DASHES = [[], [2, 3], [9, 4], [9, 3, 2, 3]]; // of bounds that the legend names
 
 function render({ model, el }) {
@@ -100,6 +101,7 @@ function curvesLegend(card, legend, panels, shown) {
       if (series.bound ? panel.listed : shown) found.set(series.bound ? series.base : series.name, series);
     }
   }
+  legend.classList.toggle("many", found.size > MANY); // three rows that scroll, or curves begin too low
   const key = JSON.stringify([card.colors, [...found.keys()]]);
   if (legend.dataset.key === key) return;
   legend.dataset.key = key;

@@ -22,7 +22,8 @@ KINDS = (BOUND, MODELLED)
 
 
 class Curves(Fold):
-    """The newest blob of every curve, panels and series in order of appearance."""
+    """The newest blob of every curve: panels as the header names them, then in order of appearance
+    as series are."""
 
     def __init__(self) -> None:
         self.panels: dict[str, dict[str, str]] = {}  # panel -> series -> ref
@@ -55,8 +56,12 @@ class Curves(Fold):
         hues: dict[str, int] = {}
         panels, columns, left_out, wrong = [], [np.zeros((4, 0))], 0, []
         at = 0
-        for name, series in self.panels.items():
-            lines = []
+        for name in (title for panel in self.panels.values() for title in panel):
+            base, kind = _kind(name.replace("_", " "))
+            if kind != "bound":  # hues stay as panels come, wherever they stand
+                hues.setdefault(base, len(hues))
+        for name in dict.fromkeys([*filter(self.panels.get, self.facts), *self.panels]):
+            series, lines = self.panels[name], []
             for written, ref in series.items():
                 title = written.replace("_", " ")  # a policy's kind, as knobs show it
                 found = _points(self.blobs.get(ref))
@@ -66,8 +71,6 @@ class Curves(Fold):
                 kept = found[:, extremes(found[1])]
                 left_out += found.shape[1] - kept.shape[1]
                 base, kind = _kind(title)
-                if kind != "bound":
-                    hues.setdefault(base, len(hues))
                 modelled = kind == "modelled" or (self.clock == "virtual" and kind == "")
                 lines.append({
                     "name": title, "base": base, "hue": hues.get(base, -1), "first": at,

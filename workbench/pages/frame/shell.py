@@ -35,6 +35,12 @@ PLACES = (
 LOW = {  # the bar of a page in a tab, whose host has its own places to go
     "& .header .title": {"fontSize": "14px", "fontWeight": 600, "color": "var(--wb-faint)"},
 }
+LABELS = {  # names of fields on their rims, of 12 pixels: Material has 10
+    "MuiInputLabel": {
+        "styleOverrides": {"shrink": {"transform": "translate(14px, -9px) scale(0.9)"}}
+    },
+    "MuiOutlinedInput": {"styleOverrides": {"notchedOutline": {"& legend": {"fontSize": "0.9em"}}}},
+}
 ACCENT = {"light": "#0067A3", "dark": "#5BB3E8"}
 
 CSS = """
@@ -215,6 +221,7 @@ def theme_config() -> dict[str, Any]:
             },
             "typography": {"fontFamily": FONT, "fontSize": 13, "button": {"textTransform": "none"}},
             "shape": {"borderRadius": 8},
+            "components": LABELS,
         }
         for name, neutral in (("light", LIGHT), ("dark", DARK))
     }

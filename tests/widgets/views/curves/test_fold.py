@@ -41,6 +41,16 @@ def test_panels_and_their_axes_come_as_the_header_says():
     assert line(frame, "bytes", "ours")[1]["y"] == [9.0]
 
 
+def test_panels_stand_as_the_header_names_them_and_hues_stay_as_they_came():
+    first = ("curve/bytes/theirs", [[1], [9]])
+    later = ("curve/time/ours", [[1], [2]])
+    facts = {"unseen": {}, "time": {}, "bytes": {}}
+    frame = made(first, later, facts=facts).frame()
+    assert [panel["name"] for panel in frame["panels"]] == ["time", "bytes"]
+    assert line(frame, "bytes", "theirs")[0]["hue"] == 0
+    assert line(frame, "time", "ours")[0]["hue"] == 1
+
+
 def test_a_later_blob_takes_the_place_of_the_earlier_one():
     fold = made(("curve/a/b", [[1], [1]]), ("curve/a/b", [[1, 2], [1, 5]]))
     series, rows = line(fold.frame(), "a", "b")

@@ -1,4 +1,4 @@
-"""Where the labels of a panel's straight lines stand, clear of its curves."""
+"""Labels of the straight lines of a panel: where they stand, clear of its curves."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Labels of the straight lines of a panel: where they stand, clear of its curves."""
+"""Labels of the straight lines of a plot on its panel: which are near, late or free of curves."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ from workbench.pages.frame.shell import Shell, address, figures_table, html
 
 CSS = """
 .family { margin: 28px 0 10px; display: flex; gap: 10px; align-items: baseline; }
-.family h2 { text-transform: capitalize; }
+.family h2 { }
 .grid { display: grid; gap: 12px; grid-template-columns: repeat(auto-fill, minmax(300px, 1fr)); }
 .card { border: 1px solid var(--wb-line); border-radius: 12px; padding: 14px 16px; }
 .card summary { cursor: pointer; list-style: none; display: block; }
@@ -115,8 +115,8 @@ def catalogue_page() -> Any:
         options={"All": "all", "Built": "built", "Not built yet": "not"},
         value="all",
         size="small",
-        width=300,
-        margin=(6, 0, 0, 0),
+        width=320,
+        margin=0,
     )
     cards = html("", CSS)
 

@@ -178,6 +178,18 @@ def shows_more_than_nothing(claim: Claim, figure: Figure | None) -> bool:
     return not idle and finding(figure, claim.reported) != "contrary"
 
 
+def judged_by_its_figure(claim: Claim, holds: bool, figure: Figure | None, needed) -> bool:
+    """Whether a yes is the figure's own: all of its interval reaches what was needed. Where two
+    things are to be equal the margin lies on both sides, and `needed` is one of them."""
+    if not holds or figure is None or needed is None or claim.reported is None:
+        return True
+    better = claim.reported.better
+    near = 1e-9 * abs(needed)
+    if better == "equal":
+        return True
+    return figure.low >= needed - near if better == "more" else figure.high <= needed + near
+
+
 def test_the_claim_comes_out_as_stated_and_recorded(claimed, runs, outcomes, full):
     """Yes, or no where it states that it fails; a speed as it is recorded of this machine."""
     chosen, claim = claimed
@@ -189,6 +201,7 @@ def test_the_claim_comes_out_as_stated_and_recorded(claimed, runs, outcomes, ful
     holds = row["holds"] if timed else claim.comes_out(fast=not full)
     assert seen.holds == holds, f"expected {seen.expected}; found {seen.measured}"
     assert not seen.holds or shows_more_than_nothing(claim, seen.figure), seen.figure
+    assert judged_by_its_figure(claim, seen.holds, seen.figure, seen.needed), seen.figure
     if not claim.timed:  # a speed's interval hangs on what else the machine does
         assert claim.came_to(seen) == claim.stated(fast=not full), seen.figure
 
@@ -218,6 +231,8 @@ def test_recorded_findings_are_those_that_claims_state():
         figure = Figure.of_row(row["figure"]) if row["figure"] else None
         shows = shows_more_than_nothing(claim, figure)
         assert not row["holds"] or shows, f"{row['slug']}: {claim.id}"
+        judged = judged_by_its_figure(claim, row["holds"], figure, row["needed"])
+        assert judged, f"{row['slug']}: {claim.id}"
         if not claim.timed:
             assert row["finding"] == claim.stated(row["fast"]), f"{row['slug']}: {claim.id}"
             assert row["holds"] == claim.comes_out(row["fast"]), f"{row['slug']}: {claim.id}"

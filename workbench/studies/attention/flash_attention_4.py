@@ -108,15 +108,14 @@ def near_paper(config: BalanceConfig, run_config: RunConfig, fast: bool) -> Outc
     least = min(a - b for a, b in over)
     always = reached(config, run_config, {"softmax.tau": 0.0})
     return Outcome(
-        f"{PAPER:.0%} of the bfloat16 peak, rounded, at the assumed handoff of "
-        f"{config.handoff * 1e9:.0f} ns; more than with neither novelty at every one up to "
-        f"{HANDOFFS[-1] * 1e9:.0f} ns",
+        f"{PAPER:.0%} of the bfloat16 peak, rounded, and more than with neither novelty, at every "
+        f"handoff up to {HANDOFFS[-1] * 1e9:.0f} ns",
         f"{found:.1%} (modelled; {min(ours):.1%} to {max(ours):.1%} over handoffs), at least "
         f"{100 * least:.1f} points more than with neither ({min(plain):.1%} to {max(plain):.1%}); "
         f"skipped rescales alone {100 * (found - always):+.1f} points",
-        abs(found - PAPER) <= ROUNDED and least > 0,
+        min(found, *ours) >= PAPER - ROUNDED and least > 0,
         figure=Figure(found, min(found, *ours), max(found, *ours), "%"),
-        needed=PAPER,
+        needed=PAPER - ROUNDED,
     )
 
 
@@ -137,11 +136,11 @@ def balance_pays(config: BalanceConfig, run_config: RunConfig, fast: bool) -> Ou
         for at in ({"handoff": s} for s in (config.handoff, *HANDOFFS))
     ]
     return Outcome(
-        "at least 3 points of utilisation more than with all on the special unit",
+        "more than with all on the special unit, at every handoff",
         f"{100 * over[0]:+.1f} points ({100 * min(over):+.1f} to {100 * max(over):+.1f})",
-        over[0] >= 0.03,
+        min(over) > 0,
         figure=Figure(over[0], min(over), max(over), "%"),
-        needed=0.03,
+        needed=0.0,
     )
 
 
@@ -223,9 +222,10 @@ STUDY = Study(
             paper="up to 1613 TFLOP/s, 71% of a B200 (abstract)",
             reported=Reported(PAPER, tolerance=ROUNDED, unit="%"),
             finding="undecided",
+            fails=("small", "full"),
             why="the handoff between units is assumed: from 0 to 100 ns it decides between 77% "
-            "and 67%. That the check says yes rests on the 50 ns that are set: at 0 and at 100 ns "
-            "it says no. Of the two novelties the polynomial alone moves the figure",
+            "and 67%, and the check asks for all of them (71.5% at 50 ns; the map). With neither "
+            "novelty it is 74% to 62%: of the two the polynomial alone moves the figure",
             grade="modelled",
             check=near_paper,
             broken=(
@@ -241,7 +241,7 @@ STUDY = Study(
             reported=Reported(0.0, none=0.0, unit="%"),
             finding="reproduced",
             why="any gain counts, at every handoff from 0 to 100 ns: no figure of the polynomial "
-            "alone is known to us from the paper; the 3 points that the check asks for are ours",
+            "alone is known to us from the paper",
             grade="modelled",
             check=balance_pays,
             broken=(

@@ -115,16 +115,14 @@ def described(config: DecodeConfig, run_config: RunConfig, fast: bool) -> Outcom
     by_reach = [ratios(config, run_config, {"workers.reach": reach}) for reach in REACHES]
     over, even = by_reach
     mean = {kind: fmean(found) for kind, found in over.items()}
-    least = min(min(found) for found in over.values())
     ends = [fmean(each["fixed_split"]) for each in by_reach]
     return Outcome(
-        f"where a processor reaches its share of bandwidth: never slower than either (≥ 0.99×), "
-        f"{MEAN}× fixed split-KV and 1.5× one worker a head on average over 8 contexts of 4 "
-        "batches",
-        f"least {least:.2f}×; mean {mean['fixed_split']:.2f}× fixed split-KV (at most "
+        f"{MEAN}× fixed split-KV on average over 8 contexts of 4 batches, whether a processor "
+        f"reaches its share of bandwidth or {REACHES[-1]:g}",
+        f"mean {mean['fixed_split']:.2f}× fixed split-KV (at most "
         f"{max(over['fixed_split']):.2f}×), {mean['per_head']:.2f}× one worker a head; where one "
         f"reaches {REACHES[-1]:g} shares {fmean(even['fixed_split']):.2f}×",
-        least >= 0.99 and mean["fixed_split"] >= MEAN and mean["per_head"] >= 1.5,
+        min(ends) >= MEAN,
         figure=Figure(mean["fixed_split"], min(ends), max(ends), "×"),
         needed=MEAN,
     )
@@ -152,8 +150,8 @@ def at_context(config: DecodeConfig, value: float, run_config: RunConfig, fast: 
 def here(config: DecodeConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Really computed on two threads: a 64k context among seven of 1k, the splits in turns.
 
-    Judged with one run a worker, as in the paper, and with four, dealt to whoever is free: a thread
-    that the system takes away for a while must not hold up half of the work.
+    Judged with one run a worker, as in the paper. Told with four, dealt to whoever is free: a
+    thread that the system takes away for a while then does not hold up half of the work.
     """
     own: list[Changes] = [{}, {"split.runs": 4}] if config.split.kind == "lean" else [{}]
     taken: list[dict[str, list[float]]] = []
@@ -171,11 +169,10 @@ def here(config: DecodeConfig, run_config: RunConfig, fast: bool) -> Outcome:
     alone, fixed = said[-1]["per_head"].value, said[-1]["fixed_split"].value
     paper = said[0]["fixed_split"]
     return Outcome(
-        "at least 1.5× one worker a head and no slower than fixed split-KV (≥ 0.95×), with four "
-        "runs a worker",
-        f"{alone:.2f}× and {fixed:.2f}×; with one run a worker {said[0]['per_head'].value:.2f}× "
-        f"and {paper.value:.2f}× ({paper.low:.2f} to {paper.high:.2f})",
-        alone >= 1.5 and fixed >= 0.95,
+        f"{MEAN}× fixed split-KV with one run a worker (95% interval)",
+        f"{paper.value:.2f}× ({paper.low:.2f} to {paper.high:.2f}), over one worker a head "
+        f"{said[0]['per_head'].value:.2f}×; with four runs a worker {fixed:.2f}× and {alone:.2f}×",
+        paper.low >= MEAN,
         figure=paper,
         needed=MEAN,
     )
@@ -230,13 +227,15 @@ STUDY = Study(
         ),
         Claim(
             id="makespan-described",
-            sentence="On an A100 whose processors each reach their share of bandwidth and no more "
-            "a decode step is 1.73× as fast as FlashDecoding's on average, from 4k to 512k tokens.",
+            sentence="On an A100 a decode step is 1.73× as fast as FlashDecoding's on average, "
+            "from 4k to 512k tokens.",
             paper=PAPER,
             reported=Reported(MEAN, unit="×"),
             finding="undecided",
-            why="a processor's reach is assumed: 2.0× at one share of bandwidth, 1.6× at 1.5, 1.1× "
-            "at four (map). Over one worker a head, FlashAttention-2's way, 4.3×: 1.5× asked, ours",
+            fails=("small", "full"),
+            why="how much of the bandwidth one processor reaches is assumed: 2.0× at its share, "
+            "1.6× at 1.5 shares, 1.1× at four (map), and the check asks for all of that. Over one "
+            "worker a head, FlashAttention-2's way, 4.3×",
             grade="modelled",
             check=described,
             broken=(
@@ -251,8 +250,8 @@ STUDY = Study(
             paper=PAPER,
             reported=Reported(MEAN, none=1.0, unit="×"),
             finding="weaker",
-            fails=("full",),
-            why="two threads, against FlashAttention-2's parts; 1.5× one worker a head is needed",
+            fails=("small", "full"),
+            why="two threads, against FlashAttention-2's parts",
             grade="measured",
             timed=True,
             check=here,

@@ -61,10 +61,10 @@ def native_bandwidth(config: StreamConfig, run_config: RunConfig, fast: bool) ->
     found = gains(log, ours, past)
     whole, beside = mean(found), mean(gains(log, ours, plain))
     return Outcome(
-        f"{past}'s bandwidth within {ALIKE:.0%}, and at least {plain}'s (95% intervals)",
+        f"{past}'s bandwidth within {ALIKE:.0%} (95% interval)",
         f"{ours}: {told(found)}; mean {whole.value:.2f}× ({whole.low:.2f} to {whole.high:.2f}); "
         f"{beside.value:.2f}× of {plain}",
-        whole.low >= 1 - ALIKE and beside.low >= 1.0,
+        whole.low >= 1 - ALIKE,
         figure=whole,
         needed=1 - ALIKE,
     )
@@ -127,9 +127,11 @@ STUDY = Study(
             grade="measured",
             timed=True,
             reported=Reported(1.0, "equal", tolerance=ALIKE, unit="×"),
-            finding="undecided",
-            why="parity is within a twentieth: 1.00× [0.99, 1.02] of a run before; against a "
-            "native loop whose stores go through the caches it would be won by the instruction",
+            finding="contrary",
+            fails=("full",),
+            why="parity is within a twentieth: 0.63× [0.62, 0.64] on an Intel Xeon, 1.03× [0.99, "
+            "1.07] on an AMD EPYC. Against a native loop whose stores go through the caches it "
+            "would be won by the instruction",
             check=native_bandwidth,
             broken=(
                 Break({"backend": "plain-loop"}, True, "our stores go through the caches"),
@@ -143,7 +145,7 @@ STUDY = Study(
             grade="measured",
             timed=True,
             reported=Reported(BYTES, none=1.0, unit="×"),
-            finding="weaker",
+            finding="reproduced",
             why="the abstract gives no figure: 1.39× is what the bytes alone come to",
             check=written_past_caches,
             broken=(

@@ -116,7 +116,7 @@ def _begins(text: tuple[int, ...], head: tuple[int, ...]) -> bool:
 
 
 def jobs(config: InferenceConfig, fast: bool) -> list[InferenceConfig]:
-    """The config's job; at full size other jobs of its kind too."""
+    """The config's job; at full size others of its kind too."""
     return [update(config, {"seed": config.seed + more}) for more in range(1 if fast else JOBS)]
 
 
@@ -157,7 +157,7 @@ def less_recomputed(config: InferenceConfig, run_config: RunConfig, fast: bool) 
 def faster(pairs: Iterable[tuple[Log, Log]], what: str) -> Outcome:
     """Tokens per second of ours over streaming's, of runs beside one another."""
     speeds = [[serving(log).tokens_per_second for log in logs] for logs in pairs]
-    ratio = Figure.ratio(*zip(*speeds, strict=True))
+    ratio = over(*zip(*speeds, strict=True))
     return Outcome(
         f"{what}: {LEAST:g}× the tokens per second of streaming practice (95% interval)",
         f"{ratio.value:.2f}× [{ratio.low:.2f}, {ratio.high:.2f}], n = {ratio.n}",
@@ -174,13 +174,14 @@ def faster_here(config: InferenceConfig, run_config: RunConfig, fast: bool) -> O
 
 def faster_described(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """The same scheduler on the virtual clock: Llama-3.1-8B on an A100 with all of its memory."""
-    found = with_groups(config, GROUPS, run_config, fast)
-    if fast:
-        return found
-    sorted_ = update(config, {**DESCRIBED, **SORTED})
-    ours, rival = (serving(log).tokens_per_second for log in pair(sorted_, run_config))
-    told = f"; of one job sorted by the client {ours:.0f} against {rival:.0f} tokens a second"
-    return replace(found, measured=found.measured + told)
+    return _described(config, {}, run_config, fast)
+
+
+def beside_sorted(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same job against streaming practice whose client sorts it before it is sent."""
+    jobs, rival = described(config, {}, fast)[: 1 if fast else JOBS], {**STREAMING, **SORTED}
+    pairs = ((run_config(each), run_config(update(each, rival))) for each in jobs)
+    return faster(pairs, "beside a sorted job")
 
 
 def with_groups(
@@ -200,12 +201,17 @@ def with_memory(
 def _described(
     config: InferenceConfig, changes: Changes, run_config: RunConfig, fast: bool
 ) -> Outcome:
-    turned = update(config, {**DESCRIBED, **changes})
-    what = f"{turned.workload.groups} prefixes of {PREFIX:,} tokens, {turned.pages:,} pages of 128"
-    if fast:  # the same memory in pages of 256: fewer events
-        turned = update(turned, {"page_size": 256, "pages": turned.pages // 2})
-    seeds = (update(turned, {"seed": seed}) for seed in range(3 if fast else 5))
-    return faster((pair(each, run_config) for each in seeds), what)
+    at = {**DESCRIBED, **changes}
+    what = f"{at['workload.groups']} prefixes of {PREFIX:,} tokens, {at['pages']:,} pages of 128"
+    return faster((pair(each, run_config) for each in described(config, changes, fast)), what)
+
+
+def described(config: InferenceConfig, changes: Changes, fast: bool) -> list[InferenceConfig]:
+    """Jobs for the described device; in small the same memory in pages of 256: fewer events."""
+    at = {**DESCRIBED, **changes}
+    if fast:
+        at |= {"page_size": 256, "pages": at["pages"] // 2}
+    return [update(config, {**at, "seed": seed}) for seed in range(3 if fast else 5)]
 
 
 def faster_on_trace(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -217,14 +223,12 @@ def faster_on_trace(config: InferenceConfig, run_config: RunConfig, fast: bool) 
     if config.workload.kind == "trace":  # a person's own trace in place of the shipped one
         changes["workload.file"] = config.workload.file
     parts = [update(config, {**changes, "workload.first": count * n}) for n in range(JOBS)]
-    found = faster((pair(each, run_config) for each in parts), f"in {ROOMY:,} pages")
+    found, told = faster((pair(each, run_config) for each in parts), f"in {ROOMY:,} pages"), []
     if fast:
         return found
-    whole = update(config, {**changes, "workload.count": count * JOBS})
-    told = []
     for pages in (ROOMY, SCARCE):
-        logs = pair(update(whole, {"pages": pages}), run_config)
-        ours, theirs = (serving(log).tokens_per_second for log in logs)
+        whole = update(config, {**changes, "workload.count": count * JOBS, "pages": pages})
+        ours, theirs = (serving(log).tokens_per_second for log in pair(whole, run_config))
         told.append(f"{ours / theirs:.2f}× in {pages:,} pages")
     return replace(found, measured=f"{found.measured}; all as one job {' and '.join(told)}")
 

@@ -58,14 +58,14 @@ def waits(config: InferenceConfig, run: RunConfig) -> tuple[np.ndarray, np.ndarr
     every = update(config, {"workload.streaming": True}).workload
     source = Source(model.vocab, model.max_positions, Sampling())
     came: dict[str, list[float]] = {}
+    answer: dict[str, int] = {}  # tokens of the query's own: its states before have one each
     for request in every.requests(source, config.seed):
         came.setdefault(request.id, []).append(request.arrival)
+        answer[request.id] = request.sampling.max_tokens
     lives = served(run(config))
     # The others are longer than the cache.
     came = {name: times for name, times in came.items() if lives[name].outcome == "finished"}
-    first = np.array(
-        [next(t for t in lives[name].tokens if t > times[-1]) for name, times in came.items()]
-    )
+    first = np.array([lives[name].tokens[-answer[name]] for name in came])
     last = np.array([times[-1] for times in came.values()])
     begun = np.array([times[0] for times in came.values()])
     return first - last, first - begun, len(came) / (first.max() - begun.min())
@@ -131,8 +131,9 @@ def under_pressure(config: InferenceConfig, run: RunConfig, fast: bool) -> Outco
 
 
 def slowest(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
-    """The slowest hundredth's wait, of streaming in the order of queries over that in the order of
-    the config; and of no streaming at all, and of queries first whose context is complete."""
+    """The slowest hundredth's wait over that in the order of the config: of streaming in the order
+    of queries or of no streaming at all, whichever is shorter; and told with queries first whose
+    context is complete."""
     ways: dict[str, Changes] = {"ours": {}, "old": OLDEST, "none": WAITING, "complete": COMPLETE}
     found: dict[str, list[float]] = {name: [] for name in ways}
     for each in drawn(config, fast):
@@ -140,10 +141,12 @@ def slowest(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
             after, _, _ = waits(update(each, changes), run)
             found[name].append(float(np.quantile(after, 0.99)))
     ours, theirs, none, complete = found.values()
-    figure, plain = ratio(ours, theirs), ratio(ours, none)
+    order, plain = ratio(ours, theirs), ratio(ours, none)
+    figure = min(order, plain, key=lambda one: one.value)
     return Outcome(
-        "a shorter wait of the slowest hundredth than streaming in the order of queries",
-        f"{np.mean(ours):.2f} s, {np.mean(theirs):.2f} s in the order of queries: {said(figure)}; "
+        "a shorter wait of the slowest hundredth than streaming in the order of queries, and than "
+        "without streaming",
+        f"{np.mean(ours):.2f} s, {np.mean(theirs):.2f} s in the order of queries: {said(order)}; "
         f"{np.mean(none):.2f} s without streaming: {said(plain)}; {np.mean(complete):.2f} s with "
         "complete ones first",
         figure.low > 1,

@@ -14,7 +14,7 @@ from workbench.pages.frame.shell import Shell, address, figures_table, html
 
 CSS = """
 .family { margin: 28px 0 10px; display: flex; gap: 10px; align-items: baseline; }
-.family h2 { }
+.family h2::first-letter { text-transform: uppercase; }
 .grid { display: grid; gap: 12px; grid-template-columns: repeat(auto-fill, minmax(300px, 1fr)); }
 .card { border: 1px solid var(--wb-line); border-radius: 12px; padding: 14px 16px; }
 .card summary { cursor: pointer; list-style: none; display: block; }

@@ -102,6 +102,8 @@ class _Card:
             size = "coarse" if drawn.fast else "in full"
             where = "drawn here" if self.drawing.from_here else f"recorded on {drawn.machine}"
             bare = [point.told for point in drawn.points if point.figure is None]
-            some = f"{len(bare)} of {len(drawn.points)} points have no figure, as: {bare[0]}"
-            return f"{self.drawing.claim.sentence} ({size}, {where}){f'; {some}' if bare else ''}"
+            said = f"{self.drawing.claim.sentence} ({size}, {where})"
+            if bare:
+                said += f"; {len(bare)} of {len(drawn.points)} points have no figure: {bare[0]}"
+            return said
         return f"{name}: not drawn yet" if self.drawing.empty else name

@@ -39,6 +39,7 @@ LABELS = {  # names of fields on their rims, of 12 pixels: Material has 10
     "MuiInputLabel": {
         "styleOverrides": {"shrink": {"transform": "translate(14px, -9px) scale(0.9)"}}
     },
+    "MuiButton": {"styleOverrides": {"root": {"fontSize": "13px"}}},
     "MuiToggleButton": {"styleOverrides": {"root": {"fontSize": "13px"}}},
     "MuiOutlinedInput": {"styleOverrides": {"notchedOutline": {"& legend": {"fontSize": "0.9em"}}}},
 }

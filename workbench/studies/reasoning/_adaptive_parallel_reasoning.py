@@ -32,7 +32,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 FIRST = 1 << 21  # the first problem that claims are judged on
 CLOSE = 1e-3  # nats between a log-probability and the one from scratch
 IMITATED, SERIAL = "countdown-imitated", "countdown-reinforced-serial"
-FEW, FAST, FULL = 100, 160, 1000  # problems of a claim; few where the difference is large
+FEW, FAST, FULL = 100, 120, 1000  # problems of a claim; few where the difference is large
 TOGETHER: Changes = {"together": 40, "threads": 400, "pages": 4096}  # fewer, fuller steps
 WHOLE = 256  # tokens of a context that the models were made for
 CONTEXT = 128  # tokens of a context, where contexts are equal
@@ -253,7 +253,7 @@ def contexts(config: SpawningConfig, log: Log) -> list[tuple[list[str], list[int
 
 def own_context(config: SpawningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Every token's log-probability against a forward over its own context, without a cache."""
-    size = {"problems": 4 if fast else 40, "first": FIRST, "search": "parallel", "window": 256}
+    size = {"problems": 2 if fast else 40, "first": FIRST, "search": "parallel", "window": 256}
     config = update(config, {**size, "sampling.temperature": 0.0, "dtype": "float32"})
     log = run_config(config)
     weights = weights_of(open_model(config.reasoning()).model)

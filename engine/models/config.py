@@ -92,9 +92,8 @@ class Experts:
     shared_gate: bool = False  # the always-on expert times a sigmoid of its own (Qwen3-Next)
     bias: bool = False  # of the router and of each expert's projections (gpt-oss)
     latent: int = 0
-    names: Literal["mlp", "block_sparse_moe", "stacked", "mixer"] = (
-        "mlp"  # as checkpoints have them
-    )
+    # As checkpoints have them; `beside`: a dense feed-forward, both behind norms of their own.
+    names: Literal["mlp", "block_sparse_moe", "stacked", "mixer", "beside"] = "mlp"
 
 
 Half = Literal["mixer", "feed"]
@@ -193,6 +192,11 @@ class ModelConfig:
         return 4 if self.sandwich and self.pre_norm else 2
 
     @property
+    def fed_twice(self) -> bool:
+        """Whether a layer's experts stand beside its dense feed-forward, not in its place."""
+        return self.experts is not None and self.experts.names == "beside"
+
+    @property
     def unusual(self) -> str:
         """What only the model itself and its reference know how to compute; "" for nothing."""
         rotated = self.rotary.dim if self.rotary and self.latent is None else self.head_dim
@@ -213,6 +217,7 @@ class ModelConfig:
             ("gated attention", self.query_gate),
             ("attention that an index thins out", self.index is not None),
             ("gated shared experts", bool(self.experts and self.experts.shared_gate)),
+            ("experts beside a feed-forward", self.fed_twice),
             ("projections stored as one", self.one_projection),
             ("attention sinks", self.sinks),
             ("clamped experts", self.glu_limit != 0.0),

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from engine.models.config import ModelConfig
 from engine.models.gathered import Gathered
-from engine.models.layers import ACTIVATIONS, gated, mixed_inputs, route
+from engine.models.layers import ACTIVATIONS, asked, gated, mixed_inputs, route
 from engine.models.norm import Norm
 
 
@@ -54,6 +54,7 @@ class Mixture:
         self.glu = _glu(config, weights)
         self.router = weights.linear("router")
         self.correction = weights.take("correction") if moe.correction else None
+        self.gain = weights.take("router_gain") if config.fed_twice else None
         each = [f"experts.{expert}." for expert in range(moe.count)]
         gate = ["gate"] if config.gated else []
         self.into = [weights.linear(*(expert + role for role in (*gate, "up"))) for expert in each]
@@ -64,9 +65,10 @@ class Mixture:
         self.narrow = weights.linear("latent_in") if moe.latent else None
         self.wide = weights.linear("latent_out") if moe.latent else None
 
-    def __call__(self, x_TC: Tensor) -> Tensor:
-        """y_TC for normalised x_TC."""
-        index_TK, weight_TK = route(self.moe, self.router(x_TC), self.correction)
+    def __call__(self, x_TC: Tensor, read_TC: Tensor | None = None) -> Tensor:
+        """y_TC for normalised x_TC; `read_TC`: what the router reads, where that is not x_TC."""
+        scores_TE = self.router(x_TC if read_TC is None else read_TC)
+        index_TK, weight_TK = route(self.moe, scores_TE, self.correction, self.gain)
         y_TC = self.shared(x_TC) if self.shared else torch.zeros_like(x_TC)
         y_TC = y_TC * self.open(x_TC).sigmoid() if self.open else y_TC
         if self.narrow is None or self.wide is None:
@@ -91,6 +93,24 @@ class Mixture:
             out = self.down[expert](inner)
             y_TC.index_add_(0, token[rows], out * weight[rows])
         return y_TC
+
+
+class Beside:
+    """One layer's feed-forward and experts side by side, each between norms of its own."""
+
+    def __init__(self, config: ModelConfig, weights: Gathered) -> None:
+        self.config = config
+        self.dense, self.mixture = FeedForward(config, weights), Mixture(config, weights)
+        names = ("mlp_norm", "dense_post_norm", "experts_norm", "experts_post_norm")
+        self.norms = [Norm(config, weights, name) for name in names]
+        self.scale_C = weights.take("router_scale")
+
+    def __call__(self, x_TC: Tensor) -> Tensor:
+        """y_TC for a layer's x_TC as it is."""
+        before, after, before_experts, after_experts = self.norms
+        read_TC = asked(self.config, x_TC, self.scale_C)
+        mixed_TC = self.mixture(before_experts(x_TC), read_TC)
+        return after(self.dense(before(x_TC))) + after_experts(mixed_TC)
 
 
 class InputsOfLayers:

@@ -33,6 +33,8 @@ OPS = {
     "shared": "shared_expert",
     "router": "router",
     "correction": "router",
+    "router_scale": "router",
+    "router_gain": "router",
     "experts": "experts",
     "index_query": INDEX,
     "index_key": INDEX,

@@ -85,10 +85,19 @@ def finished(config: ModelConfig, logits: Tensor) -> Tensor:
     return softcap(logits, config.logit_softcap)
 
 
+def asked(config: ModelConfig, x: Tensor, scale_C: Tensor) -> Tensor:
+    """What a router beside a feed-forward reads of a layer's x (Gemma-4)."""
+    return rms_norm(x, scale_C * config.hidden**-0.5, config.norm_eps)
+
+
 def route(
-    experts: Experts, scores_TE: Tensor, correction_E: Tensor | None
+    experts: Experts,
+    scores_TE: Tensor,
+    correction_E: Tensor | None,
+    gain_E: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Each token's experts and their weights, (index_TK, weight_TK), from router outputs."""
+    """Each token's experts and their weights, (index_TK, weight_TK), from router outputs; `gain_E`
+    multiplies the weights of each expert."""
     scores_TE = float32_at_least(scores_TE)
     scores_TE = scores_TE.softmax(-1) if experts.score == "softmax" else scores_TE.sigmoid()
     choice_TE = scores_TE if correction_E is None else scores_TE + float32_at_least(correction_E)
@@ -98,6 +107,8 @@ def route(
     weight_TK = scores_TE.gather(-1, index_TK)
     if experts.normalize:
         weight_TK = weight_TK / (weight_TK.sum(-1, keepdim=True) + 1e-20)
+    if gain_E is not None:
+        weight_TK = weight_TK * gain_E[index_TK]
     return index_TK, weight_TK * experts.scaling
 
 
@@ -123,12 +134,24 @@ def feed_forward(config: ModelConfig, w: dict[str, Tensor], x: Tensor, prefix: s
     return linear(w, f"{prefix}down", inner)
 
 
-def experts(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor) -> Tensor:
-    """The mixture of experts of normalised x."""
+def beside(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor) -> Tensor:
+    """A feed-forward and experts, each between norms of its own, for a layer's x as it is."""
+    dense = feed_forward(config, w, norm(config, x_BTC, w, "mlp_norm"))
+    read = asked(config, x_BTC, w["router_scale"])
+    mixed = experts(config, w, norm(config, x_BTC, w, "experts_norm"), read)
+    dense = norm(config, dense, w, "dense_post_norm")
+    return dense + norm(config, mixed, w, "experts_post_norm")
+
+
+def experts(
+    config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor, read_BTC: Tensor | None = None
+) -> Tensor:
+    """The mixture of experts of normalised x; `read_BTC`: what the router reads, where not x."""
     moe = config.experts
     assert moe is not None
     x_TC = x_BTC.flatten(0, -2)
-    index_TK, weight_TK = route(moe, linear(w, "router", x_TC), w.get("correction"))
+    scores_TE = linear(w, "router", x_TC if read_BTC is None else read_BTC.flatten(0, -2))
+    index_TK, weight_TK = route(moe, scores_TE, w.get("correction"), w.get("router_gain"))
     inner_TC = linear(w, "latent_in", x_TC) if moe.latent else x_TC
     y_TC = torch.zeros_like(inner_TC)
     for expert in index_TK.unique().tolist():

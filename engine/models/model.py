@@ -16,7 +16,7 @@ from engine.models import fused_step, parallel_streams
 from engine.models.attention import Attention, Pass, Turns
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
-from engine.models.feedforward import FeedForward, InputsOfLayers, LayerEnd, Mixture
+from engine.models.feedforward import Beside, FeedForward, InputsOfLayers, LayerEnd, Mixture
 from engine.models.gathered import Cast, Gathered
 from engine.models.kv import CacheSpec, PagedKV, cache_spec
 from engine.models.latent_attention import LatentAttention
@@ -52,10 +52,10 @@ class Block:
         self.attention_norm = before(config, weights, "attention_norm")
         mixer = Recurrent if config.keeps_state(layer) else Attention
         self.attention = (LatentAttention if config.latent else mixer)(config, layer, weights)
-        self.mlp_norm = before(config, weights, "mlp_norm")
         self.residual_scale = config.residual_scale
-        routed = config.expert_layers[layer]
-        self.mlp = Mixture(config, weights) if routed else FeedForward(config, weights)
+        feed = Mixture if config.expert_layers[layer] else FeedForward
+        self.mlp = (Beside if config.fed_twice else feed)(config, weights)
+        self.mlp_norm = (_none if config.fed_twice else before)(config, weights, "mlp_norm")
         special = config.layer_scale or config.layer_inputs is not None
         self.end = LayerEnd(config, layer, weights) if special else None
         self.post: tuple[Norm, Norm] | None = None

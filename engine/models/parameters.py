@@ -71,7 +71,9 @@ def layer_parameters(config: ModelConfig, layer: int) -> list[Parameter]:
     else:
         found += _norm(config, after, "mlp_norm")
     if config.expert_layers[layer]:
-        return found + _experts(config, root)
+        found += _experts(config, root)
+        if not config.fed_twice:
+            return found
     if config.one_projection:
         return found + _one_gated(config, f"{root}.mlp")
     if config.layer_inputs is not None:
@@ -200,6 +202,8 @@ def _experts(config: ModelConfig, layer_root: str) -> list[Parameter]:
     assert moe is not None
     if moe.names == "stacked":
         return _stacked(moe, f"{layer_root}.mlp", hidden)
+    if moe.names == "beside":
+        return _beside(config, moe, layer_root)
     root = f"{layer_root}.{moe.names}"
     found = [one(f"{root}.gate.weight", "router", moe.count, hidden)]
     if moe.correction:
@@ -232,6 +236,21 @@ def _stacked(moe: Experts, root: str, hidden: int) -> list[Parameter]:
     for expert in range(moe.count):
         name, role = f"{root}.experts.{expert}", f"experts.{expert}."
         found += _gated(name, role, hidden, moe.width, moe.bias)
+    return found
+
+
+def _beside(config: ModelConfig, moe: Experts, root: str) -> list[Parameter]:
+    """Experts beside a feed-forward, what their router reads, and the norms of both."""
+    hidden, router = config.hidden, f"{root}.router"
+    found = linear(f"{router}.proj", "router", moe.count, hidden, False)
+    found += [whole(f"{router}.scale", "router_scale", hidden)]
+    found += [whole(f"{router}.per_expert_scale", "router_gain", moe.count)]
+    found += _norm(config, f"{root}.post_feedforward_layernorm_1", "dense_post_norm")
+    found += _norm(config, f"{root}.pre_feedforward_layernorm_2", "experts_norm")
+    found += _norm(config, f"{root}.post_feedforward_layernorm_2", "experts_post_norm")
+    for expert in range(moe.count):
+        name, role = f"{root}.experts.{expert}", f"experts.{expert}."
+        found += _gated(name, role, hidden, moe.width, False)
     return found
 
 

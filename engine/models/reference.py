@@ -16,6 +16,7 @@ from engine.models.config import ModelConfig, Rotary
 from engine.models.layers import (
     ACTIVATIONS,
     Turn,
+    beside,
     experts,
     feed_forward,
     finished,
@@ -158,8 +159,11 @@ def _block(
         x = x + y * config.residual_scale
     if not config.feeds(layer):
         return x
-    feed = experts if config.expert_layers[layer] else feed_forward
-    y = feed(config, w, before(config, x, w, "mlp_norm"))
+    if config.fed_twice:
+        y = beside(config, w, x)
+    else:
+        feed = experts if config.expert_layers[layer] else feed_forward
+        y = feed(config, w, before(config, x, w, "mlp_norm"))
     y = norm(config, y, w, "mlp_post_norm") if config.sandwich else y
     x = x + y * config.residual_scale
     if order.inputs_BTLE is not None:

@@ -1,13 +1,13 @@
 """Gemma-4's text model: layers with a window beside wider heads without one, keys and values that
-the last layers share, and inputs of each layer."""
+the last layers share, inputs of each layer, and experts beside its feed-forward."""
 
 import math
 from typing import Any
 
-from engine.models.config import LayerInputs, ModelConfig, Rotary
+from engine.models.config import Experts, LayerInputs, ModelConfig, Rotary
 from engine.models.families.common import ACTIVATIONS, common_fields, windows_every
 from engine.models.families.dense import softcap
-from engine.models.families.fields import MOST_LAYERS, Fields
+from engine.models.families.fields import MOST_EXPERTS, MOST_LAYERS, Fields
 from engine.models.families.rope_fields import read_rotary
 
 FULL, SLIDING = "full_attention", "sliding_attention"
@@ -21,10 +21,6 @@ def gemma4(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     """The text model alone; pictures and sound are another architecture."""
     if fields.raw.get("use_bidirectional_attention") not in (None, "vision"):
         raise fields.bad("use_bidirectional_attention", "is not causal; only that is supported")
-    if fields.flag("enable_moe_block"):
-        raise fields.bad(
-            "enable_moe_block", "is true; experts beside the feed-forward are not supported yet"
-        )
     layers = fields.count("num_hidden_layers", high=MOST_LAYERS)
     window, bias = fields.count("sliding_window", 512), fields.flag("attention_bias")
     windows = (*windows_every(fields, layers, window, 6)[:-1], 0)  # the last one never has any
@@ -58,7 +54,19 @@ def gemma4(fields: Fields, common: dict[str, Any]) -> ModelConfig:
         "qkv_bias": bias,
         "out_bias": bias,
     }
+    if fields.flag("enable_moe_block"):
+        own |= {"experts": _experts(fields), "expert_layers": (True,) * layers}
     return ModelConfig(**common, **common_fields(fields, **own))
+
+
+def _experts(fields: Fields) -> Experts:
+    """Of every layer, beside its feed-forward."""
+    return Experts(
+        count=fields.count("num_experts", high=MOST_EXPERTS),
+        per_token=fields.count("top_k_experts"),
+        width=fields.count("moe_intermediate_size"),
+        names="beside",
+    )
 
 
 def _vocab(fields: Fields) -> int:

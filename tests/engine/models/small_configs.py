@@ -81,6 +81,9 @@ GEMMA_4 = {
         "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
     },
 }
+GEMMA_4_EXPERTS = {"enable_moe_block": True, "hidden_size_per_layer_input": 0, "num_experts": 6}
+GEMMA_4_EXPERTS |= {"num_hidden_layers": 2, "top_k_experts": 2, "moe_intermediate_size": 20}
+GEMMA_4_EXPERTS |= {"layer_types": ["sliding_attention", "full_attention"]}
 FAMILIES: dict[str, dict[str, Any]] = {
     "llama-2": {"architectures": ["LlamaForCausalLM"], "num_key_value_heads": 4},
     "llama-3": {"architectures": ["LlamaForCausalLM"], "rope_theta": 5e5, "rope_scaling": LLAMA3},
@@ -170,11 +173,8 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "rope_theta": 1000000.0,
         "rope_scaling": LLAMA3 | {"factor": 16.0},
     },
-    "exaone-4-global": {
-        "architectures": ["Exaone4ForCausalLM"],
-        "sliding_window": None,
-        "layer_types": ["full_attention"] * 3,
-    },
+    "exaone-4-global": {"architectures": ["Exaone4ForCausalLM"]}
+    | {"sliding_window": None, "layer_types": ["full_attention"] * 3},
     "phi-3": {"architectures": ["Phi3ForCausalLM"], "sliding_window": 11},
     "phi-4-part": {
         "architectures": ["Phi3ForCausalLM"],
@@ -192,12 +192,8 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "logits_scaling": 0.5,
         "tie_word_embeddings": False,
     },
-    "smollm3": {
-        "architectures": ["SmolLM3ForCausalLM"],
-        "no_rope_layer_interval": 3,
-        "rope_theta": 5000000.0,
-        "tie_word_embeddings": True,
-    },
+    "smollm3": {"architectures": ["SmolLM3ForCausalLM"], "no_rope_layer_interval": 3}
+    | {"rope_theta": 5000000.0, "tie_word_embeddings": True},
     "glm-4-moe": {
         "architectures": ["Glm4MoeForCausalLM"],
         "head_dim": 12,
@@ -272,6 +268,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "vocab_size_per_layer_input": 97,
         "final_logit_softcapping": 5.0,
     },
+    "gemma-4-moe": GEMMA_4 | GEMMA_4_EXPERTS,
     "gemma-4-wide": GEMMA_4
     | {
         "num_hidden_layers": 2,

@@ -36,6 +36,7 @@ STEADY: Changes = {
         "output": {"median": 130, "spread": 0.8, "longest": 1000},
     }
 }  # fmt: skip
+LOADS: dict[str, Changes] = {"a load that swings": {}, "a steady one": STEADY}
 MEMORY = (
     0.5,
     1.0,
@@ -133,8 +134,7 @@ def thirty_more(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
             "30% more replicas within the slowdowns, without a brake", told, good,
             figure=Figure.exact(ASKED if good else 0.0, "%"), needed=ASKED,
         )  # fmt: skip
-    workloads = {"a load that swings": config, "a steady one": update(config, STEADY)}
-    found = {name: room(one, run) for name, one in workloads.items()}
+    found = {name: room(update(config, changes), run) for name, changes in LOADS.items()}
     least = min(found.values(), key=lambda rules: rules[OURS].value)
     return Outcome(
         "30% more replicas within the slowdowns (the 95% interval reaches it), and more than the "
@@ -229,9 +229,15 @@ def spared(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
 
 
 def over(knob: str) -> Callable[[FleetConfig, float, RunConfig, bool], Outcome]:
-    """30% or none, of one draw, with a knob at some value."""
+    """30% or none, of one draw of either load, with a knob at some value."""
 
     def judged(config: FleetConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
         return thirty_more(update(config, {knob: value}), run, True)
 
     return judged
+
+
+def at_share(config: FleetConfig, share: float, run: RunConfig, fast: bool) -> Outcome:
+    """The same at a share of the load."""
+    rate = config.engine.workload.rate  # type: ignore[attr-defined]
+    return over("engine.workload.rate")(config, share * rate, run, fast)

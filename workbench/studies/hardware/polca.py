@@ -8,7 +8,15 @@ from engine.inference.config import InferenceConfig
 from engine.inference.executors.modelled import Modelled
 from engine.inference.workloads.poisson import Poisson
 from engine.inference.workloads.synthetic import Lengths
-from workbench.studies.hardware._polca import SHORT, headroom, over, spared, thirty_more
+from workbench.studies.hardware._polca import (
+    LOADS,
+    SHORT,
+    at_share,
+    headroom,
+    over,
+    spared,
+    thirty_more,
+)
 from workbench.study import Break, Claim, Regime, Reported, Study
 
 STUDY = Study(
@@ -113,38 +121,48 @@ STUDY = Study(
             ),
         ),
     ),
-    regimes=(
+    regimes=tuple(
         Regime(
             claim="thirty-more",
-            knob="engine.workload.rate",
-            values=(2.6, 3.9, 5.2, 6.5, 7.8, 10.4),
-            coarse=(2.6, 5.2, 10.4),
-            x="requests a second, of thirteen servers",
-            y="servers more that keep their speed (%)",
-            default=5.2,
-            judged=over("engine.workload.rate"),
-        ),
-        Regime(
-            claim="thirty-more",
-            knob="power.delay",
-            values=(0.5, 1, 2, 4, 8, 15, 30),
-            coarse=(1, 4, 8),
-            x="until a cap reaches the devices, of a swing of 30 s (s)",
-            y="servers more that keep their speed (%)",
-            default=4,
-            judged=over("power.delay"),
-            log_x=True,
-        ),
-        Regime(
-            claim="thirty-more",
-            knob="power.memory",
-            values=(0.5, 0.6, 0.7, 0.75, 0.8, 0.9),
-            coarse=(0.6, 0.75, 0.9),
-            x="power of reading memory over that of computing",
-            y="servers more that keep their speed (%)",
-            default=0.75,
-            judged=over("power.memory"),
-        ),
+            knob=knob,
+            values=values,
+            coarse=coarse,
+            x=x,
+            y="servers more that keep their speed, 30% or none of one draw (%)",
+            default=default,
+            series=LOADS,
+            judged=judged,
+            log_x=log_x,
+        )
+        for knob, values, coarse, x, default, judged, log_x in (
+            (
+                "load",
+                (0.5, 0.75, 1.0, 1.25, 1.5, 2.0),
+                (0.5, 1.0, 2.0),
+                "requests a second over the claim's",
+                1.0,
+                at_share,
+                False,
+            ),
+            (
+                "power.delay",
+                (0.5, 1, 2, 4, 8, 15, 30),
+                (1, 4, 8),
+                "until a cap reaches the devices, of a swing of 30 s (s)",
+                4,
+                over("power.delay"),
+                True,
+            ),
+            (
+                "power.memory",
+                (0.5, 0.6, 0.7, 0.75, 0.8, 0.9),
+                (0.6, 0.75, 0.9),
+                "power of reading memory over that of computing",
+                0.75,
+                over("power.memory"),
+                False,
+            ),
+        )
     ),
     limits=(
         "The paper was not read, its abstract was: thresholds (80% and 89%, caps go 5% below), "

@@ -96,26 +96,27 @@ def lasted(log: Log) -> float:
 
 def _near_optimum(loads: dict[str, AgentsConfig], run: RunConfig, fast: bool) -> Outcome:
     """Tokens missed over those that Bélády's rule misses, which knows every pause, on the workload
-    where that is more; least recently used beside it."""
+    where that is more; on each less than those of least recently used, which comes within the
+    paper's bound, too, where memory is not scarce enough."""
     found: dict[str, Figure] = {}
     recent: dict[str, Figure] = {}
+    less: dict[str, Figure] = {}
     for name, one in loads.items():
         ours, best, lru = [], [], []
         for each in drawn(one, fast):
             ours.append(missed(run(each)))
             best.append(missed(run(update(each, OFFLINE))))
-            if not fast:
-                lru.append(missed(run(update(each, {"engine.eviction": "lru"}))))
-        found[name] = ratio(ours, best)
-        if lru:
-            recent[name] = ratio(lru, best)
+            lru.append(missed(run(update(each, {"engine.eviction": "lru"}))))
+        found[name], recent[name], less[name] = (
+            ratio(ours, best), ratio(lru, best), ratio(ours, lru)
+        )  # fmt: skip
     worst = max(found.values(), key=lambda each: each.value)
     return Outcome(
-        "at most 1.31 times what Bélády's rule misses (95% interval)",
-        f"misses over Bélády's rule: {told(found)}; "
-        + (f"least recently used: {told(recent)}; " if recent else "")
-        + f"n = {worst.n}",
-        worst.high <= 1.31,
+        "at most 1.31 times what Bélády's rule misses, and less than least recently used (95% "
+        "interval)",
+        f"misses over Bélády's rule: {told(found)}; least recently used: {told(recent)}; ours over "
+        f"that: {told(less)}; n = {worst.n}",
+        worst.high <= 1.31 and max(each.high for each in less.values()) < 1,
         figure=worst,
         needed=1.31,
     )

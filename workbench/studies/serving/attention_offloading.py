@@ -93,7 +93,9 @@ STUDY = Study(
             why="1.95 times the tokens of four H100 where heads have keys of their own (one H100 "
             "and sixteen RTX 3090); where eight share theirs (two H100 and sixteen), a token's "
             "cache is a fifth as large for three times the weights, memory is scarce no more and "
-            "1.15 is left, which the finding goes by. The small check asks the former of one draw",
+            "1.15 is left, which the finding goes by. Nothing is left of that where an RTX 3090, "
+            "with its share of a host and its card, rents for 0.30 $ an hour in place of 0.22, nor "
+            "of the 1.95 at 0.59 $. The small check asks the former of one draw",
             broken=(SLOW,),
         ),
         Claim(

@@ -117,7 +117,7 @@ STUDY = Study(
             values=(0.0, 0.5, 1.0, 1.5, 2.0),
             coarse=(0.0, 1.0, 2.0),
             x="Zipf's exponent of how often each beginning is asked for",
-            y="requests a second over the strongest other router's (×)",
+            y="requests a second over the strongest other router's, one draw (×)",
             default=0.0,
             judged=at_skew,
         ),

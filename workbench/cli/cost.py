@@ -22,8 +22,9 @@ WAYS = ("own fit", "covered", "device left out", "covered")
 MEANING = (
     "Median of abs(predicted / measured − 1), and the part of rows inside the 90% interval. "
     "Shipped: by the device's own constants, or its kin's. Own fit: groups of its rows held "
-    "out, with the interval that the others show. Device left out: constants and interval from "
-    "other devices alone; where only one other was measured, no interval is known and all is in."
+    "out, with the interval that the others show. Device left out: constants from other devices "
+    "alone; the interval is the spread of parts held out of those, as much wider as all operators' "
+    "errors on devices left out are, none of this one. In the mean: every row of this table alike."
 )
 HEAD = ("device", "operator", "rows", "median", "p90", "worst", "bias", "in interval")
 
@@ -197,6 +198,11 @@ def _markdown(lines: list[dict[str, Any]], paths: Sequence[str], fitted: bool) -
         )
         for line in lines
     ]
+    ways = ("covered", "own_covered", "left_out_covered")
+    means = (_percent(_mean(lines, way), 0) for way in ways)
+    shipped, own, away = means
+    more_cells = ("", own, "", away) if fitted else ()
+    rows.append(("in the mean", "", "", "", shipped, *more_cells))
     table_rows = [head, tuple("---" for _ in head), *rows]
     return "\n".join(
         [
@@ -208,6 +214,11 @@ def _markdown(lines: list[dict[str, Any]], paths: Sequence[str], fitted: bool) -
             "",
         ]
     )
+
+
+def _mean(lines: Sequence[Mapping[str, Any]], key: str) -> float | None:
+    told = [line[key] for line in lines if key in line]
+    return sum(told) / len(told) if told else None
 
 
 def _print(lines: list[dict[str, Any]], fitted: bool) -> None:

@@ -30,7 +30,7 @@ from workbench.cost_model.simplex import ROUNDS, lowest
 
 PARTS = 4  # that groups are dealt into
 NOISE = 12e-6  # s: layer operators printed in whole microseconds are too coarse below this
-SURE = (0.05, 0.5, 0.95)  # quantiles of an interval
+SURE = (0.05, 0.95)  # quantiles of an interval
 KEEPS = 2e-3  # of mean error, for a constant e times what every fit begins with
 FEWEST = 12  # rows to fit an operator on
 ROWS = ("norm", "rotary", "swiglu", "add", "embedding")
@@ -45,8 +45,8 @@ SPLIT = (
     "out, so that every row is predicted by constants that never saw it"
 )
 PRODUCT = Matmul(
-    launch=4e-6, rate=1.2, edge=20, wave=1e-6, bandwidth=0.8, overlap=0.2,
-    holds=0.5, cache=1.5, store=1e-12, heat=0.1, warm=1e-3,
+    launch=4e-6, rate=1.0, edge=20, wave=1e-6, bandwidth=0.8, overlap=0.2,
+    holds=1 / 6, cache=6.0, store=1.0, heat=0.1, warm=1e-3,
 )  # fmt: skip
 GROUPED = Experts(
     launch=2.5e-5, expert=1e-7, rate=0.7, edge=10, bandwidth=0.8, again=0.5, passes=1.0,
@@ -58,7 +58,7 @@ START = Constants(
     clock=1.41e9,
     best=0.8,
     matmul=PRODUCT,
-    narrow=PRODUCT.model_copy(update={"cuts": 1, "narrow": 0.5}),
+    narrow=PRODUCT.model_copy(update={"cuts": 1, "narrow": 0.5, "spill": 1e-5}),
     experts=GROUPED,
     narrow_experts=GROUPED,
     prefill=Prefill(
@@ -67,7 +67,6 @@ START = Constants(
         softmax=1.8e-6,
         tile=5e-6,
         tail=0.5,
-        bandwidth=0.7,
         heat=0.1,
         warm=1e-3,
     ),  # fmt: skip
@@ -77,8 +76,10 @@ START = Constants(
         block=1e-6,
         bandwidth=0.8,
         overlap=0.3,
-        holds=0.8,
-        cache=2.0,
+        holds=1.0,
+        cache=7.0,
+        tile=1e-6,
+        beside=True,
         row=0.5,
     ),  # fmt: skip
     collective=Collective(
@@ -94,7 +95,11 @@ START = Constants(
     ),
     rows={name: Rows(launch=2e-6, number=5e-10, bandwidth=0.5) for name in ROWS},
 )
+UNDER_WAY = 20.0  # bytes a cycle and processor of the last cache, where copies are asynchronous
 HIDDEN = 0.8  # rate of attention over the best where products hide the rest
+FIXED = (
+    "holds",
+)  # tables of products have the weights of six layers in turn, those of answers one
 HIGHEST = {"overlap": 1.0, "bandwidth": 1.25}
 
 
@@ -111,7 +116,7 @@ def start_of(sheet: str) -> Constants:
     if not device(sheet).asynchronous:
         return found
     hidden = found.prefill.model_copy(update={"softmax": 0.0, "rate": HIDDEN})
-    apart = found.decode.model_copy(update={"row": 0.0})
+    apart = found.decode.model_copy(update={"row": 0.0, "cache": UNDER_WAY})
     return found.model_copy(update={"prefill": hidden, "decode": apart})
 
 
@@ -168,8 +173,16 @@ def fit(rows: Sequence[Measured], source: str, base: Constants, rounds: int = RO
 
 def interval_of(wrong: np.ndarray) -> Interval:
     """Nine in ten of those errors."""
-    low, median, high = (float(q) for q in np.quantile(wrong, SURE))
-    return Interval(low=low, median=median, high=high, rows=len(wrong))
+    low, high = within(wrong)
+    return Interval(low=low, median=float(np.median(wrong)), high=high, rows=len(wrong))
+
+
+def within(wrong: np.ndarray) -> tuple[float, float]:
+    """Between which a further error lies nine times in ten, were it one of those: quantiles of as
+    many and one (conformal prediction: Vovk, Gammerman and Shafer 2005)."""
+    order, more = np.sort(wrong), len(wrong) + 1
+    low, high = int(np.floor(SURE[0] * more)) - 1, int(np.ceil(SURE[1] * more)) - 1
+    return float(order[max(low, 0)]), float(order[min(high, len(order) - 1)])
 
 
 def by_operator(rows: Sequence[Measured]) -> dict[str, list[Measured]]:
@@ -215,7 +228,11 @@ def fit_one(found: Constants, name: str, rows: Sequence[Measured], rounds: int) 
         now = made(values)
         return float((weights * np.abs(batches.errors(lambda _: now))).sum())
 
-    start = {key: value for key, value in part if isinstance(value, float) and value > 0}
+    start = {
+        key: value
+        for key, value in part
+        if isinstance(value, float) and value > 0 and key not in FIXED
+    }
     if start.get("softmax"):  # tables of one size of a head do not tell the two apart
         start = {k: v for k, v in start.items() if k not in ("rate", "softmax")}
     there = off(start)  # what no row depends on stays as it is

@@ -27,7 +27,7 @@ def _section(name: str, part: Any) -> str:
 
 
 def _value(value: float) -> str:
-    return str(value) if isinstance(value, int) else repr(float(f"{value:.4g}"))
+    return str(value).lower() if isinstance(value, int) else repr(float(f"{value:.4g}"))
 
 
 def _quoted(text: str) -> str:

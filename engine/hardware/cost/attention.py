@@ -15,6 +15,7 @@ from engine.hardware.cost.curves import (
     Parts,
     best_rate,
     heat_of,
+    memory_rate,
     processors,
     traffic_of,
 )
@@ -58,8 +59,8 @@ class Attention:
             found.prefill.tile * self.slower,
             found.prefill.launch * self.slower,
         )
-        self.rate = device.bandwidth * found.prefill.bandwidth
         self.traffic = traffic_of(device, found, found.decode)
+        self.rate = memory_rate(device) * found.prefill.bandwidth
         self.size, self.queries, self.keys = BYTES[dtype] * 2, (H + G) * dim, G * dim
         self.cache = self.size * G * dim  # bytes of a token
 
@@ -93,32 +94,52 @@ class Attention:
         """Bytes of a prompt's queries, keys, values and results."""
         return self.size * (self.queries * tokens + self.keys * cached)
 
-    def prompts(self, tiles: Tiles, moved: Number) -> Roofs:
-        """A call of prompts by their tiles and the bytes moved."""
+    def read(self, moved: Number) -> Number:
+        """Seconds of memory for the bytes that a call of prompts moves."""
+        return moved / self.rate if self.rate else self.traffic.seconds(moved)
+
+    def written(self, tokens: Number) -> Number:
+        """Seconds in which keys and values of `tokens` are laid into the cache's pages, before."""
+        if self.rate:
+            return 0.0
+        beside = self.size * self.queries * tokens
+        return self.traffic.seconds(2 * self.cache * tokens, beside)
+
+    def prompts(self, tiles: Tiles, moved: Number, before: Number = 0.0) -> Roofs:
+        """A call of prompts by their tiles and the bytes moved, after `before` seconds."""
         c = self.found.prefill
         compute = most(tiles.work, tiles.longest) + self.tail * tiles.uneven
         if c.heat:
             compute = compute * (1 + self.heat * compute**2 / (compute**2 + c.warm**2))
-        memory = moved / self.rate
-        return Roofs(self.launch + most(compute, memory), compute, memory, self.launch)
+        memory, launch = self.read(moved), self.launch + before
+        return Roofs(launch + most(compute, memory), compute, memory, launch)
 
-    def joined(self, tiles: Tiles, moved: Number, ones: Number, context: Number) -> Roofs:
+    def joined(
+        self, tiles: Tiles, moved: Number, ones: Number, context: Number, before: Number = 0.0
+    ) -> Roofs:
         """A call of prompts and of `ones` new tokens over `context` tokens each, which cuts no
         context: each new token is a tile of queries of its own, of `Decode.row` rows."""
         single = up(context / QUERIES) * self.row * self.block + self.tile
         work = tiles.work + self.H * ones * single / self.units
         compute = most(most(work, tiles.longest), single) + self.tail * tiles.uneven
-        memory = moved / self.rate + self.traffic.seconds(self.cache * ones * context)
-        return Roofs(self.launch + most(compute, memory), compute, memory, self.launch)
+        answers = self.cache * ones * context
+        if self.rate:
+            memory = moved / self.rate + self.traffic.seconds(answers)
+        else:
+            memory = self.traffic.seconds(moved + answers)
+        launch = self.launch + before
+        return Roofs(launch + most(compute, memory), compute, memory, launch)
 
     def decode(self, B: Number, context: Number) -> Roofs:
         """One new token for each of B sequences that see `context` tokens, contexts cut to fill."""
         c, units, slower = self.found.decode, self.units, self.slower
         blocks = up(context / QUERIES)
         cut = least(blocks, most(1, units // (B * self.G)))
-        latency = up(blocks / cut) * c.block * slower * up(B * self.G * cut / units)
+        turns = up(B * self.G * cut / units)
+        latency = up(blocks / cut) * c.block * slower * turns
         memory = self.traffic.seconds(self.cache * B * context)
-        begin = slower * (c.launch + c.merge * (cut > 1))
+        merge = 0.0 if c.beside and self.device.asynchronous else c.merge * (cut > 1)
+        begin = slower * (c.launch + merge + c.tile * turns)
         seconds = begin + most(latency, memory) + self.overlap * least(latency, memory)
         return Roofs(seconds, latency, memory, begin)
 
@@ -134,23 +155,24 @@ class Attention:
             longest = each if each.longest > tiles.longest else tiles
             tiles = longest._replace(work=tiles.work + each.work)
             new, before = new + more, before + behind
-        moved = self.moved(new, before)
+        moved, laid = self.moved(new, before), self.written(new)
         if not ones:
-            return float(self.prompts(tiles, moved).seconds)
+            return float(self.prompts(tiles, moved, laid).seconds)
         if self.row:
-            return float(self.joined(tiles, moved, ones, seen / ones).seconds)
+            return float(self.joined(tiles, moved, ones, seen / ones, laid).seconds)
         alone = self.decode(ones, seen / ones).seconds
-        return float(self.prompts(tiles, moved).seconds + alone)
+        return float(self.prompts(tiles, moved, laid).seconds + alone)
 
 
 def prefill(
     device: Device, found: Constants, B: Number, tokens: Number, H: Number, G: Number, dim: Number,
-    dtype: str, cached: Number = 0.0,
+    dtype: str, cached: Number = 0.0, keep: bool = True,
 ) -> Parts:  # fmt: skip
     """Causal attention of B prompts of `tokens` tokens after `cached` ones each; exponentials are a
-    roof where known."""
+    roof where known. `keep`: their keys and values are laid into a cache."""
     one = Attention(device, found, H, G, dim, dtype)
-    told = one.prompts(one.tiles(B, tokens, cached), B * one.moved(tokens, cached))
+    laid = one.written(B * tokens) if keep else 0.0
+    told = one.prompts(one.tiles(B, tokens, cached), B * one.moved(tokens, cached), laid)
     return _parts(told, dtype)
 
 
@@ -164,9 +186,10 @@ def mixed(
     """
     one = Attention(device, found, H, G, dim, dtype)
     tiles, moved = one.tiles(B, tokens, cached), B * one.moved(tokens, cached)
+    laid = one.written(B * tokens)
     if one.row:
-        return _parts(one.joined(tiles, moved, ones, context), dtype)
-    prompts = _parts(one.prompts(tiles, moved), dtype)
+        return _parts(one.joined(tiles, moved, ones, context, laid), dtype)
+    prompts = _parts(one.prompts(tiles, moved, laid), dtype)
     alone = _parts(one.decode(ones, context), "blocks")
     roofs = {k: v + alone.roofs.get(k, 0.0) for k, v in prompts.roofs.items()}
     return Parts(prompts.seconds + alone.seconds, roofs)

@@ -28,7 +28,7 @@ ALIKE = {
 LATENCIES = (
     "launch",
     "wave",
-    "store",
+    "spill",
     "tile",
     "merge",
     "block",
@@ -49,7 +49,7 @@ class Cached(Config):
 
     bandwidth: float = knob(doc="reached fraction of memory bandwidth", low=0.01)
     holds: float = knob(0.0, "part of the last cache that keeps what a call reads", low=0)
-    cache: float = knob(1.0, "rate of what it kept, over memory bandwidth", low=0.01)
+    cache: float = knob(8.0, "of what it kept, a cycle and processor", low=0.01, unit="B")
 
 
 class Heated(Config):
@@ -63,13 +63,24 @@ class Matmul(Cached, Heated):
     """A product on matrix units."""
 
     launch: float = knob(doc="before and after the work", low=0, unit="s")
-    rate: float = knob(doc="reached rate of an endless tile, over the sheet's best", low=0.01)
+    rate: float = knob(doc="rate in a tile of 128 x 128, over the sheet's best", low=0.01)
     edge: float = knob(doc="a tile's loads, as rows of flops along its edges", low=0)
     wave: float = knob(doc="begin and end of a wave", low=0, unit="s")
     overlap: float = knob(doc="part of the shorter roof that is not hidden", low=0, high=1)
-    store: float = knob(0.0, "an output of a tile, after its products", low=0, unit="s")
+    store: float = knob(
+        0.0,
+        "writing of outputs after a tile's products, over their bytes at memory bandwidth; hidden "
+        "where products are asynchronous",
+        low=0,
+    )
     narrow: float = knob(
-        0.0, "traffic of narrowing x to 8 bits, over reading and writing it", low=0
+        0.0, "cycles of a processor for narrowing a number of x to 8 bits; 0: no such step", low=0
+    )
+    spill: float = knob(
+        0.0,
+        "a tile of 256 rows of an 8-bit product, whose sums fill the registers",
+        low=0,
+        unit="s",
     )
     cuts: int = knob(16, "parts at most that the sum over k is cut into", low=1)
 
@@ -91,7 +102,9 @@ class Prefill(Heated):
     )
     tile: float = knob(doc="begin and end of a tile of queries", low=0, unit="s")
     tail: float = knob(doc="part of the longest tile that runs alone", low=0)
-    bandwidth: float = knob(doc="reached fraction of memory bandwidth", low=0.01)
+    bandwidth: float = knob(
+        0.0, "reached fraction of memory bandwidth; 0: reads as answers do", low=0
+    )
 
 
 class Decode(Cached):
@@ -99,7 +112,9 @@ class Decode(Cached):
 
     launch: float = knob(doc="before and after the work", low=0, unit="s")
     merge: float = knob(doc="merging of a context cut into parts", low=0, unit="s")
+    beside: bool = knob(False, "merging begins beside the parts where copies are asynchronous")
     block: float = knob(doc="a block of keys in one program", low=0, unit="s")
+    tile: float = knob(0.0, "begin and end of a program", low=0, unit="s")
     row: float = knob(
         0.0,
         "queries of a tile over keys of a block where prompts and answers share a call, whose "

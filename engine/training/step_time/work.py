@@ -19,6 +19,7 @@ from engine.training.step_time.wires import Wires
 
 WORK = ("products", "attention", "rows", "experts", "collectives")
 PRODUCTS, ATTENTION, ROWS, EXPERTS, COLLECTIVES = range(len(WORK))
+FUSED = 1e-3  # cycles for a number that is narrowed
 HALF = 2  # bytes of a 16-bit number
 BACKWARD = 2.5  # flops of attention's backward over its forward (arXiv 2307.08691, section 4.1)
 SOFTMAX = 9, 11  # bytes of a score, forward and backward, where scores lie in memory
@@ -57,6 +58,9 @@ class Bench:
     @classmethod
     def of(cls, run: TrainingRun, found: Constants, step: StepConstants) -> "Bench":
         split, sheet = run.split, run.cluster.sheet()
+        if found.narrow is not None:  # a training step's casts are fused, bound by memory alone
+            fused = found.narrow.model_copy(update={"narrow": FUSED})
+            found = found.model_copy(update={"narrow": fused})
         wires = Wires.of(run.cluster, found, step.network)
         steady = step.steadily(run.cluster.device, found.slug) * run.cluster.slowed()
         return cls(
@@ -188,7 +192,7 @@ def _newest(bench: Bench, layer: Layer) -> tuple[float, float]:
     dtype = "float16" if recipe.dtype == "float16" else "bfloat16"
     parts = attention.prefill(
         bench.device, bench.found, recipe.microbatch, recipe.sequence, layer.heads, layer.kv_heads,
-        dim, dtype,
+        dim, dtype, keep=False,
     )  # fmt: skip
     launch = float(parts.roofs["launch"])
     work = (float(parts.seconds) - launch) * bench.seen(layer) * bench.steady / bench.context

@@ -113,11 +113,11 @@ def put(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         raise BadInput(f"{path}: no place for the table; put {BEGIN} and {END} where it belongs")
     systems = catalogue()
     built = f"{sum(each.built for each in systems)} of the {len(systems)} systems"
-    text = _between(text, *BUILT, built)
-    write_text(path, _between(text, BEGIN, END, f"\n{markdown(rows)}\n"), "the table")
+    text = between(text, *BUILT, built)
+    write_text(path, between(text, BEGIN, END, f"\n{markdown(rows)}\n"), "the table")
 
 
-def _between(text: str, begin: str, end: str, new: str) -> str:
+def between(text: str, begin: str, end: str, new: str) -> str:
     """The text with `new` between two marks; as it is without them."""
     head, mark, rest = text.partition(begin)
     _, close, after = rest.partition(end)

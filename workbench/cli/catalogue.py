@@ -18,15 +18,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--built", action="store_true", help="only what is built")
     parser.add_argument("--findings", action="store_true", help="claims by family and finding")
     parser.add_argument(
-        "--markdown", metavar="FILE", help="--findings: write the table between its marks there"
+        "--markdown", metavar="FILE",
+        help="--findings, --predicted: write the table between its marks there",
+    )  # fmt: skip
+    parser.add_argument(
+        "--predicted", action="store_true", help="what is predicted how well, and on what"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     rows = recorded()
-    if args.markdown and not args.findings:
-        raise BadInput("--markdown: of the table of findings alone; add --findings")
+    if args.markdown and args.findings == args.predicted:
+        raise BadInput("--markdown: of one table alone; add --findings or --predicted")
+    if args.markdown and not Path(args.markdown).is_file():
+        raise BadInput(f"--markdown {args.markdown!r}: no such file")
+    if args.predicted:
+        return _predicted(args)
     if args.findings:
         return _findings(rows, args)
     found = search(args.search, args.family, True if args.built else None)
@@ -44,11 +52,21 @@ def run(args: argparse.Namespace) -> int:
 def _findings(rows: list[dict[str, object]], args: argparse.Namespace) -> int:
     table = by_family(rows)
     if args.markdown:
-        if not Path(args.markdown).is_file():
-            raise BadInput(f"--markdown {args.markdown!r}: no such file")
         put(Path(args.markdown), rows)
     elif args.json:
         print_json([dict(zip(HEAD, line, strict=True)) for line in table])
     else:
         print_table(HEAD, table)
+    return 0
+
+
+def _predicted(args: argparse.Namespace) -> int:
+    from workbench.predictions import how_well
+
+    if args.markdown:
+        how_well.put(Path(args.markdown))
+    elif args.json:
+        print_json([dict(zip(how_well.HEAD, line, strict=True)) for line in how_well.rows()])
+    else:
+        print_table(how_well.HEAD, how_well.rows())
     return 0

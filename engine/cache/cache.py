@@ -17,7 +17,8 @@ from engine.cache.prefix import PrefixTree
 from engine.cache.states import StatePages
 from engine.core.clock import Clock
 from engine.core.events import AnyEvent, Mark, Page, PageState
-from engine.kernels import idle_pages, page_tree
+from engine.kernels import idle_pages, page_tree, paged_turnover
+from engine.kernels.compiled import settled
 
 Emit = Callable[[AnyEvent], None]
 
@@ -40,6 +41,7 @@ class Cache:
         self.cached = 0  # pages in the tree that nobody holds
         self._kept = np.zeros(pages, np.int32)  # to write into
         self.step = 0
+        self._index = settled(paged_turnover.index)
         self._plan_of: dict[int, int] = {}  # page -> group of the plan that will use it
         self._planned: dict[int, set[int]] = {}  # group -> its pages
         self._next_use: dict[int, int] = {}  # group -> when the plan needs it next
@@ -48,6 +50,11 @@ class Cache:
     def available(self) -> int:
         """Pages that can be taken: free ones and cached ones."""
         return self.pool.free + self.cached
+
+    @property
+    def plain(self) -> bool:
+        """Whether columns are all there is of pages: nothing told, planned or kept beside."""
+        return self.quiet and self.states is None and not self._plan_of and self.pool.plain
 
     @property
     def held(self) -> int:
@@ -64,7 +71,7 @@ class Cache:
 
     def take_many(self, count: int) -> np.ndarray:
         """`count` pages, whose owners the caller emits."""
-        if self.quiet and self.states is None and not self._plan_of and self.pool.plain:
+        if self.plain:
             taken, left = self.idle.claim(count)
             self.cached -= left
             return taken
@@ -125,8 +132,7 @@ class Cache:
         Returns how far that came, and the page of the tree that has what the next one holds; -1:
         others hold that one too, or all is done.
         """
-        given = self.pool.references, self.ages.born, table, tokens, parent, first, stop, self.step
-        reached, twin = page_tree.insert_chain(self.tree.nodes, *given)
+        reached, twin = self._index(self.idle.table, table, tokens, parent, first, stop, self.step)
         if group >= 0:
             pages = table[first : min(reached, shared // self.page_size)].tolist()
             self._plan_of |= dict.fromkeys(pages, group)

@@ -6,6 +6,8 @@ from engine.cache.eviction import FAR, Ages, Eviction
 from engine.cache.pages import Pages
 from engine.cache.prefix import PrefixTree
 from engine.kernels import idle_pages
+from engine.kernels.columns import addresses
+from engine.kernels.compiled import settled
 from engine.kernels.idle_pages import Pool
 from engine.kernels.page_heap import Heap
 
@@ -29,21 +31,24 @@ class Idle:
         counts = np.array([0, 1], np.int64)
         stamp_P = np.zeros(pages, np.int64)
         self.heap = Heap(*_places(START), stamp_P, counts)
+        self.table = self._table()  # of all columns, as kernels take them
+        kernels = idle_pages.claim, idle_pages.retire, idle_pages.rest
+        self._claim, self._retire, self._rest = map(settled, kernels)
 
     def claim(self, count: int) -> tuple[np.ndarray, int]:
         """`count` pages that are held once from now on, and how many left the tree for them;
         nothing is told of those. Raises IndexError where there are too few."""
         taken = np.empty(count, np.int32)
         given = self.tree.nodes, self.heap, self.columns, taken, self.pool.free, FAR
-        self.pool.free, left = idle_pages.claim(*given)
+        self.pool.free, left = self._claim(*given)
         return taken, left
 
     def retire(self, pages: np.ndarray, step: int) -> int:
         """One holder less for each of distinct `pages`; returns how many of them are idle now.
         Only where worth is an age."""
-        self._make_room(len(pages))
+        self.make_room(len(pages))
         given = self.tree.nodes, self.heap, self.columns, self.age_P, pages, step, self.pool.free
-        kept, self.pool.free = idle_pages.retire(*given)
+        kept, self.pool.free = self._retire(*given)
         return kept
 
     def weigh(self, pages: np.ndarray) -> None:
@@ -53,11 +58,11 @@ class Idle:
     def rest(self, pages: np.ndarray, references: np.ndarray) -> list[int]:
         """`pages`, the last one first, are up for eviction where nobody holds them and nothing
         hangs under them; returns those that left the tree at once as not worth keeping."""
-        self._make_room(len(pages))
+        self.make_room(len(pages))
         pages = pages.astype(np.int32, copy=False)
         gone = self.places[0]
         given = self.tree.nodes, self.heap, references, self.worth_P, pages, gone
-        return gone[: idle_pages.rest(*given)].tolist()
+        return gone[: self._rest(*given)].tolist()
 
     def evict(self, wanted: int, references: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Pages that leave the tree so that `wanted` more are free, and whether each was evicted:
@@ -81,7 +86,7 @@ class Idle:
             raise IndexError("no page is idle")
         return page
 
-    def _make_room(self, more: int) -> None:
+    def make_room(self, more: int) -> None:
         """Places for so many entries more: stale ones go, and then the heap may grow."""
         heap = self.heap
         count, places = int(heap.counts[0]), len(heap.worth_C)
@@ -96,6 +101,10 @@ class Idle:
         for column, old in zip(self.heap, columns, strict=False):
             column[: len(kept)] = old
         heap.counts[0] = len(kept)
+        self.table = self._table()
+
+    def _table(self) -> np.ndarray:
+        return addresses((*self.tree.nodes, *self.heap, *self.columns))
 
     def __contains__(self, page: int) -> bool:
         return bool(self.heap.stamp_P[page])

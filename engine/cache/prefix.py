@@ -7,6 +7,8 @@ no collision of hashes can hand out foreign keys and values. Each salt has a roo
 import numpy as np
 
 from engine.kernels import page_tree
+from engine.kernels.columns import addresses
+from engine.kernels.compiled import settled
 from engine.kernels.page_tree import OUT, Nodes
 
 
@@ -19,9 +21,11 @@ class PrefixTree:
             np.full(1 << (2 * pages).bit_length(), -1, np.int32),
             np.full(pages, OUT, np.int32),
             np.zeros(pages, np.int32),
+            np.full(pages, -1, np.int32),
             np.zeros(pages, np.uint64),
             np.zeros((pages, page_size), np.int32),
         )
+        self._follow, self._table = settled(page_tree.follow), addresses(self.nodes)
         self._roots: dict[str, int] = {}
         self._found = np.zeros(64, np.int32)
 
@@ -43,7 +47,7 @@ class PrefixTree:
         if limit > len(self._found):
             self._found = np.zeros(2 * limit, np.int32)
         found = self._found[: max(0, limit)]
-        return found[: page_tree.follow(self.nodes, tokens, parent, found)].tolist()
+        return found[: self._follow(self._table, tokens, parent, found)].tolist()
 
     def match(self, tokens: np.ndarray, salt: str = "", limit: int | None = None) -> list[int]:
         """The longest chain of pages that holds a prefix of `tokens`, at most `limit` pages."""

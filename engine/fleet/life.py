@@ -4,6 +4,7 @@ One row a request, in order of arrival. Times are seconds since the run opened, 
 got there.
 """
 
+from struct import Struct
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ NAN = float("nan")
 
 
 START_ROWS = 1024
+PACKED = Struct(f"{len(COLUMNS)}d")
 
 
 class Life(list[float]):
@@ -62,7 +64,7 @@ class Lives:
             more = np.empty((2 * self._count, len(COLUMNS)))
             more[: len(self._over)] = self._over
             self._over = more
-        self._over[row.number] = row
+        PACKED.pack_into(self._over, row.number * PACKED.size, *row)  # type: ignore[arg-type]
         del self._under_way[row.number]
 
     def table(self) -> np.ndarray:

@@ -13,6 +13,8 @@ from engine.inference.queue import Queue
 from engine.inference.requests.request import Request
 from engine.inference.running import Running, pages_for
 
+NONE = np.zeros(0, np.int32)  # no pages
+
 
 class AdmissionControl:
     """Admits waiting requests in order while rows, pages and the admission policy allow it."""
@@ -60,6 +62,24 @@ class AdmissionControl:
         for child in found:
             self.starts(child)
         return found
+
+    def samples(
+        self, prefill: Prefill, decodes: int, after_B: np.ndarray
+    ) -> tuple[list[int], list[int]]:
+        """Rows whose prompt is complete after the step, and forks that share its first logits; the
+        sequences that these come from. Chunks come behind `decodes` sequences."""
+        rows, rows_S, from_S = self.running.rows, [], []
+        for b, row in enumerate(prefill.chunks.rows, decodes):
+            if after_B[b] < rows.known[row]:
+                continue
+            request = self.running.requests[row]
+            prefill.done(request)
+            rows_S.append(row)
+            from_S.append(b)
+            for child in self.siblings(request):
+                rows_S.append(self.running.fork(request, child, int(after_B[b])))
+                from_S.append(b)
+        return rows_S, from_S
 
     def forget(self, request: Request) -> list[Request]:
         """Samples that will never fork from `request`, or `request` itself among a parent's."""
@@ -140,14 +160,18 @@ class AdmissionControl:
         elif request.sent_pages is not None:
             pages, request.sent_pages = request.sent_pages, None
         else:
-            pages = cache.hit(request.id, hits) if hits else np.zeros(0, np.int32)
+            pages = cache.hit(request.id, hits) if hits else NONE
             if self.running.sharing and not cache.quiet:
                 text = f"request {request.id} hit {len(hits) * size} of {known} tokens"
                 cache.emit(Mark(cache.clock.now(), "cache", "lookup", text))
         start, request.reused = len(pages) * size, len(hits) * size
-        fresh = cache.take(request.id, pages_for(known, size) - len(pages), start)
-        self.running.enter(request, limit, np.concatenate([pages, fresh]), len(hits))
-        self.allocator.states.enter(request, hits[-1] if hits else -1)
+        count = pages_for(known, size) - len(pages)
+        if cache.plain and len(pages) == len(hits):
+            self.running.enter_plain(request, limit, pages, count)
+        else:
+            fresh = cache.take(request.id, count, start)
+            self.running.enter(request, limit, np.concatenate([pages, fresh]), len(hits))
+            self.allocator.states.enter(request, hits[-1] if hits else -1)
         request.keeps = self._forks(request)
         self.reserved += request.keeps
         self.next_use.goes(request)

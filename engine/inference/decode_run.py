@@ -10,7 +10,6 @@ from itertools import accumulate
 
 import numpy as np
 
-from engine.cache.decode import decode
 from engine.inference.config import InferenceConfig
 from engine.inference.executors.costs.modelled_executor import ModelledExecutor
 from engine.inference.executors.executor import Executor
@@ -79,13 +78,12 @@ class DecodeRuns:
         count = rows.count
         if not self.allowed or not count or count > self.config.step_tokens:
             return None
-        if rows.steered[:count].any():
+        if len(scheduler.prefill) or len(scheduler.queue) and not self.full:
             return None
-        if len(scheduler.prefill) or scheduler.padded or scheduler.running.forked:
+        if scheduler.padded or scheduler.running.forked or rows.steers:
             return None
         allocator = scheduler.allocator
-        moves = allocator.host.pending or allocator.copies
-        if moves or len(scheduler.queue) and not self.full:
+        if allocator.host.pending or allocator.copies:
             return None
         left = rows.due[:count] - rows.known[:count]  # below 0 where each token is looked at
         steps = min(int(np.minimum.reduce(left)), LONGEST)
@@ -111,17 +109,17 @@ class DecodeRuns:
 
     def take(self, run: DecodeRun, steps: int) -> None:
         """Let the first `steps` of a run's steps have happened."""
-        rows, cache, looked = self.rows, self.cache, False
+        rows, cache, running, looked = self.rows, self.cache, self.scheduler.running, False
         assert isinstance(self.executor, ModelledExecutor)
         while run.taken < steps:
-            done, looked = decode(
-                cache, rows.batch(), rows.count, run.first + run.taken, steps - run.taken,
-                self.scheduler.running.sharing, looked, self.executor.vocab,
+            done, looked = running.decoded.decode(
+                rows.columns, rows.count, run.first + run.taken, steps - run.taken,
+                running.sharing, looked, self.executor.vocab,
             )  # fmt: skip
             run.taken += done
             cache.step = run.first + run.taken - (not looked)
             if looked:
-                self.scheduler.running.index_behind()
+                running.index_behind()
 
     def look(self, run: DecodeRun, steps: int) -> None:
         """`take`, and what the next step changes when it begins: pages and the prefix tree."""

@@ -17,6 +17,7 @@ from engine.inference.requests.request import Request
 from engine.inference.requests.step import Result, Step
 from engine.inference.scheduler import Scheduler
 from engine.kernels import paged_rows
+from engine.kernels.compiled import settled
 
 DEAF = "its listener failed"
 
@@ -41,6 +42,7 @@ class OutputProcessor:
         self.drafted: DraftedOutputs | None = None
         if scheduler.config.speculation.drafts:
             self.drafted = DraftedOutputs(scheduler.speculator, self.running, pieces)
+        self._append = settled(paged_rows.append)
         self.keep: Callable[[Request], None] | None = None  # told of requests that have ended
         self.kept: Kept | None = None  # of the step that is taken in, where it has drafts
 
@@ -71,16 +73,17 @@ class OutputProcessor:
             return np.array(takers, np.int64)
         rows, rows_S = self.rows, step.sample_rows_S
         special_S = np.empty(len(rows_S), np.int64)
-        count = paged_rows.append(
-            rows.batch(), rows.due, rows.floor, rows.ends, step.rows_B, step.queries_B, rows_S,
-            result.tokens_S, self.ends_V, special_S,
+        count = self._append(
+            rows.columns, step.rows_B, step.queries_B, rows_S, result.tokens_S, self.ends_V,
+            special_S,
         )  # fmt: skip
         return special_S[:count]
 
     def finish(self, request: Request, reason: str, now: float) -> None:
         """`request` has its answer."""
         rows, row = self.rows, request.row
-        request.tokens = rows.tokens[row, : rows.known[row]].copy()
+        if self.holds or not self.quiet:  # else it gets them as it leaves its row
+            request.tokens = rows.tokens[row, : rows.known[row]].copy()
         request.state, request.reason = "finished", reason
         self.pieces.forget(request.id)
         if not request.sampling.stop and not self.quiet:

@@ -13,6 +13,7 @@ from engine.inference.requests.step import NO_PAIRS, NOTHING_MOVES, Movements
 from engine.inference.running import Running, pages_for
 from engine.inference.state_allocation import StateAllocator
 from engine.kernels import drafts, paged_rows
+from engine.kernels.compiled import settled
 
 
 class PageAllocator:
@@ -34,6 +35,7 @@ class PageAllocator:
         self.ahead = config.speculation.drafts > 0
         self.full = np.zeros(0, np.int64)  # rows that need a page, of those last asked about …
         self.short: np.ndarray | None = None  # … and how many each does; None: one
+        self._give = settled(paged_rows.give)
         self.copies: list[tuple[int, int]] = []
         self.moves: list[list[int]] = []  # slots that kept drafts lie at, and go to
 
@@ -80,7 +82,7 @@ class PageAllocator:
             full = np.repeat(full, short)
         pages = cache.take_many(len(full))
         starts = np.empty(len(full), np.int32)
-        paged_rows.give(rows.tables, rows.pages, rows.filled, full, pages, rows.page_size, starts)
+        self._give(rows.tables, rows.pages, rows.filled, full, pages, rows.page_size, starts)
         if not cache.quiet:
             cache.taken(self.running.names, full.tolist(), pages, starts.tolist())
 
@@ -127,6 +129,9 @@ class PageAllocator:
 
     def give_up(self, request: Request) -> None:
         """`request` is over: its row and pages are free."""
+        plain = self.cache.plain and self.cache.idle.age_P is not None and request.group < 0
+        if plain and not self.tells_moves and self.running.leave_plain(request):
+            return
         row, cached, table = request.row, self.rows.cached[request.row], self.rows.table
         self.running.index_full(row, int(cached))
         full = table(row)[: cached // self.rows.page_size]

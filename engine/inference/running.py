@@ -3,7 +3,8 @@
 import numpy as np
 
 from engine.cache.cache import Cache
-from engine.cache.decode import index_rows
+from engine.cache.decode import DecodedRows
+from engine.cache.turnover import Turnover
 from engine.inference.requests.request import Request
 from engine.inference.requests.rows import Rows
 from engine.inference.requests.step import Step
@@ -24,6 +25,7 @@ class Running:
         self.cache, self.sharing, self.accounts = cache, sharing, accounts
         self.forgets_tokens = forgets_tokens  # wrong: rows that move leave their tokens behind
         self.rows = Rows(capacity, cache.page_size)
+        self.decoded, self.turnover = DecodedRows(cache), Turnover(cache)
         self.requests: list[Request] = []  # by row
         self.names: list[str] = []  # their ids, by row
         self.users: dict[str, int] = {}  # numbers of users, where accounts are kept
@@ -32,14 +34,27 @@ class Running:
 
     def enter(self, request: Request, limit: int, pages: np.ndarray, hits: int) -> int:
         """`request` takes a row with `pages`, of which the first `hits` are of the prefix tree."""
-        rows, row, known = self.rows, self.rows.count, len(request.tokens)
+        rows, row = self.rows, self._seat(request, limit)
+        rows.tokens[row, : len(request.tokens)] = request.tokens
+        rows.tables[row] = -1
+        rows.tables[row, : len(pages)] = pages
+        rows.numbers[:, row], rows.flags[:, row] = self._facts(request, limit, len(pages), hits)
+        rows.seed[row] = request.seed
+        return row
+
+    def enter_plain(self, request: Request, limit: int, joined: np.ndarray, fresh: int) -> int:
+        """`enter` of a plain cache: behind the pages `joined`, all of the prefix tree, `request`
+        takes `fresh` ones."""
+        rows, row, hits = self.rows, self._seat(request, limit), len(joined)
+        facts = self._facts(request, limit, hits + fresh, hits)
+        given = row, request.tokens, joined, fresh, *facts, request.seed
+        self.turnover.enter(rows.columns, *given)
+        return row
+
+    def _seat(self, request: Request, limit: int) -> int:
+        rows, row = self.rows, self.rows.count
         rows.reserve(limit)
         rows.count += 1
-        rows.tokens[row, :known] = request.tokens
-        rows.tables[row] = -1
-        held, cached = len(pages), max(request.computed, hits * rows.page_size)
-        rows.tables[row, :held] = pages
-        self._describe(row, request, (cached, known, limit, held, held * rows.page_size, hits))
         self.requests.append(request)
         self.names.append(request.id)
         request.row = row
@@ -49,12 +64,30 @@ class Running:
         """Take `request` out of its row, its pages already given up; returns the row moved in."""
         rows, row = self.rows, request.row
         request.tokens = rows.tokens[row, : rows.known[row]].copy()
-        rows.count -= 1
-        last = rows.count
-        moved = self.requests.pop()
-        self.names.pop()
+        last = self._unseat(request)
         if row != last:
             rows.move(last, row, tokens=not self.forgets_tokens)
+        return last
+
+    def leave_plain(self, request: Request) -> bool:
+        """`leave` of a plain cache whose pages' worth is their age: its pages join the tree and are
+        given up with it. False where it has to join another's page before."""
+        rows, row, last = self.rows, request.row, self.rows.count - 1
+        tokens_T = rows.tokens[row, : rows.known[row]].copy()
+        root = self.cache.tree.root(request.salt) if self.sharing else -1
+        held, moves = int(rows.pages[row]), not self.forgets_tokens
+        if not self.turnover.leave(rows.columns, held, row, last, root, self.sharing, moves):
+            return False
+        request.tokens = tokens_T
+        self._unseat(request)
+        return True
+
+    def _unseat(self, request: Request) -> int:
+        rows, row = self.rows, request.row
+        rows.count -= 1
+        last, moved = rows.count, self.requests.pop()
+        self.names.pop()
+        if row != last:
             self.requests[row], self.names[row] = moved, moved.id
             moved.row = row
         request.row = -1
@@ -122,7 +155,7 @@ class Running:
         if not self.sharing:
             return
         if self.cache.quiet:
-            if index_rows(self.cache, rows.batch(), count):
+            if self.decoded.index(rows.columns, count):
                 self.index_behind()
             return
         behind = np.flatnonzero(rows.cached[:count] // rows.page_size > rows.indexed[:count])
@@ -171,18 +204,21 @@ class Running:
         self.cache.drop(owner, own, start)
         rows.tables[row, index] = twin
 
-    def _describe(self, row: int, request: Request, counts: tuple[int, ...]) -> None:
-        """All columns of a row at once: one by one they would cost more than the rest of it."""
+    def _facts(
+        self, request: Request, limit: int, pages: int, hits: int
+    ) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+        """All columns of its row: one by one they would cost more than the rest of it."""
         rows, wish, prompt = self.rows, request.sampling, len(request.prompt)
-        cached, known, limit, pages, filled, indexed = counts
+        known, size = len(request.tokens), rows.page_size
         user = self.users.setdefault(request.user, len(self.users)) if self.accounts else 0
-        rows.seed[row] = request.seed
         due, floor = 0 if request.watched else limit, prompt + wish.min_tokens
-        rows.numbers[:, row] = (
-            cached, known, prompt, limit, floor, pages, filled, indexed, -1, user, due,
+        numbers = (
+            max(request.computed, hits * size), known, prompt, limit, floor, pages, pages * size,
+            hits, -1, user, due,
         )  # fmt: skip
         steered = wish.guidance != 1.0
+        rows.steers = rows.steers or steered
         guided = request.guide is not None or steered
         easy = wish.temperature == 0 and not (wish.min_tokens or wish.logprobs)
         plain = easy and not guided and wish.bare
-        rows.flags[:, row] = not wish.ignore_eos, plain, guided, False, steered
+        return numbers, (not wish.ignore_eos, plain, guided, False, steered)

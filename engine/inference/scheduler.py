@@ -18,6 +18,7 @@ from engine.inference.page_allocation import PageAllocator
 from engine.inference.policies.policy import Mix, Phase, View
 from engine.inference.prefill import Prefill
 from engine.inference.queue import Queue
+from engine.inference.quiet_step import QuietSteps
 from engine.inference.requests.request import Request
 from engine.inference.requests.step import Step
 from engine.inference.requests.view_sequences import ViewBatch
@@ -44,6 +45,7 @@ class Scheduler:
         self.admission = AdmissionControl(config, *parts, self.allocator, context)
         self.speculator = Speculator(config, self.running, self.allocator)
         self.over = over
+        self.quiet = QuietSteps(config, self.prefill, self.admission)
         self.every_row = np.arange(config.max_running)
         self.ones = np.ones(config.max_running, np.int32)
         self.padded = 0  # rows that are over and kept as padding
@@ -102,6 +104,10 @@ class Scheduler:
         if number % self.rows.page_size == 0:
             self.running.index_generated()
         view = self.view(number, now)
+        if self.quiet.allowed and not (self.padded or self.viewing):
+            step = self.quiet.schedule(view)
+            if step is not None:
+                return step
         if self.config.ordering.displaces and len(self.queue):
             self._displace(view)
             view = self.view(number, now)
@@ -159,7 +165,7 @@ class Scheduler:
         starts_B = rows.cached[rows_B]  # a copy: the column moves on
         states = self.allocator.states.plan(rows_B, starts_B, queries_B, count)
         if chunks.rows:
-            rows_S, from_S = self._samples(chunks.rows, count, rows_B, starts_B + queries_B)
+            rows_S, from_S = self.admission.samples(self.prefill, count, starts_B + queries_B)
             sample_rows = np.concatenate([decode, np.array(rows_S, np.int64)])
             sample_from = np.concatenate([self.every_row[:count], np.array(from_S, np.int64)])
         return Step(
@@ -181,23 +187,6 @@ class Scheduler:
             and view.step % self.config.attention_every == 0,
             profile=bool(self.config.profile_every) and view.step % self.config.profile_every == 0,
         )
-
-    def _samples(
-        self, prefilled: list[int], decodes: int, rows_B: np.ndarray, after_B: np.ndarray
-    ) -> tuple[list[int], list[int]]:
-        """Rows whose prompt is complete after this step, and forks that share its first logits."""
-        rows_S, from_S = [], []
-        for b, row in enumerate(prefilled, decodes):
-            if after_B[b] < self.rows.known[row]:
-                continue
-            request = self.running.requests[row]
-            self.prefill.done(request)
-            rows_S.append(row)
-            from_S.append(b)
-            for child in self.admission.siblings(request):
-                rows_S.append(self.running.fork(request, child, int(after_B[b])))
-                from_S.append(b)
-        return rows_S, from_S
 
     def _padding(self, mix: Mix, decodes: int) -> int:
         queries = self.prefill.chunks.queries

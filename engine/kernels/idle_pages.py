@@ -1,7 +1,8 @@
 """Pages of a prefix tree that nobody holds, in arrays, many a call (numba): left, at rest, evicted.
 
 They wait in a heap by worth and then by when they came, the leaves of the tree alone; entries go
-stale rather than being searched for.
+stale rather than being searched for. Columns have names of their own in loops: one that is looked
+up in its tuple each time is counted as used and left each time.
 
 Shape letters: P pages, C places of the heap.
 """
@@ -10,10 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.kernels.columns import bools, float64s, int32s, int64s
 from engine.kernels.compiled import checked, inner
-from engine.kernels.page_heap import Heap, pop_least, push
-from engine.kernels.page_tree import OUT, Nodes, take_out
+from engine.kernels.page_heap import Heap, heap_at, pop_least, push
+from engine.kernels.page_tree import OUT, Nodes, nodes_at, take_out
 
+NODES, HEAP = len(Nodes._fields), len(Heap._fields)
 NEVER = -np.inf  # the worth of a page that is not worth keeping
 
 
@@ -31,6 +34,18 @@ class Pool(NamedTuple):
     evicted_P: np.ndarray  # bool, to write into
 
 
+@inner
+def cache_at(at):
+    """Nodes, heap and pool, whose columns follow one another."""
+    n = NODES + HEAP
+    pool = Pool(
+        int32s(at, n), int32s(at, n + 1), float64s(at, n + 2), int64s(at, n + 3),
+        int64s(at, n + 4), int64s(at, n + 5), int64s(at, n + 6), int32s(at, n + 7),
+        bools(at, n + 8),
+    )  # fmt: skip
+    return nodes_at(at, 0), heap_at(at, NODES), pool
+
+
 @checked
 def pop(heap: Heap) -> int:
     """The page worth least, which leaves the heap; -1 where there is none."""
@@ -45,8 +60,7 @@ def rest(
     """`pages`, the last one first, are up for eviction where nobody holds them and nothing hangs
     under them. Those not worth keeping leave the tree, and then the one above may be next: they go
     into `gone`; returns how many."""
-    slots_M, digest_P, stamp_P = nodes.slots_M, nodes.digest_P, heap.stamp_P
-    parent_P, fanout_P, count = nodes.parent_P, nodes.fanout_P, 0
+    parent_P, fanout_P, stamp_P, count = nodes.parent_P, nodes.fanout_P, heap.stamp_P, 0
     for i in range(len(pages) - 1, -1, -1):
         page = pages[i]
         while page >= 0 and fanout_P[page] == 0 and references_P[page] == 0:
@@ -57,15 +71,17 @@ def rest(
                 break
             gone[count] = page
             count += 1
-            page = take_out(slots_M, digest_P, parent_P, fanout_P, page)
+            page = take_out(nodes, page)
     return count
 
 
 @inner
 def evict_pages(nodes, heap, references_P, worth_P, wanted, gone, evicted):
     """See `evict`."""
-    slots_M, digest_P, stamp_P = nodes.slots_M, nodes.digest_P, heap.stamp_P
-    parent_P, fanout_P, worth_C, counts = nodes.parent_P, nodes.fanout_P, heap.worth_C, heap.counts
+    parent_P, fanout_P, child_P, stamp_P = (
+        nodes.parent_P, nodes.fanout_P, nodes.child_P, heap.stamp_P
+    )  # fmt: skip
+    worth_C, counts = heap.worth_C, heap.counts
     count, following = 0, -1
     while count < wanted:
         page = following if following >= 0 else pop_least(heap)
@@ -73,7 +89,14 @@ def evict_pages(nodes, heap, references_P, worth_P, wanted, gone, evicted):
             return -1
         gone[count], evicted[count], following = page, True, -1
         count += 1
-        page = take_out(slots_M, digest_P, parent_P, fanout_P, page)
+        above = parent_P[page]
+        if above >= 0 and child_P[above] == page:  # as `take_out` would, without its table
+            child_P[above] = -1
+            fanout_P[above] -= 1
+            parent_P[page] = OUT
+            page = above
+        else:
+            page = take_out(nodes, page)
         while page >= 0 and fanout_P[page] == 0 and references_P[page] == 0:
             if parent_P[page] == OUT or stamp_P[page] != 0:
                 break
@@ -87,7 +110,7 @@ def evict_pages(nodes, heap, references_P, worth_P, wanted, gone, evicted):
                 break
             gone[count], evicted[count] = page, False
             count += 1
-            page = take_out(slots_M, digest_P, parent_P, fanout_P, page)
+            page = take_out(nodes, page)
     return count
 
 
@@ -111,12 +134,14 @@ def make_free(nodes, heap, pool, wanted, free, far):
     )
     if left < 0:
         return -1, 0
+    gone_P, evicted_P, stack_P = pool.gone_P, pool.evicted_P, pool.stack_P
+    uses_P, next_use_P = pool.uses_P, pool.next_use_P
     for asked in (False, True):  # those that were not worth keeping are given back first
         for i in range(left):
-            if pool.evicted_P[i] == asked:
-                page = pool.gone_P[i]
-                pool.uses_P[page], pool.next_use_P[page] = 0, far
-                pool.stack_P[free] = page
+            if evicted_P[i] == asked:
+                page = gone_P[i]
+                uses_P[page], next_use_P[page] = 0, far
+                stack_P[free] = page
                 free += 1
     return free, left
 
@@ -132,10 +157,11 @@ def claim(
         free, left = make_free(nodes, heap, pool, count, free, far)
         if free < 0:
             raise IndexError("no page is left to evict")
+    stack_P, references_P = pool.stack_P, pool.references_P
     for i in range(count):
         free -= 1
-        taken[i] = pool.stack_P[free]
-        pool.references_P[taken[i]] = 1
+        taken[i] = stack_P[free]
+        references_P[taken[i]] = 1
     return free, left
 
 
@@ -146,23 +172,24 @@ def retire(
     """`leave`, and those of the tree that nobody holds are up for eviction, worth their age.
     Returns how many those are, and how many are free then."""
     parent_P, fanout_P, references_P = nodes.parent_P, nodes.fanout_P, pool.references_P
-    count = 0
+    last_used_P, stack_P, worth_P = pool.last_used_P, pool.stack_P, pool.worth_P
+    stamp_P, count = heap.stamp_P, 0
     for i in range(len(pages)):
         page = pages[i]
         references_P[page] -= 1
         if references_P[page] == 0:
-            pool.last_used_P[page] = step
+            last_used_P[page] = step
             if parent_P[page] == OUT:
-                pool.stack_P[free] = page
+                stack_P[free] = page
                 free += 1
             else:
-                pool.worth_P[page] = age_P[page]
+                worth_P[page] = age_P[page]
                 count += 1
     for i in range(len(pages) - 1, -1, -1):
         page = pages[i]
         leaf = references_P[page] == 0 and fanout_P[page] == 0 and parent_P[page] != OUT
-        if leaf and heap.stamp_P[page] == 0:
-            push(heap, page, pool.worth_P[page])
+        if leaf and stamp_P[page] == 0:
+            push(heap, page, worth_P[page])
     return count, free
 
 

@@ -3,17 +3,20 @@
 What single steps do one after another when every row decodes and nothing else happens: full pages
 of answers join the prefix tree, rows take pages (evicting what they must) and get their tokens.
 
-Shape letters: P pages, R rows, T tokens of a row, U pages of a row, C places of the heap.
+`cache` and `rows` are tables (`engine.kernels.columns`): of Nodes, Heap and Pool, and of Batch.
+
+Shape letters: P pages, K columns, R rows, T tokens of a row, U pages of a row, C places of the
+heap.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from engine.kernels.columns import bool_rows, bools, int32_rows, int32s, uint64s
 from engine.kernels.compiled import checked, inner
-from engine.kernels.idle_pages import Pool, make_free
-from engine.kernels.page_heap import Heap
-from engine.kernels.page_tree import Nodes, join
+from engine.kernels.idle_pages import cache_at, make_free
+from engine.kernels.page_tree import join
 
 SPREAD, GOLDEN = np.uint64(0xD1342543DE82EF95), np.uint64(0x9E3779B97F4A7C15)
 UPPER = np.uint64(33)  # bits shifted out: the lower ones of a product are poorly mixed
@@ -30,6 +33,21 @@ class Batch(NamedTuple):
     filled_R: np.ndarray
     pages_R: np.ndarray
     indexed_R: np.ndarray
+    due_R: np.ndarray
+    floor_R: np.ndarray
+    ends_R: np.ndarray  # bool
+    numbers_KR: np.ndarray  # int32, all columns of numbers in one
+    flags_KR: np.ndarray  # bool, all of flags
+
+
+@inner
+def batch_at(at):
+    """`Batch` by the table of its columns."""
+    return Batch(
+        int32_rows(at, 0), int32_rows(at, 1), uint64s(at, 2), int32s(at, 3), int32s(at, 4),
+        int32s(at, 5), int32s(at, 6), int32s(at, 7), int32s(at, 8), int32s(at, 9), bools(at, 10),
+        int32_rows(at, 11), bool_rows(at, 12),
+    )  # fmt: skip
 
 
 @inner
@@ -45,11 +63,20 @@ def tokens(seed_S: np.ndarray, known_S: np.ndarray, vocab: np.uint64, tokens_S: 
         tokens_S[s] = token(seed_S[s], known_S[s], vocab)
 
 
+@checked
+def said(
+    seed_R: np.ndarray, known_R: np.ndarray, rows_S: np.ndarray, vocab: np.uint64,
+    tokens_S: np.ndarray,
+) -> None:  # fmt: skip
+    """`tokens` of rows."""
+    for s in range(len(rows_S)):
+        tokens_S[s] = token(seed_R[rows_S[s]], known_R[rows_S[s]], vocab)
+
+
 @inner
 def _index(nodes, pool, batch, count, size, step):
     """Full pages of answers join the tree; whether rows are left that ask for a closer look."""
     left = False
-    slots_M, parent_P, fanout_P, digest_P, tokens_PW = nodes
     tables_RU, tokens_RT, cached_R = batch.tables_RU, batch.tokens_RT, batch.cached_R
     indexed_R, references_P, born_P = batch.indexed_R, pool.references_P, pool.born_P
     for row in range(count):
@@ -58,10 +85,7 @@ def _index(nodes, pool, batch, count, size, step):
             continue
         page = tables_RU[row, index]
         if index > 0 and references_P[page] == 1:
-            if join(
-                slots_M, parent_P, fanout_P, digest_P, tokens_PW, tables_RU[row, index - 1],
-                tokens_RT[row], index * size, page,
-            ):  # fmt: skip
+            if join(nodes, tables_RU[row, index - 1], tokens_RT[row], index * size, page) < 0:
                 indexed_R[row] = index + 1
             born_P[page] = step
         left = left or cached_R[row] // size > indexed_R[row]
@@ -72,29 +96,82 @@ def _index(nodes, pool, batch, count, size, step):
 def _grow(nodes, heap, pool, batch, count, size, steps, free, far):
     """A page for each row that has no room for `steps` tokens more. Free pages after that, and how
     many left the tree; free pages of -1: there are too few."""
-    wanted = left = 0
+    cached_R, filled_R, wanted, left = batch.cached_R, batch.filled_R, 0, 0
     for row in range(count):
-        wanted += batch.cached_R[row] + steps > batch.filled_R[row]
+        wanted += cached_R[row] + steps > filled_R[row]
     if wanted > free:
         free, left = make_free(nodes, heap, pool, wanted, free, far)
         if free < 0:
             return -1, 0
-    for row in range(count):
-        if batch.cached_R[row] + steps > batch.filled_R[row]:
+    tables_RU, pages_R = batch.tables_RU, batch.pages_R
+    stack_P, references_P = pool.stack_P, pool.references_P
+    for row in range(count if wanted else 0):
+        if cached_R[row] + steps > filled_R[row]:
             free -= 1
-            page = pool.stack_P[free]
-            pool.references_P[page] = 1
-            batch.tables_RU[row, batch.pages_R[row]] = page
-            batch.pages_R[row] += 1
-            batch.filled_R[row] += size
+            page = stack_P[free]
+            references_P[page] = 1
+            tables_RU[row, pages_R[row]] = page
+            pages_R[row] += 1
+            filled_R[row] += size
     return free, left
 
 
 @checked
-def index(nodes: Nodes, pool: Pool, batch: Batch, count: int, step: int) -> bool:
+def ready(
+    cache: np.ndarray, rows: np.ndarray, waits_N: np.ndarray, count: int, most: int, free: int,
+    available: int, far: int, decode_R: np.ndarray,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Fill `decode_R` with those of `count` rows that are not among `waits_N`, and give each that
+    has no room for a token more a page, of `available` ones.
+
+    Returns how many decode, pages that are free then, and pages that left the tree. -1: more than
+    `most` would decode, or pages are too few; nothing has changed.
+    """
+    (nodes, heap, pool), batch = cache_at(cache), batch_at(rows)
+    cached_R, filled_R, decodes, short = batch.cached_R, batch.filled_R, 0, 0
+    for row in range(count):
+        decode_R[decodes] = row
+        decodes += 1
+        for n in range(len(waits_N)):
+            decodes -= waits_N[n] == row
+        short += cached_R[row] + 1 > filled_R[row]
+    if decodes > most or short > available:
+        return -1, free, 0
+    free, left = _grow(nodes, heap, pool, batch, count, nodes.tokens_PW.shape[1], 1, free, far)
+    return decodes, free, left
+
+
+@checked
+def compose(
+    rows: np.ndarray, decodes: int, rows_XB: np.ndarray, counts_YB: np.ndarray
+) -> tuple[int, int]:
+    """The columns of a step of the rows `rows_XB[0]`, of which the first `decodes` have one new
+    token each and the others those of `counts_YB[0]`: which get a token, and the sequences that
+    this comes from, in `rows_XB`; new tokens, and cached ones before them, in `counts_YB`. Returns
+    how many get a token, all but those whose prompt is not complete then, and how many tokens
+    those that decode see."""
+    batch = batch_at(rows)
+    known_R, cached_R, samples, seen = batch.known_R, batch.cached_R, decodes, decodes
+    for b in range(decodes):
+        row = rows_XB[0, b]
+        rows_XB[1, b], rows_XB[2, b] = row, b
+        counts_YB[0, b], counts_YB[1, b] = 1, cached_R[row]
+        seen += cached_R[row]
+    for b in range(decodes, rows_XB.shape[1]):
+        row = rows_XB[0, b]
+        counts_YB[1, b] = cached_R[row]
+        if cached_R[row] + counts_YB[0, b] >= known_R[row]:
+            rows_XB[1, samples], rows_XB[2, samples] = row, b
+            samples += 1
+    return samples, seen
+
+
+@checked
+def index(cache: np.ndarray, rows: np.ndarray, count: int, step: int) -> bool:
     """The next full page of each of `count` rows joins the tree, unless that has its contents.
     Whether rows are left that ask for a closer look."""
-    return _index(nodes, pool, batch, count, nodes.tokens_PW.shape[1], step)
+    nodes, _, pool = cache_at(cache)
+    return _index(nodes, pool, batch_at(rows), count, nodes.tokens_PW.shape[1], step)
 
 
 @checked
@@ -114,21 +191,22 @@ def give(
 
 @checked
 def append(
-    batch: Batch, due_R: np.ndarray, floor_R: np.ndarray, ends_R: np.ndarray, rows_B: np.ndarray,
-    queries_B: np.ndarray, rows_S: np.ndarray, tokens_S: np.ndarray, ends_V: np.ndarray,
-    special_S: np.ndarray,
+    rows: np.ndarray, rows_B: np.ndarray, queries_B: np.ndarray, rows_S: np.ndarray,
+    tokens_S: np.ndarray, ends_V: np.ndarray, special_S: np.ndarray,
 ) -> int:  # fmt: skip
     """A step's new tokens are cached, and its samples join their rows. Fills `special_S` with the
     samples that ask for a closer look: rows that are due, and tokens that may end an answer
-    (`ends_V`) of a row that ends so (`ends_R`) beyond its floor. Returns how many."""
-    count = 0
+    (`ends_V`) of a row that ends so beyond its floor. Returns how many."""
+    batch = batch_at(rows)
+    due_R, floor_R, ends_R = batch.due_R, batch.floor_R, batch.ends_R
+    cached_R, known_R, tokens_RT, count = batch.cached_R, batch.known_R, batch.tokens_RT, 0
     for b in range(len(rows_B)):
-        batch.cached_R[rows_B[b]] += queries_B[b]
+        cached_R[rows_B[b]] += queries_B[b]
     for s in range(len(rows_S)):
         row, told = rows_S[s], tokens_S[s]
-        known = batch.known_R[row]
-        batch.tokens_RT[row, known] = told
-        batch.known_R[row] = known + 1
+        known = known_R[row]
+        tokens_RT[row, known] = told
+        known_R[row] = known + 1
         ends = ends_V[told] and ends_R[row] and known + 1 > floor_R[row]
         if ends or known + 1 >= due_R[row]:
             special_S[count] = s
@@ -138,8 +216,8 @@ def append(
 
 @checked
 def decode(
-    nodes: Nodes, heap: Heap, pool: Pool, batch: Batch, count: int, number: int, steps: int,
-    shares: bool, looked: bool, free: int, far: int, vocab: np.uint64,
+    cache: np.ndarray, rows: np.ndarray, count: int, number: int, steps: int, shares: bool,
+    looked: bool, free: int, far: int, vocab: np.uint64,
 ) -> tuple[int, int, int, bool]:  # fmt: skip
     """Steps `number` … `number` + `steps` - 1 of `count` rows. Where pages are shared they join the
     tree before every step whose number is a multiple of a page's tokens; `looked`: before the
@@ -149,7 +227,11 @@ def decode(
     whether the next step asks for a closer look at rows whose pages join before it. Raises
     IndexError where pages are too few.
     """
+    (nodes, heap, pool), batch = cache_at(cache), batch_at(rows)
     size, done, left = nodes.tokens_PW.shape[1], 0, 0
+    known_R, cached_R, seed_R, tokens_RT = (
+        batch.known_R, batch.cached_R, batch.seed_R, batch.tokens_RT
+    )  # fmt: skip
     while done < steps:
         at = number + done
         joins = shares and not looked and at % size == 0
@@ -162,10 +244,10 @@ def decode(
             raise IndexError("no page is left to evict")
         left += gone
         for row in range(count):
-            known = batch.known_R[row]
+            known, seed = known_R[row], seed_R[row]
             for more in range(some):
-                batch.tokens_RT[row, known + more] = token(batch.seed_R[row], known + more, vocab)
-            batch.known_R[row] = known + some
-            batch.cached_R[row] += some
+                tokens_RT[row, known + more] = token(seed, known + more, vocab)
+            known_R[row] = known + some
+            cached_R[row] += some
         done += some
     return done, free, left, False

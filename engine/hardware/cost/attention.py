@@ -148,12 +148,12 @@ class Attention:
         is, and `ones` new tokens that see `seen` tokens in all."""
         if not chunks:
             return float(self.decode(ones, seen / ones).seconds)
-        (new, before), *others = chunks
+        new, before = chunks[0]
         tiles = self.tiles(1, new, before)
-        for more, behind in others:
+        for more, behind in chunks[1:]:
             each = self.tiles(1, more, behind)
             longest = each if each.longest > tiles.longest else tiles
-            tiles = longest._replace(work=tiles.work + each.work)
+            tiles = Tiles(tiles.work + each.work, longest.longest, longest.uneven)
             new, before = new + more, before + behind
         moved, laid = self.moved(new, before), self.written(new)
         if not ones:

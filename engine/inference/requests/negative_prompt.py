@@ -33,7 +33,7 @@ class NegativeRows:
     def of(self, step: Step) -> Negatives | None:
         """What a step has to compute beside its rows; None where nothing is guided."""
         rows = step.rows
-        if not rows.steered[step.rows_B].any():
+        if not rows.steers or not rows.steered[step.rows_B].any():
             return None
         numbers = {request.number for request in step.requests[: rows.count]}
         self.done = {number: done for number, done in self.done.items() if number in numbers}

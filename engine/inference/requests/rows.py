@@ -6,6 +6,7 @@ Python only when its request starts, ends or needs a page.
 
 import numpy as np
 
+from engine.kernels.columns import addresses
 from engine.kernels.paged_rows import Batch
 
 START_TOKENS = 256  # width of a row before any request needs more
@@ -43,20 +44,25 @@ class Rows:
         self.steered: np.ndarray  # a second row of it steers what it says (guidance)
         for name, column in zip((*NUMBERS, *FLAGS), (*self.numbers, *self.flags), strict=True):
             setattr(self, name, column)
+        self.steers = False  # whether any row ever was
         self.seed = np.zeros(capacity, np.uint64)  # its draws depend on this and the position
         self.tokens = np.zeros((capacity, START_TOKENS), np.int32)
         self.flat = self.tokens.reshape(-1)  # the same memory
         self.tables = np.full((capacity, -(-START_TOKENS // page_size)), -1, np.int32)
-        self._batch = self._columns()
+        self.columns = addresses(self._batch())  # a table of them, for kernels
 
     def reserve(self, tokens: int) -> None:
         """Make room for rows of `tokens` tokens and their pages."""
         if tokens <= self.tokens.shape[1]:
             return
         width = max(tokens, int(WIDER * self.tokens.shape[1]))
-        self.tokens = _widened(self.tokens, width, 0, self.count)
+        # Drafts lie behind what is known, in pages that are there.
+        used = self.known[: self.count], self.filled[: self.count]
+        most = max(int(column.max(initial=0)) for column in used)
+        self.tokens = _widened(self.tokens[:, :most], width, 0, self.count)
         self.flat = self.tokens.reshape(-1)
         self.tables = _widened(self.tables, -(-width // self.page_size), -1, self.count)
+        self.columns = addresses(self._batch())
 
     def move(self, source: int, target: int, tokens: bool = True) -> None:
         """Put row `source` in the place of row `target`; without its `tokens` it says nonsense."""
@@ -69,16 +75,10 @@ class Rows:
         self.tables[target] = self.tables[source]
         self.tables[source] = -1
 
-    def batch(self) -> Batch:
-        """The columns that kernels go over."""
-        if self._batch.tokens_RT is not self.tokens:
-            self._batch = self._columns()
-        return self._batch
-
-    def _columns(self) -> Batch:
+    def _batch(self) -> Batch:
         return Batch(
             self.tables, self.tokens, self.seed, self.known, self.cached, self.filled, self.pages,
-            self.indexed,
+            self.indexed, self.due, self.floor, self.ends, self.numbers, self.flags,
         )  # fmt: skip
 
     def table(self, row: int) -> np.ndarray:

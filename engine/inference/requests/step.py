@@ -70,6 +70,7 @@ class Step:
     parents_N: np.ndarray | None = None
     realigned: bool = False  # decodes of other lengths are copied into one rectangle first
     threads: ViewBatch | None = None  # threads over views that step along
+    seen: int | None = None  # tokens that those which decode see, where the scheduler has counted
 
     @property
     def contexts_B(self) -> np.ndarray:

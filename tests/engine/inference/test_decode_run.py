@@ -1,8 +1,10 @@
-"""Decode runs: what steps taken at once leave is what single steps leave, bit for bit."""
+"""Decode runs and quiet steps: what steps taken at once leave is what single steps leave, and what
+steps decided by few calls leave is what those leave that are decided one thing after another."""
 
 import numpy as np
 import pytest
 
+from engine.cache.cache import Cache
 from engine.core.config import update
 from engine.core.events import Branch, Move
 from engine.core.log import Log
@@ -12,6 +14,7 @@ from engine.fleet.fleet import Fleet
 from engine.fleet.life import table
 from engine.fleet.run import build, requests_of, serve
 from engine.inference.decode_run import DecodeRuns
+from engine.inference.quiet_step import QuietSteps
 
 SHORT = {
     "engine.workload.prompt": {"median": 300, "spread": 0.6, "longest": 2000},
@@ -106,8 +109,23 @@ def test_a_run_leaves_what_its_steps_leave(changes, monkeypatch):
     monkeypatch.setattr(DecodeRuns, "plan", counting)
     at_once = serving(changes)
     assert max(ran) > 1 and np.frombuffer(at_once[0]).size
-    monkeypatch.setattr(DecodeRuns, "plan", lambda *given: None)
+    with monkeypatch.context() as single:
+        single.setattr(DecodeRuns, "plan", lambda *given: None)
+        assert serving(changes) == at_once
+    quietly, schedule = [], QuietSteps.schedule
+    monkeypatch.setattr(
+        QuietSteps, "schedule", lambda *given: quietly.append(schedule(*given)) or quietly[-1]
+    )
+    assert serving(changes) == at_once and any(step is not None for step in quietly)
+    plainly(monkeypatch)
     assert serving(changes) == at_once
+
+
+def plainly(monkeypatch):
+    """No kernel over columns of several kinds, no step at once: what the scheduler does alone."""
+    monkeypatch.setattr(DecodeRuns, "plan", lambda *given: None)
+    monkeypatch.setattr(QuietSteps, "schedule", lambda *given: None)
+    monkeypatch.setattr(Cache, "plain", False)
 
 
 def test_any_run_leaves_what_its_steps_leave(full, monkeypatch):
@@ -117,6 +135,8 @@ def test_any_run_leaves_what_its_steps_leave(full, monkeypatch):
         with monkeypatch.context() as alone:
             at_once = serving(changes)
             alone.setattr(DecodeRuns, "plan", lambda *given: None)
+            assert serving(changes) == at_once, changes
+            plainly(alone)
             assert serving(changes) == at_once, changes
         table_told, did, events = serving({**changes, "tokens": True})
         assert (table_told, did) == at_once[:2], changes

@@ -63,6 +63,8 @@ class ForwardWork:
     def __init__(self, config: ModelConfig, dtype: str) -> None:
         self.config, self.dtype = config, dtype
         self.windows = windows_of(config)
+        self.attending = config.attending
+        self.bounded = bool(self.windows and self.windows[-1][0])  # by a window, the widest last
         self.state_bytes = 0.0  # read and written for each sequence of a step
         self.operations = self._operations()
         names = [op.name for op in self.operations]
@@ -104,8 +106,9 @@ class ForwardWork:
     def counted(self, ones: int, seen: int, chunks: list[tuple[int, int]], rows: int) -> Shape:
         """`shape` of a step told by counts: `ones` sequences with one new token, which see `seen`
         in all, alike where a window cuts them, and chunks of prompts."""
-        tokens = ones + sum(new for new, _ in chunks)
-        pairs = touched = 0
+        tokens, pairs, touched = ones, 0, 0
+        for new, _ in chunks:
+            tokens += new
         for window, heads, cached in self.windows:
             near = min(seen, ones * window) if window else seen
             pairs += heads * near
@@ -125,22 +128,24 @@ class ForwardWork:
         """`shape` of a step in which every sequence decodes after `starts_B` cached tokens."""
         tokens = len(starts_B)
         streams = self.config.streams is not None
-        if streams or self.windows and self.windows[-1][0]:
+        if streams or self.bounded:
             return self.shape(np.ones_like(starts_B), starts_B + 1, rows)
-        layers, one = self.config.attending, int(np.add.reduce(starts_B)) + tokens
+        layers, one = self.attending, int(np.add.reduce(starts_B)) + tokens
         seen = one * layers
         return Shape(tokens, rows, seen, seen + tokens * layers, tokens, tokens, one)
 
     def mixed_shape(
-        self, starts_B: np.ndarray, new_B: np.ndarray, decodes: int, rows: int
-    ) -> Shape:
+        self, starts_B: np.ndarray, new_B: np.ndarray, decodes: int, rows: int,
+        seen: int | None = None,
+    ) -> Shape:  # fmt: skip
         """`shape` of a step whose first `decodes` sequences have one new token each, after
-        `starts_B` cached ones."""
-        if self.windows[-1][0]:
+        `starts_B` cached ones; `seen`: tokens that those see, where that is known."""
+        if self.bounded:
             return self.shape(new_B, starts_B + new_B, rows)
-        ones, seen, chunks = decodes, int(np.add.reduce(starts_B[:decodes])) + decodes, []
-        told = new_B[decodes:].tolist(), starts_B[decodes:].tolist()
-        for new, before in zip(*told, strict=True):
+        ones, chunks = decodes, []
+        if seen is None:
+            seen = int(np.add.reduce(starts_B[:decodes])) + decodes
+        for new, before in zip(new_B[decodes:].tolist(), starts_B[decodes:].tolist(), strict=True):
             if new == 1:
                 ones, seen = ones + 1, seen + before + 1
             else:

@@ -42,10 +42,11 @@ class MeasuredCost(ABC):
         return self.plain.decode_shape(starts_B, rows)
 
     def mixed_shape(
-        self, starts_B: np.ndarray, new_B: np.ndarray, decodes: int, rows: int
-    ) -> Shape:
+        self, starts_B: np.ndarray, new_B: np.ndarray, decodes: int, rows: int,
+        seen: int | None = None,
+    ) -> Shape:  # fmt: skip
         """What matters of a step whose first `decodes` sequences decode."""
-        return self.plain.mixed_shape(starts_B, new_B, decodes, rows)
+        return self.plain.mixed_shape(starts_B, new_B, decodes, rows, seen)
 
     def attention(self, shape: Shape) -> float | None:
         """Seconds of attention in all layers, which alone depends on more than a step's tokens and

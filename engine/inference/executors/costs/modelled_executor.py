@@ -37,6 +37,7 @@ from engine.inference.requests.negative_prompt import NegativeRows
 from engine.inference.requests.step import Movements, Result, Step, StepPart
 from engine.inference.requests.view_sequences import ViewResult
 from engine.kernels import paged_rows
+from engine.kernels.compiled import settled
 from engine.models.config import ModelConfig
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
@@ -60,6 +61,7 @@ class ModelledExecutor:
         self.negatives = NegativeRows()
         self.turns = 1  # passes that a step takes one after another
         self.vocab = np.uint64(facts.vocab)
+        self._told, self._said = settled(paged_rows.tokens), settled(paged_rows.said)
         self.tells_work = True  # flops and bytes of each step, where somebody asks for them
 
     def execute(self, step: Step) -> Result:
@@ -83,7 +85,7 @@ class ModelledExecutor:
         if len(moves.swap_out) or len(moves.swap_in) or len(moves.copies) or moves.stall:
             seconds += self._pages(moves)
         aligned = self._realigned(step) if step.realigned else 0.0
-        tokens_S = self._tokens(step.rows.seed[step.sample_rows_S], step.known_S)
+        tokens_S = self._says(step)
         none = np.zeros(len(tokens_S), np.float32)
         beside = 0.0, 0.0
         if self.drafting is not None:
@@ -136,7 +138,8 @@ class ModelledExecutor:
             return self.cost.decode_shape(step.starts_B, rows)
         if step.drafts_B is not None:
             return self.cost.shape(step.queries_B, step.contexts_B, rows)
-        return self.cost.mixed_shape(step.starts_B, step.queries_B, step.decodes, rows)
+        given = step.starts_B, step.queries_B, step.decodes, rows
+        return self.cost.mixed_shape(*given, step.seen)
 
     def _realigned(self, step: Step) -> float:
         """Seconds to read the decodes' keys and values, write them into a padded rectangle, and
@@ -175,10 +178,19 @@ class ModelledExecutor:
         sent_R = pages_R * (self.facts.bytes_per_page / copies / speed)
         return float(copies * np.maximum(self.choice.per_copy - sent_R, 0.0).sum())
 
+    def _says(self, step: Step) -> np.ndarray:
+        """One token a sample."""
+        rows_S, rows = step.sample_rows_S, step.rows
+        if step.ahead_S is not None:
+            return self._tokens(rows.seed[rows_S], step.known_S)
+        tokens_S = np.empty(len(rows_S), np.int32)
+        self._said(rows.seed, rows.known, rows_S, self.vocab, tokens_S)
+        return tokens_S
+
     def _tokens(self, seed_S: np.ndarray, known_S: np.ndarray) -> np.ndarray:
         """One token a sample, from its request's seed and how many tokens that has."""
         tokens_S = np.empty(len(seed_S), np.int32)
-        paged_rows.tokens(seed_S, known_S, self.vocab, tokens_S)
+        self._told(seed_S, known_S, self.vocab, tokens_S)
         return tokens_S
 
 

@@ -54,10 +54,11 @@ class OffloadedCost:
         return self.work.decode_shape(starts_B, rows)
 
     def mixed_shape(
-        self, starts_B: np.ndarray, new_B: np.ndarray, decodes: int, rows: int
-    ) -> Shape:
+        self, starts_B: np.ndarray, new_B: np.ndarray, decodes: int, rows: int,
+        seen: int | None = None,
+    ) -> Shape:  # fmt: skip
         """What matters of a step whose first `decodes` sequences decode."""
-        return self.work.mixed_shape(starts_B, new_B, decodes, rows)
+        return self.work.mixed_shape(starts_B, new_B, decodes, rows, seen)
 
     def total(self, shape: Shape) -> tuple[float, float, float]:
         """Seconds, flops and bytes of a step."""

@@ -85,6 +85,9 @@ class CurvedCost(MeasuredCost):
         )
         self.asked: dict[str, int] = {}  # counts of each operation that were not known
         self._beside: dict[tuple[int, int], tuple[float, ...]] = {}  # by tokens and rows
+        # By tokens, where the head is the last operation: what of `_known` does not depend on rows.
+        self._headless: dict[int, tuple[float, ...]] = {}
+        self._head_last = self.plain.operations[-1].name == "head"
 
     def _interval(self, name: str, seconds: float, shape: Shape) -> tuple[float, float] | None:
         """Of the operator that takes most of an operation, where that has curves."""
@@ -212,6 +215,10 @@ class CurvedCost(MeasuredCost):
         """`_others`, kept."""
         beside = self._beside.get((shape.tokens, shape.rows))
         if beside is None:
+            headless = self._headless.get(shape.tokens)
+            head = self.times.get(("head", shape.rows))
+            if headless is not None and head is not None:
+                return (*headless, head)
             if len(self._beside) > MOST:
                 self._beside.clear()
             beside = self._beside[shape.tokens, shape.rows] = self._others(shape)
@@ -258,6 +265,8 @@ class CurvedCost(MeasuredCost):
                 found[0] += told
             else:
                 found.append(told)
+        if self._head_last and not before:
+            self._headless[tokens] = tuple(found[:-1])
         return tuple(found)
 
     def decode_seconds(self, starts_B: np.ndarray, count: int) -> np.ndarray:

@@ -73,10 +73,11 @@ class RankedCost:
         return self.inner.decode_shape(starts_B, rows)
 
     def mixed_shape(
-        self, starts_B: np.ndarray, new_B: np.ndarray, decodes: int, rows: int
-    ) -> Shape:
+        self, starts_B: np.ndarray, new_B: np.ndarray, decodes: int, rows: int,
+        seen: int | None = None,
+    ) -> Shape:  # fmt: skip
         """What matters of a step whose first `decodes` sequences decode."""
-        return self.inner.mixed_shape(starts_B, new_B, decodes, rows)
+        return self.inner.mixed_shape(starts_B, new_B, decodes, rows, seen)
 
     def total(self, shape: Shape) -> tuple[float, float, float]:
         """Seconds of a step, and flops and bytes of one rank in it."""

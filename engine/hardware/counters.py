@@ -43,7 +43,7 @@ def counters() -> tuple[Counters | None, str]:
         file, why = _open(number, thread)
         if why:
             Counters(files).close()
-            return None, f"hardware counters: not lent by this system ({why})"
+            return None, f"hardware counters: none on this system ({why})"
         files.append(file)
     return Counters(files), ""
 

@@ -22,7 +22,7 @@ from engine.inference.kept_tokens import PREFIX
 from engine.models.families import parse
 from engine.models.loading.load import random_model
 from engine.models.model import Model
-from tests.bench.visits import load, visited
+from tests.bench.visits import load, serve_until_killed, visited
 from workbench.attention.ended import Ended
 from workbench.pages.shelf.shelf import Shelf
 
@@ -82,8 +82,7 @@ def serve(port: int) -> None:
     shelf.keep(Run(log), NAME)
     with patch("workbench.attention.page.ended", long_request):
         server = make_server(port, LiveEngine(live_config("stdlib-5m")), shelf)
-        server.start()
-        server.io_loop.start()
+        serve_until_killed(server)
 
 
 def main(seconds: float) -> None:

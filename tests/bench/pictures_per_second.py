@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from engine.core.events import AnyEvent, Closed, Opened
 from engine.core.run import Live, Run
-from tests.bench.visits import load, visited
+from tests.bench.visits import load, serve_until_killed, visited
 from workbench.catalogue import study
 from workbench.pages.shelf.shelf import Shelf
 
@@ -75,8 +75,7 @@ def serve(port: int, rate: float) -> None:
             return name
 
     server = make_server(port, LiveEngine(live_config("stdlib-5m")), Begins())
-    server.start()
-    server.io_loop.start()
+    serve_until_killed(server)
 
 
 def main(seconds: float, rate: float) -> None:

@@ -4,6 +4,7 @@ A picture is what the canvases in sight show. It is taken as changed at the firs
 that finds other pixels, which is the frame after they were drawn or the same one: never too early.
 """
 
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -97,6 +98,13 @@ def chromium(width: int = 1280, height: int = 900) -> Iterator[Any]:
         page.set_default_timeout(60_000)
         yield page
         made.close()
+
+
+def serve_until_killed(server: Any) -> None:
+    """Serve from this process until it is told to end, as the app itself does."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    server.start()
+    server.io_loop.start()
 
 
 @contextmanager

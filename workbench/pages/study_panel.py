@@ -150,9 +150,10 @@ class StudyPanel:
         return cursor.share is None and not cursor.playing and cursor.now >= cursor.duration
 
     def _rest(self, run: Run) -> None:
-        """Stand where caches were fullest: at the end they are empty. Once a run: a person may
-        want to see the end."""
+        """Stand where caches were fullest, or most requests ran: at the end there are none. Once a
+        run: a person may want to see the end."""
         self._rested, moment = run, fullest(run.log, "pages_used")
+        moment = fullest(run.log, "running") if moment is None else moment
         if moment is not None:
             self.stage.cursor.duration = run.log.duration
             self.stage.cursor.rest(moment)

@@ -9,6 +9,7 @@ export const PANEL_HEAD = 24;
 export const SECOND_LINE = 16; // more, where a panel's name and its y axis do not fit into one line
 export const PANEL_FOOT = 38;
 const CLOSE = 9;
+const TURNS = 2; // of a bound: along one that goes up and down more often a name cannot stand
 const LONG = 0.5; // of a panel's width: a bound's name beyond it would lie over curves
 
 // The outline of a line's points: circle, square, triangle or diamond, as hues alone do not tell
@@ -60,7 +61,7 @@ export class CurvePanel {
     this.along = this.x.labels(Math.max(2, Math.floor((right - left) / 62)), doubling);
     Object.assign(this, { box: [x, y, width, height], left, right, top, bottom, doubling });
     const bounds = this.series.filter((s) => s.bound);
-    this.listed = bounds.length > 1
+    this.listed = bounds.length > 1 || bounds.some((s) => turns(s.ys) > TURNS)
       || bounds.some((s) => ctx.measureText(s.base).width > LONG * (right - left)); // in the legend
     this.skipped = this.series.reduce((count, s) => count + [...s.xs].filter((v, i) =>
       !(this.x.takes(v) && this.y.takes(s.ys[i])) && Number.isFinite(s.ys[i])).length, 0);
@@ -221,6 +222,13 @@ export class CurvePanel {
     }
     return best;
   }
+}
+
+// How often a line goes the other way, up or down.
+function turns(ys) {
+  let count = 0;
+  for (let i = 2; i < ys.length; i++) count += (ys[i] - ys[i - 1]) * (ys[i - 1] - ys[i - 2]) < 0;
+  return count;
 }
 
 // The height of a line of points in order at `x`; null outside it.

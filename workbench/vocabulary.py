@@ -19,13 +19,16 @@ class Word:
     here: str
     systems: tuple[str, ...]
 
+    def found(self, text: str) -> re.Match[str] | None:
+        """Where `text` (in lower case) says it, in the longest words; None where it does not."""
+        longest = sorted(self.said, key=len, reverse=True)
+        tried = (re.search(rf"(?<!\w){re.escape(said)}(?!\w)", text) for said in longest)
+        return next(filter(None, tried), None)
+
     def rest(self, text: str) -> str | None:
         """`text` (in lower case) without what is said here; None where it says none of it."""
-        for said in sorted(self.said, key=len, reverse=True):
-            found = re.search(rf"(?<!\w){re.escape(said)}(?!\w)", text)
-            if found is not None:
-                return f"{text[: found.start()]} {text[found.end() :]}".strip()
-        return None
+        found = self.found(text)
+        return f"{text[: found.start()]} {text[found.end() :]}".strip() if found else None
 
 
 @cache
@@ -41,6 +44,7 @@ def plain(text: str) -> str:
     return " ".join(re.sub(r"[-_]", " ", text.lower()).split())
 
 
-def words_of(text: str) -> list[Word]:
-    """The words of the vocabulary that `text` says."""
-    return [word for word in vocabulary() if word.rest(plain(text)) is not None]
+def words_of(text: str) -> list[tuple[str, Word]]:
+    """The words of the vocabulary that `text` says, each with how it says them."""
+    found = [(word.found(plain(text)), word) for word in vocabulary()]
+    return [(at[0], word) for at, word in found if at is not None]

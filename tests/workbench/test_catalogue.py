@@ -93,7 +93,7 @@ def test_words_of_other_tools_are_understood(words, slug):
 
 
 def test_a_word_within_another_is_not_said():
-    assert not [w for w in words_of("https sleeping repository") if "ep" in w.said]
+    assert not [w for _, w in words_of("https sleeping repository") if "ep" in w.said]
 
 
 def test_the_vocabulary_names_systems_there_are():

@@ -54,7 +54,7 @@ def test_parameters_are_counted_as_people_say_them():
 def test_a_claim_is_found_by_words_of_other_tools():
     listed = claims_list("zero bubble", dark=False)
     assert "slug=megatron" in listed
-    assert "is called here" in listed
+    assert "“zero bubble” is called here" in listed
     assert "claim=" in listed and "Splitting the backward" in listed and "reproduced" in listed
     assert "No paper" in claims_list("<img src=x>", dark=False)
 

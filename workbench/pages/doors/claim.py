@@ -45,8 +45,8 @@ def claims_list(text: str, dark: bool) -> str:
     if not found:
         return "<p class='hint'>No paper here has these words.</p>"
     called = "".join(
-        f"<li><span>“{escape(word.said[0])}” is called here: {escape(word.here)}</span></li>"
-        for word in words_of(text)
+        f"<li><span>“{escape(said)}” is called here: {escape(word.here)}</span></li>"
+        for said, word in words_of(text)
     )
     found.sort(key=lambda each: not each.built)
     lines = [_system(each, rows, dark) for each in found[:ROWS]]

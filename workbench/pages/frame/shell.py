@@ -41,7 +41,9 @@ LABELS = {  # names of fields on their rims, of 12 pixels: Material has 10
     },
     "MuiButton": {"styleOverrides": {"root": {"fontSize": "13px"}}},
     "MuiToggleButton": {"styleOverrides": {"root": {"fontSize": "13px"}}},
-    "MuiOutlinedInput": {"styleOverrides": {"notchedOutline": {"& legend": {"fontSize": "0.9em"}}}},
+    "MuiOutlinedInput": {
+        "styleOverrides": {"notchedOutline": {"& legend": {"fontSize": "0.96em"}}}
+    },
 }
 ACCENT = {"light": "#0067A3", "dark": "#5BB3E8"}
 

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 from engine.core.config import knob
 from engine.tasks.sandbox.interpreter import Outcome
 from engine.tasks.sandbox.sandbox import sandbox
-from engine.tasks.task import Problem, Task, Verdict
+from engine.tasks.task import Problem, Split, Task, Verdict
 
 Digits = list[int]
 HIDDEN = 5  # examples that are not shown
@@ -20,28 +20,16 @@ HIDDEN = 5  # examples that are not shown
 LINES: dict[str, tuple[Sequence[int], Callable[[Digits, int], Digits]]] = {
     "x = x[::-1]": ((0,), lambda x, k: x[::-1]),
     "x = sorted(x)": ((0,), lambda x, k: sorted(x)),
-    "x = [(v + {k}) % 10 for v in x]": (range(1, 10), lambda x, k: [(v + k) % 10 for v in x]),
-    "x = [v * {k} % 10 for v in x]": (range(2, 10), lambda x, k: [v * k % 10 for v in x]),
     "x = x[{k}:] + x[:{k}]": ((1, 2, 3), lambda x, k: x[k:] + x[:k]),
-    "x = x[{k}:]": ((1, 2), lambda x, k: x[k:]),
-    "x = [v for v in x if v > {k}]": (range(1, 7), lambda x, k: [v for v in x if v > k]),
-    "x = [max(v, {k}) for v in x]": (range(2, 8), lambda x, k: [max(v, k) for v in x]),
-    "x = [abs(v - {k}) for v in x]": (range(3, 10), lambda x, k: [abs(v - k) for v in x]),
-    "x = [(v + x[{k}]) % 10 for v in x]": (
-        range(4),
-        lambda x, k: [(v + x[k]) % 10 for v in x],
-    ),
-    "x = [(v + i) % 10 for i, v in enumerate(x)]": (
-        (0,),
-        lambda x, k: [(v + i) % 10 for i, v in enumerate(x)],
-    ),
+    "x = [(v + {k}) % 10 for v in x]": ((1, 2, 3, 5), lambda x, k: [(v + k) % 10 for v in x]),
+    "x = [v * {k} % 10 for v in x]": ((2, 3), lambda x, k: [v * k % 10 for v in x]),
+    "x = [9 - v for v in x]": ((0,), lambda x, k: [9 - v for v in x]),
+    "x = [v - min(x) for v in x]": ((0,), lambda x, k: [v - min(x) for v in x]),
+    "x = [v % 4 for v in x]": ((0,), lambda x, k: [v % 4 for v in x]),
+    "x = [x[v] for v in x]": ((0,), lambda x, k: [x[v] for v in x]),
     "x = [sum(x[:i + 1]) % 10 for i in range(len(x))]": (
         (0,),
         lambda x, k: [sum(x[: i + 1]) % 10 for i in range(len(x))],
-    ),
-    "x = [(a + b) % 10 for a, b in zip(x, x[1:] + x[:1])]": (
-        (0,),
-        lambda x, k: [(a + b) % 10 for a, b in zip(x, x[1:] + x[:1], strict=True)],
     ),
 }
 
@@ -83,6 +71,9 @@ class ListProgram(Problem):
         """Whether these are what has to come out of the examples shown."""
         return passed(outcomes, self.shown)
 
+    def fits(self, text: str) -> bool:
+        return self.passes(self.outcomes(text))
+
     def check(self, text: str) -> Verdict:
         examples = (*self.shown, *self.hidden)
         outcomes = sandbox().run(text, [start for start, _ in examples])
@@ -112,9 +103,14 @@ class ListPrograms(Task):
         dict.fromkeys(part for form in LINES for part in form.split("{k}") if len(part) > 1)
     )
     least: int = knob(2, "Lines at least", low=1, high=8)
-    most: int = knob(4, "Lines at most", low=1, high=8)
-    length: int = knob(5, "Digits of a list that goes in", low=4, high=16)
-    shown: int = knob(3, "Examples shown", low=1, high=8)
+    most: int = knob(3, "Lines at most", low=1, high=8)
+    length: int = knob(4, "Digits of a list", low=4, high=16)
+    shown: int = knob(2, "Examples shown", low=1, high=8)
+
+    def problem(self, split: Split, seed: int) -> ListProgram:
+        problem = super().problem(split, seed)
+        assert isinstance(problem, ListProgram)
+        return problem
 
     def draw(self, chance: Random) -> ListProgram | None:
         count = chance.randint(min(self.least, self.most), self.most)

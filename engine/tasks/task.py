@@ -43,6 +43,11 @@ class Problem:
     def check(self, text: str) -> Verdict:
         """Judge a completion of `prompt`; never raises, whatever the text."""
 
+    def fits(self, text: str) -> bool:
+        """Whether a completion does all that the prompt itself shows; right, where it shows none
+        of what is asked."""
+        return self.check(text).right
+
 
 class Task(Policy):
     """Draws problems of one kind; concrete ones lie one to a file in `engine.tasks`.

@@ -48,3 +48,12 @@ class Readable(Verifier):
 
     def accepts(self, problem: Problem, text: str) -> bool:
         return bool(problem.check(text).answer)
+
+
+class Examples(Verifier):
+    """Accepts what passes the examples that a problem shows, which others may yet fail."""
+
+    kind: Literal["examples"] = "examples"
+
+    def accepts(self, problem: Problem, text: str) -> bool:
+        return problem.fits(text)

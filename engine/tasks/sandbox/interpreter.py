@@ -16,6 +16,7 @@ ITEMS = 1_000  # of a list
 LARGEST = 1 << 62  # of an integer's size
 TEXT = 4_000  # characters of a program
 DEEPEST = 40  # expressions within each other
+UNREAD = frozenset("\r\f\0")  # what Python's reader of lines takes for something else
 
 BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -55,7 +56,7 @@ class Refused(Exception):
 
 
 class Outcome(NamedTuple):
-    """`values`: of the variable after each line that was run; `error`: what stopped it, or ""."""
+    """`values`: of the variable after each line of the text; `error`: what stopped it, or ""."""
 
     values: list[Any]
     error: str
@@ -67,9 +68,9 @@ def run(text: str, start: Any) -> Outcome:
     Where a line cannot be read, those before it are run: what is wrong with the rest is told after
     them. Errors are Python's names, `Refused` of what there is not.
     """
-    if len(text) > TEXT:
+    if len(text) > TEXT or not UNREAD.isdisjoint(text):
         return Outcome([], "Refused")
-    lines, error = text.splitlines(), ""
+    lines, error = text.removesuffix("\n").split("\n"), ""
     while True:
         try:
             tree = ast.parse("\n".join(lines))
@@ -78,10 +79,12 @@ def run(text: str, start: Any) -> Outcome:
             lines, error = lines[:-1], "SyntaxError"
     values: list[Any] = []
     machine = Machine({VARIABLE: start})
-    for line in tree.body:
+    for number in range(1, len(lines) + 1):
         try:
-            allow(line)
-            machine.assign(line)
+            for each in tree.body:
+                if each.end_lineno == number:
+                    allow(each)
+                    machine.assign(each)
         except Refused:
             return Outcome(values, "Refused")
         except (ArithmeticError, LookupError, NameError, TypeError, ValueError) as fault:

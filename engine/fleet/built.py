@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from engine.fleet.pooled_cache import PooledCache
 from engine.hardware.link import Link
 from engine.inference.config import InferenceConfig
 from engine.inference.executors.executor import Executor
@@ -17,6 +18,7 @@ class Built(NamedTuple):
     bytes_per_page: float
     layers: int
     context: int
+    pooled: Callable[[], PooledCache] | None = None  # makes the cache that all reach, if any
 
     def refusal(self, tokens: int, engine: InferenceConfig) -> str:
         """Why no replica can serve so many tokens; "" where each can."""

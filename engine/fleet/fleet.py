@@ -10,6 +10,7 @@ from engine.core.events import AnyEvent, Mark
 from engine.fleet.autoscaler import Autoscaler
 from engine.fleet.built import Built
 from engine.fleet.config import FleetConfig
+from engine.fleet.fetches import Fetches
 from engine.fleet.journey import Journey, Recovery
 from engine.fleet.life import (
     DECODE,
@@ -34,6 +35,8 @@ from engine.inference.requests.request import Request
 from engine.inference.running import pages_for
 from engine.kernels.draws import seed_of
 
+AWAY = "router", "fetch", "link"  # where a request is on no replica
+
 
 class Fleet:
     """Call `arrive` with requests in order of arrival, then `advance` until it returns False."""
@@ -51,6 +54,8 @@ class Fleet:
         self.finished = self.refused = 0
         self.lost_tokens = 0  # known to replicas that died: computed again
         self.replicas = [self._replica(number) for number in range(config.replicas)]
+        given = built, self.timeline, self.replicas, self.recording, config.engine.page_size
+        self.fetches = Fetches(*given, self._give)
         scaled = config.scaling, self.replicas, self.timeline, self.journeys, emit
         self.scaler = Autoscaler(*scaled, self._changed)
         self.alive = self.scaler.serving()
@@ -72,7 +77,7 @@ class Fleet:
     def counts(self) -> Counts:
         """Requests by where they stand; those under way are counted one by one."""
         under_way = sum(len(replica.given) for replica in self.replicas)
-        under_way += sum(each.where in ("router", "link") for each in self.journeys.values())
+        under_way += sum(each.where in AWAY for each in self.journeys.values())
         return Counts(len(self.rows), self.finished, self.refused, under_way)
 
     def advance(self) -> bool:
@@ -114,15 +119,18 @@ class Fleet:
         apart = journey.place.prefill != journey.place.decode
         journey.where = "prefill" if apart else "decode"
         self.recording.asked(journey, "router", self.replicas[journey.place.prefill].name)
-        self._give(journey)
+        if not self.fetches.begin(journey):
+            self._give(journey)
 
-    def _give(self, journey: Journey) -> None:
-        """The replica that computes its prompt gets it."""
+    def _give(self, journey: Journey, fetched: int = 0) -> None:
+        """The replica that computes its prompt gets it, with the cache of so many tokens of it."""
         apart = journey.where == "prefill"
         one = journey.request(1 if apart else journey.left, self._ended)
         if apart:
             one.on_token = self._first_token
-        self.replicas[journey.place.prefill].give(one, len(journey.known))
+        if fetched:
+            one.sent_pages, one.computed, journey.fetched = journey.fetched, fetched, None
+        self.replicas[journey.place.prefill].give(one, len(journey.known) - fetched)
 
     def _entered(self, name: str) -> None:
         """A request begins to run: the place that its cache will be sent to is kept, if there is
@@ -163,6 +171,7 @@ class Fleet:
             self._refuse(journey, request.reason)
             return
         journey.known = request.tokens
+        self.fetches.keep(journey, here.number)
         if journey.where == "prefill":
             journey.where = "link"
             self._send(journey, journey.tries)
@@ -176,7 +185,7 @@ class Fleet:
         if tries != journey.tries:
             return
         if not self.replicas[journey.place.decode].load.alive:
-            self._let_go(journey)
+            journey.let_go(self.replicas)
             self._begin_again(journey, 0.0, f"replica {journey.place.decode} died")
             return
         if not self._keep(journey):
@@ -221,17 +230,11 @@ class Fleet:
             return
         source, target = (self.replicas[number] for number in journey.place)
         self.recording.moved(journey, source.name, target.name, size, start)
-        self._let_go(journey)
+        journey.let_go(self.replicas)
         one = journey.request(journey.left, self._ended)
         one.sent_pages, one.computed = journey.kept, len(journey.known) - 1
         journey.kept, journey.where = None, "decode"
         target.give(one, 1)
-
-    def _let_go(self, journey: Journey) -> None:
-        """The pages at the prefilling replica are needed no more."""
-        if journey.sent is not None:
-            self.replicas[journey.place.prefill].release(f"{journey.asked.id} out", journey.sent)
-            journey.sent = None
 
     def _refuse(self, journey: Journey, why: str) -> None:
         self.refused += 1
@@ -256,9 +259,10 @@ class Fleet:
         for journey in self.journeys.values():
             if journey.where == "prefill" and journey.place.decode == number:
                 journey.kept = None  # its prompt goes on; another decodes it
-            elif journey.asked.id in known or journey.where == "link" and number in journey.place:
+            elif journey.asked.id in known or journey.on_its_way(number):
                 journey.known = known.get(journey.asked.id, journey.known)
-                self._survivor_frees(journey, number)
+                self.lost_tokens += len(journey.known)
+                journey.survivor_frees(number, self.replicas)
                 again.append(journey)
         now, lost = self.timeline.now, f"{len(again)} requests; {self.lost_tokens} tokens lost"
         self.emit(Mark(now, replica.name, "died", f"{replica.name} died with {lost}"))
@@ -275,16 +279,6 @@ class Fleet:
         journey.row[RETRIES] += 1
         self.recording.state(journey, "preempted", why)
         self.timeline.at(self.timeline.now + after, self._route, journey, journey.tries)
-
-    def _survivor_frees(self, journey: Journey, dead: int) -> None:
-        self.lost_tokens += len(journey.known)
-        if journey.place.prefill == dead:
-            journey.sent = None
-        else:
-            self._let_go(journey)
-        if journey.kept is not None and journey.place.decode != dead:
-            self.replicas[journey.place.decode].release(journey.asked.id, journey.kept)
-        journey.kept = None
 
     def _changed(self) -> None:
         """Others take requests from now on."""

@@ -1,12 +1,13 @@
 """Journey: one request on its way through a fleet, and how those of a dead replica recover."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from engine.fleet.life import Life
 from engine.fleet.pools.pools import Place
+from engine.fleet.replica import Replica
 from engine.inference.requests.request import Request
 
 
@@ -18,11 +19,12 @@ class Journey:
     number: int  # order of arrival
     row: Life
     known: np.ndarray  # prompt and answer so far, as it was last given to a replica
-    where: str = "router"  # "router", "prefill", "link", "decode" (or both phases), "over"
+    where: str = "router"  # "fetch", "prefill", "link", "decode" (or both phases), "over"
     place: Place = Place(-1, -1)
     sent: np.ndarray | None = None  # pages at the prefilling replica, held until they are sent
     kept: np.ndarray | None = None  # pages reserved at the decoding replica
     kept_at: float = 0.0
+    fetched: np.ndarray | None = None  # pages at the prefilling replica, for what a pool sends
     begun_at: float = 0.0  # when its prompt entered
     tries: int = 0  # places it was given to; what was planned before the last means nothing
 
@@ -30,6 +32,28 @@ class Journey:
     def left(self) -> int:
         """Tokens of its answer that are still to come."""
         return len(self.asked.prompt) + self.asked.sampling.max_tokens - len(self.known)
+
+    def on_its_way(self, replica: int) -> bool:
+        """Whether its cache is on the way from or to a replica."""
+        if self.where == "fetch":
+            return replica == self.place.prefill
+        return self.where == "link" and replica in self.place
+
+    def let_go(self, replicas: Sequence[Replica]) -> None:
+        """The pages at the prefilling replica are needed no more."""
+        if self.sent is not None:
+            replicas[self.place.prefill].release(f"{self.asked.id} out", self.sent)
+            self.sent = None
+
+    def survivor_frees(self, dead: int, replicas: Sequence[Replica]) -> None:
+        """What is kept for it elsewhere than on the dead replica is needed no more."""
+        if self.place.prefill == dead:
+            self.sent = self.fetched = None
+        else:
+            self.let_go(replicas)
+        if self.kept is not None and self.place.decode != dead:
+            replicas[self.place.decode].release(self.asked.id, self.kept)
+        self.kept = None
 
     def request(self, answer: int, on_end: Callable[[Request], None]) -> Request:
         """The part of it that one replica does: so many more tokens."""

@@ -4,7 +4,7 @@ The table of requests lies beside the log as the blob `requests` (`engine.fleet.
 replica did as `replicas`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from engine.fleet.built import Built
 from engine.fleet.config import FleetConfig
 from engine.fleet.fleet import Fleet
 from engine.fleet.life import COLUMNS, DECODE, ENDED, table
+from engine.fleet.pooled_cache import PooledCache
+from engine.fleet.pools.pools import Role
 from engine.fleet.power_row import POWER, Metered, Row
 from engine.hardware import device, devices
 from engine.hardware.link import Link, link
@@ -36,18 +38,18 @@ def build(config: FleetConfig) -> Built:
     config.check()
     engine = config.engine
     assert isinstance(engine.executor, Modelled)
-    made: dict[str, Executor] = {}
+    made: dict[Role, Executor] = {}
 
     def executor(number: int) -> Executor:
-        name = config.pools.device(config.pools.role(number, config.replicas))
-        if name not in made:
-            chosen = engine.executor.model_copy(update={"device": name} if name else {})
-            one = made[name] = chosen.build(engine).executor
+        role = config.pools.role(number, config.replicas)
+        if role not in made:
+            assert isinstance(engine.executor, Modelled)
+            one = made[role] = config.pools.serving(role, engine.executor).build(engine).executor
             assert isinstance(one, ModelledExecutor)
             one.tells_work = config.tokens
         if not config.power.budget:
-            return made[name]
-        return metered(made[name], name)
+            return made[role]
+        return metered(made[role], config.pools.device(role))
 
     def metered(inner: Executor, name: str) -> Executor:
         assert isinstance(engine.executor, Modelled) and isinstance(inner, ModelledExecutor)
@@ -62,7 +64,19 @@ def build(config: FleetConfig) -> Built:
             "let every replica prefill and decode (pools=together)"
         )
     between = _link(config)
-    return Built(executor, between, facts.bytes_per_page, facts.layers, facts.context)
+    pool = _pooled(config)
+    return Built(executor, between, facts.bytes_per_page, facts.layers, facts.context, pool)
+
+
+def _pooled(config: FleetConfig) -> Callable[[], PooledCache] | None:
+    """What makes the cache that all replicas reach, if there is one."""
+    asked, engine = config.pools.pooled(), config.engine
+    if asked is None:
+        return None
+    pages, plane, bandwidth, reach = asked
+    by, devices = link(plane), max(1, getattr(engine.executor, "own", 1))
+    rate = devices * (bandwidth or by.bandwidth)
+    return lambda: PooledCache(pages, engine.page_size, by, rate, reach, config.faults)
 
 
 def _link(config: FleetConfig) -> Link:

@@ -39,9 +39,11 @@ def run_on(config: InferenceConfig, built: Built, live: Live) -> None:
     requests = config.workload.requests(source, config.seed)
     engine = Engine(config, built.executor, built.clock, live.emit, built.tokenizer, live.log.blobs)
     beside = phases(engine)
-    lanes: dict[str, Any] = {"lanes": LANES} if config.speculation.drafts else {}
+    lanes: dict[str, Any] = facts.header()
+    if config.speculation.drafts:
+        lanes["lanes"] = [*LANES, *facts.lanes]
     if beside is not None:
-        lanes = {"lanes": list(PHASES)}
+        lanes["lanes"] = list(PHASES)
     if facts.bytes_per_state:
         lanes["state_pages"] = 2 * config.max_running
     live.open(
@@ -50,7 +52,6 @@ def run_on(config: InferenceConfig, built: Built, live: Live) -> None:
         pages=config.pages,
         page_size=config.page_size,
         host_pages=config.host_pages,
-        **facts.header(),
         requests=len(requests),
         roofs=list(facts.roofs),
         commands=["fork", "abort"],

@@ -6,8 +6,10 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from engine.core.config import Policy
 from engine.fleet.routers.router import Asked, Load, Router
+from engine.inference.executors.modelled import Modelled
 
 Role: TypeAlias = Literal["mixed", "prefill", "decode"]
+Reach: TypeAlias = Literal["everybody", "writer"]  # who finds what was kept in a pooled cache
 
 
 class Place(NamedTuple):
@@ -33,6 +35,16 @@ class Pools(Policy):
     def device(self, role: Role) -> str:
         """The device of replicas of a role; "" for that of the engine."""
         return ""
+
+    def serving(self, role: Role, executor: Modelled) -> Modelled:
+        """How replicas of a role are executed, where the engine says `executor`."""
+        name = self.device(role)
+        return executor.model_copy(update={"device": name}) if name else executor
+
+    def pooled(self) -> tuple[int, str, float, Reach] | None:
+        """Pages of a cache that all replicas reach, their devices' link to it, its bandwidth (0:
+        the link's) and who finds what was kept; None: each replica has its own alone."""
+        return None
 
     def layered(self, tokens: int) -> bool:
         """Whether the cache of a prompt of so many tokens is sent while its layers are computed."""

@@ -37,8 +37,8 @@ class NanoBatches(Modelled):
     def build(self, config: Settings) -> Built:
         from engine.inference.executors.costs.modelled_executor import build
         from engine.inference.executors.costs.nano_batches import (
+            LanedExecutor,
             NanoBatchedCost,
-            NanoBatchedExecutor,
         )
         from engine.inference.executors.costs.unit_lanes import LANES
 
@@ -46,7 +46,7 @@ class NanoBatches(Modelled):
         plain: Any = built.executor
         cost = NanoBatchedCost(plain.cost, self)
         facts = replace(plain.facts, lanes=LANES)
-        executor = NanoBatchedExecutor(facts, cost, self, plain.host, plain.drafting)
+        executor = LanedExecutor(facts, cost, self, plain.host, plain.drafting)
         return replace(built, executor=executor)
 
 

@@ -7,7 +7,7 @@ on links (`unit_lanes`). How tokens and units are shared is searched for.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 from engine.core.errors import BadInput
 from engine.hardware.link import Link
@@ -134,7 +134,7 @@ class NanoBatchedCost(RankedCost):
         return max(one.stop for one in self._placed(layer, layers, share))
 
     def _placed(self, layer: list[list[Operation]], layers: int, share: float) -> list[Placed]:
-        how, every = self.how, list(_layers(layer, layers))
+        how, every = self.how, list(in_layers(layer, layers))
         beside = how.overlap == "beside"
         return placed(every, share, how.memory_units, how.network_units, beside)
 
@@ -211,7 +211,7 @@ class NanoBatchedCost(RankedCost):
         return single + self._summed(shape.tokens) + gathered
 
 
-def _layers(layer: list[list[Operation]], count: int) -> Iterator[Operation]:
+def in_layers(layer: list[list[Operation]], count: int) -> Iterator[Operation]:
     """`count` layers of both parts, in the order in which a lane prefers them."""
     size, wide = len(layer[0]), sum(len(part) for part in layer)
     for turn in range(count):
@@ -224,16 +224,26 @@ def _layers(layer: list[list[Operation]], count: int) -> Iterator[Operation]:
                 yield one._replace(after=before)
 
 
-class NanoBatchedExecutor(ModelledExecutor):
-    """The modelled executor, which tells of a profiled step when each operation runs."""
+class Laned(Protocol):
+    """Costs whose steps have microbatches, operations of which run beside one another."""
 
-    cost: NanoBatchedCost
+    layers: int
+
+    def pipeline(self, shape: Shape) -> Any:
+        """How a step is shared among microbatches."""
+
+    def went(self, shape: Shape, pipeline: Any, layers: int) -> list[Placed]:
+        """The operations of the first layers, as they go."""
+
+
+class LanedExecutor(ModelledExecutor):
+    """The modelled executor, which tells of a profiled step when each operation runs."""
 
     def execute(self, step: Step) -> Result:
         result = super().execute(step)
         if step.profile:
-            shape = self._shape(step)
-            went = self.cost.went(shape, self.cost.pipeline(shape), self.cost.layers)
+            shape, laned = self._shape(step), cast(Laned, self.cost)
+            went = laned.went(shape, laned.pipeline(shape), laned.layers)
             found = [
                 StepPart(
                     one.operation.lane, one.operation.name, one.stop - one.start, 0.0, 0.0,

@@ -3,8 +3,8 @@ one another, each as fast as its share of the units lets it, and all no faster t
 """
 
 from collections import deque
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 COMPUTE, MEMORY, NETWORK = "compute", "memory", "network"
 LANES = COMPUTE, MEMORY, NETWORK
@@ -31,18 +31,31 @@ class Placed(NamedTuple):
     stop: float
 
 
+Rates: TypeAlias = "Callable[[dict[str, Operation]], dict[str, float]]"
+"""Of each lane that is busy: how fast its operation goes, as a part of how fast alone."""
+
+
 def placed(
     operations: Sequence[Operation], share: float, memory_units: float, network_units: float,
     beside: bool = True,
 ) -> list[Placed]:  # fmt: skip
-    """When each operation starts and stops. `operations` in the order in which a lane prefers those
-    of different parts and takes those of one; `share`: units of attention beside products;
-    `beside`: lanes run beside one another.
+    """When each operation starts and stops where the lanes share a device's units. `share`: units
+    of attention beside products.
 
     Of units alone an operation has all. Attention reaches memory's rate with `memory_units` of
     them, a collective its link's with `network_units`, products get slower by what others take.
     """
-    waiting: dict[str, dict[int, deque[int]]] = {lane: {} for lane in LANES}  # by part, in order
+    return in_lanes(
+        operations, LANES, lambda busy: rates(busy, share, memory_units, network_units), beside
+    )
+
+
+def in_lanes(
+    operations: Sequence[Operation], lanes: Sequence[str], rate_of: Rates, beside: bool = True
+) -> list[Placed]:
+    """When each operation starts and stops. `operations` in the order in which a lane prefers those
+    of different parts and takes those of one; `beside`: lanes run beside one another."""
+    waiting: dict[str, dict[int, deque[int]]] = {lane: {} for lane in lanes}  # by part, in order
     for n, one in enumerate(operations):
         waiting[one.lane].setdefault(one.part, deque()).append(n)
     left = [one.seconds for one in operations]
@@ -50,15 +63,14 @@ def placed(
     running: dict[str, int] = {}
     now, going = 0.0, len(left)
     while going:
-        for lane in LANES:
+        for lane in lanes:
             if lane not in running and (beside or not running):
                 heads = [own for own in waiting[lane].values() if own]
                 ready = [own for own in heads if all(over[m] for m in operations[own[0]].after)]
                 if ready:
                     first = min(ready, key=lambda own: own[0]).popleft()
                     running[lane], starts[first] = first, now
-        rate = rates({lane: operations[n] for lane, n in running.items()}, share, memory_units,
-                     network_units)  # fmt: skip
+        rate = rate_of({lane: operations[n] for lane, n in running.items()})
         took = min(left[n] / rate[lane] for lane, n in running.items())
         now += took
         for lane, n in list(running.items()):

@@ -1,0 +1,138 @@
+"""Prompts of fleets with a pooled cache and without: first tokens, and what reuse is worth."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.core.config import update
+from engine.core.log import Log
+from engine.core.run import Live
+from engine.fleet.config import FleetConfig
+from engine.fleet.fleet import Fleet
+from engine.fleet.life import ENDED, table
+from engine.fleet.measure import Served, served
+from engine.fleet.run import build, serve
+from engine.inference.requests.request import Request, Sampling
+from engine.models.loading.find import find
+from workbench.studies.serving._supernode.phase_rates import DIES, PROMPT, PROMPTS, executor_of
+from workbench.study import Changes, Figure, Outcome, RunConfig
+
+SEEDS = 5
+AWARE: Changes = {"router": "prefix_aware"}
+MORE: Changes = {"engine.workload.groups": 40, "engine.workload.per_group": 10}
+TRACE: Changes = {
+    "engine.workload": {"kind": "trace", "file": "mooncake-like.jsonl", "count": 400, "speed": 40.0}
+}
+POOL = 100_000  # pages of the pooled memory; rivals have as many more of their own
+
+
+def rivals(config: FleetConfig) -> dict[str, FleetConfig]:
+    """The same devices and memory without a pooled cache: each replica's share of that memory is
+    its own and costs nothing to reach, and the router knows what each holds, or looks at queues."""
+    more = config.engine.pages + POOL // config.replicas
+    own: Changes = {"pools.cache_pages": 1, "engine.pages": more}
+    together: Changes = {"pools": "together", "engine.pages": more, **AWARE}
+    return {
+        "own caches, a router that knows them": update(config, {**own, **AWARE}),
+        "own caches, by queues": update(config, own),
+        "every replica does both, a router that knows": update(config, together),
+    }
+
+
+def anywhere(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
+    """First tokens with a pooled cache and a router that looks at queues alone, beside the
+    strongest rival."""
+    loads: dict[str, Changes] = {"alike beginnings": {}}
+    if not fast:
+        loads = {"alike beginnings": MORE, "a trace like Mooncake's": TRACE}
+    gains, told = [], []
+    for load, changes in loads.items():
+        gain, text = first_tokens(update(config, changes), run, 1 if fast else SEEDS)
+        gains.append(gain)
+        told.append(f"{load}: {text}")
+    least = min(gains, key=lambda gain: gain.value)
+    return Outcome(
+        "first tokens sooner than of the strongest rival, in the mean",
+        ". ".join(told), least.low > 1, figure=least, needed=1.0,
+    )  # fmt: skip
+
+
+def first_tokens(config: FleetConfig, run: RunConfig, seeds: int) -> tuple[Figure, str]:
+    """The strongest rival's mean time to first token over ours."""
+    found: dict[str, list[Served]] = {}
+    for turn in range(seeds):
+        one = update(config, {"engine.seed": config.engine.seed + turn, "tokens": False})
+        for name, each in {"pooled": one, **rivals(one)}.items():
+            found.setdefault(name, []).append(served(run(each), each))
+    first = {name: [each.ttft.mean for each in runs] for name, runs in found.items()}
+    _, *others = first
+    best = min(others, key=lambda name: float(np.mean(first[name])))
+    gain = over(first[best], first["pooled"])
+    told = "; ".join(
+        f"{name} {np.mean(each) * 1e3:.0f} ms, {np.mean([r.hit_rate for r in found[name]]):.0%} "
+        "of prompts found"
+        for name, each in first.items()
+    )
+    return gain, f"{told}: {gain.value:.2f}× [{gain.low:.2f}, {gain.high:.2f}], n = {gain.n}"
+
+
+def over(ours: Sequence[float], theirs: Sequence[float]) -> Figure:
+    """A ratio over paired draws; of one draw without an interval."""
+    if len(ours) == 1:
+        return Figure.exact(ours[0] / theirs[0], "×")
+    return Figure.ratio(list(ours), list(theirs))
+
+
+def reused(config: FleetConfig, share: float, plane: str = "") -> float:
+    """Prompt tokens a second and NPU where the pool has so much of each prompt: three steps' worth
+    of prompts come at once, after one that all begin like."""
+    changes: Changes = {
+        "replicas": 2,
+        "pools.prefill": 1,
+        "tokens": False,
+        "engine.prefix_sharing": False,
+        "engine.batching": "prefill_first",
+        "engine.step_tokens": PROMPTS * PROMPT,
+        "engine.pages": 4 * PROMPTS * -(-PROMPT // config.engine.page_size),
+        "engine.max_running": 4 * PROMPTS,
+        **({"pools.plane": plane} if plane else {}),
+    }
+    one = update(config, changes)
+    random, vocab = np.random.default_rng(config.engine.seed), find(one.engine.model).config.vocab
+    begin = random.integers(0, vocab, round(share * PROMPT), np.int32)
+    built, log, late = build(one), Log(), 100.0
+    fleet = Fleet(one, built, log.emit)
+
+    def asked(arrival: float) -> Request:
+        rest = random.integers(0, vocab, PROMPT - len(begin), np.int32)
+        return Request(np.concatenate([begin, rest]), Sampling(max_tokens=1), arrival)
+
+    serve(fleet, [asked(0.0), *(asked(late) for _ in range(3 * PROMPTS))], Live(log))
+    seconds = float(np.nanmax(table(fleet.rows)[ENDED])) - late
+    return 3 * PROMPTS * PROMPT / seconds / executor_of(one).own * DIES
+
+
+def reuse(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
+    """Prompts of which the pool has nine tenths over prompts of which it has nothing."""
+    shares = (0.0, 0.9) if fast else (0.0, 0.25, 0.5, 0.75, 0.9)
+    rates = {share: reused(config, share) for share in shares}
+    gain = Figure.exact(rates[0.9] / rates[0.0], "×")
+    told = ", ".join(f"{share:.0%}: {rate:,.0f}" for share, rate in rates.items())
+    return Outcome(
+        "more prompt tokens a second than without reuse",
+        f"tokens a second and NPU by what is reused, {told}: {gain.value:.2f}×",
+        gain.value > 1, figure=gain, needed=1.0,
+    )  # fmt: skip
+
+
+def planes(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
+    """The pool behind the bus beside the same behind nodes' Ethernet, by how much is reused."""
+    shares = (0.9,) if fast else (0.25, 0.5, 0.75, 0.9)
+    both = {share: (reused(config, share), reused(config, share, "vpc-400")) for share in shares}
+    gains = {share: ours / theirs for share, (ours, theirs) in both.items()}
+    most = Figure.exact(max(gains.values()), "×")
+    told = ", ".join(f"{gain:.2f}× at {share:.0%}" for share, gain in gains.items())
+    return Outcome(
+        "more prompt tokens a second than over nodes' Ethernet", f"{told}", most.value > 1,
+        figure=most, needed=1.0,
+    )  # fmt: skip

@@ -31,7 +31,6 @@ CORES, ATTENTION, EXPERTS, BUS = "cores", "attention path", "expert path", "bus"
 LANES = CORES, ATTENTION, EXPERTS, BUS
 PATH = "prolog", "attend", "out"  # of attention; the others are the experts'
 SENT = "gather", "heads", "dispatch", "combine"
-FEW = 2  # layers followed one by one; each one after as many more takes as long as those
 ALIKE = 4  # kinds of steps told apart for each doubling of their tokens
 MOST = 20_000  # shapes whose times are kept
 
@@ -87,20 +86,16 @@ class WideExpertCost(WideExpertWork):
         return self.parts[key]
 
     def seconds(self, shape: Shape, count: int) -> float:
-        """Of a step in `count` microbatches: its first layers one by one, each other one like the
-        mean of the last."""
+        """Of a step in `count` microbatches; each layer after the first takes as long as the
+        second."""
         load = self.load(shape)
         once = sum(map(self._alone, self.once(load))) * (1 + self.how.drafting_layers)
         once += self.dense * sum(map(self._alone, self.dense_layer(load)))
-        few = min(FEW, self.routed)
         if count == 1 or self.how.overlap == "in_turn":
             layer = sum(map(self._alone, self.layer(load.part(count))))
             return once + self.routed * count * layer
-        begun = self._last(shape, few)
-        if self.routed == few:
-            return once + begun
-        more = min(FEW, self.routed - few)
-        return once + begun + (self.routed - few) * (self._last(shape, few + more) - begun) / more
+        first, second = (self._last(shape, layers) for layers in (1, 2))
+        return once + first + (self.routed - 1) * (second - first)
 
     def _last(self, shape: Shape, layers: int) -> float:
         return max(one.stop for one in self.went(shape, 2, layers))

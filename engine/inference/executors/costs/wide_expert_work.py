@@ -111,11 +111,12 @@ class WideExpertWork(ForwardWork):
         near = heads * (pairs * pair[0] + new * mix) <= heads * (
             pairs * pair[1] + (before + new) * mix
         )
-        return Load(
+        asked = (
             shape.tokens, shape.rows, shape.singles + new[near].sum(),
             shape.seen + pairs[near].sum(), shape.seen + (before + new)[near].sum(),
             (before + new)[~near].sum(), pairs[~near].sum(),
-        ).part(self.how.own)  # fmt: skip
+        )  # fmt: skip
+        return Load(*map(float, asked)).part(self.how.own)
 
     def layer(self, load: Load) -> Iterator[Work]:
         """Of a layer with experts."""

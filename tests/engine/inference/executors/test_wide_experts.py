@@ -56,6 +56,12 @@ def test_tokens_go_to_as_many_experts_as_come_back() -> None:
     assert away == pytest.approx(9.0 * 8 * 31 / 32)  # none for the shared one, which all have
 
 
+def test_seconds_are_plain_numbers() -> None:
+    """Events carry them, and views pack events."""
+    asked = cost()
+    assert {type(each) for each in asked.total(asked.counted(3, 900, [(2, 30)], 5))} == {float}
+
+
 def test_flops_are_those_of_the_parameters_a_token_meets() -> None:
     """37 billion of DeepSeek-R1's, without embedding; attention comes on top."""
     asked = cost(dies=32, redundant=0)

@@ -42,12 +42,12 @@ def rivals(config: FleetConfig) -> dict[str, FleetConfig]:
 def anywhere(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """First tokens with a pooled cache and a router that looks at queues alone, beside the
     strongest rival."""
-    loads: dict[str, Changes] = {"alike beginnings": {}}
+    loads: dict[str, tuple[Changes, int]] = {"alike beginnings": ({}, 1)}
     if not fast:
-        loads = {"alike beginnings": MORE, "a trace like Mooncake's": TRACE}
+        loads = {"alike beginnings": (MORE, SEEDS), "a trace like Mooncake's": (TRACE, 1)}
     gains, told = [], []
-    for load, changes in loads.items():
-        gain, text = first_tokens(update(config, changes), run, 1 if fast else SEEDS)
+    for load, (changes, seeds) in loads.items():
+        gain, text = first_tokens(update(config, changes), run, seeds)
         gains.append(gain)
         told.append(f"{load}: {text}")
     least = min(gains, key=lambda gain: gain.value)
@@ -70,7 +70,7 @@ def first_tokens(config: FleetConfig, run: RunConfig, seeds: int) -> tuple[Figur
     gain = over(first[best], first["pooled"])
     told = "; ".join(
         f"{name} {np.mean(each) * 1e3:.0f} ms, {np.mean([r.hit_rate for r in found[name]]):.0%} "
-        "of prompts found"
+        f"of prompts found, {np.mean([r.tpot.mean for r in found[name]]) * 1e3:.0f} ms a token"
         for name, each in first.items()
     )
     return gain, f"{told}: {gain.value:.2f}× [{gain.low:.2f}, {gain.high:.2f}], n = {gain.n}"

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from engine.core.errors import BadInput
-from engine.core.events import KINDS, Event
+from engine.core.events import KINDS, Event, Opened
 from engine.core.limits import check_unpacked, open_regular
 from engine.core.log import Log
 from engine.core.parquet_price import check_price
@@ -29,6 +29,9 @@ from engine.core.writing import written
 MARKER = b"parallel-workbench"
 VERSION = 1
 ARRAY = "array"  # the kind of a row that holds a blob's data
+PLACES = 2**31 - 1
+MOMENTS = 1e15  # seconds
+PLAIN = "biufSU"  # kinds of an array: no objects, records, days or complex numbers
 
 
 def _arrow(annotation: Any) -> pa.DataType:
@@ -191,7 +194,7 @@ def _events(table: pa.Table) -> Iterator[Any]:
             if isinstance(value, (str, int, float))
         }
         values = [
-            _read(part[column].to_pylist(), hints[field])
+            _within(kind, field, _read(part[column].to_pylist(), hints[field]), hints[field])
             if column in part.column_names or field not in later
             else [later[field]] * len(rows)  # runs of before know nothing of it
             for field, column in where[kind].items()
@@ -210,6 +213,17 @@ def _read(values: list[Any], annotation: Any) -> list[Any]:
     return msgspec.convert(values, list[annotation])
 
 
+def _within(kind: type[Event], field: str, values: list[Any], annotation: Any) -> list[Any]:
+    """The values, none beyond what views count with: places in 32 bits, moments that have an
+    order and a difference."""
+    if annotation is int and kind is not Opened and max(map(abs, values)) > PLACES:
+        raise ValueError(f"{_tag(kind)} {field}: a number beyond {PLACES:,}")
+    is_moment = field in ("time", "start") and annotation is float
+    if is_moment and not (np.abs(np.array(values, float)) <= MOMENTS).all():
+        raise ValueError(f"{_tag(kind)} {field}: no moment, or one beyond {MOMENTS:g} s")
+    return values
+
+
 def _arrays(table: pa.Table) -> dict[str, np.ndarray]:
     if "data" not in table.column_names:
         return {}
@@ -218,7 +232,7 @@ def _arrays(table: pa.Table) -> dict[str, np.ndarray]:
     arrays = {}
     for row in part.select(["ref", "text", "shape", "data"]).to_pylist():
         dtype = np.dtype(row["text"])
-        if dtype.hasobject:
-            raise ValueError("an array of Python objects")
+        if dtype.kind not in PLAIN:
+            raise ValueError("an array of neither numbers nor texts")
         arrays[row["ref"]] = np.frombuffer(row["data"], dtype).reshape(row["shape"]).copy()
     return arrays

@@ -33,6 +33,7 @@ class Limits:
     schema_seconds: float = 1.0
     program_memory: int = 64 << 20  # what running a generated program may take
     program_seconds: float = 0.5
+    toml_bytes: int = 1 << 20  # a described run, fleet or sheet; its parser takes a second
     header_bytes: int = 100_000_000  # of a safetensors file, the format's own bound
     tensors: int = 250_000  # of a model; 384 experts in 60 layers, each with scales: 140,000
     notebook_bytes: int = 256 << 20
@@ -42,6 +43,7 @@ class Limits:
     unpacked_bytes: int = 8 << 30  # bytes unpacked of one file
     entries: int = 20_000_000  # rows of a run file, spans of a trace
     lanes: int = 10_000  # of a trace, told apart
+    workload_tokens: int = 1 << 28  # of prompts that a workload holds at once, 4 bytes each
     nesting: int = 100  # JSON lists and objects within each other
     body_bytes: int = 4 << 20  # of a request
     answer_numbers: int = 1 << 18  # log-probabilities that a request may ask for

@@ -13,6 +13,7 @@ from engine.inference.config import InferenceConfig
 from engine.inference.executors.modelled import Modelled
 from engine.inference.policies.batching.side_by_side import SideBySide
 from engine.inference.workloads.poisson import Poisson
+from engine.inference.workloads.streamed import Streamed
 from engine.inference.workloads.synthetic import Lengths
 
 
@@ -85,6 +86,11 @@ class FleetConfig(Config):
             )
         if self.engine.sampling.n > 1:
             raise BadInput("engine.sampling.n: a fleet answers each request once; set it to 1")
+        if isinstance(self.engine.workload, Streamed):
+            raise BadInput(
+                "engine.workload: a fleet does not replace a request by a later state of its "
+                "input; take another workload, or one engine (workbench run stream2llm)"
+            )
         if isinstance(self.engine.batching, SideBySide):
             raise BadInput(
                 "engine.batching: replicas of a fleet do not split their devices; choose a policy "

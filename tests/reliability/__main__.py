@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 BEGIN, END = "<!-- reliability: python -m tests.reliability --readme -->", "<!-- /reliability -->"
 COLUMNS = ("figure", "asked", "tried", "tests", "verdict", "missing", "commit")
 OVER = "out of time"
+CUT = "cut off"  # not by us: whoever ran the tests ended before they had
 WHOLE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)  # all tests have run
 SAME = "the same"  # the short form is the full one
 LEFT = 5  # seconds below which no other figure is begun
@@ -42,7 +43,7 @@ def main() -> int:
         pieces = args.out.with_name(f"{args.out.name}.{key.replace(' ', '-')}")
         if args.again:
             pieces.unlink(missing_ok=True)
-        elif key in kept and kept[key]["verdict"] != OVER:
+        elif key in kept and kept[key]["verdict"] not in (OVER, CUT):
             continue
         if until - time.monotonic() < LEFT:
             say(f"{args.seconds:g} s are over; the same command goes on from here")
@@ -107,8 +108,11 @@ def tried(
     came = outcomes(pieces)
     row |= Counter(came.values()) | {"tests": len(came), "failures": failures(pieces)}
     row["seconds"] = round(time.monotonic() - begun, 1)
-    if code not in WHOLE:
+    if code is None:
         return {**row, "verdict": OVER}
+    if code not in WHOLE:
+        row["failures"] |= {"pytest": f"ended with code {code} before all tests had run"}
+        return {**row, "verdict": CUT}
     pieces.unlink(missing_ok=True)
     return {**row, "verdict": verdict(row)}
 
@@ -151,7 +155,7 @@ def newest(kept: dict[str, Any]) -> list[dict[str, Any]]:
     """
     found: dict[int, dict[str, Any]] = {}
     for row in kept.values():
-        if row["verdict"] == OVER:
+        if row["verdict"] in (OVER, CUT):
             continue
         fuller = row["form"] == "full" or found.get(row["figure"], row)["form"] == "short"
         if fuller or row["verdict"] == "not met":

@@ -76,6 +76,15 @@ def test_what_lasts_is_met_only_where_it_lasted(tmp_path, monkeypatch):
     assert tried(lasting, "short", 1.0, tmp_path / "none")["missing"] == "1 hours"
 
 
+def test_tests_that_end_before_their_time_are_told_as_cut_off(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        subprocess, "run", lambda *words, **more: subprocess.CompletedProcess(words, -9)
+    )
+    row = tried(FIGURES[0], "full", 1.0, tmp_path / "none")
+    assert row["verdict"] == "cut off" and "code -9" in row["failures"]["pytest"]
+    assert not newest({"a": {**row, "commit": "abc"}})
+
+
 def test_a_figure_that_was_ended_goes_on_after_its_last_test(tmp_path):
     pieces = tmp_path / "pieces"
     gone = "tests/reliability/test_command.py::gone"

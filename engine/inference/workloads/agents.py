@@ -4,13 +4,14 @@ A task's next step comes when the one before has ended and its tool has answered
 agents plays (`engine.fleet.agents`). As plain requests the steps come as if answers took no time.
 """
 
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from engine.core.config import knob
 from engine.inference.requests.request import Request
-from engine.inference.workloads.synthetic import Lengths, arrivals, tokens
+from engine.inference.workloads.synthetic import Lengths, affordable, arrivals, held, tokens
 from engine.inference.workloads.workload import Source, Workload
 
 TOOLS = (0.1, 1.0, 10.0)  # median pause of each tool over the knob's: read a file, search, test
@@ -63,7 +64,7 @@ class Agents(Workload):
         times = arrivals(random, self.count, self.rate)
         first, steps = self.first.draw(random, self.count), self.steps.draw(random, self.count)
         others = max(1, self.tenants - 1)
-        found = []
+        found, total = [], 0
         for number in range(self.count):
             count = int(steps[number])
             gains = self.observed.draw(random, count)
@@ -74,8 +75,10 @@ class Agents(Workload):
             tenant = 0 if random.random() < self.flood else 1 + int(random.integers(others))
             ends = np.cumsum(gains)
             fits = max(1, int((ends + np.cumsum(answers) < source.context).sum()))
-            drawn = tokens(seed, number, np.arange(ends[-1]), source.vocab)
-            parts = np.split(drawn, ends[:-1])[:fits]
+            total += int(ends[fits - 1])
+            affordable(total)
+            drawn = tokens(seed, number, np.arange(ends[fits - 1]), source.vocab)
+            parts = np.split(drawn, ends[: fits - 1])
             made = zip(parts, answers.tolist(), tools.tolist(), pauses.tolist(), strict=False)
             whose = f"t{tenant}"
             found.append(
@@ -88,11 +91,12 @@ class Agents(Workload):
         return self.pause * np.asarray(TOOLS)[tool]
 
     def requests(self, source: Source, seed: int) -> list[Request]:
-        found = []
+        return sorted(held(self._steps(source, seed)), key=lambda request: request.arrival)
+
+    def _steps(self, source: Source, seed: int) -> Iterator[Request]:
         for task in self.tasks(source, seed):
             prompt, now = np.zeros(0, np.int32), task.arrival
             for step in task.steps:
                 prompt = np.concatenate([prompt, step.new])
-                found.append(source.request(prompt, step.answer, now, user=task.tenant))
+                yield source.request(prompt, step.answer, now, user=task.tenant)
                 now += step.pause
-        return sorted(found, key=lambda request: request.arrival)

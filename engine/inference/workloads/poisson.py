@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.core.config import knob
 from engine.inference.requests.request import Request
-from engine.inference.workloads.synthetic import Lengths, arrivals, split, swung
+from engine.inference.workloads.synthetic import Lengths, arrivals, held, split, swung
 from engine.inference.workloads.workload import Source, Stream, Workload
 
 BLOCK = 256  # requests whose prompts are made at once
@@ -31,7 +31,7 @@ class Poisson(Workload):
     urgent: float = knob(0.0, "Share of requests with priority 1", low=0.0, high=1.0)
 
     def requests(self, source: Source, seed: int) -> list[Request]:
-        return list(self.stream(source, seed).requests)
+        return held(self.stream(source, seed).requests)
 
     def stream(self, source: Source, seed: int) -> Stream:
         """Lengths and times of all are drawn at once, prompts a block at a time."""

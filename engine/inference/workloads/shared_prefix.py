@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.core.config import knob
 from engine.inference.requests.request import Request
-from engine.inference.workloads.synthetic import Lengths, arrivals, split
+from engine.inference.workloads.synthetic import Lengths, arrivals, held, split
 from engine.inference.workloads.workload import Source, Workload
 
 
@@ -42,7 +42,7 @@ class SharedPrefix(Workload):
         own = self.groups + np.arange(count)
         suffixes = split(seed, self.suffix.draw(random, count), source.vocab, own)
         answers = self.output.draw(random, count)
-        return [
+        return held(
             source.request(np.concatenate([prefixes[group[i]], suffixes[i]]), answers[i], times[i])
             for i in range(count)
-        ]
+        )

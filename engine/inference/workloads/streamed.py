@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.core.config import knob
 from engine.inference.requests.request import Request
-from engine.inference.workloads.synthetic import Lengths, arrivals, split
+from engine.inference.workloads.synthetic import Lengths, affordable, arrivals, split
 from engine.inference.workloads.workload import Source, Workload
 
 
@@ -57,8 +57,13 @@ class Streamed(Workload):
         begin = arrivals(random, self.count, self.rate)
         answers = self.output.draw(random, self.count)
         found: list[Request] = []
+        total = 0
         for query in range(self.count):
-            states = list(self._states(random, query, float(begin[query]), source.vocab, seed))
+            states = []
+            for state in self._states(random, query, float(begin[query]), source.vocab, seed):
+                total += len(state.tokens)
+                affordable(total)
+                states.append(state)
             found += self._versions(source, query, states, int(answers[query]))
         return sorted(found, key=lambda request: request.arrival)
 

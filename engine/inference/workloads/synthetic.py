@@ -4,11 +4,16 @@ Token numbers come from a hash of (seed, stream, place), so that prompts which s
 workload share equal tokens, and prompts of different streams share none but by chance.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from engine.core.config import Config, knob
+from engine.core.limits import check
+from engine.inference.requests.request import Request
 
 LONGEST = 10_000_000  # tokens of one prompt or answer
+AT_ONCE = 1 << 22
 
 
 class Lengths(Config):
@@ -42,10 +47,34 @@ def tokens(seed: int, stream: np.ndarray | int, place: np.ndarray | int, vocab: 
 
 
 def split(seed: int, lengths: np.ndarray, vocab: int, streams: np.ndarray) -> list[np.ndarray]:
-    """One prompt for each length: the first `lengths[i]` tokens of stream `streams[i]`."""
-    ends = np.cumsum(lengths)
-    place = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
-    return np.split(tokens(seed, np.repeat(streams, lengths), place, vocab), ends[:-1])
+    """One prompt for each length: the first `lengths[i]` tokens of stream `streams[i]`.
+
+    Raises BadInput where they are more than a workload may hold.
+    """
+    affordable(int(lengths.sum()))
+    found: list[np.ndarray] = []
+    # A part at a time: a token takes ten times its size while it is made.
+    cuts = np.flatnonzero(np.diff(np.cumsum(lengths) // AT_ONCE)) + 1
+    for few, whose in zip(np.split(lengths, cuts), np.split(streams, cuts), strict=True):
+        ends = np.cumsum(few)
+        place = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - few, few)
+        found += np.split(tokens(seed, np.repeat(whose, few), place, vocab), ends[:-1])
+    return found
+
+
+def affordable(count: int) -> None:
+    """Raises BadInput where so many tokens of prompts are more than a workload may hold."""
+    check("workload", "tokens of prompts", count, "workload_tokens")
+
+
+def held(requests: Iterable[Request]) -> list[Request]:
+    """All of them; raises BadInput as soon as their prompts are more than a workload may hold."""
+    found, count = [], 0
+    for request in requests:
+        count += len(request.prompt)
+        affordable(count)
+        found.append(request)
+    return found
 
 
 def arrivals(random: np.random.Generator, count: int, rate: float) -> np.ndarray:

@@ -10,7 +10,7 @@ from engine.core.config import knob
 from engine.core.errors import BadInput
 from engine.core.paths import dataset
 from engine.inference.requests.request import Request
-from engine.inference.workloads.synthetic import arrivals, split, tokens
+from engine.inference.workloads.synthetic import affordable, arrivals, split, tokens
 from engine.inference.workloads.traces.read import Trace, load
 from engine.inference.workloads.traces.records import BLOCK, Traced
 from engine.inference.workloads.workload import Source, Workload
@@ -85,6 +85,7 @@ class FromTrace(Workload):
         """A block's tokens depend on its id alone, so equal ids are equal tokens."""
         block = max(1, BLOCK // self.shrink)
         ids = np.array([b for r in requests for b in r.blocks], np.uint64)
+        affordable(ids.size * block)
         filled = tokens(seed, ids[:, None], np.arange(block)[None, :], vocab)
         ends = np.cumsum([len(r.blocks) for r in requests])
         parts = np.split(filled, ends[:-1])

@@ -1,11 +1,13 @@
 """Random prompts of random lengths, arriving at a steady random rate."""
 
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 
 from engine.core.config import knob
 from engine.inference.requests.request import Request
+from engine.inference.workloads.synthetic import held
 from engine.inference.workloads.workload import Source, Workload
 
 
@@ -19,12 +21,14 @@ class Uniform(Workload):
     longest: int = knob(64, "Longest prompt", low=1, high=1 << 20, unit="tokens")
 
     def requests(self, source: Source, seed: int) -> list[Request]:
+        return held(self._made(source, seed))
+
+    def _made(self, source: Source, seed: int) -> Iterator[Request]:
         draw = np.random.default_rng(seed)
         gaps = draw.exponential(1.0, self.count) / self.rate if self.rate else [0.0] * self.count
-        found, now = [], 0.0
+        now = 0.0
         for gap in gaps:
             now += float(gap)
             length = int(draw.integers(self.shortest, max(self.shortest, self.longest) + 1))
             prompt = draw.integers(0, source.vocab, length, dtype=np.int32)
-            found.append(Request(prompt, source.sampling, arrival=now))
-        return found
+            yield Request(prompt, source.sampling, arrival=now)

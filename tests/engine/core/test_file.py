@@ -9,26 +9,27 @@ from hypothesis import strategies as st
 
 from engine.core import events as e
 from engine.core.errors import BadInput
-from engine.core.file import load, save
+from engine.core.file import MOMENTS, PLACES, load, save
 from engine.core.log import Log
 
 text = st.text(max_size=12)
 number = st.floats(allow_nan=False, width=64)
-whole = st.integers(-(2**40), 2**40)
+moment = st.floats(-MOMENTS, MOMENTS)
+whole = st.integers(-PLACES, PLACES)
 plain = st.dictionaries(text, st.one_of(st.none(), st.booleans(), whole, text), max_size=3)
 ANY_EVENT = st.one_of(
-    st.builds(e.Opened, number, plain, text, whole, text, plain, plain, st.just(1)),
-    st.builds(e.Span, number, text, text, number, number, number, text),
-    st.builds(e.Level, number, text, text, number),
-    st.builds(e.Mark, number, text, text, text),
-    st.builds(e.Token, number, text, text, number, st.booleans()),
-    st.builds(e.Branch, number, text, text, text, text),
-    st.builds(e.Page, number, whole, text, st.just("take"), whole, whole, whole, text),
-    st.builds(e.Move, number, text, text, number, number, text),
-    st.builds(e.Route, number, text, st.lists(whole, max_size=4)),
-    st.builds(e.Blob, number, text, text, st.lists(whole, max_size=3)),
-    st.builds(e.Told, number, plain),
-    st.builds(e.Closed, number, text),
+    st.builds(e.Opened, moment, plain, text, whole, text, plain, plain, st.just(1)),
+    st.builds(e.Span, moment, text, text, moment, number, number, text),
+    st.builds(e.Level, moment, text, text, number),
+    st.builds(e.Mark, moment, text, text, text),
+    st.builds(e.Token, moment, text, text, number, st.booleans()),
+    st.builds(e.Branch, moment, text, text, text, text),
+    st.builds(e.Page, moment, whole, text, st.just("take"), whole, whole, whole, text),
+    st.builds(e.Move, moment, text, text, number, moment, text),
+    st.builds(e.Route, moment, text, st.lists(whole, max_size=4)),
+    st.builds(e.Blob, moment, text, text, st.lists(whole, max_size=3)),
+    st.builds(e.Told, moment, plain),
+    st.builds(e.Closed, moment, text),
 )
 
 
@@ -104,3 +105,23 @@ def test_a_failed_write_leaves_no_half_file(tmp_path):
     with pytest.raises(BadInput, match="cannot write"):
         save(Log([e.Closed(0.0, "x")]), tmp_path / "no" / "such" / "place.run")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "event",
+    [e.Span(1.0, "a", "b", float("nan")), e.Span(1.0, "a", "b", -1e300), e.Mark(1e18, "a", "b"),
+     e.Move(1.0, "a", "b", 1.0, float("-inf")), e.Page(1.0, 2**31, "a", "take"),
+     e.Page(1.0, 0, "a", "take", 2**62), e.Page(1.0, 0, "a", "take", 0, 0, -(2**40))],
+)  # fmt: skip
+def test_numbers_that_no_view_can_place_are_refused(tmp_path, event):
+    path = save(Log([e.Opened(0.0, {}), event]), tmp_path / "a.run")
+    with pytest.raises(BadInput, match=r"a damaged run file \(\w+ \w+: a? ?n"):
+        load(path)
+
+
+@pytest.mark.parametrize("kind", ["c16", "M8[s]", "m8[s]", "V3"])
+def test_arrays_of_what_is_no_number_and_no_text_are_refused(tmp_path, kind):
+    log = Log([e.Opened(0.0, {})])
+    log.blobs["x"] = np.zeros(3, kind)
+    with pytest.raises(BadInput, match="an array of neither numbers nor texts"):
+        load(save(log, tmp_path / "a.run"))

@@ -38,3 +38,16 @@ def test_what_lies_too_deep_is_refused_before_it_costs_anything(tmp_path, text):
         load(path)
     path.write_text("a" + ".a" * 90 + "=1")
     assert load(path)
+
+
+def test_days_are_texts_and_numbers_and_files_beyond_measure_are_refused(tmp_path):
+    path = tmp_path / "facts.toml"
+    path.write_text("a = [1979-05-27]\n[b]\nc = 07:32:00\nd = {e = 1979-05-27T07:32:00Z}\n")
+    told = {"a": ["1979-05-27"], "b": {"c": "07:32:00", "d": {"e": "1979-05-27T07:32:00+00:00"}}}
+    assert load(path) == told
+    path.write_text("a = " + "9" * 5000)
+    with pytest.raises(BadInput, match="thousands of digits"):
+        load(path)
+    path.write_text("".join(f"k{n} = 1\n" for n in range(200_000)))
+    with pytest.raises(BadInput, match="over the limit toml_bytes"):
+        load(path)

@@ -189,6 +189,7 @@ def test_a_cache_sent_layer_by_layer_arrives_sooner():
         ({"engine.executor": "real"}, "are modelled"),
         ({"pools": "prefill_decode", "pools.prefill": 9}, "all 3 replicas prefill"),
         ({"faults.kill": 7}, "replica 7, there are 3"),
+        ({"engine.workload": {"kind": "streamed"}}, "a later state of its input"),
         ({"engine.model": "llama-3.1-70b"}, "do not fit its 80 GB by"),
     ],
 )

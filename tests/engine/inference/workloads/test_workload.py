@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from engine.core.config import from_dict, kinds
 from engine.core.errors import BadInput
+from engine.core.limits import changed
 from engine.inference import traffic
 from engine.inference.requests.request import Sampling
 from engine.inference.workloads.poisson import Poisson
@@ -166,3 +167,30 @@ def test_turns_of_a_conversation_begin_alike_with_and_without_a_tokenizer(tmp_pa
 def test_a_trace_that_is_not_there_is_answered_with_the_shipped_ones():
     with pytest.raises(BadInput, match=r"none.csv.*azure-like.csv, mooncake-like.jsonl"):
         FromTrace(file="../none.csv").requests(SOURCE, 0)
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        {"kind": "poisson", "count": 40, "prompt": {"median": 1000}},
+        {"kind": "uniform", "count": 40, "shortest": 1000, "longest": 1000},
+        {"kind": "steady", "count": 40, "prompt": 1000},
+        {"kind": "shared_prefix", "groups": 1, "per_group": 40, "prefix": {"median": 1000}},
+        {"kind": "agents", "count": 40, "first": {"median": 1000}},
+        {"kind": "streamed", "count": 1, "chunks": 100, "spread": 0.0, "chunk": {"median": 50}},
+        {"kind": "trace", "file": "mooncake-like.jsonl"},
+    ],
+    ids=lambda knobs: knobs["kind"],
+)
+def test_more_tokens_than_a_workload_may_hold_are_refused_before_they_are_made(knobs):
+    made = from_dict(kinds(Workload)[knobs["kind"]], knobs)
+    with changed(workload_tokens=30_000), pytest.raises(BadInput, match="over the limit workload"):
+        made.requests(SOURCE, 0)
+
+
+def test_prompts_made_in_parts_are_those_made_at_once(monkeypatch):
+    lengths, streams = np.array([5, 900, 0, 70, 300, 1]), np.arange(6) * 7
+    whole = split(3, lengths, 500, streams)
+    monkeypatch.setattr("engine.inference.workloads.synthetic.AT_ONCE", 100)
+    for ours, theirs in zip(split(3, lengths, 500, streams), whole, strict=True):
+        assert np.array_equal(ours, theirs)

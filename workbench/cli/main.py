@@ -21,6 +21,7 @@ from engine.core.errors import BadInput
 from engine.core.limits import VARIABLE, change_as_told
 from engine.core.memory import out_of_memory, refused
 from workbench.cli import app
+from workbench.cli.output import visible
 from workbench.interrupts import heard
 
 EPILOG = """\
@@ -36,6 +37,7 @@ files and requests from outside have price limits (bytes, entries, ratio of unpa
 that names one says how to raise it: WORKBENCH_LIMITS=unpacked_ratio=1000,lanes=50000
 """
 PACKAGE = "parallel-workbench"
+LONGEST = 1500  # characters of a complaint; what it quotes may be longer
 INTERRUPTED = 130  # exit code, as shells have it
 OURS = ("engine", "widgets", "workbench")
 
@@ -44,7 +46,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose complaints are one line with exit code 2."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"workbench: {message} (see `{self.prog} --help`)\n")
+        self.exit(2, f"workbench: {visible(message[:LONGEST])} (see `{self.prog} --help`)\n")
 
 
 class Version(argparse.Action):
@@ -145,5 +147,6 @@ def command() -> NoReturn:
 
 
 def _complain(line: str) -> int:
-    print(f"workbench: {line}", file=sys.stderr)
+    told = visible(line if len(line) <= LONGEST else f"{line[:LONGEST]} …")
+    print(f"workbench: {told}", file=sys.stderr)
     return 2

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import sys
 import textwrap
@@ -16,7 +17,14 @@ from engine.core.run import Progress, Run
 PATIENCE = 2.0  # seconds of silence before anything is said
 EVERY = 5.0  # seconds between lines where there is no terminal to rewrite one on
 LOOK = 0.1
+HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 STOPPING = 0.5  # seconds that a stopped run has to come to its next step; the command ends then
+
+
+def visible(text: str) -> str:
+    """The text with what a terminal would obey written out: controls, and what turns around the
+    direction of reading. Line ends and tabs stay."""
+    return HIDDEN.sub(lambda found: found.group().encode("unicode_escape").decode(), text)
 
 
 def print_json(value: Any) -> None:
@@ -40,7 +48,7 @@ def _plain(value: Any) -> Any:
 
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Columns aligned left, the last one wrapped to the terminal's width."""
-    rows = [[str(cell) for cell in row] for row in rows]
+    rows = [[visible(str(cell)) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in [list(head), *rows]) for i in range(len(head) - 1)]
     indent = sum(widths) + 2 * len(widths)
     room = max(24, shutil.get_terminal_size((100, 24)).columns - indent)
@@ -73,7 +81,7 @@ def check_place(path: str | None) -> None:
 
 def say(text: str) -> None:
     """A line of progress, on stderr so that stdout stays for results."""
-    print(text, file=sys.stderr, flush=True)
+    print(visible(text), file=sys.stderr, flush=True)
 
 
 def follow(run: Run, patience: float = STOPPING) -> Run:

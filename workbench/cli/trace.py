@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from engine.core.errors import BadInput
+from workbench.cli.output import visible
 
 ABOUT = """write a run as a Chrome trace (for Perfetto), or a Chrome trace as a run
 
@@ -61,7 +62,7 @@ def _ranks(args: argparse.Namespace) -> int:
         raise BadInput("trace: several files become one run; say where to with -o JOB.run")
     log = log_of_ranks([Path(name) for name in args.file])
     print(save(log, Path(args.out)))
-    print(*(mark.text for mark in log.of(Mark) if mark.name == "ranks"), sep="\n")
+    print(*(visible(mark.text) for mark in log.of(Mark) if mark.name == "ranks"), sep="\n")
     return 0
 
 

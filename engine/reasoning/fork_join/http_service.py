@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import time
 import urllib.error
 import urllib.request
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -9,9 +10,21 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from engine.core.errors import BadInput
+from engine.core.limits import check, parse_json
 from engine.reasoning.fork_join.trajectory import Ask, Reply
 
 SHOWN = 200  # characters of what a server says was wrong
+PIECE = 1 << 16  # bytes read at a time
+
+
+class _Stays(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: the key is for the server that was named."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+OPENER = urllib.request.build_opener(_Stays)
 
 
 class HttpService:
@@ -59,6 +72,8 @@ class HttpService:
             tokens = answer["usage"]["completion_tokens"]
         except urllib.error.HTTPError as fault:
             return self._failed(ask, f"answers {fault.code}: {_said(fault)}")
+        except BadInput as fault:  # more than a limit allows
+            return Reply(ask.name, "", 0, "failed", str(fault))
         except (urllib.error.URLError, http.client.HTTPException, OSError) as fault:
             return self._failed(ask, f"cannot be asked: {getattr(fault, 'reason', fault)}")
         except (ValueError, KeyError, IndexError, TypeError):
@@ -80,18 +95,28 @@ class HttpService:
         request = urllib.request.Request(
             f"{self.url}/completions", json.dumps(body).encode(), headers
         )
-        with urllib.request.urlopen(request, timeout=self.seconds) as answer:
-            return json.load(answer)
+        with OPENER.open(request, timeout=self.seconds) as answer:
+            return parse_json(_read(answer, self.seconds), f"server {self.url}")
 
     def _failed(self, ask: Ask, what: str) -> Reply:
         return Reply(ask.name, "", 0, "failed", f"server {self.url} {what}")
 
 
+def _read(answer: http.client.HTTPResponse, seconds: float) -> bytes:
+    """All of it, within the limits of a request's body and within the time."""
+    until, text = time.monotonic() + seconds, b""
+    while piece := answer.read1(PIECE):
+        text += piece
+        check("server", "bytes of an answer", len(text), "body_bytes")
+        if time.monotonic() > until:
+            raise TimeoutError(f"its answer took over {seconds:g} s")
+    return text
+
+
 def _said(fault: urllib.error.HTTPError) -> str:
     """The server's own words, if it has any."""
     try:
-        body = fault.read().decode("utf-8", "replace")
-        found = json.loads(body)["error"]
+        found = parse_json(fault.read(PIECE), "an error")["error"]
         return str(found["message"] if isinstance(found, dict) else found)[:SHOWN]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (BadInput, OSError, ValueError, KeyError, TypeError):
         return str(fault.reason)[:SHOWN]

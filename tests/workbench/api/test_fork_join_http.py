@@ -4,7 +4,7 @@ import http.server
 import json
 import socket
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -72,6 +72,20 @@ class Moody(http.server.BaseHTTPRequestHandler):
             self._answer(200, ["no", "completion"])
         elif self.mood == "filtered":
             self._say("t", "content_filter")
+        elif self.mood == "elsewhere":  # it would be given the key
+            self.send_response(302)
+            self.send_header("Location", "http://127.0.0.1:1/v1")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif self.mood == "deep":
+            self._sent(b"[" * 100_000)
+        elif self.mood == "endless":
+            self.send_response(200)
+            self.end_headers()
+            self.close_connection = True
+            with suppress(OSError):
+                while True:
+                    self.wfile.write(b" " * 65536)
         else:
             self.close_connection = True  # hangs up without a word
 
@@ -80,7 +94,9 @@ class Moody(http.server.BaseHTTPRequestHandler):
         self._answer(200, {"choices": [choice], "usage": {"completion_tokens": 2}})
 
     def _answer(self, status, body):
-        sent = json.dumps(body).encode()
+        self._sent(json.dumps(body).encode(), status)
+
+    def _sent(self, sent, status=200):
         self.send_response(status)
         self.send_header("Content-Length", str(len(sent)))
         self.end_headers()
@@ -111,6 +127,9 @@ def moody(mood):
         ("nonsense", "answers with what is no completion"),
         ("filtered", "ends an answer by 'content_filter'"),
         ("hang up", "cannot be asked: "),
+        ("elsewhere", "answers 302"),
+        ("endless", "over the limit body_bytes"),
+        ("deep", "answers with what is no completion"),
     ],
 )
 def test_a_thread_that_fails_leaves_the_others(mood, line):

@@ -1,8 +1,10 @@
 """Another server is watched by what it publishes: metrics of vLLM and SGLang, cache events."""
 
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import msgspec
@@ -16,9 +18,10 @@ from engine.core.log import Log
 from engine.core.run import Run
 from widgets.views.latency.draw import VIEW
 from widgets.views.latency.picture import picture, prepare
+from workbench.attach import scrape as scrape_module
 from workbench.attach.cache_events import CacheEvents
 from workbench.attach.metrics import read
-from workbench.attach.scrape import address
+from workbench.attach.scrape import address, scrape
 from workbench.attach.watch import Attached, watch
 from workbench.cli.main import main
 from workbench.live.counts import Counts
@@ -158,8 +161,10 @@ def test_addresses(url, found):
 
 
 @pytest.mark.parametrize(
-    "url", ["", "ftp://a", "http://", "http://a:b", "http://u:p@a", "http://["]
-)
+    "url",
+    ["", "ftp://a", "http://", "http://a:b", "http://u:p@a", "http://[", "http://a b",
+            "http://\u202ea", "http://" + "a" * 300],
+)  # fmt: skip
 def test_no_addresses(url):
     with pytest.raises(BadInput, match="write http://host:port"):
         address(url)
@@ -168,6 +173,24 @@ def test_no_addresses(url):
 def test_a_server_that_is_not_there_is_a_line(capsys):
     assert main(["attach", "http://127.0.0.1:1", "--seconds", "1"]) == 2
     assert "does not answer" in capsys.readouterr().err
+
+
+def test_a_head_that_never_ends_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(scrape_module, "TIMEOUT", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def trickle() -> None:
+            line, _ = server.accept()
+            with suppress(OSError):
+                while True:
+                    line.sendall(b"H")
+                    time.sleep(0.05)
+
+        thread = threading.Thread(target=trickle, daemon=True)
+        thread.start()
+        with pytest.raises(BadInput, match="does not answer"):
+            scrape(address(f"http://127.0.0.1:{server.getsockname()[1]}"))
+        thread.join()
 
 
 class Publisher:

@@ -94,6 +94,14 @@ def test_a_bad_knob_value_is_bad_input(toy, pair, says, capsys):
     assert says in fault(capsys)
 
 
+@pytest.mark.parametrize("words", [["open", "a\x1b[2Jb\u202e.run"], ["run", "x\x9b" * 5000]])
+def test_what_a_terminal_would_obey_is_written_out_and_a_complaint_has_an_end(words, capsys):
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and len(said) < 8000
+    assert not any(mark in said for mark in "\x1b\x9b\u202e") and "\\x" in said
+
+
 def test_a_port_in_use_is_one_line(capsys):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -1,0 +1,64 @@
+"""Intervals of what constants never saw: of further rows, and of devices left out."""
+
+import numpy as np
+import pytest
+
+from engine.hardware import device
+from engine.hardware.cost import curves
+from engine.hardware.cost.constants import of_device
+from workbench.cost_model.fit import within
+from workbench.cost_model.leave_out import Errors
+
+SHEETS = ("a100-sxm-80gb", "h100-sxm", "l40s")
+
+
+def errors(seed, wide=1.0):
+    draw = np.random.default_rng(seed)
+    own = {(name, s): 0.1 * draw.normal(size=200) for name in ("matmul", "decode") for s in SHEETS}
+    return Errors(own, {key: wide * each for key, each in own.items()})
+
+
+@pytest.mark.parametrize("rows", [20, 39, 200])
+def test_a_further_error_is_inside_nine_times_in_ten(rows):
+    draw = np.random.default_rng(rows)
+    inside = []
+    for _ in range(2000):
+        *seen, new = draw.normal(size=rows + 1)
+        low, high = within(np.array(seen))
+        inside.append(low <= new <= high)
+    assert 0.88 <= np.mean(inside) <= 0.96
+
+
+def test_a_device_left_out_is_told_by_others_alone():
+    seen = errors(1, wide=2.0)
+    told = seen.between("matmul", "l40s")
+    other = Errors(*({**part, ("matmul", "l40s"): 9 * part["matmul", "l40s"]} for part in seen))
+    assert other.between("matmul", "l40s") == told
+    assert other.between("matmul", "h100-sxm") != seen.between("matmul", "h100-sxm")
+
+
+def test_the_widening_is_what_whole_devices_are_further_off():
+    assert errors(2, wide=1.0).widening() == pytest.approx(1.0, abs=0.15)
+    assert errors(2, wide=3.0).widening() == pytest.approx(3.0, abs=0.4)
+    assert Errors({}, {}).between("matmul", "l40s") is None
+
+
+def test_check_bits_take_their_part_of_a_memory_that_keeps_them_among_its_data():
+    assert curves.memory_rate(device("l40s")) == device("l40s").bandwidth * 15 / 16
+    assert curves.memory_rate(device("h100-sxm")) == device("h100-sxm").bandwidth
+
+
+def test_an_8_bit_product_takes_the_tile_of_its_shape():
+    """As vLLM dispatches: on Ada to 256 rows, where a product is middling wide."""
+    m, n = np.array([16.0, 128.0, 512.0, 512.0]), np.array([8192.0, 8192.0, 8192.0, 4096.0])
+    hopper, ada = (curves._narrow_tile(device(s), m, n)[0][0] for s in ("h100-sxm", "l40s"))
+    assert hopper.tolist() == [64, 64, 128, 128] and ada.tolist() == [32, 64, 256, 128]
+
+
+def test_a_device_falls_no_further_than_the_best_rate_of_its_sheet():
+    found, sheet = of_device("h100-sxm"), device("h200-sxm")
+    known = sheet.model_copy(update={"efficiency": {"bfloat16": 0.8}, "tdp": 350.0})
+    unknown = known.model_copy(update={"efficiency": {}})
+    long = [float(curves.matmul(d, found, 8192, 8192, 8192, "bfloat16").seconds[0])
+            for d in (known, unknown)]  # fmt: skip
+    assert long[0] < long[1]

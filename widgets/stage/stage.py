@@ -203,10 +203,11 @@ class Stage(param.Parameterized):
 
     def _due(self) -> list[Feed]:
         """The views this tick works on: all of them, but when a run that is over has replaced
-        another, the topmost one that does not show it yet: it is seen before the rest is folded."""
+        another, the topmost one that does not show it yet: it is seen before the rest is folded.
+        While the run is played it never shows the moment that is now, and the others take turns."""
         feeds = self.sighted
         is_over = all(feed.log.closed is not None for feed in feeds)
-        if self._timer is None or len(self.tracks) > 1 or not is_over:
+        if self._timer is None or len(self.tracks) > 1 or not is_over or self.cursor.playing:
             self._is_new = False
         if self._is_new:
             for feed in feeds:

@@ -148,6 +148,17 @@ def test_another_run_takes_the_place_of_the_first_in_the_same_drawing(run):
     assert made.cursor.duration == other.log.duration
 
 
+def test_a_run_that_is_replayed_shows_itself_in_every_view_and_not_in_the_topmost_alone(run):
+    made = stage(run, STATE, STATE)
+    settle(made)
+    made._timer = object()  # as on a page, whose browser sees both
+    made.open(Run(serving(seed=5, requests=4)))
+    made.cursor.seek(0.0)
+    assert len(made._due()) == 1, "the topmost first"
+    made.cursor.play()
+    assert made._due() == made.feeds
+
+
 def growing(log, upto):
     return Run(Log(log.events[:upto]))
 

@@ -3,8 +3,8 @@
 Lengths are those of Azure's conversations (means 1,155 in and 211 out), arrivals near what the
 fleet can serve. At full size also 100,000 requests on a thousand replicas and a million on one,
 made as they come, below what these can serve, with what memory grows by for each of them. Where
-node and `@doublewordai/inference-lab` are installed, that simulator plays the same rate and mean
-lengths in the same run.
+node and `@doublewordai/inference-lab` are installed, that simulator plays as many requests of the
+same rate and distributions as the first row in the same run; where not, that is said.
 """
 
 import gc
@@ -21,6 +21,7 @@ from engine.fleet.life import ANSWER, PROMPT
 from engine.fleet.life import table as table_of
 from engine.fleet.run import build, requests_of, serve, streamed
 from engine.inference.requests.request import Request
+from workbench.benches import _inference_lab as inference_lab
 
 NAME = "simulator"
 ABOUT = "simulated requests a second of one core, for one replica and sixteen, beside a peer"
@@ -30,7 +31,6 @@ QUICK = (1, 800), (16, 1600)  # replicas, and requests in all
 FULL = (1, 4000), (16, 8000), (1000, 100_000), (1, 1_000_000)
 MANY = 50_000  # requests from which on events of one in a thousand are recorded, below saturation
 BELOW = 0.6  # of RATE, which a replica keeps up with however long it lasts
-PEER = "@doublewordai/inference-lab"
 LENGTHS = {
     "engine.workload.prompt": {"median": 820, "spread": 0.83, "longest": 8000},
     "engine.workload.output": {"median": 165, "spread": 0.7, "longest": 1500},
@@ -43,7 +43,22 @@ def run(full: bool, say: Callable[[str], None]) -> list[dict[str, Any]]:
     for replicas, count in FULL if full else QUICK:
         say(f"{count:,} requests on {replicas:,} {'replicas' if replicas > 1 else 'replica'}")
         rows.append(_measure(replicas, count))
-    return rows
+    return [*rows, *_peer(rows[0]["requests"], say)]
+
+
+def _peer(count: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """A row of the peer's, where it is there."""
+    lacks = inference_lab.missing()
+    if lacks:
+        say(lacks)
+        return []
+    say(f"{count:,} requests on one replica by {inference_lab.PACKAGE}")
+    lengths = LENGTHS["engine.workload.prompt"], LENGTHS["engine.workload.output"]
+    row = inference_lab.measure(count, RATE, *lengths)
+    if "error" in row:
+        say(row["error"])
+        return []
+    return [row]
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:

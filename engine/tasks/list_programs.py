@@ -130,7 +130,8 @@ class ListPrograms(Task):
         text = "".join(f"{line}\n" for line in lines)
         shown, hidden = pairs[: self.shown], pairs[self.shown :]
         prompt = " ".join(f"{digits(start)}>{digits(end)}" for start, end in shown) + "\n"
-        return ListProgram(f"list program {text}", prompt, text, lines, shown, hidden)
+        # By its examples: with so few programs, those of a side would be told by their text.
+        return ListProgram(f"list programs {prompt}", prompt, text, lines, shown, hidden)
 
 
 def walk(lines: Sequence[Line], start: Digits) -> list[Digits]:

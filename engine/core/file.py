@@ -30,6 +30,7 @@ MARKER = b"parallel-workbench"
 VERSION = 1
 ARRAY = "array"  # the kind of a row that holds a blob's data
 PLACES = 2**31 - 1
+LEAST = {"page": 0, "start": 0, "tokens": 0, "branch": 0, "parent": -1}
 MOMENTS = 1e15  # seconds
 PLAIN = "biufSU"  # kinds of an array: no objects, records, days or complex numbers
 
@@ -216,8 +217,10 @@ def _read(values: list[Any], annotation: Any) -> list[Any]:
 def _within(kind: type[Event], field: str, values: list[Any], annotation: Any) -> list[Any]:
     """The values, none beyond what views count with: places in 32 bits, moments that have an
     order and a difference."""
-    if annotation is int and kind is not Opened and max(map(abs, values)) > PLACES:
-        raise ValueError(f"{_tag(kind)} {field}: a number beyond {PLACES:,}")
+    if annotation is int and kind is not Opened:
+        least = LEAST.get(field, -PLACES)
+        if min(values) < least or max(values) > PLACES:
+            raise ValueError(f"{_tag(kind)} {field}: a number outside {least:,} to {PLACES:,}")
     is_moment = field in ("time", "start") and annotation is float
     if is_moment and not (np.abs(np.array(values, float)) <= MOMENTS).all():
         raise ValueError(f"{_tag(kind)} {field}: no moment, or one beyond {MOMENTS:g} s")

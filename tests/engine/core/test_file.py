@@ -15,7 +15,7 @@ from engine.core.log import Log
 text = st.text(max_size=12)
 number = st.floats(allow_nan=False, width=64)
 moment = st.floats(-MOMENTS, MOMENTS)
-whole = st.integers(-PLACES, PLACES)
+whole, place = st.integers(-PLACES, PLACES), st.integers(0, PLACES)
 plain = st.dictionaries(text, st.one_of(st.none(), st.booleans(), whole, text), max_size=3)
 ANY_EVENT = st.one_of(
     st.builds(e.Opened, moment, plain, text, whole, text, plain, plain, st.just(1)),
@@ -24,7 +24,7 @@ ANY_EVENT = st.one_of(
     st.builds(e.Mark, moment, text, text, text),
     st.builds(e.Token, moment, text, text, number, st.booleans()),
     st.builds(e.Branch, moment, text, text, text, text),
-    st.builds(e.Page, moment, whole, text, st.just("take"), whole, whole, whole, text),
+    st.builds(e.Page, moment, place, text, st.just("take"), place, place, place, text),
     st.builds(e.Move, moment, text, text, number, moment, text),
     st.builds(e.Route, moment, text, st.lists(whole, max_size=4)),
     st.builds(e.Blob, moment, text, text, st.lists(whole, max_size=3)),
@@ -111,7 +111,8 @@ def test_a_failed_write_leaves_no_half_file(tmp_path):
     "event",
     [e.Span(1.0, "a", "b", float("nan")), e.Span(1.0, "a", "b", -1e300), e.Mark(1e18, "a", "b"),
      e.Move(1.0, "a", "b", 1.0, float("-inf")), e.Page(1.0, 2**31, "a", "take"),
-     e.Page(1.0, 0, "a", "take", 2**62), e.Page(1.0, 0, "a", "take", 0, 0, -(2**40))],
+     e.Page(1.0, 0, "a", "take", 2**62), e.Page(1.0, 0, "a", "take", 0, 0, -2),
+     e.Token(1.0, "a", "b", branch=-1)],
 )  # fmt: skip
 def test_numbers_that_no_view_can_place_are_refused(tmp_path, event):
     path = save(Log([e.Opened(0.0, {}), event]), tmp_path / "a.run")

@@ -59,7 +59,10 @@ def run(args: argparse.Namespace) -> int:
         except KeyboardInterrupt:
             stopped = True
     if found is None or not found.rows:
-        raise BadInput("design: stopped before any design was played")
+        if stopped:
+            say("stopped before any design was played")
+            raise KeyboardInterrupt
+        raise BadInput("design: no design could be played")
     if args.json:
         print_json(_json(found, stopped))
     else:

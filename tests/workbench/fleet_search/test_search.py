@@ -177,6 +177,16 @@ def test_the_command_tells_table_flags_and_codes(here, tmp_path, capsys):
     assert main(["design", "--set", "devices=0"]) == 2
 
 
+def test_a_search_stopped_before_anything_is_known_is_no_bad_input(monkeypatch, capsys):
+    def stopped(*_):
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr("workbench.fleet_search.search.search", stopped)
+    assert main(["design", "--set", "devices=2"]) == 130
+    assert "before any design was played" in capsys.readouterr().err
+
+
 def test_the_page_shows_what_has_come_and_says_what_is_wrong(here):
     page = DesignPage()
     page.config = update(ASKED, {"devices": 1, "tried.again": 0, "workload.count": 8})

@@ -9,6 +9,7 @@ from engine.inference.executors.real import Real
 from engine.inference.policies.admission import Admission, Greedy
 from engine.inference.policies.batching.decode_first import DecodeFirst
 from engine.inference.policies.drafters.none import NoSpeculation
+from engine.inference.policies.modules import Modules, OwnRouter
 from engine.inference.policies.ordering.fcfs import FirstComeFirstServed
 from engine.inference.policies.policy import Batching, Ordering
 from engine.inference.policies.preemption import Preemption, Recompute
@@ -25,6 +26,9 @@ class InferenceConfig(Config):
     model: str = knob("stdlib-5m", "A shipped model, a folder, or a zoo name (random weights)")
     dtype: Literal["float32", "bfloat16", "float16"] = knob("float32", "Numbers of weights, cache")
     streams: Choice[Streams] = knob(make=AsTrained, doc="Passes that a token gets")
+    modules: Choice[Modules] = knob(
+        make=OwnRouter, doc="Which feed-forward a token takes where a layer has two"
+    )
     seed: int = knob(0, "Seed of random weights, workload and sampling", low=0, high=2**31 - 1)
     workload: Choice[Workload] = knob(make=Uniform, doc="Where requests come from")
     executor: Choice[Execution] = knob(make=Real, doc="Tensors here, or a described device")

@@ -28,6 +28,7 @@ from engine.inference.requests.step import Result, Step
 from engine.inference.requests.view_sequences import ThreadHost
 from engine.inference.scheduler import Scheduler
 from engine.inference.state_allocation import states_for
+from engine.inference.told_modules import told_modules
 
 Emit = Callable[[AnyEvent], None]
 
@@ -228,6 +229,8 @@ class Engine:
                 strict=True,
             ):
                 emit(Span(now, names[row], "prefill", start, tag=f"{first}:{first + count}"))
+        for event in told_modules(step, result, self.scheduler.running.names, now, self.blobs):
+            emit(event)
         if result.attention_P is not None:
             ref = f"attention_mass/{step.number}"
             self.blobs[ref] = result.attention_P

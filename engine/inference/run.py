@@ -4,11 +4,13 @@ Commands while it runs: `abort=id`, `fork=id`, `prompt=text` (or `tokens=[…]`)
 """
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.core.errors import BadInput
+from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
@@ -27,8 +29,8 @@ def run(config: InferenceConfig, live: Live) -> None:
     run_on(config, config.executor.build(config), live)
 
 
-def run_on(config: InferenceConfig, built: Built, live: Live) -> None:
-    """The same with the executor that `built` holds."""
+def run_on(config: InferenceConfig, built: Built, live: Live, plots: Sequence[Plot] = ()) -> None:
+    """The same with the executor that `built` holds; `plots` are what else the caller draws."""
     facts = built.executor.facts
     source = Source(
         facts.vocab,
@@ -49,6 +51,7 @@ def run_on(config: InferenceConfig, built: Built, live: Live) -> None:
     live.open(
         config,
         built.clock,
+        plots=plots,
         pages=config.pages,
         page_size=config.page_size,
         host_pages=config.host_pages,

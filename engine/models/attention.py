@@ -12,6 +12,7 @@ from torch import Tensor
 
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
+from engine.models.duo.routes import Routes
 from engine.models.gathered import Gathered
 from engine.models.layers import float32_at_least
 from engine.models.view_attention import ViewAttention
@@ -29,6 +30,7 @@ class Pass:
     views: ViewAttention | None = None  # where sequences see more than their own pages
     paths_T: Tensor | None = None  # int64, each token's path of thought, 0 for none
     inputs_LTE: Tensor | None = None  # what each layer is told of each token besides
+    routes: Routes | None = None  # where each layer has feed-forwards of two sizes
 
     def pages(self, cache_PSX: Tensor) -> Tensor:
         """A cache as the batch's block tables name its pages."""

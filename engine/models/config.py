@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from engine.core.errors import BadInput
 from engine.kernels.recurrent.sizes import Delta, Mamba
+from engine.models.duo.shape import Duo
 
 Activation = Literal["silu", "gelu", "gelu_tanh", "relu", "relu2"]
 
@@ -171,6 +172,7 @@ class ModelConfig:
     mlp_bias: bool = False
     paths: int = 0  # embeddings of paths, added to keys and values (ParaThinker)
     streams: Streams | None = None  # passes of each token, told apart by prefixes (ParScale)
+    duo: Duo | None = None  # a small feed-forward beside each layer's (Duo-LLM)
     embedding_scale: float = 1.0
     residual_scale: float = 1.0  # of what a half of a layer adds (Granite)
     logit_scale: float = 1.0  # of the logits, before their cap (Granite)
@@ -222,6 +224,7 @@ class ModelConfig:
             ("attention sinks", self.sinks),
             ("clamped experts", self.glu_limit != 0.0),
             ("parallel streams", self.streams is not None),
+            ("two feed-forwards in each layer", self.duo is not None),
         ):
             if there:
                 return what

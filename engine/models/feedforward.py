@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.models.config import ModelConfig
+from engine.models.duo.routes import BIG, NONE, PREFIX, Routes
 from engine.models.gathered import Gathered
 from engine.models.layers import ACTIVATIONS, asked, gated, mixed_inputs, route
 from engine.models.norm import Norm
@@ -42,6 +43,32 @@ class FeedForward:
             return self.down(self.act(inner))
         gate, up = inner.chunk(2, dim=-1)
         return self.down(self.glu(gate, up))
+
+
+class DuoFeedForward:
+    """One layer's small and big feed-forward, of which each token takes one or neither."""
+
+    def __init__(self, config: ModelConfig, layer: int, weights: Gathered) -> None:
+        assert config.duo is not None
+        self.layer, self.wastes = layer, config.duo.fault == "computed"
+        self.modules = {
+            which: FeedForward(config, weights, prefix) for which, prefix in PREFIX.items()
+        }
+        self.router = weights.linear("router")
+
+    def __call__(self, x_TC: Tensor, routes: Routes) -> Tensor:
+        """y_TC for normalised x_TC: rows of a module are computed by it alone."""
+        choice_T = routes.take(self.layer, lambda: self.router(x_TC))
+        y_TC = torch.zeros_like(x_TC)
+        for which, module in self.modules.items():
+            at_K = (choice_T == which).nonzero()[:, 0]
+            if len(at_K) == len(x_TC):  # in place, with the bits of a plain layer
+                return module(x_TC)
+            if len(at_K):
+                y_TC.index_copy_(0, at_K, module(x_TC[at_K]).to(y_TC.dtype))
+        if self.wastes:
+            self.modules[BIG](x_TC[choice_T == NONE])
+        return y_TC
 
 
 class Mixture:

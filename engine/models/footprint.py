@@ -18,7 +18,7 @@ from engine.models.config import ModelConfig
 from engine.models.kv import BYTES, cache_spec
 from engine.models.parameters import all_parameters, layer_parameters, outer_parameters
 
-RECURRENCE, INDEX = "recurrence", "index"
+RECURRENCE, INDEX, MLP, SMALL_MLP = "recurrence", "index", "mlp", "small_mlp"
 OPS = {
     "query": "qkv",
     "key": "qkv",
@@ -31,6 +31,7 @@ OPS = {
     "up": "mlp",
     "down": "mlp",
     "shared": "shared_expert",
+    "small": SMALL_MLP,
     "router": "router",
     "correction": "router",
     "router_scale": "router",
@@ -193,6 +194,9 @@ def step_work(
         if op == "experts" and config.experts is not None:
             used = config.experts.per_token / config.experts.count
             read = 1 - (1 - used) ** tokens
+        if config.duo is not None and op in (MLP, SMALL_MLP, "router"):
+            used = config.duo.used(op == MLP, op == SMALL_MLP, config.layers)
+            read = float(used > 0)
         cache = (0.0, 0.0)
         if op == INDEX:
             pairs, seen = int(visible_pairs(new, context).sum()), int(context.sum())

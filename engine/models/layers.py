@@ -17,6 +17,7 @@ from engine.kernels.recurrent.sizes import state_shapes
 from engine.kernels.recurrent.state import Held, float32_at_least
 from engine.kernels.token_index import best, scores
 from engine.models.config import Experts, ModelConfig
+from engine.models.duo.routes import PREFIX, Routes
 from engine.models.rotary import rotate
 
 Turn = tuple[Tensor, Tensor] | None  # cosine and sine
@@ -132,6 +133,17 @@ def feed_forward(config: ModelConfig, w: dict[str, Tensor], x: Tensor, prefix: s
     act, up = ACTIVATIONS[config.activation], linear(w, f"{prefix}up", x)
     inner = gated(config, linear(w, f"{prefix}gate", x), up) if config.gated else act(up)
     return linear(w, f"{prefix}down", inner)
+
+
+def duo_feed_forward(
+    config: ModelConfig, layer: int, w: dict[str, Tensor], x: Tensor, routes: Routes
+) -> Tensor:
+    """What a layer's modules add to normalised x, in differentiable torch: both are computed for
+    every token, and the one that was taken is kept."""
+    choice = routes.take(layer, lambda: linear(w, "router", x))
+    both = (feed_forward(config, w, x, prefix) * (choice == which)[..., None]
+            for which, prefix in PREFIX.items())  # fmt: skip
+    return sum(both, torch.zeros_like(x))
 
 
 def beside(config: ModelConfig, w: dict[str, Tensor], x_BTC: Tensor) -> Tensor:

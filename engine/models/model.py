@@ -16,7 +16,15 @@ from engine.models import fused_step, parallel_streams
 from engine.models.attention import Attention, Pass, Turns
 from engine.models.batch import Batch
 from engine.models.config import ModelConfig
-from engine.models.feedforward import Beside, FeedForward, InputsOfLayers, LayerEnd, Mixture
+from engine.models.duo.routes import Routes
+from engine.models.feedforward import (
+    Beside,
+    DuoFeedForward,
+    FeedForward,
+    InputsOfLayers,
+    LayerEnd,
+    Mixture,
+)
 from engine.models.gathered import Cast, Gathered
 from engine.models.kv import CacheSpec, PagedKV, cache_spec
 from engine.models.latent_attention import LatentAttention
@@ -56,6 +64,7 @@ class Block:
         feed = Mixture if config.expert_layers[layer] else FeedForward
         self.mlp = (Beside if config.fed_twice else feed)(config, weights)
         self.mlp_norm = (_none if config.fed_twice else before)(config, weights, "mlp_norm")
+        self.duo = DuoFeedForward(config, layer, weights) if config.duo is not None else None
         special = config.layer_scale or config.layer_inputs is not None
         self.end = LayerEnd(config, layer, weights) if special else None
         self.post: tuple[Norm, Norm] | None = None
@@ -67,7 +76,8 @@ class Block:
         """x_TC after this layer."""
         y_TC = self.attention(self.attention_norm(x_TC), here, cache)
         x_TC = self.add(x_TC, self.post[0](y_TC) if self.post else y_TC)
-        y_TC = self.mlp(self.mlp_norm(x_TC))
+        y_TC = self.mlp_norm(x_TC)
+        y_TC = self.duo(y_TC, here.routes) if self.duo and here.routes else self.mlp(y_TC)
         x_TC = self.add(x_TC, self.post[1](y_TC) if self.post else y_TC)
         return self.end(x_TC, here.inputs_LTE) if self.end else x_TC
 
@@ -133,6 +143,7 @@ class Model:
             kind: (each, frequencies(each).to(device)) for kind, each in kinds.items() if each
         }
         self.fused: Fused | None = None
+        self.taken: list[Tensor] = []  # of two feed-forwards, by each token of a pass, by layer
         self.mixing: dict[str, Tensor] = {}  # of parallel streams, by role
         in_codes = bool(getattr(source, "holds_codes", False))
         if self.compiled and fused_step.fits(config, self.dtype, in_codes):
@@ -216,7 +227,11 @@ class Model:
         inputs_LTE = None
         if self.config.layer_inputs is not None and self.inputs is not None:
             inputs_LTE = self.inputs(self._tensor(batch.tokens_T), self.embed(batch))
-        return Pass(batch, self._tensor(batch.slots_T).long(), turns, views, paths_T, inputs_LTE)
+        slots_T, duo, routes = self._tensor(batch.slots_T).long(), self.config.duo, None
+        if duo is not None:
+            routes = Routes(duo, self.config.layers, self._tensor(batch.positions_T).long())
+            self.taken = routes.taken
+        return Pass(batch, slots_T, turns, views, paths_T, inputs_LTE, routes)
 
     def embed(self, batch: Batch) -> Tensor:
         """x_TC of the batch's tokens, before the first layer."""

@@ -83,7 +83,11 @@ def layer_parameters(config: ModelConfig, layer: int) -> list[Parameter]:
         found += _norm(config, f"{root}.post_per_layer_input_norm", "input_norm")
     if config.layer_scale:
         found += [whole(f"{root}.layer_scalar", "layer_scalar", 1)]
-    return found + _feed_forward(config, f"{root}.mlp", "", config.at(layer).width)
+    found += _feed_forward(config, f"{root}.mlp", "", config.at(layer).width)
+    if config.duo is not None:
+        found += _feed_forward(config, f"{root}.small_mlp", "small.", config.duo.small)
+        found += linear(f"{root}.mlp.router", "router", config.layers, config.hidden, True)
+    return found
 
 
 def _half_layer(config: ModelConfig, layer: int, root: str) -> list[Parameter]:

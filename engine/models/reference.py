@@ -13,10 +13,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.models.config import ModelConfig, Rotary
+from engine.models.duo.routes import Routes
 from engine.models.layers import (
     ACTIVATIONS,
     Turn,
     beside,
+    duo_feed_forward,
     experts,
     feed_forward,
     finished,
@@ -47,6 +49,7 @@ class Order:
     visible_BTS: Tensor | None = None
     paths_BT: Tensor | None = None
     inputs_BTLE: Tensor | None = None  # what each layer is told of each token besides
+    routes: Routes | None = None  # where each layer has feed-forwards of two sizes
     shared: dict[int, tuple[Tensor, Tensor]] = field(default_factory=dict)  # keys, values by layer
 
 
@@ -58,15 +61,21 @@ def dense(
     positions_BT: Tensor | None = None,
     visible_BTS: Tensor | None = None,
     paths_BT: Tensor | None = None,
+    routes_BTL: Tensor | None = None,
 ) -> Tensor:
     """logits_BTV in the weights' dtype for token ids of shape [B, T].
 
     `positions_BT` in place of 0, 1, 2 …; `visible_BTS` (bool, every row with a True) in place of
     causal order. Sliding windows count positions. `paths_BT`: the path of thought whose embedding
     each token's keys and values carry, 0 for none.
+    `routes_BTL`: which feed-forward each token takes where a layer has two, in place of the router.
     """
     x_BTC = spread(config, embed(config, weights, tokens_BT, positions_BT))
     order = ordered(config, x_BTC, positions_BT, visible_BTS, paths_BT)
+    if config.duo is not None:
+        places_BT = order.positions_BT.expand(x_BTC.shape[:2])
+        routes = Routes(config.duo, config.layers, places_BT, routes_BTL)
+        order = replace(order, routes=routes)
     if config.layer_inputs is not None:
         outer = _outer(config, weights)
         own = F.embedding(tokens_BT, outer["layer_embedding"])
@@ -159,7 +168,9 @@ def _block(
         x = x + y * config.residual_scale
     if not config.feeds(layer):
         return x
-    if config.fed_twice:
+    if order.routes is not None:
+        y = duo_feed_forward(config, layer, w, before(config, x, w, "mlp_norm"), order.routes)
+    elif config.fed_twice:
         y = beside(config, w, x)
     else:
         feed = experts if config.expert_layers[layer] else feed_forward

@@ -15,6 +15,7 @@ from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.core.names import suggest
 from engine.recipes.catch_frames import frames_recipes, make_frames
+from engine.recipes.duo_series import duo_recipes, make_duo
 from engine.recipes.example_recipe import example_recipes, make_from_examples
 from engine.recipes.folder import Trained, saved_weights, write_folder
 from engine.recipes.grow import grow
@@ -128,8 +129,11 @@ def reproduce(
     series = series_recipes()
     if name in series:
         return make_series(series[name], out, emit, clock or WallClock(), fast, root)
+    duo = duo_recipes()
+    if name in duo:
+        return make_duo(duo[name], out, emit, clock or WallClock(), fast, root)
     if name not in RECIPES:
-        known = [*RECIPES, *examples, *reinforced, *masked, *frames, *series]
+        known = [*RECIPES, *examples, *reinforced, *masked, *frames, *series, *duo]
         raise BadInput(f"recipe {name!r}: no such recipe; {suggest(name, known)}")
     recipe = update(RECIPES[name], FAST) if fast else RECIPES[name]
     root, clock = root or standard_library(), clock or WallClock()

@@ -2,6 +2,7 @@
 
 from typing import Literal, Protocol
 
+from engine.inference.policies.modules import Modules
 from engine.inference.policies.speculation import Speculation
 from engine.inference.policies.streams import Streams
 from engine.inference.workloads.workload import Workload
@@ -32,6 +33,8 @@ class Settings(Protocol):
     def speculation(self) -> Speculation: ...
     @property
     def streams(self) -> Streams: ...
+    @property
+    def modules(self) -> Modules: ...
     @property
     def attention_every(self) -> int: ...
     @property

@@ -204,4 +204,5 @@ class Result:
     hits_S: np.ndarray | None = None  # whether an early exit foresaw each sample's token
     align_seconds: float = 0.0  # of `seconds`, before the drafts were made
     draft_seconds: float = 0.0  # of `seconds`, before the drafts were verified
+    routes_TL: np.ndarray | None = None  # which of two feed-forwards each new token took by layer
     beside: tuple[float, float] = (0.0, 0.0)  # seconds of the pass from … to which others draft

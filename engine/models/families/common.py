@@ -3,6 +3,7 @@
 from typing import Any
 
 from engine.models.config import Activation, Rotary, Streams
+from engine.models.duo.shape import Duo
 from engine.models.families.fields import MOST_LAYERS, Fields
 from engine.models.families.rope_fields import read_rotary
 
@@ -93,3 +94,11 @@ def streams_of(fields: Fields) -> Streams | None:
     if smoothing > 1.0:
         raise fields.bad("parscale_attn_smooth", f"is {smoothing}; it must not be above 1")
     return Streams(count, prefix, smoothing) if count > 1 else None
+
+
+def duo_of(fields: Fields) -> Duo | None:
+    """A small feed-forward beside each layer's own; names of ours, as nobody released any."""
+    if not fields.has("duo_small_size"):
+        return None
+    layers = fields.count("num_hidden_layers", high=MOST_LAYERS)
+    return Duo(fields.count("duo_small_size"), fields.count("duo_big_layers", 1, 0, layers))

@@ -7,6 +7,7 @@ from engine.models.config import ModelConfig
 from engine.models.families.common import (
     ACTIVATIONS,
     common_fields,
+    duo_of,
     streams_of,
     window_size,
     windows_by_type,
@@ -18,7 +19,9 @@ def llama(fields: Fields, common: dict[str, Any]) -> ModelConfig:
     """Llama 2 and 3 and whatever calls itself so."""
     bias = fields.flag("attention_bias")
     own: dict[str, Any] = {"qkv_bias": bias, "out_bias": bias}
-    # No field of Llama's own: whoever does not know it reads a plain Llama and leaves paths out.
+    # No fields of Llama's own: whoever does not know them reads a plain Llama without paths, or
+    # with the big one of two feed-forwards.
+    own["duo"] = duo_of(fields)
     paths = fields.count("thinking_paths", 0, low=0)
     own |= {"mlp_bias": fields.flag("mlp_bias"), "paths": paths, "streams": streams_of(fields)}
     return ModelConfig(**common, **common_fields(fields, **own))

@@ -198,7 +198,7 @@ def build(config: Settings, choice: Choice) -> Built:
     """The executor for a config, under a virtual clock. Raises BadInput."""
     found = find(config.model)
     machine = measure() if choice.device == THIS_MACHINE else device(choice.device)
-    model = config.streams.of(found.config, found.folder is not None)
+    model = config.modules.of(config.streams.of(found.config, found.folder is not None))
     choice.ranks.check(model)
     per_page = config.page_size * rank_cache(model, choice.ranks, config.dtype)
     weights = shared_weights(model, choice.ranks, config.dtype, choice.parallelism)

@@ -27,6 +27,7 @@ from engine.inference.executors.tensors.early_exit import EarlyExit
 from engine.inference.executors.tensors.embedding import Embedder
 from engine.inference.executors.tensors.gather import gather
 from engine.inference.executors.tensors.guidance import Guidance
+from engine.inference.executors.tensors.module_counts import tell_modules
 from engine.inference.executors.tensors.prompt_rows import PromptRows
 from engine.inference.executors.tensors.sampler import Drawn, Sampler
 from engine.inference.requests.step import Result, Step, StepPart
@@ -86,7 +87,7 @@ class RealExecutor:
             logits, parts = timed_forward(self.model, batch, storage.kv)
         else:
             logits = self.model.forward(batch, storage.kv)
-        logits_RV = logits.cpu().numpy()
+        logits_RV, taken = logits.cpu().numpy(), self.model.taken
         own = len(logits_RV) - scored.count
         if self.guidance is not None:
             self.guidance.steer(step, logits_RV, from_S)
@@ -94,6 +95,8 @@ class RealExecutor:
         result.prompts = scored.scores(logits_RV[own:])
         shape = self.work.shape(*step.everybody(), len(logits_RV))
         result.flops, result.bytes = self.work.work(shape)
+        if taken:
+            tell_modules(result, self.work, shape, taken)
         if self.drafter is not None:
             result.draft_seconds = drafted - aligned
             result.flops += self.drafter.flops
@@ -182,9 +185,10 @@ def _of_drafts(step: Step, logits_RV: np.ndarray, from_S: np.ndarray, drawn: Res
 def build(config: Settings, kv_cache_dtype: str = "auto") -> Built:
     """The model of a config over a cache of its size, with its tokenizer. Raises BadInput."""
     found = find(config.model)
-    found = replace(found, config=config.streams.of(found.config, found.folder is not None))
+    model = config.modules.of(config.streams.of(found.config, found.folder is not None))
+    found = replace(found, config=model)
     _alone(config, found.config)
-    model = found.open(config.dtype, random=found.folder is None, seed=config.seed)
+    opened = found.open(config.dtype, random=found.folder is None, seed=config.seed)
     tokenizer = tokenizer_of(found.folder)
     eos = found.config.eos + (tokenizer.eos if tokenizer else ())
     said = config.speculation
@@ -193,7 +197,7 @@ def build(config: Settings, kv_cache_dtype: str = "auto") -> Built:
     for draft in [find_draft(name, found) for name in names if name]:
         drafts.append(draft.open(config.dtype, random=draft.folder is None, seed=config.seed))
     eos = tuple(dict.fromkeys(eos))
-    executor = executor_for(config, model, found.name, eos, drafts, kv_cache_dtype)
+    executor = executor_for(config, opened, found.name, eos, drafts, kv_cache_dtype)
     return Built(executor, WallClock(), tokenizer)
 
 

@@ -1,0 +1,7 @@
+"""The modules view."""
+
+from widgets.view import View
+from widgets.views.modules.draw import draw
+from widgets.views.modules.fold import QUESTION, ModuleGrid
+
+VIEW = View("modules", QUESTION, ModuleGrid, draw)

@@ -69,6 +69,8 @@ class OutputProcessor:
         """Tokens join their rows; which samples (with drafts: takers) need a closer look."""
         self.kept = None
         if self.drafted is not None and step.drafts_B is not None:
+            if step.drafted:
+                self.drafted.speculator.adapt(result)
             self.kept, takers = self.drafted.append(step, result.tokens_S, self.ends_V)
             return np.array(takers, np.int64)
         rows, rows_S = self.rows, step.sample_rows_S

@@ -45,6 +45,7 @@ class Speculator:
         together = policy.collaborates
         if together is not None and not together.models:
             raise BadInput("knob 'speculation.models': nobody drafts; name a model")
+        self.length = policy.drafts  # of a request, in the next step
         self.hold_D = self.cache_D = np.zeros(0, np.int32)  # of a step whose drafts branch
         self.policy, self.running, self.rows, self.allocator = (
             policy,
@@ -90,11 +91,11 @@ class Speculator:
 
         Returns their number, and parents_N where they branch or may.
         """
-        rows, shape = self.rows, (len(decode), self.policy.drafts)
-        found_DK, parents_DK = np.empty(shape, np.int32), self.chain_K
+        rows, shape = self.rows, (len(decode), self.length)
+        found_DK, parents_DK = np.empty(shape, np.int32), self.chain_K[: self.length]
         if self.looks_up:
             if self.policy.width > 1:
-                parents_DK = np.tile(self.chain_K, (len(decode), 1))
+                parents_DK = np.tile(parents_DK, (len(decode), 1))
             self.policy.propose(rows.tokens, decode, rows.known, found_DK, parents_DK)
         short_D, free = np.empty(len(decode), np.int32), self.allocator.cache.available
         total = drafts.plan(
@@ -108,7 +109,8 @@ class Speculator:
         some_DK = np.arange(shape[1]) < drafts_D[:, None]
         parents_N = np.broadcast_to(parents_DK, shape)[some_DK]
         if self.looks_up:
-            if (parents_N == np.broadcast_to(self.chain_K, shape)[some_DK]).all():
+            chain_K = self.chain_K[: self.length]
+            if (parents_N == np.broadcast_to(chain_K, shape)[some_DK]).all():
                 return int(total), None
             self._check(decode, drafts_D, parents_N)
         return int(total), parents_N
@@ -128,6 +130,11 @@ class Speculator:
                 f"speculation {type(self.policy).__name__}: two drafts of request "
                 f"{self.running.names[row]} are the same token after the same; draft it once"
             )
+
+    def adapt(self, result: Result) -> None:
+        """How many drafts the next step has, by what the target waited for in this one."""
+        waited = result.draft_seconds / result.seconds if result.seconds > 0.0 else 0.0
+        self.length = self.policy.next_length(self.length, waited)
 
     def straighten(self, step: Step, result: Result) -> Result:
         """Put the path that held in front of the other drafts; the result in that order.

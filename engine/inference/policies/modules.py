@@ -23,8 +23,8 @@ class Modules(Policy):
     folder = "engine.inference.policies.modules"
     fault: DuoFault = knob(
         "none", "What goes wrong: in the last layer the small one is taken for the big one, the "
-        "router reads another token, what is left out is computed all the same, or a search gives "
-        "each token what was best for the one before it", group="faults",
+        "router reads another token or means the contrary, what is left out is computed all the "
+        "same, or a search gives each token what was best for the one before it", group="faults",
     )  # fmt: skip
 
     def of(self, model: ModelConfig) -> ModelConfig:

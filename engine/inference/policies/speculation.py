@@ -99,6 +99,11 @@ class Speculation(Policy):
         """Whether anything is drafted with so many requests decoding."""
         return False
 
+    def next_length(self, length: int, waited: float) -> int:
+        """Drafts of a request in the next step, after one of `length` in which the target waited
+        for them for a share of its seconds."""
+        return self.drafts
+
     @property
     def second(self) -> float:
         """Modelled runs: the probability that a draft is right where those beside it, before it,

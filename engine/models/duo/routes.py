@@ -37,6 +37,7 @@ class Routes:
         else:
             wish_TL = logits()
             wish_TL = wish_TL.roll(1, -2) if self.duo.fault == "shifted" else wish_TL
+            wish_TL = -wish_TL if self.duo.fault == "reversed" else wish_TL
             choice_T, self.left_T = routed(wish_TL, self.left_T, self.layers - layer)
         if self.duo.fault == "swapped" and layer == self.layers - 1:
             choice_T = torch.tensor([NONE, BIG, SMALL])[choice_T]

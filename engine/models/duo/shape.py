@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 LETTERS = "-sB"  # of a route, one for each layer: neither, small, big
-DuoFault = Literal["none", "swapped", "shifted", "computed", "late"]
+DuoFault = Literal["none", "swapped", "shifted", "reversed", "computed", "late"]
 
 
 @dataclass(frozen=True, slots=True)

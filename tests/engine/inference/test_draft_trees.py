@@ -10,6 +10,7 @@ from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
 from engine.inference.executors.tensors.draft_tree import DraftTree
 from engine.inference.executors.tensors.gather import slotted
+from engine.inference.policies.drafters.collaborative import Collaborative
 from engine.inference.policies.drafters.ngram import Ngram
 from engine.inference.requests.request import Request, sampling
 from engine.kernels import draft_trees
@@ -65,6 +66,7 @@ def test_several_drafters_change_no_greedy_answer_under_any_schedule(model, draf
         fields["how"].pop("shortest", None)
         fields["how"] |= {"kind": "collaborative", "branches": int(draw.integers(1, 4))}
         fields["how"]["routed"] = int(draw.integers(1, 4))
+        fields["how"]["adaptive"] = not seed % 2
         if seed % 2:
             fields["batching"] = "alternating"
         alone = [
@@ -76,6 +78,17 @@ def test_several_drafters_change_no_greedy_answer_under_any_schedule(model, draf
         held.prepare(requests)
         assert serve(held, requests) == alone, f"seed {seed}: {fields}"
         assert held.cache.held == 0, f"seed {seed}: pages are held by nobody"
+
+
+def test_drafts_that_follow_the_load_shrink_while_the_target_waits_and_grow_again():
+    how = Collaborative(tokens=4, adaptive=True)
+    lengths = [4]
+    for waited in (0.5, 0.5, 0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0):
+        lengths.append(how.next_length(lengths[-1], waited))
+    assert lengths == [4, 3, 2, 1, 1, 2, 3, 4, 4, 4]
+    wrong = how.model_copy(update={"collaboration_fault": "contrary"})
+    assert wrong.next_length(2, 0.5) == 3 and wrong.next_length(2, 0.0) == 1
+    assert Collaborative(tokens=4).next_length(1, 0.5) == 4
 
 
 def test_requests_are_routed_to_the_drafters_that_foretold_them(model, draft):

@@ -39,6 +39,8 @@ DEVICES = 4  # of the target
 RENT = 0.15  # of a node, in those of one of the target's devices
 GENERAL = 0.6  # modelled drafts of one model for all requests that are right
 LENGTHS = (2, 4, 6)  # drafts a step among which serial speculation has its best
+MORE = (*LENGTHS, 8, 12)  # and drafts of nodes
+ADAPTIVE: Changes = {"speculation.adaptive": True, "speculation.tokens": MORE[-1]}
 SEEDS = 5
 
 
@@ -184,6 +186,22 @@ def pipelined_at(
     here = described(config, int(size))
     figure = Figure.ratio(rates(here, run_config), rates(update(here, IN_TURN), run_config))
     return judged("more tokens a second than drafting and verifying in turn", figure)
+
+
+def adaptive(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Tokens a second with drafts that follow the load, over the best fixed number of them."""
+    return adaptive_at(config, 16, run_config, fast)
+
+
+def adaptive_at(config: InferenceConfig, size: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """The same with so many requests at once."""
+    here = described(config, int(size))
+    ours = rates(update(here, ADAPTIVE), run_config)
+    fixed: Changes = {"speculation.adaptive": False, "speculation.collaboration_fault": "none"}
+    each = [{**fixed, "speculation.tokens": length} for length in MORE]
+    best = max((rates(update(here, how), run_config) for how in each), key=sum)
+    figure = Figure.ratio(ours, best)
+    return judged("more tokens a second than with the best fixed number of drafts", figure)
 
 
 def at_batch(config: InferenceConfig, size: float, run_config: RunConfig, fast: bool) -> Outcome:

@@ -13,6 +13,8 @@ from workbench.studies.decoding._cosine import (
     PLAIN,
     SMALL,
     above_one,
+    adaptive,
+    adaptive_at,
     at_batch,
     at_rent,
     latency,
@@ -139,6 +141,27 @@ STUDY = Study(
             "arithmetic, it pays by 1.03, where plain decoding pays more",
             broken=(TOGETHER,),
         ),
+        Claim(
+            id="adaptive",
+            sentence="Drafts that follow the load give more tokens a second than the best fixed "
+            "number of them.",
+            paper="adaptive speculation control to minimize idle periods (abstract)",
+            grade="modelled",
+            check=adaptive,
+            reported=Reported(1.0, none=1.0, unit="×"),
+            finding="undecided",
+            fails=("small", "full"),
+            why="a step in which the target waits for drafts shortens the next ones, another "
+            "lengthens them: it finds the best number without being told, and no better one; the "
+            "paper's rule is not in its abstract",
+            broken=(
+                Break(
+                    {"speculation.collaboration_fault": "contrary"},
+                    mechanism=True,
+                    why="drafts grow where the target waits for them and shrink where it does not",
+                ),
+            ),
+        ),
     ),
     regimes=(
         Regime(
@@ -166,6 +189,18 @@ STUDY = Study(
             judged=pipelined_at,
         ),
         Regime(
+            claim="adaptive",
+            knob="requests",
+            values=(2, 4, 8, 16, 32, 64),
+            coarse=(4, 16),
+            x="requests at once",
+            y="tokens a second over the best fixed number of drafts (×)",
+            default=16,
+            log_x=True,
+            noun="requests",
+            judged=adaptive_at,
+        ),
+        Regime(
             claim="throughput",
             knob="rent",
             values=(0.05, 0.1, 0.15, 0.25, 0.5, 1.0),
@@ -180,7 +215,7 @@ STUDY = Study(
         "On this machine the models draft in turn, and every one of them keeps up with every "
         "request; nodes of their own are on the virtual clock alone. There a node is routed its "
         "share of the requests, a tree's levels are told around after each pass, and a group "
-        "waits for the last of its drafts. Drafts a step are as many for all and do not follow "
-        "the load, which the paper's adaptive control does; rents are our choice."
+        "waits for the last of its drafts. Drafts follow the load where `adaptive` says so, by a "
+        "rule of ours and as many for every request; rents are our choice."
     ),
 )

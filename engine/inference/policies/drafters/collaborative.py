@@ -12,6 +12,8 @@ from typing import Literal
 from engine.core.config import knob
 from engine.inference.policies.speculation import Collaborating, Drafting
 
+IDLE = 0.05  # of a step's seconds that the target may wait for drafts before they are cut
+
 
 class Collaborative(Drafting):
     """Drafts of several models fused into one tree. On one machine they draft in turn; which nodes
@@ -27,6 +29,10 @@ class Collaborative(Drafting):
         "verified in the same pass, each token seeing its own ancestors", low=1, high=16,
     )  # fmt: skip
     routed: int = knob(2, "Models that draft together for a request", low=1, high=16)
+    adaptive: bool = knob(
+        False, "Drafts follow the load: one fewer after a step in which the target waited for "
+        "them, one more after one in which it did not, up to `tokens`"
+    )  # fmt: skip
     found: float = knob(
         0.9, "Modelled runs: share of requests whose specialist is among those routed to",
         low=0.0, high=1.0,
@@ -40,14 +46,22 @@ class Collaborative(Drafting):
         100e-6, "Modelled runs: time to tell the other nodes a level of the tree, or the target "
         "all of it", low=0.0, high=1.0, unit="s",
     )  # fmt: skip
-    collaboration_fault: Literal["none", "misrouted", "in_turn"] = knob(
-        "none", "What goes wrong: requests go to the models that draft worst for them, or nodes "
-        "draft only while the target waits", group="faults",
+    collaboration_fault: Literal["none", "misrouted", "in_turn", "contrary"] = knob(
+        "none", "What goes wrong: requests go to the models that draft worst for them, nodes draft "
+        "only while the target waits, or drafts grow where the target waits for them",
+        group="faults",
     )  # fmt: skip
 
     @property
     def draft_model(self) -> str:
         return self.models[0] if self.models else ""
+
+    def next_length(self, length: int, waited: float) -> int:
+        if not self.adaptive:
+            return self.drafts
+        late = waited > IDLE
+        late = late != (self.collaboration_fault == "contrary")
+        return max(1, length - 1) if late else min(self.drafts, length + 1)
 
     @property
     def drafts_on(self) -> str:

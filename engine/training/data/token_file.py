@@ -5,6 +5,7 @@ folder's tokenizer, with an end-of-text token after it where the folder names on
 """
 
 import hashlib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from engine.core.errors import BadInput
 from engine.models.text.tokenizer import Tokenizer
 
 PIECE = 1 << 20  # characters encoded at a time, cut at line ends
+AT_ONCE = os.cpu_count() or 1  # pieces between two looks at whether to stop
 BLOCK = 1 << 22  # ids looked at in one go
 WHOLE = 1 << 26  # bytes up to which a digest reads everything
 SAMPLES = 64  # blocks of a longer file that a digest reads
@@ -95,8 +97,13 @@ def _text(path: Path, model: Path | None) -> TokenFile:
             f"{path}: not UTF-8 text ({fault.reason} at {fault.start}); token ids come in files "
             "named .npy, or .bin of 16 or 32 bits each"
         ) from None
-    pieces = tokenizer.rules.encode_batch(list(_pieces(text)), add_special_tokens=False)
-    ids = [np.asarray(piece.ids, np.int64) for piece in pieces]
+    pieces, ids = _pieces(text), []
+    # The library hears of no interrupt within a batch.
+    for first in range(0, len(pieces), AT_ONCE):
+        few = tokenizer.rules.encode_batch(
+            pieces[first : first + AT_ONCE], add_special_tokens=False
+        )
+        ids += [np.asarray(piece.ids, np.int64) for piece in few]
     whole = np.concatenate([*ids, np.asarray(tokenizer.eos[:1], np.int64)])
     narrow = np.uint16 if tokenizer.vocab <= 1 << 16 else np.uint32
     said = f"{len(whole):,} tokens of {len(text):,} characters by {model.name}'s tokenizer"

@@ -13,14 +13,20 @@ from engine.core.errors import BadInput
 from engine.training.data.corpus import Source
 from engine.training.data.tokenizer import BOS, EOS
 
+AT_ONCE = 32  # texts that are encoded between two looks at whether to stop
+
 
 def token_stream(tokenizer: Tokenizer, sources: Sequence[Source]) -> np.ndarray:
     """uint16 ids of all `sources` in order, each between BOS and EOS."""
     if tokenizer.get_vocab_size() > 1 << 16:
         raise BadInput("tokenizer: more than 65,536 entries do not fit a 16-bit token stream")
     bos, eos = tokenizer.token_to_id(BOS), tokenizer.token_to_id(EOS)
-    encoded = tokenizer.encode_batch([source.text for source in sources])
-    return np.concatenate([np.array([bos, *one.ids, eos], np.uint16) for one in encoded])
+    found = []
+    # The library hears of no interrupt within a batch.
+    for first in range(0, len(sources), AT_ONCE):
+        few = tokenizer.encode_batch([s.text for s in sources[first : first + AT_ONCE]])
+        found += [np.array([bos, *one.ids, eos], np.uint16) for one in few]
+    return np.concatenate(found)
 
 
 def windows(stream: np.ndarray, seed: int, step: int, rows: int, length: int) -> np.ndarray:

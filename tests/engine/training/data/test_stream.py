@@ -17,6 +17,25 @@ def test_every_file_stands_between_its_marks() -> None:
     assert list(stream).count(0) == list(stream).count(1) == 2
 
 
+def test_texts_are_encoded_few_at_a_time_so_that_an_interrupt_is_heard() -> None:
+    class Counted:
+        def __init__(self) -> None:
+            self.rules, self.most = train_tokenizer(["x = 1\n"], 300), 0
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.rules, name)
+
+        def encode_batch(self, texts: list[str]) -> list:
+            self.most = max(self.most, len(texts))
+            return self.rules.encode_batch(texts)
+
+    tokenizer, sources = Counted(), [Source(f"{n}.py", f"x = {n}\n") for n in range(100)]
+    stream = token_stream(tokenizer, sources)
+    assert tokenizer.most <= 32
+    one = tokenizer.rules.encode(sources[77].text).ids
+    assert np.array_equal(np.split(stream, np.flatnonzero(stream == 0))[78], [0, *one, 1])
+
+
 def test_windows_depend_on_seed_and_step_alone() -> None:
     stream = np.arange(1000, dtype=np.uint16)
     first = windows(stream, seed=3, step=7, rows=4, length=16)

@@ -5,6 +5,7 @@ memory is asked for; only regular files are opened, so that none blocks. Every r
 limit and how to raise it. The limits are of the process, as `ulimit`'s are.
 """
 
+import csv
 import json
 import os
 import stat
@@ -186,6 +187,14 @@ def parse_json(data: bytes, where: object) -> Any:
         raise ValueError("lists within lists beyond count") from None
     check(where, "levels of lists and objects", depth(value), "nesting")
     return value
+
+
+def cells_of(line: str, where: object) -> list[str]:
+    """The cells of one line of CSV. Raises BadInput where it is none, as of a cell of megabytes."""
+    try:
+        return next(csv.reader([line]))
+    except (csv.Error, StopIteration) as fault:
+        raise BadInput(f"{where}: no line of CSV ({fault or 'empty'}); mend that line") from None
 
 
 def depth(value: Any) -> int:

@@ -6,13 +6,12 @@ layer's operators (model, tp, num_tokens, …_ms), collectives (op, gpus, messag
 best products, bus bandwidths, and the profiles of `workbench.cost_model.profiles`.
 """
 
-import csv
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from engine.core.errors import BadInput
-from engine.core.limits import read_text
+from engine.core.limits import cells_of, read_text
 from workbench.cost_model import profiles
 from workbench.cost_model.layers import LAYER, model_of
 from workbench.cost_model.rows import (
@@ -48,10 +47,10 @@ def lines_of(path: Path) -> Iterator[Cells]:
     if len(numbered) < 2:
         raise BadInput(f"{path}: no rows; give a CSV file with a header")
     origin = "\n".join([str(path), *(line for line in lines if line[:1] == "#")])
-    head = [name.strip() for name in next(csv.reader([numbered[0][1]]))]
+    head = [name.strip() for name in cells_of(numbered[0][1], f"{path}:{numbered[0][0]}")]
     for number, line in numbered[1:]:
         where = f"{path}:{number}"
-        values = next(csv.reader([line]))
+        values = cells_of(line, where)
         if len(values) != len(head):
             raise BadInput(f"{where}: {len(values)} columns, not {len(head)}; mend that line")
         yield Cells(where, dict(zip(head, values, strict=True)), origin)

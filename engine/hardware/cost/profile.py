@@ -6,7 +6,6 @@ In comes a folder in LLMServingSim's layout, as its profiler writes it from vLLM
 size a time goes on along the line of the last two; sizes asked for there are counted as gaps.
 """
 
-import csv
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.core.errors import BadInput
-from engine.core.limits import read_text
+from engine.core.limits import cells_of, read_text
 
 DENSE, ROWS = ("layer", "tokens", "time_us"), ("layer", "sequences", "time_us")
 ATTENTION = ("prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "time_us")
@@ -130,7 +129,7 @@ def _rows(path: Path, names: tuple[str, ...]) -> Iterator[tuple[str, list[float]
     if head != names or len(kept) < 2:
         raise BadInput(f"{path}: columns {', '.join(names)} and a row are needed")
     for number, line in kept[1:]:
-        cells = next(csv.reader([line]))
+        cells = cells_of(line, f"{path}:{number}")
         words, numbers = (cells[:1], cells[1:]) if names[0] == "layer" else ([""], cells)
         try:
             values = [float(cell) for cell in numbers]

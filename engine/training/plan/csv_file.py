@@ -26,7 +26,11 @@ def to_csv(given: Plan) -> str:
 def from_csv(text: str) -> Plan:
     """The plan in a file that PyTorch's `_dump_csv` wrote. Raises BadInput with row and cell."""
     rows = []
-    for number, cells in enumerate(csv.reader(io.StringIO(text)), 1):
+    try:
+        lines = list(csv.reader(io.StringIO(text)))
+    except csv.Error as fault:
+        raise BadInput(f"schedule file: not CSV ({fault}); mend it there") from None
+    for number, cells in enumerate(lines, 1):
         row = []
         for place, cell in enumerate(cells, 1):
             pair = _PAIR.fullmatch(cell.strip())

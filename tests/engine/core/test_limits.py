@@ -18,6 +18,7 @@ from engine.core.errors import BadInput
 from engine.core.file import load, save
 from engine.inference.workloads.traces.read import load as read_trace
 from engine.models.loading.safetensors_file import read_header
+from engine.training.plan.csv_file import from_csv
 from tests.malformed.run_files import run_log
 from workbench.api.access import read_keys
 from workbench.cost_model.tables import lines_of
@@ -187,3 +188,12 @@ def test_entries_broken_within_each_other_end(tmp_path):
 def test_json_nests_no_deeper_than_is_let(nasty):
     with pytest.raises(ValueError):
         limits.parse_json(nasty.encode(), "here")
+
+
+def test_a_cell_of_megabytes_is_refused_wherever_a_table_is_read(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("op,us\n" + "x" * 1_000_000 + ",1\n")
+    for read in (lines_of, lambda path: [from_csv(path.read_text())]):
+        with pytest.raises(BadInput, match="CSV"):
+            list(read(path))
+    assert limits.cells_of('a,"b,c"', "here") == ["a", "b,c"]

@@ -1,6 +1,7 @@
 """Nexus's claims: settings they are checked under and what each check runs."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from engine.core.config import update
 from engine.core.log import Log
 from engine.core.measure import served
 from engine.inference.config import InferenceConfig
+from workbench.regime import At
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5
@@ -17,6 +19,9 @@ SHORTEST: Changes = {"kind": "shortest_first", "foresight": False, "ageing": 100
 # The rival: one step at a time, answers and a chunk of prompts together, first come first served.
 CHUNKS = (256, 512, 1024, 2048, 4096, 8192)
 FEW_CHUNKS = (512, 8192)  # of the small check, and of maps
+# Chunks so small that tokens come closest and prompts wait longest.
+SMALLER, SMALLEST = (32, 64, 128), (32,)
+BOUNDED = (128, 256, 512, 2048)  # of maps of the load within bounds
 PROMPTS_FIRST: Changes = {"batching": "prefill_first", "ordering": "fcfs", "step_tokens": 8192}
 # Rivals that split the device too, each with what it is tuned over.
 SHARES = 0.3, 0.4, 0.5, 0.6, 0.7
@@ -29,6 +34,7 @@ REACTIVE = {
 SWUNG: Changes = {"workload.swing": 0.8, "workload.period": 20.0}
 WAIT = 2.0  # seconds to the first token that 9 of 10 keep to, in maps of the load within bounds
 STEP = 1.4  # from one load tried to the next
+LEAST = 0.03  # requests a second, of which hardly two are ever there at once
 Measure = Callable[[Log], float]
 
 
@@ -108,7 +114,10 @@ def sooner(config: InferenceConfig, run: RunConfig, fast: bool, mapped: bool = F
 
 def closer(config: InferenceConfig, run: RunConfig, fast: bool, mapped: bool = False) -> Outcome:
     """Mean time between tokens of the strongest rival with one step at a time over ours."""
-    found = over_rivals(draws(config, fast, mapped), undivided(fast or mapped), run, between_tokens)
+    few = fast or mapped
+    chunks = SMALLEST if few else SMALLER
+    rivals = {**{f"chunks of {tokens}": chunked(tokens) for tokens in chunks}, **undivided(few)}
+    found = over_rivals(draws(config, fast, mapped), rivals, run, between_tokens)
     return over_strongest(
         found, "tokens come closer together than by chunked prefill, its chunk chosen for that"
     )
@@ -135,9 +144,7 @@ def foretold(config: InferenceConfig, run: RunConfig, fast: bool) -> Outcome:
     )
 
 
-def at(
-    knob: str, check: Callable[[InferenceConfig, RunConfig, bool, bool], Outcome]
-) -> Callable[[InferenceConfig, float, RunConfig, bool], Outcome]:
+def at(knob: str, check: Callable[[InferenceConfig, RunConfig, bool, bool], Outcome]) -> At:
     """A check with a knob at some value."""
 
     def judged(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
@@ -146,32 +153,58 @@ def at(
     return judged
 
 
+def at_chunk(measure: Measure) -> At:
+    """A measure of chunked prefill over ours, with chunks of so many tokens."""
+
+    def judged(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
+        rivals = {f"chunks of {value:,.0f}": chunked(int(value))}
+        found = over_rivals(draws(config, fast, True), rivals, run, measure)
+        return over_strongest(found, "sooner than by chunks of that size")
+
+    return judged
+
+
 def load_within(bound: float, configs: Iterable[InferenceConfig], run: RunConfig) -> list[float]:
     """Of each draw the highest load in requests a second, up to which at every one tried 9 of 10
-    first tokens come within `WAIT` and 9 of 10 requests' tokens are `bound` seconds apart."""
+    first tokens come within `WAIT` and 9 of 10 requests' tokens are `bound` seconds apart; 0 where
+    not even `LEAST` keeps to that."""
     return [_most(bound, one, run) for one in configs]
 
 
 def _most(bound: float, config: InferenceConfig, run: RunConfig) -> float:
-    best = rate = 0.5
-    while rate < 16.0:
-        requests = served(run(update(config, {"workload.rate": rate}))).values()
-        first = np.quantile([one.time_to_first_token or 0.0 for one in requests], 0.9)
-        apart = [one.time_per_output_token for one in requests]
-        if first > WAIT or np.quantile([each or 0.0 for each in apart], 0.9) > bound:
-            return best
-        best, rate = rate, rate * STEP
-    return best
+    rate = 0.5
+    while not _kept(bound, config, rate, run):
+        rate /= 2
+        if rate < LEAST:
+            return 0.0
+    while rate < 16.0 and _kept(bound, config, rate * STEP, run):
+        rate *= STEP
+    return rate
+
+
+def _kept(bound: float, config: InferenceConfig, rate: float, run: RunConfig) -> bool:
+    requests = served(run(update(config, {"workload.rate": rate}))).values()
+    first = np.quantile([one.time_to_first_token or 0.0 for one in requests], 0.9)
+    apart = np.quantile([one.time_per_output_token or 0.0 for one in requests], 0.9)
+    return bool(first <= WAIT and apart <= bound)
 
 
 def within(config: InferenceConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
-    """The load within bounds, over that of the rival that bears most."""
+    """The load within bounds, over that of the rival that bears most. Who keeps to them at no load
+    in some draw is no rival; where we do not, or nobody else does, there is no figure."""
     configs = draws(config, fast, True)
-    ours = load_within(value / 1e3, configs, run)
-    found = {}
-    for name, changes in undivided(True).items():
-        theirs = load_within(value / 1e3, [update(one, changes) for one in configs], run)
-        found[name] = Figure.exact(ours[0] / theirs[0], "×") if fast else Figure.ratio(ours, theirs)
-    return over_strongest(
-        found, f"more load than chunked prefill with tokens {value:g} ms apart at most"
-    )
+    expected = f"more load than chunked prefill with tokens {value:g} ms apart at most"
+    ours, found, never = load_within(value / 1e3, configs, run), {}, []
+    for tokens in BOUNDED:
+        rivals = [update(one, chunked(tokens)) for one in configs]
+        theirs = load_within(value / 1e3, rivals, run)
+        if not all(theirs):
+            never.append(f"chunks of {tokens:,} at no load in {theirs.count(0.0)} draws")
+        elif all(ours):
+            one = Figure.exact(ours[0] / theirs[0], "×")
+            found[f"chunks of {tokens:,}"] = one if fast else Figure.ratio(ours, theirs)
+    if not all(ours) or not found:
+        kept = f"ours at no load in {ours.count(0.0)} of {len(ours)} draws"
+        return Outcome(expected, "; ".join([kept, *never]), all(ours))
+    outcome = over_strongest(found, expected)
+    return replace(outcome, measured="; ".join([outcome.measured, *never]))

@@ -7,6 +7,7 @@ can be run here or on other machines.
 import importlib
 import json
 import os
+import signal
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -140,6 +141,7 @@ class _Busy:
 
 
 def _piece(work: str, piece: str, threads: int, pipe: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the parent decides
     threading.Thread(target=_end_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
     pipe.send_bytes(answer(work, piece).encode())

@@ -14,6 +14,9 @@ def square(given: Any) -> Any:
         raise ValueError("no such thing\nand more")
     if given == "refuse":
         raise BadInput("that cannot be")
+    if given == "interrupt":  # as a terminal sends it to every process of a command
+        os.kill(os.getpid(), signal.SIGINT)
+        given = 6
     if given == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     if given == "hang":

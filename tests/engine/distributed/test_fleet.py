@@ -13,9 +13,10 @@ WORK = "tests.engine.distributed.pieces:square"
 
 
 def test_each_piece_comes_back_whatever_becomes_of_the_others() -> None:
-    pieces = [3, "raise", 4, "die", "refuse", 5]
+    pieces = [3, "raise", 4, "die", "refuse", 5, "interrupt"]
     found = {done.number: done for done in Processes(2, limit=300).run(WORK, pieces)}
-    assert sorted(found) == list(range(6))
+    assert sorted(found) == list(range(7))
+    assert found[6].value["square"] == 36, "the parent decides"
     assert {n: found[n].value["square"] for n in (0, 2, 5)} == {0: 9, 2: 16, 5: 25}
     assert len({found[n].value["pid"] for n in (0, 2, 5)}) == 3
     assert found[1].failed == "ValueError: no such thing"

@@ -79,9 +79,9 @@ def check_place(path: str | None) -> None:
         raise BadInput(f"{path}: cannot write, no folder {str(place.parent)!r}; make it first")
 
 
-def say(text: str) -> None:
-    """A line of progress, on stderr so that stdout stays for results."""
-    print(visible(text), file=sys.stderr, flush=True)
+def say(what: object) -> None:
+    """A line of progress, a text or an event, on stderr so that stdout stays for results."""
+    print(visible(str(what)), file=sys.stderr, flush=True)
 
 
 def follow(run: Run, patience: float = STOPPING) -> Run:

@@ -8,12 +8,20 @@ import time
 import pytest
 
 from engine.core.errors import BadInput
+from engine.core.events import Mark
 from engine.core.run import Progress, Run
 from tests.workbench.toy import TOY
 from workbench.cli import output as cli_output
 from workbench.cli import run as cli_run
 from workbench.cli.main import main
-from workbench.cli.output import follow, sentence
+from workbench.cli.output import follow, say, sentence
+
+
+def test_what_is_said_is_a_text_or_an_event_and_turns_no_terminal(capsys):
+    say("red \x1b[31m")
+    say(Mark(0.0, "recipe", "seen", "\x1b[31m"))
+    said = capsys.readouterr().err
+    assert "\x1b" not in said and "red \\x1b[31m" in said and "Mark(" in said
 
 
 def test_a_sentence_says_what_is_known():

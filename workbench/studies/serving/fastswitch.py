@@ -91,8 +91,8 @@ STUDY = Study(
             check=tail_first,
             reported=Reported(1.4, none=1.0, unit="×"),
             finding="undecided",
-            quick="weaker",
-            fails=("full",),
+            quick="contrary",
+            fails=("small", "full"),
             why="95 of 100 first tokens; the abstract names neither quantile nor workload for its "
             "least and most. Beside pages of 16, swapped one by one or recomputed, 2.1 times and "
             "more on both workloads; but block-wise swap in pages of 64, of the same memory, "
@@ -100,7 +100,8 @@ STUDY = Study(
             "[1.10, 1.81] on conversations. The maps, of forty requests beside the strongest of "
             "the three, hold at the study's own setting and where priorities change every 5 steps "
             "alone: nothing is left from 2,500 pages on, where memory holds nearly all, or where "
-            "priorities change every 200 steps. The small check has one such draw",
+            "priorities change every 200 steps. The small check has one draw, which "
+            "constants of the device a little other turned from 1.35 to 0.79",
             broken=(STRIPPED, Break(BLOCKWISE)),
         ),
         Claim(

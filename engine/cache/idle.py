@@ -59,7 +59,7 @@ class Idle:
         """`pages`, the last one first, are up for eviction where nobody holds them and nothing
         hangs under them; returns those that left the tree at once as not worth keeping."""
         self.make_room(len(pages))
-        pages = pages.astype(np.int32, copy=False)
+        pages = np.ascontiguousarray(pages, np.int32)
         gone = self.places[0]
         given = self.tree.nodes, self.heap, references, self.worth_P, pages, gone
         return gone[: self._rest(*given)].tolist()

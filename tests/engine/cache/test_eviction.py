@@ -124,3 +124,17 @@ def test_the_heap_does_not_grow_with_use():
         held.step = step
         use(held, page)
     assert len(held.idle) <= 64
+
+
+def test_a_plan_for_many_idle_pages_reaches_each_of_them():
+    """They are told the other way around: memory that is not in order."""
+    held, events = cache("next_use", 8)
+    held.expect(0, 3)
+    held.expect(1, 3)
+    late = [remember(held, value, group=0) for value in range(3)]
+    soon = [remember(held, value, group=1) for value in range(3, 8)]
+    held.expect(1, 4)
+    held.expect(0, 9)
+    for _ in range(8):
+        held.take("c", 1)
+    assert sorted(evicted(events)[:3]) == late and sorted(evicted(events)[3:]) == soon

@@ -50,8 +50,7 @@ def run(config: CollectiveConfig, live: Live) -> None:
 
 def in_words(found: Compared) -> str:
     """Such as "fastest: one_phase up to 64 KiB, then ring"."""
-    rows = found.crossings()
-    rows = [(kind.replace("_", " "), *rest) for kind, *rest in rows]
+    rows = [(kind.replace("_", " "), low, high) for kind, low, high in found.crossings()]
     told = [f"{kind} up to {_size(last)}" for kind, _, last in rows[:-1]]
     return f"fastest: {', then '.join([*told, rows[-1][0]])}"
 

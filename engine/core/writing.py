@@ -3,6 +3,7 @@
 A full disk, a lost permission or a folder that went leaves what was there, and one line.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +19,8 @@ def written(path: Path, what: str, also: tuple[type[Exception], ...] = ()) -> It
     `also`: what a library raises for a failed write besides OSError. Raises BadInput, in which
     `what` is called by name; then `path` is as it was.
     """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise unwritten(path, what, OSError(errno.EINVAL, "a device or a pipe, not a file"))
     part = path.with_name(f".{path.name}.part")
     faults: tuple[type[Exception], ...] = (OSError, *also)
     try:

@@ -31,7 +31,7 @@ class RunsPage:
     """A select of the open runs, a way to open more, and the chosen one's views."""
 
     def __init__(self, shelf: Shelf) -> None:
-        self.shelf, self.shell = shelf, Shell(asked("name") or "Runs", "runs")
+        self.shelf, self.shell = shelf, Shell(asked("name") or "Runs", "runs", tab="Runs")
         self.fault, self.table = html("", margin=(8, 0)), html("", CSS)
         wanted = self._asked()
         self.choice = pmui.Select(label="Run", options=list(shelf.runs), size="small", width=420)

@@ -46,7 +46,7 @@ def read_rotary(
     if kind == "default":
         return Rotary(dim, theta, interleaved)
     if kind == "longrope":
-        return _longrope(fields, scaling, Rotary(dim, theta, interleaved, kind=kind))
+        return _longrope(fields, scaling, Rotary(dim, theta, interleaved, kind="longrope"))
     return _stretched(fields, scaling, Rotary(dim, theta, interleaved, kind=kind))  # type: ignore[arg-type]
 
 

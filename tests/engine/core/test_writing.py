@@ -61,6 +61,13 @@ def test_a_full_disk_is_said_and_the_old_run_opens(tmp_path):
     assert len(load(path)) == len(run_log())
 
 
+def test_a_device_or_pipe_is_not_put_away_for_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadInput, match="a device or a pipe, not a file"):
+        save(run_log(), tmp_path / "pipe")
+    assert (tmp_path / "pipe").is_fifo() and os.listdir(tmp_path) == ["pipe"]
+
+
 def test_a_fault_within_the_block_is_no_half_file(tmp_path):
     with pytest.raises(KeyError), written(tmp_path / "a", "it") as part:
         part.write_text("half")

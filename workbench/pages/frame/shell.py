@@ -152,10 +152,11 @@ def asked_dark() -> bool:
 class Shell:
     """A page under construction: put things into it, then serve `page`.
 
-    `bare`: without places to go, for a page alone in a notebook's cell.
+    `bare`: without places to go, for a page alone in a notebook's cell. `tab`: what the
+    browser calls it, where the title comes from outside.
     """
 
-    def __init__(self, title: str, place: str, *, bare: bool = False) -> None:
+    def __init__(self, title: str, place: str, *, bare: bool = False, tab: str = "") -> None:
         self.place, self.title = place, title
         self.dark = asked_dark()
         self._listeners: list[Callable[[bool], None]] = []
@@ -165,7 +166,7 @@ class Shell:
         self.page = pmui.Page(
             title="Parallel Workbench",
             site_url=address("", self.dark),
-            meta_title=f"{title} · Parallel Workbench",
+            meta_title=f"{tab or title} · Parallel Workbench",
             header=[],
             dark_theme=self.dark,
             theme_toggle=not in_tab,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.core.config import update
+from engine.core.errors import BadInput
 from engine.core.log import Log
 from engine.core.run import Live
 from engine.fleet.config import FleetConfig
@@ -65,9 +66,10 @@ class Served:
 
 
 def usual(count: int) -> FleetConfig:
-    """The shipped model, mixed lengths, the router that looks at load."""
+    """The shipped model, mixed lengths that its 512 positions hold, the router that looks at
+    load."""
     lengths = (
-        Lengths(median=64, spread=0.8, longest=400),
+        Lengths(median=64, spread=0.8, longest=256),
         Lengths(median=48, spread=0.8, longest=256),
     )
     workload = Poisson(count=count, rate=0.0, prompt=lengths[0], output=lengths[1])
@@ -131,10 +133,16 @@ def modelled(config: FleetConfig, found: Fit) -> FleetConfig:
 
 
 def simulated(config: FleetConfig) -> Served:
-    """What a modelled fleet makes of its workload."""
+    """What a modelled fleet makes of its workload. Raises BadInput where it refuses any of it: a
+    real engine would end such an answer early, and no two would be compared."""
     built, log = build(config), Log()
     fleet = Fleet(config, built, log.emit)
     serve(fleet, streamed(config, built).requests, Live(log))
+    if fleet.refused:
+        raise BadInput(
+            f"workload: {fleet.refused} of {len(fleet.rows)} requests are more than a replica "
+            f"takes ({built.context} tokens of the model): ask for shorter ones"
+        )
     told = table(fleet.rows)
     return Served.of(told[ARRIVAL], told[FIRST], told[ENDED], told[ANSWER])
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine.core.config import update
+from engine.core.errors import BadInput
 from engine.core.run import Run
 from engine.fleet.config import FleetConfig
 from engine.fleet.measure import served
@@ -28,6 +29,14 @@ def test_the_modelled_side_is_the_fleet_as_everybody_sees_it():
     means = loads.simulated(config).means
     assert means["time to first token"] == pytest.approx(told.ttft.mean)
     assert means["time per output token"] == pytest.approx(told.tpot.mean)
+
+
+def test_all_of_what_is_compared_is_served_by_both():
+    bare = loads.modelled(update(loads.usual(200), {"engine.workload.rate": 20.0}), loads._bare())
+    assert all(mean > 0 for mean in loads.simulated(bare).means.values())
+    longer = update(bare, {"engine.workload.prompt": {"median": 64, "spread": 0.8, "longest": 400}})
+    with pytest.raises(BadInput, match="more than a replica takes .512 tokens"):
+        loads.simulated(longer)
 
 
 @pytest.mark.slow

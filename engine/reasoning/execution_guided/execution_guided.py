@@ -201,13 +201,14 @@ class ExecutionGuided:
         for each in writing.drawn:
             self.live.emit(Mark(moment, each.lane, "outcome", told(each.tried, writing.lines)))
         self.live.emit(Mark(moment, lane, "signal", writing.signal))
-        weight = 1 - config.guidance if fault == "swapped" else config.guidance
         wish = sampling(
-            temperature=config.temperature, guidance=max(0.0, weight),
+            temperature=config.temperature, guidance=config.guidance,
             max_tokens=LINE if config.refresh == "line" else 1, stop_tokens=(self.newline,),
         )  # fmt: skip
-        plain = self._prompt(writing)
-        self._offer(writing, lane, self._prompt(writing, writing.signal), wish, plain)
+        towards, away = self._prompt(writing, writing.signal), self._prompt(writing)
+        if fault == "swapped":
+            towards, away = away, towards
+        self._offer(writing, lane, towards, wish, away)
 
     def _tried(self, writing: Writing) -> list[Tried]:
         """Different candidates run on the examples, after the code so far, a person's too."""

@@ -22,7 +22,6 @@ SWAPPED = Break(
     mechanism=True,
     why="the distribution with the signal is taken for the one without: lines are led away from it",
 )
-STALE = Break({"fault": "stale"}, True, "a line has the signal of the line before")
 SOLVED = "solved, less those of plain decoding (share)"
 
 STUDY = Study(
@@ -47,21 +46,6 @@ STUDY = Study(
     presets={"plain": PLAIN, "unguided": NONE, "alone": ALONE},
     claims=(
         Claim(
-            id="one-a-line",
-            sentence="A signal is the same for all tokens of a line and made anew at its end.",
-            paper="consistent signals across tokens within the same line, refreshed at line "
-            "boundaries (abstract)",
-            grade="exact",
-            check=one_a_line,
-            reported=Reported(0.0, "equal", unit="signals"),
-            finding="reproduced",
-            broken=(
-                STALE,
-                Break({"fault": "unread"}, True, "what candidates came to is not told"),
-                Break({"refresh": "token"}, True, "a signal is made anew within a line"),
-            ),
-        ),
-        Claim(
             id="above-unguided",
             sentence="Guided by what candidates do when run, a model solves 33.8 points more than "
             "by plain decoding.",
@@ -75,18 +59,6 @@ STUDY = Study(
             why="at γ = 3, the largest of the paper's grid, 9.3% against 9.0% of 300 problems; the "
             "paper states the best of a grid of settings for each model. What the signal tells "
             "does help: with it in the prompt alone (γ = 1) 15.7% are solved",
-            broken=(STALE,),
-        ),
-        Claim(
-            id="zero-is-plain",
-            sentence="γ = 0 decodes as without any signal, γ = 1 as with it in the prompt, token "
-            "for token.",
-            paper="P (P_c / P)^γ: γ of 0 is the prior, of 1 the conditional (the authors' "
-            "repository, apply_guidance)",
-            grade="exact",
-            check=same_as_plain,
-            reported=Reported(0.0, "equal", unit="programs that differ"),
-            finding="reproduced",
             broken=(SWAPPED,),
         ),
         Claim(
@@ -102,20 +74,7 @@ STUDY = Study(
             why="this project's own condition: 9.3% against 48.9% of 300 problems. For as many "
             "positions the rival draws all of its 64 programs, and where examples tell a right "
             "program from a wrong one, drawing many finds it",
-            broken=(STALE,),
-        ),
-        Claim(
-            id="refused",
-            sentence="A candidate that does more than a program may is refused, and the signal "
-            "says so.",
-            paper="candidates are run against test cases (abstract); what they may do is not said",
-            grade="exact",
-            check=refused,
-            reported=Reported(0.0, "equal", unit="attacks"),
-            finding="reproduced",
-            why="this project's own condition; that a process whose interpreter has fallen has no "
-            "way out either is tested with code that runs in it as it likes",
-            broken=(Break({"fault": "forgiving"}, True, "what stops a program is not told"),),
+            broken=(SWAPPED,),
         ),
         Claim(
             id="beyond-alone",
@@ -131,7 +90,47 @@ STUDY = Study(
             fails=("small", "full"),
             why="9.3% against 15.7% of 300 problems, 6.3 points less [-10.0, -3.0]: led beyond "
             "what the model believes with the signal, lines stop being programs",
-            broken=(STALE,),
+            broken=(SWAPPED,),
+        ),
+        Claim(
+            id="one-a-line",
+            sentence="A signal is the same for all tokens of a line and made anew at its end.",
+            paper="consistent signals across tokens within the same line, refreshed at line "
+            "boundaries (abstract)",
+            grade="exact",
+            check=one_a_line,
+            reported=Reported(0.0, "equal", unit="signals"),
+            finding="reproduced",
+            broken=(
+                Break({"fault": "stale"}, True, "a line has the signal of the line before"),
+                Break({"fault": "unread"}, True, "what candidates came to is not told"),
+                Break({"refresh": "token"}, True, "a signal is made anew within a line"),
+            ),
+        ),
+        Claim(
+            id="zero-is-plain",
+            sentence="γ = 0 decodes as without any signal, γ = 1 as with it in the prompt, token "
+            "for token.",
+            paper="P (P_c / P)^γ: γ of 0 is the prior, of 1 the conditional (the authors' "
+            "repository, apply_guidance)",
+            grade="exact",
+            check=same_as_plain,
+            reported=Reported(0.0, "equal", unit="programs that differ"),
+            finding="reproduced",
+            broken=(SWAPPED,),
+        ),
+        Claim(
+            id="refused",
+            sentence="A candidate that does more than a program may is refused, and the signal "
+            "says so.",
+            paper="candidates are run against test cases (abstract); what they may do is not said",
+            grade="exact",
+            check=refused,
+            reported=Reported(0.0, "equal", unit="attacks"),
+            finding="reproduced",
+            why="this project's own condition; that a process whose interpreter has fallen has no "
+            "way out either is tested with code that runs in it as it likes",
+            broken=(Break({"fault": "forgiving"}, True, "what stops a program is not told"),),
         ),
     ),
     regimes=(
@@ -192,7 +191,6 @@ STUDY = Study(
         "written down before a model was scored, and kept. Of the trainings before this one, one "
         "was scored and knew nothing (1 to 2 of 100): problems were told apart anew, steps made "
         "six times as many, and the first model of that was taken. Each line reads its prompt anew "
-        "with the signal, so that a rival of equal computing draws many programs. In small, breaks "
-        "of how much is solved lie within the interval: at full size they do not."
+        "with the signal, so that a rival of equal computing draws many programs."
     ),
 )

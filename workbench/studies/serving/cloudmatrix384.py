@@ -227,7 +227,10 @@ STUDY = Study(
         "70% hold. On which cores attention runs is fixed, as in the paper; with how many memory's "
         "rate is reached is assumed. A decoding replica of the fleet has the requests of 32 of 320 "
         "dies. The pool's nodes never are the narrow place, and what their software takes is not "
-        "known. 8 bits are a matter of time here: what they do to answers is not judged. On this "
-        "machine ranks dispatch and combine one after another, without microbatches."
+        "known. How near a rate must come (10 and 15%) is ours, written down after the rates were "
+        "seen, which miss it; the pooled cache's load was set after three were tried, and its map "
+        "says at which it holds. 8 bits are a matter of time here: what they do to answers is not "
+        "judged. On this machine ranks dispatch and combine one after another, without "
+        "microbatches."
     ),
 )

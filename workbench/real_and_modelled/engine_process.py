@@ -7,8 +7,9 @@ the other, with the seconds of the clock that all processes of a machine share. 
 import json
 import multiprocessing
 import os
+import select
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
@@ -26,8 +27,21 @@ from engine.inference.run import run
 from engine.inference.workloads.workload import Source
 from workbench.real_and_modelled.steps_taken import Taken, steps_taken
 
-FIRST, ENDED, STEPS, READY = "first", "ended", "steps", "ready"
+FIRST, ENDED, STEPS, READY, FORGET = "first", "ended", "steps", "ready", "forget"
 START = 120.0  # seconds a process has to load its model
+
+
+def message(**fields: Any) -> bytes:
+    """A message as it goes over a pipe."""
+    return json.dumps(fields).encode()
+
+
+def heard(pipes: Sequence[Connection], seconds: float | None) -> list[Connection]:
+    """Those of `pipes` with something to receive, after `seconds` at most; None: however long.
+
+    `Connection.poll` and `wait` round up to a millisecond and cost a tenth of a short step.
+    """
+    return select.select(pipes, (), (), seconds)[0]
 
 
 class EngineProcess:
@@ -46,9 +60,9 @@ class EngineProcess:
         if not self.pipe.poll(START) or self.receive()["what"] != READY:
             raise TimeoutError(f"an engine's process did not start within {START:.0f} s")
 
-    def send(self, **message: Any) -> None:
-        """Tell it to `add` a request, to run `steps` of its own, or to stop."""
-        self.pipe.send_bytes(json.dumps(message).encode())
+    def send(self, said: bytes) -> None:
+        """Tell it to `add` a request, to `forget` what it has cached, to run `steps` of its own."""
+        self.pipe.send_bytes(said)
 
     def receive(self) -> dict[str, Any]:
         """Its next message; waits for it. Raises EOFError where it has ended."""
@@ -57,7 +71,7 @@ class EngineProcess:
 
     def steps(self, config: InferenceConfig) -> None:
         """Have it serve the workload of `config` by itself; `taken` has the steps."""
-        self.send(what=STEPS, config=to_dict(config))
+        self.send(message(what=STEPS, config=to_dict(config)))
 
     def taken(self) -> list[Taken]:
         """The steps that it has taken."""
@@ -101,7 +115,7 @@ def serve(settings: dict[str, Any], threads: int, pipe: Connection) -> None:
     log, begun = Log(), set[str]()
 
     def say(what: str, **more: Any) -> None:
-        pipe.send_bytes(json.dumps({"what": what, "at": time.monotonic(), **more}).encode())
+        pipe.send_bytes(message(what=what, at=time.monotonic(), **more))
 
     def hear(event: AnyEvent) -> None:
         log.emit(event)
@@ -117,12 +131,15 @@ def serve(settings: dict[str, Any], threads: int, pipe: Connection) -> None:
     say(READY)
     try:
         while True:
-            while pipe.poll(0 if engine.busy else None):
+            while heard([pipe], 0 if engine.busy else None):
                 asked = json.loads(pipe.recv_bytes())
                 if asked["what"] == STEPS:
                     own = from_dict(InferenceConfig, asked["config"])
                     taken = steps_taken(Run.execute(run, own, seed=own.seed).log)
                     say(STEPS, steps=[_numbers(step) for step in taken])
+                    continue
+                if asked["what"] == FORGET:
+                    engine.reset()
                     continue
                 prompt = np.array(asked["prompt"], np.int32)
                 request: Request = source.request(prompt, asked["answer"], built.clock.now())

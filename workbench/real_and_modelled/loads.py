@@ -8,7 +8,6 @@ before and after. The same requests are then served by a modelled fleet under th
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import wait
 from typing import Any
 
 import numpy as np
@@ -148,25 +147,32 @@ def simulated(config: FleetConfig) -> Served:
 
 
 def asked(config: FleetConfig, engines: Sequence[engine_process.EngineProcess]) -> Served:
-    """What real engines make of it, each request sent by the fleet's router as it arrives."""
+    """What real engines make of it, each request sent by the fleet's router as it arrives; its time
+    counts from when it was sent."""
     requests = list(streamed(config, build(modelled(config, _bare()))).requests)
+    messages = [
+        engine_process.message(
+            what="add", number=number, prompt=one.prompt.tolist(), answer=one.sampling.max_tokens
+        )
+        for number, one in enumerate(requests)
+    ]
     loads = [Load(number, lambda prompt: 0) for number in range(len(engines))]
     pipes = {one.pipe: (one, load) for one, load in zip(engines, loads, strict=True)}
+    for one in engines:  # the same prompts at another load are not to be found again
+        one.send(engine_process.message(what=engine_process.FORGET))
     arrival_R = np.array([request.arrival for request in requests])
-    moments = {name: np.full(len(requests), np.nan) for name in ("first", "ended")}
+    moments = {name: np.full(len(requests), np.nan) for name in ("sent", "first", "ended")}
     begin, sent, over = time.monotonic() + LEAD, 0, 0
     while over < len(requests):
         now = time.monotonic() - begin
         while sent < len(requests) and arrival_R[sent] <= now:
             load = _route(config.router, requests[sent], sent, config.engine.seed, now, loads)
-            one = requests[sent]
-            engines[load.number].send(
-                what="add", number=sent, prompt=one.prompt.tolist(), answer=one.sampling.max_tokens
-            )
+            moments["sent"][sent] = time.monotonic() - begin
+            engines[load.number].send(messages[sent])
             sent += 1
         left = arrival_R[sent] - (time.monotonic() - begin) if sent < len(requests) else None
-        for pipe in wait(list(pipes), left if left is None else max(0.0, left)):
-            engine, load = pipes[pipe]  # type: ignore[index]
+        for pipe in engine_process.heard([*pipes], left if left is None else max(0.0, left)):
+            engine, load = pipes[pipe]
             said = engine.receive()
             moments[said["what"]][said["number"]] = said["at"] - begin
             if said["what"] == engine_process.FIRST:
@@ -175,7 +181,7 @@ def asked(config: FleetConfig, engines: Sequence[engine_process.EngineProcess]) 
                 load.requests -= 1
                 over += 1
     answer_R = np.array([request.sampling.max_tokens for request in requests])
-    return Served.of(arrival_R, moments["first"], moments["ended"], answer_R)
+    return Served.of(moments["sent"], moments["first"], moments["ended"], answer_R)
 
 
 def _route(

@@ -1,10 +1,63 @@
 """The two clocks a run can be under: the wall, and a virtual one that its executor moves.
 
-A `StepClock` over either lets everything that one moment of a step tells carry one time.
+A `StepClock` over either lets everything that one moment of a step tells carry one time. What a
+machine does once, whoever runs first (compiling a kernel), is `aside`: real time of a thread's runs
+does not count it, or the first run on a machine would be of the compiler.
 """
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal, Protocol
+
+
+class Aside:
+    """What one thread has spent aside: seconds in all, and since when it does (`perf_counter`),
+    None while it does not. Both in one tuple: other threads read them meanwhile."""
+
+    __slots__ = ("state",)
+
+    def __init__(self) -> None:
+        self.state: tuple[float, float | None] = (0.0, None)
+
+    def counted(self) -> float:
+        """`perf_counter` less what was spent aside; stands still meanwhile."""
+        spent, since = self.state
+        return (time.perf_counter() if since is None else since) - spent
+
+
+class _Threads(threading.local):
+    def __init__(self) -> None:
+        self.own = Aside()
+
+
+_threads = _Threads()
+
+
+@contextmanager
+def aside() -> Iterator[None]:
+    """Within the block no real time of this thread's runs passes."""
+    own = _threads.own
+    spent, around = own.state
+    if around is None:
+        own.state = spent, time.perf_counter()
+    try:
+        yield
+    finally:
+        if around is None:
+            since = own.state[1]
+            own.state = spent + time.perf_counter() - (since or 0.0), None
+
+
+def own() -> Aside:
+    """What this thread spends aside."""
+    return _threads.own
+
+
+def counted() -> float:
+    """Seconds as `perf_counter` counts them, less what this thread spent aside."""
+    return _threads.own.counted()
 
 
 class Clock(Protocol):
@@ -22,15 +75,17 @@ class Clock(Protocol):
 
 
 class WallClock:
-    """Real time, from when this object was made."""
+    """Real time, from when this object was made, without what the thread that made it spends
+    aside."""
 
     name: Literal["wall", "virtual"] = "wall"
 
     def __init__(self) -> None:
-        self.origin = time.perf_counter()
+        self.thread = _threads.own
+        self.origin = self.thread.counted()
 
     def now(self) -> float:
-        return time.perf_counter() - self.origin
+        return self.thread.counted() - self.origin
 
     def wait_until(self, moment: float) -> None:
         left = moment - self.now()

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.clock import Clock
+from engine.core.clock import Aside, Clock, own
 from engine.core.config import Config, to_dict
 from engine.core.difference import relative
 from engine.core.errors import BadInput
@@ -59,6 +59,7 @@ class Live:
         self.emit = log.emit
         self.inbox: deque[dict[str, Any]] = deque()
         self.progress = Progress()
+        self.aside = Aside()  # what the thread that drives the run spends beside it: compiling
         self._steps = 0  # steps still allowed while paused
         self._go = threading.Event()
         self._go.set()
@@ -205,6 +206,7 @@ class Run:
     def _drive(self, driver: Driver) -> None:
         assert self.live is not None
         reason = "finished"
+        self.live.aside = own()
         try:
             driver(self.config, self.live)
         except Stopped:

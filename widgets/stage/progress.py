@@ -19,7 +19,12 @@ def work_of(run: Run | None, opened: float, behind: Sequence[Feed]) -> dict[str,
     """
     if run is None or perf_counter() - opened < PATIENCE:
         return {}
-    progress = run.live.progress if run.live is not None and run.state != "closed" else None
+    live = run.live if run.state != "closed" else None
+    since = live.aside.state[1] if live is not None else None
+    if since is not None and perf_counter() - since > PATIENCE:
+        words = f"{perf_counter() - since:.0f} s"
+        return {"what": "Compiling for this machine, once", "share": 0.0, "words": words}
+    progress = live.progress if live is not None else None
     if progress is not None and progress.what:
         share = progress.done / progress.total if progress.total else 0.0
         left = progress.left()

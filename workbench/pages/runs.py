@@ -14,6 +14,7 @@ from engine.core.run import Run
 from engine.inference.kept_tokens import kept
 from widgets.export.share import share
 from widgets.stage.stage import Stage
+from widgets.stage.telling import telling
 from workbench.attention.page import link
 from workbench.pages.frame.shell import Shell, address, asked, figures_table, html
 from workbench.pages.runs_table import CSS, runs_table
@@ -106,9 +107,13 @@ class RunsPage:
             self.place.objects = [html(EMPTY)]
             return
         run = self.shelf.get(self.choice.value)
-        self.stage = Stage(suggested_views(run.log))
+        shown = suggested_views(run.log)
+        self.stage = Stage(shown)
         self.stage.dark(self.shell.dark)
         self.stage.open(run)
+        moment = telling(run.log, shown) if run.state == "closed" else None
+        if moment is not None:
+            self.stage.cursor.rest(moment)
         way = link(self.choice.value, self.shell.dark) if kept(run.log.blobs) else ""
         self.place.objects = [
             self._share(run, self.choice.value.removesuffix(".run")),

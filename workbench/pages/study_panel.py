@@ -6,12 +6,12 @@ from html import escape
 from typing import Any
 
 from engine.core.config import Config, knobs
-from engine.core.measure import fullest
 from engine.core.run import Run
 from engine.hardware.device import devices
 from widgets.knobs.config_text import as_study
 from widgets.knobs.knobs import Knobs
 from widgets.stage.stage import Stage
+from widgets.stage.telling import telling
 from workbench.catalogue import Entry
 from workbench.moment import moment
 from workbench.pages.doors.model import model_names
@@ -25,8 +25,6 @@ from workbench.study import Changes, Study
 GLANCE = 5.0  # seconds: a run over sooner is replayed, slowly enough to be seen
 LONG_NAME = 28  # characters of a name that stand beside the ways onward at 1280 pixels
 ROW = 5  # knobs of the paper at most
-EMPTIES = ("page_map", "fleet")  # views with nothing in them at a run's end
-WHOLE = ("levels",)  # views that show a whole run wherever the cursor stands
 LOOK = 0.025  # seconds between looks at what runs
 FOOT = {
     "position": "sticky",
@@ -93,8 +91,6 @@ class StudyPanel:
         self._shown: Any = None
         self._replayed = False
         self._rested: Run | None = None
-        telling = next((view for view in chosen.views if view not in WHOLE), "")
-        self._empties = telling in EMPTIES
 
     def start(self) -> None:
         """Follow the run from now on, in the page this is called from."""
@@ -140,7 +136,7 @@ class StudyPanel:
             self.stage.cursor.duration = run.log.duration  # the stage's next tick may be late
             self.stage.cursor.fit()
             self.stage.cursor.play()
-        elif self._empties and run is not self._rested and self._at_end():
+        elif run is not self._rested and self._at_end():
             self._rest(run)
         self._replayed = True
 
@@ -150,10 +146,9 @@ class StudyPanel:
         return cursor.share is None and not cursor.playing and cursor.now >= cursor.duration
 
     def _rest(self, run: Run) -> None:
-        """Stand where caches were fullest, or most requests ran: at the end there are none. Once a
-        run: a person may want to see the end."""
-        self._rested, moment = run, fullest(run.log, "pages_used")
-        moment = fullest(run.log, "running") if moment is None else moment
+        """Stand where the run tells most, where that is not its end. Once a run: a person may want
+        to see the end."""
+        self._rested, moment = run, telling(run.log, self.study.views)
         if moment is not None:
             self.stage.cursor.duration = run.log.duration
             self.stage.cursor.rest(moment)

@@ -4,10 +4,12 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 
 from numba import njit, types
 
-from engine.kernels.compiled import Kept
+from engine.core.clock import WallClock, own
+from engine.kernels.compiled import Kept, checked
 
 
 def double(x):
@@ -94,3 +96,13 @@ print(*said)
 def test_kernels_are_imported_while_another_thread_imports_numba():
     ran = subprocess.run([sys.executable, "-c", MEANWHILE], capture_output=True, text=True)
     assert ran.stdout == "whole\n", ran.stderr
+
+
+def test_compiling_and_loading_are_in_no_time_of_a_run():
+    twice, before, began = checked(double), own().state[0], time.perf_counter()
+    clock = WallClock()
+    assert twice(3) == 6
+    spent = own().state[0] - before
+    assert spent > 0 and clock.now() <= time.perf_counter() - began - spent
+    before = own().state[0]
+    assert twice(4) == 8 and own().state[0] == before, "once"

@@ -31,3 +31,10 @@ def test_where_nobody_can_say_how_much_there_is_it_says_how_long_it_has_been():
 def test_it_is_silent_about_short_work_and_none():
     assert work_of(reporting(25, 100), perf_counter(), []) == {}
     assert work_of(None, LONG_AGO, []) == {}
+
+
+def test_it_says_that_kernels_are_compiled_which_no_clock_counts():
+    run = reporting(25, 100)
+    run.live.aside.state = (0.0, perf_counter() - 30)
+    said = work_of(run, LONG_AGO, [])
+    assert said == {"what": "Compiling for this machine, once", "share": 0.0, "words": "30 s"}

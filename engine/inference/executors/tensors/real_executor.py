@@ -6,13 +6,12 @@ In comes a step; page movements are done, the model runs over the paged cache, t
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from engine.cache.tensors import Storage
-from engine.core.clock import WallClock
+from engine.core.clock import WallClock, counted
 from engine.core.errors import BadInput
 from engine.hardware import roofs_of
 from engine.hardware.measure import known
@@ -67,14 +66,14 @@ class RealExecutor:
 
     def execute(self, step: Step) -> Result:
         """Page movements, drafts, then the forward pass, then a token a sample."""
-        began = perf_counter()
+        began = counted()
         storage, drawn = self.storage, None
         if step.realigned:
             self._realign(step)
-        aligned = perf_counter()
+        aligned = counted()
         if self.drafter is not None:
             drawn = self.drafter.draft(step)
-        drafted = perf_counter()
+        drafted = counted()
         storage.move_tokens(step.moves.slots)
         storage.swap_out(step.moves.swap_out)
         storage.copy(step.moves.copies)
@@ -106,18 +105,18 @@ class RealExecutor:
         if step.realigned:
             result.align_seconds = aligned - began
         if parts:
-            asked = perf_counter()
+            asked = counted()
             result.parts = self._parts(parts, shape)
-            result.profile_seconds = perf_counter() - asked
+            result.profile_seconds = counted() - asked
         if step.sample_attention and self.probe is not None:
-            asked = perf_counter()
+            asked = counted()
             if len(step.rows_B):
                 result.attention_P = self.probe.mass(step, storage.kv, storage.scratch)
             if step.threads is not None and result.threads is not None:
                 threads, scratch = step.threads, storage.scratch
                 result.threads.mass_BN = self.probe.blocks(threads, storage.kv, scratch)
-            result.attention_seconds = perf_counter() - asked
-        result.seconds = perf_counter() - began
+            result.attention_seconds = counted() - asked
+        result.seconds = counted() - began
         return result
 
     def copy_seconds(self, pages_R: np.ndarray) -> float:

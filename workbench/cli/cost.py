@@ -23,8 +23,8 @@ MEANING = (
     "Median of abs(predicted / measured − 1), and the part of rows inside the 90% interval. "
     "Shipped: by the device's own constants, or its kin's. Own fit: groups of its rows held "
     "out, with the interval that the others show. Device left out: constants from other devices "
-    "alone; the interval is the spread of parts held out of those, as much wider as all operators' "
-    "errors on devices left out are, none of this one. In the mean: every row of this table alike."
+    "alone; the interval is the scatter of parts held out of those and a whole device's shift, as "
+    "each of those shows it by constants of another. In the mean: every row of this table alike."
 )
 HEAD = ("device", "operator", "rows", "median", "p90", "worst", "bias", "in interval")
 

@@ -4,18 +4,19 @@ In come rows of tables of several devices; out come, for each device and operato
 and the part of rows inside an interval, both ways. Neither the constants nor the interval of a
 prediction have seen the rows that it is held against.
 
-What a device without constants of its own is off by is not known of it; of an operator it is taken
-as the spread that parts held out of other devices show, times a widening: by how much the errors of
-whole devices left out, of all operators, are wider than that.
+What a device without constants of its own is off by is not known of it; of an operator it is the
+scatter that parts held out of other devices show and the shift that whole devices have
+(`workbench.cost_model.between`).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from engine.hardware import device, link
 from engine.hardware.cost.constants import Constants, Interval
+from workbench.cost_model.between import Pair, alike, half, shift
 from workbench.cost_model.check import errors, told
 from workbench.cost_model.fit import (
     PARTS,
@@ -33,63 +34,67 @@ from workbench.cost_model.simplex import ROUNDS
 Row = dict[str, float]
 Key = tuple[str, str]  # operator, device
 ALIKE = {"device": "", "clock": 1.41e9, "power": 0.42e-12}  # below any limit, for a fit to raise
-INSIDE = 0.9  # of rows, that an interval is to hold
+WIDEST = 20.0  # of an interval
 
 
 class Errors(NamedTuple):
-    """ln(predicted / measured) by operator and device: with parts of it held out, and with all of
-    it left out."""
+    """ln(predicted / measured) by operator and device: with parts of it held out, with all of it
+    left out, and by constants of one other device alone."""
 
     own: Mapping[Key, np.ndarray]
     away: Mapping[Key, np.ndarray]
+    pairs: Mapping[Pair, np.ndarray]
 
-    def spread(self, name: str, sheet: str, without: Collection[str] = ()) -> float | None:
-        """What nine in ten errors of an operator are below on other devices, held out: the middle
-        one of those measured. None where there is none."""
-        seen = [
-            np.quantile(np.abs(wrong), INSIDE, method="higher")
+    def scatter(self, name: str, sheet: str) -> list[np.ndarray]:
+        """Errors of an operator's rows held out on each other device."""
+        return [
+            wrong
             for (each, other), wrong in self.own.items()
-            if each == name and other != sheet and other not in without
-            and _alike(name, sheet, other)
-        ]  # fmt: skip
-        return float(np.median(seen)) if seen else None
-
-    def widening(self, without: Collection[str] = ()) -> float:
-        """Over such a spread, what nine in ten errors of devices left out are below: of all
-        operators and devices but those, which count alike."""
-        ratios, weights = [], []
-        for (name, sheet), wrong in self.away.items():
-            spread = self.spread(name, sheet, without)
-            if sheet not in without and spread is not None:
-                ratios.append(np.abs(wrong) / spread)
-                weights.append(np.full(len(wrong), 1 / len(wrong)))
-        return _quantile(ratios, weights) if ratios else np.inf
+            if each == name and other != sheet and _alike(name, sheet, other)
+        ]
 
     def between(self, name: str, sheet: str) -> Interval | None:
-        """The interval of an operator on a device of which nothing is known; either side as wide:
-        which way it is off is not known."""
-        spread = self.spread(name, sheet)
-        if spread is None:
+        """The interval of an operator on a device of which nothing is known, by constants of all
+        others; either side as wide: which way it is off is not known."""
+        found, shifted = self.scatter(name, sheet), shift(self.pairs, name, (sheet,))
+        if not found or shifted is None:
             return None
-        wide = min(20.0, spread * self.widening((sheet,)))
+        wide = min(WIDEST, half(found, shifted, len(found)))
         rows = sum(len(wrong) for (each, _), wrong in self.away.items() if each == name)
         return Interval(low=-wide, median=0.0, high=wide, rows=max(rows, 1))
 
 
 def errors_of(rows: Sequence[Measured], rounds: int = ROUNDS) -> Errors:
-    """The errors of the tables' operators, both ways."""
-    own, away = {}, {}
+    """The errors of the tables' operators, all three ways."""
+    own: dict[Key, np.ndarray] = {}
+    away: dict[Key, np.ndarray] = {}
+    pairs: dict[Pair, np.ndarray] = {}
     for name, devices in _measured(rows).items():
         for sheet, mine in devices.items():
             own[name, sheet] = held_out(mine, name, start_of(sheet), rounds)
         away |= {(name, sheet): e for sheet, e in left_out(devices, name, rounds).items()}
-    return Errors(own, away)
+        pairs |= _pairs(devices, name, rounds)
+    return Errors(own, away, pairs)
+
+
+def _pairs(
+    devices: Mapping[str, Sequence[Measured]], name: str, rounds: int
+) -> dict[Pair, np.ndarray]:
+    """Errors on each device by constants of each other one alone."""
+    found: dict[Pair, np.ndarray] = {}
+    for sheet, mine in devices.items():
+        others = [each for each in devices if each != sheet and _alike(name, sheet, each)]
+        if others:
+            one = fit_one(START.model_copy(update=ALIKE), name, mine, rounds)
+            found |= {(name, sheet, each): errors(devices[each], one) for each in others}
+    return found
 
 
 def both(rows: Sequence[Measured], rounds: int = ROUNDS) -> Mapping[Key, Row]:
     """By device and operator: `own_error`, `own_covered`, `left_out_error`, `left_out_covered`.
 
-    The second pair is there only where the tables hold the operator of another device.
+    The second pair is there only where the tables hold the operator of another device, and its
+    interval only where two others show what a device's shift is.
     """
     found: dict[Key, Row] = {}
     seen = errors_of(rows, rounds)
@@ -101,10 +106,11 @@ def both(rows: Sequence[Measured], rounds: int = ROUNDS) -> Mapping[Key, Row]:
             for each in sorted(set(names)):
                 at = names == each
                 line = {"own_error": _median(wrong[at]), "own_covered": float(inside[at].mean())}
-                if far is not None and interval is not None:
-                    held = np.abs(far) <= interval.high
+                if far is not None:
                     line["left_out_error"] = _median(far[at])
-                    line["left_out_covered"] = float(held[at].mean())
+                    if interval is not None:
+                        held = np.abs(far) <= interval.high
+                        line["left_out_covered"] = float(held[at].mean())
                 found[sheet, each] = line
     return found
 
@@ -133,22 +139,25 @@ def left_out(
 def elsewhere(
     rows: Sequence[Measured], own: Constants, rounds: int = ROUNDS
 ) -> dict[str, Interval]:
-    """The intervals of devices that no constants were fitted to, by operator.
+    """The intervals of devices that take the constants of one of these, by operator.
 
-    Of operators that the tables do not hold: the `own` interval, as much wider as the others are.
-    Collectives are alike only over links that hosts share, or only over others.
+    Of operators that the tables do not hold: as if their errors here were normal ones. Collectives
+    are alike only over links that hosts share, or only over others.
     """
-    seen = errors_of(rows, rounds)
-    widening, found = seen.widening(), {}
-    for name, interval in own.intervals.items():
+    seen, found = errors_of(rows, rounds), {}
+    measured = {name: len(wrong) for (name, _), wrong in seen.own.items()}
+    for name in [*own.intervals, *(each for each in measured if each not in own.intervals)]:
+        interval = own.intervals.get(name) or Interval(
+            low=0.0, median=0.0, high=0.0, rows=measured[name]
+        )
         # As of a device that is no other's, over links like this one's.
         others = [s for (n, s) in seen.own if n == name and _alike(name, own.device, s)]
-        halves = [np.quantile(np.abs(seen.own[name, s]), INSIDE, method="higher") for s in others]
-        spread = float(np.median(halves)) if halves else max(-interval.low, interval.high)
-        # No narrower than what any device left out of this operator's fit has asked for.
-        asked = [np.quantile(np.abs(seen.away[name, s]), INSIDE) for s in others
-                 if (name, s) in seen.away]  # fmt: skip
-        wide = min(20.0, max([spread * widening, *map(float, asked)]))
+        scatter = [seen.own[name, s] for s in others]
+        shifted = shift(seen.pairs, name)
+        wide = max(-interval.low, interval.high)
+        if shifted is not None:
+            wide = half(scatter or [alike(wide)], shifted, 1)
+        wide = min(WIDEST, wide)
         found[name] = Interval(low=-wide, median=0.0, high=wide, rows=interval.rows)
     return found
 
@@ -160,13 +169,6 @@ def _alike(name: str, sheet: str, other: str) -> bool:
 
 def _shared(sheet: str) -> bool:
     return link(device(sheet).scale_up).shared
-
-
-def _quantile(parts: Iterable[np.ndarray], weights: Iterable[np.ndarray]) -> float:
-    values, heavy = np.concatenate([*parts]), np.concatenate([*weights])
-    order = np.argsort(values)
-    below = np.cumsum(heavy[order]) / heavy.sum()
-    return float(values[order][min(np.searchsorted(below, INSIDE), len(values) - 1)])
 
 
 def _measured(rows: Sequence[Measured]) -> dict[str, dict[str, list[Measured]]]:

@@ -6,16 +6,27 @@ import pytest
 from engine.hardware import device
 from engine.hardware.cost import curves
 from engine.hardware.cost.constants import of_device
+from workbench.cost_model import between
 from workbench.cost_model.fit import within
 from workbench.cost_model.leave_out import Errors
 
 SHEETS = ("a100-sxm-80gb", "h100-sxm", "l40s")
 
 
-def errors(seed, wide=1.0):
+def errors(seed, shift=0.0, names=("matmul", "decode")):
+    """Errors that scatter by 0.1, of devices that are each off by a shift of that deviation."""
     draw = np.random.default_rng(seed)
-    own = {(name, s): 0.1 * draw.normal(size=200) for name in ("matmul", "decode") for s in SHEETS}
-    return Errors(own, {key: wide * each for key, each in own.items()})
+
+    def scatter():
+        return 0.1 * draw.normal(size=200)
+
+    off = {(name, s): shift * draw.normal() for name in names for s in SHEETS}
+    return Errors(
+        {key: scatter() for key in off},
+        {(n, s): scatter() + off[n, s] - np.mean([off[n, o] for o in SHEETS if o != s])
+         for n, s in off},
+        {(n, s, o): scatter() + off[n, o] - off[n, s] for n, s in off for o in SHEETS if o != s},
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("rows", [20, 39, 200])
@@ -30,17 +41,36 @@ def test_a_further_error_is_inside_nine_times_in_ten(rows):
 
 
 def test_a_device_left_out_is_told_by_others_alone():
-    seen = errors(1, wide=2.0)
-    told = seen.between("matmul", "l40s")
-    other = Errors(*({**part, ("matmul", "l40s"): 9 * part["matmul", "l40s"]} for part in seen))
-    assert other.between("matmul", "l40s") == told
+    seen = errors(1, shift=0.1)
+    other = Errors(*(
+        {key: 9 * each if "l40s" in key else each for key, each in part.items()} for part in seen
+    ))  # fmt: skip
+    assert other.between("matmul", "l40s") == seen.between("matmul", "l40s")
     assert other.between("matmul", "h100-sxm") != seen.between("matmul", "h100-sxm")
+    assert Errors({}, {}, {}).between("matmul", "l40s") is None
 
 
-def test_the_widening_is_what_whole_devices_are_further_off():
-    assert errors(2, wide=1.0).widening() == pytest.approx(1.0, abs=0.15)
-    assert errors(2, wide=3.0).widening() == pytest.approx(3.0, abs=0.4)
-    assert Errors({}, {}).between("matmul", "l40s") is None
+def test_a_shift_is_found_again():
+    names = [f"operator{number}" for number in range(200)]
+    for truth in (0.02, 0.1, 0.4):
+        found = between.shift(errors(3, truth, names).pairs, "another")
+        assert found.scale == pytest.approx(truth, rel=0.15, abs=0.01)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.1, 0.3])
+def test_devices_left_out_are_inside_nine_times_in_ten(shift):
+    """Of many worlds: one device's rows are inside together or outside together."""
+    inside = []
+    for seed in range(40):
+        seen = errors(seed, shift)
+        inside += [np.mean(np.abs(wrong) <= seen.between(*key).high)
+                   for key, wrong in seen.away.items()]  # fmt: skip
+    assert 0.87 <= np.mean(inside) <= 0.97
+
+
+def test_quantiles_of_student_are_those_of_tables():
+    assert between.student(np.array([0.95]), 4)[0] == pytest.approx(2.132, abs=0.01)
+    assert between.student(np.array([0.95]), 1)[0] == pytest.approx(6.314, rel=0.01)
 
 
 def test_check_bits_take_their_part_of_a_memory_that_keeps_them_among_its_data():

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from html import escape
+from time import perf_counter
 from typing import Any
 
 from engine.core.config import Config, knobs
@@ -22,7 +23,7 @@ from workbench.pages.verdicts.verdicts import Verdicts
 from workbench.session import Session
 from workbench.study import Changes, Study
 
-GLANCE = 5.0  # seconds: a run over sooner is replayed, slowly enough to be seen
+GLANCE = 5.0  # seconds of the wall: a run over sooner is replayed, slowly enough to be seen
 LONG_NAME = 28  # characters of a name that stand beside the ways onward at 1280 pixels
 ROW = 5  # knobs of the paper at most
 LOOK = 0.025  # seconds between looks at what runs
@@ -128,11 +129,9 @@ class StudyPanel:
         """Say what went wrong; replay the first run where it was over before anyone could look."""
         failure = str(run.failure) if run.failure is not None else self.session.said
         self._tell(failure)
-        header = run.log.opened
-        brief = header is not None and (header.clock == "virtual" or run.log.duration < GLANCE)
         if not self._replayed and self._at is not None:
             self._place(run, *self._at)
-        elif not self._replayed and brief:
+        elif not self._replayed and perf_counter() - self.stage.tracks[0].opened < GLANCE:
             self.stage.cursor.duration = run.log.duration  # the stage's next tick may be late
             self.stage.cursor.fit()
             self.stage.cursor.play()

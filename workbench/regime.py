@@ -178,10 +178,12 @@ def judged(
 
 
 def sentence(
-    regime: Regime, drawn: RegimeMap, written: Callable[[float], str], direction: bool = False
-) -> str:
+    regime: Regime, drawn: RegimeMap, written: Callable[[float], str], direction: bool = False,
+    brief: bool = False,
+) -> str:  # fmt: skip
     """What the map says: where the claim holds, where the paper's figure is reached, and where the
-    paper stands; `written` words a value. `direction`: the paper states no figure to reach."""
+    paper stands; `written` words a value. `direction`: the paper states no figure to reach.
+    `brief`: where the claim holds alone."""
     reaches = "goes the paper's way" if direction else "reaches the paper's figure"
     noun = f" {regime.noun}" if regime.noun else ""
     told = []
@@ -189,12 +191,12 @@ def sentence(
         own = sorted((p for p in drawn.points if p.line == line), key=lambda p: p.value)
         values = [written(point.value) for point in own]
         where = "holds " + _where(values, [point.stands for point in own], noun)
-        if any(point.finding != "not tried" for point in own):
+        if not brief and any(point.finding != "not tried" for point in own):
             reached = [point.finding == "reproduced" for point in own]
             where += f", {reaches} {_where(values, reached, '')}"
         told.append(f"{line}: {where}" if line else where)
     text = "; ".join(told)
-    if regime.paper is not None:
+    if regime.paper is not None and not brief:
         text += f"; {regime.paper_is} has {written(regime.paper)}"
     return text[0].upper() + text[1:]
 

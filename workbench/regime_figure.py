@@ -27,9 +27,12 @@ LETTER, BESIDE = 8.2, 70  # pixels of a letter of the title, and of what stands 
 UPRIGHT = 8.5  # pixels of the figure's height for each letter of the y axis
 
 
-def said(regime: Regime, claim: Claim, drawn: RegimeMap) -> str:
-    """The map's sentence, and whether it was judged at the small size alone."""
-    text = sentence(regime, drawn, lambda value: written(value, unit(regime.x)), claim.direction)
+def said(regime: Regime, claim: Claim, drawn: RegimeMap, brief: bool = False) -> str:
+    """The map's sentence, and whether it was judged at the small size alone. `brief`: no more than
+    where the claim holds."""
+    text = sentence(
+        regime, drawn, lambda value: written(value, unit(regime.x)), claim.direction, brief
+    )
     return f"{text}; judged at the small size" if drawn.fast else text
 
 

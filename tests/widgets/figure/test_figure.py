@@ -107,7 +107,7 @@ def test_it_wears_the_theme(dark):
 
 
 def test_the_charts_of_a_run_by_the_names_of_their_views():
-    assert sorted(charts()) == ["curves", "latency", "levels"]
+    assert sorted(charts()) == ["acceptance", "curves", "latency", "levels"]
     made = figure_of(curves(), "curves")
     assert made.title.text == "speed" and lines(made)[0].data_source.data["low"].tolist() == [3, 1]
     grid = figure_of(serving(1, requests=12), "latency")

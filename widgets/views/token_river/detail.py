@@ -29,6 +29,6 @@ def reduce(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
     lengths = stops[picked] - starts
     ends = np.cumsum(lengths)
     from_where = np.repeat(starts - (ends - lengths), lengths) + np.arange(lengths.sum())
-    names = ("lane", "time", "logprob", "accepted", "branch")
+    names = ("lane", "time", "logprob", "accepted", "branch", "part")
     out.update({f"token_{k}": frame[f"token_{k}"][picked] for k in names})
     return {**out, "token_stop": ends.astype(np.int32), "text": frame["text"][from_where]}

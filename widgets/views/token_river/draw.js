@@ -72,7 +72,7 @@ function riverSaid(timeline) {
 }
 
 function riverLegend(card, legend) {
-  const key = JSON.stringify(card.colors);
+  const drafting = Boolean(card.frame?.drafting), key = JSON.stringify([card.colors, drafting]);
   if (legend.dataset.key === key) return;
   legend.dataset.key = key;
   legend.replaceChildren();
@@ -84,11 +84,17 @@ function riverLegend(card, legend) {
     const ctx = canvas.getContext("2d");
     ctx.fillStyle = css(color);
     ctx.fillRect(4, 14 - height, 6, height);
+    return ctx;
   };
   item("sure", mix(colors.paper, hue, surety(0)), 14);
   item("even odds", mix(colors.paper, hue, surety(-0.69)), 14);
   item("unlikely", mix(colors.paper, hue, surety(-5)), 14);
-  item("refused draft", colors.idle, 7);
+  if (!drafting) return;
+  const held = item("draft that held", mix(colors.paper, hue, surety(-0.69)), 14);
+  held.fillStyle = css(colors.ink, 0.7);
+  held.fillRect(3, 12, 8, 2);
+  item("refused", colors.idle, 7);
+  item("rolled back with it", colors.idle, 7).clearRect(5, 8, 4, 5);
 }
 
 export default { render };

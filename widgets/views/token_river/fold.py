@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.core.events import AnyEvent, Branch, Token
+from engine.core.events import AnyEvent, Branch, Span, Token
 from widgets.canvas.columns import Columns
 from widgets.canvas.fold import LaneFold
 from widgets.canvas.running import AT_END, Running, counting, mean, running
 from widgets.theme import figure
+from widgets.views.token_river.drafts import parts, verified
 
 QUESTION = "What does each request say, and how sure is it of each token?"
 EMPTY = "No tokens yet. Start a run, or open a recorded one: every token flows in here."
@@ -30,6 +31,7 @@ class TokenRiver(LaneFold):
         super().__init__()
         self.ended: dict[int, float] = {}
         self.refused, self.surprise = 0, 0.0
+        self.drafting = False  # tokens of one moment are drafts, and what the target said
         self.tokens = Columns(
             lane="i4", time="f8", logprob="f4", accepted="u1", branch="u1", stop="i4"
         )
@@ -39,6 +41,8 @@ class TokenRiver(LaneFold):
         match event:
             case Token():
                 self._token(event)
+            case Span(lane="verify"):
+                self.drafting = True
             case Branch() if event.state in OVER:
                 if event.thread in self.lanes:
                     self.ended[self.lanes[event.thread]] = event.time
@@ -53,6 +57,7 @@ class TokenRiver(LaneFold):
         branch = min(event.branch, 255)
         self.tokens.append(lane, event.time, likely, event.accepted, branch, len(self.text))
         self.refused += not event.accepted
+        self.drafting = self.drafting or not event.accepted
         self.surprise -= likely if event.accepted else 0.0
 
     def draw(self) -> dict[str, Any]:
@@ -62,10 +67,23 @@ class TokenRiver(LaneFold):
             **self.named(),
             "ended": np.array(ended, np.float64),
             **{f"token_{k}": self.tokens[k] for k in self.tokens.types},
+            "token_part": self._parts(),
+            "drafting": self.drafting,
             "text": self.text["byte"],
             "figures": self._figures(),
             **running(self._running()),
         }
+
+    def _parts(self) -> np.ndarray:
+        if not self.drafting:
+            return np.zeros(len(self.tokens), np.uint8)
+        return parts(*(self.tokens[k] for k in ("lane", "time", "accepted", "branch")))
+
+    def _passes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Verifications, and what each came to; none of a run without drafts."""
+        if not self.drafting:
+            return np.zeros(0), np.zeros(0)
+        return verified(*(self.tokens[k] for k in ("lane", "time", "accepted")))
 
     def _running(self) -> dict[int, Running]:
         """The figures as they stood at each moment."""
@@ -79,6 +97,9 @@ class TokenRiver(LaneFold):
             1: Running(times[said], rate, said=AT_END, empty=True),
             2: mean(times[said], likely[said]),
         }
+        when, came = self._passes()
+        if len(when):
+            found[2] = mean(when, came)
         if self.refused:
             share = np.cumsum(~said) / np.arange(1, len(said) + 1)
             found[3] = Running(times, share, "%", AT_END, empty=True)
@@ -95,6 +116,9 @@ class TokenRiver(LaneFold):
             ["tokens per second", f"{rate:,.0f}" if rate >= 1000 else figure(rate)],
             ["mean log-probability", mean.replace("-", "−")],
         ]
+        _, came = self._passes()
+        if len(came):  # at most four figures, and of drafts it matters more
+            figures[2] = ["tokens a verification", figure(float(came.mean()))]
         if self.refused:
             figures.append(["drafts refused", figure(self.refused / len(self.tokens), "%")])
         return figures

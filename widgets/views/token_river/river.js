@@ -34,6 +34,22 @@ export function drawRiver(ctx, timeline, tokens, hovered) {
   ctx.restore();
 }
 
+// What a draft is told by besides its shade: held, a bar under it; rolled back with a refused one,
+// an outline and no ground.
+const HELD = 1;
+const ROLLED_BACK = 3;
+
+function draftMark(ctx, timeline, i, [x, top, width, high]) {
+  const { colors } = timeline.card, part = timeline.frame.token_part[i];
+  if (part === HELD) {
+    ctx.fillStyle = css(colors.ink, 0.7);
+    ctx.fillRect(x, top + high - 2, width, 2);
+  } else if (part === ROLLED_BACK && width > 3) {
+    ctx.fillStyle = css(colors.paper);
+    ctx.fillRect(x + 1, top + 1, width - 2, high - 2);
+  }
+}
+
 // A branch leaves the tree: a hook above its first word.
 function branchMark(ctx, colors, x, y, high) {
   ctx.fillStyle = css(colors.ink);
@@ -54,7 +70,8 @@ function drawToken(ctx, timeline, tokens, i, last, hovered) {
     if (wide + 6 <= slot || slot > 44) {
       const width = Math.min(slot - 1, Math.max(wide + 8, 10));
       ctx.fillRect(x, y - high / 2, width, high);
-      ctx.fillStyle = css(textOn(color));
+      draftMark(ctx, timeline, i, [x, y - high / 2, width, high]);
+      ctx.fillStyle = css(frame.token_part[i] === ROLLED_BACK ? colors.faint : textOn(color));
       const shown = fit(ctx, text, width - 5);
       ctx.fillText(shown, x + 3, y + 0.5);
       if (refused) ctx.fillRect(x + 2, y, Math.min(wide + 2, width - 4), 1);
@@ -67,11 +84,12 @@ function drawToken(ctx, timeline, tokens, i, last, hovered) {
   }
   const width = clamp(slot * 0.4, 1.4, 5);
   if (x - last < 0.7) return last;
-  if (refused) ctx.fillRect(x, y, width, high / 2);
+  if (refused) ctx.fillRect(x, y, frame.token_part[i] === ROLLED_BACK ? Math.min(width, 1.2) : width, high / 2);
   else if (frame.modelled) { // modelled ticks are dashed
     ctx.fillRect(x, y - high / 2, width, high * 0.4);
     ctx.fillRect(x, y + high * 0.1, width, high * 0.4);
   } else ctx.fillRect(x, y - high / 2, width, high);
+  if (!refused) draftMark(ctx, timeline, i, [x, y - high / 2, width, high]);
   if (i === hovered) outlineToken(ctx, colors, x, y, width, high);
   return x;
 }
@@ -96,9 +114,11 @@ export function tokenWords(timeline, i) {
   const share = Math.exp(likely) * 100;
   return [`${name} at ${seconds(frame.token_time[i], timeline.to)}`,
     `probability ${three(share)} % (log ${three(likely).replace("-", "−")})`,
-    ...(frame.token_accepted[i] ? [] : [refusal(frame.token_branch[i])])];
+    ...became(frame.token_part[i], frame.token_branch[i])];
 }
 
-function refusal(branch) {
-  return `a draft that verification refused${branch ? `, on branch ${branch} of its tree` : ""}`;
+function became(part, branch) {
+  const said = ["", "a draft that held", "a draft that verification refused",
+    "a draft rolled back, unjudged: the one before it was refused"][part];
+  return said ? [`${said}${branch ? `, on branch ${branch} of its tree` : ""}`] : [];
 }

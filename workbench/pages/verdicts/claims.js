@@ -1,5 +1,5 @@
 // The column of claims: sentence, grade, the paper's figure, ours, and a button to judge again.
-// `cards` says what stands there, `limits` where the model stops being true, `left` how many are yet
+// `cards` says what stands there, `where` what the first map says, `limits` where the model stops being true, `left` how many are yet
 // to be judged; what a person asks for goes out as `asked` {id, fast, own} or {stop}. `bar`: the paper, what is needed, what came out here. Text only
 // ever goes into textContent.
 
@@ -11,6 +11,7 @@ const LOOK = `
 .claims .head, .claims .top { display: flex; justify-content: space-between; align-items: center; gap: 8px; }
 .claims .head { padding-bottom: 12px; }
 .claim { border-top: 1px solid var(--wb-line); padding: 12px 0 10px; display: grid; gap: 8px; }
+.claims .where[hidden] { display: none; } .claim .says { font-weight: 600; }
 .claim .faint { color: var(--wb-faint); font-size: 12.5px; }
 .verdict { font-size: 12.5px; font-weight: 600; } .verdict.yes { color: var(--wb-accent); }
 .verdict.no { color: var(--wb-wrong); } .verdict.open { color: var(--wb-faint); font-weight: 500; }
@@ -67,7 +68,7 @@ function drawBar(el, { marks, low, high }) {
 function render({ model, el }) {
   make("style", "", el).textContent = LOOK;
   const root = make("div", "claims", el), head = make("div", "head", root);
-  const list = make("div", "", root), limits = make("div", "claim", root);
+  const where = make("div", "claim where", root), list = make("div", "", root), limits = make("div", "claim", root);
   let count = 0;
   const button = (parent, text, asked) => {
     const made = make("button", "", parent, text);
@@ -92,6 +93,13 @@ function render({ model, el }) {
     work.hidden = !left;
     told.textContent = left ? `judging ${most - left + 1} of ${most} …` : "";
   };
+  const { claim, says, over } = model.get("where");
+  where.hidden = !says;
+  if (says) {
+    prose(make("p", "", where), claim);
+    make("p", "says", where, `${says}.`);
+    make("p", "faint", where, `Over ${over}: the first map under the views`);
+  }
   make("h2", "", limits, "Where the model stops being true");
   prose(make("p", "faint", limits), model.get("limits"));
   const known = new Map();

@@ -10,10 +10,12 @@ from engine.core.config import Config
 from widgets.knobs.config_text import changes, spelled
 from widgets.page.bundle import bundle
 from widgets.page.component import Component
+from workbench import kept_maps
 from workbench.claim import GRADES, SHORT, UNTRIED, Claim, Outcome
 from workbench.finding import FINDINGS, IN_DIRECTION
 from workbench.pages.verdicts.verdict_bar import verdict_bar
 from workbench.pages.verdicts.verdicts import Standing, Verdicts
+from workbench.regime_figure import said
 from workbench.study import Study
 
 TOLD = 3  # knobs of a person's own setting that a card names
@@ -51,6 +53,19 @@ def claim_card(standing: Standing, stale: bool, own: Sequence[str] = ()) -> dict
     }
 
 
+def where(study: Study) -> dict[str, str]:
+    """Where the claim of the study's first map that is recorded holds, for the top of the column:
+    where an idea stops paying is what a person should see first. {} of a study without maps."""
+    maps = kept_maps.shipped(study.slug)
+    for regime in study.regimes:
+        drawn = maps.get(regime.name)
+        if drawn is not None:
+            claim = study.claim(regime.claim)
+            says = said(regime, claim, drawn, brief=True)
+            return {"claim": claim.sentence, "says": says, "over": regime.x}
+    return {}
+
+
 def _found(claim: Claim, outcome: Outcome | None) -> str:
     """The finding and its reason; before it is judged here, the one that is known."""
     seen = claim.came_to(outcome) if outcome is not None else claim.stated(fast=False)
@@ -86,6 +101,7 @@ class ClaimList(Component):
 
     cards = param.List(default=[])
     limits = param.String(default="")
+    where = param.Dict(default={}, doc="what the first map says: claim, says, over")
     left = param.Integer(default=0, doc="claims that wait or are being judged")
     asked = param.Dict(default={})
 
@@ -100,7 +116,9 @@ class Claims:
         self.study, self.verdicts, self.config = study, verdicts, config
         self._first = study.claim(first).id if first else ""
         self._seen: tuple[int, int] | None = None
-        self.panel = ClaimList(limits=study.limits, sizing_mode="stretch_width", margin=(16, 20))
+        self.panel = ClaimList(
+            limits=study.limits, where=where(study), sizing_mode="stretch_width", margin=(16, 20)
+        )
         self.panel.param.watch(lambda event: self.ask(event.new), "asked")
         self.refresh()
 

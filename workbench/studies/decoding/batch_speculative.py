@@ -52,7 +52,7 @@ STUDY = Study(
         pages=512,
         sampling={"max_tokens": 48},
     ),
-    views=("token_river", "schedule", "levels", "page_map"),
+    views=("token_river", "acceptance", "schedule", "page_map"),
     about=(
         "A small model drafts a few tokens for every request of a batch, the large one verifies "
         "them all in one pass, and each request keeps as many as hold. In a batch they keep "

@@ -52,7 +52,7 @@ STUDY = Study(
         pages=512,
         sampling={"max_tokens": 32},
     ),
-    views=("token_river", "schedule", "levels", "page_map"),
+    views=("token_river", "acceptance", "schedule", "levels"),
     about=(
         "One small model drafts well for some requests and badly for others, and while it drafts "
         "the target waits. CoSine lets several specialised models draft, each on a cheap node of "

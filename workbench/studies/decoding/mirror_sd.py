@@ -58,7 +58,7 @@ STUDY = Study(
         pages=512,
         sampling={"max_tokens": 32},
     ),
-    views=("token_river", "schedule", "levels", "page_map"),
+    views=("token_river", "acceptance", "schedule", "levels"),
     about=(
         "Speculative decoding is serial: a small model drafts, the large one verifies, and each "
         "waits for the other. Mirror-SD lets both work at once. From an early exit in the middle "
@@ -158,6 +158,19 @@ STUDY = Study(
         ),
     ),
     regimes=(
+        Regime(
+            claim="over-plain",
+            knob="batch",
+            values=(1, 2, 4, 8, 16, 32, 64),
+            coarse=(1, 8, 32),
+            x="requests at once",
+            y="times plain decoding",
+            default=1,
+            log_x=True,
+            noun="requests",
+            judged=at_batch("plain"),
+            series=HITS,
+        ),
         *(
             Regime(
                 claim=claim,
@@ -183,19 +196,6 @@ STUDY = Study(
             y="tokens a second over serial speculation at its best length (×)",
             default=0.7,
             judged=at_acceptance,
-            series=HITS,
-        ),
-        Regime(
-            claim="over-plain",
-            knob="batch",
-            values=(1, 2, 4, 8, 16, 32, 64),
-            coarse=(1, 8, 32),
-            x="requests at once",
-            y="times plain decoding",
-            default=1,
-            log_x=True,
-            noun="requests",
-            judged=at_batch("plain"),
             series=HITS,
         ),
     ),

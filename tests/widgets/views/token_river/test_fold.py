@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 
-from engine.core.events import Branch, Opened, Token
+from engine.core.events import Branch, Opened, Span, Token
 from tests.widgets.made_runs import serving
 from tests.widgets.views.page_map.test_pool import same
 from widgets.fold import History
 from widgets.views.request_lanes.detail import MOST
 from widgets.views.token_river import TokenRiver
 from widgets.views.token_river.detail import MOST_READ, reduce
+from widgets.views.token_river.drafts import HELD, REFUSED, ROLLED_BACK, SAID
 from widgets.views.token_river.fold import LONGEST
 
 
@@ -92,3 +93,24 @@ def test_a_narrow_window_brings_every_token_in_it():
     frame = folded(Token(i / 1000, f"r{i % 40}", f"{i} ") for i in range(60_000))
     sent = reduce(frame, {"start": 20.0, "stop": 21.0, "first": 0, "last": 39})
     assert {f"{i} " for i in range(20_000, 21_001)} <= set(texts(sent))
+
+
+def test_of_drafts_it_tells_what_became_of_each():
+    said = [("r0", True, 0), ("r1", True, 0), ("r1", True, 0), ("r0", True, 0), ("r0", False, 0),
+            ("r0", False, 0), ("r0", True, 0)]  # fmt: skip
+    events = [Token(1.0, name, "x", -1.0, held, branch) for name, held, branch in said]
+    events += [Token(2.0, "r0", "y", -1.0)]
+    events += [Token(3.0, "r0", "z", -1.0, False, b) for b in (1, 1, 2)]
+    frame = folded([*events, Token(3.0, "r0", "z", -1.0)])
+    assert frame["token_part"].tolist() == [HELD, HELD, SAID, HELD, REFUSED, ROLLED_BACK, SAID,
+                                            SAID, REFUSED, ROLLED_BACK, REFUSED, SAID]  # fmt: skip
+    figures = dict(frame["figures"])
+    assert figures["tokens a verification"] == "2", "three, two and one of three verifications"
+    assert frame["drafting"] and len(figures) == 4
+
+
+def test_tokens_of_one_moment_are_no_drafts_where_nothing_verifies():
+    events = [Token(1.0, "r0", "x"), Token(1.0, "r0", "y")]
+    assert folded(events)["token_part"].tolist() == [SAID, SAID]
+    verify = Span(1.0, "verify", "verify", 0.5)
+    assert folded([*events, verify])["token_part"].tolist() == [HELD, SAID], "all held"

@@ -1,0 +1,5 @@
+"""The view of how far drafts hold."""
+
+from widgets.views.acceptance.draw import VIEW
+
+__all__ = ["VIEW"]

@@ -43,7 +43,8 @@ def run_on(config: InferenceConfig, built: Built, live: Live, plots: Sequence[Pl
     beside = phases(engine)
     lanes: dict[str, Any] = facts.header()
     if config.speculation.drafts:
-        lanes["lanes"] = [*LANES, *facts.lanes]
+        shared = LANES if config.speculation.pads else LANES[1:]
+        lanes["lanes"] = [*shared, *facts.lanes]
     if beside is not None:
         lanes["lanes"] = list(PHASES)
     if facts.bytes_per_state:

@@ -1,4 +1,4 @@
-"""The compare page: two runs under one cursor, what differs between them, and by how much."""
+"""The compare page: runs under one cursor, what differs between them, and by how much."""
 
 import asyncio
 from html import escape
@@ -8,7 +8,7 @@ import panel as pn
 import panel_material_ui as pmui
 
 from engine.core.run import Run
-from widgets.stage.compare import Compare
+from widgets.stage.compare import LETTERS, Compare
 from workbench.catalogue import catalogue, study
 from workbench.pages.frame.shell import Shell, asked, html
 from workbench.pages.schedulers import SchedulerForm
@@ -17,8 +17,8 @@ from workbench.pages.suggested_views import suggested_views
 from workbench.pages.trace_tables import of_two
 
 EMPTY = (
-    "<p class='faint'>Two runs are needed. Take a system or a trace above, keep runs from a study "
-    "page, or open files on the Runs page.</p>"
+    "<p class='faint'>Two runs or more are needed. Take a system or a trace above, keep runs from "
+    "a study page, or open files on the Runs page.</p>"
 )
 NONE = "Choose a system of the list first."
 # Seconds. Panel collects what fields come to for 50 ms before it tells us; a press comes at once.
@@ -26,13 +26,17 @@ COLLECTED = 0.15
 
 
 class ComparePage:
-    """Two selects, what differs, and the views side by side."""
+    """Two selects and a choice of more, what differs, and the views one under another."""
 
     def __init__(self, shelf: Shelf) -> None:
         self.shelf, self.shell = shelf, Shell("Compare", "compare")
         names = list(shelf.runs)
         self.first = pmui.Select(label="Run A", options=names, size="small", width=300)
         self.second = pmui.Select(label="Run B", options=names, size="small", width=300)
+        self.more = pmui.MultiChoice(
+            label="More runs", options=[], width=300, max_items=len(LETTERS) - 2,
+            visible=False, sx={"& .MuiChip-label": {"fontSize": 13}},
+        )  # fmt: skip
         built = [entry for entry in catalogue() if entry.built]
         self.pairs = {e.title: e.slug for e in built if study(e.slug).presets}
         self.pair = pmui.AutocompleteInput(
@@ -51,6 +55,10 @@ class ComparePage:
         ):
             select.value = name if name in names else other
             select.param.watch(self.show, "value")
+        self._offer()
+        wanted = [asked(letter.lower()) for letter in LETTERS[2:]]
+        self.more.value = [name for name in dict.fromkeys(wanted) if name in self.more.options]
+        self.more.param.watch(self.show, "value")
         self.shell.on_dark(lambda on: self.compare.dark(on) if self.compare is not None else None)
         self.show()
 
@@ -58,8 +66,17 @@ class ComparePage:
     def selects(self) -> tuple[Any, Any]:
         return self.first, self.second
 
+    def _offer(self) -> None:
+        """Runs besides the first two may be taken, too."""
+        taken = [select.value for select in self.selects]
+        others = [name for name in self.first.options if name not in taken]
+        if others != self.more.options:
+            kept = [name for name in self.more.value or [] if name in others]
+            self.more.param.update(options=others, value=kept, visible=bool(others))
+
     def show(self, *_: Any) -> None:
-        """Lay out the two chosen runs."""
+        """Lay out the chosen runs."""
+        self._offer()
         if self.compare is not None:
             self.compare.stage.stop()
             self.compare = None
@@ -69,6 +86,7 @@ class ComparePage:
         if None in names or names[0] == names[1]:
             self.place.objects = [html(EMPTY)]
             return
+        names += self.more.value or []
         runs = [self.shelf.get(name) for name in names]
         self.compare = Compare(runs, suggested_views(runs[0].log), names)
         self.compare.dark(self.shell.dark)
@@ -98,14 +116,18 @@ class ComparePage:
             select.param.update(options=list(self.shelf.runs), value=name)
 
     def page(self) -> Any:
-        head = html(
-            "<h1>Compare</h1><p class='faint'>Two runs on one axis: scrub one, both follow.</p>"
-        )
+        head = html("<h1>Compare</h1><p class='faint'>Runs on one axis: scrub one, all follow.</p>")
         self.shell.page.param.update(main_width=1800, app_bar_width="100%")
         body = pn.Column(
             head,
             pn.FlexBox(
-                self.pair, self.go, self.first, self.second, align_items="center", margin=(14, 0)
+                self.pair,
+                self.go,
+                self.first,
+                self.second,
+                self.more,
+                align_items="center",
+                margin=(14, 0),
             ),
             html("<h2>Two schedulers on one trace</h2>", margin=(6, 0, 2, 0)),
             self.schedulers.panel,

@@ -9,11 +9,11 @@ from html import escape
 
 import numpy as np
 
-from engine.core.config import Config
+from engine.core.config import Config, to_dict
 from engine.core.errors import BadInput
 from engine.core.events import Level, Token
 from engine.core.run import Run
-from widgets.stage.figures import measures
+from widgets.stage.figures import flat, measures
 from widgets.theme import figure
 from workbench.catalogue import entry, study
 from workbench.pages.frame.addresses import query_of
@@ -123,10 +123,19 @@ def title(slug: str) -> str:
 
 def differing(slug: str, run: Run) -> list[str]:
     """Knobs that differ from the study's own setting, `path = value`; the first `CHIPS` of them."""
-    start = _start(slug)
-    if start is None or type(run.config) is not type(start):
+    start, header = _start(slug), run.log.opened
+    if start is None:
         return []
-    knobs = [f"{path} = {value}" for path, value in query_of(start, run.config).items()]
+    if type(run.config) is type(start):
+        knobs = [f"{path} = {value}" for path, value in query_of(start, run.config).items()]
+    else:  # of a file, that may be of an older version: what its header says
+        own, theirs = dict(flat(to_dict(start))), dict(flat(header.config if header else {}))
+        apart = {path: value for path, value in theirs.items() if path in own}
+        knobs = [
+            f"{path.removesuffix('.kind')} = {value}"
+            for path, value in apart.items()
+            if (list(own[path]) if isinstance(own[path], tuple) else own[path]) != value
+        ]
     more = [f"and {len(knobs) - CHIPS} more"] if len(knobs) > CHIPS else []
     return [*knobs[:CHIPS], *more]
 

@@ -6,6 +6,7 @@ import pytest
 
 from engine.core.errors import BadInput
 from engine.core.events import Token
+from engine.core.file import load, save
 from engine.core.run import Run
 from tests.engine.core.test_run import Counting, count
 from tests.widgets.made_runs import serving
@@ -18,7 +19,7 @@ from workbench.pages.shelf.shelf import Shelf
 TO = partial(address, dark=False)
 
 
-def test_a_run_is_told_by_its_study_and_by_what_differs():
+def test_a_run_is_told_by_its_study_and_by_what_differs(tmp_path):
     chosen = study("flash-attention-4")
     preset = next(iter(chosen.presets))
     shelf = Shelf()
@@ -30,6 +31,11 @@ def test_a_run_is_told_by_its_study_and_by_what_differs():
     assert "FlashAttention-4" in table and "modelled" in table and "<b>" not in table
     assert differing(chosen.slug, run) and differing(chosen.slug, shelf.get("as it is")) == []
     assert table.count(">compare<") == 1
+    preset_ones = differing(chosen.slug, run)
+    for kept, told in ((run, preset_ones), (shelf.get("as it is"), [])):
+        save(kept.log, tmp_path / "a.run")
+        opened = Run(load(tmp_path / "a.run"))
+        assert len(differing(chosen.slug, opened)) == len(told), "a file's, by its header"
 
 
 def test_runs_are_renamed_and_dropped():

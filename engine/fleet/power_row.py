@@ -45,8 +45,10 @@ class Metered(ModelledExecutor):
         self._works(result.seconds, result.seconds, result.flops, result.bytes)
         return result
 
-    def decode_seconds(self, starts_B: np.ndarray, count: int) -> np.ndarray:
-        seconds_K = super().decode_seconds(starts_B, count)
+    def decode_seconds(
+        self, starts_B: np.ndarray, count: int, seen: int | None = None
+    ) -> np.ndarray:
+        seconds_K = super().decode_seconds(starts_B, count, seen)
         middle = self.cost.decode_shape(starts_B + count // 2, len(starts_B))
         _, flops, moved = self.cost.total(middle)
         seconds_K = seconds_K + self._slower(flops)

@@ -17,6 +17,8 @@ from engine.inference.outputs import OutputProcessor
 from engine.inference.policies.batching.decode_first import DecodeFirst
 from engine.inference.policies.ordering.fcfs import FirstComeFirstServed
 from engine.inference.scheduler import Scheduler
+from engine.kernels import paged_rows
+from engine.kernels.compiled import settled
 
 LONGEST = 256  # steps planned at once: most end before
 
@@ -56,6 +58,8 @@ class DecodeRuns:
         self.config, self.executor = config, executor
         self.scheduler, self.outputs = scheduler, outputs
         self.rows, self.cache = scheduler.rows, scheduler.cache
+        self._reach, self._over = settled(paged_rows.reach), settled(paged_rows.ended)
+        self._ended_R = np.zeros(config.max_running, np.int64)
         self.allowed = (
             type(config.batching) is DecodeFirst
             and type(config.ordering) is FirstComeFirstServed
@@ -85,14 +89,14 @@ class DecodeRuns:
         allocator = scheduler.allocator
         if allocator.host.pending or allocator.copies:
             return None
-        left = rows.due[:count] - rows.known[:count]  # below 0 where each token is looked at
-        steps = min(int(np.minimum.reduce(left)), LONGEST)
+        left, seen = self._reach(rows.columns, count)
+        steps = min(left, LONGEST)
         while steps > 0 and not self._room(steps):
             steps //= 2
         if steps <= 0:
             return None
         assert isinstance(self.executor, ModelledExecutor)
-        seconds_K = self.executor.decode_seconds(rows.cached[:count], steps)
+        seconds_K = self.executor.decode_seconds(rows.cached[:count], steps, seen)
         return DecodeRun(first, now, seconds_K * slower)
 
     def _room(self, steps: int) -> bool:
@@ -132,7 +136,7 @@ class DecodeRuns:
 
     def finish(self, now: float) -> None:
         """The last step of a run is over: requests that have all their tokens end."""
-        rows, count = self.rows, self.rows.count
-        ended = (rows.known[:count] >= rows.due[:count]).nonzero()[0]
-        for request in [self.scheduler.running.requests[row] for row in ended.tolist()]:
+        count = self._over(self.rows.columns, self.rows.count, self._ended_R)
+        ended = self._ended_R[:count].tolist()
+        for request in [self.scheduler.running.requests[row] for row in ended]:
             self.outputs.finish(request, "length", now)

@@ -9,7 +9,11 @@ from engine.inference.executors.executor import Facts
 from engine.inference.policies.policy import View
 from engine.inference.requests.request import Request, Sampling
 from engine.inference.scheduler import Scheduler
+from engine.kernels import token_numbers
+from engine.kernels.compiled import settled
 from engine.kernels.draws import mix, seed_of
+
+_outside = settled(token_numbers.outside)
 
 
 def validate(request: Request, facts: Facts) -> None:
@@ -26,8 +30,7 @@ def validate(request: Request, facts: Facts) -> None:
             f"{name}: the prompt has {len(prompt)} tokens, the model takes {facts.context} "
             "with the answer; shorten it"
         )
-    # What is below 0 is a large number there.
-    if int(np.maximum.reduce(prompt.view(np.uint32))) >= facts.vocab:
+    if _outside(prompt, facts.vocab):
         raise BadInput(f"{name}: the prompt has a token outside 0 to {facts.vocab - 1}")
     wish = request.sampling
     if wish.logit_bias or wish.stop_tokens:

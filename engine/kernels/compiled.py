@@ -17,6 +17,7 @@ from typing import Any
 
 import numba
 from numba import types
+from numba._dispatcher import compute_fingerprint
 from numba.core.caching import FunctionCache
 from numba.extending import intrinsic
 
@@ -39,6 +40,7 @@ PATIENCE = 60.0  # seconds to wait for another process's compilation: several ti
 _ROOT = Path(__file__).parent
 _IMPORT = re.compile(r"^[ \t]*from (engine\.kernels[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 _NAME = re.compile(r"\w+")
+_settled: dict[tuple[Any, ...], Callable[..., Any]] = {}  # by function and kinds of arguments
 
 
 def _file(module: str) -> Path | None:
@@ -216,7 +218,10 @@ def settled(function: Any) -> Callable[..., Any]:
 
     def first(*arguments: Any) -> Any:
         nonlocal enter
-        enter = entry(function, *arguments)
+        kinds = function, *map(compute_fingerprint, arguments)
+        if kinds not in _settled:  # a fleet has thousands of callers alike
+            _settled[kinds] = entry(function, *arguments)
+        enter = _settled[kinds]
         return enter(*arguments)
 
     enter = first

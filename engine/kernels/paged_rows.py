@@ -117,6 +117,30 @@ def _grow(nodes, heap, pool, batch, count, size, steps, free, far):
 
 
 @checked
+def reach(rows: np.ndarray, count: int) -> tuple[int, int]:
+    """How many tokens the first of `count` rows to be due is short of that, below 0 where each
+    token is looked at, and how many tokens all of them see as they decode."""
+    batch = batch_at(rows)
+    due_R, known_R, cached_R = batch.due_R, batch.known_R, batch.cached_R
+    least, seen = due_R[0] - known_R[0], count
+    for row in range(count):
+        least = min(least, due_R[row] - known_R[row])
+        seen += cached_R[row]
+    return least, seen
+
+
+@checked
+def ended(rows: np.ndarray, count: int, ended_R: np.ndarray) -> int:
+    """Fill `ended_R` with those of `count` rows that are due; returns how many."""
+    batch, found = batch_at(rows), 0
+    for row in range(count):
+        if batch.known_R[row] >= batch.due_R[row]:
+            ended_R[found] = row
+            found += 1
+    return found
+
+
+@checked
 def ready(
     cache: np.ndarray, rows: np.ndarray, waits_N: np.ndarray, count: int, most: int, free: int,
     available: int, far: int, decode_R: np.ndarray,

@@ -19,7 +19,7 @@ from engine.hardware.cost.curves import (
     processors,
     traffic_of,
 )
-from engine.hardware.cost.numbers import Number, least, most, up
+from engine.hardware.cost.numbers import EITHER, Number, Numbers
 from engine.hardware.device import Device
 
 QUERIES = 128  # rows of an attention tile, and keys of a block
@@ -48,13 +48,18 @@ class Attention:
     simulator asks for millions of calls."""
 
     def __init__(
-        self, device: Device, found: Constants, H: Number, G: Number, dim: Number, dtype: str
-    ) -> None:
+        self, device: Device, found: Constants, H: Number, G: Number, dim: Number, dtype: str,
+        numbers: Numbers = EITHER,
+    ) -> None:  # fmt: skip
+        """`numbers`: what calls are told in."""
+        self.up, self.most, self.least = numbers
         self.device, self.found, self.dtype = device, found, dtype
         self.H, self.G, self.dim = H, G, dim
         self.units, self.slower = processors(device), found.slower(device)
         self.row, self.overlap = found.decode.row, found.decode.overlap
         self.part, self.tail = found.decode.row or 1.0, found.prefill.tail
+        beside = found.decode.beside and device.asynchronous
+        self.merge = 0.0 if beside else found.decode.merge  # of a context's parts
         self.tile, self.launch = (
             found.prefill.tile * self.slower,
             found.prefill.launch * self.slower,
@@ -79,15 +84,16 @@ class Attention:
         if device.exponentials:
             softmax = max(softmax, QUERIES * QUERIES / (device.exponentials / units))
         if not c.softmax or device.asynchronous:
-            return most(products, softmax)
+            return self.most(products, softmax)
         return products + softmax
 
     def tiles(self, B: Number, tokens: Number, cached: Number) -> Tiles:
         """Tiles of B prompts, of `Decode.row` of a block's queries where that is known."""
-        blocks, before = up(tokens / QUERIES), cached / QUERIES
+        blocks, before = self.up(tokens / QUERIES), cached / QUERIES
         block, tile = self.part * self.block, self.tile
         mean, longest = before + (blocks + 1) / 2, before + blocks
-        work = self.H * B * up(tokens / (self.part * QUERIES)) * (mean * block + tile) / self.units
+        rows = self.up(tokens / (self.part * QUERIES))
+        work = self.H * B * rows * (mean * block + tile) / self.units
         return Tiles(work, longest * block + tile, (longest - mean) * block)
 
     def moved(self, tokens: Number, cached: Number) -> Number:
@@ -108,39 +114,38 @@ class Attention:
     def prompts(self, tiles: Tiles, moved: Number, before: Number = 0.0) -> Roofs:
         """A call of prompts by their tiles and the bytes moved, after `before` seconds."""
         c = self.found.prefill
-        compute = most(tiles.work, tiles.longest) + self.tail * tiles.uneven
+        compute = self.most(tiles.work, tiles.longest) + self.tail * tiles.uneven
         if c.heat:
             compute = compute * (1 + self.heat * compute**2 / (compute**2 + c.warm**2))
         memory, launch = self.read(moved), self.launch + before
-        return Roofs(launch + most(compute, memory), compute, memory, launch)
+        return Roofs(launch + self.most(compute, memory), compute, memory, launch)
 
     def joined(
         self, tiles: Tiles, moved: Number, ones: Number, context: Number, before: Number = 0.0
     ) -> Roofs:
         """A call of prompts and of `ones` new tokens over `context` tokens each, which cuts no
         context: each new token is a tile of queries of its own, of `Decode.row` rows."""
-        single = up(context / QUERIES) * self.row * self.block + self.tile
+        single = self.up(context / QUERIES) * self.row * self.block + self.tile
         work = tiles.work + self.H * ones * single / self.units
-        compute = most(most(work, tiles.longest), single) + self.tail * tiles.uneven
+        compute = self.most(self.most(work, tiles.longest), single) + self.tail * tiles.uneven
         answers = self.cache * ones * context
         if self.rate:
             memory = moved / self.rate + self.traffic.seconds(answers)
         else:
             memory = self.traffic.seconds(moved + answers)
         launch = self.launch + before
-        return Roofs(launch + most(compute, memory), compute, memory, launch)
+        return Roofs(launch + self.most(compute, memory), compute, memory, launch)
 
     def decode(self, B: Number, context: Number) -> Roofs:
         """One new token for each of B sequences that see `context` tokens, contexts cut to fill."""
         c, units, slower = self.found.decode, self.units, self.slower
-        blocks = up(context / QUERIES)
-        cut = least(blocks, most(1, units // (B * self.G)))
-        turns = up(B * self.G * cut / units)
-        latency = up(blocks / cut) * c.block * slower * turns
+        blocks = self.up(context / QUERIES)
+        cut = self.least(blocks, self.most(1, units // (B * self.G)))
+        turns = self.up(B * self.G * cut / units)
+        latency = self.up(blocks / cut) * c.block * slower * turns
         memory = self.traffic.seconds(self.cache * B * context)
-        merge = 0.0 if c.beside and self.device.asynchronous else c.merge * (cut > 1)
-        begin = slower * (c.launch + merge + c.tile * turns)
-        seconds = begin + most(latency, memory) + self.overlap * least(latency, memory)
+        begin = slower * (c.launch + self.merge * (cut > 1) + c.tile * turns)
+        seconds = begin + self.most(latency, memory) + self.overlap * self.least(latency, memory)
         return Roofs(seconds, latency, memory, begin)
 
     def call(self, chunks: Sequence[tuple[int, int]], ones: int, seen: int) -> float:

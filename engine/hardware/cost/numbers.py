@@ -4,7 +4,8 @@ Of single ones without numpy, which takes a microsecond for each: a simulator as
 """
 
 import math
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,3 +26,15 @@ def most(a: Number, b: Number) -> Number:
 def least(a: Number, b: Number) -> Number:
     """The smaller."""
     return min(a, b) if isinstance(a, SINGLE) and isinstance(b, SINGLE) else np.minimum(a, b)
+
+
+class Numbers(NamedTuple):
+    """The three, of numbers of one kind."""
+
+    up: Callable[[Number], Number]
+    most: Callable[[Number, Number], Number]
+    least: Callable[[Number, Number], Number]
+
+
+EITHER = Numbers(up, most, least)
+SINGLES = Numbers(math.ceil, max, min)

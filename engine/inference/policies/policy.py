@@ -59,8 +59,7 @@ class Mix(NamedTuple):
     only: int = -1  # prefill only this row's request
 
 
-@dataclass(slots=True, frozen=True)
-class Need:
+class Need(NamedTuple):
     """Pages one request needs: now for its known tokens, and at its end."""
 
     now: int

@@ -18,6 +18,7 @@ State: TypeAlias = Literal[
 ]
 OVER = ("finished", "aborted", "rejected")
 UNPLANNED = 2**62  # the rank of a request no plan knows
+NO_TOKENS = np.zeros(0, np.int32)
 
 
 class Sampling(Config):
@@ -93,7 +94,7 @@ class Request:
     state: State = "queued"
     number: int = 0  # order of arrival at the engine
     row: int = -1  # in the persistent batch; -1 outside
-    tokens: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # prompt and answer
+    tokens: np.ndarray = field(default_factory=lambda: NO_TOKENS)  # prompt and answer
     logprobs: list[float] = field(default_factory=list)
     tops: list[list[tuple[int, float]]] = field(default_factory=list)  # likeliest (token, logprob)
     prompt_scores: PromptScores | None = None  # of the whole prompt, once some of it is scored

@@ -9,8 +9,8 @@ import numpy as np
 from engine.kernels.columns import addresses
 from engine.kernels.paged_rows import Batch
 
-START_TOKENS = 256  # width of a row before any request needs more
-WIDER = 1.25  # times as wide at least, if one does: those in use are copied then
+START_ROWS, START_TOKENS = 16, 256  # before more run, or any request needs more
+MORE = 2  # times as many rows, or tokens of each, where they do: what is in use is copied then
 NUMBERS = (
     "cached", "known", "prompt", "limit", "floor", "pages", "filled", "indexed", "state", "user",
     "due",
@@ -19,7 +19,7 @@ FLAGS = ("ends", "plain", "guided", "padding", "steered")
 
 
 class Rows:
-    """Columns of the running requests. Token and page columns grow as requests need."""
+    """Columns of the running requests. Those of tokens and pages grow as requests need."""
 
     def __init__(self, capacity: int, page_size: int) -> None:
         self.capacity, self.page_size, self.count = capacity, page_size, 0
@@ -46,22 +46,32 @@ class Rows:
             setattr(self, name, column)
         self.steers = False  # whether any row ever was
         self.seed = np.zeros(capacity, np.uint64)  # its draws depend on this and the position
-        self.tokens = np.zeros((capacity, START_TOKENS), np.int32)
+        rows = min(capacity, START_ROWS)
+        self.tokens = np.zeros((rows, START_TOKENS), np.int32)
         self.flat = self.tokens.reshape(-1)  # the same memory
-        self.tables = np.full((capacity, -(-START_TOKENS // page_size)), -1, np.int32)
+        self.tables = np.full((rows, -(-START_TOKENS // page_size)), -1, np.int32)
         self.columns = addresses(self._batch())  # a table of them, for kernels
 
     def reserve(self, tokens: int) -> None:
-        """Make room for rows of `tokens` tokens and their pages."""
-        if tokens <= self.tokens.shape[1]:
+        """Make room for one more row, and for rows of `tokens` tokens and their pages."""
+        old, tables, count = self.tokens, self.tables, self.count
+        rows, width = old.shape
+        if tokens <= width and count < rows:
             return
-        width = max(tokens, int(WIDER * self.tokens.shape[1]))
-        # Drafts lie behind what is known, in pages that are there.
-        used = self.known[: self.count], self.filled[: self.count]
-        most = max(int(column.max(initial=0)) for column in used)
-        self.tokens = _widened(self.tokens[:, :most], width, 0, self.count)
+        if count == rows:
+            rows = min(self.capacity, MORE * rows)
+        if tokens > width:
+            width = max(tokens, MORE * width)
+        self.tokens = np.zeros((rows, width), np.int32)
         self.flat = self.tokens.reshape(-1)
-        self.tables = _widened(self.tables, -(-width // self.page_size), -1, self.count)
+        # Drafts lie behind what is known, in pages that are there.
+        used_R = np.maximum(self.known[:count], self.filled[:count])
+        for row, used in enumerate(np.minimum(used_R, old.shape[1]).tolist()):
+            self.tokens[row, :used] = old[row, :used]
+        # Rows that are not in use are written when they come into it.
+        self.tables = np.zeros((rows, -(-width // self.page_size)), np.int32)
+        self.tables[:count, : tables.shape[1]] = tables[:count]
+        self.tables[:count, tables.shape[1] :] = -1
         self.columns = addresses(self._batch())
 
     def move(self, source: int, target: int, tokens: bool = True) -> None:
@@ -84,13 +94,3 @@ class Rows:
     def table(self, row: int) -> np.ndarray:
         """The pages of a row, in order."""
         return self.tables[row, : self.pages[row]]
-
-
-def _widened(old: np.ndarray, width: int, fill: int, used: int) -> np.ndarray:
-    """The first `used` rows are kept, `fill` after what they have; others are written when they
-    come into use."""
-    # Zeros are not touched before they are written: wide rows cost memory only where used.
-    wide = np.zeros((old.shape[0], width), old.dtype)
-    wide[:used, : old.shape[1]] = old[:used]
-    wide[:used, old.shape[1] :] = fill
-    return wide

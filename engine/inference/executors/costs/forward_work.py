@@ -124,15 +124,17 @@ class ForwardWork:
                     touched += cached * context
         return Shape(tokens, rows, pairs, touched, ones + len(chunks), ones, seen, tuple(chunks))
 
-    def decode_shape(self, starts_B: np.ndarray, rows: int) -> Shape:
-        """`shape` of a step in which every sequence decodes after `starts_B` cached tokens."""
+    def decode_shape(self, starts_B: np.ndarray, rows: int, seen: int | None = None) -> Shape:
+        """`shape` of a step in which every sequence decodes after `starts_B` cached tokens;
+        `seen`: tokens that they see, where that is known."""
         tokens = len(starts_B)
         streams = self.config.streams is not None
         if streams or self.bounded:
             return self.shape(np.ones_like(starts_B), starts_B + 1, rows)
-        layers, one = self.attending, int(np.add.reduce(starts_B)) + tokens
-        seen = one * layers
-        return Shape(tokens, rows, seen, seen + tokens * layers, tokens, tokens, one)
+        if seen is None:
+            seen = int(np.add.reduce(starts_B)) + tokens
+        layers, pairs = self.attending, seen * self.attending
+        return Shape(tokens, rows, pairs, pairs + tokens * layers, tokens, tokens, seen)
 
     def mixed_shape(
         self, starts_B: np.ndarray, new_B: np.ndarray, decodes: int, rows: int,

@@ -108,12 +108,15 @@ class ModelledExecutor:
             ]
         return result
 
-    def decode_seconds(self, starts_B: np.ndarray, count: int) -> np.ndarray:
+    def decode_seconds(
+        self, starts_B: np.ndarray, count: int, seen: int | None = None
+    ) -> np.ndarray:
         """Seconds of each of `count` steps in a row in which the same sequences decode, after
-        `starts_B` cached tokens in the first: those that `execute` tells. float64."""
+        `starts_B` cached tokens in the first: those that `execute` tells. float64. `seen`: tokens
+        that they see in the first, where that is known."""
         cost, choice, sequences = self.cost, self.choice, len(starts_B)
         if isinstance(cost, CurvedCost) and cost.calls:
-            seconds_K = cost.decode_seconds(starts_B, count)
+            seconds_K = cost.decode_seconds(starts_B, count, seen)
         else:
             shapes = (cost.decode_shape(starts_B + n, sequences) for n in range(count))
             seconds_K = np.array([cost.total(shape)[0] for shape in shapes])

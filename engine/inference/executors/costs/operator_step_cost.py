@@ -15,7 +15,7 @@ from engine.hardware.cost import curves
 from engine.hardware.cost.attention import Attention
 from engine.hardware.cost.constants import Constants
 from engine.hardware.cost.experts import experts
-from engine.hardware.cost.numbers import Number
+from engine.hardware.cost.numbers import SINGLES, Number
 from engine.hardware.device import Device
 from engine.inference.executors.costs.forward_work import Shape
 from engine.inference.executors.costs.measured_step_cost import ATTENTION, MeasuredCost
@@ -30,7 +30,8 @@ BY_NAME = {
 }  # whose interval, if not a product's
 ALONE = Ranks()
 SAMPLED = 8, 2.25  # kernels that draw from logits, and times they read or write those in float32
-FEW, BLOCK = 16, 128  # counts asked one by one of an operation; counts asked at once after those
+FEW, BLOCK = 2, 128  # counts asked one by one of an operation; counts asked at once after those
+SHORT = 10  # steps of a run up to which each is timed alone
 MOST = 50_000  # pairs of tokens and rows kept
 TOGETHER = 2.0  # visible pairs for each cached token beyond which prompts, not answers, are most
 
@@ -73,7 +74,7 @@ class CurvedCost(MeasuredCost):
         # Of one call of attention a layer; without a device, constants know but its roofs.
         self.calls = bool(found.device and self.known and not any(config.windows))
         given = self.device, self.constants, config.heads, config.kv_heads, config.head_dim, dtype
-        self.heads = Attention(*given)
+        self.heads, self.calls_at_once = Attention(*given, SINGLES), Attention(*given)
         every = range(config.layers)  # layers of each kind, and dense ones of each width
         self.mixers = Counter((config.at(one), config.source(one) == one) for one in every)
         self.widths = Counter(
@@ -269,21 +270,21 @@ class CurvedCost(MeasuredCost):
             self._headless[tokens] = tuple(found[:-1])
         return tuple(found)
 
-    def decode_seconds(self, starts_B: np.ndarray, count: int) -> np.ndarray:
+    def decode_seconds(
+        self, starts_B: np.ndarray, count: int, seen: int | None = None
+    ) -> np.ndarray:
         """`total` of `count` steps in a row in which the same sequences decode, after `starts_B`
         cached tokens in the first, where attention is timed by calls (`calls`)."""
         layers, ones = self.config.layers, len(starts_B)
-        shape = self.plain.decode_shape(starts_B, ones)
-
-        def attention(context: Number) -> Number:
-            return layers * self.heads.decode(ones, context).seconds
-
-        if count > FEW:
+        shape = self.plain.decode_shape(starts_B, ones, seen)
+        if count > SHORT:
             context_K = (shape.seen + ones * np.arange(count)) / ones
-            return np.asarray(self._with(shape, attention(context_K)))
-        contexts = ((shape.seen + ones * step) / ones for step in range(count))
-        beside = self._all_beside(shape)
-        return np.array([self._sum(beside, attention(context)) for context in contexts])
+            attention_K = layers * self.calls_at_once.decode(ones, context_K).seconds
+            return np.asarray(self._with(shape, attention_K))
+        beside, decode, found = self._all_beside(shape), self.heads.decode, []
+        for saw in range(shape.seen, shape.seen + ones * count, ones):
+            found.append(self._sum(beside, layers * decode(ones, saw / ones).seconds))
+        return np.array(found)
 
     def _attention(self, flops: float, size: float, shape: Shape) -> float:
         """Arithmetic and cache traffic of the layers that attend, a launch for each."""

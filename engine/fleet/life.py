@@ -48,7 +48,7 @@ class Lives:
     def __init__(self) -> None:
         self._under_way: dict[int, Life] = {}
         self._over = np.empty((START_ROWS, len(COLUMNS)))
-        self._packed = memoryview(self._over)  # numpy takes longer to say where it lies
+        self._packed = self._over.data  # numpy takes longer to say where it lies
         self._count = 0
 
     def begin(self, arrival: float, prompt: int, answer: int) -> Life:
@@ -64,7 +64,7 @@ class Lives:
         if self._count > len(self._over):
             more = np.empty((2 * self._count, len(COLUMNS)))
             more[: len(self._over)] = self._over
-            self._over, self._packed = more, memoryview(more)
+            self._over, self._packed = more, more.data
         PACKED.pack_into(self._packed, row.number * PACKED.size, *row)
         del self._under_way[row.number]
 

@@ -73,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
 def described(args: argparse.Namespace) -> "FleetSearch":
     """What file and flags ask. Raises BadInput."""
     from engine.core.config import from_dict, update
+    from engine.inference.workloads.trace import FromTrace
     from workbench.fleet_search.asked import FleetSearch
     from workbench.predictions.kinds import fields_of
 
@@ -85,7 +86,10 @@ def described(args: argparse.Namespace) -> "FleetSearch":
     if args.trace:
         trace = {"kind": "trace", "file": args.trace, "count": args.count, "speed": args.speed}
         asked = update(asked, {"workload": trace})
-    return update(asked, changes(args.set))
+    asked = update(asked, changes(args.set))
+    if isinstance(asked.workload, FromTrace):
+        asked.workload.read()  # what is wrong with it is said before workers start
+    return asked
 
 
 def _print(found: "Searched", every: bool, stopped: bool) -> None:

@@ -35,14 +35,14 @@ class FromTrace(Workload):
     shrink: int = knob(1, "Lengths divided by this, for small models", low=1, high=512, log=True)
     lenient: bool = knob(False, "Leave bad lines out instead of refusing the file")
 
+    def read(self) -> Trace:
+        """The part of the file that is asked for. Raises BadInput, naming a line that cannot be
+        read unless such are left out."""
+        path, how = self.path(self.file), self.format
+        return load(path, how, first=self.first, count=self.count, lenient=self.lenient)
+
     def requests(self, source: Source, seed: int) -> list[Request]:
-        trace = load(
-            self.path(self.file),
-            self.format,
-            first=self.first,
-            count=self.count,
-            lenient=self.lenient,
-        )
+        trace = self.read()
         random = np.random.default_rng([seed, 3])
         times = [request.arrival / self.speed for request in trace.requests]
         if trace.format == "sharegpt":

@@ -6,10 +6,12 @@ import sys
 import threading
 import time
 
+import numpy as np
+import pytest
 from numba import njit, types
 
 from engine.core.clock import WallClock, own
-from engine.kernels.compiled import Kept, checked
+from engine.kernels.compiled import Kept, checked, settled
 
 
 def double(x):
@@ -106,3 +108,21 @@ def test_compiling_and_loading_are_in_no_time_of_a_run():
     assert spent > 0 and clock.now() <= time.perf_counter() - began - spent
     before = own().state[0]
     assert twice(4) == 8 and own().state[0] == before, "once"
+
+
+def test_callers_alike_share_what_is_settled_and_others_do_not():
+    asked = []
+
+    def whole(numbers):
+        return numbers.sum()
+
+    def entered(function, *arguments):
+        asked.append(arguments[0].dtype)
+        return function
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.kernels.compiled.entry", entered)
+        first, second, other = (settled(whole) for _ in range(3))
+        assert first(np.ones(3)) == 3 and second(np.ones(4)) == 4
+        assert other(np.ones(2, np.int32)) == 2
+    assert asked == [np.float64, np.int32]

@@ -177,6 +177,17 @@ def test_the_command_tells_table_flags_and_codes(here, tmp_path, capsys):
     assert main(["design", "--set", "devices=0"]) == 2
 
 
+def test_a_trace_that_cannot_be_read_is_told_before_workers_start(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("engine.distributed.fleet.Processes", None)  # not even made
+    assert main(["design", "--trace", str(tmp_path / "none.csv")]) == 2
+    assert "no such file" in capsys.readouterr().err
+    lines = "TIMESTAMP,ContextTokens,GeneratedTokens", "2023-11-16 18:17:03,374,44"
+    bad = tmp_path / "bad.csv"
+    bad.write_text("\n".join((*lines, "2023-11-16 18:17:04,much,7", lines[1])))
+    assert main(["design", "--trace", str(bad)]) == 2
+    assert "line 3" in capsys.readouterr().err
+
+
 def test_a_search_stopped_before_anything_is_known_is_no_bad_input(monkeypatch, capsys):
     def stopped(*_):
         raise KeyboardInterrupt

@@ -34,7 +34,10 @@ def step_of(wishes: list[Sampling], vocab: int) -> Step:
     """A step that samples once for each wish, after three prompt tokens and two of an answer."""
     count = len(wishes)
     rows = Rows(count, 4)
-    rows.tokens[:, :5] = np.random.default_rng(9).integers(0, vocab, (count, 5))
+    for rows.count in range(count):  # they come one by one
+        rows.reserve(5)
+    rows.count = count
+    rows.tokens[:count, :5] = np.random.default_rng(9).integers(0, vocab, (count, 5))
     rows.known[:], rows.prompt[:] = 5, 3
     rows.plain[:] = [wish == Sampling() for wish in wishes]
     requests = [Request(rows.tokens[r, :3], wish, seed=31 + r) for r, wish in enumerate(wishes)]

@@ -40,7 +40,6 @@ PATIENCE = 60.0  # seconds to wait for another process's compilation: several ti
 _ROOT = Path(__file__).parent
 _IMPORT = re.compile(r"^[ \t]*from (engine\.kernels[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 _NAME = re.compile(r"\w+")
-_settled: dict[tuple[Any, ...], Callable[..., Any]] = {}  # by function and kinds of arguments
 
 
 def _file(module: str) -> Path | None:
@@ -207,6 +206,12 @@ def entry(function: Any, *arguments: Any) -> Callable[..., Any]:
     return function.overloads[kinds].entry_point
 
 
+@cache
+def _settled(function: Any) -> dict[tuple[bytes, ...], Callable[..., Any]]:
+    """What was settled of a function, by the kinds of its arguments."""
+    return {}
+
+
 def settled(function: Any) -> Callable[..., Any]:
     """`function` for a caller whose arguments have the same types in every call: they are looked at
     in the first alone, since a tuple of arrays takes longer to look at than most calls take.
@@ -218,10 +223,10 @@ def settled(function: Any) -> Callable[..., Any]:
 
     def first(*arguments: Any) -> Any:
         nonlocal enter
-        kinds = function, *map(compute_fingerprint, arguments)
-        if kinds not in _settled:  # a fleet has thousands of callers alike
-            _settled[kinds] = entry(function, *arguments)
-        enter = _settled[kinds]
+        known, kinds = _settled(function), tuple(map(compute_fingerprint, arguments))
+        if kinds not in known:  # a fleet has thousands of callers alike
+            known[kinds] = entry(function, *arguments)
+        enter = known[kinds]
         return enter(*arguments)
 
     enter = first

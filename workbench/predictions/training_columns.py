@@ -69,6 +69,9 @@ RECIPES = {  # NVIDIA-NeMo/Megatron-Bridge, scripts/performance: rows fused, tra
     "recipe.compiled": True, "recipe.tensor_overlap": "all", "recipe.fused_gradients": True,
     "recipe.dispatch": "once", "recipe.experts": "each",
 }  # fmt: skip
+# Of those recipes, whose tokens go by an all-to-all (perf_recipes there, models/gpt_oss): model and
+# device as they begin.
+ALL_TO_ALL = (("gpt-oss", ""), ("qwen3-235b", "h100"), ("qwen3-235b", "b200"))
 TECHNIQUES = {
     "compile": ("recipe.compiled", True),
     "float8": ("recipe.dtype", "float8"),
@@ -98,8 +101,9 @@ def described(
         path = PATHS.get(column, column if "." in column else "")
         if path and text.strip():
             told[path] = _value(cells, path, column)
+    given = told
     if any(PATHS.get(column) == "split.chunks" for column in cells.line):
-        told = {**RECIPES, **told}
+        given, told = told, {**RECIPES, **told}
     for word, (path, value) in TECHNIQUES.items():
         if word in cells.line.get("techniques", "").lower():
             told[path] = value
@@ -126,6 +130,12 @@ def described(
         # What leaves a node, where chunks of layers interleave: else Megatron-Core has none.
         if told.keys() >= RECIPES.keys() and apart and split.chunks > 1:
             run = update(run, {"recipe.expert_overlap": True})
+        by_all = any(
+            run.model.startswith(model) and run.cluster.device.startswith(device)
+            for model, device in ALL_TO_ALL
+        )
+        if by_all and told.keys() >= RECIPES.keys() and "recipe.dispatch" not in given:
+            run = update(run, {"recipe.dispatch": "copies"})
         return update(run, changes)
     except BadInput as fault:
         raise BadInput(f"{cells.where}: {fault}") from None

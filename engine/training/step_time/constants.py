@@ -44,6 +44,8 @@ class StepConstants(Config):
                            high=10.0)  # fmt: skip
     overlap: float = knob(doc="of the shorter of passes and traffic: what is not hidden", low=0.0,
                           high=1.0)  # fmt: skip
+    hidden: float = knob(0.45, "of experts' messages beside another microbatch's passes: what is "
+                         "hidden", low=0.0, high=1.0)  # fmt: skip
     network: float = knob(doc="share of adapters' rate that collectives reach", low=0.01, high=1.5)
     host: float = knob(doc="a layer's launches, forward; backward twice that", low=0.0, unit="s")
     kernel: float = knob(0.0, "launch of one kernel more, as a layer of experts has them", low=0.0,

@@ -34,6 +34,7 @@ class Layer:
     `value`: numbers of a head's key and value. `window`: 0 where attention sees everything.
     `experts`: products of one expert, `routed` rows of each token, `here` experts on this rank.
     `widths`: of a feed-forward's inner rows on this rank, expert rows of a token included.
+    `biased`: whether experts' products have biases. `groups`: (chosen, all) of experts.
     """
 
     products: tuple[Product, ...]
@@ -52,12 +53,18 @@ class Layer:
     experts: tuple[Product, ...] = ()
     routed: int = 0
     here: int = 0
+    biased: bool = False
+    groups: tuple[int, int] = (1, 1)
+
+    @property
+    def inside(self) -> int:
+        """Numbers of matrices of the experts here."""
+        return self.here * sum(each.out * each.into for each in self.experts)
 
     @property
     def weights(self) -> int:
         """Numbers of matrices, those of the experts here included."""
-        dense = sum(each.out * each.into for each in self.products)
-        return dense + self.here * sum(each.out * each.into for each in self.experts)
+        return sum(each.out * each.into for each in self.products) + self.inside
 
     @property
     def parameters(self) -> int:
@@ -129,7 +136,8 @@ def _layer(config: ModelConfig, window: int, routed: bool, tensor: int, expert: 
     return Layer(
         tuple(products), _biases(config, norms, moe is None), config.hidden, heads, kv_heads, query,
         value, window, width, config.gated, norms, config.rotary is not None, config.norm == "rms",
-        experts, chosen, here,
+        experts, chosen, here, moe is not None and moe.bias,
+        (moe.top_groups, moe.groups) if moe is not None else (1, 1),
     )  # fmt: skip
 
 

@@ -17,13 +17,7 @@ from engine.training.plan.schedule import Pipe
 from engine.training.plan.schedules.interleaved_1f1b import Interleaved
 from engine.training.plan.schedules.one_forward_one_backward import OneForwardOneBackward
 from engine.training.plan.times import Costs, timed
-from engine.training.step_time.constants import StepConstants, step_constants
-from engine.training.step_time.described import TrainingRun
-from engine.training.step_time.host import Host
-from engine.training.step_time.layer import Layer, model_flops, outer_parameters
-from engine.training.step_time.memory import Memory, memory
-from engine.training.step_time.stages import stages
-from engine.training.step_time.work import (
+from engine.training.step_time.bench import (
     COLLECTIVES,
     EXPERTS,
     HALF,
@@ -32,9 +26,14 @@ from engine.training.step_time.work import (
     Bench,
     Passes,
     beside,
-    outer,
-    passes,
 )
+from engine.training.step_time.constants import StepConstants, step_constants
+from engine.training.step_time.described import TrainingRun
+from engine.training.step_time.host import Host
+from engine.training.step_time.layer import Layer, model_flops, outer_parameters
+from engine.training.step_time.memory import Memory, memory
+from engine.training.step_time.stages import stages
+from engine.training.step_time.work import outer, passes
 
 PARTS = (*WORK, "host", "update", "bubble")
 HOST = len(WORK)
@@ -203,13 +202,13 @@ class Prepared:
         split, run = self.run.split, self.run
         if split.shard != "parameters":
             return 0.0, 0.0
-        inside = layer.here * sum(each.out * each.into for each in layer.experts)
         grads = BYTES[run.recipe.gradients]
         wires, gather, scatter = self.bench.wires, 0.0, 0.0
-        for numbers, ranks in ((layer.parameters - inside, run.sharing),
-                               (inside, run.sharing // split.expert)):  # fmt: skip
-            gather += wires.seconds("all_gather", ranks, split.tensor, HALF * numbers)
-            scatter += wires.seconds("reduce_scatter", ranks, split.tensor, grads * numbers)
+        for numbers, parts in ((layer.parameters - layer.inside, 1),
+                               (layer.inside, split.expert)):  # fmt: skip
+            ranks, apart = max(1, run.sharing // parts), split.tensor * parts
+            gather += wires.seconds("all_gather", ranks, apart, HALF * numbers)
+            scatter += wires.seconds("reduce_scatter", ranks, apart, grads * numbers)
         return gather, scatter
 
     def sent(self) -> float:
@@ -244,11 +243,18 @@ class Prepared:
             total = wires.seconds("all_reduce", groups, split.tensor * ranks, size / ranks)
             outer = sum(outer_parameters(self.config)) / split.tensor
             total += wires.seconds("reduce_scatter", ranks, split.tensor, HALF * outer)
-        elif split.shard == "none":
-            total = wires.seconds("all_reduce", owners, split.tensor, size)
         else:
-            total = wires.seconds("reduce_scatter", owners, split.tensor, size)
-            total += wires.seconds("all_gather", owners, split.tensor, HALF * self._numbers(rank))
+            total = 0.0
+            # Experts' numbers are summed among fewer, which stand further apart.
+            inside = float(sum(x.inside for s in self.stages[rank :: split.pipeline] for x in s))
+            for numbers, parts in ((self._numbers(rank) - inside, 1), (inside, split.expert)):
+                ranks, apart = max(1, owners // parts), split.tensor * parts
+                size = BYTES[run.recipe.gradients] * numbers
+                if split.shard == "none":
+                    total += wires.seconds("all_reduce", ranks, apart, size)
+                else:
+                    total += wires.seconds("reduce_scatter", ranks, apart, size)
+                    total += wires.seconds("all_gather", ranks, apart, HALF * numbers)
         total *= float(factors[COLLECTIVES])
         shown = self._beside(backward, total)
         return shown, max(0.0, total - shown)

@@ -4,6 +4,7 @@ Within a node the operator cost model tells (`engine.hardware.cost.curves.collec
 a ring visits each node once, and groups that run at the same time share a node's adapters.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,15 +66,17 @@ class Wires:
         delay = far * self.far.latency + ROUNDS[name] * (ranks - nodes) * steps
         return delay + max(wire, within)
 
-    def crossing(self, ranks: int, inner: int, routed: int) -> float:
+    def crossing(
+        self, ranks: int, inner: int, routed: int, groups: tuple[int, int] = (1, 1)
+    ) -> float:
         """Share of the copies for other nodes that is left where a token crosses to each node once,
-        its `routed` experts being anywhere among `ranks`."""
+        its `routed` experts being anywhere among `ranks`; in so many of all groups of experts
+        alone, where `groups` says so (chosen, all)."""
         inside = max(1, min(ranks, self.node // inner)) if self.near is not None else 1
         nodes = -(-ranks // inside)
         if nodes == 1:
             return 1.0
-        reached = 1 - (1 - 1 / nodes) ** routed  # probability that a node has one of them
-        return float(nodes * reached / routed)
+        return float(nodes * (1 - missed(nodes, routed, *groups)) / routed)
 
     def _within(self, name: str, inside: int, size: float) -> float:
         if inside == 1 or self.near is None:
@@ -87,3 +90,14 @@ class Wires:
             share = self.found.collective.bandwidth
             return self.near.latency + size / (self.near.bandwidth * share)
         return self.far.latency + size / self.out
+
+
+def missed(nodes: int, routed: int, chosen: int, groups: int) -> float:
+    """Probability that a node has none of a token's `routed` experts, which lie in `chosen` of all
+    `groups` of experts (DeepSeek-V3, arXiv 2412.19437, section 2.1.2), equally many in each."""
+    here = groups // nodes  # groups of a node
+    if chosen >= groups or here * nodes != groups:
+        return float((1 - 1 / nodes) ** routed)
+    ways = [math.comb(here, n) * math.comb(groups - here, chosen - n) for n in range(chosen + 1)]
+    none = [(1 - n / chosen) ** routed for n in range(chosen + 1)]
+    return sum(w * x for w, x in zip(ways, none, strict=True)) / math.comb(groups, chosen)

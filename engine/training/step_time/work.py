@@ -4,105 +4,37 @@ Operators' times come from the operator cost model (`engine.hardware.cost`); wha
 here is which operators a pass has, and what a backward does again.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from engine.hardware.cost import attention, curves
-from engine.hardware.cost.constants import Constants
-from engine.hardware.device import Device
-from engine.training.step_time.constants import StepConstants
-from engine.training.step_time.described import Recipe, TrainingRun
+from engine.hardware.cost import attention
+from engine.training.step_time import mixture
+from engine.training.step_time.bench import (
+    ATTENTION,
+    COLLECTIVES,
+    HALF,
+    PRODUCTS,
+    ROWS,
+    WORK,
+    Bench,
+    Passes,
+    beside,
+)
+from engine.training.step_time.described import Recipe
 from engine.training.step_time.layer import Layer, Product
-from engine.training.step_time.wires import Wires
 
-WORK = ("products", "attention", "rows", "experts", "collectives")
-PRODUCTS, ATTENTION, ROWS, EXPERTS, COLLECTIVES = range(len(WORK))
-FUSED = 1e-3  # cycles for a number that is narrowed
-HALF = 2  # bytes of a 16-bit number
 BACKWARD = 2.5  # flops of attention's backward over its forward (arXiv 2307.08691, section 4.1)
 SOFTMAX = 9, 11  # bytes of a score, forward and backward, where scores lie in memory
 LOSS = 16  # bytes of a logit in a fused cross entropy and its backward
 GRADIENT = 10, 6  # bytes that a weight's gradient moves past its product, apart and fused
 
 
-@dataclass(frozen=True, slots=True)
-class Passes:
-    """Seconds by kind of work (`WORK`) of one layer and microbatch on one device.
-
-    `again`: what the backward computes a second time. `hidden`: collectives beside products.
-    """
-
-    forward: np.ndarray
-    again: np.ndarray
-    backward: np.ndarray
-    hidden: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """What times are asked of: a device with its constants, wires and the run's recipe."""
-
-    device: Device
-    found: Constants
-    step: StepConstants
-    wires: Wires
-    recipe: Recipe
-    tensor: int
-    context: int
-    expert: int
-    sequence_parallel: bool
-    steady: float
-
-    @classmethod
-    def of(cls, run: TrainingRun, found: Constants, step: StepConstants) -> "Bench":
-        split, sheet = run.split, run.cluster.sheet()
-        if found.narrow is not None:  # a training step's casts are fused, bound by memory alone
-            fused = found.narrow.model_copy(update={"narrow": FUSED})
-            found = found.model_copy(update={"narrow": fused})
-        wires = Wires.of(run.cluster, found, step.network)
-        steady = step.steadily(run.cluster.device, found.slug) * run.cluster.slowed()
-        return cls(
-            sheet, found, step, wires, run.recipe, split.tensor, split.context, split.expert,
-            split.sequence_parallel and split.tensor > 1, steady,
-        )  # fmt: skip
-
-    @property
-    def tokens(self) -> float:
-        """Of a microbatch, on this device."""
-        return self.recipe.microbatch * self.recipe.sequence / self.context
-
-    def products(self, shapes: Sequence[tuple[float, float, float]], dtype: str = "") -> np.ndarray:
-        """Seconds of each product (m, n, k)."""
-        if not shapes:
-            return np.zeros(0)
-        m, n, k = np.array(shapes, np.float64).T
-        name = dtype or self.recipe.dtype
-        parts = curves.matmul(self.device, self.found, m, n, k, name)
-        return np.asarray(parts.seconds) * self.steady
-
-    def seen(self, layer: Layer) -> float:
-        """Share of a causal mask's pairs that a layer's window leaves."""
-        tokens = self.recipe.sequence
-        return layer.pairs(tokens) / (tokens * (tokens + 1) / 2)
-
-    def moved(self, size: float) -> float:
-        """Seconds of row operators that move `size` bytes, fused or not."""
-        more = 1.0 if self.recipe.compiled else self.step.eager
-        return size * more / (self.device.bandwidth * self.step.rows)
-
-
-def beside(lost: float, busy: float, traffic: float) -> float:
-    """How much longer `busy` seconds of work take with traffic beside them."""
-    return max(0.0, traffic - busy) + lost * min(busy, traffic)
-
-
 def passes(bench: Bench, layer: Layer) -> Passes:
     """A layer's passes over one microbatch."""
     found = Passes(np.zeros(len(WORK)), np.zeros(len(WORK)), np.zeros(len(WORK)))
     _products(bench, layer, found)
-    _experts(bench, layer, found)
+    mixture.experts(bench, layer, found)
     _attention(bench, layer, found)
     _rows(bench, layer, found)
     return replace(found, hidden=_collectives(bench, layer, found))
@@ -148,28 +80,6 @@ def _again(recipe: Recipe, layer: Layer) -> list[bool]:
     last = recipe.early_stop and not layer.experts
     every = [recipe.recompute == "full"] * len(layer.products)
     return [*every[:-1], every[-1] and not last]
-
-
-def _experts(bench: Bench, layer: Layer, found: Passes) -> None:
-    """Grouped products: each expert's rows in whole tiles, every expert's weights read once."""
-    if not layer.experts:
-        return
-    tokens = bench.tokens * layer.routed  # each rank gets as many as it sends
-    rows = np.ceil(tokens / layer.here / attention.QUERIES) * attention.QUERIES * layer.here
-    shapes = [
-        shape
-        for each in layer.experts
-        for shape in ((rows, each.out, each.into), (rows, each.into, each.out))
-    ]
-    seconds = bench.products(shapes).reshape(-1, 2)
-    weights = np.array([each.out * each.into for each in layer.experts]) * layer.here
-    size = curves.BYTES[bench.recipe.dtype]
-    least = size * weights / (bench.device.bandwidth * bench.found.matmul.bandwidth)
-    seconds = np.maximum(seconds, least[:, None]) * bench.step.grouped
-    forward, back = seconds.sum(0)
-    found.forward[EXPERTS], found.backward[EXPERTS] = forward, 2 * back * bench.step.products
-    if bench.recipe.recompute == "full":
-        found.again[EXPERTS] = forward
 
 
 def _attention(bench: Bench, layer: Layer, found: Passes) -> None:
@@ -226,7 +136,7 @@ def _unfused(bench: Bench, layer: Layer) -> tuple[float, float]:
 
 
 def _rows(bench: Bench, layer: Layer, found: Passes) -> None:
-    """Norms, sums, dropout, activation, rotation, sorting of experts' rows: by their bytes."""
+    """Norms, sums, dropout, activation, rotation, sorting and biases of experts: by their bytes."""
     along = bench.tensor if bench.sequence_parallel else 1
     drop = 2 * 1.5 if bench.recipe.dropout else 0.0
     inner = layer.widths
@@ -234,10 +144,9 @@ def _rows(bench: Bench, layer: Layer, found: Passes) -> None:
     normed = layer.norms * (apart if layer.rms else 1.0)
     turned = 2 * apart * (layer.heads + layer.kv_heads) * layer.query * layer.rotary
     gate = 0 if bench.recipe.compiled else 2  # the gate's activation in a pass of its own
-    sorted_rows = 4 * layer.hidden * layer.routed
-    forward = (2 * normed + 6 + drop) * layer.hidden / along + turned + sorted_rows
+    forward = (2 * normed + 6 + drop) * layer.hidden / along + turned
     forward += (3 + gate if layer.gated else 2) * inner
-    backward = (3 * normed + 4 + drop) * layer.hidden / along + turned + sorted_rows
+    backward = (3 * normed + 4 + drop) * layer.hidden / along + turned
     backward += (5 + gate if layer.gated else 3) * inner
     found.forward[ROWS] = bench.moved(HALF * bench.tokens * forward)
     found.backward[ROWS] = bench.moved(HALF * bench.tokens * backward)
@@ -246,6 +155,7 @@ def _rows(bench: Bench, layer: Layer, found: Passes) -> None:
         * layer.weights
         / (bench.device.bandwidth * bench.step.rows)
     )
+    mixture.rows(bench, layer, found)
     if bench.recipe.recompute in ("full", "half"):
         found.again[ROWS] = found.forward[ROWS]
 
@@ -277,22 +187,5 @@ def _collectives(bench: Bench, layer: Layer, found: Passes) -> float:
             hidden += ring - shown
     if layer.experts and bench.expert > 1:
         ranks = bench.tensor if bench.sequence_parallel else 1  # that have tokens of their own
-        hidden += _dispatch(bench, layer, size / ranks, found)
-    return hidden
-
-
-def _dispatch(bench: Bench, layer: Layer, size: float, found: Passes) -> float:
-    """Tokens to their experts' ranks and back, `size` bytes on each rank; gives what is hidden."""
-    recipe, wires, hidden = bench.recipe, bench.wires, 0.0
-    once = recipe.dispatch == "once"
-    share = wires.crossing(bench.expert, bench.tensor, layer.routed) if once else 1.0
-    way = wires.seconds("all_to_all", bench.expert, bench.tensor, size * layer.routed, share)
-    takes = [found.forward, found.backward]
-    for taken in [*takes, found.again] if recipe.recompute == "full" else takes:
-        shown = 2 * way
-        if recipe.expert_overlap:
-            work = float(taken.sum() - taken[COLLECTIVES])
-            shown = beside(bench.step.overlap, work, shown)
-        taken[COLLECTIVES] += shown
-        hidden += 2 * way - shown
+        hidden += mixture.dispatch(bench, layer, size / ranks, found)
     return hidden

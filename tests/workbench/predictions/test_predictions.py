@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from engine.core.run import Run
-from engine.training.step_time.described import read
+from engine.training.step_time.described import TrainingRun, read
 from widgets.knobs.config_text import spelled
 from workbench.catalogue import study
 from workbench.cli.main import main
+from workbench.cost_model.rows import Cells
 from workbench.parallelism_split import schedule_knobs
+from workbench.predictions.training_columns import described
 
 RUN = 'model = "llama-3.1-8b"\n[cluster]\ndevices = 1024\n[recipe]\nsequence = 8192\n'
 TABLE = """# made up
@@ -124,6 +126,22 @@ def test_a_table_of_megatron_core_is_read_as_its_recipes_run(tmp_path: Path, cap
         main(["check", "predictions", str(file), "--json", "--set", "recipe.dispatch=copies"]) == 0
     )
     assert json.loads(capsys.readouterr().out)["rows"][1]["value"] >= large["value"]
+
+
+@pytest.mark.parametrize(
+    ("model", "device", "sent"),
+    [("GPT OSS 120B", "H100", "copies"), ("DeepSeekV3", "H100", "once"),
+     ("Qwen3_235B_a22B", "H100", "copies"), ("Qwen3_235B_a22B", "GB200", "once")],
+)  # fmt: skip
+def test_tokens_go_as_a_recipe_sends_them_unless_a_column_says(model, device, sent):
+    line = {
+        "model": model, "system": device, "gpus": "256", "tp": "1", "pp": "4", "vp": "1",
+        "ep": "8", "gbs": "1024", "mbs": "1", "sequence_length": "4096",
+    }  # fmt: skip
+    run = described(Cells("here", line, ""), {}, {}, {})
+    assert isinstance(run, TrainingRun) and run.recipe.dispatch == sent
+    told = described(Cells("here", {**line, "recipe.dispatch": "once"}, ""), {}, {}, {})
+    assert isinstance(told, TrainingRun) and told.recipe.dispatch == "once"
 
 
 @pytest.mark.parametrize("split", ["pipeline = 4\n", "pipeline = 2\nchunks = 2\ntensor = 2\n"])

@@ -10,6 +10,7 @@ from typing import Literal
 from engine.core.config import knob
 from engine.core.errors import BadInput
 from engine.training.pipeline.stage_cost import Share, StageCost
+from engine.training.step_time.bench import HALF
 from engine.training.step_time.described import (
     Fields,
     OnDevices,
@@ -22,7 +23,6 @@ from engine.training.step_time.described import (
 from engine.training.step_time.layer import model_flops
 from engine.training.step_time.memory import rank_memory
 from engine.training.step_time.step import Prepared
-from engine.training.step_time.work import HALF
 
 
 class Described(StageCost):

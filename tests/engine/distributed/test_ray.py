@@ -90,6 +90,7 @@ def test_a_killed_actor_is_named() -> None:
     gone(pids)
 
 
+@pytest.mark.slow  # what a rank raises is told whoever started it; by processes, each time
 def test_what_an_actor_raises_is_told() -> None:
     given = {"who": 0, "where": "forward", "how": "raise"}
     with pytest.raises(RankLost, match="rank 0: ValueError: no such thing"):

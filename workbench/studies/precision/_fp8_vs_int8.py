@@ -20,6 +20,8 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 HARDWARE = "e4m3"  # what processors that have 8-bit floats multiply
 NO_WORSE = 0.01  # nats a token: a hundredth of the perplexity
 FULL: Changes = {"windows": 32, "length": 128, "draws": 32}
+# Of a run that draws tensors: as little of all else as there may be.
+DRAWN: Changes = {"windows": 2, "length": 8, "steps": 0, "repeats": 1}
 # Gates are counted from the formats alone: of all else as little as there may be.
 COUNTED: Changes = {"windows": 2, "length": 8, "draws": 2, "steps": 0, "best": False}
 
@@ -27,6 +29,11 @@ COUNTED: Changes = {"windows": 2, "length": 8, "draws": 2, "steps": 0, "best": F
 def sized(config: EightBitsConfig, fast: bool) -> EightBitsConfig:
     """The config a claim is judged at."""
     return config if fast else update(config, FULL)
+
+
+def drawn(config: EightBitsConfig, fast: bool) -> EightBitsConfig:
+    """The config that a claim about tensors alone is judged at."""
+    return update(sized(config, fast), DRAWN)
 
 
 def ahead(log: Log, at: int, theirs: str = HARDWARE) -> Figure:
@@ -37,7 +44,7 @@ def ahead(log: Log, at: int, theirs: str = HARDWARE) -> Figure:
 
 def well_behaved(config: EightBitsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Normal numbers without outliers, and uniform ones, paired over tensors."""
-    log = run_config(sized(config, fast))
+    log = run_config(drawn(config, fast))
     normal = {name: ahead(log, 0, name) for name in FLOATS}
     uniform = {name: ahead(log, len(RATES), name) for name in FLOATS}
     judged = min((normal[HARDWARE], uniform[HARDWARE]), key=lambda figure: figure.low)
@@ -53,7 +60,7 @@ def well_behaved(config: EightBitsConfig, run_config: RunConfig, fast: bool) -> 
 
 def crosses(config: EightBitsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """INT8 ahead without outliers, behind with some: the rate between is told."""
-    log = run_config(sized(config, fast))
+    log = run_config(drawn(config, fast))
     found = [ahead(log, at) for at in range(len(RATES))]
     behind = [at for at, figure in enumerate(found) if figure.high < 0]
     worst = min(found, key=lambda figure: figure.value)
@@ -70,7 +77,7 @@ def crosses(config: EightBitsConfig, run_config: RunConfig, fast: bool) -> Outco
 
 def at_size(config: EightBitsConfig, value: float, run_config: RunConfig, fast: bool) -> Outcome:
     """`crosses` with outliers so many times the rest."""
-    return crosses(update(config, {"outlier": value, "windows": 2, "steps": 0}), run_config, fast)
+    return crosses(update(config, {"outlier": value}), run_config, fast)
 
 
 def no_worse(config: EightBitsConfig, run_config: RunConfig, fast: bool) -> Outcome:

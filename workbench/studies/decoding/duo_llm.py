@@ -9,6 +9,7 @@ from workbench.studies.decoding._duo_llm import (
     at_budget,
     flops,
     nearer_chance,
+    one_beside_many,
     one_big,
     one_big_over_plain,
     oracle_over_fixed,
@@ -137,7 +138,22 @@ STUDY = Study(
             check=one_big,
             reported=Reported(0.0, none=0.0, unit="nats"),
             finding="reproduced",
-            why="a direction; the oracle takes the best of four routes after the fact",
+            why="a direction; the oracle takes the best of four routes after the fact, where "
+            "with all big there is one: what gains is that choice, not that few are big",
+            broken=(LATE,),
+        ),
+        Claim(
+            id="one-beside-many",
+            sentence="It loses less than the big one in all layers but one, with as many routes to "
+            "choose from.",
+            paper=ONE_LAYER,
+            grade="measured",
+            check=one_beside_many,
+            reported=Reported(0.0, none=0.0, unit="nats"),
+            finding="contrary",
+            fails=("small", "full"),
+            why="this project's own condition: the paper's rival has one route. An oracle of three "
+            "big ones loses 0.020 nats less than that of one; of two, with six routes, 0.048 less",
             broken=(LATE,),
         ),
         Claim(

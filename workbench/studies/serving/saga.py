@@ -84,9 +84,9 @@ STUDY = Study(
             quick="weaker",
             fails=("full",),
             why="the strongest rival sends a step where its cache lies, whatever waits there, and "
-            "evicts what was used longest ago: of coding tasks it is as quick (1.00), of browsing "
-            "ours is 1.10 times; a router that weighs load is 1.14 and 1.23 behind, the least "
-            "loaded replica 1.43 and 1.37",
+            "evicts what was used longest ago: of coding tasks it is as quick (0.99), of browsing "
+            "ours is 1.10 times; a router that weighs load is 1.11 and 1.26 behind, the least "
+            "loaded replica 1.41 and 1.38",
             broken=(REVERSED, Break({**REQUESTS, "router": "prefix_aware"})),
         ),
         Claim(
@@ -99,9 +99,9 @@ STUDY = Study(
             finding="contrary",
             fails=("small", "full"),
             why="the paper's objective and load are not known to us: five seconds a step is "
-            "assumed, at a load that fills the fleet, where nobody keeps it. Of coding tasks 0.44 "
-            "do (0.41 in order of arrival, 0.55 where tokens are shared fairly), of browsing 0.32 "
-            "(0.30, 0.29): the intervals overlap, so that fair shares of whole tasks do better "
+            "assumed, at a load that fills the fleet, where nobody keeps it. Of coding tasks 0.43 "
+            "do (0.45 in order of arrival, 0.40 where tokens are shared fairly), of browsing 0.32 "
+            "(0.30, 0.32): the intervals overlap, so that fair shares of whole tasks do better "
             "than either is not shown",
             broken=(Break({"fair": "tasks"}, True, "tenants are not told apart"),),
         ),

@@ -99,7 +99,7 @@ def reused(config: FleetConfig, share: float, plane: str = "") -> float:
         "engine.step_tokens": PROMPTS * PROMPT,
         "engine.pages": 4 * PROMPTS * -(-PROMPT // config.engine.page_size),
         "engine.max_running": 4 * PROMPTS,
-        **({"pools.plane": plane} if plane else {}),
+        **({"pools.plane": plane, "pools.plane_bandwidth": 0.0} if plane else {}),
     }
     one = update(config, changes)
     random, vocab = np.random.default_rng(config.engine.seed), find(one.engine.model).config.vocab

@@ -37,9 +37,7 @@ MISROUTED = Break(
     mechanism=True,
     why="each request is drafted for by the model that is worst at it",
 )
-TOGETHER = Break(
-    IN_TURN, mechanism=True, why="nodes wait for the target and the target for them, as one group"
-)
+TOGETHER = Break(IN_TURN, why="nodes wait for the target and the target for them, as one group")
 
 STUDY = Study(
     slug="cosine",
@@ -139,7 +137,7 @@ STUDY = Study(
             why="a pass of few requests is bound by reading weights, which groups that take turns "
             "read twice, and drafting is a smaller part. From 128 requests on, passes bound by "
             "arithmetic, it pays by 1.03, where plain decoding pays more",
-            broken=(TOGETHER,),
+            broken=(MISROUTED, TOGETHER),
         ),
         Claim(
             id="adaptive",

@@ -151,6 +151,7 @@ STUDY = Study(
             check=one_beside_many,
             reported=Reported(0.0, none=0.0, unit="nats"),
             finding="contrary",
+            quick="undecided",
             fails=("small", "full"),
             why="this project's own condition: the paper's rival has one route. An oracle of three "
             "big ones loses 0.020 nats less than that of one; of two, with six routes, 0.048 less",

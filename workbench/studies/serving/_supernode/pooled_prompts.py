@@ -21,8 +21,9 @@ SEEDS = 5
 AWARE: Changes = {"router": "prefix_aware"}
 MORE: Changes = {"engine.workload.groups": 40, "engine.workload.per_group": 10}
 TRACE: Changes = {
-    "engine.workload": {"kind": "trace", "file": "mooncake-like.jsonl", "count": 400, "speed": 40.0}
+    "engine.workload": {"kind": "trace", "file": "mooncake-like.jsonl", "count": 80, "speed": 40.0}
 }
+PARTS = 0, 80, 160, 240, 320  # of the trace: the request that each begins with
 QUEUES = "own caches, by queues"
 POOL = 100_000  # pages of the pooled memory; rivals have as many more of their own
 
@@ -43,12 +44,15 @@ def rivals(config: FleetConfig) -> dict[str, FleetConfig]:
 def anywhere(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """First tokens with a pooled cache and a router that looks at queues alone, beside the
     strongest rival."""
-    loads: dict[str, tuple[Changes, int]] = {"alike beginnings": ({}, 1)}
+    loads = {"alike beginnings": [config]}
     if not fast:
-        loads = {"alike beginnings": (MORE, SEEDS), "a trace like Mooncake's": (TRACE, 1)}
+        more, trace, seed = update(config, MORE), update(config, TRACE), config.engine.seed
+        draws = [update(more, {"engine.seed": seed + turn}) for turn in range(SEEDS)]
+        parts = [update(trace, {"engine.workload.first": first}) for first in PARTS]
+        loads = {"alike beginnings": draws, "parts of a trace like Mooncake's": parts}
     gains, told = [], []
-    for load, (changes, seeds) in loads.items():
-        gain, text = first_tokens(update(config, changes), run, seeds)
+    for load, draws in loads.items():
+        gain, text = first_tokens(draws, run)
         gains.append(gain)
         told.append(f"{load}: {text}")
     least = min(gains, key=lambda gain: gain.value)
@@ -58,13 +62,13 @@ def anywhere(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     )  # fmt: skip
 
 
-def first_tokens(config: FleetConfig, run: RunConfig, seeds: int) -> tuple[Figure, str]:
+def first_tokens(draws: list[FleetConfig], run: RunConfig) -> tuple[Figure, str]:
     """The strongest rival's mean time to first token over ours."""
     found: dict[str, list[Served]] = {}
-    for turn in range(seeds):
-        one = update(config, {"engine.seed": config.engine.seed + turn, "tokens": False})
+    for each in draws:
+        one = update(each, {"tokens": False})
         asked = {"pooled": one, **rivals(one)}
-        if seeds == 1 and one.engine.workload.kind != "trace":  # a small check asks the strongest
+        if len(draws) == 1:  # a small check asks the strongest
             asked.pop(QUEUES)
         for name, each in asked.items():
             found.setdefault(name, []).append(served(run(each), each))

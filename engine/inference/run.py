@@ -29,8 +29,11 @@ def run(config: InferenceConfig, live: Live) -> None:
     run_on(config, config.executor.build(config), live)
 
 
-def run_on(config: InferenceConfig, built: Built, live: Live, plots: Sequence[Plot] = ()) -> None:
-    """The same with the executor that `built` holds; `plots` are what else the caller draws."""
+def run_on(
+    config: InferenceConfig, built: Built, live: Live, plots: Sequence[Plot] = (), asked: str = ""
+) -> None:
+    """The same with the executor that `built` holds; `plots` are what else the caller draws, and
+    `asked` the question that they answer."""
     facts = built.executor.facts
     source = Source(
         facts.vocab,
@@ -45,6 +48,8 @@ def run_on(config: InferenceConfig, built: Built, live: Live, plots: Sequence[Pl
     if config.speculation.drafts:
         shared = LANES if config.speculation.pads else LANES[1:]
         lanes["lanes"] = [*shared, *facts.lanes]
+    if asked:
+        lanes["question"] = asked
     if beside is not None:
         lanes["lanes"] = list(PHASES)
     if facts.bytes_per_state:

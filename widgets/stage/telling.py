@@ -15,6 +15,7 @@ WHOLE = ("levels",)  # views that show a whole run wherever the cursor stands
 CACHE = "page_map"
 EMPTIES = (CACHE, "fleet")  # views with nothing in them at a run's end
 JOINS = ("take", "hit", "share", "copy", "swap_in")  # what a page gets a holder by
+READERS = ("threads",)  # views of who reads whom now: nobody does once all pages are given back
 LEAVES = ("drop", "swap_out")
 
 
@@ -24,13 +25,15 @@ def telling(log: Log, views: Sequence[str]) -> float | None:
     if first in EMPTIES:
         moment = fullest(log, "pages_used")
         return fullest(log, "running") if moment is None else moment
-    return before_given_back(log) if CACHE in views else None
+    if CACHE not in views:
+        return None
+    return before_given_back(log, cached=first not in READERS)
 
 
-def before_given_back(log: Log) -> float | None:
+def before_given_back(log: Log, cached: bool = True) -> float | None:
     """The last moment before the cache's pages were given back for good, of a run whose cache at
-    its end holds less than half of what it held at most (pages kept for a prefix count, too).
-    None of any other run."""
+    its end holds less than half of what it held at most; None of any other run. `cached`: pages
+    that nobody holds but that are kept for a prefix count, too."""
     held: dict[int, set[str]] = {}
     kept: set[int] = set()
     most = now = 0
@@ -54,7 +57,7 @@ def before_given_back(log: Log) -> float | None:
             owners.discard(event.owner)
         now += bool(owners) - before
         most = max(most, now)
-    left = len(kept | {page for page, owners in held.items() if owners})
+    left = len((kept if cached else set()) | {page for page, owners in held.items() if owners})
     if back is None or 2 * left >= most:
         return None
     place = bisect_left(log.events, back, key=lambda event: event.time)

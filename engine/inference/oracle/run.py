@@ -24,7 +24,11 @@ from engine.models.loading.find import find
 
 HINDSIGHT = " in hindsight"  # behind a request's name
 TEXTS = 3  # of which routes are searched
-LOSS = Plot("What a way of choosing loses", "big feed-forwards of a token", "loss (nats a token)")
+LOSS = Plot(
+    "What a way of choosing loses", "big feed-forwards of a token", "loss (nats a token)",
+    zero=False,
+)  # fmt: skip
+ASKED = "How much is lost by who says which tokens get the big ones?"
 WAYS = ("oracle", "router", "drawn")
 
 
@@ -32,7 +36,7 @@ def run(config: InferenceConfig, live: Live) -> None:
     """Serve, then search."""
     live.report(f"opening the model {config.model}", 0, 0)
     built = config.executor.build(config)
-    run_on(config, built, live, (LOSS,))
+    run_on(config, built, live, (LOSS,), ASKED)
     found = find(config.model)
     shape = config.modules.of(found.config)
     if found.folder is None or shape.duo is None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from engine.core.run import Live
 from engine.distributed.merge import lane
 from engine.training.low_communication.config import LowCommunicationConfig
+from engine.training.low_communication.described_curves import BESIDE, described_curves
 from engine.training.low_communication.described_curves import PLOTS as DESCRIBED
-from engine.training.low_communication.described_curves import described_curves
 from engine.training.low_communication.executors.in_process import Samples, trained
 from engine.training.low_communication.methods.synchronous import Synchronous
 from engine.training.low_communication.progress import PLOTS, Progress
@@ -36,7 +36,7 @@ def compare(config: LowCommunicationConfig, live: Live) -> None:
 
     def watch(now: float, samples: Samples) -> None:
         live.poll(0.0)
-        live.report("synchronous AdamW, to compare with", len(samples[0]) * job.report, job.steps)
+        live.report(f"{BESIDE}, to compare with", len(samples[0]) * job.report, job.steps)
 
     samples = trained(job, lambda event: None, watch)
-    Progress(live, "synchronous AdamW", levels=False).reached(samples, 0.0)
+    Progress(live, BESIDE, levels=False).reached(samples, 0.0)

@@ -43,6 +43,8 @@ def test_a_cache_that_keeps_half_for_prefixes_says_enough_at_the_end():
     assert before_given_back(two_threads(kept=2)) == 7.5
     assert before_given_back(two_threads(kept=3)) is None
     assert before_given_back(Log()) is None
+    assert telling(two_threads(kept=6), ("token_river", "page_map")) is None
+    assert telling(two_threads(kept=6), ("threads", "page_map")) == 7.5, "who reads whom is over"
 
 
 def test_a_cache_that_stands_first_rests_at_its_fullest():

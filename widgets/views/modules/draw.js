@@ -94,7 +94,7 @@ function render({ model, el }) {
   const say = () => {
     const left = card.frame.left_out + card.frame.texts.length - grids.length;
     const rest = left ? ` · ${grouped(left)} texts not shown` : "";
-    card.say(`layers downwards, tokens to the right; dark: the big one, pale: the small one, hollow: left out; on the right how many were big${rest}`);
+    card.say(`layers downwards, tokens to the right; strong: the big one, faint: the small one, hollow: left out; on the right how many were big${rest}`);
   };
   const under = (x, y) => {
     for (const grid of grids) {

@@ -6,13 +6,13 @@ import { NOBODY } from "../../canvas/frames.js";
 import { clamp } from "../../canvas/numbers.js";
 import { marked } from "../../canvas/texture.js";
 import { drawOverCells } from "./marks.js";
-import { CACHED, CAPTION, FREE, GUTTER, USED } from "./states.js";
+import { CACHED, CAPTION, FREE, GUTTER, USED, pagesShown } from "./states.js";
 
 const KEPT = 3; // how pale, among the shades of what is cached, a kept state is
 
 // Where the cells are: `wide` by `tall` with `gap` between them included, in device pixels.
 function gridLayout(frame, width, height, ratio) {
-  const pages = frame.state.length, host = frame.host_owner.length, states = frame.states.length;
+  const pages = pagesShown(frame), host = frame.host_owner.length, states = frame.states.length;
   const captions = (host ? CAPTION : 0) + (states ? CAPTION : 0), extra = captions * ratio;
   const rows = (columns) => [pages, host, states].reduce((n, count) => n + Math.ceil(count / columns), 0);
   let cell = Math.floor(40 * ratio);
@@ -23,7 +23,7 @@ function gridLayout(frame, width, height, ratio) {
   const tall = clamp(spare, cell, Math.floor(cell * 1.34));
   const above = Math.ceil(pages / columns) * tall;
   const hostTop = above + (host ? CAPTION * ratio : 0), below = hostTop + Math.ceil(host / columns) * tall;
-  return { kind: "memory", wide: cell, tall, gap: gapOf(cell, ratio), columns, above, hostTop, below,
+  return { kind: "memory", pages, wide: cell, tall, gap: gapOf(cell, ratio), columns, above, hostTop, below,
     stateTop: below + CAPTION * ratio };
 }
 
@@ -228,8 +228,8 @@ export class Cells {
   }
 
   paintGrid(frame) {
-    const { wide, tall, gap, columns, hostTop, stateTop } = this.layout;
-    for (let page = 0; page < frame.state.length; page++) {
+    const { pages, wide, tall, gap, columns, hostTop, stateTop } = this.layout;
+    for (let page = 0; page < pages; page++) {
       const x = (page % columns) * wide, y = Math.floor(page / columns) * tall;
       this.page(frame, page, x, y, wide - gap, tall - gap);
     }
@@ -267,7 +267,7 @@ export class Cells {
       const column = Math.floor(px / layout.wide);
       if (column >= layout.columns || column < 0) return null;
       const page = Math.floor(py / layout.tall) * layout.columns + column;
-      if (py < layout.above) return page < frame.state.length ? { page } : null;
+      if (py < layout.above) return page < layout.pages ? { page } : null;
       const state = Math.floor((py - layout.stateTop) / layout.tall) * layout.columns + column;
       if (py >= layout.stateTop && state < frame.states.length) return { state };
       const host = Math.floor((py - layout.hostTop) / layout.tall) * layout.columns + column;

@@ -89,7 +89,9 @@ function wireCells(card, area, cells, icicle, legend) {
     drawLegend(card, legend, cells);
     const { layout } = cells, pages = card.frame.state.length;
     const few = layout.kind === "owner" && layout.most > 0;
+    const rest = layout.kind === "memory" && layout.pages < pages;
     card.say(few ? `showing ${layout.visible.length} of ${layout.rows.length} requests, scroll for more`
+      : rest ? `showing ${grouped(layout.pages)} of ${grouped(pages)} pages: the rest was never used`
       : `showing all ${grouped(layout.kind === "owner" ? layout.rows.length : pages)} ` +
         `${layout.kind === "owner" ? "requests" : "pages"}`);
   };

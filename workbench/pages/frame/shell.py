@@ -63,6 +63,7 @@ table.figures { border-collapse: collapse; font-size: 13px; }
 .figures thead th:first-child { text-align: left; }
 .nav { display: flex; gap: 4px; align-items: center; height: 100%; }
 .nav a { color: var(--wb-faint); padding: 6px 12px; border-radius: 8px; font-weight: 500; }
+@media (max-width: 1000px) { .nav { gap: 0; } .nav a { padding: 6px 7px; } }
 .nav a:hover { color: var(--wb-ink); background: var(--wb-raised); text-decoration: none; }
 .nav a[aria-current] { color: var(--wb-ink); background: var(--wb-raised); }
 """

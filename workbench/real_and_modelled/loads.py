@@ -88,12 +88,15 @@ def compare(
         _taken(engines, calibrating(engine, 2))  # kernels compile and caches fill here
         taken = _taken(engines, calibrating(engine))
         rate = _capacity(modelled(config, _fit(engine, taken)))
+        few = calibrating(engine, rate=LOADS[0] * rate / config.replicas)
+        taken += _taken(engines, few)  # steps of few sequences, and after nothing
         real = []
         for load in LOADS:
             say(f"{engine.workload.count} requests at {load:.0%} of {rate:.3g} a second, twice")
             at = update(config, {"engine.workload.rate": load * rate})
             real.append([asked(at, engines) for _ in range(2)])
-        taken += _taken(engines, calibrating(engine))
+        for own in (calibrating(engine), few):
+            taken += _taken(engines, own)
     found = _fit(engine, taken)
     say("the modelled fleet")
     rows = []

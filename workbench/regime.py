@@ -190,10 +190,14 @@ def sentence(
     for line in drawn.lines():
         own = sorted((p for p in drawn.points if p.line == line), key=lambda p: p.value)
         values = [written(point.value) for point in own]
-        where = "holds " + _where(values, [point.stands for point in own], noun)
+        stands = [point.stands for point in own]
+        where = "holds " + _where(values, stands, noun)
         if not brief and any(point.finding != "not tried" for point in own):
             reached = [point.finding == "reproduced" for point in own]
-            where += f", {reaches} {_where(values, reached, '')}"
+            if reached == stands:
+                where = f"holds and {reaches} {_where(values, stands, noun)}"
+            else:
+                where += f", {reaches} {_where(values, reached, '')}"
         told.append(f"{line}: {where}" if line else where)
     text = "; ".join(told)
     if regime.paper is not None and not brief:

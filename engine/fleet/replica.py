@@ -259,13 +259,19 @@ class Replica:
             return
         elif kind is Level:
             self._emit(Level(event.time, self.name, event.name, event.value))  # type: ignore[union-attr]
-        elif kind is Span and event.lane == "engine":  # type: ignore[union-attr]
-            self._emit(self._span(event))  # type: ignore[arg-type]
+        elif kind is Span:
+            self._worked(event)  # type: ignore[arg-type]
         elif self.watched or kind is not Page and kind is not Mark:
             self._emit(event)
 
-    def _span(self, span: Span) -> Span:
-        return Span(span.time, self.name, span.name, span.start, span.flops, span.bytes, span.tag)
+    def _worked(self, span: Span) -> None:
+        """Its steps, and its requests' prompts. Operations have lanes that are nobody's: of several
+        replicas they would lie on one another."""
+        if span.lane == "engine":
+            did = span.name, span.start, span.flops, span.bytes, span.tag
+            self._emit(Span(span.time, self.name, *did))
+        elif self.watched or span.lane in self.given:
+            self._emit(span)
 
     def _changed(self, event: Branch) -> None:
         if event.state == "running":

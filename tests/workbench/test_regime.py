@@ -66,11 +66,11 @@ def test_each_line_has_its_own_knobs():
         ("up", True), ("up", False), ("down", True), ("down", False)
     ]  # fmt: skip
     assert sentence(lines, seen, lambda v: f"{v:g}") == (
-        "Up: holds up to 3, reaches the paper's figure up to 3; "
-        "down: holds up to 3, reaches the paper's figure up to 3"
+        "Up: holds and reaches the paper's figure up to 3; "
+        "down: holds and reaches the paper's figure up to 3"
     )
     assert sentence(lines, seen, lambda v: f"{v:g}", direction=True).startswith(
-        "Up: holds up to 3, goes the paper's way up to 3; "
+        "Up: holds and goes the paper's way up to 3; "
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from engine.core.config import update
 from engine.core.errors import BadInput
-from engine.core.events import Branch, Mark, Move, Token
+from engine.core.events import Branch, Mark, Move, Span, Token
 from engine.core.log import Log
 from engine.core.measure import serving
 from engine.core.run import Live, Run
@@ -92,6 +92,18 @@ def test_nothing_is_lost_or_answered_twice(changes):
             assert (replica.load.requests, replica.load.tokens) == (0, 0)
     times = [event.time for event in log]
     assert times == sorted(times)
+
+
+def test_operations_are_told_of_the_watched_replica_alone():
+    """Lanes of several would lie on one another; prompts are told of all."""
+    few = {"engine.workload.count": 6, "engine.profile_every": 1}
+
+    def lanes(watch: int) -> set[str]:
+        return {span.lane for span in play({**few, "watch": watch}).of(Span)}
+
+    requests = {f"r{number}" for number in range(6)} | {f"replica {number}" for number in range(3)}
+    assert lanes(-1) == requests
+    assert lanes(1) > requests
 
 
 def test_who_waits_behind_too_much_moves_to_its_other_replica():

@@ -1,6 +1,8 @@
 """`workbench compare`: real runs and their modelled twins on this machine, side by side."""
 
 import argparse
+import sys
+from typing import Any
 
 from workbench.cli.output import print_json, print_table, say
 from workbench.cli.run import changes
@@ -47,15 +49,22 @@ def run(args: argparse.Namespace) -> int:
 def _loads(args: argparse.Namespace) -> int:
     """Real and modelled latencies at three loads, behind the fleet's router."""
     from engine.core.config import update
-    from workbench.real_and_modelled.loads import compare, table_of, usual
+    from workbench.real_and_modelled.loads import CutShort, compare, table_of, usual
+
+    def told(rows: list[dict[str, Any]]) -> None:
+        if args.json:
+            print_json(rows)
+            return
+        head, *lines = table_of(rows)
+        print_table(head, lines)
 
     own = {"replicas": args.replicas, **changes(args.set)}
-    rows = compare(update(usual(200 if args.full else 40), own), say)
-    if args.json:
-        print_json(rows)
-        return 0
-    head, *lines = table_of(rows)
-    print_table(head, lines)
+    try:
+        told(compare(update(usual(200 if args.full else 40), own), say))
+    except CutShort as cut:
+        told(cut.rows)
+        sys.stdout.flush()
+        raise
     return 0
 
 

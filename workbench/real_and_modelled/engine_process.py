@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import select
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -108,6 +109,7 @@ def serve(settings: dict[str, Any], threads: int, pipe: Connection) -> None:
     import numba
     import torch
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who asks is interrupted, and closes the pipe
     torch.set_num_threads(threads)
     numba.set_num_threads(threads)
     config = from_dict(InferenceConfig, settings)

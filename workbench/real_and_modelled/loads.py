@@ -40,6 +40,14 @@ LEAD = 0.3  # seconds until the first request may arrive
 WITHIN = {"time to first token": 0.15, "time per output token": 0.10}  # of the real means
 
 
+class CutShort(KeyboardInterrupt):
+    """Interrupted after some of the loads; `rows` of those that were over."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        super().__init__()
+        self.rows = rows
+
+
 @dataclass(frozen=True)
 class Served:
     """Seconds of each request: to its first token, and of each token after that."""
@@ -79,7 +87,8 @@ def usual(count: int) -> FleetConfig:
 def compare(
     config: FleetConfig, say: Callable[[str], None], fresh: bool = True
 ) -> list[dict[str, Any]]:
-    """A row for each load and latency; then the calibration's own. `config.engine` is real."""
+    """A row for each load and latency. `config.engine` is real. Raises CutShort where an interrupt
+    comes between the loads or in one."""
     say("measuring this machine")
     measure(refresh=fresh)
     engine = config.engine
@@ -90,17 +99,31 @@ def compare(
         rate = _capacity(modelled(config, _fit(engine, taken)))
         few = calibrating(engine, rate=LOADS[0] * rate / config.replicas)
         taken += _taken(engines, few)  # steps of few sequences, and after nothing
-        real = []
-        for load in LOADS:
-            say(f"{engine.workload.count} requests at {load:.0%} of {rate:.3g} a second, twice")
-            at = update(config, {"engine.workload.rate": load * rate})
-            real.append([asked(at, engines) for _ in range(2)])
-        for own in (calibrating(engine), few):
-            taken += _taken(engines, own)
-    found = _fit(engine, taken)
+        real, cut = [], False
+        try:
+            for load in LOADS:
+                say(f"{engine.workload.count} requests at {load:.0%} of {rate:.3g} a second, twice")
+                at = update(config, {"engine.workload.rate": load * rate})
+                real.append([asked(at, engines) for _ in range(2)])
+            for own in (calibrating(engine), few):
+                taken += _taken(engines, own)
+        except KeyboardInterrupt:
+            if not real:
+                raise
+            cut = True
     say("the modelled fleet")
+    rows = _rows(config, _fit(engine, taken), rate, real)
+    if cut:
+        raise CutShort(rows)
+    return rows
+
+
+def _rows(
+    config: FleetConfig, found: Fit, rate: float, real: Sequence[Sequence[Served]]
+) -> list[dict[str, Any]]:
+    """Of the loads that were served, each twice."""
     rows = []
-    for load, (once, again) in zip(LOADS, real, strict=True):
+    for load, (once, again) in zip(LOADS, real, strict=False):
         at = update(config, {"engine.workload.rate": load * rate})
         told = simulated(modelled(at, found)).means
         for name, most in WITHIN.items():

@@ -1,6 +1,7 @@
 """Real beside modelled latencies at rising load: what is compared, and how near it comes."""
 
 import os
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from engine.fleet.config import FleetConfig
 from engine.fleet.measure import served
 from engine.fleet.run import run
 from workbench.real_and_modelled import loads
+from workbench.real_and_modelled.steps_taken import Taken
 
 SMALL = {"tokens": False, "replicas": 2, "engine.workload.count": 20, "engine.workload.rate": 50.0}
 QUIET = 0.5  # processes that wanted a core in the last minute, beside our own
@@ -48,3 +50,27 @@ def test_real_engines_behind_a_router_are_what_the_model_says(replicas):
     if os.getloadavg()[0] > replicas + QUIET:
         pytest.skip(f"other work runs on this machine ({os.getloadavg()[0]:.1f} want a core)")
     assert all(abs(row["error"]) <= row["within"] for row in rows), loads.table_of(rows)
+
+
+def test_an_interrupt_keeps_the_loads_that_were_over(monkeypatch):
+    """Of three loads the second is interrupted: rows of the first."""
+    served = loads.Served(np.array([0.01]), np.array([0.002]))
+    calls = []
+
+    def asked(config, engines):
+        calls.append(config.engine.workload.rate)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return served
+
+    steps = [
+        Taken(np.full(n, 1 + new), np.full(n, 40 + new), n, 1e-3 * (1 + n + new / 10))
+        for n in (1, 2, 4, 8, 16) for new in (0, 10, 20)
+    ]  # fmt: skip
+    monkeypatch.setattr(loads, "asked", asked)
+    monkeypatch.setattr(loads, "_taken", lambda engines, own: steps)
+    monkeypatch.setattr(loads.engine_process, "engines", lambda *given: nullcontext([]))
+    with pytest.raises(loads.CutShort) as cut:
+        loads.compare(loads.usual(4), print, fresh=False)
+    assert [row["load"] for row in cut.value.rows] == [loads.LOADS[0]] * 2
+    assert all(row["real"] > 0 and row["modelled"] > 0 for row in cut.value.rows)

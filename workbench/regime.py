@@ -6,6 +6,7 @@ this paper right?*, so the map's title is a sentence computed from its points.
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
@@ -227,9 +228,17 @@ def _where(values: list[str], places: list[bool], noun: str) -> str:
     for begin, end in runs:
         low, high = values[begin], values[end]
         if begin == 0:
-            parts.append(f"up to {high}{noun}")
+            parts.append(f"up to {high}{_many(high, noun)}")
         elif end == len(places) - 1:
-            parts.append(f"from {low}{noun} on")
+            parts.append(f"from {low}{_many(low, noun)} on")
         else:
-            parts.append(f"at {low}{noun}" if begin == end else f"from {low} to {high}{noun}")
+            one = f"at {low}{_many(low, noun)}"
+            parts.append(one if begin == end else f"from {low} to {high}{noun}")
     return " and ".join(parts)
+
+
+def _many(value: str, noun: str) -> str:
+    """The noun behind a value: of one its first word alone is no longer several."""
+    if value != "1":
+        return noun
+    return re.sub(r"^( \w+?)(s|ren)\b", r"\1", noun)

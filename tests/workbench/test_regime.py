@@ -83,7 +83,7 @@ def test_each_line_has_its_own_knobs():
         ("nnnn", "Holds nowhere from 1 to 4 ticks"),
         ("nyyn", "Holds from 2 to 3 ticks"),
         ("nynn", "Holds at 2 ticks"),
-        ("ynny", "Holds up to 1 ticks and from 4 ticks on"),
+        ("ynny", "Holds up to 1 tick and from 4 ticks on"),
     ],
 )
 def test_its_title_is_computed_from_its_points(holds, said):

@@ -27,6 +27,8 @@ class Limits:
 
     config_bytes: int = 32 << 20  # JSON of a model folder; an index of 100,000 tensors: 10 MB
     tokenizer_bytes: int = 64 << 20  # tokenizer.json; 33 MB with 262,144 tokens
+    tokenizer_memory: int = 1 << 30  # what one text may take by unfamiliar patterns, its rules held
+    tokenizer_seconds: float = 2.0
     template_bytes: int = 1 << 18  # a chat template; public ones stay under 30,000
     template_memory: int = 256 << 20  # what rendering one may take
     template_seconds: float = 0.2
@@ -38,6 +40,7 @@ class Limits:
     header_bytes: int = 100_000_000  # of a safetensors file, the format's own bound
     tensors: int = 250_000  # of a model; 384 experts in 60 layers, each with scales: 140,000
     notebook_bytes: int = 256 << 20
+    output_bytes: int = 32 << 20  # what the cells of one notebook print and show
     text_bytes: int = 256 << 20  # a table, a text or a list of keys that somebody names
     unpacked_free: int = 64 << 20  # bytes that unpack from a file however small it is
     unpacked_ratio: int = 100  # beyond them: bytes unpacked for a byte of the file

@@ -1,0 +1,120 @@
+"""Rules of tokenizers from outside: what would cost too much is refused, or bounded when asked."""
+
+import json
+
+import pytest
+
+from engine.core.errors import BadInput
+from engine.core.limits import changed
+from engine.models.text.encoder import Encoder
+from engine.models.text.rules import ADDED, familiar, read_rules
+from engine.models.text.tokenizer import Tokenizer
+
+BYTES = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+A = {"type": "Sequence", "pretokenizers": [BYTES]}
+WHOLE = {"Sequence": {"id": "A", "type_id": 0}}
+FIRST = {"SpecialToken": {"id": "S", "type_id": 0}}
+
+
+def split(pattern):
+    told = {"Regex": pattern}
+    return {"type": "Split", "pattern": told, "behavior": "Isolated", "invert": False}
+
+
+def around(pieces, ids=(0,)):
+    told = {"S": {"id": "S", "ids": list(ids), "tokens": ["a"] * len(ids)}}
+    kind = {"type": "TemplateProcessing", "pair": [WHOLE], "special_tokens": told}
+    return {"post_processor": kind | {"single": pieces}}
+
+
+def added(*contents, **how):
+    plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False) | how
+    told = [{"id": 9 + at, "content": text, **plain} for at, text in enumerate(contents)]
+    return {"added_tokens": told}
+
+
+def replace(content, **pattern):
+    return {"type": "Replace", "pattern": pattern, "content": content}
+
+
+def unigram(*pieces):
+    held = [["<unk>", 0.0], *([piece, -1.0] for piece in pieces)]
+    return {"model": {"type": "Unigram", "unk_id": 0, "vocab": held}}
+
+
+DEAR = {
+    "a group recalled": {"pre_tokenizer": split(r"(a+)\1b")},
+    "a group called": {"normalizer": replace("", Regex=r"(?<n>a\g<n>?b?)c")},
+    "two repetitions in a decoder": {"decoder": replace("", Regex="[^b]{0,900}[^b]{0,900}b")},
+    "letters as bytes again and again": {"pre_tokenizer": {**A, "pretokenizers": [BYTES] * 5}},
+    "much put before": {"normalizer": {"type": "Prepend", "prepend": "a" * 1000}},
+    "each letter made many": {"normalizer": replace("b" * 63, Regex=".")},
+    "nothing made something": {"normalizer": replace("b" * 63, String="")},
+    "rules without end": {
+        "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}] * 99},
+    },
+    "the text many times": around([WHOLE] * 50),
+    "much around the text": around([FIRST] * 500 + [WHOLE], [0] * 500),
+    "a long scored piece": unigram("a" * 1000),
+    "a long token": {"model": {"type": "BPE", "vocab": {"a" * 5000: 0}, "merges": []}},
+    "a token that is too long to be freed": unigram("a" * 40_000 + '"'),
+    "a number that no model has": {"model": {"type": "BPE", "vocab": {"a": 1 << 31}, "merges": []}},
+    "such a number around the text": around([FIRST, WHOLE], [1 << 31]),
+    "a long affix": {"model": {"type": "WordPiece", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]",
+                               "continuing_subword_prefix": "#" * 5000,
+                               "max_input_chars_per_word": 100}},
+    "much added": added(*(f"{at:01000d}" for at in range(ADDED // 1000 + 1))),
+    "a long one added": added("a" * 5000),
+    "spaces searched from the begin": added(" ", lstrip=True),
+}  # fmt: skip
+
+
+def written(folder, changes):
+    made = {"version": "1.0", "added_tokens": [], "truncation": None, "padding": None}
+    made |= dict.fromkeys(("normalizer", "pre_tokenizer", "post_processor", "decoder"))
+    made["model"] = {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []}
+    path = folder / "tokenizer.json"
+    path.write_text(json.dumps(made | changes))
+    return path
+
+
+@pytest.mark.parametrize("what", DEAR)
+def test_rules_that_cost_too_much_are_refused_in_a_line(tmp_path, what):
+    path = written(tmp_path, DEAR[what])
+    with pytest.raises(BadInput, match="refused$") as told:
+        read_rules(path)
+    assert str(told.value).startswith(str(path)) and "\n" not in str(told.value)
+
+
+def test_a_long_table_of_letters_is_no_long_text(tmp_path):
+    table = {"type": "Precompiled", "precompiled_charsmap": "A" * 60_000}
+    try:
+        read_rules(written(tmp_path, {"normalizer": table}))
+    except BadInput as fault:  # the library's word on what is in the table
+        assert "not a tokenizer" in str(fault)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "known"),
+    [
+        (r"\p{N}{1,3}", True),
+        (r"[\s\S]|</a>", True),
+        (r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+", True),
+        ("a*a*b", False),
+    ],
+)
+def test_patterns_of_public_tokenizers_are_familiar(tmp_path, pattern, known):
+    assert familiar(read_rules(written(tmp_path, {"pre_tokenizer": split(pattern)}))) == known
+
+
+def test_a_text_made_for_an_unfamiliar_pattern_ends_at_the_limit(tmp_path):
+    path = written(tmp_path, {"pre_tokenizer": split("a*a*a?c|.")})
+    with changed(tokenizer_seconds=0.05):
+        encoder = Encoder(Tokenizer(path))
+        try:
+            assert encoder.encode("ab") == [0, 1]
+            with pytest.raises(BadInput, match="tokenizer_seconds"):
+                encoder.encode(("a" * 2000 + "b") * 100)
+            assert encoder.encode("ba") == [1, 0], "and goes on"
+        finally:
+            encoder.close()

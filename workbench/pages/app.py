@@ -27,6 +27,7 @@ from workbench.pages.catalogue import catalogue_page
 from workbench.pages.compare import ComparePage
 from workbench.pages.embedded import EmbeddedPage
 from workbench.pages.frame.files import HANDLERS, hasten
+from workbench.pages.frame.received import check_messages
 from workbench.pages.frame.shell import message_page
 from workbench.pages.frame.unsent import send_all
 from workbench.pages.frame.visitors import greet
@@ -185,6 +186,7 @@ def make_server(
     ]  # fmt: skip
     server = pn.serve(pages(live, shelf, readings), **all_options)
     hasten(server._tornado)
+    check_messages(server._tornado)
     send_all()
     greet(server._tornado)
     guard(server._tornado, rules or access(HOST, server.port))  # a free port is known only now

@@ -1,0 +1,62 @@
+"""What a page's browser sends is let in where our pages send it; the log keeps a line of it."""
+
+import logging
+
+import pytest
+
+from workbench.pages.frame.received import EVENTS, NEW, ROOT, Short, unlike_ours
+
+SET = {"kind": "ModelChanged", "model": {"id": "p1"}, "attr": "value", "new": 3}
+DIV = {"type": "object", "name": "Div", "id": "z1"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("PATCH-DOC", {"events": [SET]}),
+        ("PATCH-DOC", {"events": [SET | {"new": [DIV]}, {"kind": "MessageSent"}]}),
+        ("PULL-DOC-REQ", {}),
+        ("ACK", {}),
+    ],
+)
+def test_what_pages_send_is_let_in(kind, content):
+    assert unlike_ours(kind, content) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "content"),
+    [
+        ("PUSH-DOC", {"doc": {}}),
+        ({}, {}),
+        ("PATCH-DOC", None),
+        ("PATCH-DOC", {"events": SET}),
+        ("PATCH-DOC", {"events": [5]}),
+        ("PATCH-DOC", {"events": [{"kind": "RootAdded", "model": DIV}]}),
+        ("PATCH-DOC", {"events": [SET] * (EVENTS + 1)}),
+        ("PATCH-DOC", {"events": [SET | {"new": {"a": [DIV] * (NEW + 1)}}]}),
+    ],
+)
+def test_what_no_page_sends_is_refused(kind, content):
+    assert unlike_ours(kind, content)
+
+
+def said(caplog, file):
+    """What the log says of a fault that a function of `file` raised."""
+    code = compile("def fail():\n    raise ValueError('a' * 9000)", file, "exec")
+    held: dict = {}
+    exec(code, held)
+    log = logging.getLogger("tests.received")
+    log.addFilter(only := Short())
+    try:
+        held["fail"]()
+    except ValueError:
+        log.error("message %r", "secret" * 100, exc_info=True)
+    log.removeFilter(only)
+    return caplog.text
+
+
+def test_of_a_refused_message_the_log_has_a_line_and_of_our_own_fault_all(caplog):
+    line = said(caplog, "/elsewhere/site-packages/bokeh/x.py")
+    assert "ValueError" in line and len(line) < 400 and "secret" not in line
+    caplog.clear()
+    assert "Traceback" in said(caplog, f"{ROOT}/workbench/pages/runs.py")

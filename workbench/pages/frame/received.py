@@ -1,0 +1,113 @@
+"""Websocket messages of a page's browser: those that our pages send are let in, and no others.
+
+Bokeh's protocol lets a browser replace the whole document, or give it any number of new models,
+each of which is laid out beside all there are; that kept everybody's pages waiting for minutes.
+What it says of a message that it cannot take is one line in the log, without the message.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bokeh.protocol.message import Message
+from panel.io.server import WSHandler
+from tornado.web import Application
+
+KINDS = {"PULL-DOC-REQ", "PATCH-DOC", "SERVER-INFO-REQ", "ACK", "OK", "ERROR"}
+LAID_OUT = {"RootAdded", "RootRemoved"}  # of whoever serves the page alone
+EVENTS = 1000  # in one message; a page's own have under ten
+NEW = 100  # models that one message brings along
+BYTES = 1 << 27  # of one message with what follows it; a file comes in parts of 10 MB
+ROOT = Path(__file__).resolve().parents[3]
+OURS = tuple(f"{ROOT / name}{os.sep}" for name in ("engine", "widgets", "workbench"))
+LOGS = ("bokeh.server.protocol_handler", "bokeh.server.views.ws")
+
+
+class Received(WSHandler):
+    """A page's websocket."""
+
+    _bytes = 0  # of the message that is on its way
+
+    async def on_message(self, fragment: str | bytes) -> None:
+        self._bytes += len(fragment)
+        if self._bytes > BYTES:
+            self.close(1009, "more than a message may have")
+            return
+        await super().on_message(fragment)
+
+    async def _receive(self, fragment: str | bytes) -> Message[Any] | None:
+        message = await super()._receive(fragment)
+        if message is not None:
+            self._bytes = 0
+        return message
+
+    async def _handle(self, message: Message[Any]) -> Any:
+        why = unlike_ours(message.msgtype, message.content)
+        if why is not None and self.connection is not None:
+            return self.connection.error(message, why)
+        return await super()._handle(message)
+
+
+def unlike_ours(kind: Any, content: Any) -> str | None:
+    """What in a message no page of ours sends."""
+    if not isinstance(kind, str) or kind not in KINDS:
+        return f"{str(kind)[:40]!r}: not a message that pages send"
+    if kind != "PATCH-DOC":
+        return None
+    events = content.get("events") if isinstance(content, dict) else None
+    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+        return "a patch has a list of events"
+    if len(events) > EVENTS:
+        return f"{len(events)} events in one patch; at most {EVENTS}"
+    if any(event.get("kind") in LAID_OUT for event in events):
+        return "a page's models are laid out by its server"
+    if any(count >= NEW for count, _ in enumerate(_new(events))):
+        return f"over {NEW} new models in one patch"
+    return None
+
+
+def _new(value: Any) -> Iterator[Any]:
+    """Every model that a JSON value brings along."""
+    level = [value]
+    while level:
+        one = level.pop()
+        if isinstance(one, dict):
+            if one.get("type") == "object":
+                yield one
+            level += one.values()
+        elif isinstance(one, list):
+            level += one
+
+
+class Short(logging.Filter):
+    """Cuts what is said of a message that the library refuses; of our own faults all is kept."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        fault = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+        if fault is None or _passed_ours(fault):
+            return True
+        record.msg, record.args = "a page's message is refused: %.200r", (fault,)
+        record.exc_info = record.exc_text = None
+        return True
+
+
+def _passed_ours(fault: BaseException) -> bool:
+    """Whether it came out of something that this program's own code was asked to do."""
+    trace = fault.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if file.startswith(OURS) and file != __file__:
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def check_messages(application: Application) -> None:
+    """Let `application` (a Bokeh server's) take only such messages as our pages send."""
+    for rule in application.wildcard_router.rules:
+        if rule.target is WSHandler:
+            rule.target = Received
+    for name in LOGS:
+        logging.getLogger(name).addFilter(Short())

@@ -5,6 +5,7 @@ A full disk, a lost permission or a folder that went leaves what was there, and 
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +26,8 @@ def written(path: Path, what: str, also: tuple[type[Exception], ...] = ()) -> It
     faults: tuple[type[Exception], ...] = (OSError, *also)
     try:
         yield part
+        with suppress(OSError):  # there was none, or it is not ours
+            shutil.copymode(path, part)  # who may read it stays as it was
         os.replace(part, path)
     except faults as fault:
         raise unwritten(path, what, fault) from None

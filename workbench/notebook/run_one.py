@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from engine.core.errors import BadInput
-from engine.core.limits import read_bytes
+from engine.core.limits import over, read_bytes
+from engine.core.writing import write_text
+from workbench.notebook.client import Client
 from workbench.notebook.keep import keep
 from workbench.notebook.pictures import STILL
 from workbench.study_notebook import TAG
@@ -49,7 +50,7 @@ def run_notebook(
     """
     book = read(Path(path))
     inject(book, parameters or {}, str(path))
-    client = NotebookClient(
+    client = Client(
         book, timeout=timeout, resources={"metadata": {"path": str(Path(path).resolve().parent)}}
     )
     begun, error = time.perf_counter(), ""
@@ -59,6 +60,8 @@ def run_notebook(
         error = f"a cell took longer than {timeout:g} s; raise --timeout"
     except (CellExecutionError, DeadKernelError):
         error = _fault(book)
+    if client.full:
+        error = str(over(path, "its cells print and show more", "output_bytes"))
     seconds = time.perf_counter() - begun
     code = [cell for cell in book.cells if cell.cell_type == "code"]
     ran = sum(cell.execution_count is not None for cell in code)
@@ -145,8 +148,6 @@ def report(book: nbformat.NotebookNode) -> str:
 def _write(path: str | Path | None, text: Any) -> str | None:
     if path is None:
         return None
-    try:
-        Path(path).write_text(text(), encoding="utf-8")
-    except OSError as fault:
-        raise BadInput(f"{path}: cannot write ({fault.strerror}); choose another place") from None
+    whole = text().encode("utf-8", "backslashreplace").decode()  # half a letter may be printed
+    write_text(Path(path), whole, "the notebook")
     return str(path)

@@ -68,6 +68,14 @@ def test_a_device_or_pipe_is_not_put_away_for_a_file(tmp_path):
     assert (tmp_path / "pipe").is_fifo() and os.listdir(tmp_path) == ["pipe"]
 
 
+def test_who_may_read_a_file_stays_as_it_was(tmp_path):
+    path = tmp_path / "a.txt"
+    write_text(path, "a", "the text")
+    path.chmod(0o600)
+    write_text(path, "b", "the text")
+    assert path.read_text() == "b" and path.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_fault_within_the_block_is_no_half_file(tmp_path):
     with pytest.raises(KeyError), written(tmp_path / "a", "it") as part:
         part.write_text("half")

@@ -4,7 +4,10 @@ import nbformat
 import pytest
 
 from engine.core.errors import BadInput
+from engine.core.limits import changed
 from workbench.cli.main import main
+from workbench.notebook import run_one
+from workbench.notebook.client import Client
 from workbench.notebook.run_one import inject, literal, run_notebook
 
 HTML = 'import IPython.display as d\nd.HTML("<b id=picture>%d</b>" % (n * 2))'
@@ -65,3 +68,37 @@ def test_a_file_that_is_no_notebook_is_bad_input(tmp_path):
 )
 def test_values_are_read_as_people_write_them(text, value):
     assert literal(text) == value
+
+
+def printed(text):
+    content = {"name": "stdout", "text": text}
+    kind = {"msg_type": "stream"}
+    return {**kind, "header": kind, "content": content, "parent_header": {"msg_id": "a"}}
+
+
+def test_what_is_printed_beyond_the_limit_is_not_kept():
+    cell = nbformat.v4.new_code_cell("")
+    client = Client(nbformat.v4.new_notebook(cells=[cell]))
+    client.reset_execution_trackers()
+    client.clear_before_next_output = False
+    with changed(output_bytes=1000):
+        for text in ("a" * 500, "b" * 900, "c"):
+            client.process_message(printed(text), cell, 0)
+        assert client.full
+    assert [output.text for output in cell.outputs] == ["a" * 500]
+
+
+def test_a_notebook_is_written_whole_or_stays_as_it_was(tmp_path, monkeypatch):
+    path = tmp_path / "a.ipynb"
+    path.write_text("old")
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(BadInput, match="No space left"):
+        run_one._write(path, lambda: "new")
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+    monkeypatch.undo()
+    run_one._write(path, lambda: "half a letter: \ud800")
+    assert "half a letter" in path.read_text()

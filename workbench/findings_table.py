@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
+from engine.core.limits import read_text
 from engine.core.paths import dataset
 from engine.core.writing import write_text
 from workbench.catalogue import catalogue
@@ -108,13 +109,22 @@ def markdown(rows: Sequence[dict[str, Any]]) -> str:
 def put(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Write the table between its two marks in a Markdown file, and how many systems are built
     where it has marks for that. Raises BadInput without a place for the table."""
-    text = path.read_text(encoding="utf-8")
-    if BEGIN not in text or END not in text:
-        raise BadInput(f"{path}: no place for the table; put {BEGIN} and {END} where it belongs")
+    text = marked(path, BEGIN, END)
     systems = catalogue()
     built = f"{sum(each.built for each in systems)} of the {len(systems)} systems"
     text = between(text, *BUILT, built)
     write_text(path, between(text, BEGIN, END, f"\n{markdown(rows)}\n"), "the table")
+
+
+def marked(path: Path, begin: str, end: str) -> str:
+    """The text of a file with a place for a table. Raises BadInput where it has none."""
+    try:
+        text = read_text(path)
+    except (OSError, UnicodeDecodeError) as fault:
+        raise BadInput(f"{path}: no text in UTF-8 ({fault}); give a Markdown file") from None
+    if begin not in text or end not in text:
+        raise BadInput(f"{path}: no place for the table; put {begin} and {end} where it belongs")
+    return text
 
 
 def between(text: str, begin: str, end: str, new: str) -> str:

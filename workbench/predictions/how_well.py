@@ -11,7 +11,7 @@ from pathlib import Path
 from engine.core.errors import BadInput
 from engine.core.paths import dataset
 from engine.core.writing import write_text
-from workbench.findings_table import between
+from workbench.findings_table import between, marked
 
 OPERATORS, RUNS = "cost/README.md", "predictions.md"
 BEGIN, END = "<!-- predicted: workbench catalogue --predicted --markdown -->", "<!-- /predicted -->"
@@ -38,9 +38,7 @@ def markdown() -> str:
 
 def put(path: Path) -> None:
     """Write the table between its marks in a Markdown file. Raises BadInput without a place."""
-    text = path.read_text(encoding="utf-8")
-    if BEGIN not in text or END not in text:
-        raise BadInput(f"{path}: no place for the table; put {BEGIN} and {END} where it belongs")
+    text = marked(path, BEGIN, END)
     write_text(path, between(text, BEGIN, END, f"\n{markdown()}\n"), "the table")
 
 

@@ -113,10 +113,9 @@ def described(
         if "cluster.device" not in changes:
             return LeftOut(cells.where, why)
         told.pop("cluster.device", None)
-    if (
-        "split.shard" not in told
-        and max(told.get("split.tensor", 1), told.get("split.pipeline", 1)) > 1
-    ):
+    if "split.shard" not in told and {
+        told.get(f"split.{axis}", 1) for axis in ("tensor", "pipeline")
+    } != {1}:
         told["split.shard"] = "optimizer"
     architecture = _architecture(cells, shape)
     name = "" if architecture else called(cells.text("model"))
@@ -149,8 +148,8 @@ def _value(cells: Cells, path: str, column: str) -> Any:
     text = cells.text(column)
     if path == "cluster.device":
         return sheet_of(text)
-    if column == "fsdp" and text.isdigit():
-        return "parameters" if int(text) else "optimizer"
+    if column == "fsdp" and text.isdecimal():
+        return "parameters" if text.strip("0") else "optimizer"
     if path == "split.shard" and text in ("0", "1", "2", "3"):
         return ZERO[int(text)]
     if path in WORDED:
@@ -181,7 +180,7 @@ def _architecture(cells: Cells, shape: Changes) -> dict[str, Any]:
         return {"architectures": ("LlamaForCausalLM",), **found}
     found.setdefault("intermediate_size", 4 * found["hidden_size"])
     plain = {PLAIN[key]: value for key, value in found.items() if key in PLAIN}
-    positions = next((int(cells.line[c]) for c in ("seq_len", "seq") if cells.line.get(c)), 2048)
+    positions = next((cells.count(c) for c in ("seq_len", "seq") if cells.line.get(c)), 2048)
     return {
         "architectures": ("GPT2LMHeadModel",), **plain, "n_positions": positions,
         "tie_word_embeddings": True,

@@ -64,8 +64,8 @@ MEGATRON = {
 
 def table_1(cells: Cells, changes: Changes) -> Iterator[Scored | LeftOut]:
     """Megatron-LM on Selene's A100: seconds from its formula 3, recomputation counted."""
-    layers, each = cells.count("layers"), cells.line["virtual_pipeline_layers_per_stage"].strip()
-    chunks = layers // (cells.count("pp") * int(each)) if each else 1
+    layers, each = cells.count("layers"), "virtual_pipeline_layers_per_stage"
+    chunks = layers // (cells.count("pp") * cells.count(each)) if cells.line[each].strip() else 1
     knobs = {
         **MEGATRON, "cluster.device": "a100-sxm-80gb", "split.chunks": chunks,
         "split.sequence_parallel": False, "recipe.recompute": "full",

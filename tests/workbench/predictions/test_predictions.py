@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.core.errors import BadInput
 from engine.core.run import Run
 from engine.training.step_time.described import TrainingRun, read
 from widgets.knobs.config_text import spelled
@@ -12,6 +13,7 @@ from workbench.catalogue import study
 from workbench.cli.main import main
 from workbench.cost_model.rows import Cells
 from workbench.parallelism_split import schedule_knobs
+from workbench.predictions.tables import scored
 from workbench.predictions.training_columns import described
 
 RUN = 'model = "llama-3.1-8b"\n[cluster]\ndevices = 1024\n[recipe]\nsequence = 8192\n'
@@ -167,3 +169,23 @@ def test_one_file_is_predicted_played_and_split_otherwise(tmp_path: Path, capsys
     assert (listed["passes"], listed["ranks"]) == ("described", config.ranks)
     assert main(["parallelism", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["fitting"] > 1
+
+
+STRANGE = ("\x00", "²", "١٢", "9" * 5000, "nan", "abc", "-1", "[]", " ")
+SHAPED = {
+    "gpu": "A100", "gpus": "8", "hidden": "1024", "layers": "24", "heads": "16", "seq_len": "2048",
+    "microbatch": "1", "global_batch": "8", "tp": "2", "pp": "1", "fsdp": "0", "dtype": "bf16",
+    "tokens_per_s_per_gpu": "9000",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ["gpus", "hidden", "seq_len", "tp", "pp", "fsdp"])
+def test_a_strange_cell_is_a_line_or_a_run(tmp_path: Path, column):
+    file = tmp_path / "runs.csv"
+    for cell in STRANGE:
+        row = ",".join((SHAPED | {column: cell}).values())
+        file.write_text(",".join(SHAPED) + "\n" + row + "\n", encoding="utf-8")
+        try:
+            scored(file, {})
+        except BadInput as fault:
+            assert "\n" not in str(fault)

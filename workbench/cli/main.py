@@ -150,3 +150,7 @@ def _complain(line: str) -> int:
     told = visible(line if len(line) <= LONGEST else f"{line[:LONGEST]} …")
     print(f"workbench: {told}", file=sys.stderr)
     return 2
+
+
+if __name__ == "__main__":
+    command()

@@ -80,8 +80,8 @@ class LiveEngine:
         self.run.resume()  # now that who hears an answer finds it here
         return self
 
-    def wait(self, timeout: float = 120.0) -> "LiveEngine":
-        """Until the model is ready. Raises BadInput where it cannot be."""
+    def wait(self, timeout: float | None = None) -> "LiveEngine":
+        """Until the model is ready, or for `timeout` seconds. Raises BadInput where it is not."""
         self._ready.wait(timeout)
         if self.failure or self.built is None:
             raise BadInput(self.failure or f"model {self.name}: not ready after {timeout:g} s")

@@ -32,7 +32,8 @@ class Client(NotebookClient):
             if self.full:
                 return None
             self.printed += len(json.dumps(msg["content"], default=str))
-            if self.full and self.km is not None:
-                self._ending = asyncio.ensure_future(self.km.shutdown_kernel(now=True))
+            if self.full:
+                if self.km is not None:
+                    self._ending = asyncio.ensure_future(self.km.shutdown_kernel(now=True))
                 return None
         return super().process_message(msg, cell, cell_index)

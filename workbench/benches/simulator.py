@@ -1,14 +1,16 @@
 """What simulating serving costs: requests a second of one core, on one replica and on sixteen.
 
 Lengths are those of Azure's conversations (means 1,155 in and 211 out), arrivals near what the
-fleet can serve. At full size also 100,000 requests on a thousand replicas and a million on one,
-made as they come, below what these can serve, with what memory grows by for each of them. Where
+fleet can serve. At full size also a million requests on one replica and 100,000 on a thousand
+(asked within a minute), made as they come, below what these can serve, with what memory the second
+half of them adds for each (pages of caches that fill included) and what there is at most. Where
 node and `@doublewordai/inference-lab` are installed, that simulator plays as many requests of the
 same rate and distributions as the first row in the same run; where not, that is said.
 """
 
 import gc
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -25,11 +27,12 @@ from workbench.benches import _inference_lab as inference_lab
 
 NAME = "simulator"
 ABOUT = "simulated requests a second of one core, for one replica and sixteen, beside a peer"
-LIMIT = 5000.0  # requests a second asked for
+LIMIT, MINUTE = 5000.0, 60.0  # requests a second asked for near saturation; seconds for many
 RATE = 30.0  # requests a second that one replica is given
 QUICK = (1, 800), (16, 1600)  # replicas, and requests in all
-FULL = (1, 4000), (16, 8000), (1000, 100_000), (1, 1_000_000)
+FULL = (1, 4000), (16, 8000), (1, 1_000_000), (1000, 100_000)
 MANY = 50_000  # requests from which on events of one in a thousand are recorded, below saturation
+LOOKS = 20  # times at which memory is looked at, of many requests
 BELOW = 0.6  # of RATE, which a replica keeps up with however long it lasts
 LENGTHS = {
     "engine.workload.prompt": {"median": 820, "spread": 0.83, "longest": 8000},
@@ -62,11 +65,12 @@ def _peer(count: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
 
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    limit = f"{LIMIT:,.0f}" if "replicas" in row else ""
+    limit = f"{row['asked']:,.0f}" if row.get("asked") else ""
     steps = f"{row['microseconds']:.0f} µs" if "microseconds" in row else ""
     lengths = f"{row['prompt']:.0f} in, {row['answer']:.0f} out"
-    held = f"{row['held']:.0f} B" if row.get("held") else ""
-    told = f"{row['per_second']:,.0f}", limit, f"{row['requests']:,}", lengths, steps, held
+    held = f"{row['held']:,.0f} B" if row.get("held") is not None else ""
+    peak = f"{row['peak'] / 1e6:,.0f} MB" if "peak" in row else ""
+    told = f"{row['per_second']:,.0f}", limit, f"{row['requests']:,}", lengths, steps, held, peak
     return (row["name"], *told)
 
 
@@ -79,6 +83,7 @@ def table(rows: list[dict[str, Any]]) -> list[tuple[str, ...]]:
         "mean lengths",
         "a step",
         "kept of each",
+        "memory at most",
     )
     return [head, *map(_cells, rows)]
 
@@ -98,13 +103,14 @@ def _measure(replicas: int, count: int) -> dict[str, Any]:
     built = build(config)
     stream, log = streamed(config, built), Log()
     requests: Iterable[Request] = stream.requests if many else list(stream.requests)
-    halfway: list[float] = []
+    memory: list[float] = []
     _warm(update(config, {"engine.workload.count": 40}))
     fleet = Fleet(config, built, log.emit)
     gc.collect()
     begin = process_time()
-    serve(fleet, _noted(requests, count // 2, halfway) if many else requests, Live(log))
+    serve(fleet, _noted(requests, count // LOOKS, memory) if many else requests, Live(log))
     seconds = process_time() - begin
+    memory.append(_memory())
     told = table_of(fleet.rows)
     steps = sum(each.steps for each in fleet.replicas)
     return {
@@ -117,25 +123,38 @@ def _measure(replicas: int, count: int) -> dict[str, Any]:
         "answer": float(told[ANSWER].mean()),
         "steps": steps,
         "microseconds": seconds / steps * 1e6,
-        "held": (_memory() - halfway[0]) / (count / 2) if halfway else None,
+        "held": (memory[-1] - memory[LOOKS // 2]) / (count / 2) if many else None,
         "busy": max(each.busy for each in fleet.replicas) / fleet.timeline.now,
-        "holds": count / seconds >= LIMIT,
+        "asked": _asked(replicas, count),
+        "peak": max(memory),
+        "holds": count / seconds >= _asked(replicas, count),
     }
 
 
-def _noted(requests: Iterable[Request], at: int, memory: list[float]) -> Iterator[Request]:
-    """The requests; when the one numbered `at` comes, the memory in use is noted."""
+def _asked(replicas: int, count: int) -> float:
+    """Requests a second: many on many replicas within a minute, many on one without a limit."""
+    if count < MANY:
+        return LIMIT
+    return count / MINUTE if replicas > 1 else 0.0
+
+
+def _noted(requests: Iterable[Request], every: int, memory: list[float]) -> Iterator[Request]:
+    """The requests; at each whose number is a multiple of `every` the memory in use is noted."""
     for number, request in enumerate(requests):
-        if number == at:
+        if number % every == 0:
             memory.append(_memory())
         yield request
 
 
 def _memory() -> float:
-    """Bytes that this process has had at most."""
+    """Bytes of memory that this process has now; where no file says so, that it had at most."""
     import resource
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+    try:
+        pages = Path("/proc/self/statm").read_text().split()[1]
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+    return float(int(pages) * resource.getpagesize())
 
 
 def _warm(config: FleetConfig) -> None:

@@ -34,3 +34,13 @@ def test_what_it_tells_is_a_row(monkeypatch):
     (row,) = simulator._peer(10, lambda text: None)
     assert row["per_second"] == 5.0
     assert simulator.table([row])[1][:4] == ("inference-lab", "5", "", "10")
+
+
+def test_many_requests_tell_what_memory_they_take_and_are_asked_for_no_speed(monkeypatch):
+    monkeypatch.setattr(simulator, "MANY", 100)
+    row = simulator._measure(1, 120)
+    assert row["holds"] and row["asked"] == 0 and row["peak"] > 1e6
+    assert abs(row["held"]) < 1e6  # of each: a request's row and its pages
+    *_, held, peak = simulator.table([row])[1]
+    assert held.endswith(" B") and peak.endswith(" MB")
+    assert simulator._asked(1000, 60_000) == 1000

@@ -58,7 +58,10 @@ export class SightMatrix {
       const middle = (low + high) >> 1;
       if (frame.sight_time[middle] <= by) low = middle + 1; else high = middle;
     }
-    return low > found[0] ? frame.sight_value[low - 1] : -1;
+    let at = low - 1;
+    // What is known by its pages alone is given back some time before a lane is over.
+    if (frame.by_pages && this.isOver(lane)) while (at >= found[0] && frame.sight_value[at] < 0) at -= 1;
+    return at >= found[0] ? frame.sight_value[at] : -1;
   }
 
   measure(width) {

@@ -121,6 +121,7 @@ class Sight:
         kept = np.flatnonzero(column[found["block"]] >= 0)
         return {
             "blocks": [blocks[block] for block in used[order].tolist()],
+            "by_pages": not len(self.told),
             "block_owner": [owners[place] for place in order.tolist()],
             "block_row": np.array([places[p] for p in order.tolist()], np.int32),
             "sight_row": row[found["lane"][kept]] if len(kept) else np.zeros(0, np.int32),

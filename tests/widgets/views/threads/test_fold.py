@@ -192,6 +192,7 @@ def test_where_no_sight_is_told_pages_held_show_who_reads_whose():
             page_size=16,
         )
     )
+    assert frame["by_pages"] and not folded(log(Level(1.0, "a", "sees/b", 0.0)))["by_pages"]
     assert frame["blocks"] == ["r0"]  # what only its owner holds is no news
     assert sees(frame, 2.5) == {("r0", "r0"): 0.0, ("r0.1", "r0"): 16.0}
     assert sees(frame, 3.5) == {("r0", "r0"): 0.0}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.core.events import Branch, Level, Mark, Token
+from engine.core.events import Branch, Level, Mark, Page, Token
 from tests.widgets.browser import colours, move, open_page, pixel, settle, zoom
 from tests.widgets.views.threads.made import family, log, looked, workers
 from widgets.canvas.drawing import EXPORT, settings, source
@@ -119,6 +119,17 @@ def test_the_matrix_is_as_of_the_cursor(browser):
     assert 0 < min(seen_now) < 200
     cursor(page, 1.7)  # main is over: what it saw last, paler
     assert min(seen_now) < min(pixel(page, MATRIX, *at)) < 250
+
+
+def test_a_thread_that_is_over_saw_what_its_pages_held_though_they_were_given_back(browser):
+    made = log(
+        Branch(0.0, "r0"), Page(0.1, 7, "r0", "take"), Branch(0.2, "r0.1", "r0"),
+        Page(0.2, 7, "r0.1", "share"), Token(0.5, "r0.1", "x"), Page(0.8, 7, "r0.1", "drop"),
+        Branch(0.9, "r0.1", state="finished"), Token(1.0, "r0", "y"), page_size=16,
+    )  # fmt: skip
+    page, _ = shown(browser, made)
+    move(page, MATRIX, 14 + 20, 20 + 1.5 * 38)
+    assert "saw r0 from position 0" in page.locator(".pw-tip").inner_text()
 
 
 def test_close_up_tokens_become_text(browser):

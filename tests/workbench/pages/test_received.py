@@ -1,12 +1,22 @@
 """What a page's browser sends is let in where our pages send it; the log keeps a line of it."""
 
+import base64
+import gzip
 import logging
 
 import pytest
 
-from workbench.pages.frame.received import EVENTS, NEW, ROOT, Short, unlike_ours
+from workbench.pages.frame.received import BYTES, EVENTS, NEW, ROOT, Short, unlike_ours
 
 SET = {"kind": "ModelChanged", "model": {"id": "p1"}, "attr": "value", "new": 3}
+
+
+def packed(size, times=1):
+    """Zeros as Bokeh sends bytes: gzip in base64."""
+    data = base64.b64encode(gzip.compress(bytes(size)) * times).decode()
+    return {"type": "bytes", "data": data}
+
+
 DIV = {"type": "object", "name": "Div", "id": "z1"}
 
 
@@ -16,6 +26,8 @@ DIV = {"type": "object", "name": "Div", "id": "z1"}
         ("PATCH-DOC", {"events": [SET]}),
         ("PATCH-DOC", {"events": [SET | {"new": [DIV]}, {"kind": "MessageSent"}]}),
         ("PULL-DOC-REQ", {}),
+        ("PATCH-DOC", {"events": [SET | {"new": packed(1000)}]}),
+        ("PATCH-DOC", {"events": [SET | {"new": {"type": "bytes", "data": "no base64"}}]}),
         ("ACK", {}),
     ],
 )
@@ -33,6 +45,7 @@ def test_what_pages_send_is_let_in(kind, content):
         ("PATCH-DOC", {"events": [5]}),
         ("PATCH-DOC", {"events": [{"kind": "RootAdded", "model": DIV}]}),
         ("PATCH-DOC", {"events": [SET] * (EVENTS + 1)}),
+        ("PATCH-DOC", {"events": [SET | {"new": [packed(BYTES // 8, 9)]}]}),
         ("PATCH-DOC", {"events": [SET | {"new": {"a": [DIV] * (NEW + 1)}}]}),
     ],
 )

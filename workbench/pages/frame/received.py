@@ -2,11 +2,14 @@
 
 Bokeh's protocol lets a browser replace the whole document, or give it any number of new models,
 each of which is laid out beside all there are; that kept everybody's pages waiting for minutes.
+It unpacks whatever bytes are sent, too.
 What it says of a message that it cannot take is one line in the log, without the message.
 """
 
+import base64
 import logging
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,9 +23,10 @@ LAID_OUT = {"RootAdded", "RootRemoved"}  # of whoever serves the page alone
 EVENTS = 1000  # in one message; a page's own have under ten
 NEW = 100  # models that one message brings along
 BYTES = 1 << 27  # of one message with what follows it; a file comes in parts of 10 MB
+GZIP, PART = 31, 1 << 20  # zlib's word for gzip; bytes unpacked at once
 ROOT = Path(__file__).resolve().parents[3]
 OURS = tuple(f"{ROOT / name}{os.sep}" for name in ("engine", "widgets", "workbench"))
-LOGS = ("bokeh.server.protocol_handler", "bokeh.server.views.ws")
+LOGS = ("bokeh.server.protocol_handler", "bokeh.server.views.ws", "tornado.application")
 
 
 class Received(WSHandler):
@@ -63,22 +67,43 @@ def unlike_ours(kind: Any, content: Any) -> str | None:
         return f"{len(events)} events in one patch; at most {EVENTS}"
     if any(event.get("kind") in LAID_OUT for event in events):
         return "a page's models are laid out by its server"
-    if any(count >= NEW for count, _ in enumerate(_new(events))):
-        return f"over {NEW} new models in one patch"
+    new = unpacked = 0
+    for one in _objects(events):
+        new += one.get("type") == "object"
+        if one.get("type") == "bytes" and isinstance(one.get("data"), str):
+            unpacked += _unpacked(one["data"], BYTES - unpacked)
+        if new > NEW or unpacked > BYTES:
+            what = "new models" if new > NEW else "bytes unpacked"
+            return f"over {NEW if new > NEW else BYTES} {what} in one patch"
     return None
 
 
-def _new(value: Any) -> Iterator[Any]:
-    """Every model that a JSON value brings along."""
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a JSON value."""
     level = [value]
     while level:
         one = level.pop()
         if isinstance(one, dict):
-            if one.get("type") == "object":
-                yield one
+            yield one
             level += one.values()
         elif isinstance(one, list):
             level += one
+
+
+def _unpacked(text: str, most: int) -> int:
+    """Bytes that the library will make of bytes sent as text, gzip in base64; counted until they
+    are more than `most`."""
+    try:
+        packed, found = base64.b64decode(text), 0
+        unpacking = zlib.decompressobj(GZIP)
+        while packed and found <= most:
+            found += len(unpacking.decompress(packed, PART))
+            packed = unpacking.unconsumed_tail
+            if unpacking.eof:  # another may follow
+                packed, unpacking = unpacking.unused_data, zlib.decompressobj(GZIP)
+        return found
+    except (ValueError, zlib.error):  # the library will say so
+        return 0
 
 
 class Short(logging.Filter):

@@ -187,8 +187,9 @@ def body(function: Callable[..., Any]) -> Any:
 
 
 def inner(function: Callable[..., Any]) -> Any:
-    """Compile a part that kernels call; it is linked into them."""
-    return numba.njit(nogil=True, fastmath=FAST, error_model="numpy")(function)
+    """Compile a part that kernels call; it is linked into them. Kept too, so that a process which
+    compiles another kernel of it finds it."""
+    return _cached(numba.njit(nogil=True, fastmath=FAST, error_model="numpy")(function))
 
 
 def pasted(function: Callable[..., Any]) -> Any:

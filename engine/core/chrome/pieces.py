@@ -30,6 +30,7 @@ PACKED = 1 << 16  # bytes unpacked from at a time
 SMALL = 256  # bytes of a packed file that another follows, on average; smaller ones cost too much
 FREE = 1 << 20  # bytes of such that are let pass
 FRUITLESS = 64 << 20  # characters looked at in vain before the rest is given up
+NOTHING = 64  # of them, at least, for each value that is no entry: a digit takes as long
 FAILED = 100_000  # of them for an entry nested too deep
 
 
@@ -186,6 +187,10 @@ class Pieces:
             entry = _entry(value)
             if entry is None:
                 self.left_out += 1
+                self.fruitless += NOTHING
+                if self.fruitless > FRUITLESS:
+                    self.cut = self._ended = True
+                    break
             else:
                 found.append(entry)
         return found, len(text[:at].encode("utf-8", "surrogateescape"))

@@ -180,3 +180,11 @@ def test_a_lane_that_only_counts_takes_nobody_elses_name(tmp_path):
     counter = {"ph": "C", "name": "memory", "pid": 9, "tid": 1, "ts": 0, "args": {"v": 3}}
     trace = read_chrome(written(tmp_path, [counter, span("a", 1, 5), span("b", 2, 5, tid=6)]))
     assert [event.lane for event in trace.spans.events()] == ["thread 2", "thread 6"]
+
+
+def test_values_that_are_no_entries_are_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(pieces, "FRUITLESS", 100 * pieces.NOTHING)
+    path = tmp_path / "a.json"
+    path.write_bytes(b"[" + b"0" * 1000 + b"]")
+    read = pieces.Pieces(path)
+    assert not any(read) and read.cut and read.left_out == 101

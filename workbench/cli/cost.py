@@ -74,6 +74,10 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput(
             f"--device {args.device!r}: no data sheet; {suggest(args.device, devices())}"
         )
+    kin = tuple(name.strip() for name in args.kin.split(",")) if args.kin else ()
+    unknown = next((name for name in kin if name not in devices()), None)
+    if unknown is not None:
+        raise BadInput(f"--kin {unknown!r}: no data sheet; {suggest(unknown, devices())}")
     rows, left_out = measured(args.tables)
     mine = [row for row in rows if row.device == args.device]
     if not mine:
@@ -83,8 +87,7 @@ def run(args: argparse.Namespace) -> int:
     base = of(constants(args.base) if args.base else of_device(args.device), args.device)
     source = args.source or ", ".join(Path(path).name for path in args.tables)
     found = fit(mine, source, base)
-    if args.kin:
-        kin = tuple(name.strip() for name in args.kin.split(","))
+    if kin:
         wide = elsewhere(rows, found)
         found = found.model_copy(update={"kin": kin, "elsewhere": wide})
     write_text(Path(args.out), toml(found), "the constants")

@@ -63,6 +63,7 @@ def test_a_fit_is_written_and_taken_by_check_and_by_steps(tmp_path, capsys):
         (["--device", "a10000"], "no data sheet"),
         (["--device", "l40s"], "no row of the tables; they hold: a100-sxm-80gb"),
         (["--device", "a100-sxm-80gb", "--base", "a1"], "none of that name"),
+        (["--device", "a100-sxm-80gb", "--kin", "a100-sxm-40gb,"], "--kin '': no data sheet"),
     ],
 )
 def test_what_cannot_be_fitted_is_said_in_one_line(words, says, tmp_path, capsys):

@@ -79,6 +79,13 @@ def check_place(path: str | None) -> None:
         raise BadInput(f"{path}: cannot write, no folder {str(place.parent)!r}; make it first")
 
 
+def folder(path: str) -> Path:
+    """The folder at `path`. Raises BadInput for an empty name, which would be the present one."""
+    if not path.strip():
+        raise BadInput("--out '': give a folder's name; the present one is .")
+    return Path(path).expanduser()
+
+
 def say(what: object) -> None:
     """A line of progress, a text or an event, on stderr so that stdout stays for results."""
     print(visible(str(what)), file=sys.stderr, flush=True)

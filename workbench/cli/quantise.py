@@ -5,7 +5,7 @@ from pathlib import Path
 
 from engine.core.errors import BadInput
 from engine.core.limits import read_text
-from workbench.cli.output import print_json, say
+from workbench.cli.output import folder, print_json, say
 
 ABOUT = """write a model folder whose linear layers have 2, 3, 4 or 8 bits a weight
 
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         raise BadInput(f"model {args.model!r}: its weights are not here; give a folder with them")
     if is_gguf(found.folder):
         raise BadInput(f"model {args.model!r}: in codes already; give a folder of float weights")
-    out = Path(args.out).expanduser()
+    out = folder(args.out)
     if out.resolve() == found.folder.resolve():
         raise BadInput(f"--out {args.out}: is the model itself; choose another folder")
     result = quantise(

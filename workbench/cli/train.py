@@ -5,11 +5,10 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from engine.core.errors import BadInput
-from workbench.cli.output import follow, print_json, print_table, say
+from workbench.cli.output import folder, follow, print_json, print_table, say
 from workbench.cli.run import changes
 from workbench.train_preflight import ZERO, ZEROS, full_name, mesh_of
 
@@ -75,7 +74,7 @@ def _recipe(args: argparse.Namespace) -> int:
             f"--{given[0]}: for training on tokens; give --data FILE (recipes: {recipes})"
         )
     try:
-        result = reproduce(args.name, Path(args.out), say, args.fast)
+        result = reproduce(args.name, folder(args.out), say, args.fast)
     except OSError as fault:
         raise BadInput(f"{args.out}: cannot train into it ({fault}); choose another") from None
     if args.json:
@@ -127,7 +126,7 @@ def _train(args: argparse.Namespace) -> int:
     if config.ray is not None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     driver, first = _driver()
-    out = Path(config.out).expanduser()
+    out = folder(config.out)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as fault:

@@ -222,3 +222,15 @@ def test_torchrun_trains_too(mesh: str, fault: str, place: Path, root: Path) -> 
     main(words(place, "ranks", "--mesh", mesh))
     ours, theirs = (losses(place / out / "training.run") for out in ("ranks", "out"))
     assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "words", [["quantise", "agreement-100k"], ["train", "agreement-100k"], ["train", "stdlib-5m"]]
+)
+def test_an_empty_name_is_not_the_present_folder(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = tmp_path / "a.txt"
+    text.write_text("the cat sat " * 100)
+    data = ["--data", str(text)] if words == ["train", "agreement-100k"] else []
+    assert main([*words, *data, "--out", ""]) == 2
+    assert "give a folder's name" in capsys.readouterr().err and [*tmp_path.iterdir()] == [text]

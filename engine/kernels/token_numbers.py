@@ -12,4 +12,4 @@ def outside(tokens_T: np.ndarray, vocab: int) -> bool:
     low, high = np.int32(0), np.int32(0)
     for t in range(len(tokens_T)):
         low, high = min(low, tokens_T[t]), max(high, tokens_T[t])
-    return low < 0 or high >= vocab
+    return bool(low < 0 or high >= vocab)

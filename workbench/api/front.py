@@ -32,8 +32,9 @@ ANY = 1 << 40  # bytes of a body: the engine's server says what is too large
 AGAIN = 2  # seconds after which a client may ask again
 # Of one connection, not of the message (RFC 9110, section 7.6.1); the rest is passed on.
 BY_HOP = ("Connection", "Keep-Alive", "Proxy-Connection", "TE", "Transfer-Encoding", "Upgrade")
-GONE = "the engine ended before its answer did; it is being started again"
-STARTING = "the engine ended and is being started again"
+GONE = "the engine ended before its answer did"
+AWAY = "the engine ended"
+NEXT = {False: "is being started again", True: "is not started again: the server is stopping"}
 STREAM = "text/event-stream"
 
 
@@ -66,14 +67,14 @@ async def serve_before(
     An engine that ends is started again, by `say`; one that then cannot start ends the server
     (BadInput).
     """
+    stopping = Stopping()
     server = HTTPServer(
-        _Front(engine),
+        _Front(engine, stopping),
         max_body_size=ANY,
         max_header_size=HEADERS,
         body_timeout=60,
         idle_connection_timeout=120,
     )
-    stopping = Stopping()
 
     def told() -> None:
         stopping.told()
@@ -104,11 +105,11 @@ async def serve_before(
 
 
 class _Front(HTTPServerConnectionDelegate):
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
+    def __init__(self, engine: Engine, stopping: Stopping) -> None:
+        self.engine, self.stopping = engine, stopping
 
     def start_request(self, server_conn: object, request_conn: Any) -> HTTPMessageDelegate:
-        return _Relay(self.engine, request_conn)
+        return _Relay(self.engine, self.stopping, request_conn)
 
 
 class _Relay(HTTPMessageDelegate):
@@ -117,8 +118,8 @@ class _Relay(HTTPMessageDelegate):
     Either side waits where the other is slow, and closes where the other does.
     """
 
-    def __init__(self, engine: Engine, client: HTTP1Connection) -> None:
-        self.engine, self.client = engine, client
+    def __init__(self, engine: Engine, stopping: Stopping, client: HTTP1Connection) -> None:
+        self.engine, self.stopping, self.client = engine, stopping, client
         self.upstream: HTTP1Connection | None = None
         self.begun = self.over = False
         self.streams = False  # whether the answer is a stream of events
@@ -131,7 +132,7 @@ class _Relay(HTTPMessageDelegate):
         try:
             stream = await self.engine.connect()
         except (OSError, StreamClosedError):
-            self._put_off(STARTING)
+            self._put_off(self._told(AWAY))
             return
         limits = HTTP1ConnectionParameters(
             no_keep_alive=True, max_header_size=HEADERS, max_body_size=ANY
@@ -171,18 +172,22 @@ class _Relay(HTTPMessageDelegate):
     def _broken(self) -> None:
         """The engine is gone, the answer is not whole."""
         if not self.begun:
-            self._put_off(GONE)
+            self._put_off(self._told(GONE))
             return
         self.over = True
         if self.streams:
             between = b"" if self.tail.endswith(b"\n\n") else b"\n\n"
-            said = json.dumps(error(GONE, "server_error")).encode()
+            said = json.dumps(error(self._told(GONE), "server_error")).encode()
             with suppress(StreamClosedError):
                 self.client.write(between + b"data: " + said + b"\n\n")
                 self.client.finish()
         elif self.client.stream is not None:
             # Shorter than its headers promised, which every client notices.
             self.client.stream.close()
+
+    def _told(self, what: str) -> str:
+        """What became of the engine, and what comes next."""
+        return f"{what} and {NEXT[self.stopping.asked.is_set()]}"
 
     def _put_off(self, line: str) -> None:
         """503: nothing of an answer has gone out."""

@@ -5,6 +5,8 @@ executor: reached shares of bandwidth and peak, and what a step and a sequence c
 """
 
 from dataclasses import dataclass
+from itertools import product
+from operator import itemgetter
 
 import numpy as np
 
@@ -14,7 +16,9 @@ from engine.inference.executors.costs.step_cost import StepCost
 from engine.inference.executors.modelled import Modelled
 from workbench.real_and_modelled.steps_taken import Taken
 
-SHARES = np.geomspace(0.02, 1.25, 29)  # reached shares that are tried
+MOST = 1.25
+SHARES = np.geomspace(0.02, MOST, 29)  # reached shares that are tried
+NEAR = np.geomspace(SHARES[0] / SHARES[1], SHARES[1] / SHARES[0], 9)  # then of the best, about it
 ROUNDS = 4  # of reweighting
 
 
@@ -31,28 +35,35 @@ def fit(taken: list[Taken], cost: StepCost) -> Fit:
     """Reached shares and overheads that bring modelled step times nearest to real ones.
 
     A real time is taken to scatter in proportion to the modelled one (the gamma family), so that
-    the model aims at the mean and sums of steps come out right. Every pair of shares is tried; for
-    each, the two overheads follow by reweighted least squares, neither below 0.
+    the model aims at the mean and sums of steps come out right. Every pair of shares is tried, then
+    those about the best; for each, the two overheads follow by reweighted least squares, neither
+    below 0.
     """
     shapes = [cost.shape(one.new_B, one.context_B, one.rows) for one in taken]
     real_S = np.array([one.seconds for one in taken])
     sequences_S = np.array([len(one.new_B) for one in taken], float)
-    best: tuple[float, dict[str, float], np.ndarray] | None = None
     work_SO, moved_SO, launch = _parts(cost, shapes)
     peak, bandwidth = cost.device.peak(cost.dtype), cost.device.bandwidth
-    for memory in SHARES:
-        for arithmetic in SHARES:
-            roofs_SO = np.maximum(work_SO / (arithmetic * peak), moved_SO / (memory * bandwidth))
-            base_S = roofs_SO.sum(1) + launch
-            per_step, per_sequence = _overheads(base_S, sequences_S, real_S)
-            ratio_S = real_S / (base_S + per_step + per_sequence * sequences_S)
-            deviance = float((ratio_S - 1 - np.log(ratio_S)).mean())
-            if best is None or deviance < best[0]:
-                knobs = {"per_step": per_step, "per_sequence": per_sequence}
-                knobs |= {"memory": float(memory), "arithmetic": float(arithmetic)}
-                best = deviance, knobs, 1 / ratio_S - 1
-    assert best is not None
-    return Fit(best[1], len(taken), float(np.median(np.abs(best[2]))))
+
+    def tried(memory: float, arithmetic: float) -> tuple[float, dict[str, float], np.ndarray]:
+        """Deviance, knobs, and modelled ÷ real - 1 of each step."""
+        roofs_SO = np.maximum(work_SO / (arithmetic * peak), moved_SO / (memory * bandwidth))
+        base_S = roofs_SO.sum(1) + launch
+        per_step, per_sequence = _overheads(base_S, sequences_S, real_S)
+        ratio_S = real_S / (base_S + per_step + per_sequence * sequences_S)
+        knobs = {"per_step": per_step, "per_sequence": per_sequence}
+        knobs |= {"memory": memory, "arithmetic": arithmetic}
+        return float((ratio_S - 1 - np.log(ratio_S)).mean()), knobs, 1 / ratio_S - 1
+
+    def best(memories: np.ndarray, shares: np.ndarray) -> tuple[dict[str, float], np.ndarray]:
+        pairs = product(memories.tolist(), shares.tolist())
+        _, knobs, error_S = min((tried(*pair) for pair in pairs), key=itemgetter(0))
+        return knobs, error_S
+
+    knobs, _ = best(SHARES, SHARES)
+    near = (np.minimum(MOST, knobs[share] * NEAR) for share in ("memory", "arithmetic"))
+    knobs, error_S = best(*near)
+    return Fit(knobs, len(taken), float(np.median(np.abs(error_S))))
 
 
 def _parts(cost: StepCost, shapes: list[Shape]) -> tuple[np.ndarray, np.ndarray, float]:

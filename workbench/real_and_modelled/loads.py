@@ -94,7 +94,7 @@ def compare(
     engine = config.engine
     with engine_process.engines(engine, config.replicas) as engines:
         say(f"calibrating: {config.replicas} engines at once on other requests")
-        _taken(engines, calibrating(engine, 2))  # kernels compile and caches fill here
+        _taken(engines, calibrating(engine))  # kernels of every batch compile or load here
         taken = _taken(engines, calibrating(engine))
         rate = _capacity(modelled(config, _fit(engine, taken)))
         few = calibrating(engine, rate=LOADS[0] * rate / config.replicas)

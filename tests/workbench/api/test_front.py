@@ -8,6 +8,7 @@ import re
 import signal
 import threading
 import time
+from functools import partial
 
 import pytest
 
@@ -135,6 +136,51 @@ def test_a_client_that_leaves_ends_its_request(front):
     while running(front.port):
         assert time.monotonic() < until
         time.sleep(0.02)
+
+
+class Away:
+    """An engine that answers nobody and lives until it is asked to stop a second time."""
+
+    def __init__(self):
+        self.asked = 0
+
+    async def connect(self):
+        raise OSError
+
+    async def ended(self):
+        while self.asked < 2:
+            await asyncio.sleep(0.01)
+        return "asked"
+
+    async def start(self):
+        raise AssertionError
+
+    def stop(self):
+        self.asked += 1
+
+
+def test_while_it_stops_nobody_hears_that_the_engine_comes_back():
+    port, told = free_port(), []
+    kept = partial(serve_before, Away(), "127.0.0.1", port, lambda: None, print)
+
+    async def run():
+        serving = asyncio.ensure_future(kept(lambda loop, stop: told.append(stop)))
+        heard = [await asyncio.to_thread(asked, port)]
+        told[0]()
+        heard.append(await asyncio.to_thread(asked, port))
+        told[0]()
+        await serving
+        return heard
+
+    before, after = asyncio.run(run())
+    assert before == "the engine ended and is being started again"
+    assert after == "the engine ended and is not started again: the server is stopping"
+
+
+def asked(port):
+    link = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    link.request("GET", "/health")
+    return json.loads(link.getresponse().read())["error"]["message"]
 
 
 def test_one_that_cannot_start_says_why(tmp_path):

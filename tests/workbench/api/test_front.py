@@ -161,10 +161,12 @@ class Away:
 
 def test_while_it_stops_nobody_hears_that_the_engine_comes_back():
     port, told = free_port(), []
-    kept = partial(serve_before, Away(), "127.0.0.1", port, lambda: None, print)
 
     async def run():
+        ready = asyncio.Event()
+        kept = partial(serve_before, Away(), "127.0.0.1", port, ready.set, print)
         serving = asyncio.ensure_future(kept(lambda loop, stop: told.append(stop)))
+        await ready.wait()
         heard = [await asyncio.to_thread(asked, port)]
         told[0]()
         heard.append(await asyncio.to_thread(asked, port))

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from engine.core.intervals import student_quantiles
+
 INSIDE = 0.9  # of rows, that an interval is to hold
 SHARED = 2.0  # the least that a spread of an operator's own is told by: three devices
 PLACES = (np.arange(199) + 0.5) / 199  # quantiles that stand for a distribution
@@ -55,7 +57,7 @@ def half(scatter: Sequence[np.ndarray], one: Shift, fitted: int) -> float:
     `scatter`: errors of rows held out, of each other device, which count alike.
     """
     scale = one.scale * np.sqrt(1 + 1 / fitted)  # the others' mean shift is not known either
-    shifts = scale * student(PLACES, one.freedom)
+    shifts = scale * student_quantiles(PLACES, one.freedom)
     values = [np.abs(wrong[:, None] + shifts).ravel() for wrong in scatter]
     weights = [np.full(len(each), 1 / len(each)) for each in values]
     together, heavy = np.concatenate(values), np.concatenate(weights)
@@ -69,12 +71,3 @@ def alike(wide: float) -> np.ndarray:
     normal = NormalDist()
     scale = wide / normal.inv_cdf((1 + INSIDE) / 2)
     return np.array([scale * normal.inv_cdf(float(place)) for place in PLACES])
-
-
-def student(places: np.ndarray, freedom: int) -> np.ndarray:
-    """Quantiles of Student's t, by sums under its density."""
-    at = np.sinh(np.linspace(-9, 9, 20001))
-    density = (1 + at**2 / freedom) ** (-(freedom + 1) / 2)
-    below = np.concatenate([[0.0], np.cumsum((density[1:] + density[:-1]) / 2 * np.diff(at))])
-    found: np.ndarray = np.interp(places, below / below[-1], at)
-    return found

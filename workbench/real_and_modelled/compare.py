@@ -78,7 +78,7 @@ def lay(config: InferenceConfig, say: Say = lambda text: None, fresh: bool = Tru
         say("measuring this machine")
     device = measure(refresh=fresh)
     say("calibrating: a real run of other requests")
-    _run(calibrating(config, 2))  # kernels compile and caches fill here
+    _run(calibrating(config))  # kernels of every batch compile or load here
     others = [_run(calibrating(config))]
     say("the real run")
     real = _run(config)
@@ -104,12 +104,12 @@ def _run(config: InferenceConfig) -> Log:
     return Run.execute(run, config, seed=config.seed).log
 
 
-def calibrating(config: InferenceConfig, count: int = 0, rate: float = 0.0) -> InferenceConfig:
+def calibrating(config: InferenceConfig, rate: float = 0.0) -> InferenceConfig:
     """The same engine with other requests, so many a second (0: all at once), of lengths the model
     can take."""
     context = find(config.model).config.max_positions
     workload = Poisson(
-        count=count or min(32, 2 * config.max_running),
+        count=min(32, 2 * config.max_running),
         rate=rate,
         prompt=_lengths(min(64, context // 8), context // 3),
         output=_lengths(min(48, context // 8), context // 3),

@@ -40,7 +40,7 @@ def message(**fields: Any) -> bytes:
 def heard(pipes: Sequence[Connection], seconds: float | None) -> list[Connection]:
     """Those of `pipes` with something to receive, after `seconds` at most; None: however long.
 
-    `Connection.poll` and `wait` round up to a millisecond and cost a tenth of a short step.
+    `Connection.poll` and `wait` round what they wait up to a millisecond.
     """
     return select.select(pipes, (), (), seconds)[0]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.core.intervals import of_mean, wilson
+from engine.core.intervals import STUDENT, of_mean, student_quantiles, wilson
 
 
 def test_wilson_of_known_counts():
@@ -29,3 +29,11 @@ def test_both_hold_the_truth_about_as_often_as_they_say():
 def test_more_problems_give_a_narrower_interval():
     wide, narrow = (np.subtract(*wilson(n // 2, n)[::-1]) for n in (20, 2000))
     assert narrow < wide / 5
+
+
+def test_quantiles_of_student_are_those_of_tables():
+    assert student_quantiles(np.array([0.95]), 4)[0] == pytest.approx(2.132, abs=0.01)
+    assert student_quantiles(np.array([0.95]), 1)[0] == pytest.approx(6.314, rel=0.01)
+    for freedom in (1, 2, 5, 30):
+        found = student_quantiles(np.array([0.975]), freedom)[0]
+        assert found == pytest.approx(STUDENT[freedom - 1], rel=0.01)

@@ -68,11 +68,6 @@ def test_devices_left_out_are_inside_nine_times_in_ten(shift):
     assert 0.87 <= np.mean(inside) <= 0.97
 
 
-def test_quantiles_of_student_are_those_of_tables():
-    assert between.student(np.array([0.95]), 4)[0] == pytest.approx(2.132, abs=0.01)
-    assert between.student(np.array([0.95]), 1)[0] == pytest.approx(6.314, rel=0.01)
-
-
 def test_check_bits_take_their_part_of_a_memory_that_keeps_them_among_its_data():
     assert curves.memory_rate(device("l40s")) == device("l40s").bandwidth * 15 / 16
     assert curves.memory_rate(device("h100-sxm")) == device("h100-sxm").bandwidth

@@ -11,9 +11,9 @@ from workbench.pages.frame.received import BYTES, EVENTS, NEW, ROOT, Short, unli
 SET = {"kind": "ModelChanged", "model": {"id": "p1"}, "attr": "value", "new": 3}
 
 
-def packed(size, times=1):
-    """Zeros as Bokeh sends bytes: gzip in base64."""
-    data = base64.b64encode(gzip.compress(bytes(size)) * times).decode()
+def packed(size, times=1, behind=b""):
+    """Zeros as Bokeh sends bytes: gzip in base64; `behind`: what follows and is none."""
+    data = base64.b64encode(gzip.compress(bytes(size)) * times + behind).decode()
     return {"type": "bytes", "data": data}
 
 
@@ -46,6 +46,7 @@ def test_what_pages_send_is_let_in(kind, content):
         ("PATCH-DOC", {"events": [{"kind": "RootAdded", "model": DIV}]}),
         ("PATCH-DOC", {"events": [SET] * (EVENTS + 1)}),
         ("PATCH-DOC", {"events": [SET | {"new": [packed(BYTES // 8, 9)]}]}),
+        ("PATCH-DOC", {"events": [SET | {"new": [packed(BYTES // 8, 1, b"none")] * 9}]}),
         ("PATCH-DOC", {"events": [SET | {"new": {"a": [DIV] * (NEW + 1)}}]}),
     ],
 )

@@ -115,7 +115,7 @@ def machine(monkeypatch):
 
 def test_a_real_run_and_its_twin_on_this_machine_take_the_same_steps(machine, monkeypatch):
     again = {"seed": 1}  # a short calibration: the test is of the plumbing, not of its quality
-    monkeypatch.setattr(compare, "calibrating", lambda c, n=0: c.model_copy(update=again))
+    monkeypatch.setattr(compare, "calibrating", lambda c: c.model_copy(update=again))
     config = InferenceConfig(
         model="stdlib-draft-1m",
         workload={"kind": "prompts"},

@@ -92,18 +92,19 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 def _unpacked(text: str, most: int) -> int:
     """Bytes that the library will make of bytes sent as text, gzip in base64; counted until they
-    are more than `most`."""
+    are more than `most`, those before what is no gzip too: it unpacks them first."""
+    found = 0
     try:
-        packed, found = base64.b64decode(text), 0
+        packed = base64.b64decode(text)
         unpacking = zlib.decompressobj(GZIP)
         while packed and found <= most:
             found += len(unpacking.decompress(packed, PART))
             packed = unpacking.unconsumed_tail
             if unpacking.eof:  # another may follow
                 packed, unpacking = unpacking.unused_data, zlib.decompressobj(GZIP)
-        return found
     except (ValueError, zlib.error):  # the library will say so
-        return 0
+        pass
+    return found
 
 
 class Short(logging.Filter):

@@ -1,5 +1,4 @@
-"""Checks of Duo-LLM's claims: losses by way of choosing at equal compute, parity and counted
-flops."""
+"""Checks of Duo-LLM's claims: losses by way of choosing at equal compute, parity, flops."""
 
 from functools import cache
 from typing import Any
@@ -26,6 +25,7 @@ from engine.models.model import Model
 from engine.models.text.tokenizer import Tokenizer
 from engine.recipes.duo_series import RECIPE, shapes
 from engine.recipes.folder import saved_weights
+from engine.training.losses.evaluate import greedy
 from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS, LAYERS = RECIPE.seeds, RECIPE.layers
@@ -226,22 +226,22 @@ def plain_parity(config: InferenceConfig, run_config: RunConfig, fast: bool) -> 
 
 
 def same_answers(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Requests of a busy batch with too few pages whose log-probabilities are not those of whole
-    passes. A token has two big ones: with one, nearly all take the same layer."""
+    """Requests of a busy batch with too few pages whose tokens, or their log-probabilities, are not
+    those of whole passes. A token has two big ones: with one, nearly all take the same layer."""
     config = update(config, {**BUSY, "model": MODEL, "modules.big": 2})
     shape, weights = model("duo", 0)
     requests, told = by_config(config)
     right = update(config, {"modules.fault": "none"}).modules.of(shape)
-    far = []
+    far, wrong = [], 0
     for r in requests:
-        ids_1T = torch.tensor([[*r.prompt.tolist(), *r.generated.tolist()]])
+        prompt, answer = r.prompt.tolist(), r.generated.tolist()
         said = [-t.logprob for t in told if isinstance(t, Token) and t.thread == r.id]
-        apart = nats(right, weights, ids_1T)[0, -WISH.max_tokens :] - torch.tensor(said)
-        far.append(float(apart.abs().max()))
-    wrong = sum(each > NEAR for each in far)
+        judged = nats(right, weights, torch.tensor([prompt + answer]))[0, -WISH.max_tokens :]
+        far.append(float((judged - torch.tensor(said)).abs().max()))
+        wrong += answer != greedy(right, weights, prompt, WISH.max_tokens) or far[-1] > NEAR
     yielded = sum(isinstance(event, Branch) and event.state == "preempted" for event in told)
     return Outcome(
-        f"each token's log-probability within {NEAR:g} of that of whole passes without a cache",
+        f"every token that of whole passes without a cache, its log-probability within {NEAR:g}",
         f"{wrong} of {len(far)} differ, by {max(far):.1g}; pages were taken away {yielded} times",
         wrong == 0 and yielded > 0,
         figure=Figure.exact(wrong, "answers that differ"),

@@ -90,9 +90,8 @@ class Claim:
     the small setting comes out otherwise. A finding that is "not tried" says why not.
 
     `fails`: the settings at which the check is known to say no, for the reason that `why` gives. A
-    sentence that does not come out stands like that; a weaker one that holds is none for it. Where
-    the check says yes the figure shows the sentence's effect: it includes neither none of it nor
-    the contrary. How far it goes is the finding's to say, beside the yes.
+    sentence that does not come out stands like that; a weaker one that holds is none for it. A yes
+    is the figure's own (`bears`); how far it goes is the finding's to say, beside the yes.
     """
 
     id: str
@@ -112,6 +111,35 @@ class Claim:
     def breaks(self) -> tuple[Break, ...]:
         """Every break, plain knob changes as one of the baseline."""
         return self.broken if isinstance(self.broken, tuple) else (Break(self.broken),)
+
+    def asked(self, config: Config, run: RunConfig, fast: bool) -> Outcome:
+        """What the check says, its yes taken back where its own figure does not bear it."""
+        return self.borne(self.check(config, run, fast))
+
+    def borne(self, outcome: Outcome) -> Outcome:
+        """An outcome with no yes that says more than its figure, whatever the check's rule was."""
+        return outcome if self.bears(outcome) else replace(outcome, holds=False)
+
+    def bears(self, outcome: Outcome) -> bool:
+        """Whether an outcome says no more than its figure: behind a yes all of the interval reaches
+        what was needed and shows an effect, the paper's way. By how much may be undecided. Where
+        two things are to be equal the margin lies on both sides: all of it has to be within."""
+        figure, paper = outcome.figure, self.reported
+        if not outcome.holds or figure is None or paper is None:
+            return True
+        found = self.came_to(outcome)
+        if paper.better == "equal":
+            return found == "reproduced"
+        drawn = figure.low < figure.high
+        idle = drawn and paper.none is not None and figure.low <= paper.none <= figure.high
+        if idle or found == "contrary":
+            return False
+        if outcome.needed is None:
+            return True
+        near = 1e-9 * abs(outcome.needed)
+        if paper.better == "more":
+            return figure.low >= outcome.needed - near
+        return figure.high <= outcome.needed + near
 
     def came_to(self, outcome: Outcome) -> Finding:
         """What an outcome of this claim says of the paper's figure."""
@@ -156,7 +184,7 @@ class Claim:
 def judge(claim: Claim, config: Config, run: RunConfig, fast: bool) -> Outcome:
     """The outcome of a claim; a timed one's says how busy others kept the machine."""
     with MachineLoad() as other:
-        outcome = claim.check(config, run, fast)
+        outcome = claim.asked(config, run, fast)
     return replace(outcome, other_work=other.share) if claim.timed else outcome
 
 
@@ -164,8 +192,8 @@ def breaks_that_pass(
     claim: Claim, configured: Callable[[Changes], Config], run: RunConfig, fast: bool
 ) -> list[Break]:
     """Breaks that the claim does not notice: each is a hole in it."""
-    whole = cache(lambda: claim.check(configured({}), run, fast))
+    whole = cache(lambda: claim.asked(configured({}), run, fast))
     return [
         each for each in claim.breaks
-        if not claim.notices(each, claim.check(configured(each.changes), run, fast), whole, fast)
+        if not claim.notices(each, claim.asked(configured(each.changes), run, fast), whole, fast)
     ]  # fmt: skip

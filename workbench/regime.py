@@ -150,7 +150,7 @@ def _point(claim: Claim, line: str, value: float, outcome: Outcome) -> Point:
     figure, told = outcome.figure, ""
     if figure is not None and not math.isfinite(figure.value):
         figure, told = None, outcome.measured
-    finding = claim.came_to(outcome)
+    outcome, finding = claim.borne(outcome), claim.came_to(outcome)
     return Point(line, float(value), figure, outcome.needed, outcome.holds, finding, told)
 
 

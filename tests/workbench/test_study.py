@@ -6,8 +6,8 @@ import pytest
 
 from engine.core.errors import BadInput
 from tests.workbench.toy import TOY
-from workbench.claim import breaks_that_pass
-from workbench.study import Break, Claim, Figure, Outcome, check
+from workbench.claim import breaks_that_pass, judge
+from workbench.study import Break, Claim, Figure, Outcome, Reported, check
 
 OTHER = dataclasses.replace(TOY.claims[0], id="quick", grade="measured")
 BOTH = dataclasses.replace(TOY, claims=(*TOY.claims, OTHER))
@@ -38,3 +38,28 @@ def test_where_it_states_to_fail_a_break_has_to_move_its_figure():
     run = TOY.run_config()
     assert breaks_that_pass(claim, TOY.configured, run, fast=False) == [near, same]
     assert breaks_that_pass(claim, TOY.configured, run, fast=True) == []
+
+
+@pytest.mark.parametrize(
+    ("figure", "needed", "reported", "holds"),
+    [
+        (Figure(1.3, 1.2, 1.4), 1.0, Reported(1.2, none=1.0), True),
+        (Figure(1.3, 1.2, 1.4), 1.25, Reported(1.2, none=1.0), False),  # not all of it reaches
+        (Figure(1.3, 0.9, 1.7), 0.5, Reported(1.2, none=1.0), False),  # includes no effect
+        (Figure(1.3, 1.1, 1.5), 1.0, Reported(1.4, none=1.0), True),  # its way; how far, undecided
+        (Figure(0.8, 0.7, 0.9), 0.5, Reported(1.2, none=1.0), False),  # the other way
+        (Figure(1.1, 1.05, 1.15), 1.0, Reported(1.4, none=1.0), True),  # weaker, beyond needed
+        (Figure(0.8, 0.7, 0.9), 0.9, Reported(0.8, "less", none=1.0), True),
+        (Figure(0.8, 0.7, 0.95), 0.9, Reported(0.8, "less", none=1.0), False),
+        (Figure(0.1, 0.0, 0.3), 0.1, Reported(0.1, "equal", tolerance=0.1), False),
+        (Figure(0.1, 0.0, 0.2), 0.1, Reported(0.1, "equal", tolerance=0.1), True),
+        (Figure(0.1, 0.0, 0.3), 0.1, None, True),  # nothing of the paper's to hold it against
+    ],
+)
+def test_a_yes_that_says_more_than_its_figure_is_taken_back(figure, needed, reported, holds):
+    """Whatever rule a check has, it cannot be looser than the finding."""
+    claim = Claim("any", "Any.", "any", "exact", lambda *_: outcome, {}, reported=reported)
+    outcome = Outcome("", "", True, figure=figure, needed=needed)
+    assert claim.bears(outcome) == holds
+    assert judge(claim, TOY.config, TOY.run_config(), fast=True).holds == holds
+    assert claim.bears(dataclasses.replace(outcome, holds=False))

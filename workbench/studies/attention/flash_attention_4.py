@@ -70,10 +70,10 @@ def fewer_special(config: BalanceConfig, run_config: RunConfig, fast: bool) -> O
     enough = [least_share(config, run_config, s) for s in (config.handoff, *HANDOFFS)]
     return Outcome(
         f"at most 80% of the plain softmax's, and the result within {ROUNDING:.1e}; enough are "
-        f"{LEAVE[0]:.0%} to {LEAVE[1]:.0%}",
+        f"{LEAVE[0]:.0%} to {LEAVE[1]:.0%}, whatever the handoff",
         f"{part:.1%}, error {error:.1e}; enough are {enough[0]:.0%} (modelled; {min(enough):.0%} "
         f"to {max(enough):.0%} over handoffs)",
-        part <= 0.8 and error <= ROUNDING and LEAVE[0] <= enough[0] <= LEAVE[1],
+        part <= 0.8 and error <= ROUNDING and LEAVE[0] <= min(enough) <= max(enough) <= LEAVE[1],
         figure=Figure(enough[0], min(enough), max(enough), "%"),
         needed=LEAVE[0],
     )
@@ -124,7 +124,7 @@ def at_handoff(config: BalanceConfig, value: float, run_config: RunConfig, fast:
     found = reached(config, run_config, {"handoff": value * 1e-9})
     return Outcome(
         f"{PAPER:.0%} of the bfloat16 peak", f"{found:.1%}", found >= PAPER - ROUNDED,
-        figure=Figure.exact(found, "%"), needed=PAPER,
+        figure=Figure.exact(found, "%"), needed=PAPER - ROUNDED,
     )  # fmt: skip
 
 
@@ -205,14 +205,14 @@ STUDY = Study(
             paper="10–25% of the entries take the polynomial (as public notes on it say)",
             reported=Reported(sum(LEAVE) / 2, "equal", tolerance=LEAVE[1] - sum(LEAVE) / 2),
             finding="undecided",
+            fails=("small", "full"),
             why="the least part at which the modelled pipeline is as fast as with any other: 15%, "
             "but the handoff is assumed, and without one 5% is enough. That reading of how many "
             "have to leave is ours, and was chosen after the sweep over parts had been seen",
             grade="modelled",
             check=fewer_special,
             broken=(
-                Break({"softmax.degree": 1}, True, "what left comes back wrong"),
-                Break({"softmax.share": 0.0}, why="none leaves"),
+                Break({"ping_pong": False}, True, "tiles take no turns: units wait for each other"),
             ),
         ),
         Claim(

@@ -177,7 +177,7 @@ def at(name: str) -> At:
         return Outcome(
             f"more than {1 - KEPT:.0%} fewer valid answers than a token a step",
             f"{figure.value:.1%} fewer in {sum(steps) / len(steps):.1f} steps",
-            figure.value > 1 - KEPT,
+            figure.low > 1 - KEPT,
             figure=figure,
             needed=1 - KEPT,
         )

@@ -30,7 +30,8 @@ GATHER = Break({"engine.executor.exchange": "gather"}, True, "every token is sen
 HOT = Break({"engine.executor.skew": 8.0}, True, "one device gets eight times its share of tokens")
 FAR = Break({"pools.plane_bandwidth": 2e7}, True, "the pool is reached by a far slower link")
 NARROW = Break({"pools.plane_bandwidth": 1e9}, True, "the bus is slower than nodes' Ethernet")
-WRITER = Break({"pools.reach": "writer"}, True, "only the replica that wrote a page finds it")
+# What is left then is a rival, own caches by queues, which takes 1.04 times as long on the trace.
+WRITER = Break({"pools.reach": "writer"}, why="only the replica that wrote a page finds it")
 RATES = "the roofs are those of operators alone, which reach 80% (products), 65% (attention) and "
 RATES += "84% (memory) of the sheet; nothing is fitted to a rate. "
 NOTES = "public notes on the paper"
@@ -194,7 +195,7 @@ STUDY = Study(
             "with caches of their own the trace's first tokens come 1.04 times sooner. The paper "
             "has no figure; rivals have the same devices and as much memory, each its share, for "
             "nothing",
-            broken=(WRITER,),
+            broken=(FAR, WRITER),
         ),
         Claim(
             id="reuse",

@@ -67,12 +67,14 @@ class Break:
     """Knob changes under which a claim's check must say no.
 
     `mechanism`: they spoil the mechanism and leave all else alone (a dropped message, a stale
-    fragment); otherwise they put the baseline in its place. `why` says what is spoilt.
+    fragment); otherwise they put the baseline in its place. `why` says what is spoilt. `small`: off
+    where the small setting has too few repetitions to tell.
     """
 
     changes: Changes
     mechanism: bool = False
     why: str = ""
+    small: bool = True
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,11 @@ class Claim:
     def breaks(self) -> tuple[Break, ...]:
         """Every break, plain knob changes as one of the baseline."""
         return self.broken if isinstance(self.broken, tuple) else (Break(self.broken),)
+
+    def breaks_at(self, fast: bool) -> list[Break]:
+        """The breaks that a size of setting can tell, those of the mechanism first."""
+        told = [each for each in self.breaks if each.small or not fast]
+        return sorted(told, key=lambda each: not each.mechanism)
 
     def asked(self, config: Config, run: RunConfig, fast: bool) -> Outcome:
         """What the check says, its yes taken back where its own figure does not bear it."""
@@ -194,6 +201,6 @@ def breaks_that_pass(
     """Breaks that the claim does not notice: each is a hole in it."""
     whole = cache(lambda: claim.asked(configured({}), run, fast))
     return [
-        each for each in claim.breaks
+        each for each in claim.breaks_at(fast)
         if not claim.notices(each, claim.asked(configured(each.changes), run, fast), whole, fast)
     ]  # fmt: skip

@@ -194,6 +194,8 @@ def _breaks(studies: list[Study], args: argparse.Namespace) -> int:
             for one in claim.breaks:
                 kind = "mechanism" if one.mechanism else "baseline"
                 seen = "NOT NOTICED" if one in passed else "says no"
+                if one not in claim.breaks_at(not args.full):
+                    seen = "--full tells"
                 changed = ", ".join(f"{path}={value}" for path, value in one.changes.items())
                 rows.append((each.slug, claim.id, kind, seen, one.why or changed))
     if args.json:

@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
-import torch
 from torch import Tensor
 
+from engine.kernels.attention.gradients import Switches
 from engine.kernels.matmul import OPERATOR as MATMUL
 from engine.kernels.norm import OPERATOR as NORM
-from engine.kernels.paged_attention import OPERATOR as PAGED_ATTENTION
 from engine.kernels.rotary import OPERATOR as ROTARY
 from engine.kernels.swiglu import OPERATOR as SWIGLU
+from engine.models.operator_attention import OperatorAttention
 from engine.models.paged_attention import paged_attention
 from engine.models.rotary import rotate as rotate_interleaved
 
@@ -45,6 +45,7 @@ class OperatorOps:
 
     def __init__(self, variants: Mapping[str, str] = NONE) -> None:
         self.variants = variants
+        self.attention = OperatorAttention(variants)
 
     def linear(self, weight_NK: Tensor, bias_N: Tensor | None) -> OperatorLinear:
         """A projection with that weight."""
@@ -82,20 +83,13 @@ class OperatorOps:
         softcap: float = 0.0,
         sinks_H: Tensor | None = None,
     ) -> Tensor:
-        """o_THE by a GPU variant that takes the batch (they decode, without sinks); else in plain
-        torch."""
+        """o_THE by a GPU's kernels, but for sinks and what those do not take: in plain torch."""
         rows = (block_table_BP, query_start_B1, context_B)
-        choices = {"scale": scale, "window": window, "softcap": softcap}
-        forced = self.variants.get("paged_attention", "")
-        names = ("block_table_BP", "query_start_B1", "context_B")
-        on = q_THD.device
-        given = {"q_THD": q_THD, "k_PSGD": k_PSGD, "v_PSGE": v_PSGE, **choices}
-        given |= {n: torch.from_numpy(r).to(on) for n, r in zip(names, rows, strict=True)}
-        for variant in PAGED_ATTENTION.variants().values():
-            mine = variant.device == "cuda" and sinks_H is None and forced in ("", variant.name)
-            if mine and not variant.obstacle(given, forced=bool(forced)):
-                found: Tensor = variant.call(**given)
-                return found.to(q_THD.dtype)
+        if sinks_H is None:
+            switches = Switches(scale, True, window, softcap)
+            found = self.attention(q_THD, k_PSGD, v_PSGE, rows, switches)
+            if found is not None:
+                return found
         return paged_attention(
             q_THD, k_PSGD, v_PSGE, *rows, scale=scale, window=window, softcap=softcap,
             sinks_H=sinks_H,

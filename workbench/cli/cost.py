@@ -1,5 +1,7 @@
 """`workbench cost fit`: constants of the operator cost model from measured tables of one device.
 
+`workbench cost measure`: those tables, of the GPU of this machine.
+
 `workbench cost host`: host time of a serving engine's steps, from requests of a run. `workbench
 check cost-model`: how far the cost model is from measured tables, and how honest."""
 
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from engine.core.errors import BadInput
 from engine.core.names import counted, suggest
 from engine.core.writing import write_text
-from workbench.cli.output import check_place, print_json, print_table, say
+from workbench.cli.output import check_place, folder, print_json, print_table, say
 from workbench.cli.run import changes
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ HEAD = ("device", "operator", "rows", "median", "p90", "worst", "bias", "in inte
 
 ABOUT = """fit the operator cost model to measured tables of a device
 
+  workbench cost measure --out mine                      on a machine with a GPU: mine/*.csv
   workbench cost fit gemm.csv attention.csv nccl.csv --device h100-sxm --out h100.toml
   workbench check cost-model gemm.csv --constants h100.toml
   workbench run flover --set executor=modelled --set executor.constants=h100.toml
@@ -38,10 +41,17 @@ ABOUT = """fit the operator cost model to measured tables of a device
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=["fit", "host"], help="fit constants")
-    parser.add_argument("tables", nargs="+", metavar="TABLE", help="CSV files of measured times")
+    parser.add_argument(
+        "what", choices=["fit", "host", "measure"], help="fit constants, or measure tables to fit"
+    )
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help="CSV files of measured times")
     parser.add_argument("--device", default="", help="fit: rows of this device, by its data sheet")
-    parser.add_argument("--out", required=True, metavar="FILE", help="write the constants here")
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="FILE",
+        help="write the constants, or the folder of tables, here",
+    )
     parser.add_argument(
         "--base",
         metavar="NAME",
@@ -67,7 +77,11 @@ def run(args: argparse.Namespace) -> int:
     from workbench.cost_model.leave_out import elsewhere
     from workbench.cost_model.writing import toml
 
+    if args.what == "measure":
+        return _measure(args)
     check_place(args.out)
+    if not args.tables:
+        raise BadInput(f"cost {args.what}: give one measured table or more")
     if args.what == "host":
         return _host(args)
     if args.device not in devices():
@@ -99,6 +113,19 @@ def run(args: argparse.Namespace) -> int:
         print(f"{name:10}  held out, predicted / measured: {spread(each.low, each.high)}")
     for why, count in left_out.items():
         print(f"left out: {counted(count, 'row')}, {why}")
+    return 0
+
+
+def _measure(args: argparse.Namespace) -> int:
+    from workbench.cost_model.measuring import measure
+
+    if args.tables:
+        raise BadInput("cost measure: takes no table, it writes them; leave TABLE away")
+    made = [str(path) for path in measure(folder(args.out), "cuda", say)]
+    if args.json:
+        print_json({"tables": made})
+    else:
+        print("\n".join(made))
     return 0
 
 

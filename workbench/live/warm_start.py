@@ -21,7 +21,8 @@ from engine.models.text.tokenizer import Tokenizer
 
 def must_compile(config: InferenceConfig) -> bool:
     """Whether this config's first step would wait for a compiler."""
-    real = config.executor.kind == "real" and config.dtype != "float16"
+    on = config.executor
+    real = isinstance(on, Real) and on.device == "cpu" and config.dtype != "float16"
     return real and find(config.model).folder is not None and not ready(config.dtype, config.dtype)
 
 

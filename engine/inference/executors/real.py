@@ -15,7 +15,9 @@ class Real(Execution):
         "auto", "Numbers of the KV cache; auto: those of the weights", group="cache"
     )
 
+    device: Literal["cpu", "cuda"] = knob("cpu", "What computes; cuda: a GPU that torch sees")
+
     def build(self, config: Settings) -> Built:
         from engine.inference.executors.tensors.real_executor import build  # brings torch
 
-        return build(config, self.kv_cache_dtype)
+        return build(config, self.kv_cache_dtype, self.device)

@@ -12,8 +12,8 @@ import triton
 from torch import Tensor
 
 from engine.kernels.operator import Arguments
-from engine.kernels.paged_attention.decode_cpu import batch_of, refuses
-from engine.kernels.paged_attention.plan import Plan
+from engine.kernels.paged_attention.decode_cpu import refuses
+from engine.kernels.paged_attention.plan import Batch, Plan
 from engine.kernels.paged_attention.split import Split
 from engine.kernels.triton_source import kernels
 
@@ -44,17 +44,30 @@ def decode(
 
     The plan is made on the host: give `query_start_B1` and `context_B` there, or they are fetched.
     """
-    device, on_gpu = q_THD.device, q_THD.is_cuda
     start, context = (np.asarray(t.cpu()) for t in (query_start_B1, context_B))
-    row_N, batch = batch_of(k_PSGD.shape[2], start, context, window, TILE, 1)
-    workers = (
-        torch.cuda.get_device_properties(device).multi_processor_count if on_gpu else INTERPRETED
-    )
+    row_N = np.flatnonzero(np.diff(start))
     table_NP = block_table_BP[torch.from_numpy(row_N).to(block_table_BP.device)]
-    token_N = torch.from_numpy(start[row_N])
-    made = split.plan(batch, workers)
-    ready = prepared(made, table_NP, token_N, (q_THD.shape[1], v_PSGE.shape[-1]), device)
+    heads = q_THD.shape[1], k_PSGD.shape[2], v_PSGE.shape[-1]
+    said = (table_NP, start[row_N], context[row_N], window)
+    ready = planned(split, *said, heads, q_THD.device)
     return launch(ready, q_THD, k_PSGD, v_PSGE, scale, softcap)
+
+
+def planned(
+    split: Split, table_NP: Tensor | np.ndarray, token_N: np.ndarray, context_N: np.ndarray,
+    window: int, heads: tuple[int, int, int], device: torch.device,
+) -> "Prepared":  # fmt: skip
+    """A split's plan for sequences of one new token each, which is row `token_N` of the queries.
+
+    `heads`: of queries, of keys, and how wide their values are.
+    """
+    workers = INTERPRETED
+    if device.type == "cuda":
+        workers = torch.cuda.get_device_properties(device).multi_processor_count
+    batch = Batch(context_N.astype(np.int64), heads[1], TILE, 1, window)
+    table = torch.as_tensor(table_NP)
+    made = split.plan(batch, workers)
+    return prepared(made, table, torch.from_numpy(token_N), (heads[0], heads[2]), device)
 
 
 class Prepared(NamedTuple):

@@ -27,18 +27,20 @@ class Found:
     folder: Path | None = None
     source: str = ""
 
-    def open(self, dtype: str = "float32", *, random: bool = False, seed: int = 0) -> "Model":
-        """The model itself, with its own weights or random ones."""
+    def open(
+        self, dtype: str = "float32", *, random: bool = False, seed: int = 0, device: str = "cpu"
+    ) -> "Model":
+        """The model itself, with its own weights or random ones, on a processor or a GPU."""
         from engine.models.loading.load import load, random_model  # torch: not for a shape alone
 
         if random:
-            return random_model(self.config, seed, dtype)
+            return random_model(self.config, seed, dtype, device)
         if self.folder is None:
             raise BadInput(
                 f"model {self.name!r}: only its architecture is known; "
                 "run it with random weights (--random) or give a folder with its weights"
             )
-        return load(self.folder, dtype, self.config)
+        return load(self.folder, dtype, self.config, device)
 
 
 def find(name: str) -> Found:

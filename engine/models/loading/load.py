@@ -3,12 +3,13 @@
 import json
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
 from engine.core.errors import BadInput
-from engine.core.memory import require
+from engine.core.memory import GIB, require
 from engine.core.writing import unwritten, write_text, written
 from engine.models.config import ModelConfig
 from engine.models.families import read_config
@@ -25,14 +26,19 @@ from engine.models.model import Model
 from engine.models.parameters import all_parameters
 
 
-def load(path: str | Path, dtype: str = "float32", config: ModelConfig | None = None) -> Model:
+def load(
+    path: str | Path,
+    dtype: str = "float32",
+    config: ModelConfig | None = None,
+    device: str = "cpu",
+) -> Model:
     """The model of a Hugging Face folder: config.json with *.safetensors beside it; or of a GGUF
     file.
 
     Checkpoints in float16, bfloat16, float32 or float64 become `dtype`. Weights are read one tensor
     at a time, so loading takes the model's memory and one tensor more. Raises BadInput naming the
     file and the field; nothing of the folder is ever executed. `config`: in place of the folder's,
-    where more than its tensors is to be said.
+    where more than its tensors is to be said. `device`: "cpu", or "cuda" for a GPU.
     """
     folder = Path(path)
     if folder.suffix in PICKLES:
@@ -40,8 +46,8 @@ def load(path: str | Path, dtype: str = "float32", config: ModelConfig | None = 
     if not folder.is_dir() and not is_gguf(folder):
         raise BadInput(f"{folder}: no such folder; give a Hugging Face model folder")
     own, source = opened(folder)
-    require_memory(source.bytes(BYTES[dtype]), str(folder))
-    return Model(config or own, source, dtype)
+    require_memory(source.bytes(BYTES[dtype]), str(folder), device)
+    return Model(config or own, source, dtype, device=device)
 
 
 def config_at(path: Path) -> ModelConfig:
@@ -64,10 +70,12 @@ def random_weights(config: ModelConfig, seed: int = 0, dtype: str = "float32") -
     return dict(RandomWeights(config, seed, dtype))
 
 
-def random_model(config: ModelConfig, seed: int = 0, dtype: str = "float32") -> Model:
+def random_model(
+    config: ModelConfig, seed: int = 0, dtype: str = "float32", device: str = "cpu"
+) -> Model:
     """An untrained model: any public architecture without its weights."""
-    require_memory(weight_bytes(config, dtype), config.architecture)
-    return Model(config, RandomWeights(config, seed, dtype), dtype)
+    require_memory(weight_bytes(config, dtype), config.architecture, device)
+    return Model(config, RandomWeights(config, seed, dtype), dtype, device=device)
 
 
 def save(path: str | Path, config: ModelConfig, weights: dict[str, Tensor]) -> None:
@@ -96,7 +104,21 @@ def fits(needed: float) -> bool:
     return True
 
 
-def require_memory(needed: float, what: str) -> None:
-    """Raises BadInput where `needed` bytes are more than this machine has left (where it says)."""
+def require_memory(needed: float, what: str, device: str = "cpu") -> None:
+    """Raises BadInput where `needed` bytes are more than the device has left (where it says), or
+    where there is no such device."""
     advice = "take a smaller model or a narrower dtype, or the modelled executor"
-    require(needed, what, advice)
+    if device == "cpu":
+        require(needed, what, advice)
+        return
+    if not torch.cuda.is_available():
+        raise BadInput(
+            "device cuda: torch sees no GPU on this machine; take device cpu, or a machine with "
+            "an NVIDIA GPU and torch built for it"
+        )
+    free, _ = torch.cuda.mem_get_info()
+    if needed > free:
+        raise BadInput(
+            f"{what}: takes {needed / GIB:,.1f} GiB and the GPU has {free / GIB:.1f} GiB left; "
+            f"{advice}"
+        )

@@ -53,7 +53,28 @@ def test_a_wrong_kernel_would_show() -> None:
     assert float((ours - plain).abs().max()) > 1e-2
 
 
-def test_attention_falls_back_to_torch_only_for_prompts(monkeypatch) -> None:
+def test_prompts_and_answers_of_one_batch_go_to_their_kernels(monkeypatch) -> None:
+    from engine.models import operator_ops as ours
+
+    plain, seen = ours.paged_attention, []
+    monkeypatch.setattr(ours, "paged_attention", lambda *a, **k: seen.append(1) or plain(*a, **k))
+    config = small.config("qwen3", num_hidden_layers=2)
+    weights, ops = small.weights(config), operator_ops(TRITON | {"attention": "tiles"})
+    found = [mixed(Model(config, weights, plain=True)), mixed(Model(config, weights, ops=ops))]
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-4)
+    assert not seen, "all went to kernels"
+
+
+def mixed(model: Model) -> torch.Tensor:
+    """A chunk behind cached tokens, an answer, another prompt and an answer, over few pages."""
+    kv = PagedKV(model.spec, pages=9, page_size=2)
+    tables = [[2, 0, 3], [8, 1], [4, 5, 6], [7]]
+    model.forward(pack([TOKENS[:2], TOKENS[:3], [9]], [0, 0, 0], [*tables[:2], tables[3]], 2), kv)
+    new = [TOKENS[2:], TOKENS[3:4], TOKENS, [11]]
+    return model.forward(pack(new, [2, 3, 0, 1], tables, 2), kv)
+
+
+def test_prompts_fall_back_to_torch_without_their_kernel(monkeypatch) -> None:
     from engine.models import operator_ops as ours
 
     plain, seen = ours.paged_attention, []

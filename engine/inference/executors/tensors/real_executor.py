@@ -63,6 +63,8 @@ class RealExecutor:
         self.work = ForwardWork(model.config, str(model.dtype).removeprefix("torch."))
         self._embedder: Embedder | None = None  # once somebody asks
         self.variant = "fused" if model.fused else "kernels" if model.compiled else "torch"
+        if model.device != "cpu":
+            self.variant = "operators"
 
     def execute(self, step: Step) -> Result:
         """Page movements, drafts, then the forward pass, then a token a sample."""
@@ -86,13 +88,17 @@ class RealExecutor:
             logits, parts = timed_forward(self.model, batch, storage.kv)
         else:
             logits = self.model.forward(batch, storage.kv)
-        logits_RV, taken = logits.cpu().numpy(), self.model.taken
-        own = len(logits_RV) - scored.count
-        if self.guidance is not None:
-            self.guidance.steer(step, logits_RV, from_S)
-        result = self._drawn(step, logits_RV[:own], from_S, drawn)
-        result.prompts = scored.scores(logits_RV[own:])
-        shape = self.work.shape(*step.everybody(), len(logits_RV))
+        taken = self.model.taken
+        if logits.is_cuda and self._greedy(step) and not scored.count:
+            result = Result(*self.sample.on_device(logits, from_S), 0.0)
+        else:
+            logits_RV = logits.cpu().numpy()
+            own = len(logits_RV) - scored.count
+            if self.guidance is not None:
+                self.guidance.steer(step, logits_RV, from_S)
+            result = self._drawn(step, logits_RV[:own], from_S, drawn)
+            result.prompts = scored.scores(logits_RV[own:])
+        shape = self.work.shape(*step.everybody(), len(logits))
         result.flops, result.bytes = self.work.work(shape)
         if taken:
             tell_modules(result, self.work, shape, taken)
@@ -127,6 +133,13 @@ class RealExecutor:
         """A prompt's vector, float32 and of length one; no page of the cache is touched."""
         self._embedder = self._embedder or Embedder(self.model)
         return self._embedder(tokens_T)
+
+    def _greedy(self, step: Step) -> bool:
+        """Whether the step wants each sample's likeliest token and nothing else of the logits."""
+        guided = self.guidance is not None and self.guidance.storage is not None
+        if guided or step.rows.steers or step.threads is not None or step.drafts_B is not None:
+            return False
+        return bool(step.rows.plain[step.sample_rows_S].all())
 
     def _realign(self, step: Step) -> None:
         """Keys and values of the decodes, of the draft too, in a rectangle and back."""
@@ -181,20 +194,21 @@ def _of_drafts(step: Step, logits_RV: np.ndarray, from_S: np.ndarray, drawn: Res
     return np.asarray(drawn.logprobs_S[told_S] + apart_S, np.float32)
 
 
-def build(config: Settings, kv_cache_dtype: str = "auto") -> Built:
+def build(config: Settings, kv_cache_dtype: str = "auto", device: str = "cpu") -> Built:
     """The model of a config over a cache of its size, with its tokenizer. Raises BadInput."""
     found = find(config.model)
     model = config.modules.of(config.streams.of(found.config, found.folder is not None))
     found = replace(found, config=model)
     _alone(config, found.config)
-    opened = found.open(config.dtype, random=found.folder is None, seed=config.seed)
+    where: dict[str, Any] = {"seed": config.seed, "device": device}
+    opened = found.open(config.dtype, random=found.folder is None, **where)
     tokenizer = tokenizer_of(found.folder)
     eos = found.config.eos + (tokenizer.eos if tokenizer else ())
     said = config.speculation
     names = said.collaborates.models if said.collaborates else (said.draft_model,)
     drafts = []
     for draft in [find_draft(name, found) for name in names if name]:
-        drafts.append(draft.open(config.dtype, random=draft.folder is None, seed=config.seed))
+        drafts.append(draft.open(config.dtype, random=draft.folder is None, **where))
     eos = tuple(dict.fromkeys(eos))
     executor = executor_for(config, opened, found.name, eos, drafts, kv_cache_dtype)
     return Built(executor, WallClock(), tokenizer)
@@ -213,11 +227,14 @@ def executor_for(
     spec = model.spec if kv_cache_dtype == "auto" else in_fp8(model.spec, model.config)
     size = config.page_size * spec.bytes_per_token()
     both = size + sum(config.page_size * draft.spec.bytes_per_token() for draft in drafts)
-    require_memory((config.pages + 1 + config.host_pages) * both, f"{config.pages} pages")
+    on, own, host = model.device, (config.pages + 1) * both, config.host_pages * both
+    require_memory(own + host if on == "cpu" else own, f"{config.pages} pages", on)
+    if on != "cpu":
+        require_memory(host, f"{config.host_pages} pages of the host")
     state = spec.bytes_per_state()
     running = config.max_running if state else 0
     count = 2 * running + (running if config.host_pages else 0)
-    require_memory(count * state, f"states of {running} running requests")
+    require_memory(count * state, f"states of {running} running requests", on)
     facts = Facts(
         model=name,
         device=model.device,
@@ -234,7 +251,9 @@ def executor_for(
     )
     said = config.speculation
     room = config.pages, config.page_size, config.host_pages
-    sampler = Sampler(model.compiled, eos, said.rejects, said.broken != "no_residual")
+    sampler = Sampler(
+        model.compiled or on != "cpu", eos, said.rejects, said.broken != "no_residual"
+    )
     each = [
         Drafter(draft, Storage(draft.spec, *room, draft.device), sampler, said.width)
         for draft in drafts

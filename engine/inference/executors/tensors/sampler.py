@@ -7,6 +7,8 @@ vocabulary.
 from collections.abc import Callable
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from engine.inference.executors.tensors import rejection
 from engine.inference.requests.request import Sampling
@@ -65,6 +67,13 @@ class Sampler:
                 if count:
                     tops[s] = top(logits_RV[r], float(logprob_R[r]), count)
         return tokens_S, logprobs_S, tops
+
+    def on_device(self, logits_RV: Tensor, from_S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Likeliest tokens and their log-probabilities, found where the logits lie."""
+        best_R1 = logits_RV.argmax(-1, keepdim=True)  # the first of equals, as on the processor
+        logprob_R = logits_RV.gather(-1, best_R1)[:, 0] - logits_RV.logsumexp(-1)
+        found_2R = torch.stack([best_R1[:, 0].double(), logprob_R.double()]).cpu().numpy()
+        return found_2R[0].astype(np.int32)[from_S], found_2R[1].astype(np.float32)[from_S]
 
     def draft(
         self, logits_RV: np.ndarray, from_S: np.ndarray, step: Step, drawn: Drawn

@@ -13,9 +13,9 @@ from torch import Tensor
 from engine.kernels.attention.gradients import Switches
 from engine.kernels.matmul import OPERATOR as MATMUL
 from engine.kernels.norm import OPERATOR as NORM
+from engine.kernels.paged_attention.mixed_batch import OperatorAttention
 from engine.kernels.rotary import OPERATOR as ROTARY
 from engine.kernels.swiglu import OPERATOR as SWIGLU
-from engine.models.operator_attention import OperatorAttention
 from engine.models.paged_attention import paged_attention
 from engine.models.rotary import rotate as rotate_interleaved
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from engine.cache.tensors import Storage
 from engine.core.clock import WallClock, counted
-from engine.core.errors import BadInput
 from engine.hardware import roofs_of
 from engine.hardware.measure import known
 from engine.inference.executors.costs.forward_work import ForwardWork, Shape
 from engine.inference.executors.executor import Built, Facts
 from engine.inference.executors.settings import Settings
 from engine.inference.executors.step_spans import covered
+from engine.inference.executors.tensors.asked import alone, probe_of
 from engine.inference.executors.tensors.attention_mass import AttentionProbe
 from engine.inference.executors.tensors.collaborating_drafters import CollaboratingDrafters
 from engine.inference.executors.tensors.drafter import Drafter
@@ -32,7 +32,6 @@ from engine.inference.executors.tensors.sampler import Drawn, Sampler
 from engine.inference.requests.step import Result, Step, StepPart
 from engine.inference.requests.view_sequences import NONE, ViewResult
 from engine.kernels.norm.work import flops as norm_flops
-from engine.models.config import ModelConfig
 from engine.models.kv import in_fp8
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
@@ -199,7 +198,7 @@ def build(config: Settings, kv_cache_dtype: str = "auto", device: str = "cpu") -
     found = find(config.model)
     model = config.modules.of(config.streams.of(found.config, found.folder is not None))
     found = replace(found, config=model)
-    _alone(config, found.config)
+    alone(config, found.config)
     where: dict[str, Any] = {"seed": config.seed, "device": device}
     opened = found.open(config.dtype, random=found.folder is None, **where)
     tokenizer = tokenizer_of(found.folder)
@@ -262,47 +261,13 @@ def executor_for(
     if each and said.collaborates is not None:
         drafter = CollaboratingDrafters(each, said.collaborates)
     storage = Storage(spec, *room, model.device, running)
-    executor = RealExecutor(model, storage, facts, _probe(config, model), sampler, drafter)
+    executor = RealExecutor(model, storage, facts, probe_of(config, model), sampler, drafter)
     executor.guidance = Guidance(model, room)
     executor.off = int(said.broken == "misaligned")
     if (how := said.mirrors) is not None:
         seed = config.seed if how.random else None
         executor.exits = EarlyExit(model, how.exit, how.candidates, seed)
     return executor
-
-
-def _alone(config: Settings, model: ModelConfig) -> None:
-    """Raises BadInput where something is asked of parallel streams that one stream alone has."""
-    for what, asked in (
-        ("attention_every", config.attention_every > 0),
-        ("speculation.alignment padded", config.speculation.pads),
-        ("speculation.branches above 1", config.speculation.width > 1),
-        ("speculation mirror", config.speculation.mirrors is not None),
-    ):
-        if model.streams is not None and asked:
-            raise BadInput(f"{what}: not of a model with parallel streams; leave it as it was")
-
-
-def _probe(config: Settings, model: Model) -> AttentionProbe | None:
-    if not config.attention_every:
-        return None
-    if config.speculation.width > 1:
-        raise BadInput(
-            "attention_every: attention of drafts that branch is not sampled; set it to 0, or "
-            "speculation.branches to 1"
-        )
-    layers, heads = model.config.layers, model.config.heads
-    if model.config.index is not None:
-        raise BadInput(
-            f"attention_every: of {model.config.architecture} an index thins attention out, which "
-            "is not sampled; set it to 0"
-        )
-    if config.attention_layer >= layers or config.attention_head >= heads:
-        raise BadInput(
-            f"attention_layer {config.attention_layer}, attention_head {config.attention_head}: "
-            f"the model has {layers} layers of {heads} heads"
-        )
-    return AttentionProbe(model, config.attention_layer, config.attention_head)
 
 
 def limits(device: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from engine.cache.prefix import PrefixTree
 from engine.cache.states import StatePages
 from engine.core.clock import Clock
 from engine.core.events import AnyEvent, Mark, Page, PageState
+from engine.core.memory import demand_zeros
 from engine.kernels import idle_pages, page_tree, paged_turnover
 from engine.kernels.compiled import settled
 
@@ -39,7 +40,7 @@ class Cache:
         self.ages = Ages.of(pages)
         self.idle = Idle(self.pool, eviction, self.ages, self.tree)
         self.cached = 0  # pages in the tree that nobody holds
-        self._kept = np.zeros(pages, np.int32)  # to write into
+        self._kept = demand_zeros(pages, np.int32)  # to write into
         self.step = 0
         self._index = settled(paged_turnover.index)
         self._plan_of: dict[int, int] = {}  # page -> group of the plan that will use it
@@ -169,11 +170,10 @@ class Cache:
         if self._next_use.get(group, FAR) == next_use:
             return
         self._next_use[group] = next_use
-        planned = self._planned.get(group)
-        if not planned:
+        if not (planned := self._planned.get(group)):
             return
         pages = np.array(list(planned), np.int32)
-        self.ages.next_use[pages] = next_use
+        self.ages.soon[pages] = FAR - next_use
         self.idle.weigh(pages)
         idle = np.array([page for page in planned if page in self.idle], np.int32)
         self.idle.discard(idle)
@@ -252,7 +252,7 @@ class Cache:
             self.cached += count
             if self._plan_of:
                 groups = (self._plan_of.get(page, -1) for page in kept.tolist())
-                self.ages.next_use[kept] = [self._next_use.get(group, FAR) for group in groups]
+                self.ages.soon[kept] = [FAR - self._next_use.get(group, FAR) for group in groups]
             self.idle.weigh(kept)
             self._rest(kept)  # children before their parents
 
@@ -288,7 +288,7 @@ class Cache:
         self.cached -= len(pages)
         if self.states is not None:
             self.states.forget(pages.tolist())
-        self.ages.uses[pages], self.ages.next_use[pages] = 0, FAR
+        self.ages.uses[pages], self.ages.soon[pages] = 0, 0
         for page in pages.tolist() if self._plan_of else ():
             group = self._plan_of.pop(page, -1)
             if group >= 0:

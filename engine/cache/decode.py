@@ -4,7 +4,6 @@ them."""
 import numpy as np
 
 from engine.cache.cache import Cache
-from engine.cache.eviction import FAR
 from engine.kernels import paged_rows
 from engine.kernels.compiled import settled
 
@@ -28,7 +27,7 @@ class DecodedRows:
         """
         cache, pool = self.cache, self.cache.pool
         done, pool.free, gone, look = self._decode(
-            cache.idle.table, rows, count, number, steps, shares, looked, pool.free, FAR, vocab
+            cache.idle.table, rows, count, number, steps, shares, looked, pool.free, vocab
         )  # fmt: skip
         cache.cached -= gone
         return done, look

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.config import Policy
+from engine.core.memory import demand_zeros
 
 FAR = 2**62  # a step that never comes
 
@@ -18,16 +19,16 @@ class Ages:
     last_used: np.ndarray  # int64, the latest step in which somebody held it
     born: np.ndarray  # int64, the step in which it was filled
     uses: np.ndarray  # int64, how often somebody joined it
-    next_use: np.ndarray  # int64, when the plan needs it next: lower is sooner, FAR is never
+    soon: np.ndarray  # int64, FAR less the step in which the plan needs it next; 0 is never
 
     @classmethod
     def of(cls, pages: int) -> "Ages":
         """Ages of `pages` pages that nobody has used."""
         return cls(
-            last_used=np.zeros(pages, np.int64),
-            born=np.zeros(pages, np.int64),
-            uses=np.zeros(pages, np.int64),
-            next_use=np.full(pages, FAR, np.int64),
+            last_used=demand_zeros(pages, np.int64),
+            born=demand_zeros(pages, np.int64),
+            uses=demand_zeros(pages, np.int64),
+            soon=demand_zeros(pages, np.int64),
         )
 
 
@@ -112,11 +113,11 @@ class FurthestNextUse(Eviction):
     kind: Literal["next_use"] = "next_use"
 
     def worth(self, pages: np.ndarray, ages: Ages) -> np.ndarray:
-        ahead = ages.next_use[pages]
-        return np.where(ahead >= FAR, -np.inf, -ahead.astype(np.float64))
+        soon = ages.soon[pages]
+        return np.where(soon <= 0, -np.inf, (soon - FAR).astype(np.float64))
 
     def reason(self, page: int, ages: Ages, step: int) -> str:
-        ahead = int(ages.next_use[page])
+        ahead = FAR - int(ages.soon[page])
         return (
             "the plan has no more use for it" if ahead >= FAR else f"needed last, by number {ahead}"
         )

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from engine.cache.eviction import FAR, Ages, Eviction
+from engine.cache.eviction import Ages, Eviction
 from engine.cache.pages import Pages
 from engine.cache.prefix import PrefixTree
+from engine.core.memory import demand_zeros
 from engine.kernels import idle_pages
 from engine.kernels.columns import addresses
 from engine.kernels.compiled import settled
@@ -21,15 +22,15 @@ class Idle:
     def __init__(self, pool: Pages, policy: Eviction, ages: Ages, tree: PrefixTree) -> None:
         pages = pool.total
         self.pool, self.policy, self.ages, self.tree = pool, policy, ages, tree
-        self.worth_P = np.zeros(pages, np.float64)  # of each when its last holder left it
-        self.places = np.zeros(pages, np.int32), np.zeros(pages, np.bool_)  # to write into
+        self.worth_P = demand_zeros(pages, np.float64)  # of each when its last holder left it
+        self.places = demand_zeros(pages, np.int32), demand_zeros(pages, np.bool_)  # to write into
         self.columns = Pool(
             pool.references, pool.stack, self.worth_P, ages.born, ages.last_used, ages.uses,
-            ages.next_use, *self.places,
+            ages.soon, *self.places,
         )  # fmt: skip
         self.age_P = policy.age(ages)
         counts = np.array([0, 1], np.int64)
-        stamp_P = np.zeros(pages, np.int64)
+        stamp_P = demand_zeros(pages, np.int64)
         self.heap = Heap(*_places(START), stamp_P, counts)
         self.table = self._table()  # of all columns, as kernels take them
         kernels = idle_pages.claim, idle_pages.retire, idle_pages.rest
@@ -39,7 +40,7 @@ class Idle:
         """`count` pages that are held once from now on, and how many left the tree for them;
         nothing is told of those. Raises IndexError where there are too few."""
         taken = np.empty(count, np.int32)
-        given = self.tree.nodes, self.heap, self.columns, taken, self.pool.free, FAR
+        given = self.tree.nodes, self.heap, self.columns, taken, self.pool.free
         self.pool.free, left = self._claim(*given)
         return taken, left
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from engine.core.memory import demand_zeros
+
 
 class Pages:
     """`total` pages with reference counts; taking and giving back are single array operations."""
@@ -11,7 +13,7 @@ class Pages:
     def __init__(self, total: int) -> None:
         self.total = total
         self.free = total
-        self.references = np.zeros(total, np.int32)
+        self.references = demand_zeros(total, np.int32)
         self.stack = np.arange(total, dtype=np.int32)[::-1].copy()  # free pages, next one last
 
     def take(self, count: int) -> np.ndarray:

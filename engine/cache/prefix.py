@@ -6,6 +6,7 @@ no collision of hashes can hand out foreign keys and values. Each salt has a roo
 
 import numpy as np
 
+from engine.core.memory import demand_zeros
 from engine.kernels import page_tree
 from engine.kernels.columns import addresses
 from engine.kernels.compiled import settled
@@ -18,12 +19,12 @@ class PrefixTree:
     def __init__(self, pages: int, page_size: int) -> None:
         self.page_size = page_size
         self.nodes = Nodes(
-            np.full(1 << (2 * pages).bit_length(), -1, np.int32),
+            np.full(1 << (pages + pages // 4).bit_length(), -1, np.int32),
             np.full(pages, OUT, np.int32),
-            np.zeros(pages, np.int32),
+            demand_zeros(pages, np.int32),
             np.full(pages, -1, np.int32),
-            np.zeros(pages, np.uint64),
-            np.zeros((pages, page_size), np.int32),
+            demand_zeros(pages, np.uint64),
+            demand_zeros((pages, page_size), np.int32),
         )
         self._follow, self._table = settled(page_tree.follow), addresses(self.nodes)
         self._roots: dict[str, int] = {}

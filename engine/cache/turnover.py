@@ -4,7 +4,6 @@ in one call each."""
 import numpy as np
 
 from engine.cache.cache import Cache
-from engine.cache.eviction import FAR
 from engine.kernels import paged_turnover
 from engine.kernels.compiled import settled
 
@@ -27,7 +26,7 @@ class Turnover:
         cache, pool = self.cache, self.cache.pool
         pool.free, left = self._enter(
             cache.idle.table, rows, row, tokens_N, joined_H, fresh, numbers_K, flags_K, seed,
-            pool.free, FAR,
+            pool.free,
         )  # fmt: skip
         cache.cached -= left
 

@@ -1,11 +1,19 @@
-"""Whether this machine has the memory that is about to be taken, and the error where it had not."""
+"""Memory of this machine: whether it has what is about to be taken, the error where it had not, and
+arrays that take it page by page, when something is first written."""
 
+import mmap
+import os
+from math import prod
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from engine.core.errors import BadInput
 
 MEMINFO = Path("/proc/meminfo")
 GIB = 2**30
+LARGE = 1 << 16  # bytes of an array from which on pages of the system are worth the call
 
 
 class OutOfMemory(BadInput):
@@ -47,3 +55,17 @@ def available() -> int | None:
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
     return None
+
+
+def demand_zeros(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Zeros of a shape, of which only those pages of memory are held that something was written to.
+
+    numpy's own are that only where the allocator asks the system anew: what a process has freed
+    before is cleared, and so held, as a whole.
+    """
+    sizes = (shape,) if isinstance(shape, int) else shape
+    size = prod(sizes) * np.dtype(dtype).itemsize
+    if size < LARGE:
+        return np.zeros(sizes, dtype)
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if os.name == "posix" else {}
+    return np.frombuffer(mmap.mmap(-1, size, **private), dtype).reshape(sizes)

@@ -9,6 +9,7 @@ from itertools import repeat
 import numpy as np
 
 from engine.core.events import Branch, Token
+from engine.core.memory import demand_zeros
 from engine.inference.detokenizer import Detokenizer
 from engine.inference.drafted_outputs import DraftedOutputs, Kept
 from engine.inference.requests.guide import TANGLED
@@ -35,7 +36,7 @@ class OutputProcessor:
         self.running, self.rows = scheduler.running, scheduler.rows
         self.emit = scheduler.cache.emit
         self.eos = eos
-        self.ends_V = np.zeros(vocab, np.bool_)
+        self.ends_V = demand_zeros(vocab, np.bool_)
         self.ends_V[[token for token in eos if token < vocab]] = True
         self.holds = scheduler.config.batching.holds_until_all_end
         self.loses = scheduler.config.batching.loses_tokens  # wrong: all decoded tokens but one

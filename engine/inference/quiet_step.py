@@ -7,7 +7,6 @@ left to the scheduler before anything has changed.
 
 import numpy as np
 
-from engine.cache.eviction import FAR
 from engine.inference.admission import AdmissionControl
 from engine.inference.config import InferenceConfig
 from engine.inference.policies.batching.decode_first import DecodeFirst
@@ -48,7 +47,7 @@ class QuietSteps:
         pool, before = cache.pool, cache.pool.free
         count, pool.free, gone = self._ready(
             cache.idle.table, rows.columns, waits, rows.count, view.budget, before,
-            before + cache.cached, FAR, self._decode_R,
+            before + cache.cached, self._decode_R,
         )  # fmt: skip
         if count < 0:
             return None

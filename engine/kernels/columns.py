@@ -6,6 +6,7 @@ the columns, and makes another table when it replaces one.
 """
 
 from collections.abc import Sequence
+from ctypes import addressof, c_char
 
 import numpy as np
 from numba import carray, types
@@ -17,10 +18,13 @@ def addresses(columns: Sequence[np.ndarray]) -> np.ndarray:
     """[N, 3] int64: where each of N columns begins, its rows, and its numbers a row."""
     for column in columns:
         assert column.flags.c_contiguous and column.ndim <= 2
-    told = [
-        (column.__array_interface__["data"][0], len(column), column.shape[-1]) for column in columns
-    ]
+    told = [(_begin(column), len(column), column.shape[-1]) for column in columns]
     return np.array(told, np.int64)
+
+
+def _begin(column: np.ndarray) -> int:
+    """Where its memory begins; numpy takes three times as long to say so."""
+    return addressof(c_char.from_buffer(column)) if column.size else 0
 
 
 @emitted

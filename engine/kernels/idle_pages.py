@@ -29,7 +29,7 @@ class Pool(NamedTuple):
     born_P: np.ndarray  # int64: the step in which it was indexed
     last_used_P: np.ndarray  # int64: the latest step in which somebody held it
     uses_P: np.ndarray  # int64
-    next_use_P: np.ndarray  # int64
+    soon_P: np.ndarray  # int64
     gone_P: np.ndarray  # int32, to write into
     evicted_P: np.ndarray  # bool, to write into
 
@@ -126,35 +126,34 @@ def evict(
 
 
 @inner
-def make_free(nodes, heap, pool, wanted, free, far):
+def make_free(nodes, heap, pool, wanted, free):
     """Evict until `wanted` pages are free. Free pages after that, and how many left the tree; free
-    pages of -1: there are too few. `far`: a step that never comes."""
+    pages of -1: there are too few."""
     left = evict_pages(
         nodes, heap, pool.references_P, pool.worth_P, wanted - free, pool.gone_P, pool.evicted_P
     )
     if left < 0:
         return -1, 0
     gone_P, evicted_P, stack_P = pool.gone_P, pool.evicted_P, pool.stack_P
-    uses_P, next_use_P = pool.uses_P, pool.next_use_P
+    uses_P, soon_P = pool.uses_P, pool.soon_P
     for asked in (False, True):  # those that were not worth keeping are given back first
         for i in range(left):
             if evicted_P[i] == asked:
                 page = gone_P[i]
-                uses_P[page], next_use_P[page] = 0, far
+                if uses_P[page] or soon_P[page]:  # else what was never written stays so
+                    uses_P[page], soon_P[page] = 0, 0
                 stack_P[free] = page
                 free += 1
     return free, left
 
 
 @checked
-def claim(
-    nodes: Nodes, heap: Heap, pool: Pool, taken: np.ndarray, free: int, far: int
-) -> tuple[int, int]:
+def claim(nodes: Nodes, heap: Heap, pool: Pool, taken: np.ndarray, free: int) -> tuple[int, int]:
     """Fill `taken` with pages that are held once from now on; evicts what it must. Returns pages
     that are free then and how many left the tree. Raises IndexError where pages are too few."""
     count, left = len(taken), 0
     if count > free:
-        free, left = make_free(nodes, heap, pool, count, free, far)
+        free, left = make_free(nodes, heap, pool, count, free)
         if free < 0:
             raise IndexError("no page is left to evict")
     stack_P, references_P = pool.stack_P, pool.references_P

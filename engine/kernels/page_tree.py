@@ -22,7 +22,7 @@ FOLD, UPPER = np.uint64(29), np.uint64(32)
 class Nodes(NamedTuple):
     """The tree. Roots are negative parents."""
 
-    slots_M: np.ndarray  # int32: a page, -1 where free; M is a power of two, at least 2 P
+    slots_M: np.ndarray  # int32: a page, -1 where free; M is a power of two, over 5/4 P
     parent_P: np.ndarray  # int32, OUT where a page is not in the tree
     fanout_P: np.ndarray  # int32: children of each page
     child_P: np.ndarray  # int32: the one that is not in the table, -1 for none

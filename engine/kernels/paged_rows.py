@@ -93,14 +93,14 @@ def _index(nodes, pool, batch, count, size, step):
 
 
 @inner
-def _grow(nodes, heap, pool, batch, count, size, steps, free, far):
+def _grow(nodes, heap, pool, batch, count, size, steps, free):
     """A page for each row that has no room for `steps` tokens more. Free pages after that, and how
     many left the tree; free pages of -1: there are too few."""
     cached_R, filled_R, wanted, left = batch.cached_R, batch.filled_R, 0, 0
     for row in range(count):
         wanted += cached_R[row] + steps > filled_R[row]
     if wanted > free:
-        free, left = make_free(nodes, heap, pool, wanted, free, far)
+        free, left = make_free(nodes, heap, pool, wanted, free)
         if free < 0:
             return -1, 0
     tables_RU, pages_R = batch.tables_RU, batch.pages_R
@@ -143,7 +143,7 @@ def ended(rows: np.ndarray, count: int, ended_R: np.ndarray) -> int:
 @checked
 def ready(
     cache: np.ndarray, rows: np.ndarray, waits_N: np.ndarray, count: int, most: int, free: int,
-    available: int, far: int, decode_R: np.ndarray,
+    available: int, decode_R: np.ndarray,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Fill `decode_R` with those of `count` rows that are not among `waits_N`, and give each that
     has no room for a token more a page, of `available` ones.
@@ -161,7 +161,7 @@ def ready(
         short += cached_R[row] + 1 > filled_R[row]
     if decodes > most or short > available:
         return -1, free, 0
-    free, left = _grow(nodes, heap, pool, batch, count, nodes.tokens_PW.shape[1], 1, free, far)
+    free, left = _grow(nodes, heap, pool, batch, count, nodes.tokens_PW.shape[1], 1, free)
     return decodes, free, left
 
 
@@ -241,11 +241,11 @@ def append(
 @checked
 def decode(
     cache: np.ndarray, rows: np.ndarray, count: int, number: int, steps: int, shares: bool,
-    looked: bool, free: int, far: int, vocab: np.uint64,
+    looked: bool, free: int, vocab: np.uint64,
 ) -> tuple[int, int, int, bool]:  # fmt: skip
     """Steps `number` … `number` + `steps` - 1 of `count` rows. Where pages are shared they join the
     tree before every step whose number is a multiple of a page's tokens; `looked`: before the
-    first they have. `far`: a step that never comes.
+    first they have.
 
     Returns how many steps were done, pages that are free then, pages that left the tree, and
     whether the next step asks for a closer look at rows whose pages join before it. Raises
@@ -263,7 +263,7 @@ def decode(
             return done, free, left, True
         looked = False
         some = min(steps - done, size - at % size)
-        free, gone = _grow(nodes, heap, pool, batch, count, size, some, free, far)
+        free, gone = _grow(nodes, heap, pool, batch, count, size, some, free)
         if free < 0:
             raise IndexError("no page is left to evict")
         left += gone

@@ -18,7 +18,6 @@ from engine.kernels.paged_rows import batch_at
 def enter(
     cache: np.ndarray, rows: np.ndarray, row: int, tokens_N: np.ndarray, joined_H: np.ndarray,
     fresh: int, numbers_K: tuple[int, ...], flags_K: tuple[bool, ...], seed: int, free: int,
-    far: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Fill `row` with a request: its tokens, the pages that it has joined and `fresh` ones behind
     them, and what is known of it. Returns pages that are free then and how many left the tree.
@@ -27,7 +26,7 @@ def enter(
     numbers_KR, flags_KR = batch.numbers_KR, batch.flags_KR
     table, tokens_T, held = batch.tables_RU[row], batch.tokens_RT[row], len(joined_H)
     taken = np.empty(fresh, np.int32)
-    free, left = claim(nodes, heap, pool, taken, free, far)
+    free, left = claim(nodes, heap, pool, taken, free)
     table[:held] = joined_H
     table[held : held + fresh] = taken
     table[held + fresh :] = -1

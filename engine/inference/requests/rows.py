@@ -6,6 +6,7 @@ Python only when its request starts, ends or needs a page.
 
 import numpy as np
 
+from engine.core.memory import demand_zeros
 from engine.kernels.columns import addresses
 from engine.kernels.paged_rows import Batch
 
@@ -47,7 +48,7 @@ class Rows:
         self.steers = False  # whether any row ever was
         self.seed = np.zeros(capacity, np.uint64)  # its draws depend on this and the position
         rows = min(capacity, START_ROWS)
-        self.tokens = np.zeros((rows, START_TOKENS), np.int32)
+        self.tokens = demand_zeros((rows, START_TOKENS), np.int32)
         self.flat = self.tokens.reshape(-1)  # the same memory
         self.tables = np.full((rows, -(-START_TOKENS // page_size)), -1, np.int32)
         self.columns = addresses(self._batch())  # a table of them, for kernels
@@ -62,14 +63,14 @@ class Rows:
             rows = min(self.capacity, MORE * rows)
         if tokens > width:
             width = max(tokens, MORE * width)
-        self.tokens = np.zeros((rows, width), np.int32)
+        self.tokens = demand_zeros((rows, width), np.int32)
         self.flat = self.tokens.reshape(-1)
         # Drafts lie behind what is known, in pages that are there.
-        used_R = np.maximum(self.known[:count], self.filled[:count])
-        for row, used in enumerate(np.minimum(used_R, old.shape[1]).tolist()):
-            self.tokens[row, :used] = old[row, :used]
+        used = max(self.known[:count].max(initial=0), self.filled[:count].max(initial=0))
+        used = min(int(used), old.shape[1])
+        self.tokens[:count, :used] = old[:count, :used]
         # Rows that are not in use are written when they come into it.
-        self.tables = np.zeros((rows, -(-width // self.page_size)), np.int32)
+        self.tables = demand_zeros((rows, -(-width // self.page_size)), np.int32)
         self.tables[:count, : tables.shape[1]] = tables[:count]
         self.tables[:count, tables.shape[1] :] = -1
         self.columns = addresses(self._batch())

@@ -61,7 +61,7 @@ def _ask(cache: Cache, owner: str, chain: np.ndarray, after: list[int]) -> int:
     rest = chain[len(hits) :]
     cache.index(owner, fresh, rest, hits[-1] if hits else cache.tree.root(), 0, len(rest))
     every = np.concatenate([pages, fresh])
-    cache.ages.next_use[every] = after
+    cache.ages.soon[every] = FAR - np.array(after, np.int64)
     cache.drop(owner, every)
     return len(hits)
 

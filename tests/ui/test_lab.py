@@ -91,6 +91,12 @@ def seen(context, lab, request):
         visit.page.close()
 
 
+def at_its_end(seen):
+    """The picture of the whole run, whose replay takes a dozen seconds."""
+    seen.frame.get_by_role("slider", name="Moment of the run").press("End")
+    return seen.settled()
+
+
 def test_a_study_opens_turns_and_is_still_there_after_a_reload(seen):
     page, side = seen.page, seen.side
     assert side.get_by_role("list", name="Runs").get_by_text("first.run").is_visible()
@@ -111,7 +117,7 @@ def test_a_study_opens_turns_and_is_still_there_after_a_reload(seen):
     seen.frame.get_by_text("showing all 24 requests").first.wait_for()
     page.get_by_role("tab", name="Flover").wait_for()
     side.get_by_role("list", name="Runs").get_by_text("flover #1").wait_for()  # a live run
-    before = seen.settled()
+    before = at_its_end(seen)
     seen.frame.locator(".knobs summary").get_by_text("Workload").click()
     count = seen.frame.get_by_role("slider", name="Count", exact=True)
     count.focus()
@@ -181,7 +187,7 @@ def test_a_study_lives_in_a_notebook_s_cell(context, lab, tmp_path):
         seen.frame.get_by_role("heading", name="Flover").wait_for()
         seen.frame.locator("canvas").first.wait_for()
         seen.frame.get_by_text("showing all 24 requests").first.wait_for()
-        first = seen.settled()
+        first = at_its_end(seen)
         seen.frame.get_by_text("More knobs").click()
         count = seen.frame.get_by_role("slider", name="Count", exact=True)
         count.focus()

@@ -7,6 +7,7 @@ cell). The report needs no network: no script or style is fetched, pictures are 
 import copy
 import json
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +127,6 @@ def _fault(book: nbformat.NotebookNode) -> str:
 
 def report(book: nbformat.NotebookNode) -> str:
     """The executed notebook as one HTML page that fetches nothing; still pictures are folded."""
-    from nbconvert import HTMLExporter
-
     book = copy.deepcopy(book)
     book.metadata.pop("widgets", None)  # their state, as untrusted as it is useless here
     for cell in book.cells:
@@ -140,9 +139,17 @@ def report(book: nbformat.NotebookNode) -> str:
                     "<details><summary>The same as a still picture</summary>"
                     f'<img style="max-width:100%" src="data:image/png;base64,{image}"></details>'
                 )
-    exporter = HTMLExporter(require_js_url="", mathjax_url="", jquery_url="", mermaid_js_url="")
-    exporter.exclude_input_prompt = exporter.exclude_output_prompt = True
-    return exporter.from_notebook_node(book)[0]
+    return _exporter().from_notebook_node(book)[0]
+
+
+@cache
+def _exporter() -> Any:
+    """What makes pages of notebooks; it compiles its templates once, a tenth of a second each."""
+    from nbconvert import HTMLExporter
+
+    made = HTMLExporter(require_js_url="", mathjax_url="", jquery_url="", mermaid_js_url="")
+    made.exclude_input_prompt = made.exclude_output_prompt = True
+    return made
 
 
 def _write(path: str | Path | None, text: Any) -> str | None:

@@ -29,6 +29,8 @@ from engine.core.plot import MODELLED, Plot, curve
 
 LEAVE = 5.0  # seconds a process that ends gives each of its runs to come to its next step
 BUSY = 4.0  # further seconds for each second of processor time that the run had meanwhile
+INBOX = 1000  # a person's commands that wait for a step
+COMMAND = 100_000  # characters and parts of one; a prompt to a live engine is one
 
 
 class Stopped(Exception):
@@ -255,9 +257,14 @@ class Run:
             return "closed"
         return "paused" if self.live.paused else "running"
 
-    def tell(self, **command: Any) -> None:
-        """Put a person's command into the driver's inbox; it comes back as a `Told` event."""
-        if self.live is not None and self.state != "closed":
+    def tell(self, /, **command: Any) -> None:
+        """Put a person's command into the driver's inbox; it comes back as a `Told` event.
+
+        One too large, or one too many before the next step, is left out.
+        """
+        if self.live is None or self.state == "closed" or len(self.live.inbox) >= INBOX:
+            return
+        if _largeness(command) <= COMMAND:
             self.live.inbox.append(command)
 
     def pause(self) -> None:
@@ -277,3 +284,16 @@ class Run:
         """Ask the driver to end at its next step."""
         if self.live is not None:
             self.live.stop()
+
+
+def _largeness(value: Any) -> int:
+    """Characters and parts of a command; what it holds may hold more."""
+    level, size = [value], 0
+    while level and size <= COMMAND:
+        one = level.pop()
+        size += len(one) if isinstance(one, str | dict | list | tuple) else 1
+        if isinstance(one, dict):
+            level += [*one, *one.values()]
+        elif isinstance(one, list | tuple):
+            level += one
+    return size

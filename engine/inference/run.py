@@ -101,11 +101,10 @@ def obey(engine: Engine, built: Built, command: dict[str, Any]) -> None:
     elif "reset" in command:
         engine.reset()
     elif "prompt" in command or "tokens" in command:
-        tokens = command.get("tokens")
-        if tokens is None:
-            tokens = built.tokenizer.encode(str(command["prompt"])) if built.tokenizer else []
-        fields = command.get("sampling") or {}
+        tokens, fields = command.get("tokens"), command.get("sampling") or {}
         try:
+            if tokens is None:
+                tokens = built.tokenizer.encode(str(command["prompt"])) if built.tokenizer else []
             wish = sampling(**fields) if fields else engine.config.sampling
             request = Request(np.asarray(tokens, np.int32), wish, arrival=built.clock.now())
             engine.add(request)

@@ -14,6 +14,7 @@ from typing import Any
 import param
 
 from engine.core.errors import BadInput
+from widgets.canvas import told
 from widgets.canvas.packing import pack
 from widgets.page.bundle import bundle
 from widgets.theme import FONT, hues, scheme, wrong
@@ -204,18 +205,24 @@ class CanvasDrawing:
     def _heard(self, name: str, value: Any) -> None:
         """The browser changed a trait; what came from `_set` itself changes nothing."""
         if name == "seek":
-            for seek in self._on_seek if value >= 0 else ():
-                seek(value)
+            time = told.moment(value)
+            for seek in self._on_seek if time >= 0 else ():
+                seek(time)
         elif name == "command":
-            for tell_run in self._on_command if value else ():
-                tell_run({key: said for key, said in value.items() if key != "turn"})
-        elif self._state[name] != value:
-            self._set({name: value})
-            if name == "chosen":
-                for tell in self._on_choose:
-                    tell(value)
-                return
+            command = told.command(value)
+            for tell_run in self._on_command if command else ():
+                tell_run(command)
+        elif name == "chosen":
+            self._heard_owner(told.owner(value))
+        elif self._state["window"] != (window := told.window(value)):
+            self._set({"window": window})
             for tell_window in self._on_window:
-                tell_window(value)
+                tell_window(window)
             if self._frame is not None:
-                self._set({"frame": pack(self.reduce(self._frame, value))})
+                self._set({"frame": pack(self.reduce(self._frame, window))})
+
+    def _heard_owner(self, owner: str) -> None:
+        if self._state["chosen"] != owner:
+            self._set({"chosen": owner})
+            for tell in self._on_choose:
+                tell(owner)

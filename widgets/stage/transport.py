@@ -23,6 +23,7 @@ from widgets.page.component import Component
 SPEEDS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 AT_FOOT = {"position": "sticky", "bottom": "0", "z-index": "5"}  # in sight however long the page
 MOST_STEPS = 100_000  # told to the bar, which then needs no answer to step; of more, it asks
+LARGEST = 1e15  # seconds or steps that a bar may name
 SHOWN_IN = 12.0  # seconds a whole run takes at the speed it is given at first
 
 
@@ -177,7 +178,7 @@ class Transport:
     def told(self, command: dict[str, Any]) -> None:
         """Do what a person asked for; anything else is ignored."""
         number = command.get("time", command.get("speed", command.get("by", 0)))
-        if not isinstance(number, int | float) or not math.isfinite(number):
+        if not isinstance(number, int | float) or not abs(number) < LARGEST:
             return
         with batched_updates():
             self._do(command.get("do"), number)

@@ -4,6 +4,7 @@ import json
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from jupyter_core.utils import ensure_async
 from jupyter_server.base.handlers import JupyterHandler
@@ -25,6 +26,10 @@ class Guarded(JupyterHandler):
 
     def initialize(self, app: AppProcess, root: Path) -> None:
         self.app, self.root = app, root
+        try:
+            urlsplit(self.request.headers.get("Referer", ""))
+        except ValueError:  # no address: Jupyter's log would fail of it, and this answer with it
+            del self.request.headers["Referer"]
 
     async def prepare(self, **options: Any) -> None:  # type: ignore[override]
         await ensure_async(super().prepare(**options))  # type: ignore[arg-type]

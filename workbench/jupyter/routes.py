@@ -11,9 +11,15 @@ class CatalogueRoute(Guarded):
     """GET: every system as `workbench catalogue --json` gives it."""
 
     async def get(self) -> None:
-        from workbench.catalogue import catalogue  # not at the start of every Jupyter server
+        loop = asyncio.get_running_loop()
+        self.finish({"systems": await loop.run_in_executor(None, systems)})
 
-        self.finish({"systems": [entry.row() for entry in catalogue()]})
+
+def systems() -> list[dict[str, Any]]:
+    """Every system's row. The first call reads all studies, which takes a while."""
+    from workbench.catalogue import catalogue  # not at the start of every Jupyter server
+
+    return [entry.row() for entry in catalogue()]
 
 
 class RunsRoute(Guarded):

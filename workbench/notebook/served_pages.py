@@ -23,6 +23,7 @@ from workbench.jupyter.kernels import forget, kernel_file, served_below, write
 from workbench.jupyter.reached import HOST, only_for
 from workbench.pages.embedded import BARE, EmbeddedPage
 from workbench.pages.frame.files import HANDLERS, hasten
+from workbench.pages.frame.received import check_messages
 from workbench.pages.frame.shell import asked, message_page
 from workbench.pages.frame.unsent import send_all
 from workbench.pages.study_panel import StudyPanel
@@ -93,6 +94,7 @@ class KernelPages:
             verbose=False,
         )
         hasten(server._tornado)
+        check_messages(server._tornado)
         send_all()
         only_for(server._tornado, self.secret)
         server.start()

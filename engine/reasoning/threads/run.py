@@ -104,7 +104,7 @@ def obey(reasoner: Reasoner, command: dict[str, Any]) -> None:
             table.fork(str(name))
         case {"join": [parent, child]}:
             table.join(str(parent), str(child))
-        case {"prune": name} | {"kill": name} if engine is not None and name in engine.requests:
+        case {"prune": name} | {"kill": name} if engine and str(name) in engine.requests:
             engine.abort(str(name), "a person said so")
         case {"prune": name} | {"kill": name}:
             table.prune(str(name), "a person said so")
@@ -112,7 +112,7 @@ def obey(reasoner: Reasoner, command: dict[str, Any]) -> None:
             reasoner.say(str(name), str(text))
         case _:
             raise BadInput(
-                f"command {command}: say fork=thread, fork=[thread, budget], "
+                f"command {str(command)[:80]}: say fork=thread, fork=[thread, budget], "
                 "join=[parent, child], prune=thread or say=[thread, text]"
             )
 

@@ -4,12 +4,15 @@ import asyncio
 import http.client
 import json
 import re
+import socket
+import time
 import urllib.error
 import urllib.request
 
 import pytest
 
 from tests.ui.lab import running
+from tests.workbench.jupyter import attacks
 from workbench.jupyter.app_process import AppProcess
 from workbench.jupyter.extension import ROUTES
 from workbench.jupyter.guarded import Guarded
@@ -37,9 +40,13 @@ UPGRADE = {
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("server")
+
+
+@pytest.fixture(scope="module")
+def server(folder):
     """A Jupyter server below a base address, as a hub runs it; gives host:port and token."""
-    folder = tmp_path_factory.mktemp("server")
     (folder / "work").mkdir()
     (folder / "work/first.run").write_bytes(b"PAR1")
     words = "--ServerApp.jpserver_extensions={'workbench.jupyter': True}"
@@ -177,6 +184,61 @@ def test_pages_of_a_kernel_that_has_gone_are_said_to_have_gone(server):
     assert status == 404 and "run the notebook's cell again" in json.loads(body)["message"]
     known = {"Authorization": f"token {token}", "Origin": f"http://{host}"}
     assert asked(host, f"kernel/{KERNEL}/study/ws", **known, **UPGRADE)[0] == 404
+
+
+def sent(host, *parts):
+    """What comes back for these bytes, sent one after the other's answer, until the server ends."""
+    name, port = host.split(":")
+    got = b""
+    with socket.create_connection((name, int(port)), timeout=60) as line:
+        try:
+            for part in parts[:-1]:
+                line.sendall(part)
+                while b"\r\n\r\n" not in got:
+                    got += line.recv(65536) or b"\r\n\r\n"
+            line.sendall(parts[-1])
+            line.shutdown(socket.SHUT_WR)  # nothing more comes: who waits for a body waits no more
+            while more := line.recv(1 << 20):
+                got += more
+        except ConnectionError:
+            pass
+    return got
+
+
+def logged(folder):
+    """What our own code raised, by the server's log."""
+    said = (folder / "said.txt").read_text(errors="replace")
+    return [
+        part for part in said.split("Traceback")[1:] if re.search(r"/workbench/\w+/\w+\.py", part)
+    ]
+
+
+def test_requests_that_nobody_sends_are_refused(server, folder, full):
+    host, token = server
+    about = {"own": f"http://{host}", "port": host.split(":")[1], "base": BASE, "token": token}
+    warm = time.monotonic() + 300
+    while asked(host, "app/", Authorization=f"token {token}")[0] >= 500 and time.monotonic() < warm:
+        pass
+    for what, request in attacks.requests(7, 3000 if full else 120, **about, kernel=KERNEL):
+        answer = sent(host, request)
+        status = answer.split(b" ", 2)[1:2]
+        assert not status or status[0] < b"500", what
+        assert b"root:x" not in answer and b"\nSet-Cookie:a" not in answer, what
+    assert not logged(folder)
+
+
+def test_messages_that_no_page_sends_end_nothing_but_their_own_socket(server, folder, full):
+    host, token = server
+    known = {"Authorization": f"token {token}", "Origin": f"http://{host}"}
+    page = asked(host, "app/catalogue", **known)[1]
+    found = re.search(rb'"token"\s*:\s*"([^"]+)"', page)[1].decode()
+    headers = known | UPGRADE | {"Host": host, "Sec-WebSocket-Protocol": f"bokeh, {found}"}
+    upgrade = f"GET {BASE}/workbench/app/catalogue/ws HTTP/1.1\r\n"
+    upgrade += "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
+    for what, data in attacks.frames(7, 1000 if full else 40):
+        assert b" 101 " in sent(host, upgrade.encode(), data)[:20], what
+    assert asked(host, "app/runs.json", **known)[0] == 200
+    assert not logged(folder)
 
 
 def test_without_the_secret_the_app_answers_nobody(tmp_path):

@@ -1,7 +1,9 @@
 """A kernel's pages: reached through the Jupyter server that started it, and in no other way."""
 
 import asyncio
+import json
 import os
+import re
 import urllib.error
 import urllib.request
 
@@ -83,6 +85,27 @@ def test_only_the_jupyter_server_gets_an_answer(pages):
             asked = urllib.request.Request(f"http://127.0.0.1:{pages.port}{path}", headers=headers)
             with pytest.raises(urllib.error.HTTPError, match="403"):
                 urllib.request.urlopen(asked)
+    session.close()
+
+
+def test_a_kernel_s_pages_take_no_message_that_pages_do_not_send(pages):
+    session = study_session(TOY, TOY.config)
+    place, server = pages.address(TOY, session), reached(pages.name)
+
+    async def answered(kind, content):
+        page = await server.ask(place)
+        token = re.search(rb'"token"\s*:\s*"([^"]+)"', page.body)[1].decode()
+        line = await server.connect(place.replace("/study?", "/study/ws?"), ["bokeh", token])
+        for part in ({"msgid": "1", "msgtype": kind}, {}, content):
+            await line.write_message(json.dumps(part))
+        while (said := await line.read_message()) is not None:
+            if "ERROR" in said:
+                break
+        line.close()
+        return said
+
+    event = {"kind": "RootAdded", "model": {"type": "object", "name": "Div", "id": "z1"}}
+    assert asyncio.run(asyncio.wait_for(answered("PATCH-DOC", {"events": [event]}), 60))
     session.close()
 
 

@@ -22,7 +22,7 @@ def near(
     lane: np.ndarray, start: np.ndarray, stop: np.ndarray, window: dict[str, Any]
 ) -> np.ndarray:
     """Places of what is near the window: start and stop in seconds, first and last lane."""
-    if "start" not in window:
+    if not {"start", "first"} <= window.keys():
         return np.arange(len(lane))
     spare = window["stop"] - window["start"]
     seen = (stop >= window["start"] - spare) & (start <= window["stop"] + spare)

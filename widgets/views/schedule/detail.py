@@ -102,7 +102,7 @@ def _summarised(
     be left out."""
     start, stop, row = spans["start"], spans["stop"], spans["row"]
     begin, end, first, last = frame["begin"], frame["now"], 0, frame["lanes"]
-    if "start" in window:
+    if {"start", "first"} <= window.keys():
         spare = (window["stop"] - window["start"]) / 2
         begin, end = window["start"] - spare, window["stop"] + spare
         first, last = window["first"] - MARGIN, window["last"] + MARGIN

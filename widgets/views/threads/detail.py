@@ -69,7 +69,7 @@ def _tokens(frame: dict[str, Any], window: dict[str, Any]) -> dict[str, Any]:
     axis = window.get("axis", "time")
     picked = np.arange(total)
     at = _of(frame, axis if axis in AXES else "time", slice(None)) if total > most else picked
-    if total > most and "start" in window:
+    if total > most and {"start", "first"} <= window.keys():
         picked = _within(at, axis == "place", lane, window, frame["lanes"])
     out: dict[str, Any] = {"tokens": total, "shown": total}
     if len(picked) > most:

@@ -29,9 +29,22 @@ def run_files(root: Path) -> tuple[list[dict[str, Any]], bool]:
         if len(found) > MOST or time.monotonic() > until:
             complete = False
             break
-    rows = [row for path in found if (row := _row(path, root)) is not None]
+    rows: list[dict[str, Any]] = []
+    for path in sorted(found, key=_changed, reverse=True):
+        if len(rows) == MOST:  # where each leads is looked up for those listed alone
+            break
+        if (row := _row(path, root)) is not None:
+            rows.append(row)
     rows.sort(key=lambda row: -row["changed"])
-    return rows[:MOST], complete
+    return rows, complete
+
+
+def _changed(path: Path) -> float:
+    """When it was changed, of a link itself; long ago where it has gone."""
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return float("-inf")
 
 
 def _row(path: Path, root: Path) -> dict[str, Any] | None:

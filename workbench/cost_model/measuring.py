@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from engine.core.errors import BadInput
-from engine.core.writing import write_text
+from engine.core.writing import unwritten, write_text
 from workbench.cost_model.rows import sheet_of
 
 Row = Mapping[str, object]
@@ -17,7 +17,7 @@ Row = Mapping[str, object]
 
 def measure(folder: Path, device: str, say: Callable[[str], None]) -> list[Path]:
     """Measure and write. `device`: "cuda", or "cpu" for a walk without a figure. Raises BadInput
-    where there is no GPU, or no data sheet for it."""
+    where there is no GPU, or no folder can be made."""
     import torch
 
     from engine.kernels.experiments.device_tables import TABLES
@@ -26,13 +26,16 @@ def measure(folder: Path, device: str, say: Callable[[str], None]) -> list[Path]
         raise BadInput("cost measure: no GPU here that torch can use; run it on a machine with one")
     called = torch.cuda.get_device_name() if device == "cuda" else "cpu"
     system = sheet_of(called) or called
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise unwritten(folder, "the tables", fault) from None
     note = f"# Measured by `workbench cost measure` on {called} with torch {torch.__version__}.\n"
     made = []
     for name, table in TABLES.items():
         say(f"measuring {name.replace('_', ' ')}")
         for stem, rows in _files(name, [{"system": system, **row} for row in table(device)]):
             path = folder / f"{stem}.csv"
-            folder.mkdir(parents=True, exist_ok=True)
             write_text(path, note + _text(rows), "the table")
             made.append(path)
     return made

@@ -21,10 +21,12 @@ class Fold(ABC):
 
     `frame` gives plain numbers, strings, lists and numpy arrays, all that the drawing needs.
     `blobs` are the arrays that `Blob` events name; `History` lends the log's. `totals`: labels of
-    the frame's figures that only count up, so that the end's are those of the whole run.
+    the frame's figures that only count up, so that the end's are those of the whole run. `peaks`:
+    those whose label goes on with ", … at most" where the most so far was more than is now.
     """
 
     totals: ClassVar[tuple[str, ...]] = ()
+    peaks: ClassVar[tuple[str, ...]] = ()
 
     blobs: Mapping[str, np.ndarray] = MappingProxyType({})
 
@@ -51,13 +53,25 @@ def nothing(empty: str, opened: bool, closed: bool) -> str:
 
 
 def beneath(frame: dict[str, Any], fold: Fold, end: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """`frame` of `fold`, its labels with the run's totals, from the figures of its `end`."""
+    """`frame` of `fold`, with the run's totals and peaks of its `end` figures in its labels."""
     whole = {label: value for label, value in end if label in fold.totals}
-    figures = [
-        [f"{label}, {whole[label]} in all" if whole.get(label, value) != value else label, value]
-        for label, value in frame["figures"]
-    ]
+    peaks = dict(_peak(*figure) for figure in end)
+    figures = []
+    for label, value in frame["figures"]:
+        name = label.partition(",")[0]
+        if name in fold.peaks and name in peaks:
+            now = value.partition(" of ")[0]
+            label = name if peaks[name] == now else f"{name}, {peaks[name]} at most"
+        elif whole.get(label, value) != value:
+            label = f"{label}, {whole[label]} in all"
+        figures.append([label, value])
     return {**frame, "figures": figures}
+
+
+def _peak(label: str, value: str) -> tuple[str, str]:
+    """A figure's name and the most that it was: as its label has it, else what it is."""
+    name, _, most = label.partition(", ")
+    return name, most.removesuffix(" at most") or value.partition(" of ")[0]
 
 
 class History:

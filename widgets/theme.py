@@ -1,43 +1,41 @@
 """Colours, fonts and units: the only place that formats a number or picks a hue.
 
-Owners get one of ten colour-blind-safe hues, stable for an id through a run and across views;
-beyond ten owners hues repeat with a second texture. State is lightness and outline. Red is only for
-something wrong; grey is idle, free or rejected.
+Owners get one of eight colour-blind-safe hues, stable for an id through a run and across views;
+beyond eight owners hues repeat with a second texture. State is lightness and outline. Red is only
+for something wrong; grey is idle, free or rejected.
 """
 
 import math
 import zlib
 from dataclasses import dataclass
 
-# Ten hues that stay apart for the common kinds of colour blindness, after Okabe and Ito (2008) and
-# Paul Tol's "muted" scheme; no red, which means a fault here.
+# Eight hues that stay apart, from one another and from a fault's red and the grey of what is idle,
+# for eyes without red, green or blue cones as well: CIEDE2000 of ten or more, and a test says so.
+# The first five are of Okabe and Ito (2008), the indigo of Paul Tol's "muted" scheme.
 HUES = (
     "#0072B2",
     "#E69F00",
     "#009E73",
     "#CC79A7",
     "#56B4E9",
-    "#B8860B",
+    "#A18B40",
     "#332288",
-    "#88CCEE",
-    "#117733",
-    "#AA4499",
+    "#691F50",
 )
-# The same ten in the same order, lightened until each stands out from the dark paper (6:1 or more).
+# Kin of the same in the same order, light enough to stand out from the dark paper (5:1 or more).
 DARK_HUES = (
-    "#4BA3E3",
-    "#F0B23C",
-    "#2DBE93",
-    "#E59AC4",
-    "#8CCFF5",
-    "#D3A93A",
-    "#9A8CF0",
-    "#A9DDF2",
-    "#5BB974",
-    "#D584D5",
+    "#7EA6E8",
+    "#E5C315",
+    "#3AC28C",
+    "#EF9DBD",
+    "#8FD4FC",
+    "#A48C27",
+    "#8578EE",
+    "#C47BB3",
 )
 WRONG = "#C62828"
 DARK_WRONG = "#FF7A70"
+SPREAD = 543439  # of a name's checksum: alice to heidi, whom threads are called after, differ
 LEAST = 1e-4  # a figure below it is written with its power of ten
 # Inter where a person has it; the Latin letters of Roboto come with the page (`page_head.html`).
 FONT = "Inter, 'Roboto Latin', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
@@ -65,16 +63,17 @@ def scheme(dark: bool) -> Scheme:
 
 
 def place(owner: str) -> int:
-    """A small stable number for an owner id: its trailing number, or a checksum of its text."""
+    """A small stable number for an owner id: its trailing number, or a hue by its name's checksum,
+    and its forks' beside it."""
     root = owner.split(".")[0]
     digits = root[len(root.rstrip("0123456789")) :]
-    base = int(digits[-9:]) if digits else zlib.crc32(owner.encode())
+    base = int(digits[-9:]) if digits else (zlib.crc32(root.encode()) * SPREAD >> 24) % len(HUES)
     forks = owner.split(".")[1:]
     return base + sum(int(f) if f.isdigit() else 1 for f in forks)
 
 
 def hues(dark: bool = False) -> tuple[str, ...]:
-    """The ten owner hues of the dark or light theme, in the same order."""
+    """The eight owner hues of the dark or light theme, in the same order."""
     return DARK_HUES if dark else HUES
 
 
@@ -89,7 +88,7 @@ def wrong(dark: bool = False) -> str:
 
 
 def texture(owner: str) -> int:
-    """0 for the first ten owners, then 1, 2 …: drawn as dots where hues repeat."""
+    """0 for the first eight owners, then 1, 2 …: drawn as dots where hues repeat."""
     return place(owner) // len(HUES)
 
 

@@ -1,12 +1,45 @@
 """The app in a real browser: run, turn, see, scrub; nothing is asked of any other machine."""
 
+import re
+
 import pytest
 
 from tests.engine.core.chrome.traced import of_rank, written
+from tests.ui.keys import all_by_keys, opens_and_shuts
 
 pytestmark = pytest.mark.ui
 # At the run's end: a page without a moment replays its first run for a dozen seconds.
 STUDY = "/study?slug=flover&executor=modelled&model=llama-2-7b&dtype=float16&pages=600&at=100%25"
+
+
+# Whether a figure stands under that label with that value in any view.
+SAYS = """(wanted) => {
+  const walk = (root) => [...root.querySelectorAll('*')].some((e) =>
+    (e.className === 'pw-label' && e.textContent === wanted[0]
+      && e.nextElementSibling.textContent === wanted[1]) || (e.shadowRoot && walk(e.shadowRoot)))
+  return walk(document) }"""
+# What the views over time were told to show: the last seconds, 0 for all.
+RECENT = """(seconds) => { const found = [...Bokeh.documents[0]._all_models.values()]
+  .map((model) => model.data?.recent).filter((value) => value !== undefined)
+  return found.length > 3 && found.every((value) => value === seconds) }"""
+
+
+def pictures_by_keys(page):
+    """What a pointer would be told of a page of the cache, and a range of the lanes, by keys."""
+    lanes = page.locator(".pw-lanes canvas, .pw-surface canvas").first
+    lanes.focus()
+    for _ in range(2):
+        page.keyboard.press("Shift+ArrowLeft")
+    table = page.get_by_role("region", name="What lies in the chosen range")
+    table.wait_for()
+    page.keyboard.press("Escape")
+    table.wait_for(state="hidden")
+    page.locator(".pw-cells canvas").focus()
+    page.keyboard.press("ArrowRight")
+    tip = page.locator(".pw-tip", has_text="Page 0: ")
+    tip.wait_for()
+    page.keyboard.press("Escape")
+    tip.wait_for(state="hidden")
 
 
 def rest(page):
@@ -23,6 +56,10 @@ def test_the_live_page_shows_a_model_decoding_and_answers(visit, tmp_path):
     first = seen.picture()
     seen.changed(first)
     page.screenshot(path=tmp_path / "live.png")
+    page.wait_for_function(RECENT, arg=30)  # a live page looks at the last half minute
+    for name, span in (("2 min", 120), ("all", 0), ("last 30 s", 30)):
+        page.get_by_role("button", name=name, exact=True).click()
+        page.wait_for_function(RECENT, arg=span)
     page.get_by_label("Prompt").fill("class Fountain:\n    def __init__(self):\n")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_text("class Fountain:").last.wait_for()
@@ -37,16 +74,32 @@ def test_a_knob_changes_the_picture_and_the_address_and_time_goes_back(visit, tm
     page.get_by_role("heading", name="Flover").wait_for()
     page.locator("canvas").first.wait_for()
     first = seen.settled()
-    page.get_by_role("button", name="Static batches of eight").click()
+    all_by_keys(page)
+    pictures_by_keys(page)
+    opens_and_shuts(page, page.get_by_label("Export and settings").first, "Save picture (PNG)")
+    opens_and_shuts(page, page.get_by_role("button", name="Share"), "Command line")
+    for name, inside in (("drawer", "Reset"), ("contextbar", "Check all")):
+        page.get_by_label(f"Close {name}").press("Enter")
+        page.get_by_role("button", name=inside).wait_for(state="hidden")
+        page.keyboard.press("Enter")  # the focus is where it was
+        page.get_by_role("button", name=inside).wait_for()
+    page.get_by_role("button", name="Static batches of eight").press("Enter")
     turned = seen.changed(first)
     page.wait_for_url("**batching=static_batch**")
     page.screenshot(path=tmp_path / "study.png")
     slider = page.locator("input[type=range][aria-label]").last
     slider.focus()
     seen.settled()
+    page.get_by_role("button", name="Stop the run").wait_for(state="hidden")
+    slider.press("End")
+    page.wait_for_function(SAYS, arg=["finished", "24 of 24"])
+    most = page.get_by_text(re.compile("^pages used, [0-9]+ at most$")).first.inner_text()
     slider.press("Home")
     back = seen.changed(turned)
     assert back != first
+    # One rule for all figures: at the cursor, beside them the run's own in all or at most.
+    page.wait_for_function(SAYS, arg=["finished, 24 in all", "0 of 24"])
+    page.wait_for_function(SAYS, arg=[most, "0 of 512"])
     assert seen.outside == []
     assert seen.faults == []
 
@@ -77,6 +130,7 @@ def test_the_catalogue_is_searched_as_one_types(visit, tmp_path):
     seen = visit()
     page = seen.open("/catalogue")
     page.get_by_text("157 systems").wait_for()
+    all_by_keys(page)
     page.get_by_label("Search").press_sequentially("hogwild")
     page.get_by_text("FlashAttention-2", exact=True).wait_for(state="detached")
     assert page.get_by_text("Hogwild! Inference", exact=True).count() == 1
@@ -98,6 +152,7 @@ def test_two_runs_are_compared(visit):
     seen = visit(new=True, width=1920, height=1080)
     page = seen.open("/compare")
     page.get_by_role("heading", name="Compare").wait_for()
+    all_by_keys(page)
     page.get_by_label("A system, with its idea and without").fill("FlashAttention-4")
     page.get_by_role("option", name="FlashAttention-4").click()
     page.get_by_role("button", name="Run both").click()
@@ -108,6 +163,7 @@ def test_two_runs_are_compared(visit):
     page.get_by_label("Rename").fill("without it")
     page.get_by_label("Rename").press("Enter")
     page.get_by_role("link", name="without it").wait_for()
+    all_by_keys(page)
     assert seen.outside == []
     assert seen.faults == []
 
@@ -122,6 +178,7 @@ def test_the_ranks_of_a_job_are_one_run_and_two_traces_differ_by_kernel(visit, t
     page.get_by_text("rank 1 is the straggler: last to begin in 6 of 6").wait_for()
     page.get_by_text("What streams waited for").click()
     page.get_by_role("row", name="rank 1, thread 20 launch").wait_for()
+    all_by_keys(page)
     for path in files:
         page.locator("input[type=file]").set_input_files(path)
         page.get_by_role("link", name=path.name).wait_for()
@@ -141,6 +198,8 @@ def test_a_study_leads_to_how_it_responds_to_a_knob(visit):
     page.get_by_role("button", name="Draw").click()
     page.get_by_text("4 runs done").wait_for()
     page.locator(".bk-Figure canvas").first.wait_for()
+    seen.settled()
+    all_by_keys(page)
     page.wait_for_url("**values=100**")
     page.get_by_role("link", name="its page").click()
     page.wait_for_url("**/study?**")
@@ -161,6 +220,7 @@ def test_a_study_in_a_cell_has_knobs_in_a_row_and_views_in_tabs(visit):
     assert page.locator(".pw-body canvas").first.bounding_box()["y"] <= 300
     main = page.locator(".main-content")
     assert main.evaluate("m => m.scrollHeight - m.clientHeight") <= 0  # it fits
+    all_by_keys(page)
     page.get_by_role("tab", name="KV cache").click()
     page.get_by_text("Where does every key and value live").wait_for()
     assert seen.faults == []

@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from tests.ui.keys import all_by_keys
+
 pytestmark = pytest.mark.ui
 HEAD = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 
@@ -85,12 +87,14 @@ def test_from_a_cluster_and_a_model_to_a_training_plan(start, full):
     start.get_by_role("link", name="where its time goes").first.click()
     start.get_by_text("Where the time goes").wait_for()
     start.get_by_text("a step would be").wait_for()
+    all_by_keys(start)
     # 4. And its serving.
     start.get_by_role("link", name="Serving").click()
     start.get_by_text("vllm serve").wait_for()
 
 
 def test_from_a_papers_claim_to_its_finding(start, full):
+    all_by_keys(start)
     # 1. Write words of the claim into the last door: systems, claims, and what came of each.
     start.get_by_label("Words, a system or an arXiv id").press_sequentially("zero bubble")
     start.get_by_text("is called here").wait_for()

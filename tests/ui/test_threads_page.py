@@ -14,8 +14,8 @@ from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.run import run
 
 pytestmark = pytest.mark.ui
-STUDY = "/study?slug=hogwild&paused=true&workers=2&layout=independent&sampling.ignore_eos=true"
-LANES = ".pw-lanes canvas"
+STUDY = "/study?slug=hogwild&paused=true&workers=2&layout=combined&sampling.ignore_eos=true"
+LANES, CELLS = ".pw-lanes canvas", ".pw-cells canvas"
 
 
 def told(log: Log) -> dict[int, list[dict]]:
@@ -63,6 +63,19 @@ def press(seen, name: str) -> None:
     seen.changed(before)
 
 
+def read_by_others(page) -> None:
+    """In the cache view a worker's page is read by the other worker, and that saves bytes."""
+    cells = page.locator(CELLS)
+    cells.scroll_into_view_if_needed()
+    page.get_by_text("saved by sharing", exact=True).last.wait_for()
+    cells.hover(position={"x": 20 + 3 * 40, "y": 20})  # the prompt has three pages before it
+    said = page.locator(".pw-tip", has_text="Page 3: shared by 2")
+    said.wait_for()
+    assert "alice, bob" in said.inner_text() and "of alice" in said.inner_text()
+    saved = page.locator(".pw-figures div", has_text="saved by sharing").last
+    assert saved.locator(".pw-value").inner_text().endswith("iB")
+
+
 def test_threads_are_paused_forked_spoken_to_and_killed_by_the_mouse(visit, tmp_path):
     seen = visit()
     page = seen.open(STUDY)
@@ -71,6 +84,7 @@ def test_threads_are_paused_forked_spoken_to_and_killed_by_the_mouse(visit, tmp_
     for _ in range(3):
         page.get_by_role("button", name="One step on (→)").click()
     seen.settled()
+    read_by_others(page)
     lanes = page.locator(LANES)
     lanes.click(position={"x": 60, "y": 38})  # alice
     press(seen, "Fork here")

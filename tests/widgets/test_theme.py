@@ -1,8 +1,17 @@
-"""Figures in words: three digits at most, a unit that fits, and nothing small becomes nothing."""
+"""Figures in words: three digits at most, a unit that fits, and nothing small becomes nothing; and
+colours that all eyes tell apart."""
 
+from itertools import combinations
+
+import numpy as np
 import pytest
 
-from widgets.theme import figure
+from engine.reasoning.threads.run import NAMES
+from tests.widgets.eyes import EYES, apart, seen
+from widgets.theme import figure, hue, hues, scheme, texture, wrong
+
+# Where two colours are no shades of one at a glance; set before the hues were chosen.
+TOLD_APART = 10.0
 
 
 @pytest.mark.parametrize(
@@ -25,3 +34,39 @@ from widgets.theme import figure
 )
 def test_a_figure_in_words(value, unit, words):
     assert figure(value, unit) == words
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "distance"),
+    [  # of the pairs that Sharma, Wu and Dalal publish to try an implementation by
+        ((50.0, 2.6772, -79.7751), (50.0, 0.0, -82.7485), 2.0425),
+        ((50.0, 0.0, 0.0), (50.0, -1.0, 2.0), 2.3669),
+        ((50.0, 2.5, 0.0), (50.0, 0.0, -2.5), 4.3065),
+        ((50.0, 2.5, 0.0), (73.0, 25.0, -18.0), 27.1492),
+        ((60.2574, -34.0099, 36.2677), (60.4626, -34.1751, 39.4387), 1.2644),
+        ((2.0776, 0.0795, -1.1350), (0.9033, -0.0636, -0.5514), 0.9082),
+    ],
+)
+def test_the_distance_of_colours_is_the_published_one(one, other, distance):
+    assert apart(np.array(one), np.array(other)) == pytest.approx(distance, abs=1e-4)
+
+
+@pytest.mark.parametrize("eyes", EYES)
+@pytest.mark.parametrize("dark", [False, True])
+def test_all_eyes_tell_every_two_colours_of_a_theme_apart(dark, eyes):
+    """Owners' hues, a fault's red and the grey of what is idle, each two of which may be
+    neighbours."""
+    colours = {
+        colour: seen(colour, eyes) for colour in (*hues(dark), wrong(dark), scheme(dark).idle)
+    }
+    near = {
+        two: apart(colours[two[0]], colours[two[1]])
+        for two in combinations(colours, 2)
+        if apart(colours[two[0]], colours[two[1]]) < TOLD_APART
+    }
+    assert near == {}
+
+
+def test_threads_have_a_plain_hue_each_and_a_ninth_request_a_second_mark():
+    assert len({hue(name) for name in NAMES}) == len(NAMES) == len(hues())
+    assert [texture(name) for name in (*NAMES, "r7", "r8")] == [0] * 9 + [1]

@@ -83,6 +83,7 @@ function wireHeads(card, area, heads) {
   const surface = card.surface(area, (ctx, width, height) => {
     if (!card.frame.empty) heads.draw(ctx, width, height);
   }, {
+    ownKeys: true,
     pointermove(x, y, event) {
       const spot = heads.frame && heads.at(x, y);
       card.hint(spot ? heads.words(spot) : null, event);
@@ -112,6 +113,7 @@ function wireMatrix(card, area, matrix, tiles) {
     card.say(tiles.fault || `${cell}; blank: the key comes later${few}`);
   };
   const surface = card.surface(area, paint, {
+    ownKeys: true,
     wheelDoes: () => "zooms",
     wheel: (x, y, event) => matrix.zoom(event.deltaY < 0 ? ZOOM : 1 / ZOOM, [Math.max(LEFT, x), y]),
     pointerdown(x, y, event) {

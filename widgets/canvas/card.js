@@ -4,6 +4,7 @@
 import { css, palette } from "./colors.js";
 import { unpack } from "./frames.js";
 import { Height } from "./height.js";
+import { pointByKeys } from "./key_pointer.js";
 import { make } from "../page/nodes.js";
 import { clamp } from "./numbers.js";
 import { figuresAt } from "./running.js";
@@ -271,15 +272,28 @@ export class Card {
     button.title = "Export and settings";
     button.setAttribute("aria-label", "Export and settings");
     const list = make("div", "pw-list", parent);
-    list.hidden = true;
-    button.onclick = () => { list.hidden = !list.hidden; };
+    const show = (isOpen) => {
+      list.hidden = !isOpen;
+      button.setAttribute("aria-expanded", String(isOpen));
+    };
+    const shut = () => {
+      button.focus(); // first: what has the focus is not to be hidden
+      show(false);
+    };
+    show(false);
+    button.onclick = () => show(list.hidden);
     parent.addEventListener("focusout", (event) => {
-      if (!parent.contains(event.relatedTarget)) list.hidden = true;
+      if (!parent.contains(event.relatedTarget)) show(false);
+    });
+    parent.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || list.hidden) return;
+      event.stopPropagation();
+      shut();
     });
     for (const [text, save] of [["Save picture (PNG)", savePicture], ["Save drawing (SVG)", saveDrawing]]) {
       const item = make("button", "", list, text);
       item.type = "button";
-      item.onclick = () => { list.hidden = true; save(this); };
+      item.onclick = () => { shut(); save(this); };
     }
     return list;
   }
@@ -297,7 +311,8 @@ export class Card {
   }
 
   // A canvas filling `parent`. draw(ctx, width, height) in CSS pixels; `acts` are pointer listeners.
-  // With `wheel`, which tells whether it had somewhere to go, comes `wheelDoes`: its words.
+  // With `wheel`, which tells whether it had somewhere to go, comes `wheelDoes`: its words. What is
+  // pointed at can be reached by keys, too, unless the surface has `ownKeys`.
   surface(parent, draw, acts = {}) {
     const surface = new Surface(this, parent, draw, acts);
     this.surfaces.push(surface);
@@ -311,7 +326,7 @@ function write(node, text) {
 }
 
 class Surface {
-  constructor(card, parent, draw, { wheelDoes = () => "", ...acts }) {
+  constructor(card, parent, draw, { wheelDoes = () => "", ownKeys = false, ...acts }) {
     this.card = card;
     this.draw = draw;
     parent.classList.add("pw-surface");
@@ -333,6 +348,7 @@ class Surface {
       }, { passive: false });
     }
     this.canvas.addEventListener("pointerdown", () => { card.isEntered = true; });
+    if (acts.pointermove && !ownKeys) pointByKeys(this.canvas, card.root.getAttribute("aria-label"));
   }
 
   paint(ratio = Math.min(2, window.devicePixelRatio || 1)) {

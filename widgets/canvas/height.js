@@ -86,6 +86,7 @@ export class Height {
     };
     if (!acts[event.key]) return;
     event.preventDefault();
+    event.stopPropagation(); // Home is the time bar's, too
     acts[event.key]();
   }
 }

@@ -68,6 +68,12 @@ export class TimeRange {
     this.button.onclick = () => this.turn(!this.isOn);
     this.panel = make("div", "pw-range", timeline.card.body);
     this.panel.setAttribute("role", "region");
+    this.panel.onkeydown = (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      timeline.surface.canvas.focus();
+      this.clear();
+    };
     this.panel.setAttribute("aria-label", "What lies in the chosen range");
     this.turn(false);
     this.clear();
@@ -83,6 +89,7 @@ export class TimeRange {
 
   // Between two spots of the lanes; times and lanes beyond them count as their ends.
   set(a, b) {
+    this.ends = null;
     const t = this.timeline, lane = (y) => clamp(Math.floor((y - t.top) / t.pitch + t.first), 0, t.frame.lanes - 1);
     const times = [a.x, b.x].map((x) => clamp(t.time(x), 0, t.end)), lanes = [lane(a.y), lane(b.y)];
     this.range = {
@@ -92,7 +99,19 @@ export class TimeRange {
     this.timeline.card.schedule();
   }
 
+  // By keys: from the time cursor on, over all lanes; each press moves its end by a share of what is
+  // in sight.
+  extend(share) {
+    const t = this.timeline, now = t.scale.at(t.card.cursor);
+    this.ends = this.range ? this.ends || [this.range.from, this.range.to] : [now, now];
+    this.ends[1] = clamp(this.ends[1] + share * (t.to - t.from), 0, t.end);
+    this.range = { from: Math.min(...this.ends), to: Math.max(...this.ends), first: 0, last: t.frame.lanes - 1 };
+    this.show();
+    t.card.schedule();
+  }
+
   clear() {
+    this.ends = null;
     this.range = null;
     this.panel.hidden = true;
     this.timeline.card.schedule();
@@ -116,7 +135,7 @@ export class TimeRange {
     button("Copy", "Copy the table as CSV", async (made) => {
       made.textContent = await copied(asCsv(rows)) ? "Copied" : "Copying is not allowed here";
     });
-    button("×", "Close the table", () => this.clear());
+    button("×", "Close the table", () => { this.timeline.surface.canvas.focus(); this.clear(); });
     const table = make("table");
     const titles = make("tr", "", make("thead", "", table));
     for (const text of HEADS) make("th", "", titles, text).scope = "col";

@@ -19,6 +19,7 @@ export const TIME_AXIS = 24;
 export const GAP = 8;
 const INSET = 8;
 const DEEPEST_INSET = 4;
+const RANGE_STRIDE = 1 / 20; // of what is in sight: how far a key moves a range's end
 
 // Seconds along the axis. `at` turns seconds into what is counted, `time` turns it back; `fades`:
 // what lies right of the cursor has not happened yet; `least`: what the closest zoom shows.
@@ -46,6 +47,7 @@ export class Timeline {
     this.surface = card.surface(area, (ctx, w, h) => this.draw(ctx, w, h), {
       wheel: (x, y, event) => this.wheel(x, y, event),
       wheelDoes: () => "zooms",
+      ownKeys: true,
       pointerdown: (x, y, event) => this.press(x, y, event),
       pointermove: (x, y, event) => this.move(x, y, event),
       pointerup: (x, y, event) => this.release(x, y, event),
@@ -60,7 +62,8 @@ export class Timeline {
     this.mini = view.mini ? new Minimap(this, view.mini, GAP) : null;
     this.surface.canvas.tabIndex = 0;
     this.surface.canvas.setAttribute("aria-label",
-      "Arrow keys or A and D pan, plus and minus or W and S zoom, 0 shows all, slash finds, M marks a moment, [ and ] go to marks");
+      "Arrow keys or A and D pan, plus and minus or W and S zoom, 0 shows all, slash finds, M marks a moment, "
+      + "[ and ] go to marks, Shift and arrows choose a range from the time cursor on, Escape leaves it");
     this.surface.canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
@@ -318,6 +321,12 @@ export class Timeline {
   }
 
   key(event) {
+    const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (event.shiftKey && way && this.range) {
+      event.preventDefault();
+      event.stopPropagation();
+      return this.range.extend(way * RANGE_STRIDE);
+    }
     const middle = (this.left + this.width) / 2, span = this.to - this.from;
     const acts = {
       "+": () => this.zoomAt(middle, 0.7), "=": () => this.zoomAt(middle, 0.7),
@@ -333,9 +342,10 @@ export class Timeline {
       "]": () => this.bookmarks.go(1),
     };
     for (const [key, same] of [["w", "+"], ["s", "-"], ["a", "ArrowLeft"], ["d", "ArrowRight"]]) acts[key] = acts[same];
-    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return undefined;
     event.preventDefault();
+    if (this.part && way) event.stopPropagation(); // what pans does not step the time cursor as well
     acts[event.key]();
-    this.card.schedule();
+    return this.card.schedule();
   }
 }

@@ -34,7 +34,7 @@ class Chart {
     card.onFrame = (frame) => this.read(frame, question);
     this.under = card.surface(area, (ctx, width, height) => this.draw(ctx, width, height));
     this.under.depends = () => [card.frame, card.colors, ...[...this.zooms].flat(2), ...(this.recent() || [])];
-    this.over = card.surface(area, (ctx) => this.drawOver(ctx), pointerActs(this));
+    this.over = card.surface(area, (ctx) => this.drawOver(ctx), { ...pointerActs(this), ownKeys: true });
     this.over.canvas.tabIndex = 0;
     this.over.canvas.addEventListener("keydown", (event) => chartKey(this, event));
     // Runs beside one another are zoomed together: their axes stay one.

@@ -132,7 +132,7 @@ def _told(history: History, time: float, end: dict[str, Any]) -> dict[str, Any]:
     """The frame at a moment; figures that count up say what they come to at the `end`."""
     state = history.at(time)
     frame = state.frame()
-    return beneath(frame, state, end["figures"]) if state.totals else frame
+    return beneath(frame, state, end["figures"]) if state.totals or state.peaks else frame
 
 
 def moments(log: Log, count: int) -> list[float]:

@@ -65,6 +65,11 @@ function render({ model, el }) {
     return menu.querySelector("button:enabled")?.focus();
   };
   menu.onkeydown = (event) => {
+    if (event.key === "Escape") { // the browser would leave the focus nowhere
+      event.preventDefault();
+      menu.hidePopover();
+      opens.focus();
+    }
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;
     event.preventDefault();

@@ -59,13 +59,14 @@ function controlOf(facts, tell) {
   const back = button("back", "↺", name), why = button("why", "?", name), told = make("div", "told", row);
   back.onclick = () => tell({ do: "undo" });
   for (const line of facts.help) make("div", "", told, line);
-  told.hidden = true;
   why.title = facts.doc;
-  why.setAttribute("aria-expanded", "false");
-  why.onclick = () => {
-    told.hidden = !told.hidden;
-    why.setAttribute("aria-expanded", String(!told.hidden));
+  const explain = (isOpen) => {
+    told.hidden = !isOpen;
+    why.setAttribute("aria-expanded", String(isOpen));
   };
+  explain(false);
+  why.onclick = () => explain(told.hidden);
+  why.onkeydown = (event) => { if (event.key === "Escape") explain(false); };
   // Marks a knob that does not stand where it began, with the way back.
   const marked = (show) => (at) => {
     show(at);

@@ -108,9 +108,9 @@ class Feed:
         return True
 
     def _drawn(self) -> dict[str, Any]:
-        """The state's frame; one of before the end tells the run's totals beneath its figures."""
+        """The state's frame; before the end its figures tell the run's totals and peaks, too."""
         frame = self.state.frame()
-        if not self.state.totals or self.log.closed is None:
+        if not (self.state.totals or self.state.peaks) or self.log.closed is None:
             return frame
         if self.folded == len(self.log):
             self._end = frame["figures"]

@@ -69,7 +69,8 @@ class LivePage:
         self._shown: Any = None
         self._seen = -1
         self.now = html("", CSS, margin=(0, 0, 10, 0))
-        self.answers = html("", CSS)
+        # A pane each: what is written now does not take the focus from a way out of another.
+        self.answers = [html("", CSS, visible=False) for _ in range(ANSWERS)]
         self.fault = html("", margin=(6, 0))
         self._make_controls()
 
@@ -193,8 +194,11 @@ class LivePage:
 
     def _tell(self) -> None:
         latest = self.talks.latest(ANSWERS)
-        cards = "".join(answer_card(talk, self.shell.dark) for talk in latest)
-        self.answers.object = cards
+        cards = [answer_card(talk, self.shell.dark) for talk in latest]
+        for place, pane in enumerate(self.answers):
+            card = cards[place] if place < len(cards) else ""
+            if pane.object != card:
+                pane.param.update(object=card, visible=bool(card))
         facts = self.live.built.executor.facts if self.live.built else None
         name = f"{facts.model} on {facts.device}" if facts else self.live.name
         text = (
@@ -229,7 +233,7 @@ class LivePage:
                 html(
                     "<h2 tabindex='0'>What it writes</h2>", CSS
                 ),  # the keyboard can scroll from it
-                self.answers,
+                *self.answers,
                 sizing_mode="stretch_width",
                 margin=(16, 20),
             )

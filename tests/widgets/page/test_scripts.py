@@ -19,9 +19,9 @@ BROWSER = set(
         AbortController Array ArrayBuffer Blob Boolean CustomEvent DataView DecompressionStream
         Error Float32Array Float64Array ImageData Infinity Int16Array Int32Array Int8Array
         IntersectionObserver JSON Map Math NaN Node Number Object OffscreenCanvas Option
-        ResizeObserver Response Set String TextDecoder URL Uint16Array Uint32Array Uint8Array
-        WeakMap atob cancelAnimationFrame clearTimeout document fetch getComputedStyle isFinite
-        localStorage location matchMedia navigator parseFloat parseInt performance
+        PointerEvent ResizeObserver Response Set String TextDecoder URL Uint16Array Uint32Array
+        Uint8Array WeakMap atob cancelAnimationFrame clearTimeout document fetch getComputedStyle
+        isFinite localStorage location matchMedia navigator parseFloat parseInt performance
         requestAnimationFrame setTimeout window
         """,
     )

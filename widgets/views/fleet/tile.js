@@ -26,9 +26,9 @@ export function drawTile(ctx, card, i, { x, y, w, h }, lit) {
   ctx.fillRect(x + 10, y + 42, inside * share, 10);
   const lines = [`${frame.running[i]} running, ${frame.waiting[i]} waiting, ${frame.served[i]} served`];
   if (!frame.thinned) {
-    lines.push(`cache ${worded(frame.used[i], "%")}, hits ${worded(frame.hits[i], "%")}`);
+    lines.push(`cache ${percent(frame.used[i])}, hits ${percent(frame.hits[i])}`);
     const watts = frame.powered ? `, ${worded(frame.watts[i], "W")}` : "";
-    lines.push(`at work ${worded(Math.min(1, frame.busy[i]), "%")}${watts}`);
+    lines.push(`at work ${percent(Math.min(1, frame.busy[i]))}${watts}`);
   }
   lines.forEach((line, n) => {
     const at = y + 68 + 16 * n;
@@ -36,6 +36,12 @@ export function drawTile(ctx, card, i, { x, y, w, h }, lit) {
     ctx.fillStyle = css(n ? colors.faint : colors.ink);
     ctx.fillText(fit(ctx, line, inside), x + 10, at);
   });
+}
+
+// A tile has no room for digits that say nothing: whole percents, and what is less than one says so.
+function percent(share) {
+  if (!Number.isFinite(share)) return "–";
+  return share > 0 && share < 0.005 ? "under 1 %" : `${Math.round(100 * share)} %`;
 }
 
 // Requests that wait, a dot each while there is room; then how many more.

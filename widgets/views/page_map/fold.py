@@ -28,6 +28,7 @@ class PageMap(CanvasFold):
     """Folds events into the cache view's frame."""
 
     question, empty = QUESTION, EMPTY
+    peaks = ("pages used", "saved by sharing")
     own = ("pool", "states", "tree", "series", "length", "fresh", "parents")
 
     def __init__(self) -> None:

@@ -15,6 +15,7 @@ from engine.core import spans as bulk
 from engine.core.events import AnyEvent, Blob, Closed, Opened, Span
 from engine.core.events import Mark as Moment
 from widgets.fold import Fold, nothing
+from widgets.theme import HUES as OWN_HUES
 from widgets.theme import figure, place
 from widgets.views.roofline.judge import ABOVE, MAIN, Roof, Roofs, Verdict, by_device, sentence
 from widgets.views.roofline.marks import MOST, Key, Mark, key_of, read, rest
@@ -89,7 +90,7 @@ class RooflineFold(Fold):
     def _choose_hue(self, lane: str) -> None:
         """The lane's own hue, or the next that no other lane has while there are any."""
         if lane not in self.hues:
-            wanted = [(place(lane) + turn) % 10 for turn in range(10)]
+            wanted = [(place(lane) + turn) % len(OWN_HUES) for turn in range(len(OWN_HUES))]
             free = [hue for hue in wanted if hue not in self.hues.values()]
             self.hues[lane] = (free or wanted)[0]
 

@@ -12,7 +12,7 @@ const PLAIN = SHADES;
 const FAINT = 0.78; // how much of the paper there is in what is not lit
 const USUAL = {
   F: 0, forward: 0, B: 1, backward: 1, W: 2, "weight gradient": 2, collective: 3, all_reduce: 3,
-  send: 4, receive: 7, recv: 7, optimiser: 8, optimizer: 8,
+  send: 4, receive: 5, recv: 5, optimiser: 6, optimizer: 6,
 };
 
 const CATEGORY = { compute: 0, communication: 3, memory: 2 }; // what the host does is grey

@@ -1,14 +1,13 @@
 // Memory of one lane under the schedule, on the same time axis: kinds stacked, the limit as a line.
 
-import { css, mix } from "../../canvas/colors.js";
+import { css } from "../../canvas/colors.js";
 import { countBelow, worded } from "../../canvas/numbers.js";
 import { fit } from "../../canvas/text.js";
 import { hatch } from "../../canvas/texture.js";
 import { GAP } from "../../canvas/timeline.js";
 
-// Hues of kinds by their place in the stack: neighbours differ in lightness, so that they stay apart
-// for every kind of colour blindness; those of passes come last.
-const STACKED = [6, 7, 9, 5, 8, 4, 2, 3, 0, 1];
+// Hues of kinds by their place in the stack: neighbours differ in lightness; those of passes come last.
+const STACKED = [4, 7, 5, 6, 2, 3, 0, 1];
 
 export const MEMORY_HIGH = 86;
 export const MEMORY_HEAD = 22;
@@ -25,7 +24,7 @@ export function memoryLane(frame, wanted) {
 }
 
 function memoryColor(colors, place) {
-  return mix(colors.hues[STACKED[place % STACKED.length]], colors.paper, 0.25);
+  return colors.hues[STACKED[place % STACKED.length]];
 }
 
 // Bytes of each kind of a lane at a moment.

@@ -284,7 +284,7 @@ class Threads(LaneFold):
         forks = self.jumps["kind"] == FORK
         shared = self.shared or int(self.jumps["place"][forks].sum())
         counts = (len(self.tokens) - self.refused, int(path["last"].max(initial=0)), shared)
-        labels = ("tokens", "on the critical path", "saved by sharing")
+        labels = ("tokens", "on the critical path", "tokens saved by sharing")
         figures = [
             [label, f"{round(self.totals.get(name, count)):,}"]
             for label, name, count in zip(labels, COUNTED, counts, strict=True)

@@ -35,10 +35,12 @@ PLACES = (
 LOW = {  # the bar of a page in a tab, whose host has its own places to go
     "& .header .title": {"fontSize": "14px", "fontWeight": 600, "color": "var(--wb-faint)"},
 }
+FOCUSED = {"outline": "2px solid var(--wb-accent)", "outlineOffset": "1px"}  # by keys
 LABELS = {  # names of fields on their rims, of 12 pixels: Material has 10
     "MuiInputLabel": {
         "styleOverrides": {"shrink": {"transform": "translate(14px, -9px) scale(0.9)"}}
     },
+    "MuiButtonBase": {"styleOverrides": {"root": {"&:focus-visible, &.Mui-focusVisible": FOCUSED}}},
     "MuiButton": {"styleOverrides": {"root": {"fontSize": "13px"}}},
     "MuiToggleButton": {"styleOverrides": {"root": {"fontSize": "13px"}}},
     "MuiOutlinedInput": {

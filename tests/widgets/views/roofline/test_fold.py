@@ -10,6 +10,7 @@ from engine.core.events import Opened, Span
 from tests.widgets.views.roofline.made import ROOFS, log, roof, span
 from widgets.canvas.packing import unpack
 from widgets.chart.picture import Scales
+from widgets.theme import HUES
 from widgets.views.roofline.draw import RooflineDrawing
 from widgets.views.roofline.fold import RooflineFold
 from widgets.views.roofline.judge import Roofs
@@ -28,10 +29,11 @@ def mark_of(*spans, **header):
     return mark
 
 
-def test_ten_operators_have_ten_hues_and_an_eleventh_one_of_them():
-    spans = [span(float(n), n + 0.5, 1e6, 1e6, lane=f"operator {n}") for n in range(11)]
+def test_operators_have_a_hue_each_while_there_are_any_and_one_more_has_one_of_them():
+    count = len(HUES)
+    spans = [span(float(n), n + 0.5, 1e6, 1e6, lane=f"operator {n}") for n in range(count + 1)]
     hues = [mark["hue"] for mark in frame_of(*spans)["marks"]]
-    assert sorted(hues[:10]) == list(range(10)) and hues[10] in range(10)
+    assert sorted(hues[:count]) == list(range(count)) and hues[count] in range(count)
 
 
 def test_memory_bound_work_is_told_as_a_share_of_the_memory_roof():

@@ -86,7 +86,7 @@ def test_who_reads_another_goes_on_from_the_further_of_the_two():
     assert edges(frame, JOIN) == [("main", "a", 12.0, 8), ("main", "b", 12.0, 9)]
     assert path(frame) == [("main", 0, 5), ("b", 5, 9), ("main", 9, 11)]
     assert figures(frame)["on the critical path"] == "11"
-    assert figures(frame)["tokens"] == "14" and figures(frame)["saved by sharing"] == "10"
+    assert figures(frame)["tokens"] == "14" and figures(frame)["tokens saved by sharing"] == "10"
 
 
 def test_a_join_told_as_mark_and_as_state_is_one_edge_but_a_later_one_is_another():
@@ -127,7 +127,7 @@ def test_an_answer_of_nobody_in_particular_is_a_figure_and_a_verdict_stands_by_i
 def test_figures_the_engine_counts_itself_are_taken_as_they_are():
     levels = [Level(12.0, "engine", f"tokens_{k}", v) for k, v in (("total", 99.0), ("saved", 1e5))]
     told = figures(forked(*levels, Level(12.0, "engine", "tokens_critical", float("nan"))))
-    assert told["tokens"] == "99" and told["saved by sharing"] == "100,000"
+    assert told["tokens"] == "99" and told["tokens saved by sharing"] == "100,000"
     assert told["on the critical path"] == "9"
 
 
@@ -196,7 +196,7 @@ def test_where_no_sight_is_told_pages_held_show_who_reads_whose():
     assert frame["blocks"] == ["r0"]  # what only its owner holds is no news
     assert sees(frame, 2.5) == {("r0", "r0"): 0.0, ("r0.1", "r0"): 16.0}
     assert sees(frame, 3.5) == {("r0", "r0"): 0.0}
-    assert figures(frame)["saved by sharing"] == "16"
+    assert figures(frame)["tokens saved by sharing"] == "16"
 
 
 def test_pages_of_a_serving_run_are_all_given_back_in_the_end():

@@ -34,7 +34,7 @@ from engine.inference.executors.costs.step_cost import OpTime
 from engine.inference.executors.executor import Built, Facts
 from engine.inference.executors.settings import Settings
 from engine.inference.requests.negative_prompt import NegativeRows
-from engine.inference.requests.step import Movements, Result, Step, StepPart
+from engine.inference.requests.step import NOTHING_MOVES, Movements, Result, Step, StepPart
 from engine.inference.requests.view_sequences import ViewResult
 from engine.kernels import paged_rows
 from engine.kernels.compiled import settled
@@ -66,6 +66,11 @@ class ModelledExecutor:
 
     def execute(self, step: Step) -> Result:
         """Tokens, and how long they would have taken. Log-probabilities are 0: nothing knows."""
+        if step.seen is not None and not (self.tells_work or step.rows.steers):
+            seconds = self._quietly(step)
+            if seconds is not None:
+                tokens_S = self._says(step)
+                return Result(tokens_S, np.zeros(len(tokens_S), np.float32), seconds)
         cost, choice, drafted = self.cost, self.choice, 0.0
         if self.drafting is not None:
             drafted = self.drafting.draft(step, self._tokens)
@@ -107,6 +112,21 @@ class ModelledExecutor:
                 for op in cost.describe(shape)
             ]
         return result
+
+    def _quietly(self, step: Step) -> float | None:
+        """Seconds of a step of which nothing but those is asked; None where one call does not tell
+        them."""
+        cost, choice, moves = self.cost, self.choice, step.moves
+        if not isinstance(cost, CurvedCost) or not cost.calls or self.drafting is not None:
+            return None
+        rows = len(step.sample_rows_S)
+        seconds = self.turns * cost.mixed_seconds(
+            step.queries_B, step.starts_B, step.decodes, rows, step.seen or 0
+        )
+        seconds += choice.per_step + choice.per_sequence * len(step.rows_B)
+        if moves is not NOTHING_MOVES:
+            seconds += self._pages(moves)
+        return seconds
 
     def decode_seconds(
         self, starts_B: np.ndarray, count: int, seen: int | None = None

@@ -20,6 +20,7 @@ from engine.hardware.device import Device
 from engine.inference.executors.costs.forward_work import Shape
 from engine.inference.executors.costs.measured_step_cost import ATTENTION, MeasuredCost
 from engine.inference.executors.costs.ranks import Ranks
+from engine.inference.executors.costs.step_seconds import StepSeconds
 from engine.models.config import ModelConfig
 
 KNOWN = ("norms", "embedding", "qkv", "out", "mlp", "head")  # operations that have curves
@@ -31,7 +32,6 @@ BY_NAME = {
 ALONE = Ranks()
 SAMPLED = 8, 2.25  # kernels that draw from logits, and times they read or write those in float32
 FEW, BLOCK = 2, 128  # counts asked one by one of an operation; counts asked at once after those
-SHORT = 10  # steps of a run up to which each is timed alone
 MOST = 50_000  # pairs of tokens and rows kept
 TOGETHER = 2.0  # visible pairs for each cached token beyond which prompts, not answers, are most
 
@@ -74,7 +74,8 @@ class CurvedCost(MeasuredCost):
         # Of one call of attention a layer; without a device, constants know but its roofs.
         self.calls = bool(found.device and self.known and not any(config.windows))
         given = self.device, self.constants, config.heads, config.kv_heads, config.head_dim, dtype
-        self.heads, self.calls_at_once = Attention(*given, SINGLES), Attention(*given)
+        self.heads = Attention(*given, SINGLES)
+        self.at_once = StepSeconds(self.heads, config.layers)
         every = range(config.layers)  # layers of each kind, and dense ones of each width
         self.mixers = Counter((config.at(one), config.source(one) == one) for one in every)
         self.widths = Counter(
@@ -206,31 +207,28 @@ class CurvedCost(MeasuredCost):
         """Those of `total`, where nothing else is asked."""
         if not (self.calls and shape.sequences):
             return self.total(shape)[0]
-        return float(self._with(shape, self._call(shape)))
+        before, *after = self._all_beside(shape)
+        seconds = before + self._call(shape)
+        for each in after:  # added up in the order of `total`
+            seconds += each
+        return seconds
 
-    def _with(self, shape: Shape, attention: Number) -> Number:
-        """Seconds of a step whose attention takes so many, added up in the order of `total`."""
-        return self._sum(self._all_beside(shape), attention)
+    def _kept(self, tokens: int, rows: int) -> tuple[float, ...] | None:
+        """`_others`, where it is known of so many."""
+        beside = self._beside.get((tokens, rows))
+        if beside is None:
+            headless, head = self._headless.get(tokens), self.times.get(("head", rows))
+            if headless is not None and head is not None:
+                return (*headless, head)
+        return beside
 
     def _all_beside(self, shape: Shape) -> tuple[float, ...]:
         """`_others`, kept."""
-        beside = self._beside.get((shape.tokens, shape.rows))
-        if beside is None:
-            headless = self._headless.get(shape.tokens)
-            head = self.times.get(("head", shape.rows))
-            if headless is not None and head is not None:
-                return (*headless, head)
+        if (beside := self._kept(shape.tokens, shape.rows)) is None:
             if len(self._beside) > MOST:
                 self._beside.clear()
             beside = self._beside[shape.tokens, shape.rows] = self._others(shape)
         return beside
-
-    def _sum(self, beside: tuple[float, ...], attention: Number) -> Number:
-        before, *after = beside
-        seconds = before + attention
-        for each in after:
-            seconds = seconds + each
-        return seconds
 
     def _others(self, shape: Shape) -> tuple[float, ...]:
         """Seconds of all that comes before attention, and of each operation after it."""
@@ -275,16 +273,18 @@ class CurvedCost(MeasuredCost):
     ) -> np.ndarray:
         """`total` of `count` steps in a row in which the same sequences decode, after `starts_B`
         cached tokens in the first, where attention is timed by calls (`calls`)."""
-        layers, ones = self.config.layers, len(starts_B)
-        shape = self.plain.decode_shape(starts_B, ones, seen)
-        if count > SHORT:
-            context_K = (shape.seen + ones * np.arange(count)) / ones
-            attention_K = layers * self.calls_at_once.decode(ones, context_K).seconds
-            return np.asarray(self._with(shape, attention_K))
-        beside, decode, found = self._all_beside(shape), self.heads.decode, []
-        for saw in range(shape.seen, shape.seen + ones * count, ones):
-            found.append(self._sum(beside, layers * decode(ones, saw / ones).seconds))
-        return np.array(found)
+        shape = self.plain.decode_shape(starts_B, len(starts_B), seen)
+        return self.at_once.decoding(self._all_beside(shape), len(starts_B), shape.seen, count)
+
+    def mixed_seconds(
+        self, new_B: np.ndarray, starts_B: np.ndarray, decodes: int, rows: int, seen: int
+    ) -> float:
+        """`total` of a step whose first `decodes` sequences decode, seeing `seen` tokens; others
+        have `new_B` tokens of a prompt after `starts_B` cached ones (`calls`)."""
+        beside = self._kept(int(np.add.reduce(new_B)), rows)
+        if beside is None:
+            beside = self._all_beside(self.mixed_shape(starts_B, new_B, decodes, rows, seen))
+        return self.at_once.mixed(beside, new_B, starts_B, decodes, seen)
 
     def _attention(self, flops: float, size: float, shape: Shape) -> float:
         """Arithmetic and cache traffic of the layers that attend, a launch for each."""

@@ -83,3 +83,23 @@ def test_layers_of_several_sizes_are_each_timed_as_they_are(family, monkeypatch)
     flops = {op.name: op.flops for op in step_work(config, [7], [7])}
     for name, told in (("qkv", cost._qkv), ("out", cost._out), ("mlp", cost._mlp)):
         assert told(7) == flops[name]
+
+
+@pytest.mark.parametrize("sheet", ["a100-sxm-80gb", "h100-sxm", "l40s", "b200-sxm"])
+def test_what_one_call_tells_of_a_step_is_told_by_the_curves_to_the_bit(sheet):
+    cost = cost_of(LLAMA, device(sheet), "bfloat16", Modelled(device=sheet))
+    assert isinstance(cost, CurvedCost) and cost.calls
+    random = np.random.default_rng(1)
+    for _ in range(300):
+        ones, prompts = int(random.integers(0, 200)), int(random.integers(0, 4))
+        ones = max(ones, not prompts)
+        starts_B = random.integers(0, 6000, ones + prompts).astype(np.int32)
+        new_B = np.ones(ones + prompts, np.int32)
+        new_B[ones:] = random.integers(1, 3000, prompts)
+        rows, seen = ones + prompts, int(starts_B[:ones].sum()) + ones
+        told = cost.mixed_seconds(new_B, starts_B, ones, rows, seen)
+        shape = cost.mixed_shape(starts_B, new_B, ones, rows, seen)
+        assert told == cost.seconds(shape) == pytest.approx(cost.total(shape)[0], rel=1e-12)
+        count = int(random.integers(1, 40))
+        alone = [cost.seconds(cost.decode_shape(starts_B + step, rows)) for step in range(count)]
+        assert cost.decode_seconds(starts_B, count).tolist() == alone

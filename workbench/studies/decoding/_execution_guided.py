@@ -4,6 +4,7 @@ Shape letters: P problems, N samples of each.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,6 +31,8 @@ SAMPLES = 64  # of each, that the rival's choice is averaged over
 PLAIN: Changes = {"guided": False}
 NONE: Changes = {"guidance": 0.0}
 ALONE: Changes = {"guidance": 1.0}
+GRID = (0.5, 1.0, 3.0)  # of γ, in the authors' configuration, beside 0, which is plain decoding
+APART = 10_000  # problems between those judged and those that γ is chosen on
 NEARLY: Changes = {"guidance": 1.000001}
 ATTACKS = (
     "import os",
@@ -66,6 +69,19 @@ def gain(ours_P: np.ndarray, theirs_P: np.ndarray, expected: str, beside: str = 
 
 
 def above_unguided(config: ExecutionGuidedConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Guided as much as solves most of other problems, against plain decoding."""
+    others = sized(update(config, {"first": config.first + APART, "fault": "none"}), fast)
+    solved = {
+        value: int(scored(update(others, {"guidance": value}), run_config)["right"].sum())
+        for value in GRID
+    }
+    best = max(solved, key=solved.__getitem__)
+    found = unguided(update(config, {"guidance": best}), run_config, fast)
+    told = ", ".join(f"{count} with γ = {value:g}" for value, count in solved.items())
+    return replace(found, measured=f"{found.measured}, γ = {best:g}; of as many others {told}")
+
+
+def unguided(config: ExecutionGuidedConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Guided against plain decoding, both by the likeliest token."""
     ours = scored(sized(config, fast), run_config)["right"]
     theirs = scored(sized(update(config, PLAIN), fast), run_config)["right"]

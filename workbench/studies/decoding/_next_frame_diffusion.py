@@ -1,5 +1,7 @@
 """Checks of Next-Frame Diffusion's claims: games played with speculative frames and without."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from engine.core.config import update
@@ -10,13 +12,17 @@ from workbench.regime import At
 from workbench.study import Changes, Check, Figure, Outcome, RunConfig
 
 SEEDS = 5  # games, each with a player and noise of its own
+GAMES, MANY = 20, 60  # in a full check; where frames are judged, since games differ by far
+FEWER = (1, 2, 4)  # steps of a frame that waits
 LOST = 0.05  # of the frames: no fewer are allowed
 ALONE: Changes = {"ahead": 0, "fault": "none"}
 
 
-def played(config: FramesConfig, run_config: RunConfig, fast: bool) -> list[Log]:
-    """A game of each seed: 16 frames in a fast check, 64 in a full one; 5 games, or 20."""
-    seeds = range(config.seed, config.seed + SEEDS * (1 if fast else 4))
+def played(
+    config: FramesConfig, run_config: RunConfig, fast: bool, games: int = GAMES
+) -> list[Log]:
+    """A game of each seed: 16 frames in a fast check, 64 in a full one; 5 games, or `games`."""
+    seeds = range(config.seed, config.seed + (SEEDS if fast else games))
     size = 16 if fast else 64
     return [run_config(update(config, {"seed": seed, "frames": size})) for seed in seeds]
 
@@ -71,11 +77,31 @@ def fewer_passes(config: FramesConfig, run_config: RunConfig, fast: bool) -> Out
     return ratio("fewer passes to wait for than without", Figure.ratio(theirs, ours))
 
 
+def over_fewer_steps(config: FramesConfig, run_config: RunConfig, fast: bool) -> Outcome:
+    """Passes that a shown frame waits for, of frames that wait and are made in fewer steps, over
+    with speculation: of the least steps that lose no frames by it."""
+    ours = played(config, run_config, fast, MANY)
+    told, least = [], float(np.mean(means(ours, ALLOWED)))
+    for steps in FEWER:
+        plain = update(config, {**ALONE, "steps": steps, "lag": steps})
+        theirs = played(plain, run_config, fast, MANY)
+        allowed = float(np.mean(means(theirs, ALLOWED)))
+        told.append(f"{steps} steps {allowed:.1%} allowed")
+        if allowed >= least:
+            break
+    else:
+        return fewer_passes(config, run_config, fast)
+    passes = Figure.ratio(means(theirs, PASSES), means(ours, PASSES))
+    found = ratio("fewer passes to wait for than without, in as few steps as are as good", passes)
+    said = f"{found.measured}; {', '.join(told)}, with speculation {least:.1%}"
+    return replace(found, measured=said)
+
+
 def frame_rate(config: FramesConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Frames a second, over those without speculation, in games played in turn."""
     played(update(config, {"seed": config.seed + 1000}), run_config, True)  # warm
     ours, theirs = [], []
-    for seed in range(config.seed, config.seed + SEEDS * (1 if fast else 4)):
+    for seed in range(config.seed, config.seed + (SEEDS if fast else GAMES)):
         here = update(config, {"seed": seed, "frames": 16 if fast else 64})
         for found, how in ((ours, here), (theirs, update(here, ALONE))):
             found.append(sum(levels(run_config(how), SECONDS)))
@@ -98,7 +124,7 @@ def difference(expected: str, ours: list[float], theirs: list[float], least: flo
 def as_good(config: FramesConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Frames that the game allows, less those where each frame sees clean ones alone."""
     clean = update(config, {**ALONE, "lag": config.steps})
-    ours, theirs = (means(played(how, run_config, fast), ALLOWED) for how in (config, clean))
+    ours, theirs = (means(played(how, run_config, fast, MANY), ALLOWED) for how in (config, clean))
     return difference("hardly fewer frames allowed than from clean ones", ours, theirs, -LOST)
 
 
@@ -106,7 +132,7 @@ def few_steps(config: FramesConfig, run_config: RunConfig, fast: bool) -> Outcom
     """Frames that the game allows, less those of the teacher in as many steps."""
     clean = update(config, {"ahead": 0, "lag": config.steps})
     taught = update(clean, {"model": "teacher", "fault": "none"})
-    ours, theirs = (means(played(how, run_config, fast), ALLOWED) for how in (clean, taught))
+    ours, theirs = (means(played(how, run_config, fast, MANY), ALLOWED) for how in (clean, taught))
     return difference("more frames allowed than the teacher's", ours, theirs, 0.0)
 
 

@@ -16,6 +16,7 @@ from workbench.studies.decoding._execution_guided import (
     one_a_line,
     refused,
     same_as_plain,
+    unguided,
 )
 from workbench.study import Break, Claim, Regime, Reported, Study
 
@@ -24,6 +25,7 @@ SWAPPED = Break(
     mechanism=True,
     why="the distribution with the signal is taken for the one without: lines are led away from it",
 )
+STALE = Break({"fault": "stale"}, True, "a line has the signal of the line before")
 # Of 30 problems ours solves three or none, less than the rival's own scatter.
 SWAPPED_OF_MANY = replace(SWAPPED, small=False)
 SOLVED = "solved, less those of plain decoding (share)"
@@ -58,12 +60,14 @@ STUDY = Study(
             grade="measured",
             check=above_unguided,
             reported=Reported(0.832 - 0.494, none=0.0, unit="%"),
-            finding="undecided",
-            fails=("small", "full"),
-            why="at γ = 3, the largest of the paper's grid, 9.3% against 9.0% of 300 problems; the "
-            "paper states the best of a grid of settings for each model. What the signal tells "
-            "does help: with it in the prompt alone (γ = 1) 15.7% are solved",
-            broken=(SWAPPED,),
+            finding="weaker",
+            quick="undecided",
+            fails=("small",),
+            why="the paper states the best of a grid of settings for each model. Of its grid of γ "
+            "the one that solves most of 300 other problems is taken here, which is 1: 15.7% "
+            "against 9.0% of 300 problems. At γ = 3, the largest, where this study stands, no "
+            "difference can be told (9.3%; the map)",
+            broken=(STALE,),
         ),
         Claim(
             id="above-sampling",
@@ -77,7 +81,9 @@ STUDY = Study(
             fails=("small", "full"),
             why="this project's own condition: 9.3% against 48.9% of 300 problems. For as many "
             "positions the rival draws all of its 64 programs, and where examples tell a right "
-            "program from a wrong one, drawing many finds it",
+            "program from a wrong one, drawing many finds it. At γ = 1, of 500 other problems, it "
+            "is 18.2% against 41.2%; for as many generated tokens, prompts not counted, 18.2% "
+            "against 18.5%",
             broken=(SWAPPED_OF_MANY,),
         ),
         Claim(
@@ -106,7 +112,7 @@ STUDY = Study(
             reported=Reported(0.0, "equal", unit="signals"),
             finding="reproduced",
             broken=(
-                Break({"fault": "stale"}, True, "a line has the signal of the line before"),
+                STALE,
                 Break({"fault": "unread"}, True, "what candidates came to is not told"),
                 Break({"refresh": "token"}, True, "a signal is made anew within a line"),
             ),
@@ -148,7 +154,7 @@ STUDY = Study(
             paper=3.0,
             paper_is="the largest of the paper's grid",
             default=3.0,
-            judged=at("guidance", above_unguided),
+            judged=at("guidance", unguided),
         ),
         Regime(
             claim="above-unguided",
@@ -159,7 +165,7 @@ STUDY = Study(
             y=SOLVED,
             paper=3.0,
             default=3.0,
-            judged=at("candidates", above_unguided),
+            judged=at("candidates", unguided),
             noun="candidates",
         ),
         Regime(
@@ -188,13 +194,14 @@ STUDY = Study(
         ),
     ),
     limits=(
-        "One model of 168,000 parameters, trained once here on programs of at most three lines in "
-        "a language of ten forms; the paper's have 1.3 to 671 billion and know Python. Only its "
+        "One model of 168,000 parameters, trained once here on programs of at most three lines in"
+        " a language of ten forms; the paper's have 1.3 to 671 billion and know Python. Only its "
         "abstract and the authors' repository were read. The paper's settings (temperature, "
         "candidates, horizon, γ) are the best of a grid for each model; here one setting was "
-        "written down before a model was scored, and kept. Of the trainings before this one, one "
-        "was scored and knew nothing (1 to 2 of 100): problems were told apart anew, steps made "
-        "six times as many, and the first model of that was taken. Each line reads its prompt anew "
-        "with the signal, so that a rival of equal computing draws many programs."
+        "written down before a model was scored, and kept, but for γ beside plain decoding. Of "
+        "the trainings before this one, one was scored and knew nothing (1 to 2 of 100): problems"
+        " were told apart anew, steps made six times as many, and the first model of that was "
+        "taken. Each line reads its prompt anew with the signal, so that a rival of equal "
+        "computing draws many programs."
     ),
 )

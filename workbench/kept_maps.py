@@ -14,9 +14,9 @@ from typing import Any
 
 from engine.core.config import Config, to_dict
 from engine.core.errors import BadInput
-from engine.core.paths import dataset
+from engine.core.limits import parse_json, read_bytes
+from engine.core.paths import dataset, own_cache
 from engine.core.writing import write_text
-from engine.hardware.measure import FOLDER
 from workbench.regime import RegimeMap
 
 SHIPPED = "regimes"  # the folder of the shipped data
@@ -64,8 +64,15 @@ def known(
     """The map of exactly this question as it was drawn here before."""
     path = _path(slug, name, config, seed, fast, folder)
     try:
-        return RegimeMap.of_row(json.loads(path.read_text()))
-    except (OSError, ValueError, KeyError, TypeError):  # none, or a damaged one: drawn again
+        return RegimeMap.of_row(parse_json(read_bytes(path, "text_bytes"), path))
+    except (
+        OSError,
+        BadInput,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ):  # none, or a damaged one: drawn again
         return None
 
 
@@ -83,7 +90,7 @@ def _path(slug: str, name: str, config: Config, seed: int, fast: bool, folder: P
     question: list[Any] = [slug, name, to_dict(config), seed, fast, _sources()]
     text = json.dumps(question, sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode()).hexdigest()[:24]
-    return (folder or Path.home() / FOLDER / SHIPPED) / f"{slug}-{digest}.json"
+    return (folder or own_cache() / SHIPPED) / f"{slug}-{digest}.json"
 
 
 @lru_cache(maxsize=1)

@@ -1,9 +1,20 @@
 """Paths of the shipped data; the only place that knows where it lies."""
 
+import os
 from functools import lru_cache
 from pathlib import Path
 
 from engine.core.errors import BadInput
+
+FOLDER = Path(".cache") / "parallel-workbench"  # under the user's home
+
+
+def own_cache() -> Path:
+    """The user's folder for what is kept between runs. It need not be there, nor be writable."""
+    try:
+        return Path.home() / FOLDER
+    except RuntimeError:  # a user without a home: below a file, where nothing is nor can be
+        return Path(os.devnull) / FOLDER
 
 
 def datasets() -> Path:

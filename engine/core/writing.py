@@ -5,12 +5,17 @@ A full disk, a lost permission or a folder that went leaves what was there, and 
 
 import errno
 import os
+import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.core.errors import BadInput
+
+PART = ".part"
+ABANDONED = 3600.0  # seconds since somebody last wrote to such a file
 
 
 @contextmanager
@@ -22,7 +27,7 @@ def written(path: Path, what: str, also: tuple[type[Exception], ...] = ()) -> It
     """
     if path.exists() and not path.is_file() and not path.is_dir():
         raise unwritten(path, what, OSError(errno.EINVAL, "a device or a pipe, not a file"))
-    part = path.with_name(f".{path.name}.part")
+    part = _beside(path)
     faults: tuple[type[Exception], ...] = (OSError, *also)
     try:
         yield part
@@ -34,6 +39,18 @@ def written(path: Path, what: str, also: tuple[type[Exception], ...] = ()) -> It
     finally:
         with suppress(OSError):  # its folder has gone, or may not be changed any more
             part.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    """A new name beside `path`, so that of two who write at once the last to end stands there
+    whole. What a process that was killed left there long ago goes."""
+    start = f".{path.name}."
+    with suppress(OSError):
+        for entry in os.scandir(path.parent):
+            ours = entry.name.startswith(start) and entry.name.endswith(PART)
+            if ours and entry.stat(follow_symlinks=False).st_mtime < time.time() - ABANDONED:
+                os.unlink(entry)
+    return path.with_name(f"{start}{secrets.token_hex(3)}{PART}")
 
 
 def write_text(path: Path, text: str, what: str) -> None:

@@ -5,6 +5,7 @@ in a folder of the user's, since measuring takes seconds; torch and numba load o
 """
 
 import json
+import logging
 import os
 import statistics
 import time
@@ -15,11 +16,12 @@ from pydantic import ValidationError
 
 from engine.core import machine
 from engine.core.errors import BadInput
+from engine.core.limits import read_text
+from engine.core.paths import own_cache
 from engine.core.writing import write_text
 from engine.hardware.device import Device, Spread
 from engine.hardware.roofs import Roof, roofs_of
 
-FOLDER = Path(".cache") / "parallel-workbench"  # under the user's home
 FILE = "machine.json"
 DTYPES = ("float32", "bfloat16")
 NEWEST = "exponential"  # the quantity added last: a kept file without it is measured again
@@ -41,19 +43,23 @@ def measure(
     `refresh` measures again. A file of another machine, or a damaged one, is measured over. About
     five seconds; other work on the machine lowers what is found, which `spread` shows. What was
     found on a busy machine says so in `caution`, and is measured again once the machine is quiet.
+    Where it cannot be kept, the log has a line of it.
     """
-    folder = Path.home() / FOLDER if folder is None else folder
+    folder = own_cache() if folder is None else folder
     kept = None if refresh else known(folder)
     if kept is not None and not (kept.caution and _quiet()):
         return kept
     found = probe(say)
-    _keep(found, folder)
+    try:
+        _keep(found, folder)
+    except BadInput as fault:  # found all the same: only the next run must measure again
+        logging.getLogger(__name__).warning("%s", fault)
     return found
 
 
 def known(folder: Path | None = None) -> Device | None:
     """This machine as measured before; None where that has not been done. Measures nothing."""
-    kept = _kept((Path.home() / FOLDER if folder is None else folder) / FILE)
+    kept = _kept((own_cache() if folder is None else folder) / FILE)
     return kept if kept is not None and kept.name == _name() and NEWEST in kept.spread else None
 
 
@@ -190,8 +196,8 @@ def caches(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> dict[str,
 def _kept(path: Path) -> Device | None:
     """The device in the file; None where there is none that can be used."""
     try:
-        return Device.model_validate_json(path.read_text())
-    except (OSError, ValidationError, UnicodeDecodeError):
+        return Device.model_validate_json(read_text(path))
+    except (OSError, BadInput, ValidationError, UnicodeDecodeError):
         return None
 
 

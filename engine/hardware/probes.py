@@ -18,6 +18,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from engine.hardware.kept_code import keep
+
 # float32 numbers in a vector register. Twice as many would be two registers, and twelve chains of
 # two do not fit in the sixteen there are without AVX-512: what is spilled costs half of the rate.
 LANES = 16 if llvm.get_host_cpu_features().get("avx512f") else 8
@@ -31,7 +33,8 @@ LIMIT, FEWEST = 1.0, 3
 CHAINS = 12  # independent multiply-adds in flight: more than two units × four cycles of latency
 
 
-@numba.njit(fastmath=True, cache=True)
+@keep
+@numba.njit(fastmath=True)
 def _sum(x_SN: np.ndarray) -> np.float32:
     """Eight streams at once, as products read their weights: one alone leaves bandwidth unused.
 
@@ -44,7 +47,8 @@ def _sum(x_SN: np.ndarray) -> np.float32:
     return total
 
 
-@numba.njit(parallel=True, fastmath=True, cache=True)
+@keep
+@numba.njit(parallel=True, fastmath=True)
 def _read(x_PSN: np.ndarray) -> float:
     """Sum of x, each part by one thread: every byte is read once."""
     total = 0.0
@@ -84,7 +88,8 @@ def _loads(typing_context: Any, address: Any, vectors: Any, rounds: Any) -> Any:
     return types.int32(types.int64, types.int64, types.int64), emit
 
 
-@numba.njit(parallel=True, cache=True)
+@keep
+@numba.njit(parallel=True)
 def _read_again(x_PN: np.ndarray, rounds: int, y_P: np.ndarray) -> None:
     """Each thread reads its own part `rounds` times."""
     for part in numba.prange(x_PN.shape[0]):
@@ -92,7 +97,8 @@ def _read_again(x_PN: np.ndarray, rounds: int, y_P: np.ndarray) -> None:
         y_P[part] = _loads(x_PN[part].ctypes.data, vectors, rounds)  # type: ignore[call-arg]
 
 
-@numba.njit(parallel=True, cache=True)
+@keep
+@numba.njit(parallel=True)
 def _copy(x_PN: np.ndarray, y_PN: np.ndarray) -> None:
     """x into y, each row by one thread: every byte is read once and written once."""
     for part in numba.prange(x_PN.shape[0]):
@@ -122,19 +128,22 @@ def _chains(typing_context: Any, rounds: Any) -> Any:
     return types.float32(types.int64), emit
 
 
-@numba.njit(parallel=True, cache=True)
+@keep
+@numba.njit(parallel=True)
 def _multiply_add(rounds: int, y_P: np.ndarray) -> None:
     """A set of chains for each thread."""
     for part in numba.prange(y_P.shape[0]):
         y_P[part] = _chains(rounds)  # type: ignore[call-arg]
 
 
-@numba.njit(cache=True)
+@keep
+@numba.njit
 def _nothing(x_N: np.ndarray) -> float:
     return x_N[0]
 
 
-@numba.njit(parallel=True, cache=True)
+@keep
+@numba.njit(parallel=True)
 def _fork(x_N: np.ndarray) -> None:
     for i in numba.prange(x_N.shape[0]):
         x_N[i] = 1.0

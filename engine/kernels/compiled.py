@@ -6,27 +6,19 @@ Processes that ran a kernel must not fork: OpenMP aborts in the child.
 """
 
 import hashlib
-import os
 import re
-import time
 from collections.abc import Callable
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba import types
 from numba._dispatcher import compute_fingerprint
-from numba.core.caching import FunctionCache
 from numba.extending import intrinsic
 
 from engine.core.clock import aside
-
-try:
-    import fcntl
-except ImportError:  # Windows: each process compiles for itself
-    fcntl = None  # type: ignore[assignment]
+from engine.hardware.kept_code import Kept, keep
 
 numba.config.THREADING_LAYER = "omp"  # type: ignore[attr-defined]
 
@@ -36,7 +28,6 @@ numba.config.THREADING_LAYER = "omp"  # type: ignore[attr-defined]
 # name.
 FAST = {"nsz"}
 
-PATIENCE = 60.0  # seconds to wait for another process's compilation: several times the longest
 _ROOT = Path(__file__).parent
 _IMPORT = re.compile(r"^[ \t]*from (engine\.kernels[\w.]*) import (\([^)]*\)|.*)", re.MULTILINE)
 _NAME = re.compile(r"\w+")
@@ -87,70 +78,8 @@ def _stamp(module: str) -> str:
     return digest.hexdigest()
 
 
-class Kept(FunctionCache):
-    """Machine code on disk, compiled by one process while others that want it wait for it.
-
-    What an older version kept may name types that are gone: dropped.
-    """
-
-    _held: int | None = None  # the lock's file, while this process compiles
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """What is kept; None where the caller is to compile, and then to call `save_overload`."""
-        found = self.kept(sig, target_context)
-        if found is None and self._wait():
-            found = self.kept(sig, target_context)
-            if found is not None:
-                self._leave()
-        return found
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled; whoever waits for it goes on."""
-        try:
-            super().save_overload(sig, data)
-        finally:
-            self._leave()
-
-    def kept(self, sig: Any, target_context: Any) -> Any:
-        """What is kept, or None; waits for nobody."""
-        try:
-            return super().load_overload(sig, target_context)
-        except (AttributeError, ImportError):
-            self.flush()
-            return None
-
-    def _wait(self) -> bool:
-        """Until no other process compiles this function. False: nobody did, or for too long."""
-        if fcntl is None or self._held is not None:
-            return False
-        try:
-            self._impl.locator.ensure_cache_path()
-            path = Path(self._cache_path) / f"{self._impl.filename_base}.lock"
-            self._held = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
-        except OSError:
-            return False
-        until = time.monotonic() + PATIENCE
-        for turn in count():
-            try:
-                fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return turn > 0
-            except OSError:
-                if time.monotonic() > until:
-                    return False
-                time.sleep(0.02)
-        return False
-
-    def _leave(self) -> None:
-        if self._held is not None:
-            os.close(self._held)
-            self._held = None
-
-
 def _cached(dispatcher: Any) -> Any:
-    kept = Kept(dispatcher.py_func)
-    stamp = kept._impl.locator.get_source_stamp()
-    kept._cache_file._source_stamp = (stamp, _stamp(dispatcher.py_func.__module__))
-    dispatcher._cache = kept
+    keep(dispatcher, _stamp(dispatcher.py_func.__module__))
     compiles = dispatcher.compile
 
     def compile_aside(signature: Any) -> Any:
@@ -247,7 +176,8 @@ def is_cached(function: Any, *arguments: Any) -> bool:
     kinds = tuple(numba.typeof(argument) for argument in arguments)
     if kinds in function.overloads:
         return True
-    return function._cache.kept(kinds, function.targetctx) is not None
+    kept = function._cache
+    return isinstance(kept, Kept) and kept.kept(kinds, function.targetctx) is not None
 
 
 @emitted

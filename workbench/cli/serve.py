@@ -1,9 +1,13 @@
 """`workbench serve`: an OpenAI-compatible endpoint on the engine, with its live view beside it."""
 
 import argparse
+import logging
 import os
 import socket
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -107,18 +111,34 @@ def _live(args: argparse.Namespace) -> Any:
 def _served_here(args: argparse.Namespace, rules: Any) -> int:
     from workbench.api.server import serve_api
 
-    live = _live(args)
-    try:
-        live.wait()
+    with ExitStack() as at_the_end:
+        with loading_said():
+            live = _live(args)
+            at_the_end.callback(live.close)
+            live.wait()
         if args.watch:
             return serve_app(args.port, not args.no_browser, live=live, rules=rules)
         with until_stopped():
             ready = partial(say, _ready(args, live.name))
             listen = partial(_listen, args.host, args.port)
             serve_api(live, rules, listen, ready, args.grace)
-    finally:
-        live.close()
     return 0
+
+
+@contextmanager
+def loading_said() -> Iterator[None]:
+    """Say which model is loaded, of how many GB, and how far it is."""
+    from engine.models.tensors.reading import LOG
+
+    told, level = logging.StreamHandler(sys.stderr), LOG.level
+    told.setFormatter(logging.Formatter("%(message)s"))
+    LOG.addHandler(told)
+    LOG.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        LOG.removeHandler(told)
+        LOG.setLevel(level)
 
 
 def _listen(host: str, port: int, server: Any) -> None:
@@ -154,8 +174,9 @@ def engine() -> None:
     try:
         change_as_told(os.environ.get(VARIABLE, ""))
         rules = _checked(args)
-        live = _live(args)
-        live.wait()
+        with loading_said():
+            live = _live(args)
+            live.wait()
     except (BadInput, MemoryError) as fault:
         known = fault if isinstance(fault, BadInput) else out_of_memory(fault)
         return engine_process.answer(fault=str(known))

@@ -13,6 +13,7 @@ from engine.models.config import ModelConfig
 from engine.models.gguf import blocks
 from engine.models.gguf.header import Blocks, Header
 from engine.models.parameters import all_parameters
+from engine.models.tensors.reading import Reading
 
 OUTER = {
     "model.embed_tokens": "token_embd",
@@ -78,15 +79,19 @@ class GGUFCheckpoint(Mapping[str, Tensor]):
         # Of these alone, queries and keys lie with each head's pairs beside each other.
         heads = {"q_proj": config.heads, "k_proj": config.kv_heads}
         self.heads = heads if config.family in SWAPPED else {}
+        self.reading = Reading(str(header.path), sum(each.bytes for each in self.stored.values()))
 
     def __getitem__(self, name: str) -> Tensor:
         tensor = blocks.numbers(self.stored[name])
+        self.reading.took(self.stored[name].bytes)
         order = self._order(name)
         return tensor if order is None else tensor[order]
 
     def codes(self, name: str) -> Quantised | None:
         """The tensor as codes and scales; None where it is plain numbers."""
         found, order = blocks.codes(self.stored[name]), self._order(name)
+        if found is not None:
+            self.reading.took(self.stored[name].bytes)
         return found if found is None or order is None else found.rows(order)
 
     def _order(self, name: str) -> np.ndarray | None:

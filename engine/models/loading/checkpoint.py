@@ -18,6 +18,7 @@ from engine.models.loading.quantised_tensors import StoredCodes, stored_codes
 from engine.models.loading.safetensors_file import Stored, read_header
 from engine.models.loading.stacked_experts import StoredExpert, stored_expert
 from engine.models.parameters import all_parameters
+from engine.models.tensors.reading import Reading
 
 INDEX = "model.safetensors.index.json"
 
@@ -50,14 +51,21 @@ class Checkpoint(Mapping[str, Tensor]):
                     f"config.json asks for {list(parameter.shape)}"
                 )
             self.stored[name] = found
+        self.reading = Reading(str(folder), sum(each.bytes for each in self.stored.values()))
 
     def __getitem__(self, name: str) -> Tensor:
-        return self.stored[name].read()
+        found = self.stored[name].read()
+        self.reading.took(self.stored[name].bytes)
+        return found
 
     def codes(self, name: str) -> Quantised | None:
         """The tensor as codes and scales; None where it is plain numbers."""
         stored = self.stored[name]
-        return stored.codes() if _in_codes(stored) else None
+        if not _in_codes(stored):
+            return None
+        found = stored.codes()
+        self.reading.took(stored.bytes)
+        return found
 
     @property
     def holds_codes(self) -> bool:

@@ -10,6 +10,7 @@ import math
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from engine.core.errors import BadInput
-from engine.core.writing import unwritten, write_text, written
+from engine.core.limits import parse_json, read_bytes
+from engine.core.writing import unwritten, written
 from engine.kernels.quantised.weight import Quantised
 from engine.models.families import read_config
 from engine.models.gathered import Cast
@@ -36,6 +38,9 @@ from engine.training.quantisation.rounded_model import moments as moments_of
 METHODS = ("nearest", "gptq", "shiftadd")
 SHIFTS = (2, 3, 4)  # bits that ShiftAddLLM is for
 LENGTH = 256  # tokens of a window
+RECORD, MADE_BY = "quantised.json", "workbench quantise"  # beside a model: how it was made
+COPIED = ("tokenizer.json", "tokenizer_config.json", "generation_config.json")
+WHAT = "the quantised model"
 
 
 def quantise(
@@ -76,13 +81,22 @@ def quantise(
         else:
             codes[name] = rounded_to_nearest(weights[name], f"int{bits}", group, zero)
     facts = _facts(config, weights, codes, stream[half:])
-    _write(source, out, weights, codes, bits, group, zero)
-    return {"out": str(out), "method": method, "bits": bits, "group": group, **facts}
+    told = {"made_by": MADE_BY, "method": method, "bits": bits, "group": group, **facts}
+    _write(source, out, weights, codes, zero, told)
+    return {"out": str(out), **{k: v for k, v in told.items() if k != "made_by"}}
 
 
 def _check_place(out: Path) -> None:
-    """Raises BadInput where no file can be made in `out`, before the work it would hold."""
+    """Raises BadInput where no file can be made in `out`, or where files are there that no earlier
+    call wrote, before the work it would hold."""
     made = not out.exists()
+    if not made and not _is_ours(out):
+        found = sorted(entry.name for entry in out.iterdir() if entry.name[0] != ".")
+        if found:
+            raise BadInput(
+                f"{out}: holds what no quantising wrote ({found[0][:60]}{', …' * (len(found) > 1)})"
+                "; choose a new folder or an empty one"
+            )
     try:
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
@@ -90,7 +104,16 @@ def _check_place(out: Path) -> None:
         if made:
             out.rmdir()
     except OSError as fault:
-        raise unwritten(out, "the quantised model", fault) from None
+        raise unwritten(out, WHAT, fault) from None
+
+
+def _is_ours(out: Path) -> bool:
+    """Whether an earlier call wrote the model in the folder."""
+    try:
+        told = parse_json(read_bytes(out / RECORD, "text_bytes"), out)
+    except (OSError, BadInput, ValueError):
+        return False
+    return isinstance(told, dict) and told.get("made_by") == MADE_BY
 
 
 def _facts(
@@ -112,7 +135,7 @@ def _facts(
 
 def _write(
     source: Path, out: Path, weights: dict[str, Tensor], codes: dict[str, Quantised | BinaryCodes],
-    bits: int, group: int, zero: bool,
+    zero: bool, facts: dict[str, Any],
 ) -> None:  # fmt: skip
     raw = json.loads((source / "config.json").read_text(encoding="utf-8"))
     raw |= {"dtype": "float16", "torch_dtype": "float16"}
@@ -123,26 +146,36 @@ def _write(
             continue
         tensors |= gptq_tensors(name, each)
         raw["quantization_config"] = {
-            "quant_method": "gptq", "bits": bits, "group_size": group or -1, "desc_act": False,
-            "sym": not zero, "checkpoint_format": "gptq", "lm_head": False,
+            "quant_method": "gptq", "bits": facts["bits"], "desc_act": False, "sym": not zero,
+            "group_size": facts["group"] or -1, "checkpoint_format": "gptq", "lm_head": False,
         }  # fmt: skip
     made = not out.exists()
     try:
-        _fill(source, out, tensors, raw)
+        _fill(source, out, tensors, raw, facts)
     except BadInput:
         if made:  # a folder that holds half a model is none
             shutil.rmtree(out, ignore_errors=True)
         raise
 
 
-def _fill(source: Path, out: Path, tensors: dict[str, Tensor], raw: dict[str, Any]) -> None:
+def _fill(
+    source: Path, out: Path, tensors: dict[str, Tensor], raw: dict[str, Any], facts: dict[str, Any]
+) -> None:
+    """Every file is whole beside the old one before the first takes its place."""
+    copied = [name for name in COPIED if (source / name).is_file()]
+    texts = {"config.json": raw, RECORD: facts}
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for file in ("tokenizer.json", "tokenizer_config.json", "generation_config.json"):
-            if (source / file).is_file():
-                shutil.copyfile(source / file, out / file)
     except OSError as fault:
-        raise unwritten(out, "the quantised model", fault) from None
-    with written(out / "model.safetensors", "the quantised model", (SafetensorError,)) as part:
-        save_file(tensors, part, metadata={"format": "pt"})
-    write_text(out / "config.json", json.dumps(raw, indent=2) + "\n", "the model's config")
+        raise unwritten(out, WHAT, fault) from None
+    with ExitStack() as all_of_them:
+        names = ("model.safetensors", *texts, *copied)
+        part = {
+            name: all_of_them.enter_context(written(out / name, WHAT, (SafetensorError,)))
+            for name in names
+        }
+        save_file(tensors, part["model.safetensors"], metadata={"format": "pt"})
+        for name, value in texts.items():
+            part[name].write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+        for name in copied:
+            shutil.copyfile(source / name, part[name])

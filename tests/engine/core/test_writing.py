@@ -3,10 +3,12 @@
 import errno
 import os
 import shutil
+import time
 
 import pytest
 import torch
 
+from engine.core import writing
 from engine.core.chrome.write import save_chrome_trace
 from engine.core.errors import BadInput
 from engine.core.file import load, save
@@ -50,12 +52,13 @@ def test_a_folder_that_went_is_said(tmp_path, write):
         write(run_log(), folder / "a.file")
 
 
-def test_a_full_disk_is_said_and_the_old_run_opens(tmp_path):
+def test_a_full_disk_is_said_and_the_old_run_opens(tmp_path, monkeypatch):
     full = "/dev/full"
     if not os.path.exists(full):
         pytest.skip("no /dev/full here")
     path = save(run_log(), tmp_path / "a.run")
-    (tmp_path / ".a.run.part").symlink_to(full)
+    (tmp_path / "part").symlink_to(full)
+    monkeypatch.setattr(writing, "_beside", lambda path: tmp_path / "part")
     with pytest.raises(BadInput, match="No space left"):
         save(run_log(), path)
     assert len(load(path)) == len(run_log())
@@ -83,6 +86,29 @@ def test_a_fault_within_the_block_is_no_half_file(tmp_path):
     assert os.listdir(tmp_path) == []
     write_text(tmp_path / "a", "whole", "it")
     assert (tmp_path / "a").read_text() == "whole"
+
+
+def test_of_two_that_write_at_once_the_last_is_whole(tmp_path):
+    path = tmp_path / "a"
+    with written(path, "it") as first:
+        first.write_text("first, and longer")
+        with written(path, "it") as second:
+            second.write_text("second")
+        assert path.read_text() == "second"
+    assert path.read_text() == "first, and longer" and os.listdir(tmp_path) == ["a"]
+
+
+def test_what_a_killed_process_left_goes_and_what_is_being_written_stays(tmp_path):
+    for name, age in (
+        (".a.0.part", 7200),
+        (".a.1.part", 60),
+        (".b.0.part", 7200),
+        ("a.part", 7200),
+    ):
+        (tmp_path / name).write_text("half")
+        os.utime(tmp_path / name, times=(time.time() - age,) * 2)
+    write_text(tmp_path / "a", "whole", "it")
+    assert sorted(os.listdir(tmp_path)) == [".a.1.part", ".b.0.part", "a", "a.part"]
 
 
 def test_a_link_stays_a_link_and_a_device_a_device(tmp_path):

@@ -1,16 +1,17 @@
 """Measuring this machine: what is found is plausible, kept, and found again."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from engine.core.errors import BadInput
 from engine.hardware import measure as measuring
 from engine.hardware import probes
 from engine.hardware.device import Spread
-from engine.hardware.measure import caches, known_roofs, measure, working_sets
+from engine.hardware.measure import caches, known, known_roofs, measure, working_sets
 from engine.hardware.roofs import roofs_of
 
 
@@ -96,11 +97,28 @@ def test_processor_time_taken_by_others_is_noticed(monkeypatch):
     assert measuring._watched(lambda: [3.0], 1) == ([3.0], 0.5)
 
 
-def test_a_folder_that_cannot_be_written_is_one_clear_error(found, tmp_path, monkeypatch):
+def test_what_cannot_be_kept_is_said_and_used_all_the_same(found, tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(measuring, "probe", lambda say: found)
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadInput, match="cannot keep the measurement"):
-        measure(folder=tmp_path / "file")
+    assert measure(folder=tmp_path / "file") == found
+    (line,) = caplog.messages
+    assert "cannot keep the measurement" in line and "\n" not in line
+
+
+def test_a_pipe_in_place_of_a_measurement_holds_nobody_up(found, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(measuring, "probe", lambda say: found)
+    os.mkfifo(tmp_path / measuring.FILE)
+    assert known(tmp_path) is None
+
+
+def test_a_user_without_a_home_has_nothing_kept(found, monkeypatch, caplog):
+    def nowhere():
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(measuring, "probe", lambda say: found)
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert known() is None and measure() == found
+    assert len(caplog.messages) == 1
 
 
 def test_cache_sizes_are_read_where_the_system_tells_them(tmp_path):

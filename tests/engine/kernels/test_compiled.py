@@ -11,7 +11,8 @@ import pytest
 from numba import njit, types
 
 from engine.core.clock import WallClock, own
-from engine.kernels.compiled import Kept, checked, settled
+from engine.hardware.kept_code import Kept
+from engine.kernels.compiled import checked, settled
 
 
 def double(x):
@@ -50,7 +51,7 @@ def test_one_compiles_and_another_waits_for_it(tmp_path, monkeypatch):
 
 
 def test_a_process_that_never_ends_compiling_is_not_waited_for_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.kernels.compiled.PATIENCE", 0.1)
+    monkeypatch.setattr("engine.hardware.kept_code.PATIENCE", 0.1)
     first, second = (kept_in(tmp_path, monkeypatch) for _ in range(2))
     context = njit(double).targetctx
     for kept in (first, second, first):

@@ -200,7 +200,7 @@ def sent(host, *parts):
             line.shutdown(socket.SHUT_WR)  # nothing more comes: who waits for a body waits no more
             while more := line.recv(1 << 20):
                 got += more
-        except ConnectionError:
+        except OSError:  # it hung up
             pass
     return got
 

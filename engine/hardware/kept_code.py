@@ -1,0 +1,154 @@
+"""A cache of machine code on disk: what one process compiled, others load.
+
+It is a convenience: where it cannot be written or read, kernels are compiled anew.
+"""
+
+import logging
+import os
+import re
+import time
+from contextlib import suppress
+from functools import cache
+from hashlib import blake2b
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+try:
+    import fcntl
+except ImportError:  # Windows: each process compiles for itself
+    fcntl = None  # type: ignore[assignment]
+
+PATIENCE = 60.0  # seconds to wait for another process's compilation: several times the longest
+DIGEST = 16  # bytes, behind each file's own
+_PLACE = re.compile("0x[0-9a-f]+")  # where a function of a type lies in this process alone
+
+
+def keep(dispatcher: numba.core.dispatcher.Dispatcher, stamp: str = "") -> Any:
+    """Let a function of numba's be kept."""
+    kept = kept_for(dispatcher.py_func, stamp)
+    if kept is not None:
+        dispatcher._cache = kept
+    return dispatcher
+
+
+def kept_for(function: Any, stamp: str) -> "Kept | None":
+    """The cache of a function, dropped when `stamp` is another; None where there is no place."""
+    try:
+        kept = Kept(function)
+        times = kept._impl.locator.get_source_stamp()
+    except (OSError, RuntimeError) as fault:  # numba's word for no folder that can be written to
+        go_without("~", str(fault)[:80])
+        return None
+    kept._cache_file._source_stamp = (times, stamp)
+    return kept
+
+
+@cache  # once is enough
+def go_without(folder: str, why: str) -> None:
+    """Say that compiled kernels are not kept."""
+    line = "%s: cannot keep compiled kernels (%s); each process compiles them anew"
+    logging.getLogger(__name__).warning(line, folder, why)
+
+
+class Files(IndexDataCacheFile):
+    """Code by its kinds. A digest of both stands behind it: damaged code, or code that two
+    processes without a lock wrote under one name, would be run."""
+
+    def save(self, key: Any, data: Any) -> None:
+        self._key = key
+        super().save(key, data)
+
+    def load(self, key: Any) -> Any:
+        name = self._load_index().get(key)
+        if name is None:
+            return None
+        try:
+            found = Path(self._data_path(name)).read_bytes()
+        except OSError:  # gone, while the index still names it
+            return None
+        if found[-DIGEST:] != _digest(key, found[:-DIGEST]):
+            raise ValueError(f"{name}: damaged")
+        return self._load_data(name)  # which reads no further than its own end
+
+    def _save_data(self, name: str, data: Any) -> None:
+        whole = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as file:
+            file.write(whole + _digest(self._key, whole))
+
+
+def _digest(key: Any, whole: bytes) -> bytes:
+    return blake2b(_PLACE.sub("", str(key)).encode() + whole, digest_size=DIGEST).digest()
+
+
+class Kept(FunctionCache):
+    """The code of one function, compiled by one process while others that want it wait for it.
+
+    What an older version kept may name types that are gone, and a file may be damaged: dropped.
+    """
+
+    _held: int | None = None  # the lock's file, while this process compiles
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        files = self._cache_file
+        self._cache_file = Files(files._cache_path, self._impl.filename_base, files._source_stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What is kept; None where the caller is to compile, and then to call `save_overload`."""
+        found = self.kept(sig, target_context)
+        if found is None and self._wait():
+            found = self.kept(sig, target_context)
+            if found is not None:
+                self._leave()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled; whoever waits for it goes on."""
+        try:
+            super().save_overload(sig, data)
+        except Exception as fault:  # a full disk, or an index that is damaged and cannot be mended
+            why = getattr(fault, "strerror", None) or type(fault).__name__
+            go_without(str(self._cache_path), why)
+        finally:
+            self._leave()
+
+    def kept(self, sig: Any, target_context: Any) -> Any:
+        """What is kept, or None; waits for nobody."""
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError:  # not to be read now; others may
+            return None
+        except Exception:  # what a damaged file reads as: anything
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def _wait(self) -> bool:
+        """Until no other process compiles this function. False: nobody did, or for too long."""
+        if fcntl is None or self._held is not None:
+            return False
+        try:
+            self._impl.locator.ensure_cache_path()
+            path = Path(self._cache_path) / f"{self._impl.filename_base}.lock"
+            self._held = os.open(path, os.O_CREAT | os.O_RDWR, 0o666)
+        except OSError:
+            return False
+        until = time.monotonic() + PATIENCE
+        for turn in count():
+            try:
+                fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return turn > 0
+            except OSError:
+                if time.monotonic() > until:
+                    return False
+                time.sleep(0.02)
+        return False
+
+    def _leave(self) -> None:
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None

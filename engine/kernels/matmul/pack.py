@@ -34,9 +34,9 @@ class Packed:
 
 
 def aligned(count: int, dtype: np.dtype | type) -> np.ndarray:
-    """Zeros that start on a cache line."""
+    """Zeros that start on a cache line, behind which another can be read."""
     size = np.dtype(dtype).itemsize * count
-    raw = np.zeros(size + ALIGN, np.uint8)
+    raw = np.zeros(size + 2 * ALIGN, np.uint8)
     start = -raw.ctypes.data % ALIGN
     return raw[start : start + size].view(dtype)
 

@@ -3,7 +3,8 @@
 One emitter makes the machine code of every format: where a code lies in its words is known when it
 is compiled, so it costs a shift (two words where it crosses their ends) and what its kind takes to
 become a float: a permutation of 16 values held in a register (4 bits and less, AVX-512), a shift
-and a conversion (integers), or a float16 of the same bits (floats of few bits).
+and a conversion (integers), or a float16 of the same bits (floats of few bits). Where it can, a
+shuffle of bytes or a load from a few bytes on takes a shift's place, which one unit alone does.
 Sums run over k in order within a group, then take its scale: a row's bits are the same in any
 batch.
 """
@@ -18,9 +19,11 @@ from numba.core import cgutils
 
 from engine.kernels import lanes
 from engine.kernels.compiled import emitted
-from engine.kernels.lanes import INTS, LANES, WIDE, whole
+from engine.kernels.lanes import INT8, INT32, INTS, LANES, WIDE, whole
 from engine.kernels.quantised.formats import Format, format_of
 
+QUARTERS = ir.VectorType(INT8, 4 * LANES)
+TOP = 2.0**24  # what a byte is too large by at the top of its word: sums stay exact
 LEAST = 8  # codes of a step: a loop of fewer costs more than it compiles faster
 TABLE_BITS = 4  # a register holds 16 values
 
@@ -44,6 +47,7 @@ class _Codes:
 
     def __post_init__(self) -> None:
         self.words: dict[int, Any] = {}
+        self.apart: dict[tuple[int, int], Any] = {}
 
     def _word(self, number: int) -> Any:
         if number not in self.words:
@@ -58,6 +62,8 @@ class _Codes:
             # Only an index's low four bits are read: what lies above needs no mask.
             names = "llvm.x86.avx512.permvar.sf.512"
             return _call(self.builder, names, lanes.VECTOR, table, self._low(k))
+        if _whole_bytes(self.of):
+            return self._byte(k)
         top = self._top(k)
         if not self.of.is_float:
             number = self.builder.ashr(top, _same_int(32 - self.of.bits))
@@ -69,13 +75,38 @@ class _Codes:
         word, shift = divmod(k * self.of.bits, 32)
         return word, shift, shift + self.of.bits > 32
 
+    def _byte(self, k: int) -> Any:
+        """A whole byte, moved to the top by one shuffle and 2^24 times too large (`TOP`)."""
+        b, (word, byte) = self.builder, divmod(k, 4)
+        held = b.bitcast(self._word(word), QUARTERS)
+        none = 4 * LANES  # of the other vector, which is zero
+        places = [4 * lane + byte if i == 3 else none for lane in range(LANES) for i in range(4)]
+        moved = b.shuffle_vector(
+            held, ir.Constant(QUARTERS, [0] * none), ir.Constant(ir.VectorType(INT32, none), places)
+        )
+        return b.sitofp(b.bitcast(moved, INTS), lanes.VECTOR)
+
     def _low(self, k: int) -> Any:
-        """Code k at the bottom, others' bits above."""
+        """Code k at the bottom, others' bits above: whole bytes are skipped by where the words are
+        loaded from, the rest by a shift."""
         word, shift, crosses = self._place(k)
         if crosses:
             pair = self._word(word + 1), self._word(word), _same_int(shift)
             return _call(self.builder, "llvm.fshr.v16i32", INTS, *pair)
-        return self.builder.lshr(self._word(word), _same_int(shift)) if shift else self._word(word)
+        skipped, rest = divmod(shift, 8)
+        held = self._from(word, skipped)
+        return self.builder.lshr(held, _same_int(rest)) if rest else held
+
+    def _from(self, word: int, skipped: int) -> Any:
+        """The words from byte `skipped` of the first on: the last lane's top is of what follows."""
+        if not skipped:
+            return self._word(word)
+        if (word, skipped) not in self.apart:
+            first = self.builder.bitcast(self.start, INT8.as_pointer())
+            place = lanes.at(self.builder, first, whole(word * LANES * 4 + skipped))
+            vector = self.builder.bitcast(place, INTS.as_pointer())
+            self.apart[word, skipped] = lanes.load(self.builder, vector, 1)
+        return self.apart[word, skipped]
 
     def _top(self, k: int) -> Any:
         """Code k at the top, others' bits below."""
@@ -95,6 +126,11 @@ class _Codes:
         kept = b.and_(moved, _same_int(0x80000000 | held))
         shorts = b.trunc(b.lshr(kept, _same_int(16)), lanes.SHORTS)
         return b.fpext(b.bitcast(shorts, lanes.HALVES), lanes.VECTOR)
+
+
+def _whole_bytes(of: Format) -> bool:
+    """Whether codes are moved by shuffles of bytes."""
+    return WIDE and not of.is_float and of.bits == 8
 
 
 def _table(of: Format) -> Any:
@@ -155,6 +191,8 @@ class _Place:
             phi.add_incoming(value, loop)
         b.cbranch(b.icmp_signed("<", following, count), loop, done)
         b.position_at_end(done)
+        if _whole_bytes(self.of):
+            found = [b.fmul(each, lanes.same(1 / TOP)) for each in found]
         return found
 
 

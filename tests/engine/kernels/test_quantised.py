@@ -84,6 +84,15 @@ def test_packing_keeps_every_code_in_its_bits(name):
     assert held == 128 * 128  # outputs up to 64, inputs up to 32
 
 
+def test_a_cache_line_behind_the_words_can_be_read():
+    packed = pack(round_to_nearest(drawn(64, 64), "int4", 32))
+    array = packed.blocks_PB
+    while array.base is not None:
+        array = array.base
+    end = packed.blocks_PB.ctypes.data + packed.blocks_PB.nbytes
+    assert array.ctypes.data + array.nbytes - end >= 64
+
+
 def test_groups_that_blocks_do_not_divide_are_refused():
     assert words_of(format_of("int6"), 16) == 3
     with pytest.raises(BadInput, match="multiple of 32"):

@@ -17,6 +17,7 @@ from engine.core.tags import tag
 from engine.hardware.measure import known_roofs
 from engine.kernels.experiments.low_bits.config import SPECTRUM, LowBitsConfig
 from engine.kernels.matmul import matmul
+from engine.kernels.matmul.pack import aligned
 from engine.kernels.matmul.pack import pack as pack_float
 from engine.kernels.quantised import OPERATOR, layout, reference
 from engine.kernels.quantised.formats import format_of
@@ -79,10 +80,9 @@ def spoilt(weight: Quantised, config: LowBitsConfig) -> Packed:
     words = packed.blocks_PB[packed.format.name].copy()
     words[:, :, -1] = np.roll(words[:, :, -1], 1, axis=-1)
     flat = np.ascontiguousarray(words).reshape(-1)
-    held = np.zeros(flat.nbytes + 64, np.uint8)
-    start = -held.ctypes.data % 64
-    held[start : start + flat.nbytes] = flat.view(np.uint8)
-    blocks = held[start : start + flat.nbytes].view(block_dtype(packed.format, packed.words))
+    held = aligned(flat.size, flat.dtype)
+    held[:] = flat
+    blocks = held.view(block_dtype(packed.format, packed.words))
     return replace(packed, blocks_PB=blocks.reshape(packed.blocks_PB.shape))
 
 

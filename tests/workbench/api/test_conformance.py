@@ -1,13 +1,12 @@
 """The official `openai` client over every route and field, against one server of a real model."""
 
+import importlib
 import json
 import math
 
 import jsonschema
 import numpy as np
-import openai
 import pytest
-from openai import OpenAI
 from prometheus_client.parser import text_string_to_metric_families
 
 from engine.inference.config import InferenceConfig
@@ -37,12 +36,20 @@ def port():
 
 
 @pytest.fixture(scope="module")
-def client(port):
-    with OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none", max_retries=0) as found:
+def openai():
+    """Takes most of a second to import: of the worker that asks."""
+    return importlib.import_module("openai")
+
+
+@pytest.fixture(scope="module")
+def client(port, openai):
+    with openai.OpenAI(
+        base_url=f"http://127.0.0.1:{port}/v1", api_key="none", max_retries=0
+    ) as found:
         yield found
 
 
-def test_models(client):
+def test_models(client, openai):
     assert [model.id for model in client.models.list()] == [MODEL]
     assert client.models.retrieve(MODEL).owned_by == "workbench"
     with pytest.raises(openai.NotFoundError):
@@ -96,7 +103,7 @@ def test_prompt_logprobs_are_vllm_s(client):
     assert len(talk.choices[0].prompt_logprobs) == talk.usage.prompt_tokens
 
 
-def test_the_best_of_several_is_kept(client):
+def test_the_best_of_several_is_kept(client, openai):
     wish = {**PLAIN, "temperature": 1.0, "seed": 3, "logprobs": 1}
     every = client.completions.create(**wish, n=4)
     best = client.completions.create(**wish, n=2, best_of=4)
@@ -119,7 +126,7 @@ def test_a_chat_and_its_stream(client):
     assert text == whole.choices[0].message.content
 
 
-def test_an_answer_is_json_of_its_schema(client):
+def test_an_answer_is_json_of_its_schema(client, openai):
     wish = {"model": MODEL, "messages": TALK, "max_tokens": 120, "seed": 5}
     form = {"type": "json_schema", "json_schema": {"name": "cat", "schema": CAT, "strict": True}}
     made = client.chat.completions.create(**wish, response_format=form)
@@ -159,7 +166,7 @@ def test_a_tool_is_called(client, choice):
     assert more.choices[0].finish_reason == "length", "with tools and none called it is text"
 
 
-def test_a_response_and_its_events(client):
+def test_a_response_and_its_events(client, openai):
     wish = {"model": MODEL, "input": "import", "temperature": 0, "max_output_tokens": 5}
     whole = client.responses.create(**wish, instructions="def")
     assert whole.status == "incomplete" and whole.usage.output_tokens == 5
@@ -176,7 +183,7 @@ def test_a_response_and_its_events(client):
         client.responses.create(**wish, previous_response_id="resp_1")
 
 
-def test_embeddings_are_the_same_packed_and_written_out(client):
+def test_embeddings_are_the_same_packed_and_written_out(client, openai):
     texts = [PROMPT, "import json\n", PROMPT]
     packed = client.embeddings.create(model=MODEL, input=texts)
     plain = client.embeddings.create(model=MODEL, input=texts, encoding_format="float")

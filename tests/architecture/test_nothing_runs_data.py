@@ -51,8 +51,17 @@ def taken(tree):
     known = aliases(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Name):
-            first, _, rest = ast.unparse(node).partition(".")
+            first, _, rest = spelled(node).partition(".")
             yield node.lineno, ".".join(filter(None, (known.get(first, first), rest)))
+
+
+def spelled(node):
+    """A name or attribute as it is written. Most are dotted names, which need no printer."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{spelled(node.value)}.{node.attr}"
+    return ast.unparse(node)
 
 
 def runs_data(tree):

@@ -22,6 +22,7 @@ SLUGS = sorted(study_files())
 EVENTS = 2_000_000  # of all logs that are kept: somewhat over a gigabyte
 # Of the run that views fold, where a study's own takes seconds; with --full it is the study's own.
 SHORTER = {
+    "damov": {"scale": 32},  # as its claims have it
     "noloco": {"steps": 48},
     "one-bit-adam": {"steps": 48},
     "streaming-diloco": {"steps": 64},

@@ -58,9 +58,12 @@ def test_no_text_makes_a_check_raise(task, text):
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.kind)
-def test_problems_of_a_set_differ_and_run_out_with_a_word(task):
+def test_problems_of_a_set_differ(task):
     keys = [problem.key for problem in task.problems("test", 50)]
     assert len(set(keys)) == 50
+
+
+def test_problems_run_out_with_a_word():
     with pytest.raises(BadInput, match="different test problems"):
         list(Arithmetic(left=1, right=1).problems("test", 60))
 

@@ -4,7 +4,9 @@ Enough of a lexer for our own scripts: strings, templates with what they hold, r
 """
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import lru_cache
 
 TOKEN = re.compile(
     r"""(?P<space>\s+)|(?P<comment>//[^\n]*|/\*.*?\*/)
@@ -93,7 +95,13 @@ def _begins_regex(made: list[Word]) -> bool:
 
 
 def _line(text: str, at: int) -> int:
-    return text.count("\n", 0, at)
+    return bisect_left(_breaks(text), at)
+
+
+@lru_cache(maxsize=2)
+def _breaks(text: str) -> list[int]:
+    """Where its lines end."""
+    return [found.start() for found in re.finditer("\n", text)]
 
 
 def top_level(listed: list[Word]) -> list[str]:

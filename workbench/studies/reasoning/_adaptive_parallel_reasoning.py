@@ -32,7 +32,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 FIRST = 1 << 21  # the first problem that claims are judged on
 CLOSE = 1e-3  # nats between a log-probability and the one from scratch
 IMITATED, SERIAL = "countdown-imitated", "countdown-reinforced-serial"
-FEW, FAST, FULL = 100, 120, 1000  # problems of a claim; few where the difference is large
+FEW, FAST, FULL = 60, 120, 1000  # problems of a claim; few where the difference is large
 TOGETHER: Changes = {"together": 40, "threads": 400, "pages": 4096}  # fewer, fuller steps
 WHOLE = 256  # tokens of a context that the models were made for
 CONTEXT = 128  # tokens of a context, where contexts are equal

@@ -67,7 +67,7 @@ def everyone(config: PruningConfig) -> PruningConfig:
 def knows(config: PruningConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """A run judged by an oracle beside one in which all traces finish, counted plainly."""
     judge: Changes = {} if isinstance(config.judge, Oracle) else {"judge": "oracle"}
-    config = sized(config, fast, {**judge, "clustering.clusters": 0, "keep": 1}, 12, 200)
+    config = sized(config, fast, {**judge, "clustering.clusters": 0, "keep": 1}, 6, 200)
     threads_P = written(run_config(everyone(config)), asked(config))
     log = run_config(config)
     said, cluster_PN = votes(log), scores_of(log)["cluster by thread"]

@@ -23,15 +23,17 @@ EVENTS = 2_000_000  # of all logs that are kept: somewhat over a gigabyte
 # Of the run that views fold, where a study's own takes seconds; with --full it is the study's own.
 SHORTER = {
     "damov": {"scale": 32},  # as its claims have it
-    "noloco": {"steps": 48},
-    "one-bit-adam": {"steps": 48},
-    "streaming-diloco": {"steps": 64},
+    "noloco": {"steps": 24},
+    "one-bit-adam": {"steps": 24, "method.exact": 8},
+    "streaming-diloco": {"steps": 40},
 }
 # Claims whose break takes seconds of a processor (`python -m tests.price` of a run before): of all
 # of them one is tried without --full.
 DEAR = (
     ("adaptive-parallel-reasoning", "equal-critical-path"),
     ("adaptive-parallel-reasoning", "equal-total"),
+    ("adaptive-parallel-reasoning", "reinforced"),
+    ("batchllm", "faster-described"),
     ("batchllm", "faster-on-trace"),
     ("damov", "held-out"),
     ("deepprune", "foresees"),
@@ -40,7 +42,9 @@ DEAR = (
     ("flash-attention-2", "linear-memory"),
     ("flover", "over-static"),
     ("fp8-vs-int8", "crosses"),
+    ("fp8-vs-int8", "by-layer"),
     ("fp8-vs-int8", "no-worse"),
+    ("fp8-vs-int8", "when-trained"),
     ("gated-linear-attention", "segments-agree"),
     ("large-language-monkeys", "power-law"),
     ("local-linear-attention", "of-the-named"),
@@ -49,6 +53,8 @@ DEAR = (
     ("one-bit-adam", "same-loss"),
     ("parallelbench", "never-below"),
     ("parathinker", "wider"),
+    ("shiftaddllm", "bits-by-layer"),
+    ("shiftaddllm", "both"),
     ("shiftaddllm", "lower-at-three"),
     ("shiftaddllm", "lower-at-two"),
     ("splitwise", "equal-cost"),

@@ -79,7 +79,7 @@ def test_ranks_as_actors_exchange_what_processes_do() -> None:
     gone(pids)
 
 
-@pytest.mark.slow  # training, below, names one that is killed while another waits for its gradient
+@pytest.mark.slow  # a piece that dies, above, is told each time
 def test_a_killed_actor_is_named() -> None:
     """While others wait for it."""
     pids: list[int] = []
@@ -97,7 +97,7 @@ def test_what_an_actor_raises_is_told() -> None:
         launch_on_ray(f"{WORKS}:fail", 2, given, limit=300)
 
 
-@pytest.mark.slow  # signs of life are a process's, whoever started it; one that is killed, below
+@pytest.mark.slow  # signs of life are a process's, whoever started it
 def test_a_stopped_actor_is_found_out() -> None:
     pids: list[int] = []
 
@@ -145,6 +145,7 @@ def test_training_on_actors_finds_the_losses_of_processes(tmp_path: Path) -> Non
     assert len(found["actors"]) == 8 and found["actors"] == found["processes"]
 
 
+@pytest.mark.slow  # a rank that is killed in training is, by processes, named each time
 def test_a_training_actor_that_is_killed_is_named(tmp_path: Path) -> None:
     (tmp_path / "tiny").mkdir()
     (tmp_path / "tiny" / "config.json").write_text(json.dumps(raw("llama-2", num_hidden_layers=1)))

@@ -116,6 +116,7 @@ def test_work_counts_visible_pairs_by_hand():
     assert work.bytes([1], [7], 2, 1, 3) == 2 * 7 * 3 * 4 + 2 * 2 * 3 * 4
 
 
+@pytest.mark.slow  # nine seconds to compile; a fused step reads such a cache each time
 def test_a_cache_in_e4m3_is_read_as_the_numbers_it_holds():
     case = Case(4, 2, 40, [1, 5], [300, 21], values=24)
     case.k, case.v = case.k.to(torch.float8_e4m3fn), case.v.to(torch.float8_e4m3fn)

@@ -32,7 +32,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 FIRST = 1 << 21  # the first problem that claims are judged on
 CLOSE = 1e-3  # nats between a log-probability and the one from scratch
 IMITATED, SERIAL = "countdown-imitated", "countdown-reinforced-serial"
-FEW, FAST, FULL = 60, 120, 1000  # problems of a claim; few where the difference is large
+FEW, SOME, FAST, FULL = 60, 100, 120, 1000  # problems of a claim; few where fewer tell as much
 TOGETHER: Changes = {"together": 40, "threads": 400, "pages": 4096}  # fewer, fuller steps
 WHOLE = 256  # tokens of a context that the models were made for
 CONTEXT = 128  # tokens of a context, where contexts are equal
@@ -76,8 +76,8 @@ def with_context(
 ) -> Outcome:
     """The same with contexts of so many tokens."""
     same: Changes = {"model": IMITATED, "window": int(context), "critical": 0, "total": 0}
-    threads_P, _ = rights(config, run_config, fast, {**same, "search": "parallel"}, FEW)
-    serial_P, _ = rights(config, run_config, fast, {**same, "search": "serial"}, FEW)
+    threads_P, _ = rights(config, run_config, fast, {**same, "search": "parallel"}, SOME)
+    serial_P, _ = rights(config, run_config, fast, {**same, "search": "serial"}, SOME)
     what = f"with contexts of {context:g} tokens"
     return more(("spawning threads", "serial search"), threads_P, serial_P, what)
 

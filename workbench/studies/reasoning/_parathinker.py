@@ -18,7 +18,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 
 CLOSE = 1e-4
 FIRST = 1 << 21  # the first problem that claims are judged on
-FAST, MORE, FULL = 40, 80, 1000  # problems of a claim; more where a difference is told
+FAST, MORE, FULL = 40, 120, 1000  # problems of a claim; more where a difference is told
 WIDE = 8
 EACH, DEPTH = 96, 192  # tokens of each of the wide paths; of one alone, a quarter of all of theirs
 TOTAL = 224  # tokens of all paths, where the total is equal

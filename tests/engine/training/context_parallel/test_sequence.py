@@ -34,7 +34,7 @@ def levels(log, name):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+@pytest.mark.parametrize("ranks", [1, 2, 3, pytest.param(4, marks=pytest.mark.slow)])
 def test_outputs_and_gradients_equal_one_process(kind, ranks):
     for layout in LAYOUTS:
         for causal in (True, False):

@@ -94,7 +94,7 @@ class Cache:
         for owner, page, start in zip(owners, pages.tolist(), starts, strict=True):
             self.emit(Page(now, page, owner, "drop", start, 0, -1, "refused drafts"))
             self.emit(Page(now, page, "", "free"))
-        self.pool.leave(pages)
+        self.pool.references[pages] = 0
         self.pool.give_back(pages)
 
     def hit(self, owner: str, pages: list[int], start: int = 0) -> np.ndarray:

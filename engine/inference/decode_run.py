@@ -132,7 +132,8 @@ class DecodeRuns:
         if self.cache.step % self.rows.page_size == 0:
             self.scheduler.running.index_generated()
         every = self.scheduler.every_row[: self.rows.count]
-        self.scheduler.allocator.take_ahead(every, self._pages(1))
+        short = np.maximum(self._pages(1), 0)
+        self.scheduler.allocator.take_ahead(np.repeat(every, short))
 
     def finish(self, now: float) -> None:
         """The last step of a run is over: requests that have all their tokens end."""

@@ -18,7 +18,7 @@ from engine.inference.requests.request import Request
 from engine.inference.requests.step import Result, Step
 from engine.inference.running import Running
 from engine.inference.speculator import Speculator
-from engine.kernels import drafts
+from engine.kernels.drafts import chains
 
 Ends = Callable[[Request, int, int, str, Result], str]
 """Why a request ends with sample s, its token and text; empty where it goes on."""
@@ -81,7 +81,7 @@ class DraftedOutputs:
         rows_S, (refused_S, plain_S) = (
             np.empty(len(tokens_S), np.int64), np.empty((2, len(tokens_S)), np.bool_)
         )  # fmt: skip
-        drafts.told(
+        chains.told(
             told.rows_T, told.first_T, told.drafts_T, told.kept_T, special_T, told.drafts_S,
             doubts_S, tokens_S, sure_S, rows_S, refused_S, plain_S,
         )  # fmt: skip

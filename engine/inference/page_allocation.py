@@ -12,8 +12,9 @@ from engine.inference.requests.request import Request
 from engine.inference.requests.step import NO_PAIRS, NOTHING_MOVES, Movements
 from engine.inference.running import Running, pages_for
 from engine.inference.state_allocation import StateAllocator
-from engine.kernels import drafts, paged_rows
+from engine.kernels import paged_rows
 from engine.kernels.compiled import settled
+from engine.kernels.drafts import chains
 
 
 class PageAllocator:
@@ -33,9 +34,10 @@ class PageAllocator:
         self.states = StateAllocator(running)
         # Rows write drafts too, and may be more than one token behind.
         self.ahead = config.speculation.drafts > 0
-        self.full = np.zeros(0, np.int64)  # rows that need a page, of those last asked about …
-        self.short: np.ndarray | None = None  # … and how many each does; None: one
-        self._give = settled(paged_rows.give)
+        self.full = np.zeros(0, np.int64)  # rows that need a page, of those last asked about
+        self._short_N = np.empty(2 * config.max_running, np.int64)  # to write into
+        self._give, self._back = settled(paged_rows.give), settled(chains.give_back)
+        self._short = settled(chains.short)
         self.copies: list[tuple[int, int]] = []
         self.moves: list[list[int]] = []  # slots that kept drafts lie at, and go to
 
@@ -44,9 +46,9 @@ class PageAllocator:
 
         `whole`: these are all rows, in order.
         """
-        rows, self.short = self.rows, None
+        rows = self.rows
         if self.ahead:
-            wanted = self._reach(decode, rows.known[decode])
+            wanted = self._behind(decode)
         elif whole:
             count = rows.count
             self.full = (rows.filled[:count] == rows.cached[:count]).nonzero()[0]
@@ -58,44 +60,41 @@ class PageAllocator:
             wanted += self._copies_needed(decode)
         return wanted - self.cache.available
 
-    def _reach(self, decode: np.ndarray, tokens: np.ndarray) -> int:
-        """Pages that the rows `decode` are short of for so many `tokens` each."""
-        short = -(-tokens // self.rows.page_size) - self.rows.pages[decode]
-        some = short > 0
-        self.full, self.short = decode[some], short[some]
-        return int(self.short.sum())
+    def _behind(self, decode: np.ndarray) -> int:
+        """Pages that the rows `decode` are short of for all that they know."""
+        rows = self.rows
+        given = decode, rows.known, rows.pages, rows.page_size
+        count = self._short(*given, self._short_N)
+        if count > len(self._short_N):
+            self._short_N = np.empty(2 * count, np.int64)
+            self._short(*given, self._short_N)
+        self.full = self._short_N[:count]
+        return count
 
     def grow(self, decode: np.ndarray) -> None:
         """Give the rows `decode`, just asked about, a place for what they write."""
         if self.running.forked:
             self._copy_tails(decode)
-        self._take()
+        full, rows = self.full, self.rows
+        if self.host.grows and not self.ahead and len(full):
+            self.host.grows_after(rows.tables[full, rows.pages[full] - 1])
+        self.take_ahead(full)
 
-    def _take(self) -> None:
-        """Pages for the rows that are short of some."""
-        rows, cache, full, short = self.rows, self.cache, self.full, self.short
+    def take_ahead(self, full: np.ndarray) -> None:
+        """A page more, which is there, for each row of `full`, where a row may stand repeatedly."""
         if not len(full):
             return
-        if short is None and self.host.grows:
-            self.host.grows_after(rows.tables[full, rows.pages[full] - 1])
-        if short is not None and int(short.max()) > 1:
-            full = np.repeat(full, short)
+        rows, cache = self.rows, self.cache
         pages = cache.take_many(len(full))
         starts = np.empty(len(full), np.int32)
         self._give(rows.tables, rows.pages, rows.filled, full, pages, rows.page_size, starts)
         if not cache.quiet:
             cache.taken(self.running.names, full.tolist(), pages, starts.tolist())
 
-    def take_ahead(self, decode: np.ndarray, short: np.ndarray) -> None:
-        """`short` pages more, which are there, for each of rows just grown."""
-        some = short > 0
-        self.full, self.short = decode[some], short[some]
-        self._take()
-
     def give_back_ahead(self, decode: np.ndarray, over: np.ndarray, count: int) -> None:
         """The last `over` pages of each row, `count` in all, which were for refused drafts."""
         rows, (which, pages, starts) = self.rows, np.empty((3, count), np.int32)
-        drafts.give_back(
+        self._back(
             rows.tables, decode, rows.pages, rows.filled, over, rows.page_size, which, pages, starts
         )
         names = self.running.names

@@ -57,7 +57,7 @@ class Running:
         rows.count += 1
         self.requests.append(request)
         self.names.append(request.id)
-        request.row = row
+        request.row, rows.looked[row] = row, 0
         return row
 
     def leave(self, request: Request) -> int:
@@ -88,7 +88,7 @@ class Running:
         last, moved = rows.count, self.requests.pop()
         self.names.pop()
         if row != last:
-            self.requests[row], self.names[row] = moved, moved.id
+            self.requests[row], self.names[row], rows.looked[row] = moved, moved.id, 0
             moved.row = row
         request.row = -1
         return last

@@ -19,7 +19,9 @@ from engine.inference.config import InferenceConfig
 from engine.inference.page_allocation import PageAllocator
 from engine.inference.requests.step import Result, Step
 from engine.inference.running import Running
-from engine.kernels import draft_trees, drafts
+from engine.kernels.compiled import settled
+from engine.kernels.drafts import chains, trees
+from engine.kernels.drafts.lookup import Places
 
 
 class Speculator:
@@ -45,6 +47,7 @@ class Speculator:
         together = policy.collaborates
         if together is not None and not together.models:
             raise BadInput("knob 'speculation.models': nobody drafts; name a model")
+        self.places: Places | None = None  # where n-grams end in rows
         self.length = policy.drafts  # of a request, in the next step
         self.hold_D = self.cache_D = np.zeros(0, np.int32)  # of a step whose drafts branch
         self.policy, self.running, self.rows, self.allocator = (
@@ -56,6 +59,8 @@ class Speculator:
         # A model drafts its last token without computing that token's own keys and values. Where
         # all is kept the target forgets its own too, so that both caches hold the same tokens.
         self.lag = 1 if policy.draft_model else 0
+        self._behind, self._planned = settled(chains.behind), settled(chains.plan)
+        self._samples, self._accepted = settled(chains.samples), settled(chains.accept)
         self.chain_K = np.arange(-1, policy.drafts - 1, dtype=np.int32)
         # A modelled run's tokens mean nothing: as many are found as may be.
         self.looks_up = config.executor.real and not policy.draft_model
@@ -65,19 +70,16 @@ class Speculator:
         if not self.policy.drafts:
             return step
         rows, count = self.rows, step.decodes
-        decode, from_S = step.rows_B[:count], step.sample_from_S
-        queries_B = step.queries_B.copy()
-        queries_B[:count] = rows.known[decode] - step.starts_B[:count]
-        drafts_B = np.zeros(len(queries_B), np.int32)
-        left, total = budget - int(queries_B.sum()), 0
+        decode, rows_X = step.rows_B[:count], step.sample_rows_S
+        queries_B, drafts_B = step.queries_B.copy(), np.zeros(len(step.queries_B), np.int32)
+        left = budget - self._behind(decode, rows.known, step.starts_B, queries_B)
+        total = 0
         if count and left > 0 and self.policy.proposes(count):
             total, step.parents_N = self._plan(decode, left, drafts_B)
-            queries_B += drafts_B
-        own, done = count + total, step.sample_rows_S[count:]  # those whose prompts are done
-        rows_S = np.empty(own + len(done), np.int64)
-        sample_from_S, ahead_S = np.empty_like(rows_S), np.zeros(len(rows_S), np.int32)
-        drafts.samples(decode, from_S, drafts_B[:count], rows_S, sample_from_S, ahead_S)
-        rows_S[own:], sample_from_S[own:] = done, from_S[count:]
+        rows_S, sample_from_S = np.empty((2, len(rows_X) + total), np.int64)
+        ahead_S = np.empty(len(rows_S), np.int32)
+        given = rows_X, step.sample_from_S, drafts_B, count, queries_B
+        self._samples(*given, rows_S, sample_from_S, ahead_S)
         step.queries_B, step.drafts_B, step.ahead_S = queries_B, drafts_B, ahead_S
         step.sample_rows_S, step.sample_from_S, step.whole = rows_S, sample_from_S, False
         starts_D = step.starts_B[:count]
@@ -96,35 +98,39 @@ class Speculator:
         if self.looks_up:
             if self.policy.width > 1:
                 parents_DK = np.tile(parents_DK, (len(decode), 1))
-            self.policy.propose(rows.tokens, decode, rows.known, found_DK, parents_DK)
-        short_D, free = np.empty(len(decode), np.int32), self.allocator.cache.available
-        total = drafts.plan(
+            if self.places is None or self.places.before_RW.shape != rows.tokens.shape:
+                self.places = Places.of(rows.looked, rows.tokens)
+            given = rows.tokens, decode, rows.known, self.places
+            self.policy.propose(*given, found_DK, parents_DK)
+        free, size = self.allocator.cache.available, rows.page_size
+        short_N = np.empty(len(decode) * (self.length // size + 2), np.int64)
+        total, pages = self._planned(
             rows.tokens, decode, rows.known, rows.limit, rows.guided, rows.pages, found_DK,
-            self.looks_up, left, free, rows.page_size, drafts_B, short_D,
+            self.looks_up, left, free, size, drafts_B, short_N,
         )  # fmt: skip
-        self.allocator.take_ahead(decode, short_D)
+        self.allocator.take_ahead(short_N[:pages])
         if self.policy.width == 1 or not total:
-            return int(total), None
+            return total, None
         drafts_D = drafts_B[: len(decode)]
         some_DK = np.arange(shape[1]) < drafts_D[:, None]
         parents_N = np.broadcast_to(parents_DK, shape)[some_DK]
         if self.looks_up:
             chain_K = self.chain_K[: self.length]
             if (parents_N == np.broadcast_to(chain_K, shape)[some_DK]).all():
-                return int(total), None
+                return total, None
             self._check(decode, drafts_D, parents_N)
-        return int(total), parents_N
+        return total, parents_N
 
     def _check(self, decode: np.ndarray, drafts_D: np.ndarray, parents_N: np.ndarray) -> None:
         """Raises BadInput for what is no tree of drafts."""
         rows, depth_S = self.rows, np.empty(len(parents_N) + len(decode), np.int32)
-        wrong = draft_trees.depths(parents_N, drafts_D, depth_S)
+        wrong = trees.depths(parents_N, drafts_D, depth_S)
         if wrong >= 0:
             raise BadInput(
                 f"speculation {type(self.policy).__name__}: draft {wrong} of a step follows "
                 f"{parents_N[wrong]}, which is not before it; name a draft before it, or -1"
             )
-        row = draft_trees.twins(rows.tokens, decode, rows.known, parents_N, drafts_D)
+        row = trees.twins(rows.tokens, decode, rows.known, parents_N, drafts_D)
         if row >= 0:
             raise BadInput(
                 f"speculation {type(self.policy).__name__}: two drafts of request "
@@ -148,7 +154,7 @@ class Speculator:
         self.hold_D, self.cache_D = np.empty(shape, np.int32), np.empty(shape, np.int32)
         order_S = np.arange(len(result.tokens_S))
         branch_S, moves_N2 = np.zeros(len(order_S), np.int32), np.empty((own, 2), np.int32)
-        moves = draft_trees.straighten(
+        moves = trees.straighten(
             rows.tokens, rows.tables, step.rows_B[:count], rows.known, step.parents_N, drafts_D,
             result.tokens_S, self.lag, rows.page_size, self.hold_D, self.cache_D, order_S,
             branch_S, moves_N2,
@@ -185,15 +191,14 @@ class Speculator:
         drafts_S = np.zeros(len(tokens_S), np.int32)
         if step.parents_N is not None:
             hold_D, cache_D = self.hold_D, self.cache_D
+            lag = 0  # it is in them
         else:
-            hold_D, cache_D = drafts_D, drafts_D
-            if self.lag:
-                cache_D = np.maximum(drafts_D - self.lag, 0)
-        over = drafts.accept(
+            hold_D, cache_D, lag = drafts_D, drafts_D, self.lag
+        over = self._accepted(
             rows.tokens, decode, rows.known, rows.cached, rows.pages, drafts_D, hold_D, cache_D,
-            tokens_S, rows.due, rows.ends, ends_V, self.policy.broken == "one_length",
+            tokens_S, rows.due, rows.ends, ends_V, lag, self.policy.broken == "one_length",
             rows.page_size, first_D, kept_D, over_D, special_D, drafts_S,
         )  # fmt: skip
         if over:
-            self.allocator.give_back_ahead(decode, over_D, int(over))
+            self.allocator.give_back_ahead(decode, over_D, over)
         return first_D, kept_D, special_D, drafts_S

@@ -5,11 +5,14 @@ one pass of the model verifies them all, each request keeps the path that holds 
 the rest is rolled back.
 """
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from engine.core.config import Policy, knob
+
+if TYPE_CHECKING:
+    from engine.kernels.drafts.lookup import Places
 
 
 class Mirrored(NamedTuple):
@@ -111,13 +114,14 @@ class Speculation(Policy):
         return 0.0
 
     def propose(
-        self, tokens_RW: np.ndarray, rows_D: np.ndarray, known_R: np.ndarray,
+        self, tokens_RW: np.ndarray, rows_D: np.ndarray, known_R: np.ndarray, places: "Places",
         drafts_DK: np.ndarray, parents_DK: np.ndarray,
     ) -> None:  # fmt: skip
         """Fill drafts_DK for rows `rows_D`, each with `known_R` tokens; -1 beyond what is found.
 
         parents_DK comes as a chain; a tree says of each draft which one before it it follows, -1:
-        the row's last token. Asked only where no model drafts. By itself a policy finds nothing.
+        the row's last token. Asked only where no model drafts. `places`, kept by the engine from
+        step to step: where n-grams end. By itself a policy finds nothing.
         """
         drafts_DK[:] = -1
 

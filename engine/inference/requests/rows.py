@@ -46,6 +46,7 @@ class Rows:
         for name, column in zip((*NUMBERS, *FLAGS), (*self.numbers, *self.flags), strict=True):
             setattr(self, name, column)
         self.steers = False  # whether any row ever was
+        self.looked = np.zeros(capacity, np.int32)  # tokens of it whose n-grams are kept
         self.seed = np.zeros(capacity, np.uint64)  # its draws depend on this and the position
         rows = min(capacity, START_ROWS)
         self.tokens = demand_zeros((rows, START_TOKENS), np.int32)
@@ -79,7 +80,7 @@ class Rows:
         """Put row `source` in the place of row `target`; without its `tokens` it says nonsense."""
         for columns in (self.numbers, self.flags):
             columns[:, target] = columns[:, source]
-        self.seed[target] = self.seed[source]
+        self.seed[target], self.looked[target] = self.seed[source], 0
         if tokens:
             known = self.known[source]
             self.tokens[target, :known] = self.tokens[source, :known]

@@ -13,7 +13,7 @@ from engine.inference.requests.prompt_scores import PromptScores
 from engine.inference.requests.request import Request
 from engine.inference.requests.rows import Rows
 from engine.inference.requests.view_sequences import NO_PAIRS, NONE, ViewBatch, ViewResult
-from engine.kernels.draft_trees import depths
+from engine.kernels.drafts.trees import depths
 from engine.models.batch import States
 
 

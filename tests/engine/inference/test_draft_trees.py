@@ -13,7 +13,7 @@ from engine.inference.executors.tensors.gather import slotted
 from engine.inference.policies.drafters.collaborative import Collaborative
 from engine.inference.policies.drafters.ngram import Ngram
 from engine.inference.requests.request import Request, sampling
-from engine.kernels import draft_trees
+from engine.kernels.drafts import trees
 from engine.models.batch import Views, pack
 from engine.models.kv import PagedKV
 from engine.models.model import Model
@@ -218,7 +218,7 @@ def test_a_node_sees_its_ancestors_and_the_path_that_holds_comes_first():
             paths.append(path)
         seen, context = np.full((count, 20), -1, np.int32), np.empty(count, np.int32)
         zeros = np.zeros(count, np.int64)
-        draft_trees.seen(
+        trees.seen(
             table[None], zeros, zeros + known, np.arange(count), zeros, parents, size, seen, context
         )
         for node, path in enumerate(paths):
@@ -233,7 +233,7 @@ def test_a_node_sees_its_ancestors_and_the_path_that_holds_comes_first():
         order, branch = np.arange(count + 1), np.empty(count + 1, np.int32)
         moves = np.empty((count, 2), np.int32)
         one, here = np.zeros(1, np.int64), np.array([known], np.int32)
-        number = draft_trees.straighten(
+        number = trees.straighten(
             row, table[None], one, here, parents, np.array([count], np.int32), said, 1, size,
             held, cached, order, branch, moves,
         )  # fmt: skip
@@ -251,7 +251,7 @@ def test_continuations_of_several_places_share_what_they_begin_with():
     row = np.array([[5, 1, 2, 3, 5, 1, 2, 4, 5, 1, 9, 9, 5, 0, 0, 0, 0, 0]], np.int32)
     found, parents = np.empty((1, 5), np.int32), np.full((1, 5), -9, np.int32)
     one, known = np.zeros(1, np.int64), np.array([13], np.int32)
-    draft_trees.look_up(row, one, known, 1, 3, 3, found, parents)
+    trees.look_up(row, one, known, 1, 3, 3, found, parents)
     assert found[0].tolist() == [1, 9, 2, 4, 3]
     assert parents[0].tolist() == [-1, 0, 0, 2, 2]
 
@@ -267,10 +267,10 @@ def test_a_tree_grows_along_the_likeliest_paths():
 
 
 def test_what_is_no_tree_is_refused_in_one_line(model, monkeypatch):
-    def after_itself(policy, tokens_RW, rows_D, known_R, drafts_DK, parents_DK):
+    def after_itself(policy, tokens_RW, rows_D, known_R, places, drafts_DK, parents_DK):
         drafts_DK[:] = parents_DK[:] = np.arange(drafts_DK.shape[1])
 
-    def twice(policy, tokens_RW, rows_D, known_R, drafts_DK, parents_DK):
+    def twice(policy, tokens_RW, rows_D, known_R, places, drafts_DK, parents_DK):
         drafts_DK[:], parents_DK[:] = 1, -1
 
     for propose, line in (

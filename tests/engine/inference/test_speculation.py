@@ -11,9 +11,11 @@ from engine.core.errors import BadInput
 from engine.core.events import Level, Page, Span, Token
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
-from engine.inference.executors.tensors import real_executor
+from engine.inference.executors.tensors.asked import alone
 from engine.inference.executors.tensors.real_executor import build, executor_for
 from engine.inference.requests.request import Request, sampling
+from engine.kernels.drafts import lookup
+from engine.kernels.drafts.lookup import Places
 from engine.models.config import Streams
 from engine.models.families import parse
 from engine.models.gathered import Cast
@@ -104,6 +106,26 @@ def test_greedy_answers_are_the_plain_ones_under_any_schedule(model, draft, part
         held.prepare(requests)
         assert serve(held, requests) == alone, f"seed {seed}: {fields}"
         assert held.cache.held == 0, f"seed {seed}: pages are held by nobody"
+
+
+def test_what_is_looked_up_is_what_a_look_at_all_of_a_row_finds(model, monkeypatch):
+    """Under preemption, forks and rows that move: what is kept of rows is never another's."""
+    kept, checked = lookup.look_up, []
+
+    def both(tokens_RW, rows_D, known_R, *given):
+        *_, shortest, longest, drafts_DK = given
+        kept(tokens_RW, rows_D, known_R, *given)
+        anew = Places.of(np.zeros(len(known_R), np.int32), tokens_RW)
+        found_DK = np.empty_like(drafts_DK)
+        kept(tokens_RW, rows_D, known_R, *anew, shortest, longest, found_DK)
+        assert (found_DK == drafts_DK).all()
+        checked.append((drafts_DK >= 0).any())
+
+    monkeypatch.setattr(lookup, "look_up", both)
+    for seed in range(12):
+        held, _ = speculating(model, None, **schedule(np.random.default_rng(seed)))
+        serve(held, [*job(np.random.default_rng(seed)), *job(np.random.default_rng(seed), n=2)])
+    assert sum(checked) > 20
 
 
 @pytest.mark.parametrize("family", EXACT)
@@ -272,4 +294,4 @@ def test_bad_drafts_are_refused_in_one_line(monkeypatch):
         draft_by_name.find_draft("hybrid", Found("plain", small.config("llama-2")))
     many = replace(small.config("llama-2"), streams=Streams(2, 4))
     with pytest.raises(BadInput, match="speculation mirror: not of a model with parallel streams"):
-        real_executor._alone(small_config(speculation="mirror"), many)
+        alone(small_config(speculation="mirror"), many)

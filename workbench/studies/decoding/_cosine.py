@@ -37,7 +37,8 @@ SMALL = "qwen3-0.6b"
 NODE = "rtx-3090"
 DEVICES = 4  # of the target
 RENT = 0.15  # of a node, in those of one of the target's devices
-GENERAL = 0.6  # modelled drafts of one model for all requests that are right
+GENERAL = 0.6  # modelled drafts of one model for all requests that are right …
+SPECIAL = 0.7  # … and of a specialist (the policy's default)
 LENGTHS = (2, 4, 6)  # drafts a step among which serial speculation has its best
 MORE = (*LENGTHS, 8, 12)  # and drafts of nodes
 ADAPTIVE: Changes = {"speculation.adaptive": True, "speculation.tokens": MORE[-1]}
@@ -107,12 +108,12 @@ def judged(expected: str, figure: Figure, less: bool = False, noun: str = "workl
     )
 
 
-def described(config: InferenceConfig, batch: int) -> InferenceConfig:
+def described(config: InferenceConfig, batch: int, general: float = GENERAL) -> InferenceConfig:
     """`config` on the described devices, `batch` requests at once out of twice as many."""
     told = {**DESCRIBED, "max_running": batch, "workload.count": 2 * batch}
     if config.speculation.collaborates is not None:
         told |= {"speculation.models": (SMALL,) * len(MODELS), "speculation.node": NODE}
-        told |= {"speculation.apart": GENERAL}
+        told |= {"speculation.apart": general}
     return update(config, told)
 
 
@@ -127,10 +128,10 @@ def rates(config: InferenceConfig, run_config: RunConfig) -> list[float]:
     return [serving(log).tokens_per_second for log in runs(config, run_config)]
 
 
-def rivals(config: InferenceConfig, batch: int) -> list[InferenceConfig]:
+def rivals(config: InferenceConfig, batch: int, general: float) -> list[InferenceConfig]:
     """The target alone: plain, and with the best of its drafting models on its own devices."""
     plain = update(config, {**PLAIN, "max_running": batch})
-    own: Changes = {"kind": "draft_model", "model": SMALL, "acceptance": GENERAL}
+    own: Changes = {"kind": "draft_model", "model": SMALL, "acceptance": general}
     serial = [update(plain, {"speculation": {**own, "tokens": length}}) for length in LENGTHS]
     return [plain, *serial]
 
@@ -141,15 +142,16 @@ def dearer(rent: float) -> float:
 
 
 def at_equal_cost(
-    config: InferenceConfig, run_config: RunConfig, rent: float = RENT, batch: int = 16
-) -> Outcome:
+    config: InferenceConfig, run_config: RunConfig, rent: float = RENT, batch: int = 16,
+    general: float = GENERAL,
+) -> Outcome:  # fmt: skip
     """Tokens a second, over what as much money gives by targets alone: so many more of them, each
-    with so many fewer requests at once."""
+    with so many fewer requests at once. `general`: share of one model's drafts that are right."""
     cost = dearer(rent)
-    ours = rates(described(config, batch), run_config)
-    here = described(config, batch)
+    here = described(config, batch, general)
+    ours = rates(here, run_config)
     share = math.ceil(batch / cost)  # more than their share of the requests, which favours them
-    theirs = max((rates(way, run_config) for way in rivals(here, share)), key=sum)
+    theirs = max((rates(way, run_config) for way in rivals(here, share, general)), key=sum)
     figure = Figure.ratio(ours, [cost * rate for rate in theirs])
     return judged("more tokens a second than as much money gives without nodes", figure)
 
@@ -164,7 +166,7 @@ def latency(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outco
     batch = 16
     here = described(config, batch)
     share = max(1, math.floor(batch / dearer(RENT)))
-    theirs = min((waits(way, run_config) for way in rivals(here, share)), key=sum)
+    theirs = min((waits(way, run_config) for way in rivals(here, share, GENERAL)), key=sum)
     figure = Figure.ratio(waits(here, run_config), theirs)
     return judged("fewer seconds a token than as much money gives without nodes", figure, True)
 
@@ -207,6 +209,16 @@ def adaptive_at(config: InferenceConfig, size: float, run_config: RunConfig, fas
 def at_batch(config: InferenceConfig, size: float, run_config: RunConfig, fast: bool) -> Outcome:
     """So many requests at once."""
     return at_equal_cost(config, run_config, batch=int(size))
+
+
+def at_acceptance(
+    config: InferenceConfig, right: float, run_config: RunConfig, fast: bool
+) -> Outcome:
+    """The share of a specialist's drafts that are right; a general model's falls and rises with it,
+    as far behind."""
+    if config.speculation.collaborates is not None:
+        config = update(config, {"speculation.acceptance": right})
+    return at_equal_cost(config, run_config, general=right * GENERAL / SPECIAL)
 
 
 def at_rent(batch: int) -> At:

@@ -10,7 +10,8 @@ import numpy as np
 from engine.inference.requests.rows import Rows
 from engine.inference.requests.step import Step
 from engine.inference.requests.view_sequences import NONE
-from engine.kernels import draft_trees, row_batches
+from engine.kernels import row_batches
+from engine.kernels.drafts import trees
 from engine.models.batch import Batch, States, in_slots
 
 
@@ -113,10 +114,10 @@ def see(
     batch: Batch, rows: Rows, row_Q: np.ndarray, known_Q: np.ndarray, node_Q: np.ndarray,
     first_Q: np.ndarray, parents_N: np.ndarray,
 ) -> None:  # fmt: skip
-    """Tell the batch's sequences by slots what they see; see `draft_trees.seen`."""
+    """Tell the batch's sequences by slots what they see; see `trees.seen`."""
     widest = int(known_Q.max(initial=0)) + int(node_Q.max(initial=0)) + 1
     slots_QW, context_Q = np.full((len(row_Q), widest), -1, np.int32), np.empty_like(row_Q)
-    draft_trees.seen(
+    trees.seen(
         rows.tables, row_Q, known_Q, node_Q, first_Q, parents_N, rows.page_size, slots_QW, context_Q
     )
     batch.context_B, batch.block_table_BP = context_Q.astype(np.int32), slots_QW

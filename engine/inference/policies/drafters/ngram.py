@@ -1,11 +1,14 @@
 """N-gram drafts: prompt lookup, which takes what followed a request's last tokens before."""
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from engine.core.config import knob
 from engine.inference.policies.speculation import Drafting
+
+if TYPE_CHECKING:
+    from engine.kernels.drafts.lookup import Places
 
 
 class Ngram(Drafting):
@@ -19,13 +22,13 @@ class Ngram(Drafting):
     shortest: int = knob(2, "Last tokens that must stand there", low=1, high=16, unit="tokens")
 
     def propose(
-        self, tokens_RW: np.ndarray, rows_D: np.ndarray, known_R: np.ndarray,
+        self, tokens_RW: np.ndarray, rows_D: np.ndarray, known_R: np.ndarray, places: "Places",
         drafts_DK: np.ndarray, parents_DK: np.ndarray,
     ) -> None:  # fmt: skip
-        from engine.kernels import draft_trees, drafts  # bring numba
+        from engine.kernels.drafts import lookup, trees  # bring numba
 
-        own = tokens_RW, rows_D, known_R, self.shortest, self.longest
+        own, span = (tokens_RW, rows_D, known_R), (self.shortest, self.longest)
         if self.branches == 1:
-            drafts.look_up(*own, drafts_DK)
+            lookup.look_up(*own, *places, *span, drafts_DK)
         else:
-            draft_trees.look_up(*own, self.branches, drafts_DK, parents_DK)
+            trees.look_up(*own, *span, self.branches, drafts_DK, parents_DK)

@@ -1,4 +1,4 @@
-"""Drafts of a batch, row by row (numba): how many each may have, which hold, what is looked up.
+"""Chains of drafts of a batch, row by row (numba): how many each may have, and which hold.
 
 Shape letters: R rows, W tokens of a row, D rows that decode, K tokens drafted, S samples (one for
 each row and one after each of its drafts, in a row), N pages.
@@ -6,79 +6,27 @@ each row and one after each of its drafts, in a row), N pages.
 
 import numpy as np
 
-from engine.kernels.compiled import checked, inner
-
-BLOCK = 128  # tokens looked at together …
-LONG_BLOCK = 512  # … where few have what is looked for
+from engine.kernels.compiled import checked
 
 
 @checked
-def look_up(
-    tokens_RW: np.ndarray,
+def short(
     rows_D: np.ndarray,
     known_R: np.ndarray,
-    shortest: int,
-    longest: int,
-    drafts_DK: np.ndarray,
-) -> None:
-    """Fill drafts_DK with what followed a row's last tokens where they stood before, -1 beyond.
-
-    Of the places where at least `shortest` of the last tokens stand, the one where most of them do
-    (`longest` at most) is taken, the latest among equals.
-    """
-    drafts_DK[:] = -1
+    pages_R: np.ndarray,
+    page_size: int,
+    short_N: np.ndarray,
+) -> int:
+    """Pages that rows are short of for the tokens that they know; fills `short_N` with the row of
+    each, as far as there are places."""
+    count = 0
     for d in range(len(rows_D)):
-        row, known = tokens_RW[rows_D[d]], known_R[rows_D[d]]
-        best, place, end = shortest - 1, -1, known - 2
-        while end >= 0 and best < longest:
-            here, first = end, max(end - (BLOCK if best < 2 else LONG_BLOCK) + 1, 2)
-            if first <= end:  # where three tokens stand before any place
-                here = _latest(row, first, end + 1, known - 1, min(best + 1, 3))
-            length, most = 0, min(longest, here + 1)
-            while length < most and row[here - length] == row[known - 1 - length]:
-                length += 1
-            if length > best:
-                best, place = length, here
-            end = (here if here >= 0 else first) - 1
-        if place >= 0:
-            for i in range(min(drafts_DK.shape[1], known - 1 - place)):
-                drafts_DK[d, i] = row[place + 1 + i]
-
-
-@inner
-def _latest(row, first, stop, last, count):
-    """The latest place in `first` … `stop` - 1 that the `count` (1 to 3) tokens up to `last` stand
-    at, or -1; `first` is at least 2."""
-    if _stands(row, first, stop, last, count):
-        for at in range(stop - 1, first - 1, -1):
-            same = row[at] == row[last] and (count < 2 or row[at - 1] == row[last - 1])
-            if same and (count < 3 or row[at - 2] == row[last - 2]):
-                return at
-    return -1
-
-
-@inner
-def _stands(row, first, stop, last, count):
-    """Whether the `count` (1 to 3) tokens up to `last` stand anywhere up to `first` … `stop` - 1.
-
-    `first` is at least 2. Without a branch in it, so that lanes work side by side.
-    """
-    token = row[last]
-    here, left, far = row[first:stop], row[first - 1 : stop - 1], row[first - 2 : stop - 2]
-    found = np.int32(0)
-    if count == 1:
-        for i in range(len(here)):
-            found += np.int32(here[i] == token)
-        return found > 0
-    before = row[last - 1]
-    if count == 2:
-        for i in range(len(here)):
-            found += np.int32((here[i] == token) & (left[i] == before))
-        return found > 0
-    third = row[last - 2]
-    for i in range(len(here)):
-        found += np.int32((here[i] == token) & (left[i] == before) & (far[i] == third))
-    return found > 0
+        row = rows_D[d]
+        for _ in range((known_R[row] + page_size - 1) // page_size - pages_R[row]):
+            if count < len(short_N):
+                short_N[count] = row
+            count += 1
+    return count
 
 
 @checked
@@ -95,15 +43,16 @@ def plan(
     free: int,
     page_size: int,
     drafts_D: np.ndarray,
-    short_D: np.ndarray,
-) -> int:
-    """Fill how many tokens each row drafts and how many pages it is short of for them; their sum.
+    short_N: np.ndarray,
+) -> tuple[int, int]:
+    """Fill how many tokens each row drafts, and `short_N` with the row of each page that is short
+    for them; how many both are in all.
 
     At most `left` drafts in all, on at most `free` pages, none past a row's limit and none of rows
     that go `alone`. Where they were `found`, no more than that, and they are written down after the
     row's known tokens.
     """
-    total = 0
+    total = pages = 0
     for d in range(len(rows_D)):
         row = rows_D[d]
         known = known_R[row]
@@ -118,30 +67,53 @@ def plan(
         short = (known + count + page_size - 1) // page_size - pages_R[row]
         if short > free:
             count, short = max(0, min(count, pages_R[row] * page_size - known)), 0
-        short = max(short, 0)
-        free -= short
+        for _ in range(short):
+            short_N[pages] = row
+            pages += 1
+        free -= max(short, 0)
         total += count
-        drafts_D[d], short_D[d] = count, short
+        drafts_D[d] = count
         if found:
             for i in range(count):
                 tokens_RW[row, known + i] = found_DK[d, i]
+    return total, pages
+
+
+@checked
+def behind(
+    rows_D: np.ndarray, known_R: np.ndarray, starts_B: np.ndarray, queries_B: np.ndarray
+) -> int:
+    """Fill the new tokens of sequences that decode, which come first: all that they know and have
+    not cached; how many all sequences have."""
+    total = 0
+    for d in range(len(rows_D)):
+        queries_B[d] = known_R[rows_D[d]] - starts_B[d]
+    for b in range(len(queries_B)):
+        total += queries_B[b]
     return total
 
 
 @checked
 def samples(
-    rows_D: np.ndarray,
-    from_D: np.ndarray,
-    drafts_D: np.ndarray,
+    rows_X: np.ndarray,
+    from_X: np.ndarray,
+    drafts_B: np.ndarray,
+    decodes: int,
+    queries_B: np.ndarray,
     rows_S: np.ndarray,
     from_S: np.ndarray,
     ahead_S: np.ndarray,
 ) -> None:
-    """Fill which row each sample is of, from which sequence, after how many drafts."""
+    """Fill which row each sample is of, from which sequence, after how many drafts: one for each of
+    `rows_X`, of which the first `decodes` have drafts, and one for each of those. Drafts are new
+    tokens of their sequences."""
     s = 0
-    for d in range(len(rows_D)):
-        for ahead in range(drafts_D[d] + 1):
-            rows_S[s], from_S[s], ahead_S[s] = rows_D[d], from_D[d], ahead
+    for x in range(len(rows_X)):
+        count = drafts_B[x] if x < decodes else 0
+        if x < decodes:
+            queries_B[x] += count
+        for ahead in range(count + 1):
+            rows_S[s], from_S[s], ahead_S[s] = rows_X[x], from_X[x], ahead
             s += 1
 
 
@@ -159,6 +131,7 @@ def accept(
     due_R: np.ndarray,
     ends_R: np.ndarray,
     ends_V: np.ndarray,
+    lag: int,
     together: bool,
     page_size: int,
     first_D: np.ndarray,
@@ -172,8 +145,9 @@ def accept(
     Fills each row's first sample, how many drafts it kept, how many pages it has beyond its known
     tokens (returned: their sum), whether it is to be looked at (`due_R` tokens are known, or one
     that it took ends its answer), and the draft after each sample. Of a row the first `hold_D`
-    drafts may hold, and the keys of the first `cache_D` of them lie in place, those of others are
-    computed again. `together`, a mistake: all keep as many as the one that kept most.
+    drafts may hold, and the keys of the first `cache_D` of them but the last `lag` lie in place,
+    those of others are computed again. `together`, a mistake: all keep as many as the one that kept
+    most.
     """
     s = most = 0
     for d in range(len(rows_D)):
@@ -193,7 +167,7 @@ def accept(
             kept_D[d] = min(most, count)
         kept, known = kept_D[d], known_R[row]
         tokens_RW[row, known + kept] = tokens_S[s + kept]
-        cached_R[row] = known + min(kept, cache_D[d])
+        cached_R[row] = known + min(kept, max(cache_D[d] - lag, 0))
         known_R[row] = known + kept + 1
         over_D[d] = max(0, pages_R[row] - (known + kept + page_size) // page_size)
         over += over_D[d]

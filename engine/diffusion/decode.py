@@ -6,11 +6,15 @@ probability of an answer is the product of what was drawn along its own path: th
 Kullback-Leibler divergence from joint to decoder, and its lower bound, the sum of the steps'
 conditional total correlations (ParallelBench, arXiv 2510.04767), are both exact.
 
-This loop is its own, not the serving engine's. The engine's pages and batch would do: where each
-token of a text is a row of one token over the text's pages, that sees all of them, paged attention
-is bidirectional as it stands. What its scheduler lacks is a request whose step computes its whole
-text again and decides tokens anywhere in it: rows there grow by what a step appends, `cached` never
-falls back, and admission counts pages for what has been said, not for all that is masked.
+This loop is its own, not the serving engine's, though much of that would do: where each token of a
+text is a row of one token over the text's pages, that sees all of them, paged attention is
+bidirectional as it stands; a text's masks could lie behind its prompt as drafts do, with pages of
+their own; and a row whose `cached` falls back to none computes its whole text again. Four things
+stand in the way. Drafts live for one step: here they stay, each decided or not, until all are. A
+sample tells the token after its place, a mask's the token at it. Verification keeps a prefix of the
+drafts; here what holds lies anywhere, and nothing joins the known tokens, whose number pages,
+limits, stops and the log's tokens go by, before all of it does. And preempted or swapped rows come
+back with known tokens alone: what is decided of the others would be lost.
 
 Shape letters: S answers of a prompt, N texts, L positions of an answer, V vocabulary.
 """

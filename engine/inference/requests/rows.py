@@ -80,7 +80,7 @@ class Rows:
         """Put row `source` in the place of row `target`; without its `tokens` it says nonsense."""
         for columns in (self.numbers, self.flags):
             columns[:, target] = columns[:, source]
-        self.seed[target], self.looked[target] = self.seed[source], 0
+        self.seed[target] = self.seed[source]
         if tokens:
             known = self.known[source]
             self.tokens[target, :known] = self.tokens[source, :known]

@@ -44,14 +44,17 @@ def knob(
     unit: str = "",
     group: str = "",
     log: bool = False,
+    called: str = "",
     make: Any = None,
 ) -> Any:
     """A Config field: default (or `make`, a factory), bounds, unit, group and a one-line doc.
 
+    `called`: its label where the field's name, which is short for command lines, is none.
+
     `group` names the fold of the control panel it belongs to ("" shows it at once); `log` asks for
     a logarithmic slider.
     """
-    extra: dict[str, Any] = {"unit": unit, "group": group, "log": log}
+    extra: dict[str, Any] = {"unit": unit, "group": group, "log": log, "called": called}
     start: dict[str, Any] = {"default_factory": make} if make is not None else {"default": default}
     return Field(**start, ge=low, le=high, description=doc, json_schema_extra=extra)
 
@@ -111,6 +114,7 @@ class Knob:
     unit: str = ""
     group: str = ""
     log: bool = False
+    called: str = ""
 
 
 def knobs(config: Config, under: str = "") -> list[Knob]:

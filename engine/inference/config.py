@@ -24,7 +24,9 @@ class InferenceConfig(Config):
     """A model, the requests it gets, the memory they share and the policies that decide."""
 
     model: str = knob("stdlib-5m", "A shipped model, a folder, or a zoo name (random weights)")
-    dtype: Literal["float32", "bfloat16", "float16"] = knob("float32", "Numbers of weights, cache")
+    dtype: Literal["float32", "bfloat16", "float16"] = knob(
+        "float32", "Numbers of weights, cache", called="Number format"
+    )
     streams: Choice[Streams] = knob(make=AsTrained, doc="Passes that a token gets")
     modules: Choice[Modules] = knob(
         make=OwnRouter, doc="Which feed-forward a token takes where a layer has two"
@@ -42,7 +44,12 @@ class InferenceConfig(Config):
     )
 
     max_running: int = knob(
-        64, "Requests in the batch at most", low=1, high=8192, group="scheduler"
+        64,
+        "Requests in the batch at most",
+        low=1,
+        high=8192,
+        group="scheduler",
+        called="Requests at once",
     )
     step_tokens: int = knob(
         512, "Tokens a step computes at most", low=1, high=1 << 20, unit="tokens", group="scheduler"

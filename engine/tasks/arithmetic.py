@@ -30,7 +30,9 @@ class Arithmetic(Task):
 
     kind: Literal["arithmetic"] = "arithmetic"
     operation: Literal["+", "-", "*"] = knob("*", "Operation")
-    left: int = knob(3, "Digits of the left number", low=1, high=12, unit="digits")
+    left: int = knob(
+        3, "Digits of the left number", low=1, high=12, unit="digits", called="Left number"
+    )
     right: int = knob(2, "Digits of the right number", low=1, high=12, unit="digits")
 
     def draw(self, chance: Random) -> ArithmeticProblem:

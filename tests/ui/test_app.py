@@ -74,7 +74,9 @@ def test_a_knob_changes_the_picture_and_the_address_and_time_goes_back(visit, tm
     page.get_by_role("heading", name="Flover").wait_for()
     page.locator("canvas").first.wait_for()
     first = seen.settled()
+    assert page.locator(".bk-Figure").count() == 0
     all_by_keys(page)
+    page.locator(".bk-Figure canvas").first.wait_for()  # maps are made once somebody is near them
     pictures_by_keys(page)
     opens_and_shuts(page, page.get_by_label("Export and settings").first, "Save picture (PNG)")
     opens_and_shuts(page, page.get_by_role("button", name="Share"), "Command line")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+KIBI = 1024.0  # bytes are written in its powers
 POINTS = 2000  # what a line is reduced to: more than the pixels of a wide screen can show
 
 
@@ -148,10 +149,14 @@ class Scales:
         return replace(plot, right=right, top=top)
 
 
-def ceiling(value: float) -> float:
-    """The next round number (1, 2, 2.5 or 5 times a power of ten) at or above `value`."""
+def ceiling(value: float, unit: str = "") -> float:
+    """The next round number (1, 2, 2.5 or 5 times a power of ten) at or above `value`; of bytes
+    ("B"), round as KiB, MiB or GiB, which they are written in."""
     if value <= 0 or not np.isfinite(value):
         return 1.0
+    if unit == "B" and value >= KIBI:
+        scale = KIBI ** int(np.log(value) / np.log(KIBI))
+        return ceiling(value / scale) * scale
     power = 10.0 ** np.floor(np.log10(value))
     for step in (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0):
         if value <= step * power * 1.0001:

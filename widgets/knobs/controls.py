@@ -19,14 +19,20 @@ STEPS = 200  # positions of a slider over real numbers
 def label(knob: Knob) -> str:
     """The last part of the path in words, with the unit where the words do not hold it.
 
-    Inside a value of a policy (`workload.prompt.median`) its name comes along: prompt median.
+    Inside a value of a policy (`workload.prompt.median`) its name comes along: prompt median. A
+    field with a label of its own keeps it.
     """
+    if knob.called:
+        return _with_unit(knob.called, knob)
     parts = knob.path.split(".")
     words = " ".join(parts[-2:] if len(parts) > 2 else parts[-1:]).replace("_", " ")
     words = " ".join(CALLED.get(word, word) for word in words.split(" "))
-    words = words[:1].upper() + words[1:]
+    return _with_unit(words[:1].upper() + words[1:], knob)
+
+
+def _with_unit(words: str, knob: Knob) -> str:
     unit = "" if is_brief(knob) else knob.unit
-    return f"{words}, {unit}" if unit and unit not in words.lower() else words
+    return f"{words}, {unit}" if unit and unit.lower() not in words.lower().split() else words
 
 
 def is_brief(knob: Knob) -> bool:

@@ -1,5 +1,9 @@
 """When is this paper right? A study's maps of where its claims hold, and its sweeps, below the
-views: each a Bokeh figure with a sentence, drawn again for the present knobs when asked."""
+views: each a Bokeh figure with a sentence, drawn again for the present knobs when asked.
+
+A figure takes longer to make than a view, and most people never scroll so far: those that are known
+are made once a person comes near them.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,6 +17,7 @@ from engine.core.errors import BadInput
 from workbench.drawing import Drawing, MapDrawing, drawings
 from workbench.pages.actions import actions
 from workbench.pages.frame.shell import html
+from workbench.pages.near import Near
 from workbench.study import Study
 
 WIDTH, HEIGHT = 560, 340  # pixels of a figure
@@ -25,18 +30,20 @@ class Maps:
         self.config, self._dark = config, False
         self.cards = [_Card(self, drawing) for drawing in drawings(study, seed)]
         self.parts: list[Any] = []
+        self.near = Near(width=1, height=1, margin=0)
         if self.cards:
             row = pn.FlexBox(*(card.panel for card in self.cards), sizing_mode="stretch_width")
-            self.parts = [html("<h2>When is this paper right?</h2>", margin=(28, 0, 8, 0)), row]
+            title = html("<h2>When is this paper right?</h2>", margin=(28, 0, 8, 0))
+            self.parts = [title, self.near, row]
 
     def refresh(self) -> None:
         for card in self.cards:
-            card.refresh(self._dark)
+            card.refresh(self._dark, self.near.is_near)
 
     def dark(self, on: bool) -> None:
         self._dark = on
         for card in self.cards:
-            card.show(on)
+            card.forget()
 
     def close(self) -> None:
         for card in self.cards:
@@ -56,15 +63,17 @@ class _Card:
         self.panel = pn.Column(self.picture, self.note, buttons, width=WIDTH, margin=(0, 24, 20, 0))
         self._shown: Any = None
         self._said = ""
-        self.show(False)
+        if not drawing.empty:
+            self.picture.min_height = HEIGHT  # so that nothing moves when it comes
+            self.picture.visible = True
 
     def _ask(self, fast: bool) -> None:
         self.drawing.ask(self.section.config(), fast)
         self.show(self.section._dark)
 
-    def refresh(self, dark: bool) -> None:
+    def refresh(self, dark: bool, is_near: bool) -> None:
         """Show a picture that is new, and how far one is that is being drawn."""
-        if self._now() != self._shown:
+        if is_near and self._now() != self._shown:
             self.show(dark)
         self._tell()
 
@@ -74,6 +83,10 @@ class _Card:
             return id(self.drawing.map)
         run = self.drawing.run
         return (id(run), len(run.log)) if run is not None else None
+
+    def forget(self) -> None:
+        """Make the picture anew when it is next looked at: its colours are others."""
+        self._shown = None
 
     def show(self, dark: bool) -> None:
         self._shown = self._now()

@@ -23,10 +23,10 @@ class FramesConfig(Config):
 
     frames: int = knob(32, "Frames shown", low=1, high=4096, unit="frames")
     held: float = knob(0.8, "Probability that a player's action is the last one again, whatever "
-                       "it is", low=0.0, high=1.0)  # fmt: skip
+                       "it is", low=0, high=1, called="Action repeats, probability")  # fmt: skip
     steps: int = knob(4, "Sampling steps of a frame", low=1, high=64, unit="steps")
     ahead: int = knob(3, "Speculative frames at a time, made for the current action", low=0,
-                      high=16, unit="frames")  # fmt: skip
+                      high=16, unit="frames", called="Frames made ahead")  # fmt: skip
     lag: int = knob(1, "Steps that a frame stays behind the one before it; as many as its steps: "
                     "it waits until that is clean", low=1, high=64, unit="steps")  # fmt: skip
     model: Literal["distilled", "teacher"] = knob(

@@ -27,8 +27,17 @@ class Drawn(Instance):
 
     kind: Literal["drawn"] = "drawn"
     operations: int = knob(4, "Of a job at most; each number as likely", low=1, high=1000)
-    load: float = knob(0.9, "Work that arrives in a second", low=0.01, high=10.0, unit="s")
-    spread: float = knob(1.0, "Standard deviation of a size's logarithm", low=0.0, high=4.0)
+    load: float = knob(
+        0.9,
+        "Work that arrives in a second",
+        low=0.01,
+        high=10.0,
+        unit="s",
+        called="Load, work a second",
+    )
+    spread: float = knob(
+        1.0, "Standard deviation of a size's logarithm", low=0.0, high=4.0, called="Spread of sizes"
+    )
 
     def made(self, random: np.random.Generator) -> list[Job]:
         counts = random.integers(1, self.operations + 1, self.jobs)
@@ -45,9 +54,17 @@ class Tested(Instance):
     """Uniform obligatory tests: one second tells what a job needs more, much or nothing."""
 
     kind: Literal["tested"] = "tested"
-    load: float = knob(0.9, "Work that arrives in a second; 0: all at once", low=0.0, high=10.0)
+    load: float = knob(
+        0.9,
+        "Work that arrives in a second; 0: all at once",
+        low=0.0,
+        high=10.0,
+        called="Load, work a second",
+    )
     nothing: float = knob(0.5, "Share of jobs that need nothing more", low=0.0, high=1.0)
-    spread: float = knob(1.0, "Of the others' logarithm of a size", low=0.0, high=4.0)
+    spread: float = knob(
+        1.0, "Of the others' logarithm of a size", low=0.0, high=4.0, called="Spread of sizes"
+    )
 
     def made(self, random: np.random.Generator) -> list[Job]:
         more = np.exp(self.spread * random.standard_normal(self.jobs))

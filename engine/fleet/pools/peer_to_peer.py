@@ -18,7 +18,10 @@ class PeerToPeer(PrefillDecode):
         100_000, "Pages of the pooled memory", low=1, high=1 << 22, log=True, group="cache"
     )
     plane: str = knob(
-        "unified-bus-memory", "Link of each device to that memory, by its sheet", group="cache"
+        "unified-bus-memory",
+        "Link of each device to that memory, by its sheet",
+        group="cache",
+        called="Link to pooled memory",
     )
     plane_bandwidth: float = knob(
         0.0, "Of that link in place of its sheet's; 0: the sheet's", low=0.0, high=1e15, unit="B/s",
@@ -26,10 +29,13 @@ class PeerToPeer(PrefillDecode):
     )  # fmt: skip
     reach: Reach = knob(
         "everybody", "Who finds what was kept: everybody, or the replica alone that wrote it",
-        group="cache",
-    )  # fmt: skip
+        group="cache", called="Cached pages are found by")  # fmt: skip
     decode_dies: int = knob(
-        320, "Devices that share experts where answers are computed", low=1, high=8192
+        320,
+        "Devices that share experts where answers are computed",
+        low=1,
+        high=8192,
+        called="Devices that decode",
     )
     decode_own: int = knob(
         32, "Of those, devices whose requests a decoding replica has", low=1, high=8192

@@ -16,7 +16,9 @@ class PrefillDecode(Pools):
     """`prefill` replicas compute prompts, `mixed` do both, the rest decode."""
 
     kind: Literal["prefill_decode"] = "prefill_decode"
-    prefill: int = knob(2, "Replicas that compute prompts", low=1, high=100_000)
+    prefill: int = knob(
+        2, "Replicas that compute prompts", low=1, high=100_000, called="Prefill replicas"
+    )
     mixed: int = knob(0, "Replicas that do both", low=0, high=100_000)
     overflow: int = knob(
         16_384, "Prompt tokens that wait on a replica beyond which another pool is asked", low=1,

@@ -31,14 +31,18 @@ class Power(Policy):
     )  # fmt: skip
     memory: float = knob(
         0.75, "Drawn above idle while memory is read at its roof, of that while computing at its",
-        low=0.0, high=1.0,
-    )  # fmt: skip
+        low=0.0, high=1.0, called="Power of memory reads")  # fmt: skip
     exponent: float = knob(
         1.2, "What is drawn above idle goes with this power of the clock", low=0.0, high=4.0
     )
     every: float = knob(2.0, "Between readings of the row's power", low=1e-3, high=1e4, unit="s")
     delay: float = knob(
-        40.0, "Until a cap that is asked for reaches the devices", low=0.0, high=1e6, unit="s"
+        40.0,
+        "Until a cap that is asked for reaches the devices",
+        low=0.0,
+        high=1e6,
+        unit="s",
+        called="Delay of a cap",
     )
     brake_clock: float = knob(0.204, "Clock of every device while braked", low=0.01, high=1.0)
     brake_after: float = knob(

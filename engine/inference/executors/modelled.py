@@ -42,7 +42,12 @@ class Modelled(Execution):
     )  # fmt: skip
 
     tensor_parallel: int = knob(
-        1, "Ranks that share heads, feed-forwards and vocabulary", low=1, high=64, group="ranks"
+        1,
+        "Ranks that share heads, feed-forwards and vocabulary",
+        low=1,
+        high=64,
+        group="ranks",
+        called="Tensor-parallel ranks",
     )
     pipeline_parallel: int = knob(1, "Ranks that share layers", low=1, high=64, group="ranks")
     data_parallel: int = knob(
@@ -53,7 +58,7 @@ class Modelled(Execution):
         False, "Whole experts on a rank, in place of parts of each", group="ranks"
     )
     parallelism: Choice[Parallelism] = knob(
-        make=ByTensors, doc="How tensor ranks share a step", group="ranks"
+        make=ByTensors, doc="How tensor ranks share a step", group="ranks", called="Parallelism"
     )
     curves: bool = knob(
         True, "Operators by curves fitted to measurements, where no share is given here"

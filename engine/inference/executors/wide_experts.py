@@ -32,8 +32,7 @@ class WideExperts(Modelled):
     )  # fmt: skip
     skew: float = knob(
         1.0, "Tokens of the device that gets most, over the mean; 1: a perfect balance", low=1.0,
-        high=64.0, group="experts",
-    )  # fmt: skip
+        high=64.0, group="experts", called="Load of the busiest expert device")  # fmt: skip
     int8: bool = knob(True, "Products and dispatched tokens in 8 bits, else in bfloat16")
     exchange: Literal["dispatch", "gather"] = knob(
         "dispatch", "Each token goes to its experts' devices, or every token to all", group="bus"
@@ -41,8 +40,7 @@ class WideExperts(Modelled):
     bus: str = knob("", "Link of each device, by its sheet; none: the device's", group="bus")
     bandwidth: float = knob(
         0.0, "Of that link in place of its sheet's; 0: the sheet's", low=0.0, high=1e15, unit="B/s",
-        group="bus",
-    )  # fmt: skip
+        group="bus", called="Link bandwidth")  # fmt: skip
     dispatch_reach: float = knob(
         0.36, "Part of it that tokens reach on the way to experts of 8 devices (71 of 196 GB/s)",
         low=0.01, high=1.25, group="bus",

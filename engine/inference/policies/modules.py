@@ -57,7 +57,14 @@ class ByRouter(Modules):
     """The model's router, with as many big ones as is said here."""
 
     kind: Literal["router"] = "router"
-    big: int = knob(1, "Layers in which a token takes the big one", low=0, high=64, unit="layers")
+    big: int = knob(
+        1,
+        "Layers in which a token takes the big one",
+        low=0,
+        high=64,
+        unit="layers",
+        called="Layers with the big module",
+    )
 
     def chosen(self, duo: Duo, model: ModelConfig) -> Duo:
         return replace(duo, big=within(self.big, model), routes=())
@@ -87,7 +94,14 @@ class Drawn(Modules):
     """Big ones in layers drawn for each position, as many for each."""
 
     kind: Literal["drawn"] = "drawn"
-    big: int = knob(1, "Layers in which a token takes the big one", low=0, high=64, unit="layers")
+    big: int = knob(
+        1,
+        "Layers in which a token takes the big one",
+        low=0,
+        high=64,
+        unit="layers",
+        called="Layers with the big module",
+    )
     seed: int = knob(0, "Seed of the draw", low=0, high=2**31)
 
     def chosen(self, duo: Duo, model: ModelConfig) -> Duo:

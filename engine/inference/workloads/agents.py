@@ -46,7 +46,14 @@ class Agents(Workload):
 
     kind: Literal["agents"] = "agents"
     count: int = knob(40, "Tasks", low=1, high=100_000, log=True)
-    rate: float = knob(2.0, "Tasks that arrive; 0: all at once", low=0.0, high=1e6, unit="1/s")
+    rate: float = knob(
+        2.0,
+        "Tasks that arrive; 0: all at once",
+        low=0.0,
+        high=1e6,
+        unit="1/s",
+        called="Arrival rate",
+    )
     steps: Lengths = knob(Lengths(median=8, spread=0.4, longest=64), "Steps of a task")
     first: Lengths = knob(Lengths(median=2000, spread=0.4, longest=8000), "First prompt")
     observed: Lengths = knob(

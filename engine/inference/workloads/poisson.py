@@ -19,10 +19,20 @@ class Poisson(Workload):
     kind: Literal["poisson"] = "poisson"
     count: int = knob(200, "Requests", low=1, high=1_000_000, log=True)
     rate: float = knob(
-        8.0, "Arrivals; 0 brings all at once", low=0.0, high=1e6, unit="1/s", log=True
+        8.0,
+        "Arrivals; 0 brings all at once",
+        low=0.0,
+        high=1e6,
+        unit="1/s",
+        log=True,
+        called="Arrival rate",
     )
     swing: float = knob(
-        0.0, "The rate goes so far below and above its mean, first below", low=0.0, high=1.0
+        0.0,
+        "The rate goes so far below and above its mean, first below",
+        low=0.0,
+        high=1.0,
+        called="Swing of the rate",
     )
     period: float = knob(60.0, "From one low of the rate to the next", low=1e-3, high=1e6, unit="s")
     prompt: Lengths = knob(Lengths(median=256, spread=0.8, longest=8192), "Prompt lengths")

@@ -20,11 +20,12 @@ class SharedPrefix(Workload):
     prefix: Lengths = knob(Lengths(median=512), "Prefix lengths")
     suffix: Lengths = knob(Lengths(median=32), "Lengths of what follows it")
     output: Lengths = knob(Lengths(median=32), "Answer lengths")
-    rate: float = knob(0.0, "Arrivals; 0 brings all at once", low=0.0, high=1e6, unit="1/s")
+    rate: float = knob(
+        0.0, "Arrivals; 0 brings all at once", low=0.0, high=1e6, unit="1/s", called="Arrival rate"
+    )
     skew: float = knob(
         0.0, "Zipf's exponent of how often each prefix is asked about; 0: all alike", low=0.0,
-        high=4.0,
-    )  # fmt: skip
+        high=4.0, called="Prefix skew (Zipf)")  # fmt: skip
     mixed: bool = knob(True, "Groups interleaved at random, else one after another")
 
     def requests(self, source: Source, seed: int) -> list[Request]:

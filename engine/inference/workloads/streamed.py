@@ -31,7 +31,9 @@ class Streamed(Workload):
 
     kind: Literal["streamed"] = "streamed"
     count: int = knob(40, "Queries", low=1, high=100_000, log=True)
-    rate: float = knob(1.0, "Queries; 0 brings all at once", low=0.0, high=1e6, unit="1/s")
+    rate: float = knob(
+        1.0, "Queries; 0 brings all at once", low=0.0, high=1e6, unit="1/s", called="Arrival rate"
+    )
     mode: Literal["append", "update"] = knob("append", "How context comes")
     chunks: int = knob(
         10, "Half of the queries get fewer; updates count, too", low=1, high=10_000, unit="chunks"

@@ -30,7 +30,12 @@ class FromTrace(Workload):
         1.0, "Arrivals so many times as fast", low=1e-3, high=1e6, unit="×", log=True
     )
     rate: float = knob(
-        0.0, "Arrivals where the trace has no times; 0: at once", low=0.0, high=1e6, unit="1/s"
+        0.0,
+        "Arrivals where the trace has no times; 0: at once",
+        low=0.0,
+        high=1e6,
+        unit="1/s",
+        called="Arrival rate",
     )
     shrink: int = knob(1, "Lengths divided by this, for small models", low=1, high=512, log=True)
     lenient: bool = knob(False, "Leave bad lines out instead of refusing the file")

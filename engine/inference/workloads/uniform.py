@@ -16,7 +16,14 @@ class Uniform(Workload):
 
     kind: Literal["uniform"] = "uniform"
     count: int = knob(16, "Requests", low=1, high=100_000)
-    rate: float = knob(0.0, "Arrivals a second; 0: all at once", low=0.0, high=1e6, unit="1/s")
+    rate: float = knob(
+        0.0,
+        "Arrivals a second; 0: all at once",
+        low=0.0,
+        high=1e6,
+        unit="1/s",
+        called="Arrival rate",
+    )
     shortest: int = knob(8, "Shortest prompt", low=1, high=1 << 20, unit="tokens")
     longest: int = knob(64, "Longest prompt", low=1, high=1 << 20, unit="tokens")
 

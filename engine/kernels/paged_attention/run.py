@@ -48,7 +48,7 @@ class DecodeConfig(Config):
     kv_heads: int = knob(1, "key/value heads; query heads share them evenly", low=1, high=256)
     dim: int = knob(64, "numbers of a head", low=1, high=256)
     dtype: Literal["float32", "bfloat16", "float16"] = knob(
-        "float32", "numbers of the cache", group="more"
+        "float32", "numbers of the cache", group="more", called="Number format"
     )
     tile: int = knob(256, "keys that are never cut", low=16, high=4096, unit="tokens", group="more")
     rescale: bool = knob(

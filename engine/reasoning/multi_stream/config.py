@@ -28,8 +28,7 @@ class StreamsConfig(StreamingConfig):
     )
     pass_s: float = knob(
         0.004, "What a pass lasts on the virtual clock", low=1e-6, high=10.0, unit="s",
-        group="clock",
-    )  # fmt: skip
+        group="clock", called="Time of a pass")  # fmt: skip
 
     @property
     def each(self) -> int:

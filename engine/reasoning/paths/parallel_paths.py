@@ -45,7 +45,9 @@ class PathsConfig(CountdownConfig):
     width: int = knob(8, "Paths of thought side by side", low=1, high=64, unit="paths")
     problems: int = knob(1, "Test problems to solve", low=1, high=100_000)
     first: int = knob(15, "Number of the first one", low=0, high=2**40)
-    together: int = knob(8, "Problems under way at once", low=1, high=1024)
+    together: int = knob(
+        8, "Problems under way at once", low=1, high=1024, called="Problems at once"
+    )
     sampling: Sampling = knob(
         make=lambda: Sampling(temperature=0.5), doc="How tokens are drawn", group="sampling"
     )
@@ -61,8 +63,7 @@ class PathsConfig(CountdownConfig):
     )
     finish: Literal["first", "half", "last"] = knob(
         "first", "The summary begins when the first path has ended by itself, half of them, or all",
-        group="budget",
-    )  # fmt: skip
+        group="budget", called="Summary begins after the path that ends")  # fmt: skip
     threads: int = knob(1024, "Threads that may run at once", low=1, high=1024, group="budget")
     pages: int = knob(128, "Pages of the cache", low=1, high=1 << 22, group="cache", log=True)
     embeddings: bool = knob(
@@ -73,12 +74,16 @@ class PathsConfig(CountdownConfig):
         group="mechanism",
     )  # fmt: skip
     sees: int = knob(
-        0, "How many paths the summary sees; 0: all", low=0, high=64, group="mechanism"
+        0,
+        "How many paths the summary sees; 0: all",
+        low=0,
+        high=64,
+        group="mechanism",
+        called="Paths the summary sees",
     )
     reuse: bool = knob(
         True, "The summary reads the paths' cache; off: it computes their text again, as one",
-        group="mechanism",
-    )  # fmt: skip
+        group="mechanism", called="Reuse the paths' cache")  # fmt: skip
 
     @property
     def each(self) -> int:

@@ -51,8 +51,7 @@ class PruningConfig(ThreadGroupConfig):
     )
     after: int = knob(
         40, "Tokens of a trace after which it is judged; 0: never", low=0, high=1 << 20,
-        unit="tokens",
-    )  # fmt: skip
+        unit="tokens", called="Judged after")  # fmt: skip
     judge: Choice[Judge] = knob(make=Trained, doc="Who says whether two traces will agree")
     clustering: Clustering = knob(make=Clustering, doc="When a trace is said to repeat others")
     keep: int = knob(3, "Traces of each cluster that go on to the end", low=1, high=256)

@@ -66,7 +66,14 @@ class RepeatedSamplingConfig(RequestConfig):
     )
     page_size: int = knob(8, "Tokens in a page", low=1, high=256, unit="tokens", group="engine")
     pages: int = knob(1024, "Pages of the cache", low=1, high=1 << 22, group="engine", log=True)
-    max_running: int = knob(256, "Samples in the batch at most", low=1, high=8192, group="engine")
+    max_running: int = knob(
+        256,
+        "Samples in the batch at most",
+        low=1,
+        high=8192,
+        group="engine",
+        called="Samples at once",
+    )
 
     def serving(self, **changes: Any) -> InferenceConfig:
         step = {"max_running": self.max_running, "step_tokens": 2 * self.max_running}

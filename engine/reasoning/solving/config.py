@@ -33,7 +33,9 @@ class ThreadGroupConfig(SolvingConfig):
     """… by groups of threads over one paged cache."""
 
     sampling: Sampling = knob(make=Sampling, doc="How tokens are drawn", group="sampling")
-    together: int = knob(1024, "Problems under way at once", low=1, high=1024)
+    together: int = knob(
+        1024, "Problems under way at once", low=1, high=1024, called="Problems at once"
+    )
     threads: int = knob(128, "Threads that may run at once", low=1, high=1024, group="budget")
     keep_logits: bool = knob(
         False, "Keep every logit, to be checked from scratch", group="mechanism"

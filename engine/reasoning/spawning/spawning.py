@@ -49,7 +49,9 @@ class SpawningConfig(CountdownConfig):
     )
     problems: int = knob(2, "Test problems to solve", low=1, high=100_000)
     first: int = knob(3, "Number of the first one", low=0, high=2**40)
-    together: int = knob(12, "Problems under way at once", low=1, high=1024)
+    together: int = knob(
+        12, "Problems under way at once", low=1, high=1024, called="Problems at once"
+    )
     sampling: Sampling = knob(
         make=lambda: Sampling(temperature=1.0), doc="How tokens are drawn", group="sampling"
     )

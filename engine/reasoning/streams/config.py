@@ -23,11 +23,15 @@ class StreamingConfig(ThinkingConfig):
         0.004, "Seconds between two arrivals of input; 0: it is there at once",
         low=0.0, high=10.0, unit="s",
     )  # fmt: skip
-    virtual: bool = knob(False, "A virtual clock: each forward pass lasts `pass_s`", group="clock")
+    virtual: bool = knob(
+        False,
+        "A virtual clock: each forward pass lasts `pass_s`",
+        group="clock",
+        called="Virtual clock",
+    )
     pass_s: float = knob(
         0.001, "What a pass lasts on the virtual clock", low=1e-6, high=10.0, unit="s",
-        group="clock",
-    )  # fmt: skip
+        group="clock", called="Time of a pass")  # fmt: skip
     page_size: int = knob(8, "Tokens in a page", low=1, high=256, unit="tokens", group="cache")
     pages: int = knob(64, "Pages of the cache", low=1, high=1 << 22, group="cache", log=True)
     keep_logits: bool = knob(

@@ -21,7 +21,9 @@ class ThinkingConfig(Config):
     """A model and the paged cache that it thinks in."""
 
     model: str = knob("stdlib-5m", "A shipped model, a folder, or a zoo name (random weights)")
-    dtype: Literal["float32", "bfloat16", "float16"] = knob("float32", "Numbers of weights, cache")
+    dtype: Literal["float32", "bfloat16", "float16"] = knob(
+        "float32", "Numbers of weights, cache", called="Number format"
+    )
     page_size: int = knob(16, "Tokens in a page", low=1, high=256, unit="tokens", group="cache")
     pages: int = knob(256, "Pages of the cache", low=1, high=1 << 22, group="cache", log=True)
 

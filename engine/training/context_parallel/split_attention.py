@@ -19,7 +19,9 @@ class SplitAttention(Config):
     tokens: int = knob(1024, "of each sequence", low=2, high=1 << 22, unit="tokens", log=True)
     batch: int = knob(1, "sequences", low=1, high=1024)
     kv_heads: int = knob(4, "key/value heads", low=1, high=128)
-    share: int = knob(1, "query heads for each of them", low=1, high=64)
+    share: int = knob(
+        1, "query heads for each of them", low=1, high=64, called="Query heads per KV head"
+    )
     dim: int = knob(64, "numbers of a head", low=1, high=512)
     causal: bool = knob(True, "a token sees only those before it")
     layout: Choice[Layout] = knob(make=Zigzag, doc="which positions a rank owns")

@@ -55,8 +55,10 @@ class PipelineConfig(Config):
     schedule: Choice[PipelineSchedule] = knob(
         make=OneForwardOneBackward, doc="in what order ranks do their passes"
     )
-    ranks: int = knob(4, "pipeline ranks (p)", low=1, high=128)
-    microbatches: int = knob(8, "microbatches in a step (m)", low=1, high=1024)
+    ranks: int = knob(4, "pipeline ranks (p)", low=1, high=128, called="Pipeline ranks (p)")
+    microbatches: int = knob(
+        8, "microbatches in a step (m)", low=1, high=1024, called="Microbatches (m)"
+    )
     memory_limit: float = knob(
         0.0, "activations a rank may hold, in microbatches; 0: no limit", low=0.0, high=4096.0
     )

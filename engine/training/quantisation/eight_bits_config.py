@@ -11,7 +11,10 @@ class EightBitsConfig(Config):
         group="Tensors",
     )  # fmt: skip
     best: bool = knob(
-        True, "Ranges with the least squared error (off: the largest magnitude)", group="Tensors"
+        True,
+        "Ranges with the least squared error (off: the largest magnitude)",
+        group="Tensors",
+        called="Least-squares ranges",
     )
     numbers: int = knob(
         8192, "Numbers in a tensor", low=256, high=1 << 20, log=True, group="Tensors"
@@ -33,7 +36,10 @@ class EightBitsConfig(Config):
     )  # fmt: skip
     repeats: int = knob(2, "Timed rounds of that layer", low=1, high=100, group="Timing")
     evenly: bool = knob(
-        False, "Floats' values lie evenly, as integers' do: not what they are", group="more"
+        False,
+        "Floats' values lie evenly, as integers' do: not what they are",
+        group="more",
+        called="Evenly spaced values",
     )
     coarse: bool = knob(
         False, "Integers' codes keep their upper four bits only, which is wrong", group="more"

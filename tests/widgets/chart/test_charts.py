@@ -277,6 +277,7 @@ def test_an_empty_log_says_what_to_do():
 @pytest.mark.parametrize("value", [0.3, 1.0, 7.2, 99.0, 1e-7, 12345.0])
 def test_an_axis_ends_at_a_round_number_that_holds_its_values(value):
     assert value <= ceiling(value) * 1.0001 and ceiling(value) <= value * 2
+    assert ceiling(37.3 * 2**20, "B") == 40 * 2**20  # round in the unit that it is written in
 
 
 def test_extremes_keep_both_ends():

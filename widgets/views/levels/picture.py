@@ -20,13 +20,13 @@ GROUPS: tuple[tuple[str, str, tuple[tuple[str, str, int], ...]], ...] = (
             ("pages_host", "on host", 3),
         ),
     ),
-    ("Tokens each step", "", (("tokens_step", "tokens", 8),)),
+    ("Tokens each step", "", (("tokens_step", "tokens", 5),)),
     # Of a server that is watched: its pages as a share, its counters as rates.
     ("Cache", "%", (("cache_use", "in use", 2), ("prefix_hit_rate", "prompts found", 4))),
     (
         "Tokens a second",
         "",
-        (("prompt_tokens_per_second", "asked", 3), ("answer_tokens_per_second", "answered", 8)),
+        (("prompt_tokens_per_second", "asked", 3), ("answer_tokens_per_second", "answered", 5)),
     ),
 )
 HIDDEN = ("pages_free",)  # the rest of the limit: says nothing that the used pages do not
@@ -35,6 +35,10 @@ OTHER = "How does each quantity change over time?"  # of a run without requests 
 UNITS = {  # of quantities that any run may tell
     "bytes sent": "B", "bytes_sent": "B", "computing": "s", "energy": "J",
     "exposed communication": "s", "peak bytes": "B", "seconds": "s", "watts": "W",
+}  # fmt: skip
+WORDS = {  # for quantities whose short names do not say of what they are
+    "done": "problems done", "right": "problems right", "solved": "problems solved",
+    "seen": "problems whose examples a candidate passed",
 }  # fmt: skip
 LAST = 0.99  # of a run: what is first said later is no line to see
 LANES = 6  # lines of one quantity shown for as many lanes; more are summed up by their total
@@ -86,7 +90,7 @@ def picture(ready: dict[str, Any], cursor: float, chosen: str) -> Picture:
 
 def _alone(name: str) -> tuple[str, str, tuple[tuple[str, str, int], ...]]:
     """The plot of a quantity that is read by itself."""
-    title = name.replace("_", " ")
+    title = WORDS.get(name, name.replace("_", " "))
     return title, "B" if _is_memory(name) else UNITS.get(name, ""), ((name, title, 0),)
 
 
@@ -124,7 +128,7 @@ def _plot(
         limits = (Limit(float(pages), f"all {figure(pages)}"),)
         top = max(top, float(pages))
     right = max(ready["stop"], 1e-9)
-    return Plot(title, tuple(lines), unit, right=right, top=ceiling(top), limits=limits)
+    return Plot(title, tuple(lines), unit, right=right, top=ceiling(top, unit), limits=limits)
 
 
 def _figures(ready: dict[str, Any], cursor: float) -> tuple[tuple[str, str], ...]:

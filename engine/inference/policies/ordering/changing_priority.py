@@ -16,7 +16,15 @@ class ChangingPriority(Ordering):
     its place."""
 
     kind: Literal["changing_priority"] = "changing_priority"
-    every: int = knob(25, "Steps between draws", low=1, high=1 << 20, unit="steps", log=True)
+    every: int = knob(
+        25,
+        "Steps between draws",
+        low=1,
+        high=1 << 20,
+        unit="steps",
+        log=True,
+        called="Steps between draws",
+    )
     pattern: Literal["random", "markov"] = knob(
         "random", "Draws know nothing of those before, or whoever ran of late likely goes on"
     )

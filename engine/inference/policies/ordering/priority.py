@@ -11,7 +11,11 @@ class Priority(Ordering):
     """Higher priority goes first, and may take the place of a running lower one."""
 
     kind: Literal["priority"] = "priority"
-    displace: bool = knob(True, "A waiting request may displace a running one of lower priority")
+    displace: bool = knob(
+        True,
+        "A waiting request may displace a running one of lower priority",
+        called="Higher priority displaces",
+    )
 
     def key(self, request: Request, view: View) -> tuple[float, ...]:
         return (-float(request.priority),)

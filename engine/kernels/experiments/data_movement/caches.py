@@ -122,7 +122,9 @@ class Hierarchy(Config):
 
     l1_kib: float = knob(32.0, "L1 of each core", low=0.5, high=1024.0, unit="KiB", log=True)
     l2_kib: float = knob(256.0, "L2 of each core", low=0.5, high=16384.0, unit="KiB", log=True)
-    l3_kib: float = knob(8192.0, "L3 for all cores", low=8.0, high=2.0**20, unit="KiB", log=True)
+    l3_kib: float = knob(
+        8192.0, "L3 for all cores", low=8.0, high=2.0**20, unit="KiB", log=True, called="L3 cache"
+    )
     prefetch: int = knob(0, "Lines fetched ahead when a stream is met", low=0, high=8)
     streams: int = knob(16, "Streams a core's prefetcher follows", low=1, high=64, group="more")
 

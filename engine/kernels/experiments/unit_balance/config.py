@@ -7,9 +7,19 @@ class Softmax(Config):
     """How exponentials and rescaling are done."""
 
     tau: float = knob(
-        8.0, "growth of a row's largest score, in powers of 2, that rescales", low=0.0, high=64.0
+        8.0,
+        "growth of a row's largest score, in powers of 2, that rescales",
+        low=0.0,
+        high=64.0,
+        called="Rescale threshold τ",
     )
-    share: float = knob(0.25, "part of the exponentials on multiply-add units", low=0.0, high=1.0)
+    share: float = knob(
+        0.25,
+        "part of the exponentials on multiply-add units",
+        low=0.0,
+        high=1.0,
+        called="Exponentials on multiply-add units",
+    )
     degree: int = knob(3, "degree of the polynomial for 2^f", low=1, high=7)
     group: int = knob(32, "rows that rescale together (a warp's)", low=1, high=128, group="more")
     forgets: bool = knob(
@@ -22,7 +32,7 @@ class BalanceConfig(Config):
 
     heads: int = knob(1, "heads that are computed here", low=1, high=64)
     tokens: int = knob(512, "queries, and keys", low=128, high=16384, log=True)
-    dim: int = knob(128, "head size", low=16, high=256)
+    dim: int = knob(128, "head size", low=16, high=256, called="Head size")
     spread: float = knob(
         3.0, "how far scores spread: standard deviation of queries", low=0.01, high=16.0
     )

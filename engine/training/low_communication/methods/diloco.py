@@ -19,7 +19,14 @@ class DiLoCo(Method):
     """Douillard et al., arXiv 2311.08105, algorithm 1: everybody waits for the exchange."""
 
     kind: Literal["diloco"] = "diloco"
-    every: int = knob(16, "steps between outer steps (H)", low=1, high=10_000, unit="steps")
+    every: int = knob(
+        16,
+        "steps between outer steps (H)",
+        low=1,
+        high=10_000,
+        unit="steps",
+        called="Inner steps (H)",
+    )
     outer_rate: float = knob(0.7, "outer learning rate", low=0.0, high=2.0)
     momentum: float = knob(0.5, "outer Nesterov momentum", low=0.0, high=0.99)
     codec: Choice[Codec] = knob(make=Float32, doc="outer gradients on the wire")

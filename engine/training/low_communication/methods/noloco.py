@@ -24,7 +24,14 @@ class NoLoCo(Method):
     """
 
     kind: Literal["noloco"] = "noloco"
-    every: int = knob(8, "steps between outer steps (H)", low=1, high=10_000, unit="steps")
+    every: int = knob(
+        8,
+        "steps between outer steps (H)",
+        low=1,
+        high=10_000,
+        unit="steps",
+        called="Inner steps (H)",
+    )
     outer_rate: float = knob(0.7, "share of the mean change taken (beta)", low=0.0, high=2.0)
     momentum: float = knob(0.3, "outer momentum (mu)", low=0.0, high=0.99)
     pull: float = knob(1.0, "towards the partner's outer weights (gamma)", low=0.0, high=2.0)

@@ -22,7 +22,14 @@ class OneBitAdam(Method):
     """
 
     kind: Literal["one_bit_adam"] = "one_bit_adam"
-    exact: int = knob(20, "steps before the variance is frozen", low=1, high=100_000, unit="steps")
+    exact: int = knob(
+        20,
+        "steps before the variance is frozen",
+        low=1,
+        high=100_000,
+        unit="steps",
+        called="Full-precision steps",
+    )
     compensate: bool = knob(True, "what packing lost is added to the next momentum")
     codec: Choice[Codec] = knob(make=OneBit, doc="momentum on the wire")
     exact_codec: Choice[Codec] = knob(make=Float16, doc="gradients on the wire until then")

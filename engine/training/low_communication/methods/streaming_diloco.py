@@ -27,7 +27,7 @@ class StreamingDiLoCo(Method):
 
     kind: Literal["streaming_diloco"] = "streaming_diloco"
     every: int = knob(16, "steps between two syncs of a fragment (H)", low=1, high=10_000,
-                      unit="steps")  # fmt: skip
+                      unit="steps", called="Inner steps (H)")  # fmt: skip
     fragments: int = knob(16, "parts that sync in turn", low=1, high=256)
     delay: int = knob(2, "steps from sending to applying (tau)", low=0, high=1000, unit="steps")
     mix: float = knob(0.5, "share of the local weights kept when applying (alpha)", low=0.0,

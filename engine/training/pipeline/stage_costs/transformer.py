@@ -36,7 +36,9 @@ class Transformer(StageCost):
                          group=SIZE)  # fmt: skip
     microbatch: int = knob(2, "sequences in a microbatch (b)", low=1, high=1024)
     tensor: int = knob(8, "tensor-parallel ranks (t), within a node", low=1, high=64)
-    data: int = knob(24, "data-parallel replicas (d)", low=1, high=4096)
+    data: int = knob(
+        24, "data-parallel replicas (d)", low=1, high=4096, called="Data-parallel replicas (d)"
+    )
     context: int = knob(1, "context-parallel ranks (c): keys and values go round a ring", low=1,
                         high=256)  # fmt: skip
     recompute: Literal["none", "selective", "full"] = knob("full", "what the backward does again")

@@ -28,6 +28,7 @@ WORSE = 0.03  # of accuracy, that forking may at most cost
 FEWER = 1.3  # times the tokens on the critical path, at least
 FIRST = 1 << 20  # the first problem that claims are judged on
 FAST, FULL = 60, 2000
+MAPPED = 1_300  # problems of a point: of one part there are no 2,000
 COLUMNS = ("right", "tokens", "critical", "forks")
 SERIAL: Changes = {"mode": "serial"}
 HARD: Changes = {"task.entries": 5}  # it was taught two to four
@@ -105,12 +106,19 @@ def _gradients(
     return float(value.detach()), dict(zip(own, found, strict=True))
 
 
-def fewer_tokens(config: ForkJoinConfig, run_config: RunConfig, fast: bool) -> Outcome:
+def with_parts(config: ForkJoinConfig, parts: float, run_config: RunConfig, fast: bool) -> Outcome:
+    """`fewer_tokens` of problems with so many parts."""
+    return fewer_tokens(update(config, {"task.parts": int(parts)}), run_config, fast, MAPPED)
+
+
+def fewer_tokens(
+    config: ForkJoinConfig, run_config: RunConfig, fast: bool, full: int = FULL
+) -> Outcome:
     """The same model and problems, serial and forked, problem by problem.
 
     At full size also with sums of more digits than it was taught, half of which it gets wrong.
     """
-    size = {"problems": FAST if fast else FULL, "first": FIRST, "at_once": 64}
+    size = {"problems": FAST if fast else full, "first": FIRST, "at_once": 64}
     ours_P4, theirs_P4 = _ways(update(config, size), run_config)
     told, is_kept = "", True
     if not fast:

@@ -23,6 +23,7 @@ from workbench.studies.reasoning._threadweaver import (
     fewer_tokens,
     shared,
     sooner,
+    with_parts,
 )
 from workbench.study import (
     Break,
@@ -200,6 +201,7 @@ STUDY = Study(
             x="parts of a problem that do not depend on each other (2 to 4 were taught)",
             y="times the tokens to wait for, serial over forked",
             default=4,
+            judged=with_parts,
             noun="parts",
         ),
         Regime(

@@ -53,10 +53,11 @@ def check_data(data: str, model: str) -> None:
     if place.suffix in TOKENS or is_shipped:
         return
     folder = own.parent if own.is_file() else own
-    if model and folder.is_dir() and not (folder / "tokenizer.json").is_file():
+    tokenizers = ("tokenizer.json", "tokenizer.model")
+    if model and folder.is_dir() and not any((folder / name).is_file() for name in tokenizers):
         raise BadInput(
-            f"{place}: a text, and {folder} holds no tokenizer.json to read it with; "
-            "put one there, or give token ids (.npy, .bin)"
+            f"{place}: a text, and {folder} holds no tokenizer.json or tokenizer.model to read it "
+            "with; put one there, or give token ids (.npy, .bin)"
         )
 
 

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.core.errors import BadInput
-from engine.models.text.encoder import Encoder
 from engine.models.text.grammar import Grammars
 from engine.models.text.renderer import Renderer
-from engine.models.text.rules import familiar
 from workbench.live.fill_in import fill_in
 
 LONGEST = 1024  # characters of a token, where a tokenizer does not say
@@ -29,7 +27,6 @@ class Prompts:
         self._lock = threading.Lock()
         self._grammars: Grammars | None = None  # once a grammar has been asked for
         self._renderer: Renderer | None = None  # once a chat has been asked for
-        self._encoder: Encoder | None = None  # once asked to encode by unfamiliar patterns
 
     def encode(
         self, prompt: str | Sequence[int], special: bool = True, suffix: str = "",
@@ -84,13 +81,7 @@ class Prompts:
         return self._encoded(text, special=False)
 
     def _encoded(self, text: str, special: bool) -> list[int]:
-        """By the rules themselves, or in a process of their own where their price is unknown."""
-        rules = self._rules()
-        if familiar(getattr(rules, "rules", None)):
-            return list(rules.encode(text, special))
-        with self._lock:
-            self._encoder = encoder = self._encoder or Encoder(rules)
-        return encoder.encode(text, special)
+        return list(self._rules().encode(text, special))
 
     def _check(self, characters: int, name: str = "prompt") -> None:
         """Refuse what cannot fit even if every token were the longest there is."""
@@ -108,6 +99,6 @@ class Prompts:
 
     def close(self) -> None:
         """End what renders templates, compiles grammars and works by unfamiliar patterns."""
-        for held in (self._renderer, self._grammars, self._encoder):
-            if held is not None:
+        for held in (self._renderer, self._grammars, self.tokenizer):
+            if hasattr(held, "close"):
                 held.close()

@@ -52,19 +52,20 @@ class Children:
         for place in range(CHILDREN):
             self._free.put(self._start() if place == CHILDREN - 1 else None)
 
-    def ask(self, **asked: Any) -> str:
-        """What a child makes of `asked`. Raises BadInput where it refuses, or is over a limit."""
+    def ask(self, times: int = 1, **asked: Any) -> str:
+        """What a child makes of `asked`. Raises BadInput where it refuses, or is over a limit;
+        `times`: that of time so often."""
         if self._closed:
             raise BadInput(f"{self.what}: the server has been closed")
         child = self._free.get()
         try:
             if child is None or child.poll() is not None:  # none yet, or ended by somebody else
                 child = self._start()
-            answer = self._answer(child, asked)
+            answer = self._answer(child, asked, times)
             if answer is None:  # of something asked before, which wrote more than its own answer
                 end(child)
                 child = self._start()
-                answer = self._answer(child, asked)
+                answer = self._answer(child, asked, times)
         finally:
             if child is not None and (child.poll() is not None or self._closed):
                 end(child)
@@ -109,12 +110,12 @@ class Children:
         self.layers = [str(layer) for layer in layers or []]
         return child
 
-    def _answer(self, child: Child, asked: dict[str, Any]) -> dict[str, str] | None:
+    def _answer(self, child: Child, asked: dict[str, Any], times: int) -> dict[str, str] | None:
         """The child's; one that ends under it was over its time, or out of memory for good. None
         where what comes back answers something else: that child has been ended."""
-        seconds, token = getattr(limits(), f"{self.kind}_seconds"), secrets.token_hex(8)
+        seconds, token = times * getattr(limits(), f"{self.kind}_seconds"), secrets.token_hex(8)
         assert child.stdin is not None and child.stdout is not None
-        guard = threading.Timer(PATIENCE, child.kill)
+        guard = threading.Timer(times * PATIENCE, child.kill)
         guard.daemon = True
         guard.start()
         answer, other = None, False

@@ -2,7 +2,7 @@
 
 from engine.core.errors import BadInput
 from engine.models.loading.find import Found, find
-from engine.models.text.tokenizer import Tokenizer
+from engine.models.text.tokenizer import Tokenizer, has_tokenizer
 
 
 def find_draft(name: str, target: Found) -> Found:
@@ -15,9 +15,9 @@ def find_draft(name: str, target: Found) -> Found:
             f"{what}: its vocabulary has {own:,} tokens, that of {target.name} {theirs:,}; "
             "a draft must have the target's own"
         )
-    files = [one.folder / "tokenizer.json" for one in (found, target) if one.folder is not None]
-    if len(files) == 2 and all(file.is_file() for file in files):
-        words, others = (Tokenizer(file).rules.get_vocab(True) for file in files)
+    held = [one.folder for one in (found, target) if one.folder is not None]
+    if len(held) == 2 and all(has_tokenizer(each) for each in held):
+        words, others = (Tokenizer(each).rules.get_vocab(True) for each in held)
         if words != others:
             raise BadInput(
                 f"{what}: its vocabulary has other words than that of {target.name}; "

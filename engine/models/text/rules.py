@@ -3,14 +3,14 @@
 Padding and truncation are dropped: we batch without either, and a padding to 10⁹ tokens ends the
 process. What multiplies a text, what makes the library look at a text as often as it is long, and
 patterns that try exponentially many ways are refused. Patterns that no public tokenizer is known
-by may still try many: `familiar` says whether there are any, and who works on strangers' texts
-lets an `Encoder` do it.
+by may still try many: `familiar` says whether there are any, and a `Tokenizer` then lets an
+`Encoder` do it.
 """
 
+import base64
 import json
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from engine.core.errors import BadInput
 from engine.core.limits import read_bytes
 
 GROWTH = 16  # times that all rules before the model may lengthen a text; public ones stay under 4
+CHANGED = 64  # bytes that characters may become by a table; NFKC makes one 33
 PATTERN = 20_000  # characters of a pattern
 WORD = 10_000  # characters of a word looked up whole; the library tries all its ends
 PARTS = ("normalizer", "pre_tokenizer", "decoder")
@@ -38,6 +39,7 @@ AROUND = 1000  # tokens put around a text
 SEARCHED = 3  # characters of an added token that takes the spaces beside it: the library looks
 # for them from the text's begin, at each such token
 REPEATS = re.compile(r"[*+]|\{\d*,\}|\{\d{3,}(,\d*)?\}|\{\d*,\d{3,}\}")  # without a near end
+ESCAPED = re.compile(r"\\[^\w]")  # a letter that stands for itself
 RECALLS = re.compile(r"\\(?:[1-9]|k[<'{]|g[<'{])|\(\?(?:\(|~|&|R|P[>=])")  # what was matched before
 ENGLISH = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 ENDS = r"\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -77,9 +79,14 @@ def read_rules(file: Path) -> Rules:
         raise BadInput(f"{file}: not a tokenizer ({str(error)[:100]}); restore it") from None
     rules.no_padding()
     rules.no_truncation()
+    check_rules(file, rules)
+    return rules
+
+
+def check_rules(file: Path, rules: Rules) -> None:
+    """Raises BadInput for rules that may cost too much."""
     if (why := _dear(rules)) is not None:
         raise BadInput(f"{file}: {why}; refused")
-    return rules
 
 
 def _longest(data: bytes) -> int:
@@ -144,12 +151,11 @@ def _dear_model(rules: Rules) -> str | None:
     return None
 
 
-@lru_cache(maxsize=8)
-def familiar(rules: Rules | None) -> bool:
+def familiar(rules: Rules) -> bool:
     """Whether its patterns are ones that public tokenizers have, or repeat nothing at all."""
-    parts = [] if rules is None else [_state(getattr(rules, name)) for name in BEFORE]
+    parts = [_state(getattr(rules, name)) for name in BEFORE]
     found = [_pattern(rule) for part in parts for rule in _rules(part)]
-    return all(not p or p in FAMILIAR or not set(p) & set("*+?{") for p in found)
+    return all(not p or p in FAMILIAR or not set(ESCAPED.sub("", p)) & set("*+?{") for p in found)
 
 
 def _state(part: Any) -> Any:
@@ -172,7 +178,17 @@ def _growth(rule: dict[str, Any]) -> float:
         return max(1.0, content / len(literal)) if literal else 1.0 + content
     if kind == "Prepend":  # to each part between added tokens, of one character at least
         return 1.0 + len(str(rule.get("prepend", "")))
+    if kind == "Precompiled":
+        table = base64.b64decode(rule.get("precompiled_charsmap") or "")
+        return 1.0 if longest_change(table) <= CHANGED else GROWTH + 1.0
     return 2.0 if kind == "ByteLevel" else 1.0  # a byte above 127 becomes a letter of two
+
+
+def longest_change(table: bytes) -> int:
+    """Bytes of the longest text that a normalizer's table has for some characters: the texts end in
+    NUL, behind a trie and its size."""
+    size = int.from_bytes(table[:4], "little")
+    return max(map(len, table[4 + size :].split(b"\0")), default=0)
 
 
 def _around(rule: dict[str, Any]) -> int:

@@ -1,5 +1,6 @@
 """Text to token ids and back, from a folder's `tokenizer.json`; streams keep characters whole."""
 
+import weakref
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -10,8 +11,11 @@ from engine.core.limits import inside, read_bytes
 from engine.models.families.fields import Fields, read_json
 from engine.models.gguf.header import read_header
 from engine.models.gguf.rules import PREFIX, has_rules, rules_of
-from engine.models.text.rules import read_rules
+from engine.models.text.encoder import Encoder
+from engine.models.text.rules import check_rules, familiar, read_rules
+from engine.models.text.sentencepiece_file import read_model
 
+JSON, PIECES = "tokenizer.json", "tokenizer.model"  # the second where the first is not
 LONG = 512  # characters from which a text is encoded beside other Python threads
 HELD_BACK = 3  # a UTF-8 character has at most three bytes before its last
 UNKNOWN = "\N{REPLACEMENT CHARACTER}"
@@ -23,7 +27,7 @@ def has_tokenizer(path: Path | None) -> bool:
         return False
     if path.suffix == ".gguf":
         return has_tokenizer(path.parent) or has_rules(read_header(path))
-    return (path / "tokenizer.json").is_file()
+    return any((path / name).is_file() for name in (JSON, PIECES))
 
 
 class Tokenizer:
@@ -38,12 +42,19 @@ class Tokenizer:
         if folder.suffix == ".gguf":
             self._read_gguf(folder)
             return
-        file = folder / "tokenizer.json" if folder.is_dir() else folder
+        file = folder / JSON if folder.is_dir() else folder
+        if folder.is_dir() and not file.exists() and (folder / PIECES).exists():
+            file = folder / PIECES
         self.folder = file.parent
         if not file.exists():
-            raise BadInput(f"{file}: no such file; give a folder with a tokenizer.json")
-        self.rules = read_rules(inside(self.folder, file.name))
-        settings = _optional(self.folder / "tokenizer_config.json")
+            raise BadInput(f"{file}: no such file; give a folder with a {JSON} or a {PIECES}")
+        settings, place = _optional(self.folder / "tokenizer_config.json"), file.name
+        if place == PIECES:
+            self.rules, named = read_model(inside(self.folder, place), settings.raw)
+            check_rules(file, self.rules)
+            settings = Fields(named | settings.raw, settings.where)
+        else:
+            self.rules = read_rules(inside(self.folder, place))
         configs = [_optional(self.folder / n) for n in ("generation_config.json", "config.json")]
         self._gather(settings, configs)
 
@@ -80,13 +91,41 @@ class Tokenizer:
         return max(map(len, self.rules.get_vocab(with_added_tokens=True)), default=1)
 
     def encode(self, text: str, special: bool = True) -> list[int]:
-        """Token ids; `special` adds what the folder says belongs around a text (such as bos)."""
+        """Token ids; `special` adds what the folder says belongs around a text (such as bos).
+
+        By patterns that no public tokenizer is known by in a process of its own: raises BadInput
+        where that takes more than it may.
+        """
+        if not self._familiar:
+            return self._encoder.encode(text, special)
         if len(text) < LONG:
             return list(self._asked(self.rules.encode, text, add_special_tokens=special).ids)
         # The library lets go of Python's lock in a batch, and only there: whoever else is served
         # would wait as long as a long text takes.
         (found,) = self._asked(self.rules.encode_batch, [text], add_special_tokens=special)
         return list(found.ids)
+
+    def encode_all(self, texts: list[str]) -> list[list[int]]:
+        """Of each its token ids, with nothing around it."""
+        if not self._familiar:
+            return [self._encoder.encode(text, special=False) for text in texts]
+        found = self._asked(self.rules.encode_batch, texts, add_special_tokens=False)
+        return [each.ids for each in found]
+
+    @cached_property
+    def _familiar(self) -> bool:
+        return familiar(self.rules)
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        made = Encoder(self.rules)
+        weakref.finalize(self, made.close)
+        return made
+
+    def close(self) -> None:
+        """End the processes that work by unfamiliar patterns, where there are any."""
+        if "_encoder" in self.__dict__:
+            self._encoder.close()
 
     def decode(self, ids: list[int], special: bool = False) -> str:
         """Text; `special` keeps special tokens visible."""

@@ -100,10 +100,8 @@ def _text(path: Path, model: Path | None) -> TokenFile:
     pieces, ids = _pieces(text), []
     # The library hears of no interrupt within a batch.
     for first in range(0, len(pieces), AT_ONCE):
-        few = tokenizer.rules.encode_batch(
-            pieces[first : first + AT_ONCE], add_special_tokens=False
-        )
-        ids += [np.asarray(piece.ids, np.int64) for piece in few]
+        few = tokenizer.encode_all(pieces[first : first + AT_ONCE])
+        ids += [np.asarray(piece, np.int64) for piece in few]
     whole = np.concatenate([*ids, np.asarray(tokenizer.eos[:1], np.int64)])
     narrow = np.uint16 if tokenizer.vocab <= 1 << 16 else np.uint32
     said = f"{len(whole):,} tokens of {len(text):,} characters by {model.name}'s tokenizer"

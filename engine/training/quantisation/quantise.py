@@ -39,7 +39,7 @@ METHODS = ("nearest", "gptq", "shiftadd")
 SHIFTS = (2, 3, 4)  # bits that ShiftAddLLM is for
 LENGTH = 256  # tokens of a window
 RECORD, MADE_BY = "quantised.json", "workbench quantise"  # beside a model: how it was made
-COPIED = ("tokenizer.json", "tokenizer_config.json", "generation_config.json")
+COPIED = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "generation_config.json")
 WHAT = "the quantised model"
 
 

@@ -35,7 +35,7 @@ from engine.training.trainer.config import TrainerConfig, has_weights, require_f
 CHECKPOINT = "checkpoint.safetensors"
 CHECKPOINTS = "checkpoint"  # of ranks: a folder
 BESIDE = (  # what a folder holds besides weights and config
-    "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+    "tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json",
     "generation_config.json", "chat_template.jinja",
 )  # fmt: skip
 

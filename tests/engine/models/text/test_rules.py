@@ -1,12 +1,14 @@
 """Rules of tokenizers from outside: what would cost too much is refused, or bounded when asked."""
 
+import gc
 import json
 
 import pytest
 
 from engine.core.errors import BadInput
 from engine.core.limits import changed
-from engine.models.text.encoder import Encoder
+from engine.core.paths import dataset
+from engine.models.text.encoder import MOST, Encoder
 from engine.models.text.rules import ADDED, familiar, read_rules
 from engine.models.text.tokenizer import Tokenizer
 
@@ -100,6 +102,8 @@ def test_a_long_table_of_letters_is_no_long_text(tmp_path):
         (r"\p{N}{1,3}", True),
         (r"[\s\S]|</a>", True),
         (r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+", True),
+        (r"a\*\.\+|[\s\S]", True),
+        (r"a\\*a*", False),
         ("a*a*b", False),
     ],
 )
@@ -110,7 +114,7 @@ def test_patterns_of_public_tokenizers_are_familiar(tmp_path, pattern, known):
 def test_a_text_made_for_an_unfamiliar_pattern_ends_at_the_limit(tmp_path):
     path = written(tmp_path, {"pre_tokenizer": split("a*a*a?c|.")})
     with changed(tokenizer_seconds=0.05):
-        encoder = Encoder(Tokenizer(path))
+        encoder = Encoder(Tokenizer(path).rules)
         try:
             assert encoder.encode("ab") == [0, 1]
             with pytest.raises(BadInput, match="tokenizer_seconds"):
@@ -118,3 +122,32 @@ def test_a_text_made_for_an_unfamiliar_pattern_ends_at_the_limit(tmp_path):
             assert encoder.encode("ba") == [1, 0], "and goes on"
         finally:
             encoder.close()
+
+
+def test_whoever_asks_is_held_to_the_limit_and_the_rest_get_the_library_s_own(tmp_path):
+    path = written(tmp_path, {"pre_tokenizer": split("a*a*a?c|.")})
+    tokenizer = Tokenizer(path)
+    assert tokenizer.encode("ab") == tokenizer.rules.encode("ab").ids == [0, 1]
+    assert tokenizer.encode_all(["ab", "b"]) == [[0, 1], [1]]
+    with changed(tokenizer_seconds=0.05), pytest.raises(BadInput, match="tokenizer_seconds"):
+        tokenizer.encode(("a" * 2000 + "b") * 100)
+    with pytest.raises(BadInput, match="at most"):
+        tokenizer.encode("a" * (MOST + 1))
+    ends = tokenizer._encoder._children
+    tokenizer.close()
+    with pytest.raises(BadInput, match="closed"):
+        ends.ask(text="a", special=False)
+
+
+def test_nothing_is_left_of_a_tokenizer_that_is_let_go(tmp_path):
+    tokenizer = Tokenizer(written(tmp_path, {"pre_tokenizer": split("a*a*a?c|.")}))
+    tokenizer.encode("ab")
+    children = tokenizer._encoder._children
+    del tokenizer
+    gc.collect()
+    assert children._closed
+
+
+def test_all_shipped_tokenizers_are_familiar():
+    for file in sorted(dataset("models").rglob("tokenizer.json")):
+        assert familiar(read_rules(file)), file

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from html import escape
+from threading import Thread
 from time import perf_counter
 from typing import Any
 
@@ -170,19 +171,31 @@ class Figures:
 
     def __init__(self, run: Run, stage: Stage) -> None:
         self.run, self._due = run, 0.0
+        self._told: str | None = None  # by the thread that reads a log that grows
+        self._reads = False
         self.pane = html("", margin=(0, 0, 20, 0))
         stage.cursor.param.watch(self._grown, "duration")
         stage.param.watch(self._tell, "goes_on")
         self._tell()
 
     def _grown(self, *_: Any) -> None:
-        if perf_counter() >= self._due:
-            self._tell()
+        if self._told is not None:
+            self.pane.object, self._told = self._told, None
+        elif perf_counter() >= self._due and not self._reads:
+            self._reads = True
+            Thread(target=self._read, daemon=True).start()  # the views go on meanwhile
+
+    def _read(self) -> None:
+        begun = perf_counter()
+        try:
+            self._told = figures_table(rows(self.run.log))
+        finally:
+            self._due = begun + max(PAUSE, SHARE * (perf_counter() - begun))
+            self._reads = False
 
     def _tell(self, *_: Any) -> None:
-        begun = perf_counter()
+        self._told = None
         self.pane.object = figures_table(rows(self.run.log))
-        self._due = begun + max(PAUSE, SHARE * (perf_counter() - begun))
 
 
 EMPTY = (

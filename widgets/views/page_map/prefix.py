@@ -71,8 +71,9 @@ class PrefixTree:
                     pages = chains[branch[0]]
                     gathered, tokens = 0, len(pages)
                     share = height * weight[pages[-1]] / weight[page]
-                    work.append((pages[-1], depth + tokens, top, share))
-                most = max([uses[p] for p in pages])
+                    if kept[pages[-1]]:
+                        work.append((pages[-1], depth + tokens, top, share))
+                most = uses[pages[0]] if len(pages) == 1 else max([uses[p] for p in pages])
                 rows.append((depth, tokens, top, share, most, gathered))
                 members.append(pages)
                 top += share
@@ -83,22 +84,28 @@ class PrefixTree:
         many gathered; and how many leaves are then drawn under it."""
         chains, leaves = self._chains()
         kept: dict[int, list[list[int]]] = {}
+        weight: dict[int, int] = {}
         work = [(ROOT, MOST_LEAVES)]
         while work:
             page, room = work.pop()
             kids = list(self.children.get(page, ()))
             if len(kids) > 1:
                 kids.sort(key=lambda c: (-uses[c], -leaves[c]))
-            fits = len(kids) if len(kids) <= max(1, room) else max(1, room - 1)
+            fits = len(kids) if len(kids) <= room else room - 1  # the others are two at least
             kept[page] = [[child] for child in kids[:fits]]
             if len(kids) > fits:
                 kept[page].append(kids[fits:])
-            under = sum(leaves[c] for c in kids[:fits])
-            work += [(chains[c][-1], max(1, room * leaves[c] // under)) for c in kids[:fits]]
-        weight: dict[int, int] = {}
+            under = sum([leaves[c] for c in kids[:fits]])
+            for child in kids[:fits]:
+                end = chains[child][-1]
+                if end in self.children:
+                    work.append((end, max(1, room * leaves[child] // under)))
+                else:  # most are leaves: one line each, with nothing beyond
+                    kept[end], weight[end] = [], 1
         for page in reversed(kept):  # children came after their parents
-            drawn = (1 if len(b) > 1 else weight[chains[b[0]][-1]] for b in kept[page])
-            weight[page] = max(1, sum(drawn))
+            if page not in weight:
+                drawn = [1 if len(b) > 1 else weight[chains[b[0]][-1]] for b in kept[page]]
+                weight[page] = max(1, sum(drawn))
         return kept, weight
 
     def _below(self, pages: list[int]) -> list[int]:

@@ -213,3 +213,14 @@ def test_a_frame_is_a_picture_that_later_events_do_not_change():
 def test_nothing_new_gives_the_very_same_frame():
     history = History(serving(2, requests=4), PageMap())
     assert history.latest().frame() is history.latest().frame()
+
+
+def test_where_one_leaf_has_room_two_branches_are_gathered_into_it():
+    tree = PrefixTree()
+    for page in range(600):  # each begins a path of its own, which forks at its end
+        tree.index(3 * page, -1)
+        tree.index(3 * page + 1, 3 * page)
+        tree.index(3 * page + 2, 3 * page)
+    blocks = tree.blocks(np.zeros(1800, np.int64), 16)
+    assert sorted(blocks["tree_pages"].tolist()) == list(range(1800))
+    assert blocks["tree_gathered"].max() > 2 and 2 in blocks["tree_gathered"]

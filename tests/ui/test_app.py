@@ -64,6 +64,7 @@ def test_the_live_page_shows_a_model_decoding_and_answers(visit, tmp_path):
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_text("class Fountain:").last.wait_for()
     rest(page)
+    all_by_keys(page)
     assert seen.outside == []
     assert seen.faults == []
 

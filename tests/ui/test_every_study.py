@@ -1,8 +1,9 @@
 """Every study's page at every width: its first mark in sight, nothing beyond the edge, nothing in
-the console; and one of them turned by keys alone."""
+the console, all of it reached by keys; and one of them turned by keys alone."""
 
 import pytest
 
+from tests.ui.keys import all_by_keys
 from workbench.catalogue import catalogue
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
@@ -36,6 +37,7 @@ def test_a_study_is_seen_at_once_at_every_width(visit, slug):
         if width == 1280:
             page.wait_for_timeout(SETTLE)
             assert first.bounding_box()["y"] <= MARK
+            all_by_keys(page)
         assert page.evaluate(BEYOND) <= 0, f"at {width} pixels the page scrolls sideways"
     assert seen.faults == [] and said == [] and seen.outside == []
 

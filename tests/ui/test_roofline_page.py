@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.ui.keys import all_by_keys
+
 pytestmark = pytest.mark.ui
 
 
@@ -14,6 +16,8 @@ def test_a_knob_moves_the_points_and_stands_in_the_address(visit, tmp_path):
     page.get_by_role("button", name="A norm that stays in cache").click()
     page.wait_for_url("**inputs=warm**")
     seen.changed(first)
+    seen.settled()
+    all_by_keys(page)
     page.screenshot(path=tmp_path / "roofline.png")
     assert seen.outside == [] and seen.faults == []
 

@@ -21,6 +21,7 @@ from workbench.pages.near import Near
 from workbench.study import Study
 
 WIDTH, HEIGHT = 560, 340  # pixels of a figure
+FOOT = 90  # of what stands beneath it
 
 
 class Maps:
@@ -64,8 +65,7 @@ class _Card:
         self._shown: Any = None
         self._said = ""
         if not drawing.empty:
-            self.picture.min_height = HEIGHT  # so that nothing moves when it comes
-            self.picture.visible = True
+            self.panel.min_height = HEIGHT + FOOT  # so that nothing moves when it comes
 
     def _ask(self, fast: bool) -> None:
         self.drawing.ask(self.section.config(), fast)

@@ -194,13 +194,13 @@ STUDY = Study(
         ),
     ),
     limits=(
-        "One model of 168,000 parameters, trained once here on programs of at most three lines in"
-        " a language of ten forms; the paper's have 1.3 to 671 billion and know Python. Only its "
+        "One model of 168,000 parameters, trained once here on programs of at most three lines in "
+        "a language of ten forms; the paper's have 1.3 to 671 billion and know Python. Only its "
         "abstract and the authors' repository were read. The paper's settings (temperature, "
         "candidates, horizon, γ) are the best of a grid for each model; here one setting was "
         "written down before a model was scored, and kept, but for γ beside plain decoding. Of "
-        "the trainings before this one, one was scored and knew nothing (1 to 2 of 100): problems"
-        " were told apart anew, steps made six times as many, and the first model of that was "
+        "the trainings before this one, one was scored and knew nothing (1 to 2 of 100): problems "
+        "were told apart anew, steps made six times as many, and the first model of that was "
         "taken. Each line reads its prompt anew with the signal, so that a rival of equal "
         "computing draws many programs."
     ),

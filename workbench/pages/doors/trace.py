@@ -102,7 +102,7 @@ def requests_of(shelf: Shelf, data: bytes, name: str) -> tuple[Path, str]:
     try:
         trace = load(path)
     except BadInput as fault:
-        path.unlink()
+        path.unlink(missing_ok=True)
         raise BadInput(str(fault).replace(str(path), name)) from None
     return path, f"<p class='hint'>{escape(f'{name}: {about_requests(trace)}')}</p>"
 

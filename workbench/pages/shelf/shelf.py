@@ -11,6 +11,7 @@ from engine.core.errors import BadInput
 from engine.core.run import Run
 from workbench.pages.shelf.allowance import Allowance
 from workbench.pages.shelf.run_files import inside
+from workbench.pages.shelf.uploads import no_room
 from workbench.session import Session
 from workbench.traces.read import open_log
 
@@ -46,9 +47,10 @@ class Shelf:
             taken = next((n for n, kept in self.runs.items() if kept is run), None)
             if taken is not None:
                 return taken
-            unique, number = name, 2
+            first = unique = name[:NAME]
+            number = 2
             while unique in self.runs:
-                unique, number = f"{name} ({number})", number + 1
+                unique, number = f"{first} ({number})", number + 1
             self.runs[unique], self.when[unique] = run, time.time()
             while len(self.runs) > KEEP or (len(self.runs) > 1 and self._events() > EVENTS):
                 del self.runs[next(iter(self.runs))]
@@ -56,14 +58,19 @@ class Shelf:
             return unique
 
     def keep_trace(self, data: bytes, name: str) -> Path:
-        """Put a file of requests where runs can read it. Raises BadInput for one too large."""
+        """Put a file of requests where runs can read it. Raises BadInput for one too large, or
+        where there is no room for it."""
         if len(data) > TRACE_BYTES:
             raise BadInput(f"{name}: {len(data)} bytes; at most {TRACE_BYTES} can be opened here")
         plain = re.sub(r"[^A-Za-z0-9._-]", "_", Path(name).name)[-NAME:].lstrip(".") or "trace"
         with self._lock:
-            self._folder = self._folder or tempfile.TemporaryDirectory(prefix="workbench-")
-            path = Path(self._folder.name) / f"{len(self._traces)}-{plain}"
-            path.write_bytes(data)
+            try:
+                self._folder = self._folder or tempfile.TemporaryDirectory(prefix="workbench-")
+                path = Path(self._folder.name) / f"{len(self._traces)}-{plain}"
+                path.parent.mkdir(exist_ok=True)  # temporary files are cleared away, at times
+                path.write_bytes(data)
+            except OSError as fault:
+                raise no_room(fault) from None
             self._traces.append(path)
             if len(self._traces) > TRACES:
                 self._traces[-TRACES - 1].unlink(missing_ok=True)

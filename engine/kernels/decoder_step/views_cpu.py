@@ -61,6 +61,7 @@ def attend(task, layer, shape, windows, inputs, buffers, keys, values, thread):
         best[row] = NOTHING
     for i in range(out_at, out_at + queries * D):
         buffers.mixed[i] = np.float32(0)
+    none = token * 0  # for a constant numba would compile `attend_run` once more
     sequence, window = np.int64(inputs.sequence[token]), windows[layer]
     first, last = np.int64(inputs.first_pairs[sequence]), np.int64(inputs.first_pairs[sequence + 1])
     for pair in range(first, last + 1):
@@ -79,8 +80,8 @@ def attend(task, layer, shape, windows, inputs, buffers, keys, values, thread):
             for row in range(queries):
                 rotate_head(turned, row * D, D // 2, inputs.pure_turn, shift * D)
         attend_run(
-            turned, 0, share, keys, values, head, members, G, D, D, table, table_at,
-            shape.page_size, begin, end, shape.scale, shape.softcap, more, 0, lse, 0,
-            work, 0, inputs.places, thread * inputs.places_size,
+            turned, none, share, keys, values, head, members, G, D, D, table, table_at,
+            shape.page_size, begin, end, shape.scale, shape.softcap, more, none, lse, none,
+            work, none, inputs.places, thread * inputs.places_size,
         )  # fmt: skip
         _add(buffers.mixed, out_at, best, more, lse, queries, D)

@@ -17,7 +17,7 @@ from tests.spent import KEPT
 from workbench.catalogue import study_files
 
 MEDIAN, MOST = 3.0, 15.0  # CPU seconds of a study's tests
-SLACK = 2.0
+SLACK = 1.6
 CACHE = Path(__file__).resolve().parent.parent / ".pytest_cache" / "v" / KEPT
 
 

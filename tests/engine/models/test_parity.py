@@ -119,21 +119,22 @@ def test_chunked_prefill_equals_whole_prefill(pair) -> None:
             assert (got - want[start : start + len(chunk)]).abs().max() < TOLERANCE
 
 
-def test_64_greedy_tokens_equal_transformers(pair) -> None:
+def test_greedy_tokens_equal_transformers(pair, full) -> None:
     config, weights, model = pair
+    count = 64 if full else 24
     ours = Model(config, weights)
     prompt = prompts(config.vocab, (17,))[0]
     with torch.no_grad():
         ids = torch.tensor([prompt])
-        options = {"max_new_tokens": 64, "min_new_tokens": 64, "do_sample": False}
+        options = {"max_new_tokens": count, "min_new_tokens": count, "do_sample": False}
         mask = torch.ones_like(ids)
         want = model.generate(ids, attention_mask=mask, eos_token_id=None, **options)
     kv, pages = PagedKV(ours.spec, 24, PAGE, states=1), scattered_pages(1, 84)
     chunk, start, got = prompt, 0, []
-    while len(got) < 64:
+    while len(got) < count:
         logits = ours.forward(pack([chunk], [start], pages, PAGE), kv)
         start += len(chunk)
         chunk = [int(logits[0].argmax())]
         got += chunk
     assert got == want[0, len(prompt) :].tolist()
-    assert len(set(got)) > 5, "a model that repeats itself shows little"
+    assert len(set(got)) > count // 12, "a model that repeats itself shows little"

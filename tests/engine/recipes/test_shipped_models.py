@@ -106,7 +106,11 @@ def test_a_taught_draft_guesses_better_and_most_of_what_its_teacher_writes() -> 
     assert found > 0.8 and found > agreement(small, teacher, own, len(own))
 
 
-@pytest.mark.parametrize("folder", SPECIALISTS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize(
+    "folder",
+    [SPECIALISTS[0], *(pytest.param(each, marks=pytest.mark.slow) for each in SPECIALISTS[1:])],
+    ids=lambda folder: folder.name,
+)
 def test_a_specialist_knows_text_of_its_kind_better_than_the_draft(folder: Path) -> None:
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     assert (MODEL / "tokenizer.json").read_bytes() == (folder / "tokenizer.json").read_bytes()

@@ -3,7 +3,6 @@ arrays that take it page by page, when something is first written."""
 
 import mmap
 import os
-from contextlib import suppress
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ from engine.core.errors import BadInput
 
 MEMINFO = Path("/proc/meminfo")
 GIB = 2**30
-LARGE = 1 << 16  # bytes of an array from which on pages of the system are worth the call …
-HUGE = 1 << 22  # … and huge ones, as numpy does
+LARGE = 1 << 16  # bytes of an array from which on pages of the system are worth the call
 
 
 class OutOfMemory(BadInput):
@@ -70,8 +68,4 @@ def demand_zeros(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
     if size < LARGE:
         return np.zeros(sizes, dtype)
     private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if os.name == "posix" else {}
-    taken = mmap.mmap(-1, size, **private)
-    if size >= HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
-        with suppress(OSError):  # a kernel without them
-            taken.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(taken, dtype).reshape(sizes)
+    return np.frombuffer(mmap.mmap(-1, size, **private), dtype).reshape(sizes)

@@ -10,7 +10,9 @@ from engine.core.memory import demand_zeros
 from engine.kernels.columns import addresses
 from engine.kernels.paged_rows import Batch
 
-START_ROWS, START_TOKENS = 16, 256  # before more run, or any request needs more
+# Before more run, or any request needs more: what nobody writes takes no memory. No power of two,
+# or tokens of all rows would share a few lines of a processor's caches.
+START_ROWS, START_TOKENS = 64, 4096 + 16
 MORE = 2  # times as many rows, or tokens of each, where they do: what is in use is copied then
 NUMBERS = (
     "cached", "known", "prompt", "limit", "floor", "pages", "filled", "indexed", "state", "user",
@@ -51,7 +53,7 @@ class Rows:
         rows = min(capacity, START_ROWS)
         self.tokens = demand_zeros((rows, START_TOKENS), np.int32)
         self.flat = self.tokens.reshape(-1)  # the same memory
-        self.tables = np.full((rows, -(-START_TOKENS // page_size)), -1, np.int32)
+        self.tables = demand_zeros((rows, -(-START_TOKENS // page_size)), np.int32)
         self.columns = addresses(self._batch())  # a table of them, for kernels
 
     def reserve(self, tokens: int) -> None:
@@ -67,9 +69,9 @@ class Rows:
         self.tokens = demand_zeros((rows, width), np.int32)
         self.flat = self.tokens.reshape(-1)
         # Drafts lie behind what is known, in pages that are there.
-        used = max(self.known[:count].max(initial=0), self.filled[:count].max(initial=0))
-        used = min(int(used), old.shape[1])
-        self.tokens[:count, :used] = old[:count, :used]
+        used_R = np.maximum(self.known[:count], self.filled[:count])
+        for row, used in enumerate(np.minimum(used_R, old.shape[1]).tolist()):
+            self.tokens[row, :used] = old[row, :used]
         # Rows that are not in use are written when they come into it.
         self.tables = demand_zeros((rows, -(-width // self.page_size)), np.int32)
         self.tables[:count, : tables.shape[1]] = tables[:count]

@@ -15,6 +15,7 @@ from engine.fleet.life import table
 from engine.fleet.run import build, requests_of, serve
 from engine.inference.decode_run import DecodeRuns
 from engine.inference.quiet_step import QuietSteps
+from engine.inference.requests import rows
 
 SHORT = {
     "engine.workload.prompt": {"median": 300, "spread": 0.6, "longest": 2000},
@@ -142,3 +143,13 @@ def test_any_run_leaves_what_its_steps_leave(full, monkeypatch):
         assert (table_told, did) == at_once[:2], changes
         told = [event for event in events if isinstance(event, Branch | Move)]
         assert told == [event for event in at_once[2] if isinstance(event, Branch | Move)], changes
+
+
+def test_rows_that_grow_hold_what_they_held(monkeypatch):
+    for seed in range(4):
+        changes = drawn(seed)
+        with monkeypatch.context() as small:
+            small.setattr(rows, "START_ROWS", 2)
+            small.setattr(rows, "START_TOKENS", 16)
+            growing = serving(changes)
+        assert serving(changes) == growing

@@ -6,9 +6,11 @@ import { make } from "../../page/nodes.js";
 import { countBelow, grouped } from "../../canvas/numbers.js";
 import { LINE, LINES, READ_HEAD, drawReading } from "../../canvas/reading.js";
 import { Card } from "../../canvas/card.js";
-import { Timeline } from "../../canvas/timeline.js";
+import { TIME_AXIS, Timeline } from "../../canvas/timeline.js";
 import { Tokens, surety } from "../../canvas/token_text.js";
 import { drawRiver, tokenAt, tokenWords } from "./river.js";
+
+const LEAST_LANES = 4; // that a river has room for: the first few come one by one
 
 function render({ model, el }) {
   const card = new Card(el, model, "token-river", "What does each request say, and how sure is it of each token?");
@@ -48,6 +50,13 @@ function render({ model, el }) {
   card.onFrame = (frame) => {
     tokens = new Tokens(frame);
     riverLegend(card, legend);
+    card.fitHeight(frame);
+  };
+  // As tall as its lanes, up to the usual height.
+  card.fitHeight = (frame) => {
+    const around = card.root.offsetHeight - card.body.offsetHeight + TIME_AXIS + view.head + view.foot;
+    const lanes = Math.max(LEAST_LANES, frame.lanes) * view.pitch[1];
+    card.height.wish(Math.min(model.get("options").height || 560, around + lanes));
   };
   return () => card.close();
 }

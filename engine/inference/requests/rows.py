@@ -12,7 +12,7 @@ from engine.kernels.paged_rows import Batch
 
 # Before more run, or any request needs more: what nobody writes takes no memory. No power of two,
 # or tokens of all rows would share a few lines of a processor's caches.
-START_ROWS, START_TOKENS = 64, 4096 + 16
+START_ROWS, START_TOKENS = 128, 8192 + 16
 MORE = 2  # times as many rows, or tokens of each, where they do: what is in use is copied then
 NUMBERS = (
     "cached", "known", "prompt", "limit", "floor", "pages", "filled", "indexed", "state", "user",

@@ -7,7 +7,6 @@ import pytest
 
 from engine.hardware import device
 from engine.kernels.norm import OPERATOR
-from engine.kernels.operator import operators
 from workbench import kernel_times
 from workbench.benches import kernels
 from workbench.benches._kernels import operators as section
@@ -66,8 +65,6 @@ def test_times_stand_beside_the_limit(monkeypatch):
 def test_every_section_gives_rows_with_the_keys_asked_for(monkeypatch):
     monkeypatch.setattr(kernel_times, "SHORTEST", 0.0)
     monkeypatch.setattr(section, "probe", lambda say, repeats: device("h100-sxm"))
-    small = {name: replace(op, sizes=op.cases[:1]) for name, op in operators().items()}
-    monkeypatch.setattr(section, "operators", lambda: small)
     monkeypatch.setattr(kernels, "sections", lambda: {"operators": section})
     said: list[str] = []
     rows = kernels.run(full=False, say=said.append)

@@ -40,7 +40,7 @@ SCRIPT = """() => {
       [before, shown] = [now, look(now)]
       return [all.indexOf(now), hidden] } }
   return all.length }"""
-SPARE = 10  # presses beyond the number of controls: what came after they were counted
+SPARE = 80  # presses beyond the number of controls, at most: what comes only once one is near it
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ export const STYLE = `
 .pw button:hover{background:var(--raised)}
 .pw button:focus-visible,.pw select:focus-visible,.pw canvas:focus-visible{
  outline:2px solid var(--ink);outline-offset:1px}
-.pw-tools{display:flex;align-items:center;gap:8px 16px;flex-wrap:wrap;margin:4px 0 6px;
+.pw-tools{display:flex;align-items:center;gap:8px 16px;flex-wrap:wrap;margin:3px 0 5px;
  min-height:24px}
 .pw.narrow .pw-tools{gap:8px}
 .pw.narrow .pw-tools button{padding:0 7px}

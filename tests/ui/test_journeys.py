@@ -94,6 +94,8 @@ def test_from_a_cluster_and_a_model_to_a_training_plan(start, full):
 
 
 def test_from_a_papers_claim_to_its_finding(start, full):
+    start.get_by_label("Words, a system or an arXiv id").wait_for()
+    start.get_by_text("All 157 systems").wait_for()
     all_by_keys(start)
     # 1. Write words of the claim into the last door: systems, claims, and what came of each.
     start.get_by_label("Words, a system or an arXiv id").press_sequentially("zero bubble")

@@ -46,13 +46,12 @@ def lab(tmp_path_factory):
 class InLab(Visit):
     """A visit to the lab; its pictures are those of the page in the tab in front."""
 
-    def __init__(self, context, address, token, workspace):
+    def __init__(self, context, address, token):
         super().__init__(context, address, 1600, 1000)
         self.page.on("console", self._console)
-        self.open(f"/lab/workspaces/{workspace}?reset&token={token}")
+        self.open(f"/lab/workspaces/one?reset&token={token}")
         self.page.locator(".jp-Launcher").first.wait_for()
-        self.do("parallel-workbench:show-side-bar")
-        self.side.get_by_role("heading", name="Systems (").wait_for()
+        self.show_systems()
 
     def _console(self, message):
         if message.type == "error":
@@ -60,6 +59,10 @@ class InLab(Visit):
 
     def do(self, command):
         self.page.evaluate(f"void window.jupyterapp.commands.execute('{command}')")
+
+    def show_systems(self):
+        self.do("parallel-workbench:show-side-bar")
+        self.side.get_by_role("heading", name="Systems (").wait_for()
 
     @property
     def side(self):
@@ -79,16 +82,21 @@ class InLab(Visit):
         return self.side.locator("section").nth(1).locator(".wb-open")
 
 
-@pytest.fixture
-def seen(context, lab, request):
-    """A visit that must have asked nobody else for anything and met no fault."""
-    visit = InLab(context, *lab, request.node.name)
+@pytest.fixture(scope="module")
+def one_visit(context, lab):
+    """One page of the lab for test after test: it takes seconds of a processor to load."""
+    visit = InLab(context, *lab)
     yield visit
-    try:
-        assert visit.outside == [], "\n".join(visit.outside)
-        assert visit.faults == []
-    finally:
-        visit.page.close()
+    visit.page.close()
+
+
+@pytest.fixture
+def seen(one_visit):
+    """The visit, which must have asked nobody else for anything and met no fault."""
+    one_visit.show_systems()
+    yield one_visit
+    assert one_visit.outside == [], "\n".join(one_visit.outside)
+    assert one_visit.faults == []
 
 
 def at_its_end(seen):

@@ -147,7 +147,8 @@ def any_route(
         targets = ids_BT[:, 1:].flatten()
         return F.cross_entropy(logits_BTV.flatten(0, 1), targets), len(targets)
 
-    learner = SingleProcess(fresh_weights(config, learning.seed), learning, loss, checkpoint)
+    # What ships began alike: seeds draw the text, the routes and the router's beginning.
+    learner = SingleProcess(fresh_weights(config, 0), learning, loss, checkpoint)
     training_loop(learner, learning, lambda weights, step: {}, emit=emit, clock=clock)
     return learner.whole()
 

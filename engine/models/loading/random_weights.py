@@ -9,6 +9,7 @@ from torch import Tensor
 from engine.models.config import ModelConfig
 from engine.models.parameters import all_parameters
 
+SPREADS = 0x9E3779B1  # an odd number: neighbouring seeds differ in many bits, none are alike
 SPREAD = 0.02  # standard deviation, as Hugging Face configs have it
 
 
@@ -31,8 +32,13 @@ class RandomWeights(Mapping[str, Tensor]):
             value = 1.0 if name in self.whole else self.neutral
             value = 0.0 if name.endswith("bias") else value
             return torch.full(shape, value, dtype=self.dtype)
-        generator = torch.Generator().manual_seed((self.seed << 32) | zlib.crc32(name.encode()))
+        generator = torch.Generator().manual_seed(self._seed_of(name))
         return torch.empty(shape).normal_(0, SPREAD, generator=generator).to(self.dtype)
+
+    def _seed_of(self, name: str) -> int:
+        """Of 32 bits, since torch's generator on a processor forgets what lies above them."""
+        mixed = self.seed * SPREADS % 2**32
+        return zlib.crc32(name.encode()) ^ mixed
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.shapes)

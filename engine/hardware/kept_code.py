@@ -14,7 +14,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 try:
@@ -27,7 +26,7 @@ DIGEST = 16  # bytes, behind each file's own
 _PLACE = re.compile("0x[0-9a-f]+")  # where a function of a type lies in this process alone
 
 
-def keep(dispatcher: numba.core.dispatcher.Dispatcher, stamp: str = "") -> Any:
+def keep(dispatcher: Any, stamp: str = "") -> Any:
     """Let a function of numba's be kept."""
     kept = kept_for(dispatcher.py_func, stamp)
     if kept is not None:

@@ -24,7 +24,7 @@ def addresses(columns: Sequence[np.ndarray]) -> np.ndarray:
 
 def _begin(column: np.ndarray) -> int:
     """Where its memory begins; numpy takes three times as long to say so."""
-    return addressof(c_char.from_buffer(column)) if column.size else 0
+    return addressof(c_char.from_buffer(column)) if column.size else 0  # type: ignore[arg-type]
 
 
 @emitted

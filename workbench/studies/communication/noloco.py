@@ -66,7 +66,8 @@ STUDY = Study(
             grade="measured",
             check=converges,
             reported=Reported(-0.04, "less", none=0.0),
-            finding="contrary",
+            finding="undecided",
+            quick="contrary",
             fails=("small", "full"),
             why="with 30,000 parameters, 16 outer steps and an outer momentum of 0.3 beside "
             "DiLoCo's 0.5 the all-reduce's mean of all is worth more than a pair's; at 0.5, the "

@@ -14,6 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numba  # noqa: F401  (before its parts)
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 try:

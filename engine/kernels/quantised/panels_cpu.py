@@ -86,14 +86,15 @@ def add_quantised(
 @kernel
 def _multiply(x, rows, blocks, in_panel, in_group, depth, scales, zeros, zero_step, y, panels):
     wide, unit = panels * LANES, task_panels(rows, panels, 1)
+    start = np.int64(0)  # no constant, of which another product would be compiled
     for index in prange(panels // unit):
         first = np.int64(index) * unit
         for row in range(rows):
             for i in range(row * wide + first * LANES, row * wide + (first + unit) * LANES):
                 y[i] = np.float32(0)
         add_quantised(
-            x, 0, in_panel * depth, rows, blocks, in_panel, in_group, depth, scales, zeros,
-            zero_step, first, first + unit, y, 0, wide,
+            x, start, in_panel * depth, rows, blocks, in_panel, in_group, depth, scales, zeros,
+            zero_step, first, first + unit, y, start, wide,
         )  # fmt: skip
 
 

@@ -167,6 +167,33 @@ def total(context, x, x_at, vectors):
     return signature, emit
 
 
+def _totals(b: Any, sums: list[Any]) -> list[Any]:
+    """The sum of each vector's lanes, as `lanes.fold` adds them: of up to four at once, whose
+    halves lie side by side after each addition."""
+    if len(sums) == 1:
+        return [lanes.fold(b, sums[0], b.fadd)]
+    four = [*sums, *[lanes.zeros()] * (4 - len(sums))]
+    pairs = [
+        b.fadd(_picked(b, one, other, _halves(16, 0)), _picked(b, one, other, _halves(16, 8)))
+        for one, other in zip(four[::2], four[1::2], strict=True)
+    ]  # eight lanes of each vector
+    quarters = [[8 * v + start + i for v in range(4) for i in range(4)] for start in (0, 4)]
+    found = b.fadd(*(_picked(b, *pairs, places) for places in quarters))  # four of each
+    for width in (2, 1):
+        above = [lane // 4 * 4 + (lane % 4 + width) % 4 for lane in range(LANES)]
+        found = b.fadd(found, _picked(b, found, found, above))
+    return [b.extract_element(found, lanes.INT32(4 * r)) for r in range(len(sums))]
+
+
+def _halves(lanes_each: int, start: int) -> list[int]:
+    """Eight lanes from `start` of one vector, then of the other."""
+    return [lanes_each * v + start + i for v in range(2) for i in range(8)]
+
+
+def _picked(b: Any, one: Any, other: Any, places: list[int]) -> Any:
+    return b.shuffle_vector(one, other, ir.Constant(lanes.INTS, places))
+
+
 def dots(rows: int) -> Any:
     """The intrinsic that takes one key against `rows` queries.
 
@@ -192,9 +219,8 @@ def dots(rows: int) -> Any:
                 return [lanes.fma(b, x, key, h) for x, h in zip(reads, had, strict=True)]
 
             sums = loop(b, vectors, [lanes.zeros()] * rows, body)
-            for r, value in enumerate(sums):
-                place = lanes.at(b, out, b.mul(out_stride, whole(r)))
-                b.store(lanes.fold(b, value, b.fadd), place)
+            for r, value in enumerate(_totals(b, sums)):
+                b.store(value, lanes.at(b, out, b.mul(out_stride, whole(r))))
             return target.get_dummy_value()
 
         return signature, emit

@@ -172,14 +172,19 @@ def attend(
     low = max(0, start + first_row // share - window + 1) if window > 0 else 0
     for block in range(low // BLOCK * BLOCK, top, BLOCK):
         end, begin = min(block + BLOCK, top), max(block, low)
-        for key in range(begin, end):
+        key = begin
+        while key < end:  # a page's keys lie evenly: where they do is asked once
+            count = min(page_size - key % page_size, end - key)
             at = _slot(table, table_at, page_size, key) * heads + head
-            _fetch(v, at * value_dim, members * value_dim, line)
-            for m in range(members):
-                _score(
-                    queries, m * rows * width, width, rows, k, (at + m) * dim, dim,
-                    scores, m * rows * BLOCK + key - block,
-                )  # fmt: skip
+            for place in range(key - block, key - block + count):
+                _fetch(v, at * value_dim, members * value_dim, line)
+                for m in range(members):
+                    _score(
+                        queries, m * rows * width, width, rows, k, (at + m) * dim, dim,
+                        scores, m * rows * BLOCK + place,
+                    )  # fmt: skip
+                at += heads
+            key += count
         lanes = (end - block + LANES - 1) // LANES * LANES
         for slot in range(slots):
             position = start + (first_row + slot % rows) // share

@@ -34,7 +34,9 @@ def split(query_start_B1: np.ndarray, share: int, kv_heads: int, threads: int) -
     rows_B = np.diff(query_start_B1).astype(np.int64) * share
     chunks_B = -(-rows_B // ROWS)
     together_B = np.clip(ROWS // np.maximum(rows_B, 1), 1, kv_heads)
-    enough = -(-4 * threads // max(int(chunks_B.sum()), 1))  # tasks wanted of each chunk
+    chunks = max(int(chunks_B.sum()), 1)
+    # Tasks wanted of each chunk: one for each thread of a single one, whose heads are all alike.
+    enough = -(-(threads if chunks == 1 else 4 * threads) // chunks)
     together_B = np.minimum(together_B, max(1, kv_heads // enough))
     tasks_B = chunks_B * -(-kv_heads // together_B)
     first = np.concatenate([[0], np.cumsum(tasks_B)]).astype(np.int64)

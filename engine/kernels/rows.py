@@ -178,7 +178,8 @@ def _totals(b: Any, sums: list[Any]) -> list[Any]:
         for one, other in zip(four[::2], four[1::2], strict=True)
     ]  # eight lanes of each vector
     quarters = [[8 * v + start + i for v in range(4) for i in range(4)] for start in (0, 4)]
-    found = b.fadd(*(_picked(b, *pairs, places) for places in quarters))  # four of each
+    first, second = pairs
+    found = b.fadd(*(_picked(b, first, second, places) for places in quarters))  # four of each
     for width in (2, 1):
         above = [lane // 4 * 4 + (lane % 4 + width) % 4 for lane in range(LANES)]
         found = b.fadd(found, _picked(b, found, found, above))

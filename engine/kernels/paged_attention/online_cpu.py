@@ -142,6 +142,27 @@ def _begin(best, below, slots, rows, first_row, sinks, head, share):
             below[slot] = np.float32(1)
 
 
+@pasted
+def _scores(
+    queries, rows, width, k, v, head, members, heads, dim, value_dim, table, table_at, page_size,
+    block, begin, end, scores,
+):  # fmt: skip
+    """Scores of keys `begin` … `end` of a block; their values are asked for on the way."""
+    line, key = 64 // k.itemsize, begin
+    while key < end:  # a page's keys lie evenly: where they do is asked once
+        count = min(page_size - key % page_size, end - key)
+        at = _slot(table, table_at, page_size, key) * heads + head
+        for place in range(key - block, key - block + count):
+            _fetch(v, at * value_dim, members * value_dim, line)
+            for m in range(members):
+                _score(
+                    queries, m * rows * width, width, rows, k, (at + m) * dim, dim,
+                    scores, m * rows * BLOCK + place,
+                )  # fmt: skip
+            at += heads
+        key += count
+
+
 @inner
 def attend(
     q, q_at, q_step, share, first_row, rows, start,
@@ -160,7 +181,7 @@ def attend(
     here, result = part(work, at), part(work, at + ROWS * value_width)
     best = part(work, at + 2 * ROWS * value_width)
     below, block_best, block_below = part(best, ROWS), part(best, 2 * ROWS), part(best, 3 * ROWS)
-    slots, line = members * rows, 64 // k.itemsize
+    slots = members * rows
     for slot in range(slots):
         from_ = q_at + _place(first_row + slot % rows, slot // rows, share, q_step, dim)
         query = part(q, from_)
@@ -172,19 +193,10 @@ def attend(
     low = max(0, start + first_row // share - window + 1) if window > 0 else 0
     for block in range(low // BLOCK * BLOCK, top, BLOCK):
         end, begin = min(block + BLOCK, top), max(block, low)
-        key = begin
-        while key < end:  # a page's keys lie evenly: where they do is asked once
-            count = min(page_size - key % page_size, end - key)
-            at = _slot(table, table_at, page_size, key) * heads + head
-            for place in range(key - block, key - block + count):
-                _fetch(v, at * value_dim, members * value_dim, line)
-                for m in range(members):
-                    _score(
-                        queries, m * rows * width, width, rows, k, (at + m) * dim, dim,
-                        scores, m * rows * BLOCK + place,
-                    )  # fmt: skip
-                at += heads
-            key += count
+        _scores(
+            queries, rows, width, k, v, head, members, heads, dim, value_dim, table, table_at,
+            page_size, block, begin, end, scores,
+        )  # fmt: skip
         lanes = (end - block + LANES - 1) // LANES * LANES
         for slot in range(slots):
             position = start + (first_row + slot % rows) // share

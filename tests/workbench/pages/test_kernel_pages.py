@@ -96,6 +96,8 @@ def test_a_kernel_s_pages_take_no_message_that_pages_do_not_send(pages):
         page = await server.ask(place)
         token = re.search(rb'"token"\s*:\s*"([^"]+)"', page.body)[1].decode()
         line = await server.connect(place.replace("/study?", "/study/ws?"), ["bokeh", token])
+        while "ACK" not in (await line.read_message()):  # nobody listens before
+            pass
         for part in ({"msgid": "1", "msgtype": kind}, {}, content):
             await line.write_message(json.dumps(part))
         while (said := await line.read_message()) is not None:

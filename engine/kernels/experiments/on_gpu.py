@@ -10,7 +10,6 @@ from functools import partial
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -29,9 +28,8 @@ from engine.kernels.attention.gradients import Switches, Tensors
 from engine.kernels.attention.tiles import Tile, forward, forward_tile
 from engine.kernels.operator import Arguments, Work
 from engine.kernels.paged_attention.cases import made
-from engine.kernels.paged_attention.decode_cpu import batch_of
 from engine.kernels.paged_attention.policies.lean import Lean
-from engine.kernels.paged_attention.split_kv import TILE, launch, prepared
+from engine.kernels.paged_attention.split_kv import launch, planned
 
 WIDTH = 2048  # heads · size of prefill, as FlashAttention-2 is measured (arXiv 2307.08691)
 PREFILL, DECODE, ERROR = "attention", "paged attention", "error"
@@ -194,15 +192,11 @@ def _decodes(config: GpuAttention) -> Iterator[tuple[str, tuple[str, Work], Call
 def _decode_calls(config: GpuAttention, given: dict[str, Any], kv_heads: int) -> Calls:
     q, k, v = given["q_THD"], given["k_PSGD"], given["v_PSGE"]
     start = given["query_start_B1"].cpu().numpy()
-    row_N, batch = batch_of(kv_heads, start, given["context_B"].cpu().numpy(), 0, TILE, 1)
-    workers = torch.cuda.get_device_properties(0).multi_processor_count if q.is_cuda else 2
+    heads = q.shape[1], kv_heads, v.shape[-1]
+    said = (given["block_table_BP"], start[:-1], given["context_B"].cpu().numpy(), 0)
     calls: Calls = {}
     for runs in RUNS:
-        ready = prepared(
-            Lean(runs=runs).plan(batch, workers), given["block_table_BP"],
-            torch.from_numpy(np.ascontiguousarray(start[row_N])),
-            (q.shape[1], v.shape[-1]), q.device,
-        )  # fmt: skip
+        ready = planned(Lean(runs=runs), *said, heads, q.device)
         name = "lean" if runs == 1 else f"lean_{runs}_runs"
         calls[name] = partial(launch, ready, q, k, v, given["scale"], 0.0)
     held = [

@@ -9,7 +9,7 @@ from torch import Tensor
 from engine.models.config import ModelConfig
 from engine.models.parameters import all_parameters
 
-SPREADS = 0x9E3779B1  # an odd number: neighbouring seeds differ in many bits, none are alike
+APART = 0x9E3779B1  # odd, so that no two seeds of 32 bits are mixed alike
 SPREAD = 0.02  # standard deviation, as Hugging Face configs have it
 
 
@@ -37,8 +37,7 @@ class RandomWeights(Mapping[str, Tensor]):
 
     def _seed_of(self, name: str) -> int:
         """Of 32 bits, since torch's generator on a processor forgets what lies above them."""
-        mixed = self.seed * SPREADS % 2**32
-        return zlib.crc32(name.encode()) ^ mixed
+        return zlib.crc32(name.encode()) ^ self.seed * APART % 2**32
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.shapes)

@@ -19,13 +19,13 @@ from torch.nn.functional import scaled_dot_product_attention
 from engine.kernels.attention.gradients import Switches, Tensors
 from engine.kernels.attention.tiles import forward
 from engine.kernels.experiments.device_tables.timing import seconds
-from engine.kernels.paged_attention.decode_cpu import batch_of
 from engine.kernels.paged_attention.policies.lean import Lean
-from engine.kernels.paged_attention.split_kv import TILE, launch, prepared
+from engine.kernels.paged_attention.split_kv import launch, planned
 
 GROUPS, DIM, PAGE = 8, 128, 16  # heads of keys, their numbers, tokens of a page
 MOST = 2**18  # tokens of a batch of prompts
 HELD = 2**22  # and keys of a batch of answers
+RUNS = 2  # programs for each multiprocessor
 PROMPTS = tuple(product((32, 64), (1, 4, 16), (128, 512, 1024, 2048, 4096, 8192, 16384)))
 CHUNKS = tuple(product((32, 64), (1, 4), (128, 512, 2048), (2048, 8192, 32768)))
 ANSWERS = tuple(product((32, 64), (1, 4, 16, 64, 256), (128, 512, 2048, 8192, 32768)))
@@ -101,12 +101,8 @@ def _answers(device: str, heads: int, batch: int, context: int) -> Iterator[Mapp
     k, v = (_normal(batch * pages, PAGE, _groups(device), DIM, device=device) for _ in range(2))
     table_BP = torch.arange(batch * pages, device=device).view(batch, pages)
     start, contexts = np.arange(batch + 1), np.full(batch, context)
-    row_N, made = batch_of(_groups(device), start, contexts, 0, TILE, 1)
-    workers = torch.cuda.get_device_properties(0).multi_processor_count if q_THD.is_cuda else 2
-    ready = prepared(
-        Lean(runs=2).plan(made, workers), table_BP, torch.from_numpy(start[row_N]), (heads, DIM),
-        q_THD.device,
-    )  # fmt: skip
+    said = (table_BP, start[:-1], contexts, 0)
+    ready = planned(Lean(runs=RUNS), *said, (heads, _groups(device), DIM), q_THD.device)
     ours = seconds([partial(launch, ready, q_THD, k, v, DIM**-0.5, 0.0)], device)
     yield {**told, "us": ours * 1e6, "kernel": "lean"}
     keys, values = (

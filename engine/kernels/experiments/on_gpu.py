@@ -117,9 +117,9 @@ class _Bench:
     def compare(self, lane: str, shape: str, work: Work, calls: Calls) -> None:
         """The first is ours as it is picked, the last torch's, which all are held against."""
         device, facts = self.config.device, {"dtype": "bfloat16", "shape": shape}
-        truth = calls[PEER]().float()
+        truth = calls[PEER]().float().cpu()
         for name, call in calls.items():
-            self.live.error(self.clock.now(), f"{lane} {name} {shape}", call().float(), truth)
+            self.live.error(self.clock.now(), f"{lane} {name} {shape}", call().float().cpu(), truth)
         phase = "prefill" if lane == PREFILL else "decode"
         told = tag(**facts, phase=phase, specials=work.specials)
         for _ in range(self.config.rounds):

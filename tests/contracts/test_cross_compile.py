@@ -28,6 +28,8 @@ def test_a_kernel_file_lists_what_to_compile(module: str):
 @pytest.mark.parametrize("capability", sorted(LIMIT))
 @pytest.mark.parametrize(("module", "index"), LISTED)
 def test_a_kernel_compiles_for_a_gpu_not_here(module: str, index: int, capability: int):
+    if capability < getattr(kernels(module, interpreted=False), "CAPABLE", 0):
+        pytest.skip("that GPU has no such numbers")
     name, types, values = cross_compile.listed(module)[index]
     made = cross_compile.compile_for(module, name, types, values, capability)
     assert made.size > 0 and f"sm_{capability}" in made.ptx

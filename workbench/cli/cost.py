@@ -121,11 +121,16 @@ def _measure(args: argparse.Namespace) -> int:
 
     if args.tables:
         raise BadInput("cost measure: takes no table, it writes them; leave TABLE away")
-    made = [str(path) for path in measure(folder(args.out), "cuda", say)]
+    made = measure(folder(args.out), "cuda", say)
+    for left in made.left_out:
+        say(left)
+    refused = sum(len(left.shapes) for left in made.left_out)
+    say(f"{counted(made.rows, 'row')} measured, {refused} left out")
+    tables = [str(path) for path in made.files]
     if args.json:
-        print_json({"tables": made})
+        print_json({"tables": tables, "left_out": [left._asdict() for left in made.left_out]})
     else:
-        print("\n".join(made))
+        print("\n".join(tables))
     return 0
 
 

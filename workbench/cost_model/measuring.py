@@ -1,26 +1,50 @@
 """Tables of this machine's GPU, written where `workbench cost fit` reads them.
 
-In comes a folder; out come its CSV files, one for each table and, of attention, for each kernel.
+In comes a folder; out come its CSV files, one for each table or, where several run the same shapes,
+for each kernel, and the rows that could not be measured.
 """
 
 import csv
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from engine.core.errors import BadInput
+from engine.core.names import counted
 from engine.core.writing import unwritten, write_text
 from workbench.cost_model.rows import sheet_of
 
 Row = Mapping[str, object]
 
 
-def measure(folder: Path, device: str, say: Callable[[str], None]) -> list[Path]:
+class Left(NamedTuple):
+    """Rows of one kernel that could not be measured, all for the same reason."""
+
+    kernel: str
+    why: str
+    shapes: list[Row]
+
+    def __str__(self) -> str:
+        told = "; ".join(" ".join(f"{k}={v}" for k, v in shape.items()) for shape in self.shapes)
+        return f"left out: {counted(len(self.shapes), 'row')} of {self.kernel}, {self.why}: {told}"
+
+
+class Made(NamedTuple):
+    """The files that were written, how many rows they hold, and what is left out."""
+
+    files: list[Path]
+    rows: int
+    left_out: list[Left]
+
+
+def measure(folder: Path, device: str, say: Callable[[str], None]) -> Made:
     """Measure and write. `device`: "cuda", or "cpu" for a walk without a figure. Raises BadInput
     where there is no GPU, or no folder can be made."""
     import torch
 
     from engine.kernels.experiments.device_tables import TABLES
+    from engine.kernels.experiments.device_tables.timing import Refused
 
     if device == "cuda" and not torch.cuda.is_available():
         raise BadInput("cost measure: no GPU here that torch can use; run it on a machine with one")
@@ -31,14 +55,29 @@ def measure(folder: Path, device: str, say: Callable[[str], None]) -> list[Path]
     except OSError as fault:
         raise unwritten(folder, "the tables", fault) from None
     note = f"# Measured by `workbench cost measure` on {called} with torch {torch.__version__}.\n"
-    made = []
+    made, count, refused = [], 0, []
     for name, table in TABLES.items():
         say(f"measuring {name.replace('_', ' ')}")
-        for stem, rows in _files(name, [{"system": system, **row} for row in table(device)]):
+        rows: list[dict[str, object]] = []
+        for row in table(device):
+            if isinstance(row, Refused):
+                refused.append(row)
+            else:
+                rows.append({"system": system, **row})
+        count += len(rows)
+        for stem, mine in _files(name, rows):
             path = folder / f"{stem}.csv"
-            write_text(path, note + _text(rows), "the table")
+            write_text(path, note + _text(mine), "the table")
             made.append(path)
-    return made
+    return Made(made, count, _alike(refused))
+
+
+def _alike(refused: Iterable[tuple[Row, str, str]]) -> list[Left]:
+    """Refused rows by kernel and reason."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for shape, kernel, why in refused:
+        found.setdefault((kernel, why), []).append(shape)
+    return [Left(*key, shapes) for key, shapes in found.items()]
 
 
 def _files(name: str, rows: list[dict[str, object]]) -> list[tuple[str, list[dict[str, object]]]]:

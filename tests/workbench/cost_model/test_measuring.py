@@ -6,19 +6,32 @@ pytest.importorskip("triton", reason="triton is not installed here")
 import torch
 
 from engine.core.errors import BadInput
+from engine.kernels.experiments.device_tables import products, timing
 from workbench.cli.main import main
+from workbench.cost_model import measuring
 from workbench.cost_model.measuring import measure
 from workbench.cost_model.rows import LeftOut, Measured
 from workbench.cost_model.tables import table
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def made(tmp_path_factory):
     return measure(tmp_path_factory.mktemp("measured") / "mine", "cpu", lambda what: None)
 
 
+@pytest.fixture(scope="module")
+def written(made):
+    return made.files
+
+
 def test_a_file_for_each_table_and_of_attention_for_each_kernel(written):
-    assert [path.stem for path in written] == ["products", "attention_tiles", "attention_lean"]
+    assert [path.stem for path in written] == [
+        "products",
+        "narrow_products_scaled_by_rows",
+        "narrow_products_scaled_by_tensors",
+        "attention_tiles",
+        "attention_lean",
+    ]
     for path in written:
         first, head, *rows = path.read_text().splitlines()
         assert first.startswith("# Measured by `workbench cost measure` on cpu with torch ")
@@ -37,9 +50,64 @@ def test_who_fits_reads_every_row(written, tmp_path):
         kinds[path.stem] = sorted({row.operator for row in rows})
     assert kinds == {
         "products": ["matmul"],
+        "narrow_products_scaled_by_rows": ["matmul"],
+        "narrow_products_scaled_by_tensors": ["matmul"],
         "attention_tiles": ["chunk", "prefill"],
         "attention_lean": ["decode"],
     }
+
+
+def test_every_row_is_there_or_told(made):
+    lines = sum(len(path.read_text().splitlines()) - 2 for path in made.files)
+    assert made.rows == lines > 0 and not made.left_out
+
+
+def test_a_row_that_memory_or_torch_refuses_is_told_with_its_shape(tmp_path, monkeypatch, capsys):
+    def full():
+        raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate 3 GiB")
+
+    def table(device):
+        yield timing.timed({"m": 1}, "linear", [lambda: None], device)
+        yield timing.timed({"m": 2}, "linear", [full], device)
+        yield timing.timed({"m": 3}, "linear", [full], device)
+
+    folder = "engine.kernels.experiments.device_tables.TABLES"
+    monkeypatch.setattr(folder, {"some": table})
+    made = measure(tmp_path, "cpu", lambda what: None)
+    assert made.rows == 1
+    (left,) = made.left_out
+    assert str(left) == "left out: 2 rows of linear, CUDA out of memory.: m=2; m=3"
+    monkeypatch.setattr(measuring, "measure", lambda *_: made)
+    assert main(["cost", "measure", "--out", str(tmp_path / "x"), "--json"]) == 0
+    out, said = capsys.readouterr()
+    assert str(left) in said and "1 row measured, 2 left out" in said
+    assert '"why": "CUDA out of memory."' in out
+
+
+def test_what_is_no_refusal_ends_the_measurement():
+    with pytest.raises(TypeError):
+        timing.timed({}, "linear", [lambda: len(3)], "cpu")
+
+
+def test_short_calls_are_repeated_in_a_graph_and_long_ones_not():
+    assert timing.rounds_of(1e-9) == timing.ROUNDS
+    assert timing.rounds_of(timing.HELD / 4.5) == 4
+    assert timing.rounds_of(1.0) == 1
+
+
+def test_narrowed_rows_multiply_as_wide_ones():
+    draw = torch.Generator().manual_seed(1)
+    x, weight = (torch.randn(m, 4992, generator=draw).bfloat16() for m in (3, 16))
+    narrow, scale = products.narrowed(x)
+    told = x.float() / scale
+    right = told.to(products.NARROW).float()
+    # Triton's interpreter loses the carry of what rounds up to a power of two.
+    carried = (told.abs() < right.abs()) & (right.abs().frexp().mantissa == 0.5)
+    off = (narrow.float() - right).abs()[~carried]
+    assert (off <= 2**-3 * right.abs()[~carried] + 2**-8).all(), "a step at most"
+    found = products.by_rows(x, *products.narrowed(weight)).float()
+    truth = x.float() @ weight.float().T
+    assert (found - truth).abs().max() < 0.1 * truth.abs().max()
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

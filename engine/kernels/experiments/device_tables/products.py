@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 import torch
+import triton
 from torch import Tensor
 
-from engine.kernels.experiments.device_tables.timing import seconds
+from engine.kernels.experiments.device_tables.timing import Refused, Shape, timed
+from engine.kernels.triton_source import kernels
 
 LAYERS = 6
 SHAPES = (  # (N, K) of dense layers, of layers that ranks share, and of a vocabulary
@@ -21,34 +23,57 @@ SHAPES = (  # (N, K) of dense layers, of layers that ranks share, and of a vocab
 ROWS = (1, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 SMALL, FEW = ((64, 32), (32, 64)), (1, 8)
 NARROW = torch.float8_e4m3fn
+LARGEST = torch.finfo(NARROW).max
+WIDE = 4096  # numbers of a row that a program holds at once
 CAPABLE = (8, 9)  # the first that multiplies float8
+ROWWISE, TENSORWISE = "scaled_by_rows", "scaled_by_tensors"
 
 
-def rows(device: str) -> Iterator[Mapping[str, object]]:
+def rows(device: str) -> Iterator[Shape | Refused]:
     """Products in bfloat16."""
     for told, x_MK, weights in _cases(device):
         calls = [partial(torch.nn.functional.linear, x_MK, weight) for weight in weights]
-        kernel = "torch.nn.functional.linear"
-        yield {**told, "dtype": "bfloat16", "us": seconds(calls, device) * 1e6, "kernel": kernel}
+        yield timed({**told, "dtype": "bfloat16"}, "torch.nn.functional.linear", calls, device)
 
 
-def narrow_rows(device: str) -> Iterator[Mapping[str, object]]:
-    """Products in float8, one scale a tensor: x is narrowed, then multiplied."""
+def narrow_rows(device: str) -> Iterator[Shape | Refused]:
+    """Products in float8 of weights with a scale an output and of x with one a row, as engines
+    serve them, and with one scale a tensor, known before."""
     if device == "cuda" and torch.cuda.get_device_capability() < CAPABLE:
         return
     one = torch.ones((), device=device)
     for told, x_MK, weights in _cases(device):
-        if told["m"] % 16:
-            continue  # the library takes rows in sixteens
-        calls = [partial(_scaled, x_MK, weight.to(NARROW), one) for weight in weights]
-        kernel = "torch._scaled_mm"
-        yield {**told, "dtype": "fp8", "us": seconds(calls, device) * 1e6, "kernel": kernel}
+        shape: Mapping[str, object] = {**told, "dtype": "fp8"}
+        narrow = [narrowed(weight) for weight in weights]
+        calls = [partial(by_rows, x_MK, *weight) for weight in narrow]
+        yield timed(shape, ROWWISE, calls, device)
+        alike = [partial(_by_tensors, x_MK, weight, one) for weight, _ in narrow]
+        yield timed(shape, TENSORWISE, alike, device)
 
 
-def _scaled(x_MK: Tensor, weight_NK: Tensor, one: Tensor) -> Tensor:
-    narrow_MK = x_MK.to(NARROW)
+def narrowed(x_MK: Tensor) -> tuple[Tensor, Tensor]:
+    """x in 8 bits, and the scale (M, 1) by which each of its rows was divided."""
+    (M, K), fine = x_MK.shape, x_MK.contiguous()
+    narrow_MK = torch.empty(M, K, dtype=NARROW, device=x_MK.device)
+    scale_M1 = torch.empty(M, 1, dtype=torch.float32, device=x_MK.device)
+    module = kernels(f"{__package__}.narrowing_triton", not x_MK.is_cuda)
+    block = min(WIDE, triton.next_power_of_2(K))
+    module.narrow_rows[(M,)](fine, narrow_MK, scale_M1, K, LARGEST, BLOCK=block, num_warps=8)
+    return narrow_MK, scale_M1
+
+
+def by_rows(x_MK: Tensor, weight_NK: Tensor, scale_N1: Tensor) -> Tensor:
+    """x · Wᵀ in bfloat16, of weights narrowed by rows."""
+    narrow_MK, scale_M1 = narrowed(x_MK)
     return torch._scaled_mm(
-        narrow_MK, weight_NK.T, scale_a=one, scale_b=one, out_dtype=torch.bfloat16
+        narrow_MK, weight_NK.T, scale_a=scale_M1, scale_b=scale_N1.T, out_dtype=torch.bfloat16,
+        use_fast_accum=True,
+    )  # fmt: skip
+
+
+def _by_tensors(x_MK: Tensor, weight_NK: Tensor, one: Tensor) -> Tensor:
+    return torch._scaled_mm(
+        x_MK.to(NARROW), weight_NK.T, scale_a=one, scale_b=one, out_dtype=torch.bfloat16
     )
 
 

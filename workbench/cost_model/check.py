@@ -29,6 +29,7 @@ class Batch(NamedTuple):
     device: str
     kind: str  # dtype; of a collective, its name
     operator: str
+    laid: bool  # keys and values of prompts into a cache
     columns: np.ndarray
     at: np.ndarray  # where its rows stood
 
@@ -37,10 +38,10 @@ class Batches:
     """Rows sorted into batches once, so that a fit can ask for them a thousand times."""
 
     def __init__(self, rows: Sequence[Measured]) -> None:
-        together: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        together: dict[tuple[str, str, str, bool], list[int]] = defaultdict(list)
         for index, row in enumerate(rows):
             kind = row.shape[0] if row.operator == "collective" else row.shape[-1]
-            together[row.device, kind, row.operator].append(index)
+            together[row.device, kind, row.operator, row.laid].append(index)
         self.measured = np.array([row.seconds for row in rows])
         self.parts = [
             Batch(*key, np.array([_numbers(rows[i]) for i in at], np.float64).T, np.array(at))
@@ -72,12 +73,14 @@ def _seconds(part: Batch, found: Constants) -> np.ndarray:
         seconds = curves.collective(on, by, found, part.kind, *part.columns).seconds
     elif part.operator == "experts":
         seconds = experts(on, found, *part.columns, part.kind).seconds
-    elif part.operator == "chunk":
-        *shape, cached = part.columns
-        seconds = attention.prefill(on, found, *shape, part.kind, cached).seconds
+    elif part.operator in ("prefill", "chunk"):
+        B, new, H, G, dim, *rest = part.columns
+        cached = rest[0] if rest else 0.0
+        told = attention.prefill(on, found, B, new, H, G, dim, part.kind, cached, part.laid)
+        seconds = told.seconds
     elif part.operator in PLAIN:
-        told = curves if part.operator == "matmul" else attention
-        seconds = getattr(told, part.operator)(on, found, *part.columns, part.kind).seconds
+        where = curves if part.operator == "matmul" else attention
+        seconds = getattr(where, part.operator)(on, found, *part.columns, part.kind).seconds
     else:
         seconds = curves.rows(on, found, part.operator, *part.columns, part.kind).seconds
     return np.asarray(seconds)

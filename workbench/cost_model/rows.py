@@ -23,7 +23,8 @@ MAKERS = ("nvidia", "amd", "intel", "dgx")  # words before a device's name
 class Measured:
     """One measured time. `shape` is what the cost model asks of the operator, in its order.
 
-    `group` names rows that are alike but for one size, which a fit holds out together.
+    `group` names rows that are alike but for one size, which a fit holds out together; `laid` says
+    of prompts whether their keys and values were laid into a cache within the time.
     """
 
     operator: str
@@ -31,6 +32,7 @@ class Measured:
     shape: tuple[Any, ...]
     seconds: float
     group: str
+    laid: bool = True
 
 
 @dataclass(frozen=True, slots=True)

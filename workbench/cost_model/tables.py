@@ -78,15 +78,16 @@ def _attention(cells: Cells) -> Iterator[Found]:
     heads, kv_heads, dim = (cells.count(c) for c in ("heads", "kv_heads", "head_dim"))
     batch, new = cells.count("batch"), cells.count("isl")
     cached, seconds = cells.count("cached_step", 0), cells.time("us", 1e-6)
+    laid = "laid" not in cells.line or cells.count("laid", 0) > 0
     sheet, gone = not_covered(cells, "system", "bfloat16")
     group = f"{phase} heads={heads} batch={batch}"
     shape = (batch, new, heads, kv_heads, dim)
     if gone:
         yield gone
     elif phase == "context" and not cached:
-        yield Measured("prefill", sheet, (*shape, "bfloat16"), seconds, group)
+        yield Measured("prefill", sheet, (*shape, "bfloat16"), seconds, group, laid)
     elif phase == "context":
-        yield Measured("chunk", sheet, (*shape, cached, "bfloat16"), seconds, group)
+        yield Measured("chunk", sheet, (*shape, cached, "bfloat16"), seconds, group, laid)
     elif phase == "generation" and new == 1:
         one = (batch, cached + 1, kv_heads, dim, "bfloat16")
         yield Measured("decode", sheet, one, seconds, group)
@@ -190,7 +191,8 @@ def _flash(cells: Cells) -> Iterator[Found]:
     batch, heads = max(1, 16384 // tokens), max(1, 2048 // dim)
     seconds = 2.0 * tokens**2 * dim * heads * batch / (rate * 1e12)
     shape = (batch, tokens, heads, heads, dim, "float16")
-    yield gone or Measured("prefill", sheet, shape, seconds, f"flash {cells.text('impl')} {dim}")
+    group = f"flash {cells.text('impl')} {dim}"
+    yield gone or Measured("prefill", sheet, shape, seconds, group, laid=False)
 
 
 LAYOUTS: tuple[tuple[frozenset[str], Callable[[Cells], Iterator[Found]]], ...] = (

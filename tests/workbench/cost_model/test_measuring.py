@@ -6,7 +6,7 @@ pytest.importorskip("triton", reason="triton is not installed here")
 import torch
 
 from engine.core.errors import BadInput
-from engine.kernels.experiments.device_tables import products, timing
+from engine.kernels.experiments.device_tables import experts, products, timing
 from workbench.cli.main import main
 from workbench.cost_model import measuring
 from workbench.cost_model.measuring import measure
@@ -31,6 +31,7 @@ def test_a_file_for_each_table_and_of_attention_for_each_kernel(written):
         "narrow_products_scaled_by_tensors",
         "attention_tiles",
         "attention_lean",
+        "experts",
     ]
     for path in written:
         first, head, *rows = path.read_text().splitlines()
@@ -54,6 +55,7 @@ def test_who_fits_reads_every_row(written, tmp_path):
         "narrow_products_scaled_by_tensors": ["matmul"],
         "attention_tiles": ["chunk", "prefill"],
         "attention_lean": ["decode"],
+        "experts": ["experts"],
     }
 
 
@@ -108,6 +110,26 @@ def test_narrowed_rows_multiply_as_wide_ones():
     found = products.by_rows(x, *products.narrowed(weight)).float()
     truth = x.float() @ weight.float().T
     assert (found - truth).abs().max() < 0.1 * truth.abs().max()
+
+
+def test_grouped_experts_give_what_each_alone_gives():
+    draw = torch.Generator().manual_seed(2)
+    sizes = ((6, 32), (4, 32, 32), (4, 32, 16))
+    x, up, down = (torch.randn(*size, generator=draw).bfloat16() for size in sizes)
+    asked = torch.tensor([3, 0, 1, 0, 3, 2, 2, 3, 0, 1, 3, 1])
+    part = torch.rand(6, 2, generator=draw).bfloat16()
+    found = experts.experts(x, asked, part, experts.Layer(up, down, None)).float()
+    for token in range(6):
+        truth = 0.0
+        for slot in range(2):
+            e = int(asked[2 * token + slot])
+            gate, value = (x[token].float() @ up[e].float().T).chunk(2)
+            inner = (torch.nn.functional.silu(gate) * value) @ down[e].float().T
+            truth = truth + part[token, slot].float() * inner
+        assert (found[token] - truth).abs().max() < 0.05 * truth.abs().max()
+    narrow = experts.in_8_bits(experts.Layer(up, down, None))
+    back = narrow.down_EHI.float() * narrow.scales[1][..., None]
+    assert (back - down.float()).abs().median() < 0.05
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

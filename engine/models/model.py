@@ -150,7 +150,8 @@ class Model:
             codes = getattr(source, "codes", None) if in_codes else None
             self.fused = fused_step.Fused(config, Cast(source, self.dtype), codes)
         else:
-            self._assemble(ops or ops_for("cpu" if plain else device, self.compiled))
+            self.ops = ops or ops_for("cpu" if plain else device, self.compiled)
+            self._assemble(self.ops)
 
     def _assemble(self, ops: Ops) -> None:
         """The general path's parts."""
@@ -255,5 +256,5 @@ class Model:
             found[kind] = cos_sin(rotary, angles, positions_T, dtype)
         return found
 
-    def _tensor(self, array: np.ndarray) -> Tensor:
-        return torch.from_numpy(array).to(self.device)
+    def _tensor(self, array: np.ndarray | Tensor) -> Tensor:
+        return array if isinstance(array, Tensor) else torch.from_numpy(array).to(self.device)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from engine.kernels.matmul import matmul, pack
 from engine.kernels.norm import rms_norm as rms_norm_kernel
 from engine.kernels.paged_attention import paged_attention as paged_attention_kernel
+from engine.kernels.paged_attention.mixed_batch import OperatorAttention
 from engine.kernels.quantised.pack import pack as pack_codes
 from engine.kernels.quantised.panels_cpu import quantised_matmul
 from engine.kernels.quantised.weight import Quantised
@@ -31,7 +32,7 @@ class Ops:
     """One way to compute; all ways agree within rounding of the activations' type.
 
     `wide`: activations are float32 whatever the weights are. `codes`: linear layers take quantised
-    weights as they are packed.
+    weights as they are packed. `attention`: of a GPU, whose plans can be held.
     """
 
     linear: Callable[[Tensor, Tensor | None], Linear]
@@ -41,6 +42,7 @@ class Ops:
     swiglu: Callable[[Tensor, Tensor], Tensor]
     wide: bool
     codes: bool = False
+    attention: OperatorAttention | None = None
 
 
 def plain_ops() -> Ops:
@@ -56,7 +58,10 @@ def kernel_ops() -> Ops:
 def operator_ops(variants: Mapping[str, str] = NONE) -> Ops:
     """The operators' picks for the tensors' device, or the variants forced by operator name."""
     by = OperatorOps(variants)
-    return Ops(by.linear, by.rms_norm, by.rotate, by.paged_attention, by.swiglu, wide=False)
+    return Ops(
+        by.linear, by.rms_norm, by.rotate, by.paged_attention, by.swiglu, wide=False,
+        attention=by.attention,
+    )  # fmt: skip
 
 
 def ops_for(device: str, compiled: bool) -> Ops:

@@ -17,8 +17,9 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from engine.core.clock import WallClock
 from engine.core.config import Config, knob
+from engine.core.difference import FAR
 from engine.core.errors import BadInput
-from engine.core.events import Span
+from engine.core.events import Level, Span
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.hardware.roofs import Roof
@@ -117,9 +118,10 @@ class _Bench:
     def compare(self, lane: str, shape: str, work: Work, calls: Calls) -> None:
         """The first is ours as it is picked, the last torch's, which all are held against."""
         device, facts = self.config.device, {"dtype": "bfloat16", "shape": shape}
-        truth = calls[PEER]().float().cpu()
+        truth = calls[PEER]().float()
         for name, call in calls.items():
-            self.live.error(self.clock.now(), f"{lane} {name} {shape}", call().float().cpu(), truth)
+            of, worst = f"{lane} {name} {shape}", _apart(call().float(), truth)
+            self.live.emit(Level(self.clock.now(), of, "error", worst))
         phase = "prefill" if lane == PREFILL else "decode"
         told = tag(**facts, phase=phase, specials=work.specials)
         for _ in range(self.config.rounds):
@@ -131,26 +133,39 @@ class _Bench:
                 self.live.emit(span)
 
 
+def _apart(found: Tensor, truth: Tensor) -> float:
+    """The largest difference over the truth's largest number, found where the numbers lie."""
+    off = (found - truth).abs().nan_to_num(nan=FAR, posinf=FAR).max()
+    return float(off / truth.abs().max())
+
+
 def _moved(given: Arguments, device: str) -> dict[str, Any]:
     return {k: v.to(device) if isinstance(v, Tensor) else v for k, v in given.items()}
 
 
 def _prefills(config: GpuAttention) -> Iterator[tuple[str, tuple[str, Work], Calls]]:
     """FlashAttention-2's setting: heads · size = WIDTH and as many tokens at every length."""
-    length = config.shortest
-    while length <= config.longest:
-        for dim in (64, 128):
+    for dim in (64, 128):
+        heads = max(1, (WIDTH if config.device == "cuda" else dim) // dim)
+        drawn = case("", (max(config.longest, config.shortest),), heads, heads, dim)
+        numbers = _moved(drawn.make(config.seed, torch.bfloat16), config.device)
+        length = config.shortest
+        while length <= config.longest:
             for causal in (True, False):
-                yield PREFILL, *_prefill(config, length, dim, causal)
-        length *= 2
+                yield PREFILL, *_prefill(config, numbers, length, causal)
+            length *= 2
 
 
 def _prefill(
-    config: GpuAttention, length: int, dim: int, causal: bool
+    config: GpuAttention, numbers: Arguments, length: int, causal: bool
 ) -> tuple[tuple[str, Work], Calls]:
-    heads = max(1, (WIDTH if config.device == "cuda" else dim) // dim)
+    """As many sequences of that length as the numbers, those of one sequence, are enough for."""
+    _, heads, dim = numbers["q_THD"].shape
     lengths = (length,) * max(1, config.longest // length)
-    made = case("", lengths, heads, heads, dim, causal=causal).make(config.seed, torch.bfloat16)
+    starts = torch.arange(len(lengths) + 1) * length
+    parts = {name: numbers[name][: starts[-1]] for name in ("q_THD", "k_SGD", "v_SGE")}
+    switched = {**numbers, **parts, "causal": causal}
+    made = {**switched, "query_start_B1": starts, "key_start_B1": starts}
     given = _moved(made, config.device)
     tensors = Tensors(*(given[name] for name in Tensors._fields))
     q, k, v = (

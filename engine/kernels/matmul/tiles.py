@@ -32,11 +32,11 @@ def tile(rows: int, wide: bool) -> tuple[int, int, int, int]:
 
 
 def matmul(x_MK: Tensor, weight_NK: Tensor) -> Tensor:
-    """y_MN = x · Wᵀ in float32."""
+    """y_MN = x · Wᵀ in x's type, added up in float32."""
     x, weight = _rows(x_MK), _rows(weight_NK)
     rows, inputs = x.shape
     outputs = weight.shape[0]
-    y = torch.empty(rows, outputs, dtype=torch.float32, device=x.device)
+    y = torch.empty(rows, outputs, dtype=x.dtype, device=x.device)
     if not rows * outputs:
         return y
     wide = x.dtype != weight.dtype or x.dtype == torch.float32

@@ -40,7 +40,7 @@ SIZES = {"rows": "i32", "outputs": "i32", "inputs": "i32", "x_stride": "i32"}
 COMPILES = (
     (
         "matmul",
-        {"x": "*bf16", "weight": "*bf16", "y": "*fp32", **SIZES, "weight_stride": "i32"},
+        {"x": "*bf16", "weight": "*bf16", "y": "*bf16", **SIZES, "weight_stride": "i32"},
         {"WIDE": False, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, "GROUP": 8, "num_warps": 8},
     ),
     (

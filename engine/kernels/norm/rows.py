@@ -11,9 +11,10 @@ WIDEST = 65536  # numbers of a row that one program can hold
 
 
 def rms_norm(x_TC: Tensor, weight_C: Tensor, eps: float) -> Tensor:
-    """x / √(mean(x²) + eps) · weight over the last axis, in float32; any leading axes."""
+    """x / √(mean(x²) + eps) · weight over the last axis, computed in float32, in x's type; any
+    leading axes."""
     x = x_TC.contiguous()
-    y = torch.empty(x.shape, dtype=torch.float32, device=x.device)
+    y = torch.empty_like(x)
     width = x.shape[-1]
     module = kernels("engine.kernels.norm.rows_triton", not x.is_cuda)
     grid = (x.numel() // width,)

@@ -18,7 +18,7 @@ def rms_norm(x, weight, y, width, eps, BLOCK: tl.constexpr):
 COMPILES = (
     (
         "rms_norm",
-        {"x": "*bf16", "weight": "*bf16", "y": "*fp32", "width": "i32", "eps": "fp32"},
+        {"x": "*bf16", "weight": "*bf16", "y": "*bf16", "width": "i32", "eps": "fp32"},
         {"BLOCK": 4096},
     ),
 )

@@ -5,9 +5,10 @@ Shape letters: T new tokens, H query heads, D key size, E value size, P pages, S
 key/value heads, B sequences, N sequences of one kind, M their new tokens, C their visible keys.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import torch
@@ -18,7 +19,12 @@ from engine.kernels.attention.gradients import Switches, Tensors
 from engine.kernels.paged_attention import OPERATOR as PAGED_ATTENTION
 from engine.kernels.paged_attention.policies.lean import Lean
 
+if TYPE_CHECKING:
+    from engine.kernels.paged_attention.split_kv import Prepared
+
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # block table, starts, contexts
+# Heads of queries, of keys, how wide their values are; and a window.
+Planner: TypeAlias = "Callable[[tuple[int, int, int], int], Prepared]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,16 @@ class OperatorAttention:
         self.variants = variants
         self._rows: Rows | None = None
         self._kept: dict[tuple[int, ...], Any] = {}
+        self._plan: Planner | None = None
+
+    @contextmanager
+    def planned_by(self, plan: "Planner") -> Iterator[None]:
+        """Within it, answers' plans are `plan`'s, and nothing of them is kept."""
+        self._rows, self._plan = None, plan
+        try:
+            yield
+        finally:
+            self._rows, self._plan = None, None
 
     def __call__(
         self, q_THD: Tensor, k_PSGD: Tensor, v_PSGE: Tensor, rows: Rows, switches: Switches
@@ -83,7 +99,9 @@ class OperatorAttention:
 
         heads = q_THD.shape[1], k_PSGD.shape[2], v_PSGE.shape[-1]
         key = (*heads, switches.window)
-        if key not in self._kept:
+        if self._plan is not None:
+            self._kept[key] = self._plan(heads, switches.window)
+        elif key not in self._kept:
             row_N = np.flatnonzero(one_B)
             table_NP, token_N, context_N = (a[row_N] for a in rows)
             said = (table_NP, token_N, context_N, switches.window)

@@ -40,7 +40,7 @@ def decode(
     window: int = 0,
     softcap: float = 0.0,
 ) -> Tensor:
-    """o_THE in float32 (see `reference`) for at most one new token a sequence.
+    """o_THE in q's type (see `reference`) for at most one new token a sequence.
 
     The plan is made on the host: give `query_start_B1` and `context_B` there, or they are fetched.
     """
@@ -61,13 +61,17 @@ def planned(
 
     `heads`: of queries, of keys, and how wide their values are.
     """
-    workers = INTERPRETED
-    if device.type == "cuda":
-        workers = torch.cuda.get_device_properties(device).multi_processor_count
     batch = Batch(context_N.astype(np.int64), heads[1], TILE, 1, window)
     table = torch.as_tensor(table_NP)
-    made = split.plan(batch, workers)
+    made = split.plan(batch, workers_of(device))
     return prepared(made, table, torch.from_numpy(token_N), (heads[0], heads[2]), device)
+
+
+def workers_of(device: torch.device) -> int:
+    """How many programs run at a time."""
+    if device.type != "cuda":
+        return INTERPRETED
+    return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
 class Prepared(NamedTuple):
@@ -104,7 +108,7 @@ def launch(
     """o_THE of a prepared plan: a program an item, or a run of them, then the merges."""
     (T, H, D), (_, S, G, E) = q_THD.shape, v_PSGE.shape
     interpreted = not q_THD.is_cuda
-    out = torch.zeros(T, H, E, dtype=torch.float32, device=q_THD.device)
+    out = torch.zeros(T, H, E, dtype=q_THD.dtype, device=q_THD.device)
     table, token, items, merges, part_o, part_lse = ready
     if not len(items[1]):
         return out

@@ -94,14 +94,16 @@ def merge(
     part_o, part_lse, token, merge_row, merge_head, merge_first, merge_last, out, H,
     E: tl.constexpr, SHARE: tl.constexpr, BLOCK_E: tl.constexpr,
 ):  # fmt: skip
-    """One query head of a cut head: its parts, weighted by what their keys weigh together."""
+    """One query head of a cut head: its parts, weighted by what their keys weigh together. Merges
+    of no parts, which fill a plan of fixed size up, write nothing."""
     index = tl.program_id(0)
     row, first = tl.load(merge_row + index), tl.load(merge_first + index)
+    last = tl.load(merge_last + index)
     head = tl.load(merge_head + index).to(tl.int64) * SHARE + tl.program_id(1)
     columns = tl.arange(0, BLOCK_E)
     result = tl.zeros([BLOCK_E], tl.float32)
     best, below = tl.load(part_lse + first * H + head), 0.0
-    for part in range(first, tl.load(merge_last + index)):
+    for part in range(first, last):
         at = part * H + head
         lse = tl.load(part_lse + at)
         highest = tl.maximum(best, lse)
@@ -110,8 +112,9 @@ def merge(
         result = result * fading + values * weight
         below = below * fading + weight
         best = highest
-    to = (tl.load(token + row).to(tl.int64) * H + head) * E
-    tl.store(out + to + columns, result / below, mask=columns < E)
+    if first < last:
+        to = (tl.load(token + row).to(tl.int64) * H + head) * E
+        tl.store(out + to + columns, result / below, mask=columns < E)
 
 
 _PLAN = dict.fromkeys(
@@ -119,7 +122,7 @@ _PLAN = dict.fromkeys(
     "*i32",
 )
 _PARTIAL = {
-    "q": "*bf16", "k": "*bf16", "v": "*bf16", **_PLAN, "out": "*fp32", "part_o": "*fp32",
+    "q": "*bf16", "k": "*bf16", "v": "*bf16", **_PLAN, "out": "*bf16", "part_o": "*fp32",
     "part_lse": "*fp32", "pages": "i32", "H": "i32", "scale": "fp32", "cap": "fp32",
 }  # fmt: skip
 _SWITCHES = {"S": 16, "G": 8, "SHARE": 4, "CAPPED": False, "INTERPRET": False, "BLOCK_M": 16}
@@ -135,7 +138,7 @@ COMPILES = (
     ),
     (
         "partial",
-        {**_PARTIAL, "q": "*fp32", "k": "*fp32", "v": "*fp32"},
+        {**_PARTIAL, **dict.fromkeys(("q", "k", "v", "out"), "*fp32")},
         {"D": 64, "E": 64, "BLOCK_D": 64, "BLOCK_E": 64, "BLOCK_N": 32, "PRECISION": "ieee",
          **_SWITCHES, "CAPPED": True},
     ),
@@ -143,7 +146,7 @@ COMPILES = (
         "merge",
         {"part_o": "*fp32", "part_lse": "*fp32",
          **dict.fromkeys(("token", "merge_row", "merge_head", "merge_first", "merge_last"), "*i32"),
-         "out": "*fp32", "H": "i32"},
+         "out": "*bf16", "H": "i32"},
         {"E": 128, "SHARE": 4, "BLOCK_E": 128},
     ),
 )  # fmt: skip

@@ -11,10 +11,11 @@ NUMBERS = 4096  # a half each, of the heads of one program
 
 
 def rotate(x_THD: Tensor, cos_TF: Tensor, sin_TF: Tensor) -> Tensor:
-    """Dimension i turned with dimension i + D/2 by the token's angle, in float32; a new tensor."""
+    """Dimension i turned with dimension i + D/2 by the token's angle, computed in float32; a new
+    tensor of x's type."""
     x = x_THD if x_THD.stride(-1) == 1 else x_THD.contiguous()
     tokens, heads, dim = x.shape
-    y = torch.empty(x.shape, dtype=torch.float32, device=x.device)
+    y = torch.empty(x.shape, dtype=x.dtype, device=x.device)
     if y.numel():
         wide = triton.next_power_of_2(dim // 2)
         each = min(triton.next_power_of_2(heads), max(1, NUMBERS // wide))

@@ -28,8 +28,7 @@ COMPILES = (
     (
         "rotate",
         {
-            **dict.fromkeys(("x", "cos", "sin"), "*bf16"),
-            "y": "*fp32",
+            **dict.fromkeys(("x", "cos", "sin", "y"), "*bf16"),
             **dict.fromkeys(("heads", "half", "token_stride", "head_stride"), "i32"),
         },
         {"HEADS": 32, "HALF": 64},

@@ -11,9 +11,9 @@ BLOCK = 4096  # numbers of a row that one program takes
 
 
 def swiglu(gate_TC: Tensor, up_TC: Tensor) -> Tensor:
-    """gate · sigmoid(gate) · up in float32; a new tensor of the same shape."""
+    """gate · sigmoid(gate) · up, computed in float32; a new tensor of the same shape and type."""
     gate, up = _rows(gate_TC), _rows(up_TC)
-    y = torch.empty(gate.shape, dtype=torch.float32, device=gate.device)
+    y = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
     if y.numel():
         rows, width = gate.shape
         module = kernels("engine.kernels.swiglu.rows_triton", not gate.is_cuda)

@@ -18,8 +18,7 @@ COMPILES = (
     (
         "swiglu",
         {
-            **dict.fromkeys(("gate", "up"), "*bf16"),
-            "y": "*fp32",
+            **dict.fromkeys(("gate", "up", "y"), "*bf16"),
             **dict.fromkeys(("width", "gate_stride", "up_stride"), "i32"),
         },
         {"BLOCK": 4096},

@@ -18,9 +18,11 @@ from engine.inference.executors.costs.forward_work import ForwardWork, Shape
 from engine.inference.executors.executor import Built, Facts
 from engine.inference.executors.settings import Settings
 from engine.inference.executors.step_spans import covered
+from engine.inference.executors.tensors import decode_graphs
 from engine.inference.executors.tensors.asked import alone, probe_of
 from engine.inference.executors.tensors.attention_mass import AttentionProbe
 from engine.inference.executors.tensors.collaborating_drafters import CollaboratingDrafters
+from engine.inference.executors.tensors.decode_graphs import DecodeGraphs
 from engine.inference.executors.tensors.drafter import Drafter
 from engine.inference.executors.tensors.early_exit import EarlyExit
 from engine.inference.executors.tensors.embedding import Embedder
@@ -59,6 +61,10 @@ class RealExecutor:
         self.exits: EarlyExit | None = None  # asked what the target will say
         self.guidance: Guidance | None = None
         self.off = 0  # places that rows are put back off in a realigned batch, which is wrong
+        self.graphs: DecodeGraphs | None = None
+        if model.device != "cpu" and decode_graphs.fits(model, storage.kv):
+            nobody = storage.scratch * storage.kv.page_size
+            self.graphs = DecodeGraphs(model, storage.kv, nobody)
         self.work = ForwardWork(model.config, str(model.dtype).removeprefix("torch."))
         self._embedder: Embedder | None = None  # once somebody asks
         self.variant = "fused" if model.fused else "kernels" if model.compiled else "torch"
@@ -85,6 +91,8 @@ class RealExecutor:
         parts: list[Part] = []
         if step.profile:
             logits, parts = timed_forward(self.model, batch, storage.kv)
+        elif self.graphs is not None and self.graphs.takes(batch):
+            logits = self.graphs.forward(batch)
         else:
             logits = self.model.forward(batch, storage.kv)
         taken = self.model.taken

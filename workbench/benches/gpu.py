@@ -1,6 +1,8 @@
-"""Attention's Triton kernels on a GPU: against torch's own and against the memory, kept as a run.
+"""A GPU: attention's Triton kernels against torch's own and against the memory, kept as a run; and
+decode steps of the engine.
 
-Median times on the device, ours and torch's in turns, each held against torch's numbers first.
+Median times, of kernels on the device, ours and torch's in turns, each held against torch's numbers
+first.
 """
 
 from collections.abc import Callable
@@ -14,7 +16,7 @@ from engine.core.run import Run
 from engine.core.tags import facts
 
 NAME = "gpu"
-ABOUT = "attention's Triton kernels on a GPU beside torch's own; --save keeps the run"
+ABOUT = "attention on a GPU beside torch's own, and the engine's steps; --save keeps the run"
 SAVES = True  # takes a file to keep what was measured in
 MOST = 2e-2  # error of bfloat16 numbers, as the operators' tolerances have it
 HELD = {"attention": "≥ 0.9×", "paged attention": "≥ 70%"}
@@ -29,15 +31,16 @@ def run(full: bool, say: Callable[[str], None], kept: str = "") -> list[dict[str
     log = Run.execute(driver, GpuAttention(others=full), study="kernels-on-gpu").log
     if kept:
         say(f"saved {save(log, kept)}")
-    return rows(log)
+    from workbench.benches import _gpu_decode
+
+    return rows(log) + _gpu_decode.rows(_roofs(log)["bandwidth"], say)
 
 
 def rows(log: Log) -> list[dict[str, Any]]:
     """Rows with the keys of the kernels' bench; a kernel that errs too much has no figure."""
     from engine.kernels.experiments.on_gpu import ERROR, PEER
 
-    assert log.opened is not None
-    roofs = {roof["kind"]: roof["value"] for roof in log.opened.facts["roofs"]}
+    roofs = _roofs(log)
     errors = {level.lane: level.value for level in log.of(Level) if level.name == ERROR}
     taken: dict[tuple[str, str], dict[str, list[float]]] = {}
     work: dict[tuple[str, str], Span] = {}
@@ -55,6 +58,11 @@ def rows(log: Log) -> list[dict[str, Any]]:
                 peer = median(times[PEER])
                 found.append(_row(lane, shape, name, median(times[name]), peer, limit, error))
     return found
+
+
+def _roofs(log: Log) -> dict[str, float]:
+    assert log.opened is not None
+    return {roof["kind"]: roof["value"] for roof in log.opened.facts["roofs"]}
 
 
 def _row(

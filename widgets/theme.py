@@ -33,6 +33,28 @@ DARK_HUES = (
     "#8578EE",
     "#C47BB3",
 )
+# A second tone of each, darker or paler, for pieces of work that follow one another (microbatches):
+# ten or more from its own hue, to the same eyes.
+TONES = (
+    "#095580",
+    "#F1CA73",
+    "#097257",
+    "#744C66",
+    "#A6D8F3",
+    "#C0B17E",
+    "#8A80BB",
+    "#9A6889",
+)
+DARK_TONES = (
+    "#495F82",
+    "#877619",
+    "#204F41",
+    "#8C6175",
+    "#557B92",
+    "#635822",
+    "#6C62BF",
+    "#DCC7DC",
+)
 WRONG = "#C62828"
 DARK_WRONG = "#FF7A70"
 SPREAD = 543439  # of a name's checksum: alice to heidi, whom threads are called after, differ
@@ -75,6 +97,11 @@ def place(owner: str) -> int:
 def hues(dark: bool = False) -> tuple[str, ...]:
     """The eight owner hues of the dark or light theme, in the same order."""
     return DARK_HUES if dark else HUES
+
+
+def tones(dark: bool = False) -> tuple[str, ...]:
+    """The second tone of each of those hues."""
+    return DARK_TONES if dark else TONES
 
 
 def hue(owner: str, dark: bool = False) -> str:

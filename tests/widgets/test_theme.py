@@ -8,7 +8,7 @@ import pytest
 
 from engine.reasoning.threads.run import NAMES
 from tests.widgets.eyes import EYES, apart, seen
-from widgets.theme import figure, hue, hues, scheme, texture, wrong
+from widgets.theme import figure, hue, hues, scheme, texture, tones, wrong
 
 # Where two colours are no shades of one at a glance; set before the hues were chosen.
 TOLD_APART = 10.0
@@ -65,6 +65,16 @@ def test_all_eyes_tell_every_two_colours_of_a_theme_apart(dark, eyes):
         if apart(colours[two[0]], colours[two[1]]) < TOLD_APART
     }
     assert near == {}
+
+
+@pytest.mark.parametrize("eyes", EYES)
+@pytest.mark.parametrize("dark", [False, True])
+def test_all_eyes_tell_the_two_tones_of_a_hue_apart(dark, eyes):
+    """Two microbatches of one kind of work."""
+    both = [
+        (seen(one, eyes), seen(two, eyes)) for one, two in zip(hues(dark), tones(dark), strict=True)
+    ]
+    assert min(apart(one, two) for one, two in both) >= TOLD_APART
 
 
 def test_threads_have_a_plain_hue_each_and_a_ninth_request_a_second_mark():

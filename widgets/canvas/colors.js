@@ -43,7 +43,7 @@ export function palette(options, dark) {
   const scheme = options[dark ? "dark" : "light"];
   const names = ["paper", "ink", "faint", "line", "idle", "raised", "wrong"];
   const colors = Object.fromEntries(names.map((name) => [name, rgb(scheme[name])]));
-  return { ...colors, dark, hues: scheme.hues.map(rgb), font: options.font };
+  return { ...colors, dark, hues: scheme.hues.map(rgb), tones: scheme.tones.map(rgb), font: options.font };
 }
 
 // Black or white text, whichever reads better on `color`.

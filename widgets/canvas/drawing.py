@@ -17,7 +17,7 @@ from engine.core.errors import BadInput
 from widgets.canvas import told
 from widgets.canvas.packing import pack
 from widgets.page.bundle import bundle
-from widgets.theme import FONT, hues, scheme, wrong
+from widgets.theme import FONT, hues, scheme, tones, wrong
 
 TRAITS = {  # what host and browser share: its type in Panel, its type in notebooks, its default
     "frame": ("Bytes", "Bytes", b""),
@@ -59,7 +59,12 @@ def source(view: str) -> str:
 def settings(height: int = HEIGHT) -> dict[str, Any]:
     """What every canvas view needs to know: the theme and its height in pixels."""
     schemes = {
-        name: {**asdict(scheme(dark)), "hues": list(hues(dark)), "wrong": wrong(dark)}
+        name: {
+            **asdict(scheme(dark)),
+            "hues": list(hues(dark)),
+            "tones": list(tones(dark)),
+            "wrong": wrong(dark),
+        }
         for name, dark in (("light", False), ("dark", True))
     }
     return {"font": FONT, "height": height, **schemes}

@@ -7,14 +7,22 @@ import io
 import shutil
 import subprocess
 import tempfile
+from dataclasses import astuple
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from widgets.theme import hues, scheme, wrong
+
+if TYPE_CHECKING:
+    import PIL.Image
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 STILL = "workbench-still"  # metadata of a notebook's output that repeats a live view as a picture
 SETTLE = 4000  # milliseconds of the page's own time before the picture is taken
 WIDTH = 960  # pixels of a picture that is kept
 EDGE = 12  # pixels of empty ground under it
-COLOURS = 64  # of one: flat areas and text need no more
+COLOURS = 64  # of one beside the theme's own: flat areas and text need no more
+NEAR = 6  # of 255: what lies so near to a colour of the theme is that colour
 PATIENCE = 60.0  # seconds for the browser as a whole
 
 
@@ -51,8 +59,8 @@ def picture(page: str, width: int = 1280, height: int = 900) -> bytes | None:
 
 
 def shrunk(png: bytes) -> bytes:
-    """A picture of ours as PNG at most `WIDTH` wide and in `COLOURS` colours, without the empty
-    ground under what is drawn."""
+    """A picture of ours as PNG at most `WIDTH` wide, in the theme's colours and `COLOURS` more,
+    without the empty ground under what is drawn."""
     from PIL import Image, ImageChops
 
     image = Image.open(io.BytesIO(png), formats=("PNG",)).convert("RGB")
@@ -64,5 +72,25 @@ def shrunk(png: bytes) -> bytes:
         high = round(image.height * WIDTH / image.width)
         image = image.resize((WIDTH, high), Image.Resampling.LANCZOS)
     out = io.BytesIO()
-    image.quantize(COLOURS, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(bytes(part for colour in _palette(image) for part in colour))
+    image.quantize(palette=palette, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
     return out.getvalue()
+
+
+def _palette(image: "PIL.Image.Image") -> list[tuple[int, ...]]:
+    """The theme's colours as they are, since among a picture's most frequent ones alone two owners'
+    hues become one; and those that stand for all others."""
+    known = {
+        tuple(bytes.fromhex(colour[1:]))
+        for dark in (False, True)
+        for colour in (*hues(dark), wrong(dark), *astuple(scheme(dark)))
+    }
+    found = bytes(image.quantize(COLOURS).getpalette() or ())[: 3 * COLOURS]
+    others = zip(found[0::3], found[1::3], found[2::3], strict=True)
+    return [*known, *(other for other in others if all(_far(other, each) for each in known))]
+
+
+def _far(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Whether two colours are more than `NEAR` apart in red, green or blue."""
+    return max(abs(a - b) for a, b in zip(one, other, strict=True)) > NEAR

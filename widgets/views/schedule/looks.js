@@ -1,4 +1,5 @@
-// Colours of a schedule: a hue for each name of work, a shade for each microbatch, grey for idle.
+// Colours of a schedule: a hue for each name of work, of every other microbatch its second tone, grey
+// for idle.
 // A profiler's trace has hundreds of names: there each category of work has a hue.
 
 import { css, mix, pixel } from "../../canvas/colors.js";
@@ -6,9 +7,9 @@ import { make } from "../../page/nodes.js";
 import { hatch } from "../../canvas/texture.js";
 import { causesSeen } from "./launches.js";
 
-// shades of one hue; the last place is for work of no task
-const SHADES = 6;
-const PLAIN = SHADES;
+// Of one hue: microbatches that follow one another differ, whatever eyes look. More tones would be
+// less than ten apart.
+const TONES = 2;
 const FAINT = 0.78; // how much of the paper there is in what is not lit
 const USUAL = {
   F: 0, forward: 0, B: 1, backward: 1, W: 2, "weight gradient": 2, collective: 3, all_reduce: 3,
@@ -17,14 +18,6 @@ const USUAL = {
 
 const CATEGORY = { compute: 0, communication: 3, memory: 2 }; // what the host does is grey
 const GREY = -2;
-// A collective is nearer to the paper than a backward: to eyes without blue cones, or without any
-// colour, their hues are alike.
-const COLLECTIVE = 3;
-const SOFT = 0.42;
-function tone(colors, hue) {
-  return hue === COLLECTIVE ? mix(colors.hues[hue], colors.paper, SOFT) : colors.hues[hue];
-}
-
 // A hue for each kind: the usual one where its name is known, else the next that is free; -1 idle.
 function kindHues(frame, count) {
   if (frame.groups.length) {
@@ -49,17 +42,17 @@ export class ScheduleLooks {
     this.hues = kindHues(frame, colors.hues.length);
     const idle = mix(colors.paper, colors.idle, 0.45);
     this.grey = mix(colors.paper, colors.ink, 0.38);
-    this.solid = this.hues.flatMap((hue) => Array.from({ length: SHADES + 1 }, (_, shade) =>
-      hue === GREY ? this.grey : hue < 0 ? idle : mix(tone(colors, hue), colors.paper, (shade % SHADES) / SHADES * 0.5)));
+    this.solid = this.hues.flatMap((hue) => [colors.hues, colors.tones].map((of) =>
+      hue === GREY ? this.grey : hue < 0 ? idle : of[hue]));
     this.idle = css(idle);
     this.fills = this.solid.map((color) => css(color));
     this.faint = this.solid.map((color) => css(mix(color, colors.paper, FAINT)));
   }
 
-  shade(task) {
-    if (task < 0) return PLAIN;
+  tone(task) {
+    if (task < 0) return 0;
     const number = this.frame.task_number[task];
-    return (number < 0 ? task : number) % SHADES;
+    return (number < 0 ? task : number) % TONES;
   }
 
   // What shares are counted by, a kind or a category: the one that a kind belongs to.
@@ -76,10 +69,10 @@ export class ScheduleLooks {
 
   groupPlace(group) {
     const kind = this.frame.groups.length ? this.frame.kind_group.indexOf(group) : group;
-    return kind * (SHADES + 1) + PLAIN;
+    return kind * TONES;
   }
 
-  place(i) { return this.frame.span_kind[i] * (SHADES + 1) + this.shade(this.frame.span_task[i]); }
+  place(i) { return this.frame.span_kind[i] * TONES + this.tone(this.frame.span_task[i]); }
 }
 
 // The names of work, as many as fit; then idle, and modelled where measured spans stand beside it.
@@ -105,7 +98,7 @@ export function scheduleLegend(card, looks, legend) {
     ctx.fillStyle = css(color);
     ctx.fillRect(0, 2, 14, 10);
   };
-  for (const [kind, hue] of kinds.slice(0, 12)) item(kind, box(hue === GREY ? looks.grey : tone(colors, hue)));
+  for (const [kind, hue] of kinds.slice(0, 12)) item(kind, box(hue === GREY ? looks.grey : colors.hues[hue]));
   if (kinds.length > 12) make("span", "", legend, `and ${kinds.length - 12} more`);
   if (!frame.turns) item("idle", box(mix(colors.paper, colors.idle, 0.45)));
   for (const [words, hue] of waits) {

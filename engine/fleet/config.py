@@ -77,6 +77,10 @@ class FleetConfig(Config):
     watch: int = knob(
         0, "Replica whose pages are recorded too, where tokens are; -1: none", low=-1, high=99_999
     )
+    watch_every: int = knob(
+        0, "Of its steps one in so many is recorded operation by operation; 0: none", low=0,
+        high=1 << 20, called="Steps of the watched replica in detail: one in",
+    )  # fmt: skip
 
     def check(self) -> None:
         """Raises BadInput where the fleet makes no sense."""

@@ -64,12 +64,15 @@ class Fleet:
             self.timeline.at(config.faults.kill_at, self._kill, config.faults.kill)
 
     def _replica(self, number: int) -> Replica:
-        config = self.config
+        config, watched = self.config, number == self.config.watch
+        engine = config.engine
+        if watched and config.tokens and config.watch_every:
+            engine = engine.model_copy(update={"profile_every": config.watch_every})
         return Replica(
-            number, config.pools.role(number, config.replicas), config.engine,
+            number, config.pools.role(number, config.replicas), engine,
             self.built.executor(number), self.timeline, self.lives,
             self._entered, self._freed, self._awaited, self.recording.heard,
-            tokens=config.tokens, watched=number == config.watch,
+            tokens=config.tokens, watched=watched,
             slower=config.faults.slower(number),
         )  # fmt: skip
 

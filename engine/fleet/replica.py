@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.core.events import AnyEvent, Branch, Level, Mark, Page, Span
 from engine.fleet.life import COMPUTED, FIRST, STARTED, Life
+from engine.fleet.operations import operations
 from engine.fleet.pools.pools import Role
 from engine.fleet.routers.router import Load
 from engine.fleet.timeline import Timeline
@@ -183,7 +184,13 @@ class Replica:
             ):
                 self._computes(names[row], count)
         seconds = begun.result.seconds * self.slower
+        for span in operations(begun, self.slower, self.executor.facts):
+            self.timeline.at(span.time, self._tell_part, self._life, span)
         self.timeline.at(begun.start + seconds, self._end, self._life)
+
+    def _tell_part(self, life: int, span: Span) -> None:
+        if life == self._life and self.watched:
+            self._emit(span)
 
     def _cut(self) -> None:
         """A run, if there is one, becomes the step of it that is under way."""

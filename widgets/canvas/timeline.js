@@ -173,7 +173,8 @@ export class Timeline {
     ctx.clip();
     this.view.draw(ctx, this);
     const now = this.x(scale.at(cursor));
-    if (scale.fades && cursor < this.frame.now) { // what comes after the cursor is faint
+    // What comes after the cursor is faint; not where all of a part that a view chose itself does.
+    if (scale.fades && cursor < this.frame.now && (cursor >= this.from || this.part !== this.near)) {
       ctx.fillStyle = css(colors.paper, 0.72);
       ctx.fillRect(now, 0, width - now, this.bottom);
     }

@@ -39,7 +39,7 @@ class Facts:
         """What a run's header says of them."""
         names = ("layers", "heads", "model", "device", "bytes_per_page")
         found = {name: getattr(self, name) for name in names}
-        return found | ({"lanes": list(self.lanes)} if self.lanes else {})
+        return found | ({"lanes": list(self.lanes), "lanes_of": "step"} if self.lanes else {})
 
 
 class Executor(Protocol):

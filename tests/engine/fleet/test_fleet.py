@@ -106,6 +106,20 @@ def test_operations_are_told_of_the_watched_replica_alone():
     assert lanes(1) > requests
 
 
+def test_operations_of_one_step_in_so_many_are_told_in_their_time_of_a_straggler_too():
+    few = {"engine.workload.count": 6, "watch": 1, "faults.straggler": 1}
+    log = play({**few, "watch_every": 4})
+    assert play(few).of(Token) == log.of(Token)  # to look changes nothing
+    times = [event.time for event in log]
+    assert times == sorted(times)
+    steps = [span for span in log.of(Span) if span.lane == "replica 1" and span.name == "step"]
+    told = [span for span in log.of(Span) if "of=step" in span.tag]
+    assert told and all(
+        any(step.start <= span.start and span.time <= step.time for step in steps[::4])
+        for span in told
+    )
+
+
 def test_who_waits_behind_too_much_moves_to_its_other_replica():
     moved = play(FAULTY["those who wait move"]).of(Move)
     assert any(move.source != "router" for move in moved)

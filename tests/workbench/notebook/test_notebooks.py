@@ -13,12 +13,13 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from PIL import Image
 
 from engine.core.errors import BadInput
+from widgets.theme import hues
 from workbench import study_notebook as notebook_made
 from workbench.catalogue import study, study_files
 from workbench.cli.main import main
 from workbench.notebook.keep import BYTES, keep
 from workbench.notebook.open_study import OpenStudy
-from workbench.notebook.pictures import STILL, browser, picture
+from workbench.notebook.pictures import STILL, browser, picture, shrunk
 from workbench.notebook.run_many import Result, found, index, junit, run_all, with_outputs
 from workbench.notebook.run_one import TAG, report
 
@@ -119,6 +120,18 @@ def test_kept_outputs_are_what_was_printed_and_stills_within_a_size(tmp_path):
     assert Image.open(io.BytesIO(b64decode(stills[0].data["image/png"]))).width == 960
     nbformat.write(kept, tmp_path / "kept.ipynb")
     assert with_outputs([tmp_path / "kept.ipynb"]) == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_a_still_keeps_owners_hues_apart_however_little_there_is_of_them(dark):
+    noise = numpy.random.default_rng(1).integers(0, 255, (300, 400, 3), dtype="uint8")
+    for place, colour in enumerate(hues(dark)):
+        noise[8:16, 12 * place : 12 * place + 8] = list(bytes.fromhex(colour[1:]))
+    png = io.BytesIO()
+    Image.fromarray(noise).save(png, "PNG")
+    still = Image.open(io.BytesIO(shrunk(png.getvalue()))).convert("RGB")
+    found = [still.getpixel((12 * place + 4, 12)) for place in range(len(hues(dark)))]
+    assert found == [tuple(bytes.fromhex(colour[1:])) for colour in hues(dark)]
 
 
 def test_outputs_are_kept_of_notebooks_as_they_stand(books, capsys):

@@ -2,7 +2,7 @@
 
 import { css } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
-import { clamp, grouped } from "../../canvas/numbers.js";
+import { clamp, grouped, seconds } from "../../canvas/numbers.js";
 import { Card } from "../../canvas/card.js";
 import { TIME_AXIS, Timeline } from "../../canvas/timeline.js";
 import { ScheduleLooks, scheduleLegend } from "./looks.js";
@@ -47,7 +47,9 @@ function render({ model, el }) {
       if (row >= 0) drawMemory(ctx, timeline, row, top);
     },
     // A step timed between long preparations and a sweep is a hair of the run: show it large.
-    near({ begin, finish }, end) {
+    // A step's operations are hairs of it, too: show a few of them, where most go on side by side.
+    near({ begin, finish, close }, end) {
+      if (close) return close;
       const wide = finish - begin, edge = 0.03 * wide;
       return wide > 0 && wide < 0.3 * end ? [Math.max(0, begin - edge), Math.min(end, finish + edge)] : null;
     },
@@ -100,6 +102,7 @@ function scheduleSaid(t, state) {
   if (state.arrows && state.areShares) parts.push("zoom in to see launches");
   else if (state.arrows && state.launches > ARROWS) parts.push(`${grouped(state.launches)} launches in sight: zoom in to see them`);
   if (state.areShares) parts.push("shares of each lane's time: zoom in to see spans");
+  if (frame.close && t.part === t.near) parts.push(`${seconds(t.to - t.from)} of ${seconds(t.end)}, where most goes on side by side`);
   if (fits < frame.lanes) parts.push(`showing ${grouped(fits)} of ${grouped(frame.lanes)} lanes`);
   if (shown < frame.total) parts.push(`showing ${grouped(shown)} of ${grouped(frame.total)} spans`);
   return parts.join(" · ") || "Ctrl + wheel zooms, drag pans, Shift + drag counts";

@@ -2,12 +2,14 @@
 
 `mb=` or `task=` in a span's tag says which piece of work it belongs to, `grade=modelled` that its
 time was not measured. `facts["lanes"]` of the header names the lanes to show, in order; without it
-every lane is shown. `Level` events named `memory/<kind>` are bytes held; `facts["memory_limit"]` is
-how many there may be. Lanes named `link …` are links: they count in no figure of who is idle.
-`facts["workers"]` says how many machines all lanes share, where lanes are jobs that take turns.
-`facts["plan"]` is the schedule as text, a line for each lane; `Mark` events
-of the lane `plan` say of it what a checker or a measure found. `facts["devices"]` has the category
-of each name in a profiler's trace, and which lanes are an accelerator's (`engine.core.chrome`).
+every lane is shown. `facts["lanes_of"]` "step": they are of a step's operations; those with spans
+are shown, and the view opens where most goes on side by side. `Level` events named `memory/<kind>`
+are bytes held; `facts["memory_limit"]` is how many there may be. Lanes named `link …` are links:
+they count in no figure of who is idle. `facts["workers"]` says how many machines all lanes share,
+where lanes are jobs that take turns. `facts["plan"]` is the schedule as text, a line for each lane;
+`Mark` events of the lane `plan` say of it what a checker or a measure found. `facts["devices"]` has
+the category of each name in a profiler's trace, and which lanes are an accelerator's
+(`engine.core.chrome`).
 """
 
 import math
@@ -27,7 +29,8 @@ from engine.core.events import AnyEvent, Blob, Level, Mark, Opened, Span
 from widgets.canvas.fold import CanvasFold
 from widgets.canvas.running import AT_END, Running, running
 from widgets.theme import figure
-from widgets.views.schedule.lanes import in_order, is_link, number
+from widgets.views.schedule.lanes import is_link, number
+from widgets.views.schedule.side_by_side import side_by_side, step_figures
 from widgets.views.schedule.spans import IDLE, SpanTable
 
 QUESTION = "Where does the time of each lane go?"
@@ -53,6 +56,7 @@ class Schedule(CanvasFold):
     def __init__(self) -> None:
         super().__init__()
         self.limit = 0.0  # bytes
+        self.of_step = False  # lanes are of a step's operations
         self.plan = ""
         self.workers = 0  # that the lanes take turns on; 0: each lane is one
         self.facts: dict[str, Any] = {}  # of the header
@@ -86,7 +90,8 @@ class Schedule(CanvasFold):
         self.facts = event.facts
         lanes = event.facts.get("lanes")
         if isinstance(lanes, list):
-            self.spans.choose([str(lane) for lane in lanes])
+            self.of_step = event.facts.get("lanes_of") == "step"
+            self.spans.choose([str(lane) for lane in lanes], used=self.of_step)
         self.plan = str(event.facts.get(PLAN, ""))
         workers = event.facts.get("workers")
         self.workers = max(0, workers) if isinstance(workers, int) else 0
@@ -127,7 +132,7 @@ class Schedule(CanvasFold):
     def draw(self) -> dict[str, Any]:
         """The whole history so far."""
         table, ends = self.spans, self.spans.ends
-        order = in_order(table.lanes, table.chosen is not None)
+        order = table.order()
         if self.device_lanes:
             called = list(table.lanes)
             order.sort(key=lambda lane: called[lane] not in self.device_lanes)
@@ -162,6 +167,7 @@ class Schedule(CanvasFold):
             "said": [list(pair) for pair in (*self.said, *self._gap_words())],
             "begin": min(ends[0][0], ends[1][0], self.now),
             "finish": max(ends[0][1], ends[1][1], 0.0),
+            "close": side_by_side(spans["start"], spans["stop"]) if self.of_step else None,
             **self._figures(names),
         }
 
@@ -253,6 +259,9 @@ class Schedule(CanvasFold):
         layers = [layer for layer in (0, 1) if self._spent(layer, names)]
         if not layers:
             return []
+        if self.of_step:
+            own = {i: each for (i, layer), each in self.spans.busy.items() if layer == layers[0]}
+            return step_figures(own, names)
         makespan, of_total = self._idle(layers[0], names)
         found = [["makespan", makespan], [IDLE_OF_TOTAL, of_total]]
         if self.workers:

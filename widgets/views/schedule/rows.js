@@ -96,11 +96,12 @@ export class ScheduleRows {
       const fill = (this.isLit(i, lit) ? looks.fills : looks.faint)[place];
       if (fill !== color) ctx.fillStyle = color = fill; // to set it costs more than to fill
       ctx.fillRect(left, top, width, high);
-      if (width > 9 && high >= 12) shown.push([i, left, top, width, high, place]);
+      const seen = Math.min(left + width, t.width - GAP) - Math.max(left, t.left); // where its words stand
+      if (seen > 9 && high >= 12) shown.push([i, left, top, seen, high, place]);
     }
     this.hatched(ctx, t);
-    for (const [i, left, top, width, high, place] of shown) {
-      const text = this.label(ctx, i, width - 4);
+    for (const [i, left, top, seen, high, place] of shown) {
+      const text = this.label(ctx, i, seen - 4);
       if (!text) continue;
       const own = this.isLit(i, lit) ? looks.solid[place] : mix(looks.solid[place], colors.paper, 0.78);
       ctx.fillStyle = css(textOn(own), this.isLit(i, lit) ? 1 : 0.5);

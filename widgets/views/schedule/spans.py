@@ -9,6 +9,7 @@ from engine.core import tags
 from engine.core.events import Span
 from engine.core.spans import Spans, union
 from widgets.views.schedule.busy import Busy
+from widgets.views.schedule.lanes import in_order
 
 IDLE = ("idle", "bubble", "wait")  # kinds of span that keep nobody busy
 RESTS = (*IDLE, "receive")  # and a rank that only awaits a message, though its row says for what
@@ -22,6 +23,7 @@ class SpanTable:
 
     def __init__(self) -> None:
         self.chosen: list[str] | None = None  # the only lanes to show, in their order
+        self.used = False  # of those the ones with spans alone
         self.lanes: dict[str, int] = {}
         self.kinds: dict[str, int] = {}
         self.tags: dict[str, int] = {}
@@ -31,17 +33,23 @@ class SpanTable:
         self.busy: dict[tuple[int, int], Busy] = {}  # lane and layer
         self.ends = [[np.inf, -np.inf], [np.inf, -np.inf]]  # of each layer, seconds
 
-    def choose(self, lanes: list[str]) -> None:
-        """Keep spans of these lanes alone."""
-        self.chosen = lanes
-        self.lanes = {lane: place for place, lane in enumerate(lanes)}
+    def choose(self, lanes: list[str], used: bool = False) -> None:
+        """Keep spans of these lanes alone; `used`: a lane without any is none."""
+        self.chosen, self.used = lanes, used
+        self.lanes = {} if used else {lane: place for place, lane in enumerate(lanes)}
 
     def lane(self, name: str) -> int:
         """The number of a lane; -1 for one that is not to be shown."""
         lane = self.lanes.get(name, -1)
-        if lane < 0 and self.chosen is None:
+        if lane < 0 and (self.chosen is None or self.used and name in self.chosen):
             lane = self.lanes[name] = len(self.lanes)
         return lane
+
+    def order(self) -> list[int]:
+        """The lanes' numbers in the order to show them."""
+        if self.chosen is None or not self.used:
+            return in_order(self.lanes, self.chosen is not None)
+        return [self.lanes[name] for name in self.chosen if name in self.lanes]
 
     def add(self, span: Span) -> None:
         """Append one span."""

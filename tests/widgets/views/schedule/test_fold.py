@@ -8,6 +8,7 @@ from tests.widgets.views.schedule.made import log, pipeline, span
 from widgets.canvas.packing import pack
 from widgets.views.schedule.detail import MOST, reduce
 from widgets.views.schedule.fold import Schedule
+from widgets.views.schedule.side_by_side import FEW
 
 
 def folded(made):
@@ -50,6 +51,22 @@ def test_lanes_are_those_of_the_header_in_its_order_with_the_empty_ones():
     frame = folded(made)
     assert frame["names"] == ["c", "b"] and frame["span_row"].tolist() == [1]
     assert dict(frame["figures"])["idle of total"] == "50 %"
+
+
+def test_lanes_of_a_step_are_those_with_spans_and_what_lies_between_recorded_steps_is_not_idle():
+    apart = [
+        span(lane, "op", step + part * 0.01, step + part * 0.01 + 0.01, mb=part % 2)
+        for step in (0, 500)
+        for part in range(FEW)
+        for lane in (("a",) if step == 0 else ("a", "b"))
+    ]
+    frame = folded(log(*apart, lanes=["unused", "b", "a"], lanes_of="step"))
+    assert frame["names"] == ["b", "a"] and set(frame["span_row"].tolist()) == {0, 1}
+    told = dict(frame["figures"])
+    assert told["in steps recorded"] == "480 ms" and told["lanes busy at once"] == "1.5"
+    begin, end = frame["close"]  # where two lanes are busy
+    assert 500 <= begin < end <= 500 + 0.01 * FEW + 1e-6
+    assert folded(log(*apart, lanes=["b", "a"]))["close"] is None
 
 
 def test_links_are_not_ranks_that_stand_idle():

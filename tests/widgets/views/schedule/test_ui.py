@@ -47,6 +47,25 @@ def test_the_pointer_says_the_span_and_lights_its_microbatch_everywhere(browser)
     page.context.close()
 
 
+def test_a_step_of_many_operations_opens_where_they_can_be_read_and_all_of_it_is_one_press_away(
+    browser,
+):
+    ops = [
+        span(
+            lane, f"op {part % 3}", 9 + (part + late) * 1e-3, 9 + (part + late + 1) * 1e-3, mb=late
+        )
+        for part in range(200)
+        for late, lane in enumerate(("cores", "bus"))
+    ]
+    page, seen = shown(browser, log(*ops, lanes=["cores", "bus"], lanes_of="step"))
+    said = page.locator(".pw-said")
+    assert "where most goes on side by side" in said.inner_text()
+    page.get_by_role("button", name="Show all").click()
+    settle(page)
+    assert "shares of each lane's time" in said.inner_text()
+    assert seen.errors == []
+
+
 def test_a_measured_span_says_how_far_from_its_modelled_one_it_is(browser):
     made = log(
         span("rank 0", "F", 0.0, 1.2, mb=0), span("rank 0", "F", 1.2, 2.0, mb=1),

@@ -1,8 +1,9 @@
 """The driver of masked-diffusion decoding: answers drawn step by step, and what they must lose.
 
-Every step of every prompt is told: who was decided (`Token`), and beside the log a grid with each
-position's score, its token and whether it stands (`GRID`). For each prompt the error of the policy,
-its bound, the probability of a valid answer and the steps are Levels.
+The serving engine draws them, all prompts in one batch: its events tell who was decided (`Token`),
+and beside the log lies a grid of each step with every position's score, its token and whether it
+was decided then. For each prompt the error of the policy, its bound, the probability of a valid
+answer and the steps, all exact and by the model itself, are Levels.
 """
 
 from collections.abc import Callable
@@ -12,16 +13,19 @@ import numpy as np
 
 from engine.core.clock import WallClock
 from engine.core.config import Choice, Config, kinds, knob
-from engine.core.events import Branch, Level, Span, Token
+from engine.core.events import Branch, Level
 from engine.core.plot import BOUND as BOUND_OF
 from engine.core.plot import Plot
 from engine.core.run import Live
-from engine.diffusion.decode import Decided, Distance, decode, distance
+from engine.diffusion.distance import Distance, distance
 from engine.diffusion.joints import LONGEST, MASK, WORDS, Joint, TaskName, draw
 from engine.diffusion.model import Exact, Predictor, load_masked
-from engine.diffusion.unmasking import Confidence, Fixed, Unmasking
+from engine.diffusion.serving import Words, executor_of, serving
+from engine.inference.engine import Engine
+from engine.inference.policies.unmasking import Confidence, Fixed, Unmasking
+from engine.inference.requests.canvas import Canvas
+from engine.inference.requests.request import Request, Sampling
 
-GRID = "unmasking"  # blobs of steps: [3, L] scores, tokens (MASK where none stands), decided now
 ERROR, BOUND = "error (nats)", "bound (nats)"
 VALID, STEPS = "probability of a valid answer", "steps"
 LOST = Plot("What a step of several tokens loses", "tokens decided in a step", "error (nats)")
@@ -36,6 +40,7 @@ class DiffusionConfig(Config):
     model: Literal["trained", "exact"] = knob(
         "trained", "Who says what may stand there: the shipped model, or the joint's own marginals"
     )
+    at_once: int = knob(64, "Texts in the engine's batch at once", low=1, high=64)
     prompts: int = knob(4, "Prompts", low=1, high=64)
     seed: int = knob(0, "Seed of the prompts and draws", low=0, high=2**31)
     sweep: bool = knob(False, "Draw the error of the first prompt over tokens decided in a step")
@@ -59,9 +64,11 @@ def joints(config: DiffusionConfig) -> list[Joint]:
 
 
 def run(config: DiffusionConfig, live: Live) -> None:
-    """Decode each prompt once, and follow all its answers."""
+    """Serve all prompts in one batch, then follow all answers of each."""
     clock = WallClock()
     predict = predictor(config)
+    asked = joints(config)
+    served = serving(len(asked), config.at_once, config.seed)
     live.open(
         config,
         clock,
@@ -69,36 +76,38 @@ def run(config: DiffusionConfig, live: Live) -> None:
         question="What do several tokens decided at once lose?",
         words=list(WORDS),
         mask=MASK,
+        pages=served.pages,
+        page_size=served.page_size,
     )
-    peeks = config.fault == "peeks"
-    for number, joint in enumerate(joints(config)):
-        live.report("decoding", number, config.prompts)
+    executor = executor_of(served, predict, asked)
+    engine = Engine(served, executor, clock, live.emit, Words(), live.log.blobs)
+    for number, joint in enumerate(asked):
+        thread = engine.add(_request(config, joint, number))
+        said = " ".join(WORDS[token] for token in joint.prompt)
+        live.emit(Branch(clock.now(), thread, why=said))
+    while engine.busy and engine.step():
+        live.report("decoding", len(asked) - len(engine.requests), len(asked))
         live.poll(clock.now())
-        thread = f"r{number}"
-        asked = " ".join(WORDS[token] for token in joint.prompt)
-        live.emit(Branch(clock.now(), thread, why=asked))
-        begin, steps = clock.now(), 0
-        for step in decode(predict, config.unmasking, joint, 1, config.seed + number, peeks):
-            now = clock.now()
-            live.emit(Span(now, "engine", "step", begin, tag=f"decided={step.chosen_NL.sum()}"))
-            _tell(live, now, thread, steps, step)
-            begin, steps = now, steps + 1
+    peeks = config.fault == "peeks"
+    for number, joint in enumerate(asked):
+        live.report("following all answers", number, len(asked))
+        live.poll(clock.now())
         told = distance(predict, config.unmasking, joint, config.seed + number, peeks)
-        _levels(live, clock.now(), thread, told)
-        live.emit(Branch(clock.now(), thread, state="finished", why="nothing is masked"))
+        _levels(live, clock.now(), f"r{number}", told)
     if config.sweep:
         _sweep(config, predict, live, clock.now)
-    live.report("decoding", config.prompts, config.prompts)
+    live.report("decoding", len(asked), len(asked))
 
 
-def _tell(live: Live, now: float, thread: str, number: int, step: Decided) -> None:
-    """One step of one text: its grid, and the tokens that it decided."""
-    chosen_L, texts_L = step.chosen_NL[0], step.texts_NL[0]
-    stands_L = np.where(step.revealed_NL[0], texts_L, MASK)
-    live.keep(now, f"{GRID}/{thread}/{number}", np.stack([step.scores_NL[0], stands_L, chosen_L]))
-    for place in np.flatnonzero(chosen_L).tolist():
-        word = f"{place}:{WORDS[texts_L[place]]} "
-        live.emit(Token(now, thread, word, float(step.logprobs_NL[0, place])))
+def _request(config: DiffusionConfig, joint: Joint, number: int) -> Request:
+    """A prompt with a block of masks behind it; tokens are drawn at temperature one."""
+    seed, length = config.seed + number, joint.answers_SL.shape[1]
+    return Request(
+        joint.prompt.astype(np.int32),
+        Sampling(max_tokens=length, temperature=1.0, seed=seed, ignore_eos=True),
+        id=f"r{number}",
+        canvas=Canvas(MASK, config.unmasking, config.fault == "peeks"),
+    )
 
 
 def _levels(live: Live, now: float, lane: str, told: Distance) -> None:

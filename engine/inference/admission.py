@@ -7,6 +7,7 @@ from engine.core.events import Branch, Mark
 from engine.inference.config import InferenceConfig
 from engine.inference.next_use import NextUse
 from engine.inference.page_allocation import PageAllocator
+from engine.inference.policies.batching.side_by_side import SideBySide
 from engine.inference.policies.policy import Mix, Need, View
 from engine.inference.prefill import Chunks, Prefill
 from engine.inference.queue import Queue
@@ -53,6 +54,20 @@ class AdmissionControl:
             )
         if request.sampling.n > self.config.max_running:
             return f"asks for {request.sampling.n} samples, {self.config.max_running} can run"
+        return "" if request.canvas is None else self._unfit(len(request.tokens))
+
+    def _unfit(self, tokens: int) -> str:
+        """Why a text of so many tokens with masks cannot run here."""
+        config = self.config
+        if tokens > config.step_tokens:
+            return (
+                f"its prompt and block of masks are {tokens} tokens, which a step computes at "
+                f"once; give it more than {config.step_tokens}"
+            )
+        if config.speculation.drafts:
+            return "a block of masks is not drafted; serve it without speculation"
+        if isinstance(config.batching, SideBySide):
+            return "a block of masks has no phases to put side by side; choose another batching"
         return ""
 
     def siblings(self, request: Request) -> list[Request]:
@@ -70,9 +85,9 @@ class AdmissionControl:
         sequences that these come from. Chunks come behind `decodes` sequences."""
         rows, rows_S, from_S = self.running.rows, [], []
         for b, row in enumerate(prefill.chunks.rows, decodes):
-            if after_B[b] < rows.known[row]:
-                continue
             request = self.running.requests[row]
+            if after_B[b] < rows.known[row] or request.canvas is not None:
+                continue
             prefill.done(request)
             rows_S.append(row)
             from_S.append(b)
@@ -137,7 +152,7 @@ class AdmissionControl:
             sent = len(request.sent_pages)
             now, peak = pages_for(len(request.tokens), size), pages_for(end, size)
             return Need(max(0, now - sent), max(0, peak - sent)), hits
-        if self.running.sharing and request.prompt_tops < 0:
+        if self.running.sharing and request.joins:
             # The last token is computed in any case: its logits are wanted.
             limit = (len(request.tokens) - 1) // size
             if request.host_pages is not None:
@@ -178,7 +193,7 @@ class AdmissionControl:
 
     def _recall(self, request: Request) -> None:
         """What the host still has of its beginning need not be computed."""
-        if request.host_pages is None and request.sent_pages is None and request.prompt_tops < 0:
+        if request.host_pages is None and request.sent_pages is None and request.joins:
             pages = self.allocator.host.recall(request.tokens, request.salt)
             if pages is not None:
                 request.host_pages, request.computed = pages, len(pages) * self.config.page_size

@@ -28,6 +28,7 @@ from engine.inference.requests.step import Result, Step
 from engine.inference.requests.view_sequences import ThreadHost
 from engine.inference.scheduler import Scheduler
 from engine.inference.state_allocation import states_for
+from engine.inference.told_chunks import told_chunks
 from engine.inference.told_modules import told_modules
 
 Emit = Callable[[AnyEvent], None]
@@ -73,7 +74,8 @@ class Engine:
         self.pieces = Detokenizer(tokenizer)
         self.encode = tokenizer.encode if tokenizer is not None else None
         self.intake = Intake(config, self.scheduler, self.requests)
-        self.outputs = OutputProcessor(self.scheduler, self.pieces, facts.vocab, facts.eos, quiet)
+        told = self.pieces, facts.vocab, facts.eos, quiet, self.blobs
+        self.outputs = OutputProcessor(self.scheduler, *told)
         if clock.name == "wall":
             self.outputs.keep = KeptTokens(self.blobs).keep
         self.runs = DecodeRuns(config, executor, self.scheduler, self.outputs)
@@ -220,15 +222,8 @@ class Engine:
         if result.parts:
             self._tell_parts(step, result, drafted, now)
         if step.prefill_tokens:
-            names = self.scheduler.running.names
-            chunks = slice(step.decodes, None)
-            for row, first, count in zip(
-                step.rows_B[chunks].tolist(),
-                step.starts_B[chunks].tolist(),
-                step.queries_B[chunks].tolist(),
-                strict=True,
-            ):
-                emit(Span(now, names[row], "prefill", start, tag=f"{first}:{first + count}"))
+            for span in told_chunks(step, self.scheduler.running.names, start, now):
+                emit(span)
         for event in told_modules(step, result, self.scheduler.running.names, now, self.blobs):
             emit(event)
         if result.attention_P is not None:

@@ -7,6 +7,7 @@ from engine.core.events import Branch
 from engine.inference.config import InferenceConfig
 from engine.inference.executors.executor import Facts
 from engine.inference.policies.policy import View
+from engine.inference.requests.canvas import Canvas
 from engine.inference.requests.request import Request, Sampling
 from engine.inference.scheduler import Scheduler
 from engine.kernels import token_numbers
@@ -14,6 +15,11 @@ from engine.kernels.compiled import settled
 from engine.kernels.draws import mix, seed_of
 
 _outside = settled(token_numbers.outside)
+PLAIN = Sampling()
+ONE_BY_ONE = (  # what asks for tokens that come one after another
+    "n", "top_k", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty",
+    "min_tokens", "logprobs", "logit_bias", "guidance",
+)  # fmt: skip
 
 
 def validate(request: Request, facts: Facts) -> None:
@@ -38,6 +44,33 @@ def validate(request: Request, facts: Facts) -> None:
             if tokens and max(tokens) >= facts.vocab:
                 raise BadInput(f"{name}: {field} has a token outside 0 to {facts.vocab - 1}")
     request.prompt = request.tokens = prompt
+    if request.canvas is not None:
+        _begin_canvas(request, request.canvas, name, facts)
+
+
+def _begin_canvas(request: Request, canvas: Canvas, name: str, facts: Facts) -> None:
+    """Put a block of `max_tokens` masks behind the prompt. Raises BadInput."""
+    wish, known = request.sampling, len(request.prompt)
+    if not facts.both_ways:
+        raise BadInput(
+            f"{name}: {facts.model} on {facts.device} does not say what stands at masks; run a "
+            "model whose layers see a whole text, with tensors"
+        )
+    if not 0 <= canvas.mask < facts.vocab:
+        raise BadInput(f"{name}: mask {canvas.mask} is no token of 0 to {facts.vocab - 1}")
+    if known + wish.max_tokens > facts.context:
+        raise BadInput(
+            f"{name}: a prompt of {known} tokens and a block of {wish.max_tokens} masks; the model "
+            f"takes {facts.context} together"
+        )
+    if request.guide is not None or request.prompt_tops >= 0:
+        raise BadInput(f"{name}: a block of masks has no grammar, and its prompt no scores")
+    for field in ONE_BY_ONE:
+        if getattr(wish, field) != getattr(PLAIN, field):
+            raise BadInput(f"{name}: a block of masks is not decided by {field}; leave it out")
+    masks = np.full(wish.max_tokens, canvas.mask, np.int32)
+    request.tokens = np.concatenate([request.prompt, masks])
+    canvas.begin(wish.max_tokens)
 
 
 def _named_tokens(wish: Sampling) -> tuple[tuple[str, list[int]], ...]:
@@ -109,6 +142,7 @@ class Intake:
             request.seed = wish.seed
         elif not request.seed:
             request.seed = seed_of(self.config.seed, request.number)
+        self.scheduler.running.masked |= request.canvas is not None
         if wish.guidance != 1.0:  # its pages hold its second row too
             request.salt = f"{request.salt} guided {request.number}"
         self.requests[request.id] = request
@@ -154,8 +188,9 @@ class Intake:
             self.requests.no_fork(parent_id)
         elif child_id not in self.requests:
             child = self._child(parent, child_id)
-            if parent.sampling.guidance != 1.0:
-                self.scheduler.reject(child, "a guided request has one answer")
+            if parent.sampling.guidance != 1.0 or parent.canvas is not None:
+                what = "a guided request" if parent.canvas is None else "a block of masks"
+                self.scheduler.reject(child, f"{what} has one answer")
                 return
             self.scheduler.fork(parent, child, self.step, self._view)
 

@@ -2,7 +2,7 @@
 detects stop conditions."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from dataclasses import replace
 from itertools import repeat
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from engine.core.events import Branch, Token
 from engine.core.memory import demand_zeros
+from engine.inference.canvas_outputs import CanvasOutputs
 from engine.inference.detokenizer import Detokenizer
 from engine.inference.drafted_outputs import DraftedOutputs, Kept
 from engine.inference.requests.guide import TANGLED
@@ -28,9 +29,9 @@ class OutputProcessor:
 
     def __init__(
         self, scheduler: Scheduler, pieces: Detokenizer, vocab: int, eos: tuple[int, ...],
-        quiet: bool = False,
+        quiet: bool = False, blobs: MutableMapping[str, np.ndarray] | None = None,
     ) -> None:  # fmt: skip
-        """`quiet`: tokens are neither told nor put into text."""
+        """`quiet`: tokens are neither told nor put into text; `blobs`: where grids are put."""
         self.quiet = quiet
         self.scheduler, self.pieces = scheduler, pieces
         self.running, self.rows = scheduler.running, scheduler.rows
@@ -43,6 +44,8 @@ class OutputProcessor:
         self.drafted: DraftedOutputs | None = None
         if scheduler.config.speculation.drafts:
             self.drafted = DraftedOutputs(scheduler.speculator, self.running, pieces)
+        told = None if quiet or blobs is None else blobs
+        self.canvases = CanvasOutputs(scheduler, pieces, self.ends_V, told)
         self._append = settled(paged_rows.append)
         self.keep: Callable[[Request], None] | None = None  # told of requests that have ended
         self.kept: Kept | None = None  # of the step that is taken in, where it has drafts
@@ -58,6 +61,8 @@ class OutputProcessor:
         special = self.append(step, result)
         self.running.charge(step)
         ended = self.tell(step, result, special, now)
+        if result.canvases:
+            ended += self.canvases.take(step, result, now, self.watch)
         for request, reason in ended:
             if reason in (DEAF, TANGLED):
                 self.scheduler.abort(request, reason)
@@ -135,7 +140,7 @@ class OutputProcessor:
     def _ends(self, request: Request, s: int, token: int, text: str, result: Result) -> str:
         """Why `request` ends with sample s, once its listener has heard; empty: it goes on."""
         reason = self._look(request, token)
-        return self._watch(request, s, token, text, result, reason) if request.watched else reason
+        return self.watch(request, s, token, text, result, reason) if request.watched else reason
 
     def _look(self, request: Request, token: int) -> str:
         """Why `request` ends with this token; empty where it goes on."""
@@ -147,7 +152,7 @@ class OutputProcessor:
                 return "stop"
         return "length" if rows.known[row] >= rows.limit[row] else ""
 
-    def _watch(
+    def watch(
         self, request: Request, s: int, token: int, text: str, result: Result, reason: str
     ) -> str:
         """Stop texts, log-probabilities and listeners of one request; returns why it ends."""

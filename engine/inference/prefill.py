@@ -17,6 +17,7 @@ class Chunks:
     only: int = -1
     rows: list[int] = field(default_factory=list)
     queries: list[int] = field(default_factory=list)
+    canvases: list[int] = field(default_factory=list)  # which of them are whole texts with masks
 
 
 class Prefill:
@@ -65,18 +66,27 @@ class Prefill:
         return True
 
     def cut(self, request: Request, chunks: Chunks) -> None:
-        """Its next chunk: what is left of the prompt, or of the step, then up to a whole page."""
+        """Its next chunk: what is left of the prompt, or of the step, then up to a whole page.
+
+        A text with masks is computed whole, each step anew; the first of a step may exceed it.
+        """
         rows, row, size = self.running.rows, request.row, self.running.rows.page_size
         start = int(rows.cached[row])
         length = int(rows.known[row]) - start
-        if length > chunks.left and not chunks.whole:
+        masked, cuts = request.canvas is not None, length > chunks.left and not chunks.whole
+        if masked and cuts and chunks.rows:
+            return
+        if masked:
+            chunks.canvases.append(len(chunks.rows))
+        elif cuts:
             stop = start + chunks.left
             # Chunks end with pages where they can, so that others can join what is computed.
             length = (stop - stop % size if stop - stop % size > start else stop) - start
         chunks.left -= length
         chunks.rows.append(row)
         chunks.queries.append(length)
-        self.running.index_full(row, start + length)
+        if not masked:
+            self.running.index_full(row, start + length)
 
     def done(self, request: Request) -> None:
         """Nothing of it is left to compute, or it left."""

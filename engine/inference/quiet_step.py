@@ -43,6 +43,8 @@ class QuietSteps:
         rows, cache, prefill = self.rows, self.cache, self.prefill
         if self.running.forked or self.admission.waiting_forks or not rows.count:
             return None
+        if self.running.masked:
+            return None
         waits = np.array([request.row for request in prefill.pending], np.int64)
         pool, before = cache.pool, cache.pool.free
         count, pool.free, gone = self._ready(

@@ -30,6 +30,7 @@ class Running:
         self.names: list[str] = []  # their ids, by row
         self.users: dict[str, int] = {}  # numbers of users, where accounts are kept
         self.served: dict[str, float] = {}  # tokens computed for each
+        self.masked = False  # whether any request ever had a block of masks
         self.forked = 0  # forks made of running requests; 0: no page can need a copy
 
     def enter(self, request: Request, limit: int, pages: np.ndarray, hits: int) -> int:
@@ -185,7 +186,7 @@ class Running:
         rows, size = self.rows, self.rows.page_size
         request, tree = self.requests[row], self.cache.tree
         index = int(rows.indexed[row])
-        if not self.sharing or index * size != rows.cached[row] or request.prompt_tops >= 0:
+        if not self.sharing or index * size != rows.cached[row] or not request.joins:
             return
         if self.cache.states is not None:
             return  # the pages alone would leave its state behind

@@ -180,6 +180,7 @@ class Scheduler:
             sample_from_S=self.every_row[:count] if sample_from is None else sample_from,
             decodes=count,
             prefill_tokens=sum(chunks.queries),
+            canvases_C=count + np.array(chunks.canvases) if chunks.canvases else None,
             states=states,
             moves=self.allocator.movements(),
             padding=self._padding(mix, count) if mix.padded else 0,

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from engine.core.clock import Clock
 from engine.core.config import knob, update
-from engine.diffusion.decode import distance
+from engine.diffusion.distance import distance
 from engine.diffusion.joints import LONGEST, TASKS, VOCAB, draw
 from engine.diffusion.model import SHIPPED, Masked, bidirectional, load_masked
-from engine.diffusion.unmasking import Confidence
+from engine.inference.policies.unmasking import Confidence
 from engine.models.config import ModelConfig
 from engine.models.loading.load import save
 from engine.recipes.folder import write_json

@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from engine.core.config import Config, from_dict, knob
+from engine.inference.requests.canvas import Canvas
 from engine.inference.requests.guide import Guide
 from engine.inference.requests.prompt_scores import PromptScores
 
@@ -80,6 +81,7 @@ class Request:
     salt: str = ""  # only requests of one salt share prefixes
     prompt_tops: int = -1  # score the prompt's own tokens, with so many likeliest; -1: do not
     guide: Guide | None = None  # the grammar its answer is held to
+    canvas: Canvas | None = None  # its answer is a block of masks that steps fill in, in any order
     negative: np.ndarray | None = None  # int32 tokens that guidance steers it away from
     replaces: "Request | None" = None  # an earlier state of its input, which ends when this comes
     id: str = ""
@@ -120,6 +122,11 @@ class Request:
         wish = self.sampling
         own = wish.stop or wish.stop_tokens or wish.logprobs
         return bool(own) or self.guide is not None or self.on_token is not None
+
+    @property
+    def joins(self) -> bool:
+        """Whether what the cache has of its beginning need not be computed."""
+        return self.prompt_tops < 0 and self.canvas is None
 
     @property
     def over(self) -> bool:

@@ -71,6 +71,7 @@ class Step:
     realigned: bool = False  # decodes of other lengths are copied into one rectangle first
     threads: ViewBatch | None = None  # threads over views that step along
     seen: int | None = None  # tokens that those which decode see, where the scheduler has counted
+    canvases_C: np.ndarray | None = None  # sequences with masks: whole texts that see both ways
 
     @property
     def contexts_B(self) -> np.ndarray:
@@ -137,15 +138,23 @@ class Step:
         """Sequences and threads that bring tokens."""
         return len(self.queries_B) + (len(self.threads.contexts_B) if self.threads else 0)
 
+    def apart(self) -> tuple[np.ndarray, np.ndarray]:
+        """Who attends by itself: each sequence, but of a text that sees both ways each token. Whose
+        it is, and how many new tokens it has."""
+        queries_B, times_B = self.queries_B.copy(), np.ones(len(self.queries_B), np.int64)
+        times_B[self.canvases_C], queries_B[self.canvases_C] = self.queries_B[self.canvases_C], 1
+        which_Q = np.repeat(np.arange(len(times_B)), times_B)
+        return which_Q, queries_B[which_Q]
+
     def everybody(self) -> tuple[np.ndarray, np.ndarray]:
         """New tokens of each sequence and then of each thread, and what the last of them sees."""
-        threads = self.threads
+        threads, queries, contexts = self.threads, self.queries_B, self.contexts_B
+        if self.canvases_C is not None:
+            which, queries = self.apart()
+            contexts = contexts[which]
         if threads is None:
-            return self.queries_B, self.contexts_B
-        return (
-            np.append(self.queries_B, threads.queries_B),
-            np.append(self.contexts_B, threads.contexts_B),
-        )
+            return queries, contexts
+        return np.append(queries, threads.queries_B), np.append(contexts, threads.contexts_B)
 
     def join(self, threads: ViewBatch) -> None:
         """Let `threads` step along; their page copies are made with the step's own."""
@@ -192,6 +201,7 @@ class Result:
     seconds: float
     tops: dict[int, list[tuple[int, float]]] = field(default_factory=dict)  # s -> likeliest
     prompts: dict[int, PromptScores] = field(default_factory=dict)  # by row
+    canvases: dict[int, np.ndarray] = field(default_factory=dict)  # by row p_LV of its block
     flops: float = 0.0
     bytes: float = 0.0
     threads: ViewResult | None = None  # what the step's threads got

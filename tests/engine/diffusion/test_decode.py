@@ -6,14 +6,32 @@ import numpy as np
 import pytest
 import torch
 
+from engine.core.clock import VirtualClock
 from engine.core.config import kinds
-from engine.diffusion.decode import decode, distance
+from engine.core.events import Token
+from engine.core.log import Log
+from engine.core.run import Live
+from engine.diffusion.distance import distance
 from engine.diffusion.joints import ITEMS, MASK, TASKS, VOCAB, WORDS, Joint, draw
 from engine.diffusion.model import Exact, bidirectional, load_masked
-from engine.diffusion.unmasking import Confidence, Factor, RandomOrder, Threshold, Unmasking
+from engine.diffusion.run import DiffusionConfig, joints, predictor, run
+from engine.inference.canvas_outputs import GRID
+from engine.inference.config import InferenceConfig
+from engine.inference.engine import Engine
+from engine.inference.executors.tensors.real_executor import executor_for
+from engine.inference.policies.unmasking import (
+    Confidence,
+    Factor,
+    RandomOrder,
+    Threshold,
+    Unmasking,
+)
+from engine.inference.requests.canvas import Canvas
+from engine.inference.requests.request import Request, sampling
 from engine.models.batch import Batch
 from engine.models.kv import PagedKV
 from engine.models.model import Model
+from tests.engine.diffusion.loop import decode
 
 TWINS = Joint(np.array([MASK]), np.array([[0, 0], [1, 1]]))  # two tokens, always the same
 
@@ -113,3 +131,60 @@ def test_paged_attention_sees_both_ways_where_every_token_is_a_row_of_its_own():
     logits_RV = model.forward(batch, PagedKV(model.spec, 4, size))
     whole_NTV = bidirectional(masked.config, masked.weights, tokens_NT)
     torch.testing.assert_close(logits_RV, whole_NTV.flatten(0, 1), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("room", [{"pages": 64}, {"pages": 9, "max_running": 6}])
+def test_the_serving_engine_decides_what_a_loop_of_its_own_does(room, full):
+    """The shipped model over pages, in batches and preempted, against one text at a time in plain
+    torch: the same tokens in as many steps."""
+    masked, policies = load_masked(), [make() for make in kinds(Unmasking).values()]
+    model = Model(masked.config, masked.weights)
+    for seed in range(20 if full else 4):
+        chance = np.random.default_rng(seed)
+        joints = [draw(TASKS[i % 5], 2 + i % 5, chance) for i in range(10)]
+        served = InferenceConfig(**{"page_size": 4, "step_tokens": 64, "max_running": 5, **room})
+        executor = executor_for(served, model, "lists")
+        engine = Engine(served, executor, VirtualClock(), [].append)
+        asked = []
+        for number, joint in enumerate(joints):
+            length = joint.answers_SL.shape[1]
+            wish = sampling(max_tokens=length, temperature=1.0, ignore_eos=True, seed=seed + number)
+            canvas = Canvas(MASK, policies[(seed + number) % len(policies)])
+            asked.append(Request(joint.prompt.astype(np.int32), wish, canvas=canvas))
+            engine.add(asked[-1])
+            engine.step()
+            running = engine.scheduler.running.requests
+            if len(running) > 1 and number % 3 == 0:
+                view = engine.scheduler.view(engine.number, 0.0)
+                engine.scheduler.preempt(running[0], view, "a test says so")
+        engine.run()
+        for number, (joint, one) in enumerate(zip(joints, asked, strict=True)):
+            steps = list(decode(masked, one.canvas.unmasking, joint, 1, seed + number))
+            assert one.generated.tolist() == steps[-1].texts_NL[0].tolist()
+            assert one.canvas.steps == len(steps)
+
+
+@pytest.mark.parametrize("fault", ["none", "peeks", "causal"])
+@pytest.mark.parametrize("model", ["trained", "exact"])
+def test_a_run_draws_what_a_loop_of_its_own_does(fault, model):
+    config = DiffusionConfig(
+        model=model, fault=fault, prompts=3, length=4, unmasking=Confidence(tokens=2), at_once=2
+    )
+    live = Live(Log())
+    run(config, live)
+    for number, joint in enumerate(joints(config)):
+        peeks = fault == "peeks"
+        steps = list(
+            decode(predictor(config), config.unmasking, joint, 1, config.seed + number, peeks)
+        )
+        said = {}
+        for event in live.log.of(Token):
+            if event.thread == f"r{number}":
+                place, _, word = event.text.strip().partition(":")
+                said[int(place)] = word
+        assert [said[place] for place in range(4)] == [WORDS[t] for t in steps[-1].texts_NL[0]]
+        grids = [live.log.blobs[f"{GRID}/r{number}/{n}"] for n in range(len(steps) * (1 + peeks))]
+        assert sum(grid[2] for grid in grids).tolist() == [1.0] * 4
+        if not peeks:
+            for grid, step in zip(grids, steps, strict=True):
+                np.testing.assert_allclose(grid[0], step.scores_NL[0], atol=1e-5)

@@ -18,6 +18,12 @@ def chain(tokens: np.ndarray) -> np.ndarray:
     return np.cumsum((tokens.astype(np.uint64) + np.uint64(7)) * powers)
 
 
+def said_at(text_T: np.ndarray, places: int) -> np.ndarray:
+    """What may stand at the last `places` of a text, by all of it: p_LV."""
+    p_LV = np.random.default_rng(int(chain(text_T)[-1])).random((places, VOCAB)) ** 8
+    return p_LV / p_LV.sum(-1, keepdims=True)
+
+
 class PageMemory:
     """Does a step's page movements and writes on numbers instead of tensors, and checks reads."""
 
@@ -27,8 +33,9 @@ class PageMemory:
     ):  # fmt: skip
         """`running`: requests that keep a recurrent state, which is a number here, too."""
         self.facts = Facts(
-            "memory", "none", VOCAB, 4096, 1, 1, 1.0, eos, bytes_per_state=float(running > 0)
-        )
+            "memory", "none", VOCAB, 4096, 1, 1, 1.0, eos, bytes_per_state=float(running > 0),
+            both_ways=not running,
+        )  # fmt: skip
         self.states = np.zeros(2 * running, np.uint64)
         self.host_states = np.zeros(running, np.uint64)
         self.pages = np.zeros((pages, page_size), np.uint64)
@@ -77,7 +84,14 @@ class PageMemory:
         ]
         tokens = [self.said(x, step, row) for x, row in zip(last, step.sample_rows_S, strict=True)]
         logprobs = np.full(len(tokens), -1.0, np.float32)
-        return Result(np.array(tokens, np.int32), logprobs, 0.01)
+        result = Result(np.array(tokens, np.int32), logprobs, 0.01)
+        for b in () if step.canvases_C is None else step.canvases_C.tolist():
+            row = int(step.rows_B[b])
+            assert not step.starts_B[b] and step.queries_B[b] == rows.known[row], "half a text"
+            assert b not in step.sample_from_S, "a token behind the masks"
+            text_T = rows.tokens[row, : rows.known[row]]
+            result.canvases[row] = said_at(text_T, int(rows.known[row] - rows.prompt[row]))
+        return result
 
     def branch(self, step: Step) -> Result:
         """Drafts on paths of their own, each on the place it was drafted at."""

@@ -5,6 +5,8 @@ import numpy as np
 from engine.core.clock import VirtualClock
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
+from engine.inference.policies.unmasking import Confidence
+from engine.inference.requests.canvas import Canvas
 from engine.inference.requests.request import Request, sampling
 from tests.engine.inference.audit import Reader, audit
 from tests.engine.inference.memory import VOCAB, PageMemory
@@ -52,6 +54,7 @@ class Life:
         running = config.max_running if states else 0
         memory = PageMemory(pages, host, self.size, (3,), drafts, running)
         self.engine = Engine(config, memory, VirtualClock(), self.events.append)
+        self.masks = memory.facts.both_ways and picked["speculation"] == "none"
         self.prefix = draw.integers(0, VOCAB, 40)
         self.requests: list[Request] = []
 
@@ -79,6 +82,9 @@ class Life:
         )
         request = Request(prompt, wish, user=str(draw.integers(3)), priority=int(draw.integers(3)))
         request.salt = str(draw.choice(["", "", "other"]))
+        if self.masks and draw.random() < 0.3:
+            wish = sampling(max_tokens=wish.max_tokens, temperature=1.0)
+            request.sampling, request.canvas = wish, Canvas(VOCAB - 1, Confidence(tokens=2))
         self.engine.add(request)
         self.engine.hear()
         self.requests.append(request)

@@ -43,7 +43,7 @@ class RequestLanes(LaneFold):
         match event:
             case Token() if event.accepted:
                 self.ticks.append(self.lane(event.thread), event.time)
-            case Span(name="prefill"):
+            case Span(name="prefill" | "unmask"):
                 first, last = numbers(event.tag.partition(":")[::2])
                 self.chunks.append(self.lane(event.lane), event.start, event.time, first, last)
             case Span(name="step"):

@@ -1,7 +1,7 @@
 """ParallelBench: what masked-diffusion decoding loses by deciding several tokens at once."""
 
 from engine.diffusion.run import DiffusionConfig, run
-from engine.diffusion.unmasking import Confidence
+from engine.inference.policies.unmasking import Confidence
 from workbench.studies.decoding._parallelbench import (
     KEPT,
     ROUNDING,
@@ -25,7 +25,7 @@ STUDY = Study(
     slug="parallelbench",
     driver=run,
     config=DiffusionConfig(unmasking=Confidence(tokens=2), sweep=True),
-    views=("unmasking", "curves", "token_river", "levels"),
+    views=("unmasking", "curves", "token_river", "request_lanes", "levels"),
     about=(
         "A masked-diffusion model begins with an answer of nothing but masks and, step by step, "
         "decides some positions for good, all of a step at once and each by itself. Where the "
@@ -172,8 +172,10 @@ STUDY = Study(
         "the paper measures released models of billions on 17 tasks. "
         "Its paper was read second hand. Policies choose by what the model says of a place, before "
         "anything is drawn there, so that an answer's probability is a product along one path; "
-        "LLaDA chooses by the token drawn. Tokens are drawn at temperature one. Every step reads "
-        "the whole text again: nothing is cached, and texts do not share the serving engine's "
-        "batch. Same names one item for every place: that task is ours."
+        "LLaDA chooses by the token drawn. Tokens are drawn at temperature one. The serving engine "
+        "draws the answers, all texts in one batch, and computes each text anew every step: "
+        "nothing is cached. Errors and bounds are not of those draws: they follow all answers of a "
+        "prompt, by the same model outside the engine. Same names one item for every place: that "
+        "task is ours."
     ),
 )

@@ -88,10 +88,21 @@ def _rows(step: Step, scratch: int) -> tuple[Batch, np.ndarray]:
             batch.logits_at_R, from_S = np.unique(last_S, return_inverse=True)
         if step.parents_N is not None:
             _branch(step, batch)
+        if step.canvases_C is not None:
+            _see_both_ways(step, batch)
     batch.states = step.states
     if step.padding:
         pad(batch, step.padding, scratch, size)
     return batch, from_S
+
+
+def _see_both_ways(step: Step, batch: Batch) -> None:
+    """Let each token of a text with masks be a sequence of one, which sees the whole text: keys and
+    values of all new tokens are written before any attends."""
+    which_Q, queries_Q = step.apart()
+    batch.query_start_B1 = np.append(0, np.cumsum(queries_Q)).astype(np.int32)
+    batch.context_B = batch.context_B[which_Q]
+    batch.block_table_BP = batch.block_table_BP[which_Q]
 
 
 def _branch(step: Step, batch: Batch) -> None:

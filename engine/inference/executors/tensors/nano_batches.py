@@ -134,4 +134,7 @@ def build(config: Settings, how: How) -> Built:
     assert isinstance(executor, RealExecutor)
     plain(executor.model.config, executor.model.spec)
     executor.model = NanoBatchedModel(executor.model, how)
+    executor.facts = replace(
+        executor.facts, both_ways=False
+    )  # a text's tokens may be in both parts
     return built

@@ -21,6 +21,7 @@ from engine.inference.executors.step_spans import covered
 from engine.inference.executors.tensors import decode_graphs
 from engine.inference.executors.tensors.asked import alone, probe_of
 from engine.inference.executors.tensors.attention_mass import AttentionProbe
+from engine.inference.executors.tensors.canvas_rows import CanvasRows
 from engine.inference.executors.tensors.collaborating_drafters import CollaboratingDrafters
 from engine.inference.executors.tensors.decode_graphs import DecodeGraphs
 from engine.inference.executors.tensors.drafter import Drafter
@@ -34,6 +35,7 @@ from engine.inference.executors.tensors.sampler import Drawn, Sampler
 from engine.inference.requests.step import Result, Step, StepPart
 from engine.inference.requests.view_sequences import NONE, ViewResult
 from engine.kernels.norm.work import flops as norm_flops
+from engine.models.config import ModelConfig
 from engine.models.kv import in_fp8
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
@@ -88,6 +90,8 @@ class RealExecutor:
         storage.move_states(step.moves.states_out, step.moves.states_in)
         batch, from_S = gather(step, storage.scratch)
         scored = PromptRows(step, batch)
+        masked = CanvasRows(step, batch)
+        beside = scored.count + masked.count
         parts: list[Part] = []
         if step.profile:
             logits, parts = timed_forward(self.model, batch, storage.kv)
@@ -96,15 +100,16 @@ class RealExecutor:
         else:
             logits = self.model.forward(batch, storage.kv)
         taken = self.model.taken
-        if logits.is_cuda and self._greedy(step) and not scored.count:
+        if logits.is_cuda and self._greedy(step) and not beside:
             result = Result(*self.sample.on_device(logits, from_S), 0.0)
         else:
             logits_RV = logits.cpu().numpy()
-            own = len(logits_RV) - scored.count
+            own = len(logits_RV) - beside
             if self.guidance is not None:
                 self.guidance.steer(step, logits_RV, from_S)
             result = self._drawn(step, logits_RV[:own], from_S, drawn)
-            result.prompts = scored.scores(logits_RV[own:])
+            result.prompts = scored.scores(logits_RV[own : own + scored.count])
+            result.canvases = masked.said(logits_RV[own + scored.count :])
         shape = self.work.shape(*step.everybody(), len(logits))
         result.flops, result.bytes = self.work.work(shape)
         if taken:
@@ -253,6 +258,7 @@ def executor_for(
         eos=eos,
         dtype=str(model.dtype).removeprefix("torch."),
         bytes_per_state=float(state),
+        both_ways=sees_both_ways(model.config),
         guides=fits((config.pages + 1 + config.host_pages) * (both + size)),
         **limits(model.device),
     )
@@ -276,6 +282,12 @@ def executor_for(
         seed = config.seed if how.random else None
         executor.exits = EarlyExit(model, how.exit, how.candidates, seed)
     return executor
+
+
+def sees_both_ways(config: ModelConfig) -> bool:
+    """Whether a token may attend to all of its text: no layer keeps a state or looks back only."""
+    one_way = any(config.recurrent) or any(config.windows) or config.index is not None
+    return not (one_way or config.streams is not None or config.halves)
 
 
 def limits(device: str) -> dict[str, Any]:

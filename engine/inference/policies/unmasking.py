@@ -19,7 +19,7 @@ from engine.core.config import Policy, knob
 class Unmasking(Policy):
     """Which positions a step decides."""
 
-    folder = "engine.diffusion.unmasking"
+    folder = "engine.inference.policies.unmasking"
 
     def scores(self, p_NLV: np.ndarray, seed: int) -> np.ndarray:
         """[N, L], larger for what is decided sooner: the probability of the likeliest token."""

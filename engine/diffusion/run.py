@@ -14,14 +14,16 @@ import numpy as np
 from engine.core.clock import WallClock
 from engine.core.config import Choice, Config, kinds, knob
 from engine.core.events import Branch, Level
+from engine.core.paths import dataset
 from engine.core.plot import BOUND as BOUND_OF
 from engine.core.plot import Plot
 from engine.core.run import Live
 from engine.diffusion.distance import Distance, distance
 from engine.diffusion.joints import LONGEST, MASK, WORDS, Joint, TaskName, draw
-from engine.diffusion.model import Exact, Predictor, load_masked
-from engine.diffusion.serving import Words, executor_of, serving
+from engine.diffusion.model import FOLDER, SHIPPED, Exact, Predictor, load_masked
+from engine.diffusion.serving import executor_of, serving
 from engine.inference.engine import Engine
+from engine.inference.executors.tensors.real_executor import tokenizer_of
 from engine.inference.policies.unmasking import Confidence, Fixed, Unmasking
 from engine.inference.requests.canvas import Canvas
 from engine.inference.requests.request import Request, Sampling
@@ -80,7 +82,8 @@ def run(config: DiffusionConfig, live: Live) -> None:
         page_size=served.page_size,
     )
     executor = executor_of(served, predict, asked)
-    engine = Engine(served, executor, clock, live.emit, Words(), live.log.blobs)
+    words = tokenizer_of(dataset(f"{FOLDER}/{SHIPPED}"))
+    engine = Engine(served, executor, clock, live.emit, words, live.log.blobs)
     for number, joint in enumerate(asked):
         thread = engine.add(_request(config, joint, number))
         said = " ".join(WORDS[token] for token in joint.prompt)

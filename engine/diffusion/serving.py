@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.core.clock import counted
-from engine.diffusion.joints import LONGEST, VOCAB, WORDS, Joint
+from engine.diffusion.joints import LONGEST, VOCAB, Joint
 from engine.diffusion.model import SHIPPED, Masked, Predictor
 from engine.inference.config import InferenceConfig
 from engine.inference.executors.executor import Executor, Facts
@@ -19,16 +19,6 @@ from engine.models.model import Model
 
 PAGE = 4  # tokens
 CONTEXT = 4 + 2 * LONGEST  # of the longest prompt and answer
-
-
-class Words:
-    """The words of list tasks as a tokenizer's pieces."""
-
-    def encode(self, text: str) -> list[int]:
-        return [WORDS.index(word) for word in text.split() if word in WORDS]
-
-    def decode(self, tokens: list[int]) -> str:
-        return "".join(f"{WORDS[token]} " for token in tokens)
 
 
 def serving(texts: int, at_once: int, seed: int) -> InferenceConfig:

@@ -15,6 +15,7 @@ from engine.inference.policies.policy import Batching, Ordering
 from engine.inference.policies.preemption import Preemption, Recompute
 from engine.inference.policies.speculation import Speculation
 from engine.inference.policies.streams import AsTrained, Streams
+from engine.inference.policies.unmasking import Confidence, Unmasking
 from engine.inference.requests.request import Sampling
 from engine.inference.workloads.uniform import Uniform
 from engine.inference.workloads.workload import Workload
@@ -74,6 +75,10 @@ class InferenceConfig(Config):
         group="scheduler",
     )
 
+    unmasking: Choice[Unmasking] = knob(
+        make=Confidence, group="sampling",
+        doc="Which masked places a step decides, of a model that fills in masks",
+    )  # fmt: skip
     sampling: Sampling = knob(make=Sampling, doc="Unless the request says so", group="sampling")
     profile_every: int = knob(
         0, "Time a step's operations every so many steps; 0: never", low=0, high=1 << 20,

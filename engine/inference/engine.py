@@ -94,7 +94,7 @@ class Engine:
 
     def add(self, request: Request) -> str:
         """Take a request in; returns its id. Raises BadInput where it makes no sense at all."""
-        validate(request, self.executor.facts)
+        validate(request, self.executor.facts, self.config.unmasking)
         if request.sampling.guidance != 1.0:
             check(request, self.encode, self.executor.facts)
         with self._lock:

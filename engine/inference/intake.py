@@ -7,6 +7,7 @@ from engine.core.events import Branch
 from engine.inference.config import InferenceConfig
 from engine.inference.executors.executor import Facts
 from engine.inference.policies.policy import View
+from engine.inference.policies.unmasking import Unmasking
 from engine.inference.requests.canvas import Canvas
 from engine.inference.requests.request import Request, Sampling
 from engine.inference.scheduler import Scheduler
@@ -22,8 +23,11 @@ ONE_BY_ONE = (  # what asks for tokens that come one after another
 )  # fmt: skip
 
 
-def validate(request: Request, facts: Facts) -> None:
-    """Refuse what makes no sense for this model, whoever asks. Raises BadInput."""
+def validate(request: Request, facts: Facts, unmasking: Unmasking | None = None) -> None:
+    """Refuse what makes no sense for this model, whoever asks. Raises BadInput.
+
+    Of a masked-diffusion model every answer is a block of masks, which `unmasking` decides.
+    """
     name = request.id or "request"
     try:
         prompt = np.ascontiguousarray(request.prompt, np.int32)
@@ -44,6 +48,8 @@ def validate(request: Request, facts: Facts) -> None:
             if tokens and max(tokens) >= facts.vocab:
                 raise BadInput(f"{name}: {field} has a token outside 0 to {facts.vocab - 1}")
     request.prompt = request.tokens = prompt
+    if facts.mask and unmasking is not None and request.canvas is None:
+        request.canvas = Canvas(facts.mask[0], unmasking)
     if request.canvas is not None:
         _begin_canvas(request, request.canvas, name, facts)
 

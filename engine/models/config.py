@@ -186,6 +186,7 @@ class ModelConfig:
     dtype: str = "float32"  # of the checkpoint, where it says
     bos: tuple[int, ...] = ()
     eos: tuple[int, ...] = ()
+    mask: tuple[int, ...] = ()  # of a masked-diffusion model the token of places not yet written
     raw: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -11,15 +11,17 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
+from tokenizers import Tokenizer, models, pre_tokenizers
 from torch import Tensor
 
 from engine.core.clock import Clock
 from engine.core.config import knob, update
 from engine.diffusion.distance import distance
-from engine.diffusion.joints import LONGEST, TASKS, VOCAB, draw
+from engine.diffusion.joints import LONGEST, MASK, TASKS, VOCAB, WORDS, draw
 from engine.diffusion.model import SHIPPED, Masked, bidirectional, load_masked
 from engine.inference.policies.unmasking import Confidence
 from engine.models.config import ModelConfig
+from engine.models.families import parse
 from engine.models.loading.load import save
 from engine.recipes.folder import write_json
 from engine.recipes.recipe import Shape
@@ -70,7 +72,7 @@ def make_masked(
 ) -> Path:
     """Train, measure and write one recipe; `out`. Resumes from the checkpoint in `out`."""
     recipe = update(recipe, FAST) if fast else recipe
-    config, training = recipe.llama(VOCAB), recipe.training
+    config, training = masked_llama(recipe), recipe.training
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = out / "checkpoint.safetensors"
 
@@ -86,6 +88,7 @@ def make_masked(
     learner = SingleProcess(fresh_weights(config, training.seed), training, loss, checkpoint)
     training_loop(learner, training, judge, emit=emit, clock=clock)
     save(out, config, {name: weight.half() for name, weight in learner.whole().items()})
+    list_words().save(str(out / "tokenizer.json"))
     facts = {
         "name": recipe.name,
         "about": recipe.about,
@@ -98,6 +101,20 @@ def make_masked(
     write_json(out / "recipe.json", facts)
     remove_checkpoint(checkpoint)
     return out
+
+
+def masked_llama(recipe: ListsRecipe) -> ModelConfig:
+    """A Llama's architecture, and which token is the mask; no token begins or ends a text."""
+    own = {"bos_token_id": None, "eos_token_id": None, "mask_token_id": MASK}
+    return parse(recipe.llama(VOCAB).raw | own)
+
+
+def list_words() -> Tokenizer:
+    """A token for each word of the tasks; any other word reads as a mask."""
+    ids = {word: place for place, word in enumerate(WORDS)}
+    tokenizer = Tokenizer(models.WordLevel(ids, unk_token=WORDS[MASK]))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    return tokenizer
 
 
 def errors(model: Masked, prompts: int) -> dict[str, float]:

@@ -117,7 +117,7 @@ class LiveEngine:
         ticket = Ticket(request, tell, base, parent)
         request.on_token, request.on_end = partial(self.token, ticket), partial(self.ended, ticket)
         if self.built is not None:  # so that the asker hears at once what it would say later
-            validate(ticket.request, self.built.executor.facts)
+            validate(request, self.built.executor.facts, self.config.unmasking)
         with self._lock:
             most = self.queue or WAITING
             if len(self._open) + len(self._waiting) >= most:

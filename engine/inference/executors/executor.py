@@ -33,6 +33,7 @@ class Facts:
     cache: float = 0.0  # bytes of the last cache level, 0 where not known
     bytes_per_state: float = 0.0  # of a sequence's recurrent state; 0: the model keeps none
     both_ways: bool = False  # it can say what stands at masks, seeing what is before and behind
+    mask: tuple[int, ...] = ()  # of a masked-diffusion model, which writes in no other way
     guides: bool = True  # there is memory for the second rows of guided requests
     lanes: tuple[str, ...] = ()  # of a step's operations, where they run beside one another
 

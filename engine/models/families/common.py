@@ -46,6 +46,7 @@ def common_fields(fields: Fields, **own: Any) -> dict[str, Any]:
         "dtype": dtype if dtype in DTYPES else "float32",
         "bos": fields.tokens("bos_token_id"),
         "eos": fields.tokens("eos_token_id"),
+        "mask": fields.tokens("mask_token_id"),
     } | own
 
 

@@ -2,6 +2,7 @@
 token for token, whatever they are scheduled with.
 """
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,8 +11,11 @@ import pytest
 from engine.core.config import kinds
 from engine.core.errors import BadInput
 from engine.core.events import Blob, Branch, Span, Token
+from engine.core.paths import dataset
 from engine.diffusion.joints import MASK, Joint
 from engine.inference.canvas_outputs import GRID
+from engine.inference.config import InferenceConfig
+from engine.inference.engine import Engine
 from engine.inference.policies.unmasking import Confidence, Fixed, Unmasking
 from engine.inference.requests.canvas import Canvas
 from engine.inference.requests.request import Request, sampling
@@ -237,3 +241,20 @@ def test_settings_that_it_cannot_run_under_reject_it(fields, said):
     one = masked(4, 6, 1)
     serve(held, [one])
     assert one.state == "rejected" and said in one.reason
+
+
+def test_of_a_masked_model_every_answer_is_a_block():
+    held, _ = engine(unmasking={"kind": "confidence", "tokens": 2})
+    held.executor.facts = replace(held.executor.facts, mask=(MASK,))
+    plain, own = request(4, 3, max_tokens=5, temperature=1.0, seed=3), masked(4, 5, 3)
+    own.canvas.unmasking = Confidence(tokens=2)
+    first, second = serve(held, [plain, own])
+    assert first == second == by_itself(own)[0] and plain.canvas.steps == 3
+    modelled = InferenceConfig(
+        model=str(dataset("diffusion/lists-diffusion-150k")),
+        executor={"kind": "modelled", "device": "h100-sxm"},
+    )
+    built = modelled.executor.build(modelled)
+    described = Engine(modelled, built.executor, built.clock, [].append)
+    with pytest.raises(BadInput, match="does not say what stands at masks; run a model"):
+        described.add(request(4, 3, vocab=10, max_tokens=5))

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from engine.core.errors import BadInput
-from engine.core.events import Branch, Token
+from engine.core.events import Blob, Branch, Token
+from engine.core.paths import dataset
 from engine.inference.config import InferenceConfig
 from engine.inference.requests.request import sampling
 from tests.workbench.toy_engine import toy_live
@@ -166,3 +167,16 @@ def test_measuring_the_machine_begins_a_run_whose_header_carries_the_roofs(monke
 
 def test_threads_take_short_turns_where_an_engine_serves(live):
     assert sys.getswitchinterval() <= 1e-3
+
+
+def test_a_masked_diffusion_model_fills_in_what_is_asked_of_it():
+    live = LiveEngine(InferenceConfig(model=str(dataset("diffusion/lists-diffusion-150k")))).start()
+    try:
+        assert answers(live, "copy 3 1 4 – – =", max_tokens=3) == [(" 3 1 4", "length")]
+        assert [event.name for event in live.run.log.of(Blob)][-1] == "unmasking/r0/2"
+        with pytest.raises(BadInput, match="a block of 64 masks; the model takes 16 together"):
+            answers(live, "copy 3 1 4 – – =", max_tokens=64)
+        with pytest.raises(BadInput, match="is not decided by n; leave it out"):
+            answers(live, "copy 3 1 4 – – =", max_tokens=3, n=2)
+    finally:
+        live.close()

@@ -244,6 +244,7 @@ def build(config: Settings, choice: Choice) -> Built:
         dtype=config.dtype,
         roofs=tuple(roofs_of(machine)),
         bytes_per_state=state,
+        mask=model.mask,
     )
     host = link(machine.host_link) if machine.host_link else None
     in_turn = model.streams is not None and model.streams.fault == "in_turn"

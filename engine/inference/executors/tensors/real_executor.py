@@ -259,6 +259,7 @@ def executor_for(
         dtype=str(model.dtype).removeprefix("torch."),
         bytes_per_state=float(state),
         both_ways=sees_both_ways(model.config),
+        mask=model.config.mask,
         guides=fits((config.pages + 1 + config.host_pages) * (both + size)),
         **limits(model.device),
     )

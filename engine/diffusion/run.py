@@ -6,7 +6,6 @@ was decided then. For each prompt the error of the policy, its bound, the probab
 answer and the steps, all exact and by the model itself, are Levels.
 """
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -67,10 +66,11 @@ def joints(config: DiffusionConfig) -> list[Joint]:
 
 def run(config: DiffusionConfig, live: Live) -> None:
     """Serve all prompts in one batch, then follow all answers of each."""
-    clock = WallClock()
-    predict = predictor(config)
-    asked = joints(config)
+    predict, asked = predictor(config), joints(config)
     served = serving(len(asked), config.at_once, config.seed)
+    executor = executor_of(served, predict, asked)
+    words = tokenizer_of(dataset(f"{FOLDER}/{SHIPPED}"))
+    clock = WallClock()
     live.open(
         config,
         clock,
@@ -81,8 +81,6 @@ def run(config: DiffusionConfig, live: Live) -> None:
         pages=served.pages,
         page_size=served.page_size,
     )
-    executor = executor_of(served, predict, asked)
-    words = tokenizer_of(dataset(f"{FOLDER}/{SHIPPED}"))
     engine = Engine(served, executor, clock, live.emit, words, live.log.blobs)
     for number, joint in enumerate(asked):
         thread = engine.add(_request(config, joint, number))
@@ -91,14 +89,14 @@ def run(config: DiffusionConfig, live: Live) -> None:
     while engine.busy and engine.step():
         live.report("decoding", len(asked) - len(engine.requests), len(asked))
         live.poll(clock.now())
-    peeks = config.fault == "peeks"
+    peeks, ended = config.fault == "peeks", clock.now()  # what is counted takes none of its time
     for number, joint in enumerate(asked):
         live.report("following all answers", number, len(asked))
-        live.poll(clock.now())
+        live.poll(ended)
         told = distance(predict, config.unmasking, joint, config.seed + number, peeks)
-        _levels(live, clock.now(), f"r{number}", told)
+        _levels(live, ended, f"r{number}", told)
     if config.sweep:
-        _sweep(config, predict, live, clock.now)
+        _sweep(config, predict, live, ended)
     live.report("decoding", len(asked), len(asked))
 
 
@@ -120,9 +118,7 @@ def _levels(live: Live, now: float, lane: str, told: Distance) -> None:
         live.emit(Level(now, lane, name, value))
 
 
-def _sweep(
-    config: DiffusionConfig, predict: Predictor, live: Live, now: Callable[[], float]
-) -> None:
+def _sweep(config: DiffusionConfig, predict: Predictor, live: Live, now: float) -> None:
     """Error and bound of the first prompt over tokens decided in a step, of every policy that
     takes a number."""
     joint = joints(config)[0]
@@ -136,4 +132,4 @@ def _sweep(
             points[kind].append((tokens, told.error))
             points[f"{kind}{BOUND_OF}"].append((tokens, told.bound))
         for name, rows in points.items():
-            live.curve(now(), LOST, name, rows)
+            live.curve(now, LOST, name, rows)

@@ -26,7 +26,7 @@ def serving(texts: int, at_once: int, seed: int) -> InferenceConfig:
     running = min(texts, at_once)
     return InferenceConfig(
         seed=seed, page_size=PAGE, pages=running * CONTEXT // PAGE, max_running=running,
-        step_tokens=running * CONTEXT,
+        step_tokens=running * CONTEXT, admission="reserve",  # no text ever grows
     )  # fmt: skip
 
 

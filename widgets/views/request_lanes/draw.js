@@ -292,7 +292,8 @@ function laneWords(timeline, spot, step) {
   for (let i = 0; i < frame.chunk_lane.length; i++) {
     if (frame.chunk_lane[i] !== spot.lane || spot.time < frame.chunk_start[i]
       || spot.time > frame.chunk_stop[i]) continue;
-    lines.push(`prefill of positions ${grouped(frame.chunk_first[i])}–${grouped(frame.chunk_last[i] - 1)}`);
+    const what = frame.chunk_masked[i] ? "masks decided in" : "prefill of";
+    lines.push(`${what} positions ${grouped(frame.chunk_first[i])}–${grouped(frame.chunk_last[i] - 1)}`);
   }
   for (let i = 0; i < frame.stretch_lane.length; i++) {
     if (frame.stretch_lane[i] !== spot.lane || spot.time < frame.stretch_start[i]

@@ -35,7 +35,7 @@ class RequestLanes(LaneFold):
         self.ends: dict[int, tuple[float, int, str]] = {}  # lane -> when, how, why
         self.preempted, self.running = 0, 0
         self.stretches = Columns(lane="i4", state="u1", start="f8", stop="f8")
-        self.chunks = Columns(lane="i4", start="f8", stop="f8", first="i4", last="i4")
+        self.chunks = Columns(lane="i4", start="f8", stop="f8", first="i4", last="i4", masked="u1")
         self.ticks = Columns(lane="i4", time="f8")
         self.steps = Columns(start="f8", stop="f8", decode="i4", prefill="i4")
 
@@ -45,7 +45,8 @@ class RequestLanes(LaneFold):
                 self.ticks.append(self.lane(event.thread), event.time)
             case Span(name="prefill" | "unmask"):
                 first, last = numbers(event.tag.partition(":")[::2])
-                self.chunks.append(self.lane(event.lane), event.start, event.time, first, last)
+                masked, lane = event.name == "unmask", self.lane(event.lane)
+                self.chunks.append(lane, event.start, event.time, first, last, masked)
             case Span(name="step"):
                 counts = dict(part.partition("=")[::2] for part in event.tag.split())
                 decode, prefill = numbers([counts.get(k, "0") for k in ("decode", "prefill")])

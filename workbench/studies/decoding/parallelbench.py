@@ -25,7 +25,7 @@ STUDY = Study(
     slug="parallelbench",
     driver=run,
     config=DiffusionConfig(unmasking=Confidence(tokens=2), sweep=True),
-    views=("unmasking", "curves", "token_river", "request_lanes", "levels"),
+    views=("unmasking", "curves", "token_river", "levels"),
     about=(
         "A masked-diffusion model begins with an answer of nothing but masks and, step by step, "
         "decides some positions for good, all of a step at once and each by itself. Where the "

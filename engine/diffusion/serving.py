@@ -14,6 +14,7 @@ from engine.diffusion.model import SHIPPED, Masked, Predictor
 from engine.inference.config import InferenceConfig
 from engine.inference.executors.executor import Executor, Facts
 from engine.inference.executors.tensors.real_executor import executor_for
+from engine.inference.policies.admission import Reserve
 from engine.inference.requests.step import Result, Step
 from engine.models.model import Model
 
@@ -26,7 +27,7 @@ def serving(texts: int, at_once: int, seed: int) -> InferenceConfig:
     running = min(texts, at_once)
     return InferenceConfig(
         seed=seed, page_size=PAGE, pages=running * CONTEXT // PAGE, max_running=running,
-        step_tokens=running * CONTEXT, admission="reserve",  # no text ever grows
+        step_tokens=running * CONTEXT, admission=Reserve(),  # no text ever grows
     )  # fmt: skip
 
 

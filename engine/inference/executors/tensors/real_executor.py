@@ -19,7 +19,7 @@ from engine.inference.executors.executor import Built, Facts
 from engine.inference.executors.settings import Settings
 from engine.inference.executors.step_spans import covered
 from engine.inference.executors.tensors import decode_graphs
-from engine.inference.executors.tensors.asked import alone, probe_of
+from engine.inference.executors.tensors.asked import alone, probe_of, sees_both_ways
 from engine.inference.executors.tensors.attention_mass import AttentionProbe
 from engine.inference.executors.tensors.canvas_rows import CanvasRows
 from engine.inference.executors.tensors.collaborating_drafters import CollaboratingDrafters
@@ -35,7 +35,6 @@ from engine.inference.executors.tensors.sampler import Drawn, Sampler
 from engine.inference.requests.step import Result, Step, StepPart
 from engine.inference.requests.view_sequences import NONE, ViewResult
 from engine.kernels.norm.work import flops as norm_flops
-from engine.models.config import ModelConfig
 from engine.models.kv import in_fp8
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
@@ -283,12 +282,6 @@ def executor_for(
         seed = config.seed if how.random else None
         executor.exits = EarlyExit(model, how.exit, how.candidates, seed)
     return executor
-
-
-def sees_both_ways(config: ModelConfig) -> bool:
-    """Whether a token may attend to all of its text: no layer keeps a state or looks back only."""
-    one_way = any(config.recurrent) or any(config.windows) or config.index is not None
-    return not (one_way or config.streams is not None or config.halves)
 
 
 def limits(device: str) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from engine.inference.executors.step_spans import covered
 from engine.inference.executors.tensors import decode_graphs
 from engine.inference.executors.tensors.asked import alone, probe_of, sees_both_ways
 from engine.inference.executors.tensors.attention_mass import AttentionProbe
-from engine.inference.executors.tensors.canvas_rows import CanvasRows
 from engine.inference.executors.tensors.collaborating_drafters import CollaboratingDrafters
 from engine.inference.executors.tensors.decode_graphs import DecodeGraphs
 from engine.inference.executors.tensors.drafter import Drafter
@@ -30,7 +29,7 @@ from engine.inference.executors.tensors.embedding import Embedder
 from engine.inference.executors.tensors.gather import gather
 from engine.inference.executors.tensors.guidance import Guidance
 from engine.inference.executors.tensors.module_counts import tell_modules
-from engine.inference.executors.tensors.prompt_rows import PromptRows
+from engine.inference.executors.tensors.rows_beside import RowsBeside
 from engine.inference.executors.tensors.sampler import Drawn, Sampler
 from engine.inference.requests.step import Result, Step, StepPart
 from engine.inference.requests.view_sequences import NONE, ViewResult
@@ -88,9 +87,7 @@ class RealExecutor:
         storage.swap_in(step.moves.swap_in)
         storage.move_states(step.moves.states_out, step.moves.states_in)
         batch, from_S = gather(step, storage.scratch)
-        scored = PromptRows(step, batch)
-        masked = CanvasRows(step, batch)
-        beside = scored.count + masked.count
+        beside = RowsBeside(step, batch)
         parts: list[Part] = []
         if step.profile:
             logits, parts = timed_forward(self.model, batch, storage.kv)
@@ -99,16 +96,15 @@ class RealExecutor:
         else:
             logits = self.model.forward(batch, storage.kv)
         taken = self.model.taken
-        if logits.is_cuda and self._greedy(step) and not beside:
+        if logits.is_cuda and self._greedy(step) and not beside.count:
             result = Result(*self.sample.on_device(logits, from_S), 0.0)
         else:
             logits_RV = logits.cpu().numpy()
-            own = len(logits_RV) - beside
+            own = len(logits_RV) - beside.count
             if self.guidance is not None:
                 self.guidance.steer(step, logits_RV, from_S)
             result = self._drawn(step, logits_RV[:own], from_S, drawn)
-            result.prompts = scored.scores(logits_RV[own : own + scored.count])
-            result.canvases = masked.said(logits_RV[own + scored.count :])
+            beside.put(result, logits_RV[own:])
         shape = self.work.shape(*step.everybody(), len(logits))
         result.flops, result.bytes = self.work.work(shape)
         if taken:

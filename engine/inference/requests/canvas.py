@@ -7,14 +7,25 @@ Shape letters: L places of the block, V vocabulary.
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from engine.inference.policies.unmasking import Unmasking
-
 LEAST = 1e-300  # a probability's logarithm is that of this at least
 NOWHERE = np.zeros(0, np.bool_)
+
+
+class Picks(Protocol):
+    """Which places a step decides; engine.inference.policies.unmasking has them. N texts."""
+
+    def scores(self, p_NLV: np.ndarray, seed: int) -> np.ndarray:
+        """[N, L], larger for what is decided sooner."""
+        ...
+
+    def choose(self, scores_NL: np.ndarray, masked_NL: np.ndarray) -> np.ndarray:
+        """Which of the masked places are decided now, bool [N, L]: at least one of each text that
+        has any."""
+        ...
 
 
 class Decided(NamedTuple):
@@ -35,7 +46,7 @@ class Canvas:
     """
 
     mask: int  # the token that stands where none is decided
-    unmasking: Unmasking
+    unmasking: Picks
     peeks: bool = False
     revealed_L: np.ndarray = field(default_factory=lambda: NOWHERE)
     logprobs_L: np.ndarray = field(default_factory=lambda: np.zeros(0))

@@ -147,8 +147,7 @@ def any_route(
         targets = ids_BT[:, 1:].flatten()
         return F.cross_entropy(logits_BTV.flatten(0, 1), targets), len(targets)
 
-    # What ships began alike: seeds draw the text, the routes and the router's beginning.
-    learner = SingleProcess(fresh_weights(config, 0), learning, loss, checkpoint)
+    learner = SingleProcess(fresh_weights(config, learning.seed), learning, loss, checkpoint)
     training_loop(learner, learning, lambda weights, step: {}, emit=emit, clock=clock)
     return learner.whole()
 

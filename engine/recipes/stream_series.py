@@ -26,7 +26,7 @@ from engine.training.loop.checkpoint import remove_checkpoint
 from engine.training.loop.settings import Training
 from engine.training.loop.training_loop import Emit
 from engine.training.losses.evaluate import score
-from engine.training.losses.language import fresh_weights, train
+from engine.training.losses.language import train
 
 SERIES = "streams"
 Count = Annotated[int, Field(ge=2, le=64)]
@@ -107,10 +107,9 @@ def make_series(
         if not (folder / "config.json").exists():
             learning = update(recipe.training, {"seed": seed})
             checkpoint = out / f"{kind}-{seed}.safetensors"
-            # What ships began alike: seeds draw the text alone.
             weights = train(
                 config, learning, training, validation[:4096], emit=emit, clock=clock,
-                checkpoint=checkpoint, start=fresh_weights(config, 0),
+                checkpoint=checkpoint,
             )  # fmt: skip
             write_model(folder, config, weights, tokenizer)
             remove_checkpoint(checkpoint)

@@ -32,6 +32,7 @@ SEEDS, LAYERS = RECIPE.seeds, RECIPE.layers
 MODEL = f"{RECIPE.name}/duo-0"
 DRAWS = 4  # of random routes
 LENGTH = 48  # tokens of a window that is judged
+FEW = 6  # windows of a small check; a router's are cheap
 BUSY: Changes = {"pages": 9, "max_running": 4, "step_tokens": 16}
 NEAR = 1e-3  # nats, of float32 and its own order of sums
 WISH = Sampling(max_tokens=12, ignore_eos=True)
@@ -94,9 +95,9 @@ def loss(way: str, big: int, seed: int, count: int, fault: str = "none") -> floa
     return float(nats(config, weights, ids_BT, chosen.expand(shape)).mean())
 
 
-def losses(way: str, big: int, fast: bool, fault: str = "none") -> list[float]:
-    """Of every model."""
-    return [loss(way, big, seed, 6 if fast else 64, fault) for seed in range(SEEDS)]
+def losses(way: str, big: int, fast: bool, fault: str = "none", few: int = FEW) -> list[float]:
+    """Of every model; in small over a few windows."""
+    return [loss(way, big, seed, few if fast else 64, fault) for seed in range(SEEDS)]
 
 
 def big_of(config: InferenceConfig) -> int:
@@ -161,8 +162,8 @@ def router_over_fixed(config: InferenceConfig, run_config: RunConfig, fast: bool
 
 def router_at(config: InferenceConfig, big: float, run_config: RunConfig, fast: bool) -> Outcome:
     """The same with so many big ones."""
-    ours = losses("router", int(big), fast, config.modules.fault)
-    theirs = losses("fixed", int(big), fast)
+    ours = losses("router", int(big), fast, config.modules.fault, 4 * FEW)
+    theirs = losses("fixed", int(big), fast, few=4 * FEW)
     return below(ours, theirs, "less loss than the best layers for all tokens")
 
 

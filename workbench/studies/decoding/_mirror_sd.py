@@ -1,19 +1,24 @@
 """Checks of Mirror-SD's claims, and the settings they are made in."""
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
+import torch
 
 from engine.core.config import update
-from engine.core.events import Level, Token
+from engine.core.events import Level, Span, Token
 from engine.core.log import Log
 from engine.core.measure import serving
 from engine.core.paths import dataset
 from engine.inference.config import InferenceConfig
 from engine.inference.kept_tokens import kept
 from engine.models.loading.find import find
+from engine.models.reference import dense
 from engine.models.text.tokenizer import Tokenizer
+from engine.recipes.folder import saved_weights
 from workbench.regime import At
 from workbench.studies._read import said_by
 from workbench.study import Changes, Figure, Outcome, RunConfig
@@ -39,7 +44,10 @@ LENGTHS = (2, 3, 4, 5, 6, 8)  # drafts a step among which serial speculation has
 SPLIT: Changes = {"executor.tensor_parallel": 2}  # the second device helps the first
 SEEDS = 5
 LETTERS = 160  # of a piece of text that is gone on from
-LIKELIEST = 8  # tokens that a table names, as an early exit does
+SAID = 10  # tokens of a drawn answer
+LIKELIEST = 8  # tokens that the draft model or a table names, as an early exit does
+SHIPPED = "stdlib-draft-1m"
+Place: TypeAlias = tuple[list[int], list[int]]  # a request's tokens, and the places looked at
 
 
 def same_answers(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
@@ -59,27 +67,48 @@ def same_answers(config: InferenceConfig, run_config: RunConfig, fast: bool) -> 
 
 def foreseen(config: InferenceConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """How often the token that the target says after the kept drafts is among the candidates of
-    its early exit, less how often it is among as many that a table has behind the token before: of
-    answers that are drawn after text the target has not learnt, since greedy ones repeat themselves
-    and are all foreseen. The table is made from that text."""
-    shares, plain, table = [], [], followers(config.model)
+    its early exit, less how often it is among the draft model's own likeliest, or among those that
+    a table has behind the token before, whichever knows more: of answers that are drawn after text
+    the target has not learnt, since greedy ones repeat themselves and are all foreseen. The table
+    is made from that text."""
+    shares, plain = [], dict[str, list[float]](draft=[], table=[])
+    table = followers(config.model)
     for seed in range(config.seed, config.seed + SEEDS):
         asked = {"workload": {"kind": "prompts", "texts": beginnings(2 if fast else 24, seed)}}
-        drawn = {**asked, "seed": seed, "sampling.temperature": 1.0, "sampling.max_tokens": 10}
+        drawn = {**asked, "seed": seed, "sampling.temperature": 1.0, "sampling.max_tokens": SAID}
         log = run_config(update(config, drawn))
         told = [level.value for level in log.of(Level) if level.name == "foreseen"]
-        shares.append(sum(told) / max(1, len(told)))
-        said = after_drafts(log)
-        plain.append(sum(token in table.get(before, ()) for before, token in said) / len(said))
-    figure = Figure.mean(np.subtract(shares, plain), "%")
+        rows = [int(s.tag.rpartition("=")[2]) for s in log.of(Span) if s.name == "verify"]
+        shares.append(float(np.average(told, weights=rows)) if told else 0.0)
+        places = after_drafts(log)
+        behind = [ids[at] in table.get(ids[at - 1], ()) for ids, ends in places for at in ends]
+        plain["table"].append(float(np.mean(behind)))
+        plain["draft"].append(by_draft(config, places))
+    rival = max(plain, key=lambda name: sum(plain[name]))
+    figure = Figure.mean(np.subtract(shares, plain[rival]), "%")
     return Outcome(
-        f"oftener than by the {LIKELIEST} tokens that follow the one before most often",
-        f"{np.mean(shares):.0%} of steps foreseen, {np.mean(plain):.0%} by the table: difference "
-        f"{figure.value:+.0%} [{figure.low:+.0%}, {figure.high:+.0%}], {SEEDS} workloads",
+        f"oftener than by the draft model's {LIKELIEST} likeliest, or by the {LIKELIEST} that "
+        "follow the one before most often",
+        f"{np.mean(shares):.1%} foreseen, {np.mean(plain['draft']):.1%} by the draft "
+        f"model, {np.mean(plain['table']):.1%} by the table: difference "
+        f"{figure.value:+.1%} [{figure.low:+.1%}, {figure.high:+.1%}], {SEEDS} workloads",
         figure.low > 0,
         figure=figure,
         needed=0.0,
     )
+
+
+def by_draft(config: InferenceConfig, places: Sequence[Place]) -> float:
+    """How often the draft model by itself has those tokens among its likeliest."""
+    folder = find(config.speculation.model if config.speculation.drafts else SHIPPED).folder
+    assert folder is not None
+    shape, weights = saved_weights(folder)
+    found = []
+    for ids, ends in places:
+        with torch.inference_mode():
+            likely_TK = dense(shape, weights, torch.tensor([ids]))[0].topk(LIKELIEST).indices
+        found += [ids[at] in likely_TK[at - 1].tolist() for at in ends]
+    return float(np.mean(found))
 
 
 def followers(model: str) -> dict[int, set[int]]:
@@ -95,18 +124,22 @@ def followers(model: str) -> dict[int, set[int]]:
     }
 
 
-def after_drafts(log: Log) -> list[tuple[int, int]]:
-    """The token that each verification gave behind the kept drafts, and the one before it."""
+def after_drafts(log: Log) -> list[Place]:
+    """Of each request its tokens, and where each verification's own stands behind the kept
+    drafts."""
     times: dict[str, list[float]] = {}
     for token in log.of(Token):
         if token.accepted:
             times.setdefault(token.thread, []).append(token.time)
     found, tokens = [], kept(log.blobs)
     for thread, own in times.items():
-        answer = tokens[thread][-len(own) :].tolist()
-        # Those of one verification come at one time; the first comes of the prompt.
+        ids = tokens[thread].tolist()
+        # Those of one verification come at one time; the first comes of the prompt, and the last
+        # that may be said has no drafts before it where it comes by itself.
         ends = [n for n in range(1, len(own)) if own[n : n + 2] != [own[n]] * 2]
-        found += [(answer[n - 1], answer[n]) for n in ends]
+        if len(own) == SAID and ends[-2:] == [SAID - 2, SAID - 1]:
+            ends.pop()
+        found.append((ids, [len(ids) - len(own) + n for n in ends]))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Checks of Hogwild: logits from scratch, workers beside requests, a queue divided, steps' cost."""
+"""Checks of Hogwild: logits from scratch, workers beside requests, what steps cost."""
 
 from dataclasses import replace
 from statistics import median
@@ -9,7 +9,6 @@ from engine.core.clock import WallClock
 from engine.core.config import update
 from engine.core.difference import largest
 from engine.core.events import AnyEvent, Branch, Page, Span
-from engine.core.intervals import of_mean, wilson
 from engine.core.log import Log
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
@@ -19,10 +18,7 @@ from engine.reasoning.threads.config import ReasoningConfig
 from engine.reasoning.threads.loaded_model import open_model
 from engine.reasoning.threads.reference import Seen, logits
 from engine.reasoning.threads.run import NAMES, asked, prompt_tokens
-from engine.reasoning.threads.shared_work import MODEL as SHARED
-from engine.reasoning.threads.shared_work import shared, work
 from engine.reasoning.threads.step_time import shared_times, step_times
-from engine.tasks.square_queue import queues
 from workbench.studies._read import Weights, said_by, weights_of
 from workbench.study import (
     Figure,
@@ -119,42 +115,6 @@ def beside(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcom
         f"{same} of {len(want)} equal, {len(threads)} of them threads; {shared} shared steps",
         same == len(want) == len(both) and shared > 0,
         figure=Figure.exact(len(want) - same, "texts"),
-        needed=0.0,
-    )
-
-
-def fewer_steps(config: ReasoningConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """One worker and four on the same test problems."""
-    return steps_of(config, PLAIN, run_config, fast)
-
-
-def steps_of(config: ReasoningConfig, crew: float, run_config: RunConfig, fast: bool) -> Outcome:
-    """One worker and so many on the same test problems, each pair a session of its own.
-
-    The model was trained for the contiguous layout; under one that shares nothing it gets that.
-    """
-    apart = config.layout.kind == "independent"
-    config = update(config, {"model": SHARED, "layout": "independent" if apart else "contiguous",
-                             "sampling.temperature": 0.0, "requests": 0})  # fmt: skip
-    problems = queues("test", 40 if fast else 400)
-    loaded = open_model(shared(config))
-    (one_P, steps_P), (four_P, fewer_P) = (
-        work(update(config, {"workers": int(workers)}), loaded, problems).T for workers in (1, crew)
-    )
-    low_1, high_1 = of_mean((fewer_P - steps_P)[:, None])
-    low, high, n = float(low_1[0]), float(high_1[0]), len(problems)
-    rights, fewer = [], of_mean((four_P - one_P)[:, None])[0][0]
-    for right_P in (one_P, four_P):
-        bounds = wilson(float(right_P.sum()), n)
-        rights.append(f"{right_P.mean():.1%} [{bounds[0]:.1%}, {bounds[1]:.1%}]")
-    return Outcome(
-        f"{crew:g} workers take fewer steps than one until all is said, the 95% interval of the "
-        "difference below zero, and solve no fewer problems (95% interval; 2 points are let pass)",
-        f"{fewer_P.mean():.1f} steps against {steps_P.mean():.1f}, difference "
-        f"{(fewer_P - steps_P).mean():+.1f} [{low:+.1f}, {high:+.1f}]; solved {rights[1]} against "
-        f"{rights[0]}; n = {n} problems",
-        high < 0 and fewer >= -0.02,
-        figure=Figure.mean(fewer_P - steps_P, "steps"),
         needed=0.0,
     )
 

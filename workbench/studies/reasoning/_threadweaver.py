@@ -17,9 +17,12 @@ from engine.core.events import Level
 from engine.core.intervals import of_mean
 from engine.core.measure import serving
 from engine.models.config import ModelConfig
+from engine.models.loading.find import find
 from engine.models.reference import dense
+from engine.models.text.tokenizer import Tokenizer
 from engine.reasoning.fork_join.fork_join import ForkJoinConfig
 from engine.reasoning.solving.scores import scores_of
+from engine.tasks.part_sums import forked, serial
 from engine.training.data.packing import Example, Unit, completed, packs, trie
 from workbench.studies._read import share
 from workbench.study import Changes, Figure, Outcome, RunConfig
@@ -28,6 +31,7 @@ WORSE = 0.03  # of accuracy, that forking may at most cost
 FEWER = 1.3  # times the tokens on the critical path, at least
 FIRST = 1 << 20  # the first problem that claims are judged on
 FAST, FULL = 60, 2000
+KNOWN = 0.5  # right at least, either way, that lengths of answers mean something
 MAPPED = 1_300  # problems of a point: of one part there are no 2,000
 COLUMNS = ("right", "tokens", "critical", "forks")
 SERIAL: Changes = {"mode": "serial"}
@@ -107,8 +111,33 @@ def _gradients(
 
 
 def with_parts(config: ForkJoinConfig, parts: float, run_config: RunConfig, fast: bool) -> Outcome:
-    """`fewer_tokens` of problems with so many parts."""
-    return fewer_tokens(update(config, {"task.parts": int(parts)}), run_config, fast, MAPPED)
+    """`fewer_tokens` of problems with so many parts, where the model knows such problems: of a
+    number it was not taught it works on another one, either way, and lengths tell nothing."""
+    config = update(config, {"task.parts": int(parts)})
+    size = {"problems": FAST if fast else MAPPED, "first": FIRST, "at_once": 64}
+    rights = [float(way_P4[:, 0].mean()) for way_P4 in _ways(update(config, size), run_config)]
+    if min(rights) >= KNOWN:
+        return fewer_tokens(config, run_config, fast, MAPPED)
+    return Outcome(
+        f"right in {KNOWN:.0%} at least, either way",
+        f"not learnt: right in {rights[0]:.0%} forked, {rights[1]:.0%} serially; as traces are "
+        f"written {as_written(config):.2f}×",
+        False,
+        figure=Figure.exact(np.nan, "×"),
+        needed=FEWER,
+    )
+
+
+def as_written(config: ForkJoinConfig) -> float:
+    """Times the tokens to wait for, serial over forked, of traces without an error, in the mean."""
+    folder = find(config.model).folder
+    assert folder is not None
+    reader, found = Tokenizer(folder), []
+    for problem in config.task.problems("test", FAST):
+        (whole,) = (len(reader.encode(said)) for _, said in serial(problem))
+        first, *threads, last = (len(reader.encode(said)) for _, said in forked(problem))
+        found.append((whole + 1) / (first + max(threads) + last + 1))  # each ends by a token
+    return float(np.mean(found))
 
 
 def fewer_tokens(
@@ -149,8 +178,8 @@ def fewer_tokens(
 
 def _ways(config: ForkJoinConfig, run_config: RunConfig) -> tuple[np.ndarray, np.ndarray]:
     """scores_P4 (right, tokens, critical, forks) of the config's own way, and of going serially."""
-    serial: Changes = {**SERIAL, "together": 0, "siblings_apart": True}
-    ours, theirs = (scores_of(run_config(update(config, each))) for each in ({}, serial))
+    beside: Changes = {**SERIAL, "together": 0, "siblings_apart": True}
+    ours, theirs = (scores_of(run_config(update(config, each))) for each in ({}, beside))
     ours_P4, theirs_P4 = (np.stack([one[name] for name in COLUMNS], 1) for one in (ours, theirs))
     return ours_P4, theirs_P4
 

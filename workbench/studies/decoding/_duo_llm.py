@@ -70,17 +70,16 @@ def loss(way: str, big: int, seed: int, count: int, fault: str = "none") -> floa
     """
     config, weights = model("plain" if way == "plain" else "duo", seed)
     ids_BT = windows(count, 0)
-    if way == "plain":
+    if way in ("plain", "router"):
+        if way == "router":
+            by_router = {"modules": "router", "modules.big": big, "modules.fault": fault}
+            config = update(InferenceConfig(), by_router).modules.of(config)
         return float(nats(config, weights, ids_BT).mean())
     those = ways(config.layers, big)
     if way == "oracle":
         lost, routes_BTL = search(config, weights, ids_BT, those, picking(fault))
         assert bool(((routes_BTL == BIG).sum(-1) == big).all())
         return float(lost.mean())
-    if way == "router":
-        changes = {"modules": "router", "modules.big": big, "modules.fault": fault}
-        routed = update(InferenceConfig(), changes).modules.of(config)
-        return float(nats(routed, weights, ids_BT).mean())
     shape = (*ids_BT[:, 1:].shape, config.layers)
     if way == "drawn":
         chance = torch.Generator().manual_seed(seed)

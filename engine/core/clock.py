@@ -14,12 +14,14 @@ from typing import Literal, Protocol
 
 class Aside:
     """What one thread has spent aside: seconds in all, and since when it does (`perf_counter`),
-    None while it does not. Both in one tuple: other threads read them meanwhile."""
+    None while it does not. Both in one tuple: other threads read them meanwhile. `compiles`:
+    since then something was not there to be loaded."""
 
-    __slots__ = ("state",)
+    __slots__ = ("compiles", "state")
 
     def __init__(self) -> None:
         self.state: tuple[float, float | None] = (0.0, None)
+        self.compiles = False
 
     def counted(self) -> float:
         """`perf_counter` less what was spent aside; stands still meanwhile."""
@@ -41,6 +43,7 @@ def aside() -> Iterator[None]:
     own = _threads.own
     spent, around = own.state
     if around is None:
+        own.compiles = False
         own.state = spent, time.perf_counter()
     try:
         yield

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numba  # noqa: F401  (before its parts)
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+
+from engine.core.clock import own
 
 try:
     import fcntl
@@ -29,9 +31,7 @@ _PLACE = re.compile("0x[0-9a-f]+")  # where a function of a type lies in this pr
 
 def keep(dispatcher: Any, stamp: str = "") -> Any:
     """Let a function of numba's be kept."""
-    kept = kept_for(dispatcher.py_func, stamp)
-    if kept is not None:
-        dispatcher._cache = kept
+    dispatcher._cache = kept_for(dispatcher.py_func, stamp) or NotKept()
     return dispatcher
 
 
@@ -84,6 +84,13 @@ def _digest(key: Any, whole: bytes) -> bytes:
     return blake2b(_PLACE.sub("", str(key)).encode() + whole, digest_size=DIGEST).digest()
 
 
+class NotKept(NullCache):
+    """Of a function without a place to be kept at."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> None:
+        own().compiles = True
+
+
 class Kept(FunctionCache):
     """The code of one function, compiled by one process while others that want it wait for it.
 
@@ -100,6 +107,7 @@ class Kept(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """What is kept; None where the caller is to compile, and then to call `save_overload`."""
         found = self.kept(sig, target_context)
+        own().compiles |= found is None
         if found is None and self._wait():
             found = self.kept(sig, target_context)
             if found is not None:

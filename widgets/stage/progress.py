@@ -23,7 +23,9 @@ def work_of(run: Run | None, opened: float, behind: Sequence[Feed]) -> dict[str,
     since = live.aside.state[1] if live is not None else None
     if since is not None and perf_counter() - since > PATIENCE:
         words = f"{perf_counter() - since:.0f} s"
-        return {"what": "Compiling for this machine, once", "share": 0.0, "words": words}
+        compiles = live is not None and live.aside.compiles
+        what = "Compiling for this machine, once" if compiles else "Loading compiled kernels"
+        return {"what": what, "share": 0.0, "words": words}
     progress = live.progress if live is not None else None
     if progress is not None and progress.what:
         share = progress.done / progress.total if progress.total else 0.0

@@ -7,8 +7,9 @@ import random
 import pytest
 from numba import njit, types
 
+from engine.core.clock import aside, own
 from engine.hardware import kept_code
-from engine.hardware.kept_code import Kept, go_without, kept_for
+from engine.hardware.kept_code import Kept, NotKept, go_without, kept_for
 from tests.engine.kernels.test_compiled import double, kept_in
 
 INT, FLOAT = (types.int64,), (types.float64,)
@@ -51,6 +52,8 @@ def test_without_a_folder_kernels_are_compiled_all_the_same(monkeypatch, caplog)
 
     monkeypatch.setattr(kept_code.FunctionCache, "_impl_class", nowhere)
     assert kept_for(double, "x") is None and len(caplog.messages) == 1
+    with aside():
+        assert NotKept().load_overload(INT, None) is None and own().compiles
 
 
 def test_a_folder_that_vanishes_is_made_again(tmp_path, monkeypatch, compiled):
@@ -101,3 +104,12 @@ def test_what_is_kept_runs(tmp_path, monkeypatch, compiled):
     again._cache = Kept(double)
     monkeypatch.setattr(again._cache, "_cache_file", kept_in(tmp_path, monkeypatch)._cache_file)
     assert again(21) == 42 and again._cache_hits[INT] == 1
+
+
+def test_what_is_loaded_is_not_said_to_be_compiled(tmp_path, monkeypatch, compiled):
+    kept = kept_in(tmp_path, monkeypatch)
+    with aside():
+        assert kept.load_overload(INT, compiled.targetctx) is None and own().compiles
+        kept.save_overload(INT, result(compiled, INT))
+    with aside():
+        assert kept.load_overload(INT, compiled.targetctx) is not None and not own().compiles

@@ -2,6 +2,8 @@
 
 from time import perf_counter
 
+import pytest
+
 from engine.core.log import Log
 from engine.core.run import Live, Run
 from widgets.stage.progress import PATIENCE, work_of
@@ -33,8 +35,12 @@ def test_it_is_silent_about_short_work_and_none():
     assert work_of(None, LONG_AGO, []) == {}
 
 
-def test_it_says_that_kernels_are_compiled_which_no_clock_counts():
+@pytest.mark.parametrize(
+    ("compiles", "what"),
+    [(True, "Compiling for this machine, once"), (False, "Loading compiled kernels")],
+)
+def test_it_says_that_kernels_are_compiled_or_loaded_which_no_clock_counts(compiles, what):
     run = reporting(25, 100)
     run.live.aside.state = (0.0, perf_counter() - 30)
-    said = work_of(run, LONG_AGO, [])
-    assert said == {"what": "Compiling for this machine, once", "share": 0.0, "words": "30 s"}
+    run.live.aside.compiles = compiles
+    assert work_of(run, LONG_AGO, []) == {"what": what, "share": 0.0, "words": "30 s"}

@@ -13,6 +13,7 @@ from engine.core.errors import BadInput
 from engine.core.events import Blob, Branch, Span, Token
 from engine.core.paths import dataset
 from engine.diffusion.joints import MASK, Joint
+from engine.diffusion.model import Masked
 from engine.inference.canvas_outputs import GRID
 from engine.inference.config import InferenceConfig
 from engine.inference.engine import Engine
@@ -23,7 +24,15 @@ from engine.models.families import parse
 from engine.models.loading.load import random_model
 from tests.engine.diffusion.loop import decode
 from tests.engine.inference.memory import VOCAB, said_at
-from tests.engine.inference.small import TINY, engine, real_engine, request, serve, states
+from tests.engine.inference.small import (
+    TINY,
+    engine,
+    real_engine,
+    request,
+    serve,
+    states,
+    tiny_model,
+)
 
 POLICIES = [
     policy(tokens=count) if issubclass(policy, Fixed) else policy()
@@ -258,3 +267,41 @@ def test_of_a_masked_model_every_answer_is_a_block():
     described = Engine(modelled, built.executor, built.clock, [].append)
     with pytest.raises(BadInput, match="does not say what stands at masks; run a model"):
         described.add(request(4, 3, vocab=10, max_tokens=5))
+
+
+def test_of_a_real_model_neither_blocks_nor_ordinary_rows_mind_one_another(full):
+    """In batches, chunks and preempted: blocks are those of plain torch by themselves, ordinary
+    rows and all log-probabilities the same bits as alone."""
+    model = tiny_model()
+    plain = Masked(model.config, dict(model.weights))
+    for seed in range(10 if full else 2):
+        room = {"pages": 40, "page_size": 4, "step_tokens": 40, "max_running": 8}
+        held, events = real_engine(model, **room)
+        asked = []
+        for number in range(10):
+            draw = 50 * seed + number
+            if number % 2:
+                one = masked(2 + draw % 7, 1 + draw % 6, draw, ignore_eos=True)
+            else:
+                one = request(5 + draw % 30, draw, 211, max_tokens=9, ignore_eos=True, logprobs=1)
+            asked.append(one)
+            held.add(one)
+            held.step()
+            for who in list(held.scheduler.running.requests) if number in (3, 7) else ():
+                view = held.scheduler.view(held.number, held.clock.now())
+                held.scheduler.preempt(who, view, "a test says so")
+        held.run()
+        moved = {e.thread for e in events if isinstance(e, Branch) and e.state == "preempted"}
+        assert {one.canvas is None for one in asked if one.id in moved} == {True, False}
+        for one in asked:
+            canvas = one.canvas and Canvas(MASK, one.canvas.unmasking)
+            alone = Request(one.prompt, one.sampling, canvas=canvas)
+            serve(real_engine(model, pages=100)[0], [alone])
+            assert one.generated.tolist() == alone.generated.tolist(), seed
+            if canvas is None:
+                assert one.logprobs == alone.logprobs
+                continue
+            assert (one.canvas.logprobs_L == canvas.logprobs_L).all()
+            joint = Joint(one.prompt, np.zeros((1, one.sampling.max_tokens), np.int64))
+            steps = list(decode(plain, canvas.unmasking, joint, 1, one.sampling.seed))
+            assert one.generated.tolist() == steps[-1].texts_NL[0].tolist()

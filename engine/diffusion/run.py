@@ -76,8 +76,6 @@ def run(config: DiffusionConfig, live: Live) -> None:
         clock,
         plots=(LOST,) if config.sweep else (),
         question="What do several tokens decided at once lose?",
-        words=list(WORDS),
-        mask=MASK,
         pages=served.pages,
         page_size=served.page_size,
     )

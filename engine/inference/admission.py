@@ -176,7 +176,7 @@ class AdmissionControl:
             pages, request.sent_pages = request.sent_pages, None
         else:
             pages = cache.hit(request.id, hits) if hits else NONE
-            if self.running.sharing and not cache.quiet:
+            if self.running.sharing and request.canvas is None and not cache.quiet:
                 text = f"request {request.id} hit {len(hits) * size} of {known} tokens"
                 cache.emit(Mark(cache.clock.now(), "cache", "lookup", text))
         start, request.reused = len(pages) * size, len(hits) * size

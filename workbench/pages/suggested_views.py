@@ -7,6 +7,7 @@ from engine.core.measure import BUCKETS
 from engine.core.plot import PREFIX
 from engine.core.spans import NAME as SPANS
 from widgets.view import views
+from widgets.views.unmasking.fold import GRID
 from workbench.catalogue import study
 
 FEEDS = {  # view -> a kind of event it lives on
@@ -43,6 +44,8 @@ def suggested_views(log: Log) -> tuple[str, ...]:
     blobs = [event.name for event in log if type(event) is Blob]
     if any(name.startswith(BUCKETS) for name in blobs):  # a server that was watched
         found.append("latency")
+    if any(name.startswith(GRID) for name in blobs):
+        found.insert(0, "unmasking")
     if any(name.startswith(PREFIX) for name in blobs):
         found.insert(0, "curves")
     if Span in kinds and (not found or _has_passes(log)):

@@ -1,6 +1,6 @@
 """Which views a log without a study gets."""
 
-from engine.core.events import Branch, Level, Opened, Span, Token
+from engine.core.events import Blob, Branch, Level, Opened, Span, Token
 from engine.core.log import Log
 from workbench.pages.suggested_views import suggested_views
 
@@ -29,3 +29,8 @@ def test_a_training_on_ranks_shows_its_losses_and_its_ranks():
     told = [Level(1.0, "training", "loss", 3.0), Span(1.0, "training", "steps", 0.0, tag="0:1")]
     assert suggested_views(Log(told)) == ("levels",)
     assert suggested_views(Log([*told, Span(2.0, "rank 0", "F", 1.0)])) == ("levels", "schedule")
+
+
+def test_blocks_of_masks_show_what_was_decided_when():
+    told = [Branch(0.0, "r0"), Blob(1.0, "unmasking/r0/0", "unmasking/r0/0", [3, 2])]
+    assert suggested_views(Log([*told, Token(1.0, "r0", "0:a ")]))[0] == "unmasking"

@@ -29,7 +29,7 @@ class PageMap(CanvasFold):
 
     question, empty = QUESTION, EMPTY
     peaks = ("pages used", "saved by sharing")
-    own = ("pool", "states", "tree", "series", "length", "fresh", "parents")
+    own = ("pool", "states", "tree", "series", "length", "fresh", "masked", "parents")
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,6 +41,7 @@ class PageMap(CanvasFold):
         self.length: dict[int, int] = {}  # owner -> positions stored, as far as events say
         self.parents: dict[str, str] = {}
         self.fresh: set[int] = set()  # owners whose latest token came from a prefill
+        self.masked: set[int] = set()  # owners whose steps store all their positions anew
         self.hits, self.computed = 0, 0  # prompt tokens found, and computed
         self.decisions: tuple[tuple[float, str, str], ...] = ()
         self.path: tuple[int, ...] = ()  # pages the last lookup found
@@ -59,7 +60,7 @@ class PageMap(CanvasFold):
             case Span(name="step"):
                 self.steps, self.step_stop = self.steps + 1, event.time
                 self.series.append(event.time, *self._counts())
-            case Span(name="prefill"):
+            case Span(name="prefill" | "unmask"):
                 self._prefill(event)
             case Span(name="attention sample"):
                 self.mass_seconds += event.time - event.start
@@ -123,7 +124,7 @@ class PageMap(CanvasFold):
 
     def _token(self, event: Token) -> None:
         who = self.pool.owners.get(event.thread)
-        if who is None or who not in self.pool.rows:
+        if who is None or who not in self.pool.rows or who in self.masked:
             return
         if who in self.fresh:  # sampled from the prompt: its own key is stored in the next step
             self.fresh.discard(who)
@@ -140,8 +141,11 @@ class PageMap(CanvasFold):
         if not (begin.isdigit() and stop.isdigit()):
             return
         first, last = int(begin), int(stop)
-        self.computed += last - first
         who = self.pool.owner(event.lane)
+        if event.name == "unmask":
+            self.masked.add(who)
+        else:
+            self.computed += last - first
         self.length[who] = max(last, self.length.get(who, 0) if first else 0)
         self.fresh.add(who)
         if self.lookup["owner"] == event.lane:

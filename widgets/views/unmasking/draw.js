@@ -45,7 +45,7 @@ function paint(ctx, card, grid, lit) {
   ctx.textBaseline = "middle";
   ctx.textAlign = "left";
   ctx.fillStyle = css(dim ? colors.faint : colors.ink);
-  ctx.fillText(fit(ctx, `${name} · ${frame.asked[grid.text]}`, Math.max(120, grid.places * cell + GAP)), grid.x, grid.y - 20);
+  ctx.fillText(fit(ctx, [name, frame.asked[grid.text]].filter(Boolean).join(" · "), Math.max(120, grid.places * cell + GAP)), grid.x, grid.y - 20);
   ctx.fillStyle = css(colors.faint);
   ctx.textAlign = "right";
   for (let step = 0; step < grid.steps; step++) {

@@ -55,6 +55,16 @@ def test_a_page_is_filled_as_far_as_its_owner_has_come():
     assert folded(*admitted(), *more)["fill"][:2].tolist() == [4, 4]
 
 
+def test_a_text_with_masks_fills_its_pages_at_once_and_tokens_in_them_add_nothing():
+    text = [event for event in admitted() if not isinstance(event, Span | Token)]
+    text += [Span(0.1, "r0", "unmask", 0.0, tag="0:6"), Token(0.1, "r0", "1:a "), step(0.1)]
+    again = [Span(0.2, "r0", "unmask", 0.1, tag="0:6"), Token(0.2, "r0", "0:b "), step(0.2)]
+    for shown in (folded(*text), folded(*text, *again)):
+        assert shown["fill"][:2].tolist() == [4, 2] and not figures(shown).get(
+            "hit rate", ""
+        ).strip("–")
+
+
 def test_fragmentation_is_the_share_of_held_positions_that_hold_nothing():
     assert figures(folded(*admitted()))["fragmentation"] == "25 %"
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.models.config import Experts, Index, ModelConfig
+from engine.models.tensors.llada import llada_layer
 from engine.models.tensors.parameter import Parameter, linear, one, whole
 from engine.models.tensors.recurrent import recurrent_parameters
 
@@ -16,15 +17,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 KEPT = ("key", "value")  # roles of what a layer caches begin so
-OUTER = {  # root, embedding and last norm of families that call them otherwise
-    "gpt2": ("transformer", "wte", "ln_f"),
-    "nemotron_h": ("backbone", "embeddings", "norm_f"),
+OUTER = {  # root, embedding, last norm and head of families that call them otherwise
+    "gpt2": ("transformer", "wte", "ln_f", "lm_head"),
+    "llada": ("model.transformer", "wte", "ln_f", "model.transformer.ff_out"),
+    "nemotron_h": ("backbone", "embeddings", "norm_f", "lm_head"),
 }
+USUAL = ("model", "embed_tokens", "norm", "lm_head")
 
 
 def outer_parameters(config: ModelConfig) -> list[Parameter]:
     """Embeddings, last norm and output head."""
-    root, embedding, norm = OUTER.get(config.family, ("model", "embed_tokens", "norm"))
+    root, embedding, norm, head = OUTER.get(config.family, USUAL)
     found = [one(f"{root}.{embedding}.weight", "embedding", config.vocab, config.hidden)]
     if config.rotary is None:
         found += [one(f"{root}.wpe.weight", "positions", config.max_positions, config.hidden)]
@@ -37,7 +40,7 @@ def outer_parameters(config: ModelConfig) -> list[Parameter]:
         found += linear(name, "layer_projection", wide, config.hidden, False)
         found += [one(f"{root}.per_layer_projection_norm.weight", "layer_norm", part.size)]
     if not config.tied:
-        found += [one("lm_head.weight", "head", config.vocab, config.hidden)]
+        found += [one(f"{head}.weight", "head", config.vocab, config.hidden)]
     if config.streams and config.streams.count > 1:
         count, root = config.streams.count, f"{root}.aggregate_layer"
         found += linear(f"{root}.0", "mix_in", config.hidden, count * config.hidden, True)
@@ -49,6 +52,8 @@ def layer_parameters(config: ModelConfig, layer: int) -> list[Parameter]:
     """One layer's tensors."""
     if config.family == "gpt2":
         return _gpt2_layer(config, f"transformer.h.{layer}")
+    if config.family == "llada":
+        return llada_layer(config, f"model.transformer.blocks.{layer}")
     if config.halves:
         return _half_layer(config, layer, f"backbone.layers.{layer}")
     root = f"model.layers.{layer}"

@@ -17,6 +17,7 @@ from engine.models.families.fields import Fields, read_json
 from engine.models.families.gemma3 import gemma3
 from engine.models.families.gemma4 import gemma4
 from engine.models.families.gpt_oss import gpt_oss
+from engine.models.families.llada import llada
 from engine.models.families.mixtures import glm4_moe, minimax_m2, mixtral, qwen3_moe
 from engine.models.families.nemotron_h import nemotron_h
 from engine.models.families.positions import exaone4, granite, olmo2, olmo3, phi3, smollm3
@@ -47,6 +48,7 @@ FAMILIES: dict[str, tuple[str, Callable[[Fields, dict[str, Any]], ModelConfig]]]
     "Qwen3NextForCausalLM": ("qwen3_next", qwen3_next),
     "Qwen3_5ForCausalLM": ("qwen3_5_text", qwen3_5),
     "Qwen3_5MoeForCausalLM": ("qwen3_5_moe_text", qwen3_5_moe),
+    "LLaDAModelLM": ("llada", llada),
     "NemotronHForCausalLM": ("nemotron_h", nemotron_h),
     "DeepseekV2ForCausalLM": ("deepseek_v2", deepseek_v2),
     "DeepseekV3ForCausalLM": ("deepseek_v3", deepseek_v3),

@@ -53,7 +53,9 @@ def layer_parameters(config: ModelConfig, layer: int) -> list[Parameter]:
     if config.family == "gpt2":
         return _gpt2_layer(config, f"transformer.h.{layer}")
     if config.family == "llada":
-        return llada_layer(config, f"model.transformer.blocks.{layer}")
+        rows, kv_rows = config.heads * config.head_dim, config.kv_heads * config.head_dim
+        widths = config.hidden, rows, kv_rows, config.width
+        return llada_layer(f"model.transformer.blocks.{layer}", *widths, config.qkv_bias)
     if config.halves:
         return _half_layer(config, layer, f"backbone.layers.{layer}")
     root = f"model.layers.{layer}"

@@ -1,13 +1,13 @@
 """A layer of LLaDA by the names that its checkpoints have."""
 
-from engine.models.config import ModelConfig
 from engine.models.tensors.parameter import Parameter, linear, one
 
 
-def llada_layer(config: ModelConfig, root: str) -> list[Parameter]:
-    """Attention and a gated feed-forward, each behind a norm."""
-    hidden, width, bias = config.hidden, config.width, config.qkv_bias
-    rows, kv_rows = config.heads * config.head_dim, config.kv_heads * config.head_dim
+def llada_layer(
+    root: str, hidden: int, rows: int, kv_rows: int, width: int, bias: bool
+) -> list[Parameter]:
+    """Attention and a gated feed-forward, each behind a norm. `rows`: of all heads of queries;
+    `width`: of the feed-forward; `bias`: of queries, keys and values."""
     found = [one(f"{root}.attn_norm.weight", "attention_norm", hidden)]
     for name, role, count in (("q", "query", rows), ("k", "key", kv_rows), ("v", "value", kv_rows)):
         found += linear(f"{root}.{name}_proj", role, count, hidden, bias)

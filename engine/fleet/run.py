@@ -63,6 +63,11 @@ def build(config: FleetConfig) -> Built:
             f"pools: {facts.model} keeps a recurrent state, which is not sent between replicas; "
             "let every replica prefill and decode (pools=together)"
         )
+    if facts.mask:
+        raise BadInput(
+            f"engine.model: {facts.model} fills in masks, and a fleet counts tokens that come one "
+            "after another; take a model that writes so"
+        )
     between = _link(config)
     pool = _pooled(config)
     return Built(executor, between, facts.bytes_per_page, facts.layers, facts.context, pool)

@@ -11,6 +11,7 @@ from engine.inference.policies.batching.side_by_side import SideBySide
 from engine.inference.policies.policy import Mix, Need, View
 from engine.inference.prefill import Chunks, Prefill
 from engine.inference.queue import Queue
+from engine.inference.requests.canvas import Canvas
 from engine.inference.requests.request import Request
 from engine.inference.running import Running, pages_for
 
@@ -54,11 +55,16 @@ class AdmissionControl:
             )
         if request.sampling.n > self.config.max_running:
             return f"asks for {request.sampling.n} samples, {self.config.max_running} can run"
-        return "" if request.canvas is None else self._unfit(len(request.tokens))
+        return "" if request.canvas is None else self._unfit(request.canvas, len(request.tokens))
 
-    def _unfit(self, tokens: int) -> str:
+    def _unfit(self, canvas: Canvas, tokens: int) -> str:
         """Why a text of so many tokens with masks cannot run here."""
         config = self.config
+        if not (config.executor.real or canvas.unmasking.counted):
+            return (
+                "no described device says how sure it is of a place; take a policy of unmasking "
+                "that decides a number of tokens"
+            )
         if tokens > config.step_tokens:
             return (
                 f"its prompt and block of masks are {tokens} tokens, which a step computes at "

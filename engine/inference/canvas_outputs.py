@@ -1,7 +1,7 @@
 """Canvas outputs: decides places of the blocks of masks that a step has seen, and tells of each.
 
-Beside the log lies a grid for each step of each block (`GRID`). Listeners and stops go by the
-tokens whose predecessors are all decided, from left to right.
+Beside the log lies a grid for each step of each block (`GRID`), of the first so many. Listeners and
+stops go by the tokens whose predecessors are all decided, from left to right.
 
 Shape letters: L places of a block, V vocabulary.
 """
@@ -20,6 +20,7 @@ from engine.inference.scheduler import Scheduler
 Watch = Callable[[Request, int, int, str, Result, str], str]
 """Stop texts and listeners of a request, of sample s, its token and text; why it ends."""
 
+MOST = 1 << 22  # numbers that grids may hold in all: a server's run would grow without an end
 GRID = "unmasking"  # blobs of request/step: [3, L] scores, tokens that stand, decided now
 
 
@@ -28,12 +29,12 @@ class CanvasOutputs:
 
     def __init__(
         self, scheduler: Scheduler, pieces: Detokenizer, ends_V: np.ndarray,
-        blobs: MutableMapping[str, np.ndarray] | None,
+        blobs: MutableMapping[str, np.ndarray] | None, quiet: bool,
     ) -> None:  # fmt: skip
-        """`blobs`: where grids are put; None: nothing is told."""
+        """`blobs`: where grids are put, if anywhere; `quiet`: no tokens are told either."""
         self.prefill, self.rows = scheduler.prefill, scheduler.rows
         self.pieces, self.ends_V, self.blobs = pieces, ends_V, blobs
-        self.emit = scheduler.cache.emit
+        self.emit, self.quiet, self.room = scheduler.cache.emit, quiet, MOST
 
     def take(
         self, step: Step, result: Result, now: float, watch: Watch
@@ -50,8 +51,9 @@ class CanvasOutputs:
             first = int(self.rows.prompt[row])
             text_L = self.rows.tokens[row, first : first + len(p_LV)]
             text_L[decided.chosen_L] = decided.tokens_L[decided.chosen_L]
-            if self.blobs is not None:
-                self._tell(request, canvas, decided, text_L, self.blobs, now)
+            if not self.quiet:
+                self._draw(request, canvas, decided, text_L, now)
+                self._tell(request, decided, text_L, now)
             reason = self._hear(request, canvas, text_L, watch)
             if reason:
                 self.rows.known[row] = first + canvas.told
@@ -59,13 +61,18 @@ class CanvasOutputs:
                 ended.append((request, reason))
         return ended
 
-    def _tell(
-        self, request: Request, canvas: Canvas, decided: Decided, text_L: np.ndarray,
-        blobs: MutableMapping[str, np.ndarray], now: float,
-    ) -> None:  # fmt: skip
+    def _draw(
+        self, request: Request, canvas: Canvas, decided: Decided, text_L: np.ndarray, now: float
+    ) -> None:
+        grid_3L = np.stack([decided.scores_L, text_L, decided.chosen_L]).astype(np.float32)
+        if self.blobs is None or grid_3L.size > self.room:
+            return
+        self.room -= grid_3L.size
         ref = f"{GRID}/{request.id}/{canvas.steps - 1}"
-        blobs[ref] = np.stack([decided.scores_L, text_L, decided.chosen_L])
-        self.emit(Blob(now, ref, ref, list(blobs[ref].shape)))
+        self.blobs[ref] = grid_3L
+        self.emit(Blob(now, ref, ref, list(grid_3L.shape)))
+
+    def _tell(self, request: Request, decided: Decided, text_L: np.ndarray, now: float) -> None:
         places = np.flatnonzero(decided.chosen_L).tolist()
         words = self.pieces.glance(text_L[places].tolist())
         for place, word in zip(places, words, strict=True):

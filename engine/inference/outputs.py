@@ -44,8 +44,8 @@ class OutputProcessor:
         self.drafted: DraftedOutputs | None = None
         if scheduler.config.speculation.drafts:
             self.drafted = DraftedOutputs(scheduler.speculator, self.running, pieces)
-        told = None if quiet or blobs is None else blobs
-        self.canvases = CanvasOutputs(scheduler, pieces, self.ends_V, told)
+        drawn = blobs if scheduler.config.executor.real else None  # what is modelled says nothing
+        self.canvases = CanvasOutputs(scheduler, pieces, self.ends_V, drawn, quiet)
         self._append = settled(paged_rows.append)
         self.keep: Callable[[Request], None] | None = None  # told of requests that have ended
         self.kept: Kept | None = None  # of the step that is taken in, where it has drafts

@@ -195,6 +195,12 @@ class ModelConfig:
         return 4 if self.sandwich and self.pre_norm else 2
 
     @property
+    def sees_both_ways(self) -> bool:
+        """Whether a token may attend to all of its text: no layer keeps a state or looks back."""
+        one_way = any(self.recurrent) or any(self.windows) or self.index is not None
+        return not (one_way or self.streams is not None or self.halves)
+
+    @property
     def fed_twice(self) -> bool:
         """Whether a layer's experts stand beside its dense feed-forward, not in its place."""
         return self.experts is not None and self.experts.names == "beside"

@@ -21,6 +21,11 @@ class Unmasking(Policy):
 
     folder = "engine.inference.policies.unmasking"
 
+    @property
+    def counted(self) -> bool:
+        """Whether it decides a number of tokens, whatever the model says."""
+        return False
+
     def scores(self, p_NLV: np.ndarray, seed: int) -> np.ndarray:
         """[N, L], larger for what is decided sooner: the probability of the likeliest token."""
         return p_NLV.max(-1)
@@ -45,6 +50,10 @@ class Fixed(Unmasking):
     """As many tokens a step, whatever the model says."""
 
     tokens: int = knob(1, "Tokens decided in a step", low=1, high=64, unit="tokens")
+
+    @property
+    def counted(self) -> bool:
+        return True
 
     def takes(self, scores_NK: np.ndarray) -> np.ndarray:
         return np.full(len(scores_NK), self.tokens)

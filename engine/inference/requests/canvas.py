@@ -16,7 +16,13 @@ NOWHERE = np.zeros(0, np.bool_)
 
 
 class Picks(Protocol):
-    """Which places a step decides; engine.inference.policies.unmasking has them. N texts."""
+    """Which places a step decides; engine.inference.policies.unmasking has them. N texts.
+
+    `counted`: as many, whatever the model says.
+    """
+
+    @property
+    def counted(self) -> bool: ...
 
     def scores(self, p_NLV: np.ndarray, seed: int) -> np.ndarray:
         """[N, L], larger for what is decided sooner."""

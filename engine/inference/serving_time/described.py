@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 
 from engine.core.config import Config, knob
+from engine.core.errors import BadInput
 from engine.core.paths import dataset
 from engine.hardware.cost.constants import OWN
 from engine.hardware.device import Device, device
@@ -131,4 +132,7 @@ class ServingRun(Config):
 
     def config(self) -> ModelConfig:
         """The model's shape. Raises BadInput where it is not known."""
-        return find(self.model).config
+        found = find(self.model).config
+        if found.mask:
+            raise BadInput(f"model {self.model}: fills in masks; what is told here writes in order")
+        return found

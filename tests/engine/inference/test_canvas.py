@@ -6,17 +6,13 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import pytest
 
 from engine.core.config import kinds
-from engine.core.errors import BadInput
 from engine.core.events import Blob, Branch, Span, Token
-from engine.core.paths import dataset
 from engine.diffusion.joints import MASK, Joint
 from engine.diffusion.model import Masked
+from engine.inference import canvas_outputs
 from engine.inference.canvas_outputs import GRID
-from engine.inference.config import InferenceConfig
-from engine.inference.engine import Engine
 from engine.inference.policies.unmasking import Confidence, Fixed, Unmasking
 from engine.inference.requests.canvas import Canvas
 from engine.inference.requests.request import Request, sampling
@@ -204,14 +200,6 @@ def test_of_a_masked_model_every_answer_is_a_block():
     own.canvas.unmasking = Confidence(tokens=2)
     first, second = serve(held, [plain, own])
     assert first == second == by_itself(own)[0] and plain.canvas.steps == 3
-    modelled = InferenceConfig(
-        model=str(dataset("diffusion/lists-diffusion-150k")),
-        executor={"kind": "modelled", "device": "h100-sxm"},
-    )
-    built = modelled.executor.build(modelled)
-    described = Engine(modelled, built.executor, built.clock, [].append)
-    with pytest.raises(BadInput, match="does not say what stands at masks; run a model"):
-        described.add(request(4, 3, vocab=10, max_tokens=5))
 
 
 def test_of_a_real_model_neither_blocks_nor_ordinary_rows_mind_one_another(full):
@@ -250,3 +238,11 @@ def test_of_a_real_model_neither_blocks_nor_ordinary_rows_mind_one_another(full)
             joint = Joint(one.prompt, np.zeros((1, one.sampling.max_tokens), np.int64))
             steps = list(decode(plain, canvas.unmasking, joint, 1, one.sampling.seed))
             assert one.generated.tolist() == steps[-1].texts_NL[0].tolist()
+
+
+def test_grids_of_a_long_run_end_while_its_tokens_go_on(monkeypatch):
+    monkeypatch.setattr(canvas_outputs, "MOST", 3 * 5 * 4)
+    held, events = engine()
+    serve(held, [masked(4, 5, draw, Confidence()) for draw in range(3)])
+    assert sum(isinstance(e, Blob) for e in events) == len(held.blobs) == 4
+    assert sum(isinstance(e, Token) for e in events) == 15

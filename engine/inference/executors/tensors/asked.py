@@ -19,12 +19,6 @@ def alone(config: Settings, model: ModelConfig) -> None:
             raise BadInput(f"{what}: not of a model with parallel streams; leave it as it was")
 
 
-def sees_both_ways(config: ModelConfig) -> bool:
-    """Whether a token may attend to all of its text: no layer keeps a state or looks back only."""
-    one_way = any(config.recurrent) or any(config.windows) or config.index is not None
-    return not (one_way or config.streams is not None or config.halves)
-
-
 def probe_of(config: Settings, model: Model) -> AttentionProbe | None:
     """What samples attention, where it is asked for. Raises BadInput where it cannot be."""
     if not config.attention_every:

@@ -19,7 +19,7 @@ from engine.inference.executors.executor import Built, Facts
 from engine.inference.executors.settings import Settings
 from engine.inference.executors.step_spans import covered
 from engine.inference.executors.tensors import decode_graphs
-from engine.inference.executors.tensors.asked import alone, probe_of, sees_both_ways
+from engine.inference.executors.tensors.asked import alone, probe_of
 from engine.inference.executors.tensors.attention_mass import AttentionProbe
 from engine.inference.executors.tensors.collaborating_drafters import CollaboratingDrafters
 from engine.inference.executors.tensors.decode_graphs import DecodeGraphs
@@ -253,7 +253,7 @@ def executor_for(
         eos=eos,
         dtype=str(model.dtype).removeprefix("torch."),
         bytes_per_state=float(state),
-        both_ways=sees_both_ways(model.config),
+        both_ways=model.config.sees_both_ways,
         mask=model.config.mask,
         guides=fits((config.pages + 1 + config.host_pages) * (both + size)),
         **limits(model.device),

@@ -14,6 +14,7 @@ from engine.hardware import roofs_of
 from engine.hardware.device import Device, device
 from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
+from engine.inference.executors.costs import modelled_canvases as canvases
 from engine.inference.executors.costs.device_cost import Choice, cost_of
 from engine.inference.executors.costs.forward_work import Shape
 from engine.inference.executors.costs.mirrored_drafts import drafting_of
@@ -43,7 +44,6 @@ from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
 
 THIS_MACHINE = "this-machine"
-SURE = (1.0, 0.0)  # what a modelled place says: no model knows better, and all are alike
 
 
 class ModelledExecutor:
@@ -99,13 +99,8 @@ class ModelledExecutor:
         result = Result(
             tokens_S, none, seconds + drafted + aligned, flops=flops, bytes=moved,
             draft_seconds=drafted, align_seconds=aligned, beside=beside,
+            canvases=canvases.said(step),
         )  # fmt: skip
-        if step.canvases_C is not None:
-            places_C = self._places(step).tolist()
-            rows_C = step.rows_B[step.canvases_C].tolist()
-            result.canvases = {
-                row: np.tile(SURE, (n, 1)) for row, n in zip(rows_C, places_C, strict=True)
-            }
         if self.drafting is not None and step.drafts_B is not None:
             result.hits_S = self.drafting.hits(step.rows.seed[step.sample_rows_S], step.known_S)
         if step.threads is not None:
@@ -161,7 +156,7 @@ class ModelledExecutor:
             new_B, contexts_B = np.append(new_B, alone), np.append(contexts_B, alone)
             return self.cost.shape(new_B, contexts_B, rows + len(step.threads.contexts_B))
         if step.canvases_C is not None:
-            return self._both_ways(step, rows)
+            return self.cost.shape(*canvases.asked(step))
         if step.padding:  # tokens for nobody: sequences of one token, without an answer
             alone = np.ones(step.padding, np.int32)
             new_B = np.concatenate([step.queries_B, alone])
@@ -172,21 +167,6 @@ class ModelledExecutor:
             return self.cost.shape(step.queries_B, step.contexts_B, rows)
         given = step.starts_B, step.queries_B, step.decodes, rows
         return self.cost.mixed_shape(*given, step.seen)
-
-    def _both_ways(self, step: Step, rows: int) -> Shape:
-        """Of a text with masks every token sees all others: as many pairs as of a prompt of its
-        length behind half as many tokens. Logits are wanted at each place of its block."""
-        contexts_B, own_C = step.contexts_B.copy(), step.queries_B[step.canvases_C]
-        contexts_B[step.canvases_C] += (own_C - 1) // 2
-        alone = np.ones(step.padding, np.int32)
-        new_B, contexts_B = np.append(step.queries_B, alone), np.append(contexts_B, alone)
-        return self.cost.shape(new_B, contexts_B, rows + int(self._places(step).sum()))
-
-    @staticmethod
-    def _places(step: Step) -> np.ndarray:
-        """Places of the block of each text with masks."""
-        rows_C = step.rows_B[step.canvases_C]
-        return step.rows.known[rows_C] - step.rows.prompt[rows_C]
 
     def _realigned(self, step: Step) -> float:
         """Seconds to read the decodes' keys and values, write them into a padded rectangle, and

@@ -14,7 +14,7 @@ from engine.hardware import roofs_of
 from engine.hardware.device import Device, device
 from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
-from engine.inference.executors.costs import modelled_canvases as canvases
+from engine.inference.executors.costs import described_canvases as canvases
 from engine.inference.executors.costs.device_cost import Choice, cost_of
 from engine.inference.executors.costs.forward_work import Shape
 from engine.inference.executors.costs.mirrored_drafts import drafting_of

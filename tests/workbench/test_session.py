@@ -70,7 +70,8 @@ def test_a_page_shows_knobs_turned_in_code_and_hears_of_every_run_but_the_first(
     session.turn({"count": 9})  # as code in a notebook does
     session.settle(60)
     panel.stage.watch(panel.look)  # whatever was looked at a moment ago
-    panel.stage.tick()
+    panel.stage.tick()  # the run is seen first,
+    panel.stage.tick()  # then what the knobs stand at
     assert panel.knobs.panel.shown["count"]["field"] == "9"
     assert panel.stage.tracks[0].run is session.run
     assert [config.count for config in heard] == [9]

@@ -63,7 +63,8 @@ class Knobs:
     a group of their own stand open. `across`: in a row, not in a column. `names`: what may be typed
     into a knob of text, by the last part of its path. `keep`: choices that chance leaves alone,
     such as where requests come from. `start`: what reset goes back to and the copied command line
-    starts from, where that is not the owner's config.
+    starts from, where that is not the owner's config. `waits`: what a turn became is laid out once
+    `refresh` is called, since what it runs is seen first.
     """
 
     def __init__(
@@ -77,9 +78,10 @@ class Knobs:
         first: Sequence[str] = (),
         across: bool = False,
         names: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        waits: bool = False,
     ) -> None:
         self.first, self.across, self.names = tuple(first), across, names
-        self.keep = tuple(keep)
+        self.keep, self.waits = tuple(keep), waits
         self.owner, self.start, self.slug = owner, start or owner.config, slug
         self._python = python
         self._shown = owner.config
@@ -124,7 +126,9 @@ class Knobs:
     def _become(self, config: Config) -> None:
         with batched_updates():
             self.owner.become(config)  # first: what is to be run can run meanwhile
-            self._show()
+            self._edits = {}
+            if not self.waits:
+                self._show()
 
     def refresh(self) -> None:
         """Show what the owner has become, where that is not shown yet."""
@@ -182,9 +186,10 @@ class Knobs:
         shown, places = {}, {}
         began = {knob.path: Control(knob) for knob in knobs(self.start)}
         self._controls = {knob.path: Control(knob) for knob in now}
+        tops = self._tops(now)
         for knob in now:
             control = self._controls[knob.path]
-            top = self._top(knob, now)
+            top = tops.get(knob.path, "")
             group = "" if top else self._fold_of(knob, _group(config, knob, now), now)
             facts = control.facts(0 if top == knob.path else _depth(knob, now))
             if knob.type == "str" and knob.path.split(".")[-1] in self.names:
@@ -207,15 +212,15 @@ class Knobs:
         if changed:
             self.panel.param.update(**changed)
 
-    def _top(self, knob: Knob, among: list[Knob]) -> str:
-        """Which of the first knobs one stands with: itself, or a policy of few; "" for none."""
-        if knob.path in self.first:
-            return knob.path
+    def _tops(self, among: list[Knob]) -> dict[str, str]:
+        """Which of the first knobs each stands with that does: itself, or a policy of few."""
+        found = {path: path for path in self.first}
         for path in () if self.across else self.first:
             inside = [k for k in among if k.path.startswith(f"{path}.")]
-            if knob in inside and len(inside) <= FEW and not knob.group:
-                return path
-        return ""
+            for knob in inside if len(inside) <= FEW else ():
+                if not knob.group:
+                    found.setdefault(knob.path, path)
+        return found
 
     def _fold_of(self, knob: Knob, group: str, among: list[Knob]) -> str:
         """The fold of a knob that is not among the first ones: its group's, its policy's where that

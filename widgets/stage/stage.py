@@ -188,6 +188,11 @@ class Stage(param.Parameterized):
         self._worked = perf_counter()
         return shown and not behind and not self._again and not self._is_new
 
+    @property
+    def has_shown(self) -> bool:
+        """Whether the newest run is seen, or takes long: then there is time for other things."""
+        return not self._is_new and not any(track.is_fresh for track in self.tracks)
+
     def _is_at_rest(self) -> bool:
         """Whether a run that is over stands shown as it is; then a tick costs next to nothing."""
         at, follow = self.cursor.now, self.cursor.follow
@@ -229,17 +234,14 @@ class Stage(param.Parameterized):
     def _show(self, due: list[Feed], behind: list[Feed]) -> None:
         again, self._again = self._again, False
         for feed in due:
-            hurry = feed not in behind and not self.cursor.playing and self._is_still(feed)
+            is_still = feed.log.closed is not None  # its last state is drawn without a rest
+            hurry = feed not in behind and not self.cursor.playing and is_still
             stale = feed.is_stale
             if feed.show(self.cursor.now, hurry, again) and stale and len(self.tracks) > 1:
                 self._again = True  # the others' axes may have to follow
             note = self._notes[feed]
             if note.visible != bool(feed.failure):
                 note.param.update(object=_fault(feed.failure, self.is_dark), visible=True)
-
-    def _is_still(self, feed: Feed) -> bool:
-        """Whether no more events are to come: then the last state is drawn without a rest."""
-        return feed.log.closed is not None
 
     def start(self) -> None:
         """Tick from now on, in the page (or notebook) this is called from."""

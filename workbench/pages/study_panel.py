@@ -79,7 +79,7 @@ class StudyPanel:
         self.knobs = Knobs(
             session, slug=chosen.slug, start=chosen.config,
             python=partial(as_study, slug=chosen.slug, start=chosen.config),
-            first=paper_knobs(chosen, session.config), across=across,
+            first=paper_knobs(chosen, session.config), across=across, waits=True,
             names={"model": model_names(), "device": devices()},
         )  # fmt: skip
         self.stage = Stage(chosen.views)
@@ -112,12 +112,13 @@ class StudyPanel:
         """Follow the session: its config, its newest run, its end, the claims judged meanwhile."""
         run = self.session.run
         self.session.tend()
-        self.knobs.refresh()
         if run is not self._shown:
             before, self._shown = self._shown, run
             self.stage.open(run)
             if before is not None and run is not None:
                 self.on_turned(run.config)
+        if self.stage.has_shown:
+            self.knobs.refresh()
         if run is not None and run.state == "closed":
             self._ended(run)
         elif run is None:

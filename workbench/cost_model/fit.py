@@ -46,7 +46,7 @@ SPLIT = (
 )
 PRODUCT = Matmul(
     launch=4e-6, rate=1.0, edge=20, wave=1e-6, bandwidth=0.8, overlap=0.2,
-    holds=1 / 6, cache=6.0, store=1.0, heat=0.1, warm=1e-3,
+    holds=1 / 6, cache=6.0, store=1.0, heat=0.1, warm=1e-3, merge=2e-6,
 )  # fmt: skip
 GROUPED = Experts(
     launch=2.5e-5, expert=1e-7, rate=0.7, edge=10, bandwidth=0.8, again=0.5, passes=1.0,
@@ -58,9 +58,9 @@ START = Constants(
     clock=1.41e9,
     best=0.8,
     matmul=PRODUCT,
-    narrow=PRODUCT.model_copy(update={"cuts": 1, "narrow": 0.5, "spill": 1e-5}),
+    narrow=PRODUCT.model_copy(update={"cuts": 1, "merge": 0.0, "narrow": 0.5, "spill": 1e-5}),
     experts=GROUPED,
-    narrow_experts=GROUPED,
+    narrow_experts=GROUPED.model_copy(update={"others": 0.5}),
     prefill=Prefill(
         launch=4e-6,
         rate=0.95,
@@ -100,7 +100,7 @@ HIDDEN = 0.8  # rate of attention over the best where products hide the rest
 FIXED = (
     "holds",
 )  # tables of products have the weights of six layers in turn, those of answers one
-HIGHEST = {"overlap": 1.0, "bandwidth": 1.25}
+HIGHEST = {"overlap": 1.0, "bandwidth": 1.25, "others": 1.0}
 
 
 def start_of(sheet: str) -> Constants:

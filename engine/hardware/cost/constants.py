@@ -83,6 +83,7 @@ class Matmul(Cached, Heated):
         unit="s",
     )
     cuts: int = knob(16, "parts at most that the sum over k is cut into", low=1)
+    merge: float = knob(0.0, "summing of those parts", low=0, unit="s")
 
 
 class Prefill(Heated):
@@ -136,6 +137,13 @@ class Experts(Heated):
     bandwidth: float = knob(doc="reached fraction of memory bandwidth", low=0.01)
     again: float = knob(doc="part of an expert's weights that a further tile reads again", low=0)
     passes: float = knob(doc="how often activations are moved, over once each", low=0)
+    others: float = knob(
+        1.0,
+        "part of the rows of other ranks' experts that a rank moves too: one kernel for all writes "
+        "zeros for them and adds those up, kernels that sort rows by expert leave them out",
+        low=0,
+        high=1,
+    )
     overlap: float = knob(doc="part of the shorter roof that is not hidden", low=0, high=1)
 
 

@@ -173,14 +173,14 @@ def matmul(device: Device, found: Constants, m: Number, n: Number, k: Number, dt
     parts = np.where(cut > 1, 8 * cut * m * n, 0.0)  # float32 sums written and read again
     read = traffic_of(device, found, c)
     memory = read.seconds(size * n * k) + (size * m * k + 2 * m * n + parts) / read.rate
-    begin = c.launch * slower + np.zeros_like(m)
+    begin = slower * (c.launch + c.merge * (cut > 1)) + np.zeros_like(m)
     if size < 2 and c.narrow:
         cycles = c.narrow / (units * (device.clock or found.clock or 1e9))
         begin = begin + m * k * np.maximum((2 + size) / read.rate, cycles)
     seconds = begin + np.maximum(compute, memory) + c.overlap * np.minimum(compute, memory)
     at = seconds.argmin(0), np.arange(len(m))
-    compute = np.broadcast_to(compute, seconds.shape)
-    return Parts(seconds[at], {dtype: compute[at], "bandwidth": memory[at], "launch": begin})
+    compute, begin = (np.broadcast_to(x, seconds.shape) for x in (compute, begin))
+    return Parts(seconds[at], {dtype: compute[at], "bandwidth": memory[at], "launch": begin[at]})
 
 
 def rows(

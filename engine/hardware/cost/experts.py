@@ -44,11 +44,11 @@ def loads(tokens: int, chosen: int, experts: int, ranks: int, power: float) -> n
 @lru_cache(maxsize=4096)
 def _padded(
     tokens: int, chosen: int, experts: int, ranks: int, power: float
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Padded rows and tiles by block, experts reached."""
+) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """Padded rows and tiles by block, experts reached, rows."""
     rows_E = loads(tokens, chosen, experts, ranks, power)
     tiles = np.where(rows_E < 1, rows_E, np.ceil(rows_E / BLOCKS[:, None])).sum(1)
-    return tiles * BLOCKS, tiles, float(np.minimum(rows_E, 1).sum())
+    return tiles * BLOCKS, tiles, float(np.minimum(rows_E, 1).sum()), float(rows_E.sum())
 
 
 def experts(
@@ -65,8 +65,8 @@ def experts(
         for t, k, e, r, p in zip(*(np.atleast_1d(each) for each in columns), strict=True)
     ]
     padded, tiles = (np.array([each[i] for each in told]) for i in (0, 1))
-    hit = np.array([each[2] for each in told])[:, None]
-    rows = np.atleast_1d(tokens * chosen)[:, None]  # a rank's kernels pass over others' rows too
+    hit, mine = (np.array([each[i] for each in told])[:, None] for i in (2, 3))
+    rows = mine + c.others * np.maximum(np.atleast_1d(tokens * chosen)[:, None] - mine, 0.0)
     hidden, inner = (np.atleast_1d(x)[:, None] for x in (hidden, np.asarray(width) / tensor))
     weights = MATRICES * hidden * inner
     rate = best_rate(device, dtype, found) * c.rate

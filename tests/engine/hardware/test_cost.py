@@ -34,6 +34,21 @@ def test_one_tile_more_than_a_wave_costs_a_wave():
     assert more > 1.2 * full
 
 
+def test_a_sum_cut_into_parts_pays_for_their_merging():
+    """Few outputs of long sums are cut; wide ones fill the device with whole sums."""
+    found = constants("h100-sxm")
+    merge = found.matmul.model_copy(update={"merge": 1e-5})
+    dear = found.model_copy(update={"matmul": merge})
+    free = found.model_copy(update={"matmul": merge.model_copy(update={"merge": 0.0})})
+
+    def taken(found, m, n, k):
+        return curves.matmul(H100.device, found, m, n, k, "bfloat16").seconds.item()
+
+    few, wide = (1, 1024, 8192), (8192, 8192, 8192)
+    assert taken(free, *few) + 1e-6 < taken(dear, *few) <= taken(free, *few) + 1.01e-5
+    assert taken(dear, *wide) == taken(free, *wide)
+
+
 def test_constants_carry_over_by_the_sheet_alone():
     big = (8192, 8192, 8192)
     assert B200.matmul(*big).seconds < H100.matmul(*big).seconds < A100.matmul(*big).seconds

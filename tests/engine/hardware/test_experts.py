@@ -36,6 +36,21 @@ def test_a_few_tokens_read_the_experts_they_reach():
     assert layer(0, 4, dtype="float8") < layer(0, 4)
 
 
+def test_a_rank_whose_kernels_leave_others_rows_out_moves_fewer():
+    found = of_device("h100-sxm")
+    part = found.experts.model_copy(update={"others": 0.0})
+    shape = (*MIXTRAL[:5], 8, 0.0, 16384)
+    own = experts(H100, found.model_copy(update={"experts": part}), *shape, "bfloat16")
+    saved = 2 * (7 / 8 * 16384 * 2) * (2 * 4096 + 3 * 14336) / H100.bandwidth
+    assert own.roofs["bandwidth"].item() == pytest.approx(
+        experts(H100, found, *shape, "bfloat16").roofs["bandwidth"].item()
+        - found.experts.passes * saved
+    )
+    alone = (*MIXTRAL[:5], 1, 0.0, 16384)
+    same = experts(H100, found.model_copy(update={"experts": part}), *alone, "bfloat16")
+    assert same.seconds.item() == pytest.approx(layer(0, 16384))
+
+
 def test_imbalance_makes_many_tokens_slower_where_experts_lie_apart():
     assert layer(1.2, 8192, ranks=8) > 1.5 * layer(0, 8192, ranks=8)
     assert layer(0, 8192, ranks=8) < layer(0, 8192)

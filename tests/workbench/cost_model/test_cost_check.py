@@ -221,6 +221,17 @@ def test_prompts_whose_keys_lie_ready_take_less(tmp_path):
     assert b < 0.9 * a and c == a, "as FlashAttention's own benchmark has them"
 
 
+def test_routes_by_groups_are_not_balanced_by_balanced_scores(tmp_path):
+    head = "system,dtype,hidden,inter,topk,experts,moe_tp,moe_ep,distribution,tokens,us"
+    rows = [
+        f"h100_sxm,fp8,7168,2048,8,256,1,1,{how},64,500" for how in ("balanced", "power_law_1.2")
+    ]
+    rows.append("h100_sxm,fp8,2048,768,8,128,1,1,balanced,64,100")
+    found = table(Path(made(tmp_path, head, *rows)))
+    assert [isinstance(row, Measured) for row in found] == [False, True, True]
+    assert "go by groups" in found[0].why
+
+
 def test_a_profile_that_does_not_say_of_what_is_refused(tmp_path, capsys):
     assert main(["check", "cost-model", made(tmp_path, "layer,tokens,time_us", "act_fn,1,2")]) == 2
     assert "of which device and model?" in capsys.readouterr().err

@@ -19,7 +19,7 @@ _outside = settled(token_numbers.outside)
 PLAIN = Sampling()
 ONE_BY_ONE = (  # what asks for tokens that come one after another
     "n", "top_k", "top_p", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty",
-    "min_tokens", "logprobs", "logit_bias", "guidance",
+    "min_tokens", "logprobs", "logit_bias",
 )  # fmt: skip
 
 

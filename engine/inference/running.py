@@ -217,7 +217,7 @@ class Running:
             max(request.computed, hits * size), known, prompt, limit, floor, pages, pages * size,
             hits, -1, user, due,
         )  # fmt: skip
-        steered = wish.guidance != 1.0
+        steered = wish.guidance != 1.0 and request.canvas is None  # a block's text steers itself
         rows.steers = rows.steers or steered
         guided = request.guide is not None or steered
         easy = wish.temperature == 0 and not (wish.min_tokens or wish.logprobs)

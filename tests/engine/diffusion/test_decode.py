@@ -188,3 +188,50 @@ def test_a_run_draws_what_a_loop_of_its_own_does(fault, model):
         if not peeks:
             for grid, step in zip(grids, steps, strict=True):
                 np.testing.assert_allclose(grid[0], step.scores_NL[0], atol=1e-5)
+
+
+class Guided:
+    """Two passes of plain torch: the text, and that behind a negative prompt."""
+
+    def __init__(self, masked, negative, weight):
+        self.masked, self.negative, self.weight = masked, negative, weight
+
+    def __call__(self, joint, answers_NL, revealed_NL):
+        own, other = (
+            torch.from_numpy(Joint(prompt, joint.answers_SL).canvas(answers_NL, revealed_NL))
+            for prompt in (joint.prompt, self.negative)
+        )
+        count, logits = answers_NL.shape[1], []
+        for tokens_NT in (own, other):
+            said = bidirectional(self.masked.config, self.masked.weights, tokens_NT.long())
+            logits.append(said[:, -count:])
+        steered_NLV = logits[1] + self.weight * (logits[0] - logits[1])
+        return steered_NLV.double().softmax(-1).numpy()
+
+
+def test_guided_blocks_are_steered_away_from_their_negative_prompts():
+    """Beside blocks that are not, in pages of one size and another, longer and shorter prompts."""
+    masked, served = load_masked(), InferenceConfig(page_size=4, pages=40, step_tokens=96)
+    engine = Engine(
+        served, executor_for(served, Model(masked.config, masked.weights), "lists"),
+        VirtualClock(), [].append,
+    )  # fmt: skip
+    chance, asked, changed = np.random.default_rng(3), [], 0
+    for number in range(10):
+        joint = draw(TASKS[number % 5], 3 + number % 4, chance)
+        length, weight = joint.answers_SL.shape[1], (1.0, 2.5, 0.5)[number % 3]
+        negative = np.full(len(joint.prompt) - number % 2, MASK, np.int32)
+        wish = sampling(
+            max_tokens=length, temperature=1.0, ignore_eos=True, seed=number, guidance=weight
+        )
+        one = Request(joint.prompt.astype(np.int32), wish, negative=negative)
+        asked.append((joint, one, weight))
+        engine.add(one)
+    engine.run()
+    for number, (joint, one, weight) in enumerate(asked):
+        predict = masked if weight == 1.0 else Guided(masked, one.negative.astype(np.int64), weight)
+        steps = list(decode(predict, Confidence(), joint, 1, number))
+        assert one.generated.tolist() == steps[-1].texts_NL[0].tolist(), number
+        plain = list(decode(masked, Confidence(), joint, 1, number))
+        changed += one.generated.tolist() != plain[-1].texts_NL[0].tolist()
+    assert changed, "guidance that changes nothing"

@@ -15,7 +15,7 @@ from tests.engine.inference.test_canvas import masked
     [
         ({"n": 2}, "is not decided by n; leave it out"),
         ({"top_k": 5}, "is not decided by top_k"),
-        ({"guidance": 2.0}, "is not decided by guidance"),
+        ({"guidance": 2.0}, "guidance 2 needs a negative_prompt"),
         ({"logprobs": 2}, "is not decided by logprobs"),
         ({"max_tokens": 5000}, "a block of 5000 masks; the model takes 4096 together"),
     ],

@@ -24,6 +24,21 @@ def asked(step: Step) -> tuple[np.ndarray, np.ndarray, int]:
     return new_B, contexts_B, len(step.sample_rows_S) + int(_places(step).sum())
 
 
+def steering(step: Step) -> tuple[np.ndarray, np.ndarray, int] | None:
+    """The same of the second pass of guided texts, behind their negative prompts."""
+    rows_C = () if step.canvases_C is None else step.rows_B[step.canvases_C].tolist()
+    found = [step.requests[row] for row in rows_C]
+    lengths = [
+        (len(one.negative), len(one.tokens) - len(one.prompt))
+        for one in found
+        if one.negative is not None and one.sampling.guidance != 1.0
+    ]
+    if not lengths:
+        return None
+    new_B = np.array([sum(both) for both in lengths])
+    return new_B, new_B + (new_B - 1) // 2, sum(places for _, places in lengths)
+
+
 def said(step: Step) -> dict[int, np.ndarray]:
     """By row of the persistent batch what may stand at each place of its block."""
     if step.canvases_C is None:

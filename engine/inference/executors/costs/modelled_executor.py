@@ -4,6 +4,7 @@ In comes a step; out come token numbers that depend on request seed and position
 seconds that roofline, page movements and stated overheads add up to. The engine moves the clock.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -82,10 +83,8 @@ class ModelledExecutor:
             seconds, flops, moved = cost.seconds(shape), 0.0, 0.0
         seconds, flops, moved = self.turns * seconds, self.turns * flops, self.turns * moved
         seconds += choice.per_step + choice.per_sequence * step.sequences
-        negative = self.negatives.of(step)
-        if negative is not None:  # a pass of its own
-            lengths_X = negative.ends_X - negative.starts_X
-            second = cost.total(cost.shape(lengths_X, negative.ends_X, len(lengths_X)))
+        for again in self._steering(step):
+            second = cost.total(again)
             seconds, flops, moved = seconds + second[0], flops + second[1], moved + second[2]
         moves = step.moves
         if len(moves.swap_out) or len(moves.swap_in) or len(moves.copies) or moves.stall:
@@ -114,6 +113,15 @@ class ModelledExecutor:
                 for op in cost.describe(shape)
             ]
         return result
+
+    def _steering(self, step: Step) -> Iterator[Shape]:
+        """Passes of their own: of negative rows, and of guided texts with masks."""
+        negative, masked = self.negatives.of(step), canvases.steering(step)
+        if negative is not None:
+            lengths_X = negative.ends_X - negative.starts_X
+            yield self.cost.shape(lengths_X, negative.ends_X, len(lengths_X))
+        if masked is not None:
+            yield self.cost.shape(*masked)
 
     def _quietly(self, step: Step) -> float | None:
         """Seconds of a step of which nothing but those is asked; None where one call does not tell

@@ -1,10 +1,16 @@
 """Rows of logits at blocks of masks: what a model says may stand at each of their places.
 
-Shape letters: W rows wanted, L of them of one block, V vocabulary.
+A guided block has a second pass of its text, with the negative prompt in the prompt's place (for
+masked diffusion Nie et al., arXiv 2410.18514), over the same pages: nothing of them is kept.
+
+Shape letters: W rows wanted, L of them of one block, V vocabulary, T tokens, B sequences, P pages.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from engine.inference.requests.step import Step
 from engine.models.batch import Batch
@@ -15,22 +21,65 @@ class CanvasRows:
 
     def __init__(self, step: Step, batch: Batch) -> None:
         """Asks `batch` for the logits at their blocks, after all others."""
-        self.spans: list[tuple[int, int]] = []  # row of the persistent batch, places
-        at = []
+        self.step = step
+        self.spans: list[tuple[int, slice]] = []  # row of the persistent batch, and of the logits
+        at, self.count = [], 0
         for b in () if step.canvases_C is None else step.canvases_C.tolist():
             row, first = int(step.rows_B[b]), int(step.queries_B[:b].sum())
             own = np.arange(step.rows.prompt[row], step.rows.known[row], dtype=np.int32)
-            self.spans.append((row, len(own)))
+            self.spans.append((row, slice(self.count, self.count + len(own))))
+            self.count += len(own)
             at.append(first + own)
-        self.count = sum(map(len, at))
         if at:
             batch.logits_at_R = np.concatenate([batch.logits_at_R, *at]).astype(np.int32)
 
-    def said(self, logits_WV: np.ndarray) -> dict[int, np.ndarray]:
-        """By row of the persistent batch p_LV in float64, each place by itself."""
-        found, done = {}, 0
-        for row, places in self.spans:
-            own = torch.from_numpy(logits_WV[done : done + places])
-            found[row] = own.double().softmax(-1).numpy()
-            done += places
-        return found
+    def said(
+        self, logits_WV: np.ndarray, forward: Callable[[Batch], Tensor]
+    ) -> dict[int, np.ndarray]:
+        """By row of the persistent batch p_LV in float64, each place by itself. `forward`: a pass
+        over the same pages."""
+        requests = self.step.requests
+        guided = [span for span in self.spans if requests[span[0]].sampling.guidance != 1.0]
+        if guided:
+            negative_WV = forward(self._negative([row for row, _ in guided])).cpu().numpy()
+        done = 0
+        for row, span in guided:
+            own_LV, weight = logits_WV[span], requests[row].sampling.guidance
+            apart_LV = negative_WV[done : done + len(own_LV)]
+            logits_WV[span] = apart_LV + weight * (own_LV - apart_LV)
+            done += len(own_LV)
+        found = {row: torch.from_numpy(logits_WV[span]) for row, span in self.spans}
+        return {row: own_LV.double().softmax(-1).numpy() for row, own_LV in found.items()}
+
+    def _negative(self, guided: list[int]) -> Batch:
+        """The texts of these rows behind their negative prompts, every token a sequence."""
+        rows, size = self.step.rows, self.step.rows.page_size
+        tokens, positions, slots, tables, wanted, first = [], [], [], [], [], 0
+        wide = max(int(rows.pages[row]) for row in guided)
+        for row in guided:
+            negative, block = self.step.requests[row].negative, slice(*self._block(row))
+            assert negative is not None
+            text_T = np.concatenate([negative, rows.tokens[row, block]])
+            at_T = np.arange(len(text_T))
+            tokens.append(text_T)
+            positions.append(at_T)
+            slots.append(rows.tables[row, at_T // size] * size + at_T % size)
+            tables.append(np.tile(rows.tables[row, :wide], (len(text_T), 1)))
+            wanted.append(first + np.arange(len(negative), len(text_T)))
+            first += len(text_T)
+        context_B = np.concatenate([np.full(len(text_T), len(text_T)) for text_T in tokens])
+        tokens_T, positions_T, slots_T = (
+            np.concatenate(each).astype(np.int32) for each in (tokens, positions, slots)
+        )
+        return Batch(
+            tokens_T=tokens_T,
+            positions_T=positions_T,
+            slots_T=slots_T,
+            query_start_B1=np.arange(first + 1, dtype=np.int32),
+            context_B=context_B.astype(np.int32),
+            block_table_BP=np.concatenate(tables),
+            logits_at_R=np.concatenate(wanted).astype(np.int32),
+        )
+
+    def _block(self, row: int) -> tuple[int, int]:
+        return int(self.step.rows.prompt[row]), int(self.step.rows.known[row])

@@ -104,7 +104,7 @@ class RealExecutor:
             if self.guidance is not None:
                 self.guidance.steer(step, logits_RV, from_S)
             result = self._drawn(step, logits_RV[:own], from_S, drawn)
-            beside.put(result, logits_RV[own:])
+            beside.put(result, logits_RV[own:], lambda more: self.model.forward(more, storage.kv))
         shape = self.work.shape(*step.everybody(), len(logits))
         result.flops, result.bytes = self.work.work(shape)
         if taken:

@@ -3,7 +3,10 @@
 Shape letters: W rows wanted, V vocabulary.
 """
 
+from collections.abc import Callable
+
 import numpy as np
+from torch import Tensor
 
 from engine.inference.executors.tensors.canvas_rows import CanvasRows
 from engine.inference.executors.tensors.prompt_rows import PromptRows
@@ -19,7 +22,9 @@ class RowsBeside:
         self.prompts, self.canvases = PromptRows(step, batch), CanvasRows(step, batch)
         self.count = self.prompts.count + self.canvases.count
 
-    def put(self, result: Result, logits_WV: np.ndarray) -> None:
-        """What they say, into the step's result."""
+    def put(
+        self, result: Result, logits_WV: np.ndarray, forward: Callable[[Batch], Tensor]
+    ) -> None:
+        """What they say, into the step's result. `forward`: a pass over the same pages."""
         result.prompts = self.prompts.scores(logits_WV[: self.prompts.count])
-        result.canvases = self.canvases.said(logits_WV[self.prompts.count :])
+        result.canvases = self.canvases.said(logits_WV[self.prompts.count :], forward)

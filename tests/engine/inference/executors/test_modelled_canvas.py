@@ -92,3 +92,16 @@ def test_a_run_tells_tokens_and_no_grid_of_what_nobody_said():
     assert live.log.of(Token) and not live.log.of(Blob)
     over = [e for e in live.log.of(Branch) if e.state == "finished"]
     assert len(over) == len({e.thread for e in live.log.of(Branch)})
+
+
+def test_guidance_is_a_pass_more():
+    seconds = []
+    for weight in (1.0, 2.0):
+        held = engine(unmasking={"kind": "confidence", "tokens": PLACES})
+        one = asked()
+        one.sampling = one.sampling.model_copy(update={"guidance": weight})
+        one.negative = np.zeros(PROMPT, np.int32)
+        held.add(one)
+        held.run()
+        seconds.append(held.clock.now() - held.executor.choice.per_step)
+    assert seconds[1] == pytest.approx(2 * seconds[0])

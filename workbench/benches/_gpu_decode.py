@@ -25,6 +25,7 @@ from engine.models.parameters import all_parameters
 MODEL = "llama-3.1-8b"
 ROWS = (1, 16, 64)
 PROMPT, STEPS = 1000, 32
+STEP_TOKENS = 8192  # of prompts and answers at once
 PAGE = 16
 SPREAD = 0.02  # of the weights
 Row = dict[str, Any]
@@ -91,10 +92,13 @@ def read(model: Model, count: int, context: float) -> float:
 
 def seconds(model: Model, count: int, prompt: int, steps: int, recorded: bool) -> float:
     """From one step's end to the next one's, in the median, of steps that only decode."""
-    pages = count * (-(-(prompt + steps) // PAGE) + 1)
+    behind = -(-count * prompt // STEP_TOKENS)  # steps by which the last prompt is over
+    answer = steps + behind
+    pages = count * (-(-(prompt + answer) // PAGE) + 1)
     config = InferenceConfig(
-        page_size=PAGE, pages=pages, max_running=count, dtype="bfloat16", prefix_sharing=False
-    )
+        page_size=PAGE, pages=pages, max_running=count, step_tokens=STEP_TOKENS, dtype="bfloat16",
+        prefix_sharing=False,
+    )  # fmt: skip
     executor = executor_for(config, model, MODEL)
     if not recorded:
         executor.graphs = None
@@ -106,7 +110,7 @@ def seconds(model: Model, count: int, prompt: int, steps: int, recorded: bool) -
     def hear(request: Request, token: int, text: str, logprob: float) -> None:
         told.append(request.id)
 
-    for wanted in (4, steps):  # the first few compile and record
+    for wanted in (4 + behind, answer):  # the first few compile and record
         wish = sampling(max_tokens=wanted, ignore_eos=True)
         for _ in range(count):
             tokens = draw.integers(0, model.config.vocab, prompt).astype(np.int32)

@@ -6,7 +6,7 @@ from random import Random
 
 from tokenizers import Tokenizer
 
-from engine.core.config import update
+from engine.core.config import knob, update
 from engine.core.events import Token
 from engine.core.intervals import wilson
 from engine.core.run import Run
@@ -24,12 +24,13 @@ from engine.training.data.packing import Example
 from engine.training.losses.language import Training
 
 SEES = "think: read; say: ask think"
-BESIDE = 0.6  # share of the examples that are side by side
 PROBLEMS = 400  # of each score, with a few questions each
 
 
 class SideBySide(ExampleRecipe):
     """Running sums of 32 rows, as four streams or as one that takes turns."""
+
+    beside: float = knob(0.6, "Share of the examples that are side by side", low=0.0, high=1.0)
 
     def tokenizer(self) -> Tokenizer:
         return task_tokenizer(special=words(LETTERS))
@@ -38,13 +39,13 @@ class SideBySide(ExampleRecipe):
         chance = Random(f"rows {split} {number}")
         problem, spoken = RunningSum().problem(split, number), StreamWords(tokenizer, LETTERS)
         assert isinstance(problem, SumProblem)
-        if chance.random() < BESIDE:
+        if chance.random() < self.beside:
             return together(problem, spoken, who_sees(SEES, STREAMS))
         return in_turns(problem, spoken, chance)
 
     def scores(self, folder: Path, fast: bool) -> dict[str, Score]:
         found = {}
-        for form in ("side by side", "in turns"):
+        for form in self.forms:
             count = 8 if fast else PROBLEMS
             log = Run.execute(run, self._config(folder, form, count)).log
             right = sum(right == asked for right, asked in verdicts(log))
@@ -54,13 +55,18 @@ class SideBySide(ExampleRecipe):
 
     def samples(self, folder: Path) -> Sequence[str]:
         found = []
-        for form in ("side by side", "in turns"):
+        for form in self.forms:
             said: dict[str, str] = {}
             for token in Run.execute(run, self._config(folder, form, 1)).log.of(Token):
                 said[token.thread] = said.get(token.thread, "") + token.text
             lines = [f"{name:5} {text}" for name, text in said.items()]
             found.append("\n".join([f"{form}:", *lines]))
         return found
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """Those that it learns."""
+        return ("side by side", "in turns") if self.beside else ("in turns",)
 
     def _config(self, folder: Path, form: str, problems: int) -> StreamsConfig:
         changes = {"form": form, "problems": problems, "virtual": True}

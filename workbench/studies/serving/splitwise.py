@@ -77,7 +77,9 @@ STUDY = Study(
             reported=Reported(2.35, none=1.0, unit="×"),
             finding="weaker",
             why="against chunked prompts, which hold answers up less than the whole prompts that "
-            "the paper's machines computed; five draws of 100 requests on two machines",
+            "the paper's machines computed; five draws of 100 requests on two machines. Of 400, "
+            "beside the best of chunks of 256 to 2048 tokens and rates told to 5%, it is 1.59 "
+            "[1.30, 1.95]",
             broken=(SLOW, TOGETHER),
         ),
         Claim(

@@ -30,7 +30,9 @@ ERROR = Plot("error of the product", WIDTH, "largest error (relative)", log_y=Tr
 ROUNDING = Plot("error of the weight", WIDTH, "error (relative)", log_y=True, zero=False)
 BYTES = Plot("bytes that hold a weight", WIDTH, "bytes of a weight (B)")
 TIME = Plot("time of a product", WIDTH, "time (s)")
-PACKED, FIRST, FLOAT32 = "packed", "dequantise first", "float32 weights"
+PACKED, FIRST = "packed", "dequantise first"
+FLOAT32, BFLOAT16 = "float32 weights", "bfloat16 weights"
+PLAIN = {"float32": 32.0, "bfloat16": 16.0}  # bits of a weight that is no code
 CODES, CONTAINERS = "codes alone", "containers of 1, 2, 4, 8"
 BITS, WRONG = "bits of a code in memory", "codes elsewhere"
 KIND = {False: "integers", True: "floats"}
@@ -131,15 +133,17 @@ def _timed(
     config: LowBitsConfig, live: Live, clock: WallClock, x_MK: Tensor, weight_NK: Tensor,
     held: dict[str, tuple[Quantised, Packed]],
 ) -> None:  # fmt: skip
-    """Every format by both ways, and float32 weights, in turns; each product a span."""
-    plain_float = pack_float(weight_NK)
+    """Every format by both ways, and float32 and bfloat16 weights, in turns; each product a
+    span."""
+    wide, narrow = pack_float(weight_NK), pack_float(weight_NK.bfloat16())
     numbers = config.outputs * config.inputs
     calls: dict[tuple[str, str], tuple[Callable[[], Tensor], float]] = {}
     for name, (plain, packed) in held.items():
         ours = _unpacked_first(x_MK, packed) if config.unpacked else _direct(x_MK, packed)
         calls[name, PACKED] = ours, float(packed.bytes)
         calls[name, FIRST] = _first(x_MK, plain), 9.0 * numbers  # a code, a number out and in
-    calls["float32", FLOAT32] = lambda: matmul(x_MK, plain_float), 4.0 * numbers
+    calls["float32", FLOAT32] = lambda: matmul(x_MK, wide), 4.0 * numbers
+    calls["bfloat16", BFLOAT16] = lambda: matmul(x_MK, narrow), 2.0 * numbers
     for call, _ in calls.values():
         call()
     taken: dict[tuple[str, str], list[float]] = {key: [] for key in calls}
@@ -161,8 +165,8 @@ def _timed(
             live.emit(Span(start + seconds, name, way, start, flops, moved + rows_bytes, said))
     lines: dict[str, list[tuple[float, float]]] = {}
     for (name, way), values in taken.items():
-        bits = 32.0 if name == "float32" else float(format_of(name).bits)
-        series = way if name == "float32" or not format_of(name).is_float else f"{way}, floats"
+        bits = PLAIN[name] if name in PLAIN else float(format_of(name).bits)
+        series = way if name in PLAIN or not format_of(name).is_float else f"{way}, floats"
         lines.setdefault(series, []).append((bits, float(np.median(values))))
     for series, line in lines.items():
         live.curve(clock.now(), TIME, series, sorted(line))

@@ -6,6 +6,13 @@ a frame becomes depends on the actions up to its own and on its own noise, not o
 computed; and where `lag` is less than all steps, frames that follow one another go through one pass
 side by side. Frames beyond the one whose action is told are speculative: they take the same action
 (Next-Frame Diffusion, abstract). Told another one, they and what was kept of them are discarded.
+
+This loop is its own, not the serving engine's. Three things stand between. What the engine's rows
+hold and its batches carry are token numbers; a frame's rows are real numbers, under a level of
+noise and an action, and what a pass says of them is numbers again, no logits. A frame is kept at
+each step that it passed, and another sees it at one of them: blocks of pages that a view lists, as
+threads of thought have, not one block table. And its lengths are known but not its end: a request
+whose answer is discarded and made again at a word from outside is none yet.
 """
 
 from collections.abc import Callable, Sequence

@@ -2,7 +2,8 @@
 
 A policy ranks positions by what the model says of them and takes a number of them (LLaDA,
 arXiv 2502.09992; margins: arXiv 2502.06768; entropy: Dream, arXiv 2508.15487) or as many as it is
-sure enough of (threshold and factor: Fast-dLLM, arXiv 2505.22618). The choice depends on the text
+sure enough of (threshold and factor: Fast-dLLM, arXiv 2505.22618; a bound of entropy: EB-Sampler,
+arXiv 2505.24857). The choice depends on the text
 alone, never on what is then drawn, so that the probability of an answer is a product.
 
 Shape letters: N texts, L positions, V vocabulary.
@@ -91,7 +92,12 @@ class Entropy(Fixed):
     kind: Literal["entropy"] = "entropy"
 
     def scores(self, p_NLV: np.ndarray, seed: int) -> np.ndarray:
-        return (p_NLV * np.log(np.maximum(p_NLV, 1e-30))).sum(-1)
+        return _less_entropy(p_NLV)
+
+
+def _less_entropy(p_NLV: np.ndarray) -> np.ndarray:
+    """[N, L], nats below nought."""
+    return (p_NLV * np.log(np.maximum(p_NLV, 1e-30))).sum(-1)
 
 
 class Threshold(Unmasking):
@@ -115,3 +121,19 @@ class Factor(Unmasking):
         k_K = np.arange(1, scores_NK.shape[1] + 1)
         holds_NK = (k_K + 1) * (1.0 - scores_NK) < self.factor
         return np.maximum(1, np.where(holds_NK, k_K, 0).max(1))
+
+
+class EntropyBound(Unmasking):
+    """Those of least entropy, the last left out of the sum, up to a bound: by so much at most can
+    tokens of a step hang together, if the model is right of each."""
+
+    kind: Literal["entropy_bound"] = "entropy_bound"
+    nats: float = knob(0.5, "Bound of what a step's tokens may hang together", low=0.0, high=64.0,
+                       unit="nats")  # fmt: skip
+
+    def scores(self, p_NLV: np.ndarray, seed: int) -> np.ndarray:
+        return _less_entropy(p_NLV)
+
+    def takes(self, scores_NK: np.ndarray) -> np.ndarray:
+        summed_NK = np.cumsum(-scores_NK[:, :-1], axis=1)
+        return 1 + (summed_NK <= self.nats).sum(1)

@@ -21,6 +21,7 @@ from engine.inference.engine import Engine
 from engine.inference.executors.tensors.real_executor import executor_for
 from engine.inference.policies.unmasking import (
     Confidence,
+    EntropyBound,
     Factor,
     RandomOrder,
     Threshold,
@@ -106,6 +107,17 @@ def test_thresholds_and_factors_take_what_they_are_sure_of():
     assert taken.tolist() == [[True, False, True, False], [False, True, False, False]]
     taken = Factor(factor=0.3).choose(scores_NL, masked_NL)
     assert taken.tolist() == [[True, False, True, False], [False, True, False, False]]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_bound_of_entropy_bounds_what_each_step_loses(task):
+    for nats in (0.0, 0.3, 1.0):
+        told = distance(Exact(), EntropyBound(nats=nats), draw(task, 4, np.random.default_rng(2)))
+        assert told.bound <= told.steps * nats + 1e-9
+    all_at_once = distance(
+        Exact(), EntropyBound(nats=64.0), draw(task, 4, np.random.default_rng(2))
+    )
+    assert all_at_once.steps == 1
 
 
 def test_words_are_as_many_as_tokens():

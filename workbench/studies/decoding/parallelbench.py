@@ -48,6 +48,7 @@ STUDY = Study(
         "all": {"unmasking.tokens": 64},
         "threshold": {"unmasking": "threshold"},
         "factor": {"unmasking": "factor"},
+        "bound": {"unmasking": "entropy_bound"},
     },
     claims=(
         Claim(

@@ -30,13 +30,13 @@ from engine.kernels.attention.tiles import Tile, forward, forward_tile
 from engine.kernels.operator import Arguments, Work
 from engine.kernels.paged_attention.cases import made
 from engine.kernels.paged_attention.policies.lean import Lean
-from engine.kernels.paged_attention.split_kv import launch, planned
+from engine.kernels.paged_attention.split_kv import RUNS, launch, planned
 
 WIDTH = 2048  # heads · size of prefill, as FlashAttention-2 is measured (arXiv 2307.08691)
 PREFILL, DECODE, ERROR = "attention", "paged attention", "error"
 PEER = "torch"
 OTHERS = (Tile(128, 128, 8, 2), Tile(128, 64, 4, 3), Tile(64, 128, 4, 3), Tile(64, 64, 4, 3))
-RUNS = (1, 2, 4)  # programs of decode for each multiprocessor
+LEAN = (RUNS, 1, 2, 8)  # programs of decode for each multiprocessor: the engine's, and others
 Calls: TypeAlias = dict[str, Callable[[], Tensor]]
 
 
@@ -210,9 +210,9 @@ def _decode_calls(config: GpuAttention, given: dict[str, Any], kv_heads: int) ->
     heads = q.shape[1], kv_heads, v.shape[-1]
     said = (given["block_table_BP"], start[:-1], given["context_B"].cpu().numpy(), 0)
     calls: Calls = {}
-    for runs in RUNS:
+    for runs in LEAN:
         ready = planned(Lean(runs=runs), *said, heads, q.device)
-        name = "lean" if runs == 1 else f"lean_{runs}_runs"
+        name = "lean" if runs == RUNS else f"lean_{runs}_runs"
         calls[name] = partial(launch, ready, q, k, v, given["scale"], 0.0)
     held = [
         x[given["block_table_BP"].long()].flatten(1, 2)[:, : config.context].transpose(1, 2)

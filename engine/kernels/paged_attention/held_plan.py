@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.kernels.paged_attention.plan import Batch, Plan
 from engine.kernels.paged_attention.policies.lean import Lean
-from engine.kernels.paged_attention.split_kv import TILE, Prepared, workers_of
+from engine.kernels.paged_attention.split_kv import RUNS, TILE, Prepared, workers_of
 
 
 class HeldPlan:
@@ -24,7 +24,7 @@ class HeldPlan:
     def __init__(
         self, table_NW: Tensor, heads: tuple[int, int, int], window: int, device: torch.device
     ) -> None:
-        self.heads, self.window, self.split = heads, window, Lean()
+        self.heads, self.window, self.split = heads, window, Lean(runs=RUNS)
         self.workers = workers_of(device)
         sequences, query_heads, width = len(table_NW), heads[0], heads[2]
         pieces, merges = self.workers * self.split.runs, sequences * heads[1]

@@ -95,7 +95,7 @@ class OperatorAttention:
         switches: Switches,
     ) -> Tensor:  # fmt: skip
         """Rows of sequences with one new token; the others' are zero."""
-        from engine.kernels.paged_attention.split_kv import launch, planned
+        from engine.kernels.paged_attention.split_kv import RUNS, launch, planned
 
         heads = q_THD.shape[1], k_PSGD.shape[2], v_PSGE.shape[-1]
         key = (*heads, switches.window)
@@ -105,7 +105,7 @@ class OperatorAttention:
             row_N = np.flatnonzero(one_B)
             table_NP, token_N, context_N = (a[row_N] for a in rows)
             said = (table_NP, token_N, context_N, switches.window)
-            self._kept[key] = planned(Lean(), *said, heads, q_THD.device)
+            self._kept[key] = planned(Lean(runs=RUNS), *said, heads, q_THD.device)
         o_THE = launch(self._kept[key], q_THD, k_PSGD, v_PSGE, switches.scale, switches.softcap)
         return o_THE.to(q_THD.dtype)
 

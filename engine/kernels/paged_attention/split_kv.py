@@ -20,10 +20,9 @@ from engine.kernels.triton_source import kernels
 WIDEST = 256  # numbers of a head that a program's tiles can hold
 QUERIES = 64  # query heads of a key head that a program's tile can hold
 TILE = 128  # keys that are never cut
-RUNS = (
-    4  # of keys for each multiprocessor, so that others' loads fill a program's waits: on an H200
-)
-# 94% of what memory reads at 32 sequences of 16,384 keys, by one run 51% (`workbench bench gpu`)
+# Runs of keys for each multiprocessor, so that others' loads fill a program's waits: 94% of what an
+# H200's memory reads at 32 sequences of 16,384 keys, by one run 51% (`workbench bench gpu`).
+RUNS = 4
 INTERPRETED = 2  # workers the interpreter plans for: one after another, so few
 
 

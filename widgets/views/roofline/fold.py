@@ -235,6 +235,10 @@ def _tell_apart(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         if row["shape"] and count[row["title"], row["part"], row["ghost"]] > 1:
             row["label"] = f"{row['lane']} {row['shape']}"
+    same = Counter((row["label"], row["part"], row["ghost"]) for row in rows)
+    for row in rows:  # of two kernels, each at several shapes
+        if row["shape"] and same[row["label"], row["part"], row["ghost"]] > 1:
+            row["label"] = f"{row['title']} {row['shape']}"
 
 
 def _sound(rows: Any) -> list[Roof]:

@@ -84,6 +84,21 @@ def test_spans_alike_are_one_mark_and_their_time_adds_up():
     assert len(frame_of(*spans, span(3, 4, 1e6, 1e6, shape="2x2"))["marks"]) == 2
 
 
+def test_marks_are_called_by_what_tells_them_apart():
+    def labels(*named):
+        spans = [
+            span(i, i + 0.5, 1e6, 1e6, name=name, shape=s) for i, (name, s) in enumerate(named)
+        ]
+        return sorted(mark["label"] for mark in frame_of(*spans)["marks"])
+
+    assert labels(("ours", "1x2"), ("torch", "1x2")) == ["matmul ours", "matmul torch"]
+    assert labels(("ours", "1x2"), ("ours", "2x2")) == ["matmul 1x2", "matmul 2x2"]
+    four = labels(*((name, shape) for name in ("ours", "torch") for shape in ("1x2", "2x2")))
+    assert four == [
+        f"matmul {name} {shape}" for name in ("ours", "torch") for shape in ("1x2", "2x2")
+    ]
+
+
 def test_work_on_another_device_is_a_ghost_under_that_devices_roofs():
     ghost = span(1.0, 1.5, 1e11, 1e9, dtype="bfloat16", device="gpu", grade="modelled")
     frame = frame_of(span(0.0, 1.0, 1e9, 1e9, dtype="float32"), ghost)

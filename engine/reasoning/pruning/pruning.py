@@ -16,6 +16,7 @@ from engine.core.clock import VirtualClock
 from engine.core.config import Choice, knob
 from engine.core.errors import BadInput
 from engine.core.events import Mark, Span
+from engine.core.names import counted
 from engine.core.run import Live
 from engine.core.tags import tag
 from engine.inference.requests.request import Sampling
@@ -144,7 +145,7 @@ class Pruning(ThreadMethod[PruningConfig, Question]):
     def result(self, question: Question) -> Result:
         """The vote. Of threads: answers as numbers, equal where they are, and cluster numbers."""
         answer, clusters, cost = self.voted(question), question.clusters, question.cost
-        judged = f"{len(clusters)} clusters" if question.judged else "not judged"
+        judged = counted(len(clusters), "cluster") if question.judged else "not judged"
         told = f"{len(question.threads)} traces, {judged}, the vote is for {answer or 'nothing'}"
         self.table.emit(
             Mark(self.reasoner.clock.now(), PROBLEMS, "vote", f"{question.name}: {told}")

@@ -61,7 +61,7 @@ def test_levels_of_another_run_are_asked_about_in_general_and_named_by_lane():
     drawn = picture(prepare(folded(LevelsFold(), [header, *errors, later])), 0.1, "")
     assert "engine" not in drawn.question and drawn.question.endswith("?")
     (plot,) = drawn.plots
-    assert plot.title == "output error"
+    assert plot.title == "Output error"
     assert [line.name for line in plot.lines] == ["recurrent", "parallel"]
     assert picture(prepare(folded(LevelsFold(), levels(3))), 0.0, "").question == ""
 
@@ -85,7 +85,7 @@ def test_what_is_said_at_the_end_alone_is_told_in_its_unit():
 def test_where_a_thread_sees_a_block_is_no_quantity_to_plot():
     events = [Level(1.0, "a", "sees/bob/1", 12.0), Level(1.0, "a", "error", 1.0)]
     shown = picture(prepare(folded(LevelsFold(), events)), 1.0, "")
-    assert [plot.title for plot in shown.plots] == ["error"]
+    assert [plot.title for plot in shown.plots] == ["Error"]
 
 
 def test_a_lane_keeps_its_hue_where_another_says_nothing():
@@ -99,7 +99,7 @@ def test_memory_that_ranks_hold_leaves_the_room_to_other_quantities():
     names = ("memory/weights", "memory/gradients", "memory/optimiser", "loss", "rate")
     events = [Level(1.0, "rank 0", name, 1.0) for name in names]
     plots = picture(prepare(folded(LevelsFold(), events)), 0.0, "").plots
-    assert [plot.title for plot in plots] == ["loss", "rate", "memory/weights"]
+    assert [plot.title for plot in plots] == ["Loss", "Rate", "Memory, weights"]
 
 
 def test_the_figures_are_the_levels_at_the_cursor():

@@ -39,6 +39,10 @@ UNITS = {  # of quantities that any run may tell
 WORDS = {  # for quantities whose short names do not say of what they are
     "done": "problems done", "right": "problems right", "solved": "problems solved",
     "seen": "problems whose examples a candidate passed",
+    "threads": "threads alive", "tokens_total": "tokens of all threads",
+    "tokens_critical": "tokens on the critical path", "tokens_saved": "tokens saved by sharing",
+    "accepted_length": "tokens a verification",
+    "foreseen": "share of requests whose next token was foreseen",
 }  # fmt: skip
 LAST = 0.99  # of a run: what is first said later is no line to see
 LANES = 6  # lines of one quantity shown for as many lanes; more are summed up by their total
@@ -90,8 +94,9 @@ def picture(ready: dict[str, Any], cursor: float, chosen: str) -> Picture:
 
 def _alone(name: str) -> tuple[str, str, tuple[tuple[str, str, int], ...]]:
     """The plot of a quantity that is read by itself."""
-    title = WORDS.get(name, name.replace("_", " "))
-    return title, "B" if _is_memory(name) else UNITS.get(name, ""), ((name, title, 0),)
+    words = WORDS.get(name, name.replace("_", " ").replace("/", ", "))
+    title = words[:1].upper() + words[1:]
+    return title, "B" if _is_memory(name) else UNITS.get(name, ""), ((name, words, 0),)
 
 
 def _is_memory(name: str) -> bool:
@@ -113,7 +118,7 @@ def _plot(
             lines.append(Line(label, EMPTY, EMPTY, hue, True, modelled))
         for place, (lane, data) in enumerate(lanes.items()):
             # A plot of one quantity says in its title what its lines are of.
-            several = lane if label == title else f"{label} {lane}"
+            several = lane if label.lower() == title.lower() else f"{label} {lane}"
             named = label if len(lanes) == 1 else several
             if len(data.y) and data.x[0] >= LAST * ready["stop"]:  # a dot: its value in words
                 named = f"{named}  {figure(float(data.y[-1]), unit)}"

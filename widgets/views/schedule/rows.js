@@ -145,7 +145,8 @@ export class ScheduleRows {
     const kind = frame.kinds[frame.span_kind[i]], task = frame.span_task[i];
     const bare = task < 0 ? "" : frame.tasks[task].replace(/^(mb|task) (?=\d+$)/, "");
     const kept = frame.tags[frame.span_tag[i]]?.match(/^drafts=(\d+) kept=(\d+)/); // of a verification
-    const options = bare ? [`${kind} ${bare}`, bare]
+    const options = bare.startsWith(kind) ? [bare] // a task that says what is done for it
+      : bare ? [`${kind} ${bare}`, bare]
       : kept ? [`${kind}: ${kept[2]} of ${kept[1]} kept`, `${kept[2]}/${kept[1]}`] : [kind];
     return options.find((text) => text.length * 4 < room && ctx.measureText(text).width <= room) || "";
   }

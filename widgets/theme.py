@@ -85,13 +85,20 @@ def scheme(dark: bool) -> Scheme:
 
 
 def place(owner: str) -> int:
-    """A small stable number for an owner id: its trailing number, or a hue by its name's checksum,
-    and its forks' beside it."""
-    root = owner.split(".")[0]
+    """A small stable number for an owner id: its trailing number, forks beside it; or a hue by its
+    name's checksum, and its forks' the same hue with another texture.
+
+    What goes on under a number of its own ("p0-1" after "p0") is the same owner still.
+    """
+    root, *forks = owner.split(".")
+    turn = sum(int(f) if f.isdigit() else 1 for f in forks)
+    before, _, part = root.rpartition("-")
+    if part.isdigit() and before[-1:].isdigit():
+        root = before
     digits = root[len(root.rstrip("0123456789")) :]
-    base = int(digits[-9:]) if digits else (zlib.crc32(root.encode()) * SPREAD >> 24) % len(HUES)
-    forks = owner.split(".")[1:]
-    return base + sum(int(f) if f.isdigit() else 1 for f in forks)
+    if digits:
+        return int(digits[-9:]) + turn
+    return (zlib.crc32(root.encode()) * SPREAD >> 24) % len(HUES) + len(HUES) * turn
 
 
 def hues(dark: bool = False) -> tuple[str, ...]:

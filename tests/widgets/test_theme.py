@@ -80,3 +80,14 @@ def test_all_eyes_tell_the_two_tones_of_a_hue_apart(dark, eyes):
 def test_threads_have_a_plain_hue_each_and_a_ninth_request_a_second_mark():
     assert len({hue(name) for name in NAMES}) == len(NAMES) == len(hues())
     assert [texture(name) for name in (*NAMES, "r7", "r8")] == [0] * 9 + [1]
+
+
+def test_a_named_thread_s_fork_has_its_hue_with_a_mark_and_no_other_thread_s():
+    for name in NAMES:
+        assert (hue(f"{name}.1"), texture(f"{name}.1")) == (hue(name), 1)
+    assert [hue(f"p0.{n}") for n in range(1, 4)] == list(hues()[1:4])
+
+
+def test_a_request_that_goes_on_under_a_number_of_its_own_keeps_its_hue():
+    assert [hue(f"p{n}-1") for n in range(4)] == [hue(f"p{n}") for n in range(4)]
+    assert hue("req-3") == hue("r3")  # a number alone is its own

@@ -24,8 +24,13 @@ from engine.models.rotary import cos_sin, frequencies, rotate
 
 
 def require_views(config: ModelConfig) -> None:
-    """Raises BadInput where a cached key cannot be seen at another position."""
+    """Raises BadInput where a cached key cannot be seen at another position, or all are of a text
+    with masks."""
     config.usual("a view of the cache")
+    if config.mask:
+        raise BadInput(
+            f"{config.architecture}: fills in masks; threads over views of the cache write in order"
+        )
     if config.latent is not None:
         raise BadInput(
             f"{config.architecture}: views of the cache need plain keys and values; "

@@ -22,6 +22,7 @@ from engine.models.families import parse
 from engine.models.footprint import parameter_count
 from engine.models.loading.load import load, random_weights, save
 from engine.models.parameters import all_parameters
+from engine.models.view_attention import require_views
 from tests.engine.diffusion.loop import decode
 
 # What its config.json says that matters here (yinj66/support_basis at fa6c180, MIT).
@@ -98,3 +99,8 @@ class Plain(Masked):
         tokens_NT = np.concatenate([np.tile(joint.prompt, (len(shown_NL), 1)), shown_NL], 1)
         logits_NTV = bidirectional(self.config, self.weights, torch.from_numpy(tokens_NT).long())
         return logits_NTV[:, -answers_NL.shape[1] :].double().softmax(-1).numpy()
+
+
+def test_threads_over_views_do_not_write_with_it():
+    with pytest.raises(BadInput, match="fills in masks; threads over views"):
+        require_views(parse(TINY))

@@ -134,6 +134,8 @@ class RooflineFold(Fold):
     def _note(self, rows: list[dict[str, Any]]) -> str:
         """What to know before trusting the picture."""
         said = [self.told[lane] for lane in sorted(self.told)][:2]
+        if isinstance(gpu := self.facts.get("gpu"), str):
+            said.insert(0, f"measured on {gpu}")
         above = [row for row in rows if (row["share"] or 0.0) > ABOVE]
         return " · ".join([*said, f"{len(above)} above their roof: {BEYOND}"] if above else said)
 

@@ -57,8 +57,8 @@ export class LossTable {
     ctx.textAlign = "left";
     const room = rights[0] - HEADS[0][1] - 24;
     const whole = [mark.title, mark.detail].filter(Boolean).join(" ");
-    const short = mark.shape && ctx.measureText(whole).width > room; // the shape tells more than the variant
-    ctx.fillText(fit(ctx, short ? `${mark.lane} ${mark.shape}` : whole, room), 24, middle);
+    const short = mark.shape && ctx.measureText(whole).width > room; // what tells it from the others stays
+    ctx.fillText(fit(ctx, short ? mark.label : whole, room), 24, middle);
     ctx.textAlign = "right";
     ctx.fillText(mark.share === null ? "–" : percent(mark.share), rights[0], middle);
     const time = mark.ghost ? seconds(mark.seconds) : percent(mark.seconds / total);

@@ -26,6 +26,6 @@ def span(start, stop, flops, size, lane="matmul", name="panels", **told):
     return Span(stop, lane, name, start, flops, size, tag(**told))
 
 
-def log(*spans, roofs=ROOFS, clock="wall", config=None):
-    opened = Opened(0.0, config or {}, clock=clock, facts={"roofs": roofs})
+def log(*spans, roofs=ROOFS, clock="wall", config=None, **facts):
+    opened = Opened(0.0, config or {}, clock=clock, facts={"roofs": roofs, **facts})
     return Log([opened, *spans])

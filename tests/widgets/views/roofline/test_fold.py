@@ -188,3 +188,10 @@ def test_compared_runs_lend_each_other_their_marks_as_ghosts():
     one.show(first, 0.0)
     assert [g["title"] for g in unpack(one._state["frame"])["ghosts"]] == ["rotary panels"]
     assert [g["title"] for g in unpack(other._state["frame"])["ghosts"]] == ["norm panels"]
+
+
+def test_a_run_of_a_gpu_says_of_which():
+    assert frame_of(span(0.0, 1.0, 1e6, 1e6), gpu="NVIDIA H200")["note"].startswith(
+        "measured on NVIDIA H200"
+    )
+    assert "measured on" not in frame_of(span(0.0, 1.0, 1e6, 1e6))["note"]

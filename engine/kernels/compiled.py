@@ -78,22 +78,32 @@ def _stamp(module: str) -> str:
     return digest.hexdigest()
 
 
+def _compiler(**options: Any) -> Any:
+    """Numba's, without a way in as a callback, which nobody takes: a tenth of compiling."""
+    return numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)
+
+
 def _cached(dispatcher: Any) -> Any:
     keep(dispatcher, _stamp(dispatcher.py_func.__module__))
-    compiles = dispatcher.compile
+    compiles, template = dispatcher.compile, dispatcher.get_call_template
 
     def compile_aside(signature: Any) -> Any:
         """Compiled, loaded or waited for once on a machine: in no run's time."""
         with aside():
             return compiles(signature)
 
-    dispatcher.compile = compile_aside
+    def for_any(args: Any, kws: Any) -> Any:
+        """Compiled once for numbers, not once more for each that a caller writes out."""
+        plain = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return template(tuple(map(types.unliteral, args)), plain)
+
+    dispatcher.compile, dispatcher.get_call_template = compile_aside, for_any
     return dispatcher
 
 
 def checked(function: Callable[..., Any]) -> Any:
     """Compile with every index held against its array's size; raises IndexError beyond it."""
-    return _cached(numba.njit(nogil=True, error_model="numpy", boundscheck=True)(function))
+    return _cached(_compiler(boundscheck=True)(function))
 
 
 def emitted(function: Callable[..., Any]) -> Any:
@@ -103,8 +113,12 @@ def emitted(function: Callable[..., Any]) -> Any:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile an entry point: called from Python, releases the lock, may use `prange`."""
-    compiled = numba.njit(parallel=True, nogil=True, fastmath=FAST, error_model="numpy")(function)
-    return _cached(compiled)
+    return _cached(_compiler(parallel=True, fastmath=FAST)(function))
+
+
+def serial(function: Callable[..., Any]) -> Any:
+    """Compile an entry point of one thread."""
+    return _cached(_compiler(fastmath=FAST)(function))
 
 
 def body(function: Callable[..., Any]) -> Any:
@@ -112,25 +126,42 @@ def body(function: Callable[..., Any]) -> Any:
 
     Numba optimises a callee again inside each caller; a call by address is compiled once.
     """
-    return _cached(numba.njit(nogil=True, fastmath=FAST, error_model="numpy")(function))
+    return _part(function)
 
 
 def inner(function: Callable[..., Any]) -> Any:
     """Compile a part that kernels call; it is linked into them. Kept too, so that a process which
     compiles another kernel of it finds it."""
-    return _cached(numba.njit(nogil=True, fastmath=FAST, error_model="numpy")(function))
+    return _part(function)
+
+
+def _part(function: Callable[..., Any]) -> Any:
+    """What compiled code alone calls, without a way in from Python: a tenth of compiling."""
+    part = _cached(_compiler(fastmath=FAST, no_cpython_wrapper=True)(function))
+
+    def refuse(*arguments: Any, **more: Any) -> Any:
+        raise TypeError(f"{function.__name__}: a part of kernels, with no way in from Python")
+
+    def add(result: Any) -> None:
+        """Known to kernels, and not to who calls from Python: there is nothing to enter."""
+        part.overloads[tuple(result.signature.args)] = result
+
+    part._compile_for_args, part.add_overload = refuse, add
+    return part
 
 
 def pasted(function: Callable[..., Any]) -> Any:
     """A part pasted into its caller before types are known: cheaper to compile if called once."""
-    return numba.njit(nogil=True, fastmath=FAST, error_model="numpy", inline="always")(function)
+    return _compiler(fastmath=FAST, inline="always")(function)
 
 
 def entry(function: Any, *arguments: Any) -> Callable[..., Any]:
-    """What a `kernel` enters for arguments of these types, checked by nobody afterwards.
+    """What a `kernel` or `serial` enters for arguments of these types; nobody checks them then.
 
     Arrays must keep their dtype and stay contiguous; compiles it if new.
     """
+    if function.targetoptions.get("no_cpython_wrapper"):
+        raise ValueError(f"{function.__name__}: a part of kernels, with no way in from Python")
     kinds = tuple(numba.typeof(argument) for argument in arguments)
     function.compile(kinds)
     return function.overloads[kinds].entry_point

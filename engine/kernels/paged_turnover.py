@@ -8,10 +8,18 @@ Shape letters: P pages, R rows, N tokens of a request, H pages that it joins, K 
 
 import numpy as np
 
-from engine.kernels.compiled import checked
+from engine.kernels.compiled import checked, pasted
 from engine.kernels.idle_pages import cache_at, claim, retire
 from engine.kernels.page_tree import insert_chain
 from engine.kernels.paged_rows import batch_at
+
+
+@pasted
+def _copy(to, of, count):
+    """The first `count`. One by one: an array given to a slice brings half a second of compiling,
+    of the words that say how their shapes differ."""
+    for i in range(count):
+        to[i] = of[i]
 
 
 @checked
@@ -27,10 +35,10 @@ def enter(
     table, tokens_T, held = batch.tables_RU[row], batch.tokens_RT[row], len(joined_H)
     taken = np.empty(fresh, np.int32)
     free, left = claim(nodes, heap, pool, taken, free)
-    table[:held] = joined_H
-    table[held : held + fresh] = taken
+    _copy(table, joined_H, held)
+    _copy(table[held:], taken, fresh)
     table[held + fresh :] = -1
-    tokens_T[: len(tokens_N)] = tokens_N
+    _copy(tokens_T, tokens_N, len(tokens_N))
     for k in range(len(numbers_K)):
         numbers_KR[k, row] = numbers_K[k]
     for k in range(len(flags_K)):
@@ -65,13 +73,14 @@ def leave(
             return -1, free
     kept, free = retire(nodes, heap, pool, age_P, table[: batch.pages_R[row]], step, free)
     if row != last:
-        numbers_KR[:, row] = numbers_KR[:, last]
-        flags_KR[:, row] = flags_KR[:, last]
+        for k in range(len(numbers_KR)):
+            numbers_KR[k, row] = numbers_KR[k, last]
+        for k in range(len(flags_KR)):
+            flags_KR[k, row] = flags_KR[k, last]
         batch.seed_R[row] = batch.seed_R[last]
         if tokens:
-            known = batch.known_R[row]
-            batch.tokens_RT[row, :known] = batch.tokens_RT[last, :known]
-        batch.tables_RU[row] = batch.tables_RU[last]
+            _copy(batch.tokens_RT[row], batch.tokens_RT[last], batch.known_R[row])
+        _copy(table, batch.tables_RU[last], len(table))
         batch.tables_RU[last] = -1
     return kept, free
 

@@ -15,7 +15,7 @@ from engine.kernels.attention.forward_cpu import NOTHING, fill, hide, is_edge, s
 from engine.kernels.attention.product_cpu import BLOCK, product
 from engine.kernels.attention.softmax_cpu import weigh_columns, weigh_rows
 from engine.kernels.claims import claim
-from engine.kernels.compiled import body, inner
+from engine.kernels.compiled import inner, serial
 from engine.kernels.lanes import LANES, LOG2_E
 from engine.kernels.rows import part
 
@@ -134,7 +134,7 @@ def key_gradients(sequence, group, first, given, shape, do, lse, delta, dk, dv, 
     _scatter(result_v, rows, E, ONE, dv, (source * G + group) * E, G * E)
 
 
-@body
+@serial
 def backward_keys(tasks, given, shape, results, work, work_at, counters):
     """Claim tasks, each [sequence, key head, first key], until none is left.
 
@@ -150,7 +150,7 @@ def backward_keys(tasks, given, shape, results, work, work_at, counters):
         task = claim(counters, 0)
 
 
-@body
+@serial
 def backward_queries(tasks, given, shape, results, work, work_at, counters):
     """Claim tasks, each [sequence, head, first query], until none is left; writes dq."""
     do, lse, delta, dq, _, _ = results

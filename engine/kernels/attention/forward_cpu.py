@@ -13,7 +13,7 @@ from engine.kernels.attention.arguments import KEYS
 from engine.kernels.attention.product_cpu import BLOCK, product
 from engine.kernels.attention.softmax_cpu import soften
 from engine.kernels.claims import claim
-from engine.kernels.compiled import body, inner
+from engine.kernels.compiled import inner, serial
 from engine.kernels.lanes import LANES, LOG2_E
 from engine.kernels.rows import part
 
@@ -162,7 +162,7 @@ def _give(result, running, rows, at, H, E, out, lse):
         lse[row] = (running[r] + math.log2(below)) / LOG2_E if below > 0 else NOTHING
 
 
-@body
+@serial
 def forward(tasks, given, shape, results, work, work_at, counters):
     """Claim tasks, each [sequence, head, first query], until none is left; `results`: o, lse."""
     out, lse = results

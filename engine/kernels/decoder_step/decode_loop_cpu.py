@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.kernels.compiled import body, entry, inner
+from engine.kernels.compiled import entry, inner, serial
 from engine.kernels.decoder_step.arguments import Array, Buffers, Inputs, Shape, Weights
 from engine.kernels.decoder_step.phases_cpu import spread, whole_lanes
 from engine.kernels.rows import part
@@ -64,7 +64,7 @@ def _pick(going, d, shape, logits, position):
     return likeliest(logits, at, shape.vocab)[0]
 
 
-@body
+@serial
 def _loop(place, shape, weights, first, later, buffers, counters, going):
     for t in range(len(going.first)):
         _embed(going, going.first[t], shape, buffers.x, t)

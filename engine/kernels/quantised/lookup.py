@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from engine.kernels.compiled import body, inner
+from engine.kernels.compiled import inner, serial
 
 EXPONENT = 23  # where a float32's exponent begins
 SIGN = np.int32(-(2**31))
@@ -37,7 +37,7 @@ def filled(x, at, width, base, table, to):
         stride *= base
 
 
-@body
+@serial
 def binary_sums(x, codes, shifts, turns, table, bits, held, y):
     """y[N] = Σ over groups and bits of the sums that `codes` [B, J, N] index, each shifted.
 
@@ -66,7 +66,7 @@ def binary_sums(x, codes, shifts, turns, table, bits, held, y):
                         y[n] += y[outputs + n]
 
 
-@body
+@serial
 def scaled_sums(x, codes, scales, table, y):
     """`binary_sums` with scales [B, R, J] that are multiplied, as where they are any number."""
     planes, groups, outputs = codes.shape
@@ -79,7 +79,7 @@ def scaled_sums(x, codes, scales, table, y):
                 y[n] += scales[b, n // size, j] * table[codes[b, j, n]]
 
 
-@body
+@serial
 def ternary_sums(x, codes, width, table, y):
     """y[N] int32 = Σ over groups of the sums that `codes` [J, N] index: `x` int32 [width·J]."""
     groups, outputs = codes.shape

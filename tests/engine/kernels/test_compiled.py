@@ -12,7 +12,7 @@ from numba import njit, types
 
 from engine.core.clock import WallClock, own
 from engine.hardware.kept_code import Kept
-from engine.kernels.compiled import checked, settled
+from engine.kernels.compiled import checked, entry, inner, settled
 
 
 def double(x):
@@ -127,3 +127,27 @@ def test_callers_alike_share_what_is_settled_and_others_do_not():
         assert first(np.ones(3)) == 3 and second(np.ones(4)) == 4
         assert other(np.ones(2, np.int32)) == 2
     assert asked == [np.float64, np.int32]
+
+
+@inner
+def doubled(numbers, at):
+    return numbers[at] + numbers[at]
+
+
+@njit  # kept nowhere: what is kept asks for no parts
+def both(numbers):
+    return doubled(numbers, 0) + doubled(numbers, 1) + doubled(numbers, len(numbers) - 1)
+
+
+def test_a_part_is_compiled_once_whatever_numbers_its_callers_write_out():
+    assert both(np.array([1.0, 2.0, 4.0])) == 14
+    assert [kinds[1] for kinds in doubled.overloads] == [types.int64]
+
+
+def test_a_part_is_not_entered_from_python():
+    both(np.ones(2))
+    for given in ((np.ones(2), 0), (np.ones(2, np.int32), 0)):
+        with pytest.raises(TypeError, match="doubled: a part of kernels"):
+            doubled(*given)
+    with pytest.raises(ValueError, match="doubled"):
+        entry(doubled, np.ones(2), 0)

@@ -21,6 +21,7 @@ from workbench.api.server import HOST, address_of
 from workbench.attention.page import asked_page
 from workbench.attention.readings import Readings
 from workbench.attention.routes import routes
+from workbench.catalogue import catalogue
 from workbench.live.live import LiveEngine
 from workbench.pages.attached import AttachedPage
 from workbench.pages.catalogue import catalogue_page
@@ -29,6 +30,7 @@ from workbench.pages.embedded import EmbeddedPage
 from workbench.pages.frame.files import HANDLERS, hasten
 from workbench.pages.frame.received import check_messages
 from workbench.pages.frame.shell import message_page
+from workbench.pages.frame.unknown import say_so
 from workbench.pages.frame.unsent import send_all
 from workbench.pages.frame.visitors import greet
 from workbench.pages.lecture import LecturePage
@@ -187,6 +189,7 @@ def make_server(
     server = pn.serve(pages(live, shelf, readings), **all_options)
     hasten(server._tornado)
     check_messages(server._tornado)
+    say_so(server._tornado, lambda: [each.slug for each in catalogue() if each.built])
     send_all()
     greet(server._tornado)
     guard(server._tornado, rules or access(HOST, server.port))  # a free port is known only now

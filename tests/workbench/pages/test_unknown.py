@@ -1,0 +1,16 @@
+"""Addresses that there is no page for."""
+
+from workbench.pages.frame.unknown import LONGEST, page
+
+SLUGS = ["flover", "hogwild", "parallelbench"]
+
+
+def test_systems_of_a_like_name_are_linked():
+    assert '<a href="/app/study?slug=hogwild">hogwild</a>' in page("/study/hogwld", SLUGS, "/app")
+    assert "Did you mean" not in page("/zzz", SLUGS, "")
+
+
+def test_what_was_asked_is_text_and_short():
+    shown = page("/<script>alert(1)</script>" + "x" * 1000, SLUGS, "")
+    assert "<script>" not in shown and "&lt;script&gt;" in shown
+    assert len(shown) < 1500 and "x" * LONGEST not in shown

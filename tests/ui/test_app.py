@@ -129,6 +129,14 @@ def test_a_wrong_address_says_what_is_wrong(visit, place, says):
     visit().open(place).get_by_text(says).first.wait_for()
 
 
+def test_an_address_of_no_page_says_so_and_to_no_stranger(visit):
+    seen = visit()
+    told = seen.page.request.get(f"{seen.address}/study/hogwld")
+    assert told.status == 404 and "study?slug=hogwild" in told.text()
+    stranger = {"Host": "evil.example"}
+    assert seen.page.request.get(f"{seen.address}/nope", headers=stranger).status == 403
+
+
 def test_the_catalogue_is_searched_as_one_types(visit, tmp_path):
     seen = visit()
     page = seen.open("/catalogue")

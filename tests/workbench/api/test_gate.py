@@ -293,11 +293,3 @@ def test_the_printed_address_bears_the_token():
     assert _token("", TOKEN) == f"/?token={TOKEN}"
     assert _token("/run?file=a.run", TOKEN) == f"&token={TOKEN}"
     assert _token("/run", "") == ""
-
-
-def test_addresses_of_no_page_are_said_to_be_so_and_to_no_stranger(closed, open_app):
-    port = open_app[0]
-    status, headers = ask(port, "study/hogwld", {"Host": f"127.0.0.1:{port}"})
-    assert status == 404 and headers["X-Content-Type-Options"] == "nosniff"
-    assert ask(port, "study/hogwld", {"Host": "evil.example"})[0] == 403
-    assert ask(closed[0], "study/hogwld", {"Host": f"127.0.0.1:{closed[0]}"})[0] in (401, 403)

@@ -29,7 +29,7 @@ class Unknown(RequestHandler):
         secure(self._headers)
         asked = self.request.path
         self.set_header("Content-Type", "text/html; charset=utf-8")
-        self.finish(page(asked, self.slugs(), str(self.application.prefix)))
+        self.finish(page(asked, self.slugs(), str(getattr(self.application, "prefix", ""))))
 
 
 def page(asked: str, slugs: list[str], prefix: str) -> str:

@@ -7,9 +7,11 @@ import logging
 import os
 import re
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import blake2b
+from io import BytesIO
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -56,7 +58,26 @@ def go_without(folder: str, why: str) -> None:
 
 class Files(IndexDataCacheFile):
     """Code by its kinds. A digest of both stands behind it: damaged code, or code that two
-    processes without a lock wrote under one name, would be run."""
+    processes without a lock wrote under one name, would be run. So does one behind the index, whose
+    names are read and written: a damaged one names any file."""
+
+    def _load_index(self) -> Any:
+        try:
+            found = Path(self._index_path).read_bytes()
+        except FileNotFoundError:
+            return {}
+        if found[-DIGEST:] != _digest((), found[:-DIGEST]):
+            return {}  # compiled anew
+        return super()._load_index()  # which reads no further than its own end
+
+    @contextmanager
+    def _open_for_write(self, path: str) -> Iterator[Any]:
+        with super()._open_for_write(path) as file:
+            whole = BytesIO()
+            yield whole
+            file.write(whole.getvalue())
+            if path == self._index_path:
+                file.write(_digest((), whole.getvalue()))
 
     def save(self, key: Any, data: Any) -> None:
         self._key = key

@@ -84,6 +84,22 @@ def test_damage_is_compiled_over(tmp_path, monkeypatch, compiled, full):
         assert kept_in(tmp_path, monkeypatch).kept(FLOAT, context) is None
 
 
+def test_an_index_that_names_another_file_is_dropped(tmp_path, monkeypatch, compiled):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    kept_in(folder, monkeypatch).save_overload(INT, result(compiled, INT))
+    (index,) = folder.glob("*.nbi")
+    (code,) = folder.glob("*.nbc")
+    name = code.name.encode()
+    assert name in index.read_bytes()
+    index.write_bytes(index.read_bytes().replace(name, b"../" + name[3:]))
+    kept = kept_in(folder, monkeypatch)
+    assert kept.load_overload(INT, compiled.targetctx) is None
+    kept.save_overload(INT, result(compiled, INT))
+    assert list(tmp_path.iterdir()) == [folder], "nothing is written beside it"
+    assert kept_in(folder, monkeypatch).kept(INT, compiled.targetctx) is not None
+
+
 def test_code_that_another_process_wrote_under_the_same_name_is_not_run(
     tmp_path, monkeypatch, compiled
 ):

@@ -11,7 +11,7 @@ import pytest
 from numba import njit, types
 
 from engine.core.clock import WallClock, own
-from engine.hardware.kept_code import Kept
+from engine.hardware.kept_code import Kept, _digest
 from engine.kernels.compiled import checked, entry, inner, settled
 
 
@@ -64,7 +64,8 @@ def test_an_index_that_names_a_type_that_is_gone_is_dropped(tmp_path, monkeypatc
     monkeypatch.setattr(kept, "_cache_path", str(tmp_path))
     index = tmp_path / kept._cache_file._index_name
     data = pickle.dumps((None, {"of": Gone}))
-    index.write_bytes(pickle.dumps(kept._cache_file._version) + data)
+    whole = pickle.dumps(kept._cache_file._version) + data
+    index.write_bytes(whole + _digest((), whole))
     monkeypatch.delattr("tests.engine.kernels.test_compiled.Gone")
     context = njit(double).targetctx
     assert kept.load_overload((types.int64,), context) is None

@@ -80,7 +80,8 @@ def _stamp(module: str) -> str:
 
 def _compiler(**options: Any) -> Any:
     """Numba's, without a way in as a callback, which nobody takes: a tenth of compiling."""
-    return numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)
+    known: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    return numba.njit(**known, **options)
 
 
 def _cached(dispatcher: Any) -> Any:

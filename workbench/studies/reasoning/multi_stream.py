@@ -18,7 +18,8 @@ from workbench.studies.reasoning._multi_stream import (
 from workbench.study import Break, Claim, Figure, Outcome, Regime, Reported, RunConfig, Study
 
 TURNS = (1, 2, 4, 6)  # numbers read before they are thought of
-BEST, LONG = 2, 6  # a single stream errs least with the one (`accuracy` tries all), most with six
+ALONE = "running-sum-turns-400k"  # taught a single stream's turns alone, for as long
+BEST, LONG = 1, 6  # the shortest turns react soonest, and err no more (`accuracy` tries all)
 IN_WORDS = "the paper states who sees whom in words, without a figure"
 SOONER = 0.7
 DEAF = Break({"sees": "think: read; say: think"}, True, "who speaks hears no question")
@@ -26,13 +27,13 @@ DEAF = Break({"sees": "think: read; say: think"}, True, "who speaks hears no que
 
 def reaction(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """Passes from a question to its answer, on a clock where a pass lasts as long as a row, beside
-    the single stream that errs least."""
+    the single stream that reacts soonest."""
     return at_turn(config, BEST, run_config, fast)
 
 
 def at_turn(config: StreamsConfig, turn: float, run_config: RunConfig, fast: bool) -> Outcome:
     """The same beside turns of another length."""
-    in_turns = {**IN_TURNS, "turn": int(turn)}
+    in_turns = {**RIVAL, "turn": int(turn)}
     side = update(config, {"virtual": True, "pace": config.pass_s, "problems": 1})
     ours: list[float] = []  # of each problem: passes to an answer, on average
     theirs: list[float] = []
@@ -56,7 +57,7 @@ def at_turn(config: StreamsConfig, turn: float, run_config: RunConfig, fast: boo
     )
 
 
-IN_TURNS = {"form": "in turns"}
+RIVAL = {"form": "in turns", "model": ALONE}
 
 
 def pass_times(config: StreamsConfig, turn: int, run_config: RunConfig) -> dict[str, float]:
@@ -72,7 +73,7 @@ def pass_times(config: StreamsConfig, turn: int, run_config: RunConfig) -> dict[
 
 def reaction_time(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
     """A virtual clock on which a pass lasts what it was measured to, rows as fast as passes: beside
-    the single stream that errs least, for the figure too, and beside turns of six."""
+    the single stream that reacts soonest, for the figure too, and beside turns of six."""
     best, long = (seconds_at_turn(config, turn, run_config, fast) for turn in (BEST, LONG))
     over = long.figure.high if long.figure else np.inf
     return Outcome(
@@ -96,8 +97,8 @@ def seconds_at_turn(
     theirs: list[float] = []
     for first in range(6 if fast else 60):
         pair = []
-        for form in (config.form, "in turns"):
-            changes = {"first": 1000 * first, "form": form, "pass_s": lasts[form]}
+        for way in ({"form": config.form}, RIVAL):
+            changes = {**way, "first": 1000 * first, "pass_s": lasts[way["form"]]}
             answers, _ = reactions(run_config(update(config, changes)))
             pair.append(float(np.mean([one.seconds for one in answers] or [np.nan])))
         if np.isfinite(pair).all():
@@ -115,10 +116,12 @@ def seconds_at_turn(
 
 
 def accuracy(config: StreamsConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """Test problems all of whose questions are answered rightly, beside the best length of turn."""
+    """Test problems all of whose questions are answered rightly, beside a single stream's, of a
+    model that was taught nothing else, at the best length of turn."""
     config = update(config, {"virtual": True, "problems": 64 if fast else 500})
     ours_P = right(config, run_config)
-    others = {turn: right(update(config, {**IN_TURNS, "turn": turn}), run_config) for turn in TURNS}
+    alone = update(config, RIVAL)
+    others = {turn: right(update(alone, {"turn": turn}), run_config) for turn in TURNS}
     best = max(others, key=lambda turn: float(others[turn].mean()))
     apart = Figure.mean(ours_P - others[best], "%")
     told = ", ".join(f"of {turn} {right_P.mean():.1%}" for turn, right_P in others.items())
@@ -150,7 +153,7 @@ STUDY = Study(
         "it may see and nothing of its own row, and every stream counts its own positions. Who "
         "may see whom is a setting: here thoughts do not hear the questions. The shipped model "
         "was trained here with this mask, and also to take turns in a single stream, where a "
-        "question that comes while it thinks has to wait."
+        "question that comes while it thinks has to wait; one that takes turns alone is its rival."
     ),
     tries=(
         ("One stream that takes turns", {"form": "in turns"}),
@@ -204,7 +207,7 @@ STUDY = Study(
             reported=Reported(1.0, "less", none=1.0, unit="×"),
             finding="reproduced",
             why="a direction, counted in passes of a clock: the paper gives no figure. The rival "
-            "takes turns of two numbers, at which it errs least; the map has turns of one, too. "
+            "takes turns of one number, the shortest, at which it errs no more (map: longer ones). "
             "That nine of ten questions have to be answered is ours",
             broken=(DEAF, Break({"form": "in turns"})),
         ),
@@ -216,12 +219,14 @@ STUDY = Study(
             timed=True,
             check=reaction_time,
             reported=Reported(1.0, "less", none=1.0, unit="×"),
-            finding="reproduced",
-            why="a direction: the paper gives no figure. Against turns of two, at which a single "
-            "stream errs least, it needs 0.4 of the passes, but each, over four streams, takes 1.7 "
-            "to 3 times as long as one over a single stream, the more the busier the machine is: "
-            "0.74 of the time on the quiet machine, up to 1.9 on a busy one, where the check says "
-            "no. Beside turns of six, for which it asks too (0.7 at most, ours), it is 0.4",
+            finding="contrary",
+            fails=("small", "full"),
+            why="a direction: the paper gives no figure. Against turns of one number, which err no "
+            "more, it needs two thirds of the passes, but each, over four streams, takes 1.5 to 3 "
+            "times as long as one over a single stream: 1.24 times the time on a quiet machine, "
+            "1.5 on a busy one. Against turns of two it was 0.9 and less on the quiet machine "
+            "(map), beside turns of six, for which the check asks too (0.7 at most, ours), it is "
+            "0.4",
             broken=(DEAF, Break({"form": "in turns"})),
         ),
         Claim(
@@ -231,9 +236,11 @@ STUDY = Study(
             grade="measured",
             check=accuracy,
             reported=Reported(0.0, none=0.0, unit="%"),
-            finding="reproduced",
-            why="held against the length of turn that is best for the single stream, 2 numbers "
-            "(in turns of 6 it errs in 25% of 500 problems); the paper states no margin",
+            finding="undecided",
+            why="both answer every question of 500 problems, a single stream taught its turns "
+            "alone, as long as the other was taught both forms: the task is too easy to tell who "
+            "is better. A model that learnt both loses 25% of them in turns of six, which says "
+            "nothing of streams. The paper states no margin",
             broken=(Break({"sees": "think: read; say: ask"}, True, "who speaks sees no thought"),),
         ),
     ),
@@ -261,9 +268,10 @@ STUDY = Study(
     ),
     limits=(
         "A model of 0.4 million parameters and a made-up task; the paper tunes large models on "
-        "conversations with ten streams. The task is easy for it: side by side it answers nearly "
-        "every problem, of 60 rows too though it learnt from 32 (39 of 40); only in turns does it "
-        "err, in 25% of problems of 32 rows and most of 60. Streams have their own table entries "
+        "conversations with ten streams. The task is easy: side by side it answers nearly every "
+        "problem, of 60 rows too though it learnt from 32 (39 of 40), and so does a single stream "
+        "that was taught nothing else; the shipped model, which learnt both, errs in turns, in 25% "
+        "of problems of 32 rows. Streams have their own table entries "
         "instead of an added stream embedding. The single stream's turns are fixed by the runtime "
         "as a chat template would, and its reaction depends on how long a turn is: the curves "
         "show that. A pass over four streams takes longer than one over a single token, and "

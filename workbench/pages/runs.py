@@ -43,7 +43,7 @@ class RunsPage:
         )  # fmt: skip
         self.name = pmui.TextInput(label="Rename", size="small", width=260, margin=(10, 4))
         self.drop = pmui.Button(label="Drop it", size="small", variant="outlined", margin=(14, 4))
-        self.place = pn.Column(sizing_mode="stretch_width", margin=(16, 0))
+        self.place = pn.Column(sizing_mode="stretch_width", margin=(4, 0))
         self.stage: Stage | None = None
         self.shell.on_dark(self._dark)
         self.choice.param.update(value=wanted, visible=bool(shelf.runs))
@@ -119,9 +119,9 @@ class RunsPage:
         self.place.objects = [
             self._share(run, self.choice.value.removesuffix(".run")),
             *([html(f"<p>{way}</p>", margin=(0, 0, 8, 0))] if way else []),
-            Figures(run, self.stage).pane,
             *filter(None, [of_run(run.log)]),
-            self.stage.__panel__(),
+            self.stage.__panel__(),  # before the figures: it is what a person came to see
+            Figures(run, self.stage).pane,
         ]
         self.stage.start()
 
@@ -151,7 +151,7 @@ class RunsPage:
         )
         self.shell.page.param.update(main_width=1560, app_bar_width="100%")
         own = (self.choice, self.name, self.drop)
-        controls = pn.FlexBox(*own, self.upload, margin=(16, 0, 0, 0), align_items="center")
+        controls = pn.FlexBox(*own, self.upload, margin=(8, 0, 0, 0), align_items="center")
         self.shell.page.main = [
             pn.Column(
                 head,
@@ -173,7 +173,7 @@ class Figures:
         self.run, self._due = run, 0.0
         self._told: str | None = None  # by the thread that reads a log that grows
         self._reads = False
-        self.pane = html("", margin=(0, 0, 20, 0))
+        self.pane = html("", margin=(20, 0))
         stage.cursor.param.watch(self._grown, "duration")
         stage.param.watch(self._tell, "goes_on")
         self._tell()

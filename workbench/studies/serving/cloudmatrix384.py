@@ -82,7 +82,8 @@ STUDY = Study(
         "instances of 16 processors, answers on one of 160, in which each of 320 dies has one "
         "expert of each layer and tokens are sent to their experts in 8 bits; the memory of all "
         "nodes is one cache, so that a router need not ask where a prompt's beginning lies. A "
-        "step has two microbatches: while one attends, the other's tokens are with its experts."
+        "step has two microbatches: while one attends, the other's tokens are with its experts. "
+        "Lanes of the schedule are one die's of a watched replica, of one step in sixteen."
     ),
     tries=(
         ("Only the writer finds a page", {"pools.reach": "writer"}),

@@ -125,8 +125,17 @@ def of(found: Constants, sheet: str) -> Constants:
     on = device(sheet)
     power = (on.tdp or 0.0) / on.peaks.get("bfloat16", on.peaks.get("float16", np.inf))
     told = found.at_clock(on.clock)
+    away = bool(found.device) and found.device != sheet and bool(found.elsewhere)
+    intervals = found.elsewhere if away else found.intervals
     return told.model_copy(
-        update={"device": sheet, "kin": (), "elsewhere": {}, "power": float(power)}
+        update={
+            "device": sheet,
+            "lent": found.device if away else found.lent,
+            "kin": (),
+            "elsewhere": {},
+            "power": float(power),
+            "intervals": intervals,
+        }
     )
 
 
@@ -148,15 +157,16 @@ def _coarse(row: Measured) -> bool:
 def fit(rows: Sequence[Measured], source: str, base: Constants, rounds: int = ROUNDS) -> Constants:
     """Constants fitted on all rows, with intervals from rows held out.
 
-    An operator without rows keeps the constants of `base`, and no interval. Raises BadInput where
+    An operator without rows keeps the constants and the interval of `base`. Raises BadInput where
     no operator has enough.
     """
     begin = start_of(base.device)
-    found = base.model_copy(update={"source": source, "split": SPLIT, "intervals": {}})
-    intervals = {}
+    found = base.model_copy(update={"source": source, "split": SPLIT})
+    intervals, told = dict(base.intervals), False
     for name, mine in by_operator(rows).items():
         if name in ROWS:  # which find in the last cache what decoding finds there
             begin = begin.model_copy(update={"decode": found.decode})
+        told = True
         intervals[name] = interval_of(held_out(mine, name, begin, rounds))
         fitted = fit_one(begin, name, mine, rounds)
         if name in ROWS:
@@ -164,7 +174,7 @@ def fit(rows: Sequence[Measured], source: str, base: Constants, rounds: int = RO
         else:
             part = {name: getattr(fitted, name)}
         found = found.model_copy(update=part)
-    if not intervals:
+    if not told:
         raise BadInput(
             f"fit: {len(rows)} rows, of no operator {FEWEST} in {PARTS} groups; add some"
         )

@@ -80,8 +80,11 @@ def errors_of(rows: Sequence[Measured], rounds: int = ROUNDS) -> Errors:
 def _pairs(
     devices: Mapping[str, Sequence[Measured]], name: str, rounds: int
 ) -> dict[Pair, np.ndarray]:
-    """Errors on each device by constants of each other one alone."""
+    """Errors on each device by constants of each other one alone. Of devices with one chip (an H100
+    and an H200, whose memory alone differs) the first stands for all: their pair shows no shift."""
     found: dict[Pair, np.ndarray] = {}
+    chips = {_chip(sheet): sheet for sheet in reversed(list(devices))}
+    devices = {sheet: devices[sheet] for sheet in devices if sheet in chips.values()}
     for sheet, mine in devices.items():
         others = [each for each in devices if each != sheet and _alike(name, sheet, each)]
         if others:
@@ -165,6 +168,12 @@ def elsewhere(
 def _alike(name: str, sheet: str, other: str) -> bool:
     """Whether what a device shows of an operator tells of another."""
     return name != "collective" or _shared(sheet) == _shared(other)
+
+
+def _chip(sheet: str) -> tuple[object, ...]:
+    """What makes a device's processors."""
+    on = device(sheet)
+    return on.vendor, on.units, on.clock, tuple(sorted(on.peaks.items()))
 
 
 def _shared(sheet: str) -> bool:

@@ -10,7 +10,8 @@ def toml(found: Constants) -> str:
     parts = ["# Constants of the operator cost model; written by `workbench cost fit`."]
     parts.append(f"source = {_quoted(found.source)}\nsplit = {_quoted(found.split)}")
     kin = ", ".join(map(_quoted, found.kin))
-    parts.append(f"device = {_quoted(found.device)}\nkin = [{kin}]")
+    lent = f"lent = {_quoted(found.lent)}\n" if found.lent else ""
+    parts.append(f"device = {_quoted(found.device)}\n{lent}kin = [{kin}]")
     parts.append(f"clock = {found.clock:g}\npower = {found.power:.4g}\nbest = {found.best:g}")
     for name in PARTS:
         if getattr(found, name) is not None:

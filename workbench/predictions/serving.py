@@ -107,6 +107,11 @@ def notes(run: ServingRun, replicas: Replicas, times: Times) -> tuple[str, ...]:
             f"{run.cluster.sheet().name} was not measured: constants of "
             f"{constants.device or constants.slug}, intervals of devices left out of a fit"
         )
+    elif constants is not None and constants.lent:
+        found.append(
+            f"{run.cluster.sheet().name} was measured in part: all else by constants of "
+            f"{constants.lent}, intervals of devices left out of a fit"
+        )
     return tuple(found)
 
 

@@ -186,6 +186,7 @@ class Constants(Config):
 
     slug: str = knob("", "file name")
     device: str = knob("", "whose they are, by its data sheet")
+    lent: str = knob("", "the device whose constants operators without own tables have")
     source: str = knob(doc="tables fitted on, with their licences")
     split: str = knob(doc="which rows were fitted and which were held out")
     clock: float = knob(

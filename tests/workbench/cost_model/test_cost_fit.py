@@ -57,6 +57,15 @@ def test_a_fit_is_written_and_taken_by_check_and_by_steps(tmp_path, capsys):
     assert slow.total(slow.shape(*shape_of))[0] > 2 * fast.total(fast.shape(*shape_of))[0]
 
 
+def test_what_no_table_holds_keeps_the_interval_of_where_it_is_from(tmp_path):
+    table, out = gemm(tmp_path, {"a100-sxm-40gb": 1.0}), tmp_path / "own.toml"
+    words = ["--device", "a100-sxm-40gb", "--base", "a100-sxm-80gb", "--out", str(out)]
+    assert main(["cost", "fit", table, *words]) == 0
+    found, kin = constants(str(out)), constants("a100-sxm-80gb")
+    assert found.intervals["matmul"].rows == 24 and found.lent == "a100-sxm-80gb"
+    assert found.intervals["decode"] == kin.elsewhere["decode"] != kin.intervals["decode"]
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -74,7 +83,7 @@ def test_what_cannot_be_fitted_is_said_in_one_line(words, says, tmp_path, capsys
 
 
 def test_a_device_without_constants_takes_its_kins_and_their_interval():
-    own, kin = of_device("h100-sxm"), of_device("h200-sxm")
+    own, kin = of_device("h100-sxm"), of_device("h100-pcie")
     assert own.matmul == kin.matmul
     assert kin.interval("matmul").high > own.interval("matmul").high
     assert of_device("mi300x") == constants("operators")

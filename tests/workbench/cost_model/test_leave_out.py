@@ -6,7 +6,7 @@ import pytest
 from engine.hardware import device
 from engine.hardware.cost import curves
 from engine.hardware.cost.constants import of_device
-from workbench.cost_model import between
+from workbench.cost_model import between, leave_out
 from workbench.cost_model.fit import within
 from workbench.cost_model.leave_out import Errors
 
@@ -38,6 +38,14 @@ def test_a_further_error_is_inside_nine_times_in_ten(rows):
         low, high = within(np.array(seen))
         inside.append(low <= new <= high)
     assert 0.88 <= np.mean(inside) <= 0.96
+
+
+def test_devices_of_one_chip_show_no_shift_to_each_other(monkeypatch):
+    monkeypatch.setattr(leave_out, "fit_one", lambda start, *_: start)
+    monkeypatch.setattr(leave_out, "errors", lambda rows, _: np.zeros(len(rows)))
+    rows = {sheet: [] for sheet in ("a100-sxm-80gb", "h100-sxm", "h200-sxm")}
+    found = {(fitted, other) for _, fitted, other in leave_out._pairs(rows, "matmul", 1)}
+    assert found == {("a100-sxm-80gb", "h100-sxm"), ("h100-sxm", "a100-sxm-80gb")}
 
 
 def test_a_device_left_out_is_told_by_others_alone():

@@ -6,9 +6,12 @@ pytest.importorskip("triton", reason="triton is not installed here")
 import torch
 
 from engine.core.errors import BadInput
+from engine.core.paths import dataset
+from engine.hardware.cost.constants import of_device
 from engine.kernels.experiments.device_tables import experts, products, timing
 from workbench.cli.main import main
 from workbench.cost_model import measuring
+from workbench.cost_model.check import report
 from workbench.cost_model.measuring import measure
 from workbench.cost_model.rows import LeftOut, Measured
 from workbench.cost_model.tables import table
@@ -140,6 +143,17 @@ def test_without_a_gpu_it_says_so_and_makes_nothing(tmp_path, capsys):
     assert main(["cost", "measure", "t.csv", "--out", str(tmp_path)]) == 2
     assert main(["cost", "fit", "--device", "h200-sxm", "--out", str(tmp_path / "x.toml")]) == 2
     assert "give one measured table" in capsys.readouterr().err
+
+
+def test_shipped_tables_of_an_h200_are_read_and_its_products_fitted():
+    paths = sorted(dataset("measured/h200-sxm").glob("*.csv"))
+    rows = {path.stem: table(path) for path in paths}
+    every = [row for found in rows.values() for row in found]
+    assert len(every) == 994 and all(isinstance(row, Measured) for row in every)
+    assert {row.device for row in every} == {"h200-sxm"}
+    assert not any(row.laid for row in every if row.operator in ("prefill", "chunk"))
+    (line,) = report(rows["products"], of_device)
+    assert line["median_error"] <= 0.06, "what is asked of a device's own fit"
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path):

@@ -36,7 +36,7 @@ def test_a_described_run_is_told_with_its_figures_and_flags(tmp_path: Path, caps
     assert "energy of each output token, at most" in told["figures"]
     assert not any("cost" in name for name in told["figures"])  # no price was told
     notes = " ".join([*told["notes"], *told["commands"]])
-    assert "h100-sxm, intervals of devices left out" in notes
+    assert "measured in part: all else by constants of h100-sxm, intervals of devices left" in notes
     assert "--tensor-parallel-size 2" in notes and "--enable-expert-parallel" in notes
     assert "--ep-size 2" in notes
 

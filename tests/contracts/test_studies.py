@@ -49,6 +49,7 @@ DEAR = (
     ("large-language-monkeys", "power-law"),
     ("local-linear-attention", "of-the-named"),
     ("mscclpp", "faster"),
+    ("multi-stream", "accuracy"),
     ("noloco", "converges"),
     ("one-bit-adam", "same-loss"),
     ("parallelbench", "never-below"),

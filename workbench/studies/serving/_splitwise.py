@@ -15,6 +15,7 @@ from workbench.study import Changes, Figure, Outcome, RunConfig
 
 SEEDS = 5  # of a claim at full size
 REQUESTS_EACH = 100  # of a draw
+MORE, FINER = 400, 6  # … of the claim at equal cost at full size, and steps in which it is told
 # Slowdown at the 90th percentile over a machine that serves one request at a time (section 6).
 TTFT, TPOT = 3.0, 1.5
 SLOWEST, FASTEST = 1.0, 8.0  # requests a second of a machine, between which capacity is looked for
@@ -71,9 +72,9 @@ def alone(config: FleetConfig, run: RunConfig, device: str) -> Served:
     return served(run(one), one)
 
 
-def capacity(config: FleetConfig, run: RunConfig, base: Served) -> float:
-    """Requests a second at which nine in ten keep the paper's slowdowns, to 14%."""
-    return between(config, run, base, SLOWEST * config.replicas, FASTEST * config.replicas, 4)
+def capacity(config: FleetConfig, run: RunConfig, base: Served, steps: int = 4) -> float:
+    """Requests a second at which nine in ten keep the paper's slowdowns: of four steps to 14%."""
+    return between(config, run, base, SLOWEST * config.replicas, FASTEST * config.replicas, steps)
 
 
 def between(
@@ -95,13 +96,19 @@ def between(
 
 def equal_cost(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
     """The same machines in pools and doing both, against chunked and against whole prompts."""
+    count, steps = (REQUESTS_EACH, 4) if fast else (MORE, FINER)
+    return at_cost(update(sized(config), {"engine.workload.count": count}), run, fast, steps)
+
+
+def at_cost(sized: FleetConfig, run: RunConfig, fast: bool, steps: int) -> Outcome:
+    """The same of a fleet and load of that size, capacity told in so many steps."""
     ours, chunked, whole = [], [], []
-    for each in seeds(sized(config), fast):
+    for each in seeds(sized, fast):
         base = alone(each, run, "a100-sxm-80gb")
-        ours.append(capacity(each, run, base))
-        chunked.append(capacity(update(each, CHUNKED), run, base))
+        ours.append(capacity(each, run, base, steps))
+        chunked.append(capacity(update(each, CHUNKED), run, base, steps))
         if not fast:
-            whole.append(capacity(update(each, WHOLE), run, base))
+            whole.append(capacity(update(each, WHOLE), run, base, steps))
     best = max((chunked, whole or chunked), key=lambda rates: float(np.mean(rates)))
     ratio = gain(ours, best)
     return Outcome(
@@ -195,11 +202,11 @@ def cheaper(config: FleetConfig, run: RunConfig, fast: bool) -> Outcome:
 
 
 def over(knob: str) -> Callable[[FleetConfig, float, RunConfig, bool], Outcome]:
-    """The gain at equal cost with a knob at some value."""
+    """The gain at equal cost with a knob at some value, of draws of a hundred requests."""
 
     def judged(config: FleetConfig, value: float, run: RunConfig, fast: bool) -> Outcome:
-        changes = {knob: {"median": int(value)}} if "workload" in knob else {knob: value}
-        return equal_cost(update(config, changes), run, fast)
+        given = int(value) if "workload" in knob else value
+        return at_cost(sized(update(config, {knob: given})), run, fast, 4)
 
     return judged
 

@@ -2,7 +2,7 @@
 graphs) beside passes launched kernel by kernel, and the time that reading weights and cache takes.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -19,37 +19,29 @@ from engine.inference.requests.request import Request, sampling
 from engine.models.config import ModelConfig
 from engine.models.footprint import parameter_count
 from engine.models.loading.find import find
+from engine.models.loading.random_weights import SPREAD, RandomWeights
 from engine.models.model import Model
-from engine.models.parameters import all_parameters
 
 MODEL = "llama-3.1-8b"
 ROWS = (1, 16, 64)
 PROMPT, STEPS = 1000, 32
 STEP_TOKENS = 8192  # of prompts and answers at once
 PAGE = 16
-SPREAD = 0.02  # of the weights
 Row = dict[str, Any]
 
 
-class Drawn(Mapping[str, Tensor]):
-    """Random weights made where they are used: a processor takes minutes for billions."""
+class Drawn(RandomWeights):
+    """Random matrices made where they are used: a processor takes minutes for billions."""
 
     def __init__(self, config: ModelConfig, dtype: str, device: str) -> None:
-        self.shapes = {p.name: p.shape for p in all_parameters(config)}
-        self.like: Any = {"dtype": getattr(torch, dtype), "device": device}
+        super().__init__(config, dtype=dtype)
+        self.device = device
 
     def __getitem__(self, name: str) -> Tensor:
         shape = self.shapes[name]
-        return torch.ones(shape, **self.like) if len(shape) == 1 else self._matrix(shape)
-
-    def _matrix(self, shape: tuple[int, ...]) -> Tensor:
-        return torch.randn(shape, **self.like) * SPREAD
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.shapes)
-
-    def __len__(self) -> int:
-        return len(self.shapes)
+        if len(shape) == 1:
+            return super().__getitem__(name)
+        return torch.randn(shape, dtype=self.dtype, device=self.device) * SPREAD
 
 
 def rows(bandwidth: float, say: Callable[[str], None]) -> list[Row]:

@@ -34,26 +34,26 @@ DARK_HUES = (
     "#C47BB3",
 )
 # A second tone of each, darker or paler, for pieces of work that follow one another (microbatches):
-# ten or more from its own hue, to the same eyes.
+# ten or more from every hue and from one another, to the same eyes.
 TONES = (
-    "#095580",
-    "#F1CA73",
-    "#097257",
-    "#744C66",
-    "#A6D8F3",
-    "#C0B17E",
-    "#8A80BB",
-    "#9A6889",
+    "#23587B",
+    "#FFD37B",
+    "#093E2C",
+    "#6A4F58",
+    "#A7DCFF",
+    "#C1B072",
+    "#9572F6",
+    "#A76184",
 )
 DARK_TONES = (
-    "#495F82",
-    "#877619",
-    "#204F41",
-    "#8C6175",
-    "#557B92",
-    "#635822",
-    "#6C62BF",
-    "#DCC7DC",
+    "#2C4F8D",
+    "#847212",
+    "#234635",
+    "#A76172",
+    "#46728D",
+    "#615823",
+    "#6A61C1",
+    "#F6DCED",
 )
 WRONG = "#C62828"
 DARK_WRONG = "#FF7A70"

@@ -40,6 +40,7 @@ class Session:
         # Whoever shares out a server hears of new runs, and says when none may grow any more.
         self.begun: Callable[[], None] = lambda: None
         self.full: Callable[[], bool] = lambda: False
+        self.watched: Callable[[], bool] = lambda: True  # whether a browser holds its page now
         self._timer: threading.Timer | None = None
         self._lock = threading.RLock()
         self._closed = False

@@ -6,6 +6,7 @@ import pytest
 
 from tests.engine.core.chrome.traced import of_rank, written
 from tests.ui.keys import all_by_keys, opens_and_shuts
+from workbench.pages.shelf.allowance import PAGES
 
 pytestmark = pytest.mark.ui
 # At the run's end: a page without a moment replays its first run for a dozen seconds.
@@ -127,6 +128,19 @@ def test_an_address_carries_its_knobs(visit):
 )
 def test_a_wrong_address_says_what_is_wrong(visit, place, says):
     visit().open(place).get_by_text(says).first.wait_for()
+
+
+def test_a_page_reloaded_many_times_is_still_shown(visit):
+    seen = visit(new=True)
+    for _ in range(PAGES + 1):  # as a reload's page that is gone before it was connected
+        assert seen.page.request.get(f"{seen.address}{STUDY}").ok
+    page = seen.open(STUDY)
+    page.locator("canvas").first.wait_for()
+    for _ in range(3):
+        page.reload()
+        page.locator("canvas").first.wait_for()
+    assert page.get_by_text("pages of yours").count() == 0
+    assert seen.faults == []
 
 
 def test_an_address_of_no_page_says_so_and_to_no_stranger(visit):

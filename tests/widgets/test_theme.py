@@ -54,27 +54,17 @@ def test_the_distance_of_colours_is_the_published_one(one, other, distance):
 @pytest.mark.parametrize("eyes", EYES)
 @pytest.mark.parametrize("dark", [False, True])
 def test_all_eyes_tell_every_two_colours_of_a_theme_apart(dark, eyes):
-    """Owners' hues, a fault's red and the grey of what is idle, each two of which may be
-    neighbours."""
-    colours = {
-        colour: seen(colour, eyes) for colour in (*hues(dark), wrong(dark), scheme(dark).idle)
-    }
+    """Owners' hues, the second tones of work that follows its like, a fault's red and the grey of
+    what is idle, each two of which may be neighbours."""
+    every = (*hues(dark), *tones(dark), wrong(dark), scheme(dark).idle)
+    colours = {colour: seen(colour, eyes) for colour in every}
+    assert len(colours) == 18
     near = {
         two: apart(colours[two[0]], colours[two[1]])
         for two in combinations(colours, 2)
         if apart(colours[two[0]], colours[two[1]]) < TOLD_APART
     }
     assert near == {}
-
-
-@pytest.mark.parametrize("eyes", EYES)
-@pytest.mark.parametrize("dark", [False, True])
-def test_all_eyes_tell_the_two_tones_of_a_hue_apart(dark, eyes):
-    """Two microbatches of one kind of work."""
-    both = [
-        (seen(one, eyes), seen(two, eyes)) for one, two in zip(hues(dark), tones(dark), strict=True)
-    ]
-    assert min(apart(one, two) for one, two in both) >= TOLD_APART
 
 
 def test_threads_have_a_plain_hue_each_and_a_ninth_request_a_second_mark():

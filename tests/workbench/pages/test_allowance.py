@@ -66,6 +66,24 @@ def test_pages_are_counted_for_each_person(opened):
     opened()
 
 
+def test_pages_that_no_browser_holds_make_room_the_oldest_first(opened):
+    sessions = [opened() for _ in range(PAGES)]
+    runs = [going(sessions[n]) for n in (3, 5)]
+    sessions[3].watched = sessions[5].watched = lambda: False
+    opened()
+    runs[0].ended.wait(300)
+    assert sessions[3].run is None and "which no browser held" in sessions[3].said
+    assert sessions[5].said == "" and sessions[5].is_going
+    opened()
+    assert sessions[5].run is None
+    with pytest.raises(BadInput, match=f"{PAGES} pages of yours"):
+        opened()
+    sessions[3].watched = lambda: True  # somebody came to it after all
+    opened.shelf.hide(sessions[0].name)
+    with pytest.raises(BadInput, match=f"{PAGES} pages of yours"):
+        opened()
+
+
 def test_who_has_no_page_left_is_forgotten(opened):
     sessions = [opened(), opened()]
     for session in sessions:

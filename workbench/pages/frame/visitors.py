@@ -5,6 +5,7 @@ who drops it is a newcomer, under the limits for everybody together.
 """
 
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 import panel as pn
@@ -25,6 +26,20 @@ def person() -> str:
     if document is None or document.session_context is None:
         return ""
     return str((pn.state.cookies or {}).get(COOKIE, ""))[:LONGEST]
+
+
+def watching() -> Callable[[], bool]:
+    """Says, whenever it is asked, whether a browser holds the present page; always, of no page."""
+    document = pn.state.curdoc
+    context = document.session_context if document is not None else None
+    if context is None:
+        return lambda: True
+
+    def held() -> bool:
+        session = getattr(context, "session", None)  # none while the page is made
+        return session is not None and session.connection_count > 0
+
+    return held
 
 
 def called(request: HTTPServerRequest, name: str) -> None:

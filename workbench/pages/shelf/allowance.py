@@ -15,6 +15,16 @@ PAGES = 12  # study pages open at once
 GOING = 4  # runs under way at once
 EVENTS = 6_000_000  # kept in the runs of all of one's pages; about 150 bytes each
 AGAIN = "Turn a knob here to run again."
+LEFT = f"Stopped: newer pages took the room of this one, which no browser held. {AGAIN}"
+
+
+def is_room(sessions: Sequence[Session], most: int) -> bool:
+    """Whether fewer than `most` pages take room, once those that no browser holds made it, the
+    oldest first: a page that was left or reloaded is known to its server for a while yet."""
+    for session in sessions:
+        if _taking(sessions) >= most and not session.watched():
+            session.let_go(LEFT)
+    return _taking(sessions) < most
 
 
 class Allowance:
@@ -26,7 +36,7 @@ class Allowance:
 
     def check_room(self) -> None:
         """Raises BadInput where as many pages are open as one person may have."""
-        if len(self.sessions) >= PAGES:
+        if not is_room(self.sessions, PAGES):
             raise BadInput(
                 f"study: {PAGES} pages of yours are open already; close one, then reload"
             )
@@ -65,6 +75,10 @@ class Allowance:
     def is_full(self) -> bool:
         """Whether no run may grow any more."""
         return _events(self.sessions) > EVENTS
+
+
+def _taking(sessions: Sequence[Session]) -> int:
+    return sum(session.watched() or session.run is not None for session in sessions)
 
 
 def _touched(session: Session) -> float:

@@ -9,7 +9,8 @@ from typing import Any
 
 from engine.core.errors import BadInput
 from engine.core.run import Run
-from workbench.pages.shelf.allowance import Allowance
+from workbench.pages.frame.visitors import watching
+from workbench.pages.shelf.allowance import Allowance, is_room
 from workbench.pages.shelf.run_files import inside
 from workbench.pages.shelf.uploads import no_room
 from workbench.session import Session
@@ -123,7 +124,7 @@ class Shelf:
 
     def check_room(self, person: str = "") -> None:
         """Raises BadInput where as many study pages are open as may be, by one or by all."""
-        if len(self.shown) >= PAGES:
+        if not is_room(list(self.shown.values()), PAGES):
             raise BadInput(f"study: {PAGES} pages are open here already; close one, then reload")
         if person in self.people:
             self.people[person].check_room()
@@ -131,6 +132,7 @@ class Shelf:
     def show(self, session: Session, person: str = "") -> str:
         """A page of `person` (one of the unnamed, unless given) shows this session from now on;
         returns the name it is listed by."""
+        session.watched = watching()
         if person:
             self.people.setdefault(person, Allowance()).enter(session)
         with self._lock:

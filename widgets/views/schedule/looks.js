@@ -1,10 +1,10 @@
 // Colours of a schedule: a hue for each name of work, of every other microbatch its second tone, grey
-// for idle.
+// for idle; kinds beyond the hues repeat one with a second mark.
 // A profiler's trace has hundreds of names: there each category of work has a hue.
 
 import { css, mix, pixel } from "../../canvas/colors.js";
 import { make } from "../../page/nodes.js";
-import { hatch } from "../../canvas/texture.js";
+import { hatch, textured } from "../../canvas/texture.js";
 import { causesSeen } from "./launches.js";
 
 // Of one hue: microbatches that follow one another differ, whatever eyes look. More tones would be
@@ -19,6 +19,7 @@ const USUAL = {
 const CATEGORY = { compute: 0, communication: 3, memory: 2 }; // what the host does is grey
 const GREY = -2;
 // A hue for each kind: the usual one where its name is known, else the next that is free; -1 idle.
+// From `count` on they come again, with a mark.
 function kindHues(frame, count) {
   if (frame.groups.length) {
     return frame.kinds.map((_, i) => (frame.idle[i] ? -1 : CATEGORY[frame.groups[frame.kind_group[i]]] ?? GREY));
@@ -32,21 +33,24 @@ function kindHues(frame, count) {
   return hues.map((hue) => {
     if (hue !== null) return hue;
     while (taken.has(next) && next < count) next += 1;
-    return next++ % count;
+    return next++;
   });
 }
 
 export class ScheduleLooks {
   constructor(frame, colors) {
     Object.assign(this, { frame, colors });
-    this.hues = kindHues(frame, colors.hues.length);
+    const count = colors.hues.length, hues = kindHues(frame, count);
+    this.hues = hues.map((hue) => (hue < 0 ? hue : hue % count));
+    this.marks = hues.map((hue) => (hue < count ? 0 : 1)); // textures, by kind
     const idle = mix(colors.paper, colors.idle, 0.45);
     this.grey = mix(colors.paper, colors.ink, 0.38);
     this.solid = this.hues.flatMap((hue) => [colors.hues, colors.tones].map((of) =>
       hue === GREY ? this.grey : hue < 0 ? idle : of[hue]));
     this.idle = css(idle);
+    this.dim = this.solid.map((color) => mix(color, colors.paper, FAINT));
     this.fills = this.solid.map((color) => css(color));
-    this.faint = this.solid.map((color) => css(mix(color, colors.paper, FAINT)));
+    this.faint = this.dim.map((color) => css(color));
   }
 
   tone(task) {
@@ -59,12 +63,19 @@ export class ScheduleLooks {
   static group(frame, kind) { return frame.groups.length ? frame.kind_group[kind] : kind; }
   static groupNames(frame) { return frame.groups.length ? frame.groups : frame.kinds; }
 
-  // The colour of such a group, of whatever task: as text, and as one pixel of a picture.
-  ofGroup(group, isLit) { return (isLit ? this.fills : this.faint)[this.groupPlace(group)]; }
+  // What the spans of a place are filled with.
+  fill(ctx, place, isLit) {
+    const mark = this.marks[Math.floor(place / TONES)];
+    if (!mark) return (isLit ? this.fills : this.faint)[place];
+    return textured(ctx, (isLit ? this.solid : this.dim)[place], mark, this.colors.paper);
+  }
 
-  pixelOf(group, isLit) {
-    const color = this.solid[this.groupPlace(group)];
-    return pixel(isLit ? color : mix(color, this.colors.paper, FAINT));
+  // The same of such a group, of whatever task; and as pixels of a picture, plain and of its mark.
+  ofGroup(ctx, group, isLit) { return this.fill(ctx, this.groupPlace(group), isLit); }
+
+  pixelsOf(group, isLit) {
+    const place = this.groupPlace(group), color = (isLit ? this.solid : this.dim)[place];
+    return [color, this.marks[Math.floor(place / TONES)] ? mix(color, this.colors.paper, 0.5) : color].map(pixel);
   }
 
   groupPlace(group) {
@@ -80,7 +91,7 @@ export function scheduleLegend(card, looks, legend) {
   const { frame, colors } = card;
   const kinds = frame.groups.length
     ? frame.groups.map((group) => [group, CATEGORY[group] ?? GREY])
-    : frame.kinds.map((kind, i) => [kind, looks.hues[i]]).filter(([, hue]) => hue >= 0);
+    : frame.kinds.map((kind, i) => [kind, looks.hues[i], looks.marks[i]]).filter(([, hue]) => hue >= 0);
   const waits = causesSeen(frame);
   const key = JSON.stringify([colors, kinds, waits, frame.memory_kinds, frame.layers]);
   if (legend.dataset.key === key) return;
@@ -94,11 +105,13 @@ export function scheduleLegend(card, looks, legend) {
     ctx.scale(2, 2);
     paint(ctx);
   };
-  const box = (color) => (ctx) => {
-    ctx.fillStyle = css(color);
+  const box = (color, mark = 0) => (ctx) => {
+    ctx.fillStyle = textured(ctx, color, mark, colors.paper);
     ctx.fillRect(0, 2, 14, 10);
   };
-  for (const [kind, hue] of kinds.slice(0, 12)) item(kind, box(hue === GREY ? looks.grey : colors.hues[hue]));
+  for (const [kind, hue, mark] of kinds.slice(0, 12)) {
+    item(kind, box(hue === GREY ? looks.grey : colors.hues[hue], mark));
+  }
   if (kinds.length > 12) make("span", "", legend, `and ${kinds.length - 12} more`);
   if (!frame.turns) item("idle", box(mix(colors.paper, colors.idle, 0.45)));
   for (const [words, hue] of waits) {

@@ -84,7 +84,7 @@ export class ScheduleRows {
     if (!this.shares) drawGaps(ctx, t);
     const isRowLit = (row) => !lit || row === lit.row;
     this.shares?.paint(ctx, t, (row, layer) => this.band(t, row, layer),
-      (group, row) => looks.ofGroup(group, isRowLit(row)), (group, row) => looks.pixelOf(group, isRowLit(row)));
+      (group, row) => looks.ofGroup(ctx, group, isRowLit(row)), (group, row) => looks.pixelsOf(group, isRowLit(row)));
     const shown = [];
     let color = "";
     for (const i of this.shares ? this.ofTask(lit) : drawingOrder(ctx, t, looks)) {
@@ -93,7 +93,7 @@ export class ScheduleRows {
       const left = t.x(frame.span_start[i]), right = t.x(frame.span_stop[i]);
       if (right < t.left || left > t.width) continue;
       const width = Math.max(0.8, right - left - (right - left > 3 ? 1 : 0)), place = looks.place(i);
-      const fill = (this.isLit(i, lit) ? looks.fills : looks.faint)[place];
+      const fill = looks.fill(ctx, place, this.isLit(i, lit));
       if (fill !== color) ctx.fillStyle = color = fill; // to set it costs more than to fill
       ctx.fillRect(left, top, width, high);
       const seen = Math.min(left + width, t.width - GAP) - Math.max(left, t.left); // where its words stand

@@ -9,6 +9,7 @@ import { inRow, shareSums } from "./share_sums.js";
 
 const SHORT = 6; // pixels: spans of less than that in the mean are shown as shares
 const WIDE = 4; // pixels of a column
+const MARKS = 6; // pixels from one row of marks to the next
 const STEPS = 4; // of the sums that a column has at least, for columns of the same length
 
 // The sums of a frame of many spans, where a column of pixels is as long as several of their steps.
@@ -97,9 +98,10 @@ export class Shares {
     }
   }
 
-  // `boxOf(row, layer)` gives [top, height]; `fill(group, row)` a colour, `pixelOf` the same as one
-  // of a picture: a column is one pixel wide and is stretched, so that all columns cost one drawing.
-  paint(ctx, t, boxOf, fill, pixelOf) {
+  // `boxOf(row, layer)` gives [top, height]; `fill(group, row)` a colour, `pixelsOf` the same as one
+  // of a picture, plain and of its mark: a column is one pixel wide and is stretched, so that all
+  // columns cost one drawing.
+  paint(ctx, t, boxOf, fill, pixelsOf) {
     const wide = (t.width - t.left - GAP) * this.wide / (t.to - t.from), begin = t.x(this.from), { ratio } = t.surface;
     if (ctx.isRecording) {
       this.segments(t, boxOf, (group, row, c, top, high) => {
@@ -113,9 +115,9 @@ export class Shares {
     const pixels = new Uint32Array(image.data.buffer), colors = new Map();
     this.segments(t, boxOf, (group, row, c, top, tall) => {
       const key = group * t.frame.lanes + row, from = Math.max(0, Math.round((top - t.top) * ratio));
-      if (!colors.has(key)) colors.set(key, pixelOf(group, row));
-      const color = colors.get(key), to = Math.min(high, Math.round((top + tall - t.top) * ratio));
-      for (let y = from; y < to; y++) pixels[y * across + c] = color;
+      if (!colors.has(key)) colors.set(key, pixelsOf(group, row));
+      const [color, mark] = colors.get(key), to = Math.min(high, Math.round((top + tall - t.top) * ratio));
+      for (let y = from; y < to; y++) pixels[y * across + c] = c & 1 && y % MARKS < 2 ? mark : color;
     });
     brush.putImageData(image, 0, 0);
     ctx.imageSmoothingEnabled = false;

@@ -47,6 +47,15 @@ def test_the_pointer_says_the_span_and_lights_its_microbatch_everywhere(browser)
     page.context.close()
 
 
+@pytest.mark.parametrize("wide", [1, 400])  # seconds: spans, and shares of them
+def test_kinds_beyond_the_hues_have_one_again_with_a_mark(browser, wide):
+    ops = [span("die", f"op {part % 10}", part, part + 1, mb=0) for part in range(10 * wide)]
+    page, seen = shown(browser, log(*ops, lanes=["die"]))
+    looks = page.locator(".pw-legend canvas").evaluate_all("all => all.map((c) => c.toDataURL())")
+    assert len(looks) == len(set(looks)) == 11  # ten kinds, and idle
+    assert seen.errors == []
+
+
 def test_a_step_of_many_operations_opens_where_they_can_be_read_and_all_of_it_is_one_press_away(
     browser,
 ):

@@ -81,6 +81,30 @@ def time_errors(config: PipelineConfig) -> dict[str, float]:
     return found
 
 
+def constant_errors() -> dict[str, float]:
+    """The same of the plainest model: one rate of a device, fitted to the same rows by the same
+    squared error of log time, at the flops that each run executes."""
+    of = [row["teraflops"] for row in rows("weak_scaling") if row["fitted"]]
+    rate = 1e12 * float(np.exp(np.mean(np.log(of))))
+    found = {
+        row["model"]: flops(row) / (row["devices"] * rate) / published(row) - 1
+        for row in rows("weak_scaling")
+    }
+    for row in rows("recomputation"):
+        for how, work in (("full", flops(row)), ("selective", scores_again(row))):
+            seconds = work / (row["devices"] * rate)
+            found[f"{row['model']} {how}"] = seconds / row[f"seconds_{how}"] - 1
+    return found
+
+
+def scores_again(row: Row) -> float:
+    """Flops of a step that computes nothing but attention's scores again (2205.05198, appendix A):
+    three forwards of everything, and one more of 4 B s² l h."""
+    h, layers = row["hidden"], row["layers"]
+    each = 24.0 * row["batch"] * SEQUENCE * layers * h * h
+    return each * (3 * (1 + VOCABULARY / (12 * layers * h)) + 4 * SEQUENCE / (6 * h))
+
+
 def memory_errors(config: PipelineConfig) -> list[float]:
     """Relative errors of states and of activations (none, selective) of the four models."""
     found = []

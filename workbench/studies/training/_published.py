@@ -10,6 +10,7 @@ from engine.training.plan.bubble import PASSES
 from workbench.studies.training._bubbles import SLOW
 from workbench.studies.training._megatron import (
     changes,
+    constant_errors,
     flops,
     mean,
     memory_errors,
@@ -54,19 +55,24 @@ def recompute(config: PipelineConfig) -> str:
 
 
 def step_times(config: PipelineConfig, run_config: RunConfig, fast: bool) -> Outcome:
-    """18 published steps on the clock, one fitted efficiency, five of them fitted to."""
-    errors = time_errors(config)
-    fitted = [errors[row["model"]] for row in rows("weak_scaling") if row["fitted"]]
+    """18 published steps on the clock, one fitted efficiency, five of them fitted to; beside one
+    rate of a device that is fitted to the same five."""
+    errors, plain = time_errors(config), constant_errors()
+    fitted_to = [row["model"] for row in rows("weak_scaling") if row["fitted"]]
+    fitted = [errors[name] for name in fitted_to]
     rest = [errors[row["model"]] for row in rows("weak_scaling") if not row["fitted"]]
     later = list(errors.values())[len(rows("weak_scaling")) :]
     found = [mean(fitted), mean(rest), mean(later)]
     worst = max(errors, key=lambda name: abs(errors[name]))
+    unseen = [name for name in errors if name not in fitted_to]
+    own, other = (mean([of[name] for name in unseen]) for of in (errors, plain))
     return Outcome(
-        "mean error at most 6% in each part",
+        "mean error at most 6% in each part, and less than of one rate for all",
         f"fitted to {found[0]:.1%}, rest of table 1 {found[1]:.1%}, recomputation {found[2]:.1%}; "
-        f"worst {worst} {errors[worst]:+.1%}",
-        max(found) <= OFF_TIME,
-        figure=Figure.exact(mean([*rest, *later]), "%"),
+        f"worst {worst} {errors[worst]:+.1%}; of the {len(unseen)} not fitted to {own:.1%}, by one "
+        f"rate {other:.1%}",
+        max(found) <= OFF_TIME and own < other,
+        figure=Figure.exact(own, "%"),
         needed=OFF_TIME,
     )
 
@@ -132,7 +138,8 @@ CLAIMS = (
         check=step_times,
         reported=Reported(0.0, "equal", tolerance=OFF_TIME),
         finding="reproduced",
-        why=f"of the 13 that nothing was fitted to; {FORETOLD}",
+        why=f"of the 13 that nothing was fitted to; {FORETOLD}. One rate of a device fitted to the "
+        "same five, the plainest model, is 12.5% off those 13",
         broken=(
             NOT_AGAIN,
             Break({"passes.gemm_efficiency": 0.55}, why="another device"),

@@ -19,6 +19,7 @@ TYPES = {
     "c10::BFloat16": ("bfloat16", 2),
     "c10::Half": ("float16", 2),
 }
+AXES, LONGEST = 8, 1 << 40  # of a factor that is taken for one: axes, a side
 FORM = re.compile(r"sxm|pcie|\d+gb")  # parts of a sheet's name that a driver may leave out
 
 
@@ -28,16 +29,27 @@ def matrix_product(name: str, dims: Any, types: Any) -> Done | None:
     None for shapes or types that are not known.
     """
     place = FIRST[name]
-    left, right = (tuple(int(n) for n in dims[place + i]) for i in (0, 1))
-    dtype, width = TYPES.get(str(types[place]), ("", 0))
+    left, right = (_sides(dims, place + i) for i in (0, 1))
+    dtype, width = TYPES.get(str(_at(types, place)), ("", 0))
     if not dtype or len(left) < 2 or len(left) != len(right) or left[-1] != right[-2]:
         return None
     batch, (m, k), n = prod(left[:-2]), left[-2:], right[-1]
-    if min(batch, m, k, n) <= 0:
-        return None
     size = width * batch * (m * k + k * n + m * n)
     shape = "x".join(str(d) for d in (*left[:-2], m, k, n))
     return Done(2.0 * batch * m * k * n, float(size), tag(dtype=dtype, shape=shape))
+
+
+def _at(listed: Any, place: int) -> Any:
+    return listed[place] if isinstance(listed, list) and place < len(listed) else None
+
+
+def _sides(dims: Any, place: int) -> tuple[int, ...]:
+    """A factor's sides; none where a file tells something else."""
+    sides = _at(dims, place)
+    if not isinstance(sides, list) or len(sides) > AXES:
+        return ()
+    good = all(type(side) is int and 0 < side < LONGEST for side in sides)
+    return tuple(sides) if good else ()
 
 
 PROFILED = Work(frozenset(FIRST), matrix_product)

@@ -14,12 +14,15 @@ from engine.core.toml import load as load_toml
 from tests.malformed.any_file import BIG, DEEP, Case, as_json, json_cases, plain
 from tests.malformed.damage import NASTY, nested, of_bytes, of_value
 from tests.malformed.run_files import runs
+from tests.malformed.tables import measured, plans, requests
 
 
 def traces(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
     spans = [
-        {"ph": "X", "name": f"op{n}", "cat": "kernel", "pid": 1, "tid": n % 2, "ts": 10 * n,
-         "dur": 4, "args": {"Input Dims": [[2, 3], [3, 4]], "External id": n, "correlation": n}}
+        {"ph": "X", "name": "aten::mm" if n % 3 == 0 else f"op{n}", "cat": "kernel" if n % 3 else
+         "cpu_op", "pid": 1, "tid": n % 2, "ts": 10 * n, "dur": 4,
+         "args": {"Input Dims": [[2, 3], [3, 4]], "Input type": ["float", "float"],
+                  "External id": n, "correlation": n}}
         for n in range(12)
     ]  # fmt: skip
     more = [
@@ -50,6 +53,11 @@ def traces(count: int, folder: Path, draw: random.Random) -> Iterator[Case]:
         for number, nasty in enumerate(NASTY):
             entries = [{**spans[0], field: nasty}, *spans[1:3]]
             yield f"{field} nasty {number}/a.json", as_json({"traceEvents": entries})
+    nasties = (*NASTY, [[2, 3], {"0": 3}], [[1e300, 3], [3, 4]], [[2**62] * 99, [2**62] * 99])
+    for field in ("Input Dims", "Input type", "External id"):
+        for number, nasty in enumerate(nasties):
+            entry = {**spans[0], "args": {**spans[0]["args"], field: nasty}}
+            yield f"{field} nasty {number}/a.json", as_json({"traceEvents": [entry, *spans[1:3]]})
     for place in range(count):
         if place % 3 == 0:
             yield f"bytes {place}/a.json", of_bytes(sound, draw)
@@ -208,4 +216,7 @@ KINDS = {
     "weights": weights,
     "notebook": notebooks,
     "sheet": sheets,
+    "measured": measured,
+    "requests": requests,
+    "plan": plans,
 }

@@ -13,9 +13,14 @@ from pathlib import Path
 from engine.core.errors import BadInput
 from engine.hardware.device import Device
 from engine.hardware.sheet import read as read_sheet
+from engine.inference.workloads.traces.read import load as load_requests
+from engine.inference.workloads.traces.read import reuse
 from engine.models.families import read_config
 from engine.models.loading.safetensors_file import FLOATS, read_header
 from engine.models.text.tokenizer import Tokenizer
+from engine.training.plan.check import check as check_plan
+from workbench.cli.plan import read_plan
+from workbench.cost_model.tables import table
 from workbench.notebook.run_one import inject, report
 from workbench.notebook.run_one import read as read_notebook
 from workbench.pages.suggested_views import suggested_views
@@ -48,6 +53,16 @@ def open_notebook(path):
     report(book)
 
 
+def open_requests(path):
+    reuse(load_requests(path))
+
+
+def open_plan(path):
+    faults = check_plan(read_plan(str(path))[0])
+    if faults:
+        raise BadInput(faults[0])
+
+
 OPENS = {
     "run": open_run,
     "trace": open_run,
@@ -56,6 +71,9 @@ OPENS = {
     "weights": open_weights,
     "notebook": open_notebook,
     "sheet": lambda path: read_sheet(Device, path),
+    "measured": lambda path: table(path),
+    "requests": open_requests,
+    "plan": open_plan,
 }
 
 

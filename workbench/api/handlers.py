@@ -139,7 +139,7 @@ class Generation(Body):
                 events = self.events(piece)
             else:
                 events = await asyncio.to_thread(self.events, piece)
-            if self.answer.refused == LATE and not sent:
+            if self.answer.refused and not sent:
                 self._check()
             if not sent:
                 self.set_header("Content-Type", "text/event-stream; charset=utf-8")

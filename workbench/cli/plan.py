@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     if (args.schedule is None) == (args.read is None):
         raise BadInput("plan: give a schedule, or --read FILE; one of the two")
     check_place(args.out)
-    plan, costs = _given(args.read) if args.read else _made(args)
+    plan, costs = read_plan(args.read) if args.read else _made(args)
     faults = check(plan, limit=args.limit)
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
@@ -72,7 +72,8 @@ def _made(args: argparse.Namespace) -> "tuple[Plan, Costs]":
     return job.plan, job.costs
 
 
-def _given(name: str) -> "tuple[Plan, Costs]":
+def read_plan(name: str) -> "tuple[Plan, Costs]":
+    """The plan in a file, or on standard input for -; each pass costs one. Raises BadInput."""
     from engine.training.plan.actions import read
     from engine.training.plan.csv_file import from_csv
     from engine.training.plan.times import Costs

@@ -7,6 +7,7 @@ cell). The report needs no network: no script or style is fetched, pictures are 
 import copy
 import json
 import time
+import warnings
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,8 +79,11 @@ def run_notebook(
 def read(path: Path) -> nbformat.NotebookNode:
     """The notebook at `path`. Raises BadInput where there is none."""
     try:
-        book = nbformat.reads(read_bytes(path, "notebook_bytes").decode("utf-8"), as_version=4)
-        nbformat.validate(book)  # reading only warns; what is written of it later would fail
+        text = read_bytes(path, "notebook_bytes").decode("utf-8")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of cells without an id, which reading gives them
+            book = nbformat.reads(text, as_version=4)
+            nbformat.validate(book)  # reading only warns; what is written of it later would fail
         return book
     except BadInput:
         raise

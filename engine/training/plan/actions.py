@@ -39,7 +39,8 @@ WHOLE = (Kind.REDUCE_GRAD, Kind.UNSHARD, Kind.RESHARD, Kind.STEP)  # of no singl
 NONE = -1  # the microbatch of an action that is of none
 KINDS: dict[str, Kind] = {kind.value: kind for kind in Kind}
 _LONGEST_FIRST = "|".join(sorted(KINDS, key=len, reverse=True))
-_ACTION = re.compile(rf"(\d+)({_LONGEST_FIRST})(\d*)")
+_ACTION = re.compile(rf"([0-9]{{1,9}})({_LONGEST_FIRST})([0-9]{{0,9}})")
+SPARSE = 1 << 16  # stages times microbatches that a plan may name without having their passes
 
 
 class Action(msgspec.Struct, frozen=True, gc=False):
@@ -116,6 +117,19 @@ def plan(rows: Iterable[Iterable[Action]]) -> Plan:
     return Plan(tuple(tuple(row) for row in rows))
 
 
+def told(rows: Iterable[Iterable[Action]], where: str) -> Plan:
+    """A plan that somebody wrote. Raises BadInput where its numbers name far more passes than
+    stand in it: who reads it on makes tables of every stage and microbatch."""
+    given = plan(rows)
+    named = given.stages * given.microbatches
+    if named > max(SPARSE, len(given)):
+        raise BadInput(
+            f"{where}: {len(given)} actions name stages to {given.stages - 1} and microbatches to "
+            f"{given.microbatches - 1}; each stage has a forward of each, both numbered from 0"
+        )
+    return given
+
+
 def read(text: str) -> Plan:
     """The plan written as text: a line for each rank, actions apart by spaces or commas.
 
@@ -133,4 +147,4 @@ def read(text: str) -> Plan:
             raise BadInput(f"plan, line {number}: {fault}") from None
     if not rows:
         raise BadInput("plan: empty; write a line of actions for each rank, such as 0F0 0B0")
-    return plan(rows)
+    return told(rows, "plan")

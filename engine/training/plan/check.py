@@ -75,8 +75,9 @@ def _counts(given: Plan, table: Columns) -> Iterator[str]:
         ("backward", "B or I", whole + split, 1),
         ("backward for the weights", "W", whole + weights, 1),
     )
+    there_S = np.isin(np.arange(given.stages), list(given.rank_of))  # of others `_homes` tells
     for name, word, found, wanted in sorts:
-        for stage, microbatch in np.argwhere(found != wanted)[:SHOWN]:
+        for stage, microbatch in np.argwhere((found != wanted) & there_S[:, None])[:SHOWN]:
             number = found[stage, microbatch]
             said = "is missing" if number == 0 else f"stands {number} times"
             yield (

@@ -10,7 +10,7 @@ import io
 import re
 
 from engine.core.errors import BadInput
-from engine.training.plan.actions import Kind, Plan, action, plan
+from engine.training.plan.actions import Kind, Plan, action, told
 
 _PAIR = re.compile(r"\((.*)\)OVERLAP_F_B")
 
@@ -42,4 +42,4 @@ def from_csv(text: str) -> Plan:
         rows.append(row)
     if not any(rows):
         raise BadInput("schedule file: no actions in it; a row for each rank is needed")
-    return plan(rows)
+    return told(rows, "schedule file")

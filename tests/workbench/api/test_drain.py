@@ -117,6 +117,15 @@ def test_a_full_queue_is_told_as_such(monkeypatch):
         answer.close()
 
 
+def test_a_stream_that_cannot_begin_is_refused_by_its_status():
+    away = {"guidance": 2.0, "negative_prompt": "more than the prompt has", "prompt": "a"}
+    with served(toy_live()) as port:
+        for stream in (True, False):
+            status, text = ask(port, "/v1/completions", {**TEXT, **away, "stream": stream})
+            said = json.loads(text)["error"]["message"]
+            assert status == 400 and "the negative prompt has" in said
+
+
 @pytest.mark.parametrize("big", ["prompt", "negative_prompt", "stop", "logit_bias", "many"])
 def test_what_is_large_is_refused_by_name(big):
     with served(toy_live()) as port:

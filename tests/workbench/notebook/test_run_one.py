@@ -1,5 +1,8 @@
 """Notebooks headless: parameters go in, a report comes out, a failing cell is named."""
 
+import json
+import warnings
+
 import nbformat
 import pytest
 
@@ -8,7 +11,7 @@ from engine.core.limits import changed
 from workbench.cli.main import main
 from workbench.notebook import run_one
 from workbench.notebook.client import Client
-from workbench.notebook.run_one import inject, literal, run_notebook
+from workbench.notebook.run_one import inject, literal, read, run_notebook
 
 HTML = 'import IPython.display as d\nd.HTML("<b id=picture>%d</b>" % (n * 2))'
 
@@ -42,6 +45,16 @@ def test_a_notebook_runs_with_its_parameter_and_reports(book, tmp_path):
 def test_a_failing_cell_is_named_and_the_exit_code_is_one(book, capsys):
     assert main(["notebook", str(book), "-p", "n=oops"]) == 1
     assert "cell 4 failed: TypeError" in capsys.readouterr().err
+
+
+def test_cells_without_an_id_are_nothing_to_warn_of(tmp_path):
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x = 1")])
+    del book.cells[0]["id"]
+    path = tmp_path / "older.ipynb"
+    path.write_text(json.dumps(book))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read(path).cells[0].id
 
 
 @pytest.mark.parametrize("pair", ["m=3", "n", "1n=3", "=3"])

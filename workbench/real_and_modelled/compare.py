@@ -16,8 +16,8 @@ from engine.core.measure import served
 from engine.core.run import Run
 from engine.hardware.device import Device
 from engine.hardware.measure import measure
+from engine.hardware.roofs import THIS_MACHINE
 from engine.inference.config import InferenceConfig
-from engine.inference.executors.costs.modelled_executor import THIS_MACHINE
 from engine.inference.executors.costs.step_cost import StepCost
 from engine.inference.executors.modelled import Modelled
 from engine.inference.requests.request import Request

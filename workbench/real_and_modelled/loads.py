@@ -22,8 +22,8 @@ from engine.fleet.life import ANSWER, ARRIVAL, ENDED, FIRST, table
 from engine.fleet.routers.router import Asked, Load, Router
 from engine.fleet.run import build, serve, streamed
 from engine.hardware.measure import measure
+from engine.hardware.roofs import THIS_MACHINE
 from engine.inference.config import InferenceConfig
-from engine.inference.executors.costs.modelled_executor import THIS_MACHINE
 from engine.inference.executors.costs.step_cost import StepCost
 from engine.inference.executors.modelled import Modelled
 from engine.inference.requests.request import Request

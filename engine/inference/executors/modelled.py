@@ -3,9 +3,13 @@
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
+from pydantic import model_validator
+
 from engine.core.config import Choice, knob
+from engine.core.names import suggest
 from engine.hardware.cost.constants import OWN
-from engine.hardware.device import Device
+from engine.hardware.device import Device, devices
+from engine.hardware.roofs import THIS_MACHINE
 from engine.inference.executors.costs.ranks import Ranks
 from engine.inference.executors.executor import Built, Execution
 from engine.inference.executors.settings import Settings
@@ -67,6 +71,17 @@ class Modelled(Execution):
         OWN, "Of those curves: own (the device's), a name in datasets/cost, a file"
     )
     profile: str = knob("", "Folder of an operator profile in place of curves; none: curves")
+
+    @model_validator(mode="after")
+    def _described(self) -> "Modelled":
+        known = [THIS_MACHINE, *devices()]
+        if self.device not in known:
+            real = "; what torch computes on is asked of executor=real"
+            raise ValueError(
+                f"device {self.device[:60]!r}: no data sheet; {suggest(self.device, known)}"
+                + real * (self.device in ("cpu", "cuda"))
+            )
+        return self
 
     @property
     def ranks(self) -> Ranks:

@@ -15,6 +15,7 @@ from engine.hardware import roofs_of
 from engine.hardware.device import Device, device
 from engine.hardware.link import Link, link
 from engine.hardware.measure import measure
+from engine.hardware.roofs import THIS_MACHINE
 from engine.inference.executors.costs import described_canvases as canvases
 from engine.inference.executors.costs.device_cost import Choice, cost_of
 from engine.inference.executors.costs.forward_work import Shape
@@ -43,8 +44,6 @@ from engine.kernels.compiled import settled
 from engine.models.config import ModelConfig
 from engine.models.loading.draft import find_draft
 from engine.models.loading.find import find
-
-THIS_MACHINE = "this-machine"
 
 
 class ModelledExecutor:

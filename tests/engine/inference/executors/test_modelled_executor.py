@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from engine.core.clock import VirtualClock
+from engine.core.config import update
 from engine.core.errors import BadInput
 from engine.hardware.device import device
 from engine.inference.config import InferenceConfig
@@ -103,7 +104,8 @@ def test_what_does_not_fit_the_device_is_refused_with_the_sizes():
 
 
 def test_an_unknown_device_and_a_dtype_without_a_peak_are_refused():
-    with pytest.raises(BadInput, match="no data sheet"):
-        built(device="abacus")
+    for name, more in (("abacus", "among"), ("cuda", "executor=real")):
+        with pytest.raises(BadInput, match=f"no data sheet.*{more}"):  # before anything is built
+            update(InferenceConfig(executor=Modelled()), {"executor.device": name})
     with pytest.raises(BadInput, match="no bfloat16 peak"):
         built(device="v100-sxm")

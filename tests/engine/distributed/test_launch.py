@@ -13,8 +13,9 @@ import torch
 from engine.core.errors import BadInput
 from engine.core.events import Move
 from engine.distributed.faults import RankLost
-from engine.distributed.launch import launch, place_from
+from engine.distributed.launch import launch, loaded_works, place_from
 from engine.distributed.merge import merged
+from engine.training.parallel import rank_main
 from tests.engine.distributed import works
 
 SIZE = 1000
@@ -28,9 +29,16 @@ def alive(pid: int) -> bool:
         return False
 
 
+def test_work_that_this_process_has_loaded_is_loaded_for_its_ranks_once():
+    loaded = loaded_works()
+    assert rank_main.__name__ in loaded
+    assert "engine.core.log" not in loaded and works.__name__ not in loaded
+
+
 def test_every_transfer_is_in_the_log_once_and_in_time_order():
     torch.ones(512, 512) @ torch.ones(512, 512)  # the caller's threads run before ranks are made
-    records = launch(works.ring, 3, SIZE, limit=300)
+    limit = 300
+    records = launch(works.ring, 3, SIZE, limit=limit)
     for record in records:
         assert (record.array("total") == np.full(SIZE, 3.0)).all()
         assert int(record.array("threads")) == 1
@@ -41,7 +49,7 @@ def test_every_transfer_is_in_the_log_once_and_in_time_order():
         (f"rank {a}", f"rank {(a + 1) % 3}") for a in range(3) for _ in range(2)
     )
     assert {m.bytes for m in moves} == {4 * SIZE + 8}
-    assert all(0 <= m.start <= m.time < 30 for m in moves)
+    assert all(0 <= m.start <= m.time < limit for m in moves)
 
 
 @pytest.mark.parametrize("where", ["forward", "collective"])

@@ -73,8 +73,8 @@ STUDY = Study(
             reported=Reported(1.0, none=1.0, unit="×"),
             finding="contrary",
             fails=("small", "full"),
-            why="2.2 times as soon as by load alone, but a router that looks into every replica's "
-            "cache is quicker: 0.84 of our time by caches alone, 0.87 by caches and load. DualMap "
+            why="2.1 times as soon as by load alone, but a router that looks into every replica's "
+            "cache is quicker: 0.88 of our time by caches alone, 0.91 by caches and load. DualMap "
             "asks two replicas; the abstract states capacity under an objective and no time to "
             "first token, so a direction is held against it",
             broken=(SCATTERED, Break(LEAST)),

@@ -122,7 +122,7 @@ STUDY = Study(
             finding="contrary",
             fails=("small", "full"),
             why="a direction. Who got a chunk longest ago goes first, while the paper weighs costs "
-            "too: that is 2.44 times as good as the order of queries, but not to stream at all is "
+            "too: that is 2.37 times as good as the order of queries, but not to stream at all is "
             "better still. Most chunks first is worst; queries whose context is complete first, "
             "which is ours, come level with no streaming (`workload.first`)",
             broken=(

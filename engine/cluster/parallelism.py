@@ -12,6 +12,7 @@ from itertools import product
 from math import inf
 
 from engine.cluster.gradient_sum import described, gradient_sum
+from engine.cluster.pipeline_events import passes_of
 from engine.core.config import Config, knob
 from engine.core.errors import BadInput
 from engine.hardware.cluster import cluster
@@ -59,6 +60,9 @@ class Split:
     """One way to split. `seconds` of a step and `memory` (bytes) of the fullest device.
 
     `clocked`: whether the virtual clock played its plan; otherwise a closed form estimates it.
+    `bubble`: share of the time from the first pass to the last in which ranks do none.
+    `communication`: share of the step in which a rank is at messages that stand in the way: between
+    stages, among tensor and context ranks, the gradients' sum.
     `all_reduce`: the algorithm that sums gradients fastest on the cluster, "" where none is named.
     """
 
@@ -69,6 +73,8 @@ class Split:
     seconds: float
     memory: float
     clocked: bool = False
+    bubble: float = 0.0
+    communication: float = 0.0
     all_reduce: str = ""
 
     def words(self) -> dict[str, object]:
@@ -169,10 +175,13 @@ def estimated(passes: Transformer, pipeline: int, microbatches: int, chunks: int
     the (p - 1) / v passes of filling and draining (2104.04473, section 2.2), the gradients."""
     p, m, v = pipeline, microbatches, chunks
     share = passes.share(p, v)
+    drained = (p - 1) / (v * m + p - 1)
     both = share.forward + share.backward_input + share.backward_weight
     seconds = m * (both + sum(share.head)) + (p - 1) / v * both + share.reduce + share.update
     ahead = min(p, m) if v == 1 else min(m * v, 2 * (p - 1) + (v - 1) * p + 1) / v
-    return Split(passes, p, m, v, seconds, _states(share) + ahead * share.activations)
+    memory = _states(share) + ahead * share.activations
+    spoken = _spoken(share, m) + share.reduce
+    return Split(passes, p, m, v, seconds, memory, bubble=drained, communication=spoken / seconds)
 
 
 def on_cluster(config: ParallelismConfig) -> ParallelismConfig:
@@ -190,15 +199,21 @@ def on_the_clock(split: Split, name: str = "") -> Split:
     """The same split with the time and memory that its plan gives, action by action; on a cluster
     with the gradients' sum by the fastest algorithm on its shared links."""
     job = split.pipeline_config().job()
+    summed = job.share.reduce
     if name:
         size = job.share.gradients / max(1, job.plan.chunks)
         kind, seconds = gradient_sum(name, split.passes, split.pipeline, size)
         job.costs.passes[CODES[Kind.REDUCE_GRAD]] = seconds
+        summed = seconds * max(1, job.plan.chunks)
         split = replace(split, all_reduce=kind or "none")
     times = timed(job.plan, job.costs)
     most = float(peaks(times.columns, job.plan.chunks, job.share.kept).max())
     memory = _states(job.share) + most * job.share.activations
-    return replace(split, seconds=times.end, memory=memory, clocked=True)
+    spoken = (_spoken(job.share, split.microbatches) + summed) / times.end
+    idle = passes_of(times).of_total
+    return replace(
+        split, seconds=times.end, memory=memory, clocked=True, bubble=idle, communication=spoken
+    )
 
 
 def reached(config: ParallelismConfig, split: Split) -> float:
@@ -228,6 +243,11 @@ def refuse_nothing(config: ParallelismConfig, found: Found) -> None:
 
 def _states(share: Share) -> float:
     return share.weights + share.gradients + share.optimiser
+
+
+def _spoken(share: Share, microbatches: int) -> float:
+    """Seconds of a rank's passes that are messages."""
+    return microbatches * (2 * share.sent + sum(traffic.seconds for traffic in share.within))
 
 
 def _divisors(number: int) -> list[int]:

@@ -82,7 +82,8 @@ def test_from_a_cluster_and_a_model_to_a_training_plan(start, full):
     # 2. Press "Plan its training": the quickest splits, with intervals, days and memory.
     start.locator(f"a[href*='devices={count}']").get_by_text("Plan its training").click()
     start.get_by_text(f"{known} on {count} H100 SXM").wait_for()
-    start.get_by_role("columnheader", name="trillion tokens in").wait_for()
+    for column in ("trillion tokens in", "memory of a device", "bubble", "communication"):
+        start.get_by_role("columnheader", name=column).wait_for()
     # 3. Press "where its time goes" of the best: its step, part by part, and what bounds it.
     start.get_by_role("link", name="where its time goes").first.click()
     start.get_by_text("Where the time goes").wait_for()

@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     said = f"{counted(found.counted, 'split')}, {found.fitting:,} of them in memory"
     say(f"{said}; the front of those on the virtual clock")
-    head = ("step", "of peak", "memory", *rows[0]["split"])
+    head = ("step", "of peak", "memory", "bubble", "communication", *rows[0]["split"])
     print_table(head, [_cells(each) for each in rows])
     print(f"\nthe first in the schedule view:\n  {rows[0]['command']}")
     if saved:
@@ -83,7 +83,10 @@ def _described(wanted: Any, fill: float, args: argparse.Namespace) -> int:
     rows = [
         {
             "seconds": step.seconds, "low": wide.low, "high": wide.high,
-            "bytes": step.memory.total, "of_peak": step.of_peak, "split": predicted_knobs(step.run),
+            "bytes": step.memory.total, "of_peak": step.of_peak,
+            "bubble": step.parts["bubble"] / step.seconds,
+            "communication": step.parts["collectives"] / step.seconds,
+            "split": predicted_knobs(step.run),
         }
         for step, wide in found.steps
     ]  # fmt: skip
@@ -93,17 +96,20 @@ def _described(wanted: Any, fill: float, args: argparse.Namespace) -> int:
         return 0
     say(f"{counted(found.counted, 'split')}, {found.fitting:,} of them in memory")
     print_table(
-        ("step", "nine in ten between", "and", "of peak", "memory", "how it is split"),
+        ("step", "nine in ten between", "and", "of peak", "memory", "bubble", "communication",
+         "how it is split"),
         [
             (
                 *(figure(each, "s") for each in (step.seconds, wide.low, wide.high)),
                 figure(step.of_peak, "%"),
                 figure(step.memory.total, "B"),
+                figure(each["bubble"], "%"),
+                figure(each["communication"], "%"),
                 words_of(step.run),
             )
-            for step, wide in found.steps
+            for (step, wide), each in zip(found.steps, rows, strict=True)
         ],
-    )
+    )  # fmt: skip
     print(f"\nthe first, part by part:\n  workbench predict {settings(rows[0]['split'])}")
     print(f"its schedule:\n  {schedule_command(found.steps[0][0].run)}")
     return 0
@@ -115,6 +121,8 @@ def row(split: Any, reached: float) -> dict[str, Any]:
         "seconds": split.seconds,
         "bytes": split.memory,
         "of_peak": reached,
+        "bubble": split.bubble,
+        "communication": split.communication,
         "split": split.words(),
         "command": command(split),
     }
@@ -131,4 +139,5 @@ def _cells(each: dict[str, Any]) -> tuple[str, ...]:
     from widgets.theme import figure
 
     figures = figure(each["seconds"], "s"), figure(each["of_peak"], "%"), figure(each["bytes"], "B")
-    return (*figures, *(str(value) for value in each["split"].values()))
+    shares = figure(each["bubble"], "%"), figure(each["communication"], "%")
+    return (*figures, *shares, *(str(value) for value in each["split"].values()))

@@ -76,6 +76,25 @@ def test_the_closed_form_is_what_the_clock_says_where_sending_takes_no_time(
     played = on_the_clock(split)
     assert played.seconds == pytest.approx(split.seconds, rel=0.01)
     assert played.memory == pytest.approx(split.memory, rel=1e-6)
+    assert played.bubble == pytest.approx(split.bubble, abs=0.003)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "knob", "full"),
+    [
+        ({"tensor": 4, "data": 1}, "scale_up", 0.8),
+        ({"tensor": 1, "data": 8}, "network", 2e10),
+    ],
+)
+def test_communication_is_what_a_step_takes_longer_on_links_of_half_the_speed(sizes, knob, full):
+    passes = Transformer(hidden=4096, layers=16, heads=32, microbatch=1, **sizes)
+    quick, slow = (
+        on_the_clock(estimated(passes.model_copy(update={knob: rate}), 1, 8, 1))
+        for rate in (full, full / 2)
+    )
+    longer = slow.seconds - quick.seconds
+    assert 0.001 < quick.communication < 0.9
+    assert quick.communication * quick.seconds == pytest.approx(longer, rel=1e-6)
 
 
 def test_the_published_split_of_a_model_is_among_those_found_and_not_the_quickest():

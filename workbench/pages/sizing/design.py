@@ -24,7 +24,7 @@ from workbench.fleet_search.search import Searched, search
 from workbench.fleet_search.told import HEAD, asked_of, cells, notes, verdict
 from workbench.pages.frame.addresses import config_of, query_of
 from workbench.pages.frame.shell import Shell, address, asked_knobs, carry, html
-from workbench.pages.sizing.layout import lay_out
+from workbench.pages.sizing.layout import TABS, lay_out, tabs
 from workbench.pages.sizing.plan import CSS
 
 PERIOD = 400  # milliseconds between looks at what has come
@@ -86,7 +86,10 @@ class DesignPage:
         )
         self.begin = pmui.Button(label="Search", variant="contained", margin=(4, 8, 4, 0))
         self.stop = pmui.Button(label="Stop", variant="outlined", margin=(4, 8, 4, 0))
-        self.note = html("<p class='faint'>Nothing is played yet.</p>", margin=(6, 8))
+        self.note = html(
+            "<p class='faint'>Nothing is played yet: turn what is asked at the left, then search."
+            "</p>", margin=(6, 4),
+        )  # fmt: skip
         self.picture = pn.pane.Bokeh(None, margin=(8, 0), visible=False)
         self.table = html("", CSS + MORE)
         self.playing: Playing | None = None
@@ -192,11 +195,15 @@ class DesignPage:
         self._draw()
 
     def page(self) -> Any:
+        asked = self.config
+        assert isinstance(asked, FleetSearch)
         head = html(
+            f"{tabs('fleet', asked.model, asked.device, self.shell.dark)}"
             "<h1 tabindex='0'>Which fleet keeps the objective?</h1>"
             "<p class='faint'>Replicas, tensor ranks, prefill and decode pools, routers and limits "
             "on a step's tokens, each played on the virtual clock by the engine's own scheduler "
-            "and cache, on all processors of this machine. Modelled.</p>"
+            "and cache, on all processors of this machine. Modelled.</p>",
+            TABS,
         )
         buttons = pn.FlexBox(self.begin, self.stop, self.note, align_items="center")
         shown = pn.Column(buttons, self.picture, self.table, sizing_mode="stretch_width")

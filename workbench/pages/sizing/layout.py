@@ -9,7 +9,30 @@ import panel as pn
 
 from engine.core.errors import BadInput
 from widgets.knobs.knobs import Knobs
-from workbench.pages.frame.shell import Shell
+from workbench.pages.frame.shell import Shell, address
+
+TABS = """
+.tabs { display: flex; gap: 4px; margin-bottom: 10px; }
+.tabs a { padding: 5px 14px; border: 1px solid var(--wb-line); border-radius: 8px; }
+.tabs a[aria-current] { background: var(--wb-raised); color: var(--wb-ink); font-weight: 600; }
+"""
+
+
+def tabs(now: str, model: str, device: str, dark: bool) -> str:
+    """Links to what else is predicted of the same model on the same device, as HTML. `now`: which
+    of them the page is."""
+    on = {"model": model, "cluster.device": device}
+    places = {
+        "training": address("predict", dark, kind="training", **on),
+        "serving": address("predict", dark, kind="serving", **on),
+        "fleet": address("design", dark, model=model, device=device),
+    }
+    links = (
+        f'<a href="{escape(place)}"{" aria-current=page" if name == now else ""}>'
+        f"{name.capitalize()}</a>"
+        for name, place in places.items()
+    )
+    return f'<nav class="tabs" aria-label="kinds of runs">{"".join(links)}</nav>'
 
 
 def lay_out(shell: Shell, knobs: Knobs, head: Any, shown: Any, begin: Callable[[], None]) -> Any:

@@ -30,7 +30,16 @@ from workbench.parallelism_split import knobs_of, predicted_knobs, schedule_knob
 from workbench.predictions.training import DAY, TRILLION
 
 ROWS = 10  # splits shown
-HEAD = ("step", "of peak", "memory of a device", "bubble", "how it is split", "")
+BUBBLE = "bubble", "The share of the time in which pipeline ranks do no pass"
+SPOKEN = (
+    "communication",
+    "The share of a step in which a rank waits for messages: between stages, among tensor and "
+    "context ranks, the gradients' sum; what goes on beside passes is not counted",
+)
+HEAD = (
+    ("step", ""), ("of peak", ""), ("memory of a device", ""), BUBBLE, SPOKEN,
+    ("how it is split", ""), ("", ""),
+)  # fmt: skip
 CSS = """
 table { border-collapse: collapse; font-size: 13px; width: 100%; max-width: 1200px; }
 th { text-align: left; color: var(--wb-faint); font-weight: 600; padding: 6px 14px 6px 0; }
@@ -108,24 +117,25 @@ def described_table(found: FoundSteps, dark: bool) -> str:
     """The quickest splits of an architecture with their intervals, each with its prediction."""
     rows = []
     for step, wide in found.steps[:ROWS]:
+        shares = [step.parts[name] / step.seconds for name in ("bubble", "collectives")]
         link = address("predict", dark, **predicted_knobs(step.run))
         schedule = address("study", dark, slug="megatron", **schedule_knobs(step.run))
         capacity = step.run.cluster.sheet().capacity
         rows.append(
-            f'<tr><td class="num">{figure(step.seconds, "s")}</td>'
-            f'<td class="num">{figure(wide.low, "s")} to {figure(wide.high, "s")}</td>'
+            f'<tr><td>{figure(step.seconds, "s")}<br><span class="faint">'
+            f"{figure(wide.low, 's')} to {figure(wide.high, 's')}</span></td>"
             f'<td class="num">{figure(step.of_peak, "%")}</td>'
             f'<td class="num">{TRILLION / step.tokens_per_second / DAY:.1f} days</td>'
             f"<td>{_filled(step.memory.total, capacity)}</td>"
-            f'<td class="words">{escape(words_of(step.run))}</td>'
+            + "".join(f'<td class="num">{figure(share, "%")}</td>' for share in shares)
+            + f'<td class="words">{escape(words_of(step.run))}</td>'
             f'<td><a href="{escape(link)}">where its time goes</a><br>'
             f'<a href="{escape(schedule)}">watch its schedule</a></td></tr>'
         )
-    names = (
-        "step", "nine in ten between", "of peak", "trillion tokens in", "memory of a device",
-        "how it is split", "",
+    head = (
+        ("step", "below it, between which nine in ten measurements are to lie"), ("of peak", ""),
+        ("trillion tokens in", ""), *HEAD[2:],
     )  # fmt: skip
-    cells = "".join(f"<th scope='col'>{escape(name)}</th>" for name in names)
     run = found.steps[0][0].run
     said = (
         f"{escape(run.model)} on {run.cluster.devices:,} {escape(run.cluster.sheet().name)}, "
@@ -134,31 +144,39 @@ def described_table(found: FoundSteps, dark: bool) -> str:
         f"{found.fitting:,} of them fit. The quickest, modelled:"
     )
     body = "".join(rows)
-    return f"<p>{said}</p><table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<p>{said}</p><table>{_heading(head)}<tbody>{body}</tbody></table>"
 
 
 def table(config: ParallelismConfig, found: Found, dark: bool) -> str:
     """The quickest splits on the clock as an HTML table, each with the way to its schedule."""
     sheet = device(on_cluster(config).model.device)
     best = [split for split in found.splits if split.clocked][:ROWS]
-    cells = "".join(f"<th scope='col'>{escape(name)}</th>" for name in HEAD)
     rows = "".join(_row(config, split, sheet.capacity, dark) for split in best)
     said = (
         f"{counted(found.counted, 'split')} {'divides' if found.counted == 1 else 'divide'} "
         f"{config.devices:,} devices, {found.fitting:,} of them fit {config.fill:.0%} of "
         f"{escape(sheet.name)}'s {figure(sheet.capacity, 'B')}. The quickest, modelled:"
     )
-    return f"<p>{said}</p><table><thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table>"
+    return f"<p>{said}</p><table>{_heading(HEAD)}<tbody>{rows}</tbody></table>"
+
+
+def _heading(columns: Sequence[tuple[str, str]]) -> str:
+    """The names of the columns, each with what it means where that has to be said."""
+    cells = "".join(
+        f"<th scope='col' title='{escape(said, quote=True)}'>{escape(name)}</th>"
+        for name, said in columns
+    )
+    return f"<thead><tr>{cells}</tr></thead>"
 
 
 def _row(config: ParallelismConfig, split: Split, capacity: float, dark: bool) -> str:
     link = address("study", dark, slug="megatron", **knobs_of(split))
-    bubble = (split.pipeline - 1) / (split.chunks * split.microbatches)
     told: Sequence[str] = (
         f'<td class="num">{figure(split.seconds, "s")}</td>',
         f'<td class="num">{figure(reached(config, split), "%")}</td>',
         f"<td>{_filled(split.memory, capacity)}</td>",
-        f'<td class="num">{figure(bubble, "%")}</td>',
+        f'<td class="num">{figure(split.bubble, "%")}</td>',
+        f'<td class="num">{figure(split.communication, "%")}</td>',
         f'<td class="words">{escape(words(split))}</td>',
         f'<td><a href="{escape(link)}">watch its schedule</a></td>',
     )

@@ -16,7 +16,7 @@ from engine.training.step_time.described import TrainingRun
 from widgets.knobs.knobs import Knobs
 from workbench.pages.frame.addresses import config_of, query_of
 from workbench.pages.frame.shell import Shell, address, asked_knobs, carry, html
-from workbench.pages.sizing.layout import in_a_line, lay_out
+from workbench.pages.sizing.layout import TABS, in_a_line, lay_out, tabs
 from workbench.parallelism_split import planned_knobs, schedule_knobs
 from workbench.predictions import as_html, serving, training
 from workbench.predictions.prediction import Prediction
@@ -45,14 +45,7 @@ KINDS = {
     ),
 }  # fmt: skip
 MODELLED = "Modelled; the bands are to hold nine in ten measurements."
-CSS = (
-    as_html.CSS
-    + """
-.kinds { display: flex; gap: 4px; margin-bottom: 10px; }
-.kinds a { padding: 5px 14px; border: 1px solid var(--wb-line); border-radius: 8px; }
-.kinds a[aria-current] { background: var(--wb-raised); color: var(--wb-ink); font-weight: 600; }
-"""
-)
+CSS = as_html.CSS + TABS
 
 
 class PredictPage:
@@ -113,22 +106,10 @@ class PredictPage:
         if self._found is not None:
             self.shown.object = self._told(self._found)
 
-    def _kinds(self) -> str:
-        """Links to the page for each kind of run, of the same model on the same device."""
-        same = {"model": str(cast(Any, self.config).model)}
-        same["cluster.device"] = cast(Any, self.config).cluster.device
-        links = [
-            f'<a href="{escape(address("predict", self.shell.dark, kind=name, **same))}"'
-            f"{' aria-current=page' if name == self.name else ''}>{name.capitalize()}</a>"
-            for name in KINDS
-        ]
-        same = {"model": same["model"], "device": same["cluster.device"]}
-        links.append(f'<a href="{escape(address("design", self.shell.dark, **same))}">Fleet</a>')
-        return f'<nav class="kinds" aria-label="kinds of runs">{"".join(links)}</nav>'
-
     def page(self) -> Any:
+        config = cast(Any, self.config)
         head = html(
-            f"{self._kinds()}"
+            f"{tabs(self.name, config.model, config.cluster.device, self.shell.dark)}"
             f"<h1 tabindex='0'>{self.kind.title}</h1>"  # the keyboard can scroll from it
             f"<p class='faint'>{escape(self.kind.about)} {MODELLED}</p>"
             "<details class='faint small'><summary>Models</summary>"

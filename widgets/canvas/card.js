@@ -232,6 +232,7 @@ export class Card {
       }
       write(pair.children[0], label);
       write(pair.children[1], value);
+      pair.title = this.frame?.meant?.[i] || "";
     });
   }
 

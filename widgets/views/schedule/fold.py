@@ -29,6 +29,7 @@ from engine.core.events import AnyEvent, Blob, Level, Mark, Opened, Span
 from widgets.canvas.fold import CanvasFold
 from widgets.canvas.running import AT_END, Running, running
 from widgets.theme import figure
+from widgets.views.schedule.bubble import is_bubble, with_bubble
 from widgets.views.schedule.lanes import is_link, number
 from widgets.views.schedule.side_by_side import side_by_side, step_figures
 from widgets.views.schedule.spans import IDLE, SpanTable
@@ -164,7 +165,7 @@ class Schedule(CanvasFold):
             "level_row": row[levels["lane"]] if len(order) else levels["lane"],
             **{f"level_{k}": v for k, v in levels.items() if k != "lane"},
             "plan": "; ".join(self.plan.splitlines()),
-            "said": [list(pair) for pair in (*self.said, *self._gap_words())],
+            "said": [list(p) for p in (*self.said, *self._gap_words()) if not is_bubble(*p)],
             "begin": min(ends[0][0], ends[1][0], self.now),
             "finish": max(ends[0][1], ends[1][1], 0.0),
             "close": side_by_side(spans["start"], spans["stop"]) if self.of_step else None,
@@ -237,6 +238,10 @@ class Schedule(CanvasFold):
         layer = next((layer for layer in (0, 1) if self._spent(layer, names)), 0)
         if place is None:
             return {"figures": told}
+        bubbles = [pair for pair in self.said if is_bubble(*pair)]
+        if bubbles:
+            told, found, meant = with_bubble(told, self.spans, bubbles)
+            return {"figures": told, "meant": meant, **running(found)}
         begin, end = self.spans.ends[layer]
         times = np.linspace(float(begin), float(end), PARTS)[1:]
         workers = [i for i, name in enumerate(names) if not is_link(name)]

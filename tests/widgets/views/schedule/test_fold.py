@@ -32,6 +32,23 @@ def test_the_idle_share_of_a_1f1b_pipeline_is_the_textbook_one(stages, batches):
     assert shown["makespan"] == f"{2 * (batches + stages - 1)} s"
 
 
+def test_a_pipeline_s_bubble_is_one_figure_at_every_moment_with_what_it_means():
+    """Of passes alone, from the first one on: an update or a sum of gradients is none."""
+    words = "bubble (no pass): 27.27% of the total, 37.50% of the ideal time"
+    passes = pipeline(4, 8)
+    end = passes.events[-1].time
+    after = [span(f"rank {rank}", "optimiser", end, end + 9) for rank in range(4)]
+    made = log(*passes.events[1:-1], *after, Mark(end + 9, "plan", "bubble", words))
+    frame = folded(made)
+    assert frame["figures"][1] == ["bubble (no pass)", "27.3 %"] and frame["meant"][1] == words
+    assert frame["said"] == []
+    first = np.searchsorted(frame["running1_time"], 2.0)  # two ranks have had nothing to do
+    assert frame["running1_value"][first] == pytest.approx(1 - 3 / 8, abs=0.02)
+    assert frame["running1_value"][-1] == pytest.approx(3 / 11)
+    told = Mark(end, "plan", "bubble", f"of the first step: {words}")  # of a run of many steps
+    assert folded(log(*passes.events[1:-1], told))["said"] == [["bubble", told.text]]
+
+
 def test_jobs_that_take_turns_share_the_machine_that_is_idle():
     made = log(span("job 0", "run", 0.0, 4.0), span("job 1", "run", 4.0, 5.0),
                span("job 0", "run", 8.0, 10.0), workers=1)  # fmt: skip

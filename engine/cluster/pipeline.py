@@ -46,7 +46,7 @@ def run(config: PipelineConfig, live: Live) -> None:
 def _carry_out(config: PipelineConfig, job: Job, live: Live) -> None:
     """On real ranks, and where it is asked for on the clock with the times they took."""
     live.open(config, config.executor.clock(), **facts(config, job))
-    live.report("ranks", 0, 0)
+    live.report("starting the ranks", 0, 0)
     done = config.executor.carry_out(job, live)
     assert done is not None
     events, told = done.events, {"measured": in_words(of_spans(done.events))}

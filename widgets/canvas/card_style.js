@@ -12,8 +12,7 @@ export const STYLE = `
 .pw-chip{display:inline-block;font-size:12px;font-weight:500;line-height:18px;padding:0 8px;
  margin-left:10px;border-radius:9px;border:1px dashed var(--faint);color:var(--faint);
  vertical-align:1px;letter-spacing:0;white-space:nowrap}
-.pw-figures{display:flex;gap:0 18px;margin:0 0 0 auto;flex-wrap:wrap}
-.pw.narrow .pw-figures{margin:0}
+.pw-figures{display:flex;gap:0 18px;margin:0;flex-wrap:wrap}
 .pw-figures>div{display:flex;flex-direction:row-reverse;align-items:baseline;gap:5px}
 .pw-value{font-size:14px;line-height:22px;font-weight:600;white-space:nowrap}
 .pw-label{font-size:12px;line-height:16px;color:var(--faint);white-space:nowrap}

@@ -58,7 +58,9 @@ class FleetSearch(Config):
     """What is served on what, and how well."""
 
     model: str = knob("llama-3.1-8b", "A public architecture, or a folder")
-    dtype: Literal["bfloat16", "float16", "float32"] = knob("bfloat16", "Of weights and cache")
+    dtype: Literal["bfloat16", "float16", "float32"] = knob(
+        "bfloat16", "Of weights and cache", called="Number format"
+    )
     device: str = knob("h100-sxm", "Device of datasets/hardware")
     constants: str = knob(OWN, "Of the cost model: own (the device's), a name, a file")
     devices: int = knob(4, "Devices at most", low=1, high=4096, log=True)

@@ -22,6 +22,10 @@ PERIOD = 400  # milliseconds between looks at what has come
 NONE = "none"
 CURVES, HEAT = "curves", "heat map"
 OWN = ("over", "values", "by", "lines", "seeds", "figure", "as")  # of the address
+FIRST = (
+    "<p class='faint'>Nothing is drawn yet: <i>Draw</i> runs it at each value, once for every seed."
+    "</p>"
+)
 FIELD: dict[str, Any] = {"size": "small", "margin": (4, 10, 4, 0)}
 
 
@@ -41,7 +45,7 @@ class ResponsePage:
         first = asked("over") or self._telling()
         knob_named(self.config, first)
         self._fields(first)
-        self.note = html("", margin=(6, 8), styles={"flex": "1 1 260px", "width": "auto"})
+        self.note = html(FIRST, margin=(6, 8), styles={"flex": "1 1 260px", "width": "auto"})
         self.picture = pn.pane.Bokeh(None, margin=0, visible=False)
         self._shown: Any = None
         self.shell.on_dark(lambda on: self._draw())

@@ -24,6 +24,7 @@ from workbench.session import Session
 from workbench.study import Changes, Study
 
 GLANCE = 5.0  # seconds of the wall: a run over sooner is replayed, slowly enough to be seen
+GAP = 16  # pixels between a paper's name and the ways onward
 LONG_NAME = 28  # characters of a name that stand beside the ways onward at 1280 pixels
 ROW = 5  # knobs of the paper at most
 LOOK = 0.025  # seconds between looks at what runs
@@ -189,7 +190,7 @@ class StudyPanel:
         name = escape(self.study.title or row.title)
         long = ' class="long"' if len(name) > LONG_NAME else ""
         text = (
-            f'<div class="top"><div class="name" style="padding-right:{aside}px">'
+            f'<div class="top"><div class="name" style="padding-right:{aside + GAP}px">'
             f'<h1 title="{name}: {paper}"{long}>{name}</h1>'
             f'<div class="paper" title="{paper}">{paper}</div></div>'
             '<details><summary title="Press to read it whole, or two lines of it">'

@@ -35,15 +35,15 @@ class Sweep(Config):
     """What to run under the roofs, and how."""
 
     operator: Choice[Shapes] = knob(make=All, doc="What to run")
-    dtype: Literal["float32", "bfloat16", "float16"] = knob("float32", "Numbers of the inputs")
+    dtype: Literal["float32", "bfloat16", "float16"] = knob(
+        "float32", "Numbers of the inputs", called="Number format"
+    )
     variant: str = knob("", "Algorithm, by its name; empty: the fastest of each operator")
     threads: int = knob(0, "Threads; 0: all", low=0, high=1024)
     inputs: Literal["cold", "warm"] = knob(
         "cold", "Inputs from main memory (other copies at each call), or the same again"
     )
-    beside: str = knob(
-        "h100-sxm", "A described device to model beside; none: no other", group="more"
-    )
+    beside: str = knob("", "A described device to model beside; empty: none", group="more")
     seconds: float = knob(
         0.1, "Time to repeat each case for", low=0.0, high=10.0, unit="s", group="more"
     )

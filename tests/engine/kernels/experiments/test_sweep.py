@@ -64,14 +64,15 @@ def test_spans_carry_the_operators_own_work_and_what_ran_it():
 
 
 def test_a_described_device_is_modelled_beside_with_the_same_work():
-    log = log_of(operator="matmul", operator__rows=8, operator__outputs=32, operator__inputs=16)
+    small = {"operator__rows": 8, "operator__outputs": 32, "operator__inputs": 16}
+    log = log_of(operator="matmul", beside="h100-sxm", **small)
     (ghost,) = [s for s in log.of(Span) if facts(s.tag).get("device") == "h100-sxm"]
     assert facts(ghost.tag)["grade"] == "modelled" and ghost.start >= 0
     assert (ghost.flops, ghost.bytes) == (own(log)[0].flops, own(log)[0].bytes)
     assert ghost.time - ghost.start == pytest.approx(2.6e-6, rel=0.01), "bound by its launch"
     devices = {roof["device"] for roof in log.opened.facts["roofs"]}
     assert devices == {"this-machine", "h100-sxm"}
-    alone = log_of(operator="norm", operator__rows=1, beside="none")
+    alone = log_of(operator="norm", operator__rows=1)
     assert {roof["device"] for roof in alone.opened.facts["roofs"]} == {"this-machine"}
 
 

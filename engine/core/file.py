@@ -69,8 +69,8 @@ def _columns() -> tuple[dict[type[Event], dict[str, str]], dict[str, pa.DataType
 def save(log: Log, path: str | Path) -> Path:
     """Write `log` to `path` in one piece: a reader never sees half a file."""
     path, table = Path(path), _written(log)
-    with written(path, "the run", (pa.ArrowException,)) as part:
-        pq.write_table(table, part, compression="zstd")
+    with written(path, "the run", (pa.ArrowException,)) as part, part.open("wb") as file:
+        pq.write_table(table, file, compression="zstd")  # by itself it takes names in UTF-8 alone
     return path
 
 

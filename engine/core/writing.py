@@ -25,7 +25,9 @@ def written(path: Path, what: str, also: tuple[type[Exception], ...] = ()) -> It
     `also`: what a library raises for a failed write besides OSError. Raises BadInput, in which
     `what` is called by name; then `path` is as it was.
     """
-    if path.exists() and not path.is_file() and not path.is_dir():
+    if not path.name or path.is_dir():
+        raise unwritten(path, what, OSError(errno.EISDIR, "a folder, not a file"))
+    if path.exists() and not path.is_file():
         raise unwritten(path, what, OSError(errno.EINVAL, "a device or a pipe, not a file"))
     part = _beside(path)
     faults: tuple[type[Exception], ...] = (OSError, *also)

@@ -7,6 +7,7 @@ hold, 2 bad input.
 
 import argparse
 import importlib
+import io
 import multiprocessing
 import os
 import pkgutil
@@ -98,6 +99,9 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):  # a terminal of few characters gets them written out
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     with heard():
         return _main(argv)
 

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from jinja2 import TemplateError, nodes
+from jinja2 import TemplateError, Undefined, nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
@@ -30,6 +32,8 @@ FILTERS = (
     "replace", "reverse", "round", "safe", "select", "selectattr", "sort", "string", "sum",
     "title", "trim", "unique", "upper",
 )  # fmt: skip
+TEXTS = frozenset(("do_capitalize", "do_lower", "soft_str", "do_title", "do_trim", "do_upper"))
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")  # where something lies in memory
 EXPECTED = {"tools": None, "documents": None, "add_generation_prompt": False}
 WIDE_METHODS = {"center", "ljust", "rjust", "zfill", "expandtabs", "format", "format_map",
                 "encode", "translate"}  # fmt: skip
@@ -91,7 +95,10 @@ class _Sandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset(("+", "*", "**", "%"))
 
     def __init__(self) -> None:
-        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[_LOOP_CONTROLS])
+        super().__init__(
+            trim_blocks=True, lstrip_blocks=True, finalize=_shown,
+            extensions=[_LOOP_CONTROLS, _Generation],
+        )  # fmt: skip
         self.steps = STEPS
         kept = {name: self.filters[name] for name in FILTERS}
         kept |= {"replace": _replaced, "join": _joined, "tojson": _to_json}
@@ -131,6 +138,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         @wraps(function)  # keeps Jinja's mark of filters that want the context
         def priced(*args: Any, **named: Any) -> Any:
             self.spend(CALL + _length_of(args) // CHARACTERS)
+            if function.__name__ in TEXTS:  # of any value
+                _shown(args[-1])
             return function(*args, **named)
 
         return priced
@@ -162,6 +171,8 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         self.spend(1 + _length_of((left, right)) // CHARACTERS)
         if operator == "%" and isinstance(left, str) and re.search(r"\*|\d{4}", left):
             raise Stopped("formats text wider than it may")
+        if operator == "%" and isinstance(left, str):
+            _shown(right)
         if operator == "*":
             _sized_product(left, right)
         if operator == "**" and not (_small(left, 1 << 16) and _small(right, 64)):
@@ -173,6 +184,17 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
 
 _LOOP_CONTROLS = "jinja2.ext.loopcontrols"
+
+
+class _Generation(Extension):
+    """`{% generation %}`, which transformers knows: marks what a model learns, changes nothing."""
+
+    tags = {"generation"}
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        line = next(parser.stream).lineno
+        body = parser.parse_statements(("name:endgeneration",), drop_needle=True)
+        return nodes.Scope(body, lineno=line)
 
 
 class _Bound(NodeTransformer):
@@ -188,6 +210,18 @@ class _Bound(NodeTransformer):
         parts = nodes.List(node.nodes, lineno=node.lineno)
         whole = nodes.Filter(parts, "concatenated", [], [], None, None, lineno=node.lineno)
         return self.generic_visit(whole)
+
+
+def _shown(value: Any) -> Any:
+    """The value, where no text that is made of it tells where in memory something lies."""
+    if value is None or isinstance(value, str | int | float | Undefined):
+        return value
+    if isinstance(value, dict | list | tuple | set):
+        for inner in [*value, *(value.values() if isinstance(value, dict) else ())]:
+            _shown(inner)
+    elif ADDRESS.search(str(value)):
+        raise Stopped("makes text of a function")
+    return value
 
 
 def _sized(value: Any) -> Any:
@@ -216,13 +250,13 @@ def _length(length: int) -> None:
 
 
 def _replaced(text: str, old: str, new: str, count: int = -1) -> str:
-    text, old, new = str(text), str(old), str(new)
+    text, old, new = (str(_shown(each)) for each in (text, old, new))
     _length(len(text) + text.count(old) * len(new))
     return text.replace(old, new, -1 if count is None else count)
 
 
 def _joined(items: Iterable[Any], separator: str = "", attribute: str | None = None) -> str:
-    texts = [str(item if attribute is None else item[attribute]) for item in items]
+    texts = [str(_shown(item if attribute is None else item[attribute])) for item in items]
     _length(sum(map(len, texts)) + len(separator) * len(texts))
     return str(separator).join(texts)
 
@@ -239,4 +273,4 @@ def _to_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, 
 
 
 def _raise(message: str) -> None:
-    raise Stopped(f"refuses: {message}")
+    raise Stopped(f"refuses: {_shown(message)}")

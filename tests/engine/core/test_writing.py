@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -191,3 +192,13 @@ def test_all_damaged_is_said(tmp_path):
         place.write_bytes(place.read_bytes()[:-5])
     with pytest.raises(BadInput, match="no whole checkpoint"):
         load_checkpoint(path, *state(0))
+
+
+@pytest.mark.parametrize("write", [save, save_chrome_trace])
+def test_a_name_that_is_no_text_holds_a_file_and_a_folder_none(tmp_path, write):
+    name = tmp_path / os.fsdecode(b"a\xff.file")
+    assert write(run_log(), name).stat().st_size > 0
+    for folder in (Path("/"), tmp_path):
+        with pytest.raises(BadInput, match="cannot write"):
+            write(run_log(), folder)
+    assert os.listdir(tmp_path) == [name.name]

@@ -1,6 +1,7 @@
 """The command line: exit codes, one line for bad input, JSON alone on stdout."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -285,3 +286,14 @@ def test_benchmarks_are_listed_where_one_cannot_run(without):
     about = {row["name"]: row["about"] for row in json.loads(without["bench"][1])}
     assert "pip install transformers" in about["decode"]
     assert "pip install" not in about["scheduler"]
+
+
+@pytest.mark.parametrize("words", [["plan", "--help"], ["plan", "1f1b", "--set", "ranks=2"]])
+def test_a_terminal_of_few_characters_gets_the_others_written_out(words):
+    """As `LC_ALL=C` on some machines, and a pipe on others."""
+    came = subprocess.run(
+        [sys.executable, "-c", "from workbench.cli.main import command; command()", *words],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, timeout=300,
+    )  # fmt: skip
+    assert came.returncode == 0 and b"Traceback" not in came.stderr
+    assert came.stdout and came.stdout.isascii()

@@ -123,3 +123,32 @@ def test_no_template_escapes_or_hangs(template: str) -> None:
 def test_two_renderings_do_not_share_a_budget() -> None:
     loop = "{% for i in range(90000) %}{% endfor %}ok"
     assert [render(loop, []) for _ in range(3)] == ["ok"] * 3
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["range", "'a'.upper", "[range]", "{'a': range}", "messages|map('upper')",
+     "namespace(a=range)"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "written",
+    ["%s", "(%s) ~ ''", "(%s)|string", "(%s)|upper", "[%s]|join", "'%%s' %% [%s]",
+     "(%s)|replace('a', 'b')", "''|replace('', %s)", "raise_exception(%s)"],
+)  # fmt: skip
+def test_no_text_tells_where_something_lies_in_memory(what, written):
+    with pytest.raises(BadInput) as told:
+        render("{{ " + written % what + " }}", [{"role": "user", "content": "x"}])
+    assert "0x" not in str(told.value)
+
+
+def test_what_a_user_writes_of_addresses_passes():
+    messages = [{"role": "user", "content": "<f at 0x7f00>"}]
+    assert "0x7f00" in render("{{ messages }}{{ messages[0].content|upper }}", messages)
+
+
+def test_marks_of_what_is_learnt_change_nothing():
+    """transformers' own tag, which templates made for training carry."""
+    template = "{% for m in messages %}{%- generation -%} {{ m.content }}{% endgeneration %}."
+    template += "{% endfor %}"
+    messages = [{"role": "assistant", "content": word} for word in ("a", "b")]
+    assert render(template, messages) == "a.b."
